@@ -1,5 +1,6 @@
 /** The options that several commands share, with what they parse to. */
 import { InvalidArgumentError, Option } from 'commander';
+import { DIALECT_NAMES } from '../api/refit/upgrade-policy.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import { formatDuration, parseDuration } from '../util/duration.ts';
 import type { LogLevel } from '../util/log.ts';
@@ -22,6 +23,15 @@ export function connectionOptions(): Option[] {
       '--api-port <port>',
       'port of the API server on every controller; default: that of the server in the kubeconfig',
     ).argParser(parsePort),
+  ];
+}
+
+/** Of the commands that show several plans. */
+export function filterOptions(): Option[] {
+  return [
+    new Option('-n, --namespace <name>', 'only plans in this namespace'),
+    new Option('--plan <kind/name>', 'only this plan'),
+    new Option('--dialect <name>', 'only plans of this kind').choices(DIALECT_NAMES),
   ];
 }
 

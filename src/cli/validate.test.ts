@@ -4,9 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { buildCattlePlan } from '../../test/builders/cattle-plans.ts';
 import { buildPlan, buildUpdate } from '../../test/builders/plans.ts';
 import type { RefitError } from '../util/errors.ts';
 import { validate } from './validate.ts';
+
+const MANIFEST = `version: v1.36.3
+hosts: [{ name: c1, role: controlPlane }]
+binaries: { kubeadm: { path: /opt/kubeadm }, kubelet: { path: /opt/kubelet } }
+`;
 
 let directory = '';
 beforeAll(async () => {
@@ -81,7 +87,7 @@ test.each([
   [
     'a kubeconfig',
     'apiVersion: v1\nkind: Config\n',
-    'holds a Config of v1, expected a Plan of autopilot.k0sproject.io/v1beta2 or an UpgradePolicy of upgrade.refit.dev/v1alpha1',
+    'holds a Config of v1, expected a Plan of autopilot.k0sproject.io/v1beta2 or a Plan of upgrade.cattle.io/v1 or an UpgradePolicy of upgrade.refit.dev/v1alpha1',
   ],
   ['nothing', '', 'is empty, expected one Plan or UpgradePolicy'],
   ['no YAML', 'a: [\n', 'is not YAML: Flow sequence in block collection'],
@@ -109,4 +115,25 @@ test('an UpgradePolicy: that it can be read, or every field that cannot', async 
 test('no file at all', async () => {
   expect(await lineOf(join(directory, 'none.yaml'))).toContain(`cannot read ${directory}/none.yaml: ENOENT`);
   expect(await lineOf(directory)).toContain(`cannot read ${directory}: EISDIR`);
+});
+
+test.each<[string, string, string]>([
+  [
+    'a Plan of system-upgrade-controller',
+    stringify(buildCattlePlan('k3s')),
+    'Plan system-upgrade/k3s can be carried out',
+  ],
+  ['the hosts of kubeadm', MANIFEST, '1 host to upgrade to v1.36.3: can be read'],
+])('%s', async (_what, text, wanted) => {
+  const path = await file(text);
+  const said: string[] = [];
+  expect(await validate(path, (line) => void said.push(line))).toBe(0);
+  expect(said).toEqual([`${path}: ${wanted}\n`]);
+});
+
+test.each<[string, string, string]>([
+  ['a version that is no label', stringify(buildCattlePlan('k3s', { version: 'v 1' })), 'plan.yaml: '],
+  ['a version of kubeadm', MANIFEST.replace('v1.36.3', 'latest'), 'is not a version'],
+])('%s that is wrong', async (_what, text, wanted) => {
+  expect(await lineOf(await file(text))).toContain(wanted);
 });

@@ -1,8 +1,11 @@
-/** Implements `refit validate`: checks a file with a Plan or an UpgradePolicy, without a cluster. */
+/** Implements `refit validate`: checks a file of any front door, without a cluster. */
 import { type Plan, planKind } from '../api/autopilot/plan.ts';
+import { type CattlePlan, cattlePlanKind } from '../api/cattle/plan.ts';
 import { readObject } from '../api/read-object.ts';
 import { type UpgradePolicy, upgradePolicyKind } from '../api/refit/upgrade-policy.ts';
 import { problemsOf } from '../dialects/autopilot/problems.ts';
+import { resolveLatest } from '../dialects/cattle/latest.ts';
+import { type Manifest, parseManifest } from '../dialects/kubeadm/manifest.ts';
 import type { Reason } from '../engine/model/reasons.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
 import { readBounded } from '../util/bounded-file.ts';
@@ -12,9 +15,7 @@ import { brokenStep } from '../versions/kubeadm-rules.ts';
 
 /** Resolves with the exit code; rejects with REFIT_FILE and every wrong field, what was found and what would be right. */
 export async function validate(path: string, write: (text: string) => void): Promise<number> {
-  const { kind, object } = readObject(await readText(path), path, [planKind, upgradePolicyKind]);
-  const { title, problems, warnings, page } =
-    kind === planKind ? judgePlan(object as Plan) : judgePolicy(object as UpgradePolicy);
+  const { title, problems, warnings, page } = judge(await readText(path), path);
   if (problems.length > 0) {
     const message = problems.map((problem) => problem.message).join('; ');
     throw new RefitError('REFIT_FILE', `${path}: ${message}`, { hint: `correct that; ${page} says more` });
@@ -29,6 +30,28 @@ interface Judgement {
   /** What is allowed, but dangerous. */
   readonly warnings: readonly string[];
   readonly page: string;
+}
+
+function judge(text: string, path: string): Judgement {
+  if (MANIFEST.test(text)) return judgeManifest(parseManifest(text, path));
+  const { kind, object } = readObject(text, path, [planKind, cattlePlanKind, upgradePolicyKind]);
+  if (kind === planKind) return judgePlan(object as Plan);
+  return kind === cattlePlanKind ? judgeCattlePlan(object) : judgePolicy(object as UpgradePolicy);
+}
+
+/** Only this one has neither kind nor apiVersion. */
+const MANIFEST = /^(?![\s\S]*\bapiVersion\b)[\s\S]*\bhosts"?\s*:/;
+
+function judgeManifest({ version, hosts }: Manifest): Judgement {
+  const title = `${hosts.length} host${hosts.length === 1 ? '' : 's'} to upgrade to ${version}: can be read`;
+  return { title, problems: [], warnings: [], page: 'docs/guides/kubeadm.md' };
+}
+
+function judgeCattlePlan(plan: CattlePlan): Judgement {
+  const { name, namespace = 'default' } = plan.metadata;
+  const title = `Plan ${namespace}/${name} can be carried out`;
+  const { problems } = resolveLatest(plan, undefined);
+  return { title, problems, warnings: [], page: 'docs/guides/system-upgrade-controller.md' };
 }
 
 function judgePlan(plan: Plan): Judgement {

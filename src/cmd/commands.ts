@@ -1,13 +1,14 @@
 /** Lists the commands of `refit`. Adding one: a file in src/cli, an entry here, and a section in docs/reference/cli.md. */
 import { Argument, InvalidArgumentError, Option } from 'commander';
+import { SHELLS, type Shell } from '../cli/completion.ts';
 import type { ControlFlags } from '../cli/controls/command.ts';
 import type { Control } from '../cli/controls/control.ts';
 import type { KubeadmApplyFlags, KubeadmFlags } from '../cli/kubeadm/session.ts';
 import type { MigrateFlags } from '../cli/migrate/command.ts';
 import {
-  type ConnectionFlags,
   connectionOptions,
   controllerOptions,
+  filterOptions,
   healthAddress,
   leaseDuration,
   logLevel,
@@ -20,6 +21,7 @@ import type { StatusFlags } from '../cli/status/command.ts';
 import type { SessionParts } from '../cli/status/session.ts';
 import type { UpdatesFlags } from '../cli/updates/command.ts';
 import { VERSION } from '../cli/version.ts';
+import type { WhyFlags } from '../cli/why/command.ts';
 import { systemClock } from '../util/clock.ts';
 import type { BundleFlags } from './bundle.ts';
 import type { ExtensionFlags } from './capi-extension.ts';
@@ -55,6 +57,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'Shows the state of every plan: what runs, what waits and why, what comes next.',
     options: [
       ...connectionOptions(),
+      ...filterOptions(),
       new Option('-w, --watch', 'follow until all plans have ended: exit code 0 if all are done, else 1'),
       new Option('-o, --output <form>', 'output format').choices(['text', 'wide', 'json', 'yaml']).default('text'),
     ],
@@ -65,8 +68,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'why',
     summary: 'Explains why a plan or a node waits or failed, and what to do.',
     argument: new Argument('[node]', 'explain only this node'),
-    options: connectionOptions(),
-    run: async (flags: ConnectionFlags, call) =>
+    options: [...connectionOptions(), ...filterOptions()],
+    run: async (flags: WhyFlags, call) =>
       await (await import('../cli/why/command.ts')).showWhy(call.argument, flags, await partsOf(call)),
   },
   {
@@ -135,8 +138,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'validate',
-    summary: 'Checks a file with a Plan or an UpgradePolicy, without a cluster.',
-    argument: new Argument('<file>', 'file with one Plan or UpgradePolicy'),
+    summary: 'Checks a file with a Plan, an UpgradePolicy or the hosts of a kubeadm cluster, without a cluster.',
+    argument: new Argument('<file>', 'file with one of them'),
     run: async (_flags, { argument = '', write }) =>
       await (await import('../cli/validate.ts')).validate(argument, write),
   },
@@ -181,6 +184,16 @@ export const COMMANDS: readonly CommandSpec[] = [
           await (await import('../cli/migrate/command.ts')).migrateK0s(flags, await partsOf(call)),
       },
     ],
+  },
+  {
+    name: 'completion',
+    summary: 'Prints a script by which your shell completes commands, options and values.',
+    argument: new Argument('<shell>', 'which shell').choices(SHELLS),
+    run: async (_flags, { argument, write }) => {
+      const { completionOf } = await import('../cli/completion.ts');
+      write(completionOf(argument as Shell, COMMANDS));
+      return 0;
+    },
   },
   {
     name: 'version',

@@ -111,6 +111,7 @@ const EVERYTHING: Complete<StatusView> = {
     {
       dialect: '',
       kind: '',
+      namespace: '',
       name: '',
       uid: '',
       id: '',

@@ -1,6 +1,6 @@
 /** Tests that each `refit` process says in one line why it cannot work, and continues when it can. */
 import { globSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -9,6 +9,7 @@ import { plans } from '../../src/api/autopilot/plan.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
+import { run } from '../../tools/controlplane/run.ts';
 import { buildPlan } from '../builders/plans.ts';
 import { startTcpProxy } from '../faults/tcp-proxy.ts';
 import { apply, controlPlane, expiredKubeconfig, kubeconfigFor } from './control-plane.ts';
@@ -23,6 +24,9 @@ beforeAll(async () => {
   for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
 });
 afterAll(async () => await rm(directory, { recursive: true }));
+
+/** A controller also logs what it does without. */
+const withoutLog = (lines: readonly string[]): string[] => lines.filter((line) => !line.startsWith('{'));
 
 /** The commands that need an API server, each with its kubeconfig. */
 function commands(kubeconfig: string): string[][] {
@@ -81,7 +85,7 @@ test.each<[string, () => Promise<string>, number, string]>([
   const results = await Promise.all(ending.map(async (args) => await runRefit(...args)));
   const begins = results.map((result) => ({
     ...result,
-    stderr: result.stderr.map((line) => line.slice(0, begin.length)),
+    stderr: withoutLog(result.stderr).map((line) => line.slice(0, begin.length)),
   }));
   expect(begins).toEqual(results.map(() => ({ code, stdout: [], stderr: [begin] })));
 });
@@ -116,7 +120,8 @@ test('an API server without our kinds: every command says what to apply; an agen
     const path = await kubeconfigVia(directory, 'viewer', server.url);
     const asking = commands(path).filter(([name]) => name !== 'agent');
     const results = await Promise.all(asking.map(async (args) => await runRefit(...args)));
-    for (const { code, stdout, stderr } of results) {
+    for (const { code, stdout, stderr: all } of results) {
+      const stderr = withoutLog(all);
       expect({ code, stdout, lines: stderr.length }).toEqual({ code: 1, stdout: [], lines: 1 });
       expect(stderr[0]).toMatch(/^REFIT_NO_CRD: .* \(run `kubectl apply -f deploy\/crds`\)$/);
     }
@@ -207,4 +212,17 @@ test('requested output goes to standard output and is no error', async () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
     expect(stdout[0]).toMatch(/^(Usage: refit|refit \d)/);
   }
+});
+
+test('kubectl finds refit as its plugin, with filters and all', async () => {
+  const source = join(import.meta.dirname, '../../src/cmd/refit.ts');
+  await writeFile(join(directory, 'kubectl-refit'), `#!/bin/sh\nexec ${process.execPath} ${source} "$@"\n`, {
+    mode: 0o755,
+  });
+  const environment = { PATH: `${directory}:${process.env['PATH']}`, KUBECONFIG: await kubeconfigFor('viewer') };
+  const plugin = async (...args: readonly string[]) =>
+    await run(controlPlane().kubectl, ['refit', ...args], { environment });
+  expect(await plugin('version')).toMatchObject({ ok: true, stdout: expect.stringMatching(/^refit \d/) as string });
+  const status = await plugin('status', '-n', 'none', '--dialect', 'cattle');
+  expect(status).toEqual({ ok: true, stdout: 'There is no plan.\n', stderr: '' });
 });

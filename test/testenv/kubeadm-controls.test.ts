@@ -9,7 +9,7 @@ import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
 import { kubeconfigFor } from './control-plane.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
-const PLAN = `ConfigMap refit-kubeadm \\(${TO}\\)`;
+const PLAN = `ConfigMap kube-system/refit-kubeadm \\(${TO}\\)`;
 
 let scene: Scene;
 let manifest = '';

@@ -94,7 +94,7 @@ test('json and yaml agree with each other and with the objects', async () => {
   expect(parse(yaml?.stdout.join('\n') ?? '')).toEqual(view);
   const { uid } = (await admin.get(plans, 'autopilot')).metadata;
   expect(view.plans).toMatchObject([{ name: 'autopilot', uid, created: began, phase: 'running' }]);
-  expect(view.plans[0]?.stages[1]?.targets).toEqual([
+  expect(view.plans[0]?.stages[1]?.targets).toMatchObject([
     { name: W1, phase: 'working', step: 'Restart', since: began },
     { name: W2, phase: 'pending', since: began },
   ]);

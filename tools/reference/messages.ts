@@ -6,8 +6,13 @@ import { parseAst } from 'rolldown/parseAst';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** These have reference pages of their own, or hold scripts for hosts. */
-const ELSEWHERE = ['src/util/errors.ts', 'src/engine/model/reasons.ts', 'src/dialects/kubeadm/scripts.ts'];
+/** These have reference pages of their own, or hold scripts. */
+const ELSEWHERE = [
+  'src/util/errors.ts',
+  'src/engine/model/reasons.ts',
+  'src/dialects/kubeadm/scripts.ts',
+  'src/cli/completion.ts',
+];
 
 /** What the parser returns, as far as it matters here. */
 interface Syntax {

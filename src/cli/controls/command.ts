@@ -8,6 +8,7 @@ import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
 import { askLeader } from '../status/load.ts';
 import { type Inspection, inspect, viewAt } from '../status/observe.ts';
+import { isNamed, refOf } from '../status/plan-names.ts';
 import { inSession, type Session, type SessionParts } from '../status/session.ts';
 import { noteLines } from '../status/text.ts';
 import type { PlanView } from '../status/view.ts';
@@ -80,13 +81,12 @@ async function write(
 }
 
 /**
- * `named` is `<kind>/<name>`, `<dialect>/<name>`, `<dialect>/<namespace>/<name>` or a name alone; the case of
- * a kind does not matter. Without it: the only plan that has not ended, else the one created last.
+ * Without a name: the only plan that has not ended, else the one created last.
  *
  * @throws RefitError REFIT_USAGE with the candidates if there are several, REFIT_CONTROL if there is none
  */
 export function choosePlan(plans: readonly Inspection[], named: string | undefined): Inspection {
-  const matching = named === undefined ? plans : plans.filter((each) => namesOf(each).includes(lowered(named)));
+  const matching = named === undefined ? plans : plans.filter((each) => isNamed(each, named));
   const open = matching.filter(({ snapshot }) => !isFinal(snapshot.rollout));
   const candidates = open.length > 0 ? open : newest(matching);
   const [chosen, second] = candidates;
@@ -95,26 +95,6 @@ export function choosePlan(plans: readonly Inspection[], named: string | undefin
   const choice = candidates.map(refOf).toSorted().join(', ');
   const hint = 'name one of them with --plan';
   throw new RefitError('REFIT_USAGE', `several plans are possible: ${choice}`, { hint });
-}
-
-/** As in `status.covers` of an UpgradePolicy. */
-function refOf({ dialect, plan: { metadata } }: Inspection): string {
-  const { namespace, name } = metadata;
-  return [dialect.name, namespace, name].filter((part) => part !== undefined).join('/');
-}
-
-/** For some dialects people see another kind and name than those of the object. */
-function namesOf(inspection: Inspection): string[] {
-  const { dialect, plan, snapshot } = inspection;
-  const { source } = snapshot.rollout;
-  const names = [...new Set([plan.metadata.name, source.name])];
-  const heads = [source.kind, dialect.plans.kind, dialect.name];
-  return [refOf(inspection), ...names, ...heads.flatMap((head) => names.map((name) => `${head}/${name}`))].map(lowered);
-}
-
-function lowered(text: string): string {
-  const [head, ...rest] = text.split('/');
-  return rest.length === 0 ? text : [head?.toLowerCase(), ...rest].join('/');
 }
 
 function newest(plans: readonly Inspection[]): Inspection[] {

@@ -4,12 +4,13 @@ import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { askLeader, follow, followLeader, followPolicies } from './load.ts';
 import { observe } from './observe.ts';
+import type { PlanFilter } from './plan-names.ts';
 import { type Form, render, watchWriter } from './render.ts';
 import { inSession, lookOnce, type Session, type SessionParts } from './session.ts';
 import { stateOf } from './text.ts';
 import type { PlanView, StatusView } from './view.ts';
 
-export interface StatusFlags extends ConnectionFlags {
+export interface StatusFlags extends ConnectionFlags, PlanFilter {
   readonly output: Form;
   readonly watch?: boolean;
 }
@@ -77,9 +78,9 @@ async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
     const followed = await Promise.all(
       dialects.map(async (dialect) => ({ dialect, ...(await follow(client, dialect, abort, () => changes.note())) })),
     );
-    const { sources, policies: first } = parts.looking;
+    const { policies: first } = parts.looking;
     const policies = await followPolicies(client, first, abort, () => changes.note());
-    const looking = { sources, policies };
+    const looking = { ...parts.looking, policies };
     const leader = followLeader(client, await askLeader(client, clock.now(), abort), abort);
     for (;;) {
       const [now, began] = [clock.now(), clock.monotonic()];

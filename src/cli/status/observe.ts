@@ -12,12 +12,15 @@ import type { KubeObject } from '../../kube/types.ts';
 import { listed } from '../../util/phrases.ts';
 import { type DrainProbe, InspectionAnswers, type Question, type Sources } from './answers.ts';
 import { type Loaded, type Policies, policyOf } from './load.ts';
+import { isKept, type PlanFilter } from './plan-names.ts';
 import { type PlanView, viewOf } from './view.ts';
 
 /** Where inspections get what the objects do not show. */
 export interface Looking {
   readonly sources: Sources;
   readonly policies: Policies;
+  /** All plans if absent. */
+  readonly filter?: PlanFilter;
 }
 
 export interface Inspection {
@@ -31,10 +34,10 @@ export interface Inspection {
 }
 
 export async function observe(dialect: Dialect, loaded: Loaded, looking: Looking, now: number): Promise<PlanView[]> {
-  const views = loaded
-    .plans()
-    .map(async (plan) => viewAt(await inspect(dialect, plan, loaded.world, looking, now), now));
-  return (await Promise.all(views)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const { filter = {} } = looking;
+  const inspections = loaded.plans().map(async (plan) => await inspect(dialect, plan, loaded.world, looking, now));
+  const kept = (await Promise.all(inspections)).filter((each) => isKept(each, filter));
+  return kept.map((each) => viewAt(each, now)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 const MOST_NAMES = 5;
@@ -77,10 +80,11 @@ function unprovenLines({ foreignWork }: Dialect, world: World, { rollout }: Snap
 }
 
 /** Explains what is recorded, not what would be recorded next: without a controller that never happens. */
-export function viewAt({ dialect, snapshot, policy, unseen }: Inspection, now: number): PlanView {
+export function viewAt({ dialect, plan, snapshot, policy, unseen }: Inspection, now: number): PlanView {
   const upcoming = decide(snapshot, policy, now).record ?? snapshot.rollout;
   const explanation = explainToPeople(new Evaluations(snapshot, policy, now));
-  return viewOf(dialect, { snapshot, explanation, upcoming, policy, unseen });
+  const { namespace } = plan.metadata;
+  return viewOf(dialect, { namespace, snapshot, explanation, upcoming, policy, unseen });
 }
 
 /** Of what is recorded and of what would be recorded next: a new plan has gates too. */

@@ -179,7 +179,7 @@ describe('while it runs', () => {
       'an end that is seen and not yet recorded',
       { plans: [running(FIRST, [])], controllers: [signalled(C1, at('Completed')), C2, C3] },
       [
-        'Plan autopilot (id1)  running 1/3 for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 1/3 for 1 min, 33 %  to v1.36.3+k0s.2',
         '  controllers  1/3  ●○○',
         '  workers      0/0  nothing matched labels "pool=blue"',
         '  NODE  STATE  FOR  MESSAGE',
@@ -209,7 +209,7 @@ describe('while it runs', () => {
         workers: [W1, NOT_READY, buildNode('w3', {}, 'False')],
       },
       [
-        'Plan autopilot (id1)  running 4/6 for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 4/6 for 1 min, 66 %  to v1.36.3+k0s.2',
         '  controllers  3/3  ●●●',
         '  workers      1/3  ●○◐',
         '  NODE  STATE     FOR   MESSAGE',

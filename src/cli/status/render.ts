@@ -3,7 +3,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { type Medium, mediumOf, type Output, Screen } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 import { isRoutine } from './sentences.ts';
-import { type Note, type Noted, noteLines, notesOf, renderPlan, stateOf } from './text.ts';
+import { fullNameOf, type Note, type Noted, noteLines, notesOf, renderPlan, stateOf } from './text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
 
 export type Form = 'text' | 'wide' | 'json' | 'yaml';
@@ -68,7 +68,7 @@ export function changesBetween(before: StatusView | undefined, after: StatusView
   const left = new Set(after.plans.map(({ uid }) => uid));
   return [
     ...linesOf(after).filter((line) => !printed.has(line)),
-    ...[...known.values()].filter(({ uid }) => !left.has(uid)).map((plan) => `${titleOf(plan)} is gone`),
+    ...[...known.values()].filter(({ uid }) => !left.has(uid)).map((plan) => `${fullNameOf(plan)} is gone`),
     ...after.plans.flatMap((plan) => changesOf(known.get(plan.uid), plan)),
   ].map((line) => `${rfc3339(now)} ${line}`);
 }
@@ -88,7 +88,7 @@ function changesOf(before: PlanView | undefined, after: PlanView): string[] {
   const printed = new Set(before ? eventsOf(before) : []);
   const found = before ? eventsOf(after) : eventsOf(withoutDone(after));
   const sums = before ? [] : after.stages.filter(({ targets }) => targets.length > 0).map(sumOf);
-  return [...sums, ...found.filter((line) => !printed.has(line))].map((line) => `${titleOf(after)} ${line}`);
+  return [...sums, ...found.filter((line) => !printed.has(line))].map((line) => `${fullNameOf(after)} ${line}`);
 }
 
 /** The first view gets sums instead of a line for each target that is done. */
@@ -120,8 +120,4 @@ function eventsOf(plan: PlanView): string[] {
       ),
     `${stateOf(plan)}${reason ? `: ${reason}` : ''}`,
   ];
-}
-
-function titleOf({ kind, name }: PlanView): string {
-  return `${kind} ${name}`;
 }

@@ -10,6 +10,7 @@ import type { Output } from '../output.ts';
 import { type AskControlPlane, sourcesOf } from './answers.ts';
 import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
 import { type Looking, observe } from './observe.ts';
+import type { PlanFilter } from './plan-names.ts';
 import type { StatusView } from './view.ts';
 
 export interface SessionParts {
@@ -35,7 +36,7 @@ const READYZ_TIMEOUT_MS = 3000;
 
 /** Closes the client after `work`. It lists first, also for a watch: a list fails at once, an informer retries forever. */
 export async function inSession(
-  flags: ConnectionFlags,
+  flags: ConnectionFlags & PlanFilter,
   { dialects, clock, abort }: SessionParts,
   userAgent: string,
   work: (session: Session) => Promise<number>,
@@ -52,7 +53,7 @@ export async function inSession(
       installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, abort)) })),
     );
     const policies = await loadPolicies(client, abort);
-    const looking = { sources: sourcesOf(client, ask, clock, abort), policies };
+    const looking = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
     return await work({ client, contact, looking, loaded });
   } finally {
     client.close();

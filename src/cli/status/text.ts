@@ -1,9 +1,11 @@
 /** The text form of `refit status`: notes, then for each plan a header, stages, targets, what waits and what to do. */
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../dialects/registry.ts';
+import { formatDuration } from '../../util/duration.ts';
 import { listed } from '../../util/phrases.ts';
 import { mendingOf } from '../operators.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, table, wrapped } from '../phrases.ts';
+import { percentOf, remainingOf } from './progress.ts';
 import {
   endLines,
   failedRows,
@@ -29,13 +31,17 @@ export interface Section {
 
 /** More names than this are counted. */
 const FEW = 8;
+/** Columns of a table beside names, states and ages. */
+const NARROW = 20;
+/** Of an estimate, in milliseconds. */
+const COARSE_MS = 10_000;
 /** Columns of a heading with the spaces around it. */
 const MARGIN = 10;
 
 export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, medium: Medium): string[] {
   const failed = failedRows(plan, now);
   return [
-    header(plan, now, medium),
+    ...header(plan, now, medium),
     ...indented(stageBars(plan.stages, medium)),
     ...indented(form === 'wide' ? wideTable(plan, now, medium) : targetTable(plan, failed, now, medium)),
     ...renderSections(
@@ -63,18 +69,39 @@ export function renderSections(sections: readonly Section[], { paint, width }: M
   );
 }
 
-/** The state comes before what a narrow terminal may cut. */
-export function header(plan: PlanView, now: number, { paint }: Medium): string {
-  const { phase, stages } = plan;
+interface Part {
+  readonly text: string;
+  readonly style?: Style;
+  /** What comes before it on the same line. */
+  readonly gap: string;
+}
+
+/** One line, or as many as a narrow terminal needs: the state comes right after the plan, and nothing is cut. */
+export function header(plan: PlanView, now: number, { paint, width }: Medium, prefix = ''): string[] {
+  const versions = [...new Set(plan.stages.map(({ version }) => version))].filter((version) => version !== '');
+  const parts: Part[] = [
+    { text: prefix, gap: '' },
+    { text: titleOf(plan), style: 'bold', gap: '' },
+    { text: stateAndCounts(plan), style: styleOf(plan), gap: '  ' },
+    ...timesOf(plan, now).map((text) => ({ text, gap: ' ' })),
+    ...(versions.length > 0 ? [{ text: `to ${versions.join(', then ')}`, gap: '  ' }] : []),
+  ];
+  const lines = [''];
+  let used = 0;
+  for (const { text, style, gap } of parts) {
+    const isNext = used > 0 && used + gap.length + text.length > width;
+    if (isNext) lines.push('');
+    used = isNext ? text.length + 2 : used + gap.length + text.length;
+    const painted = style === undefined ? text : paint(style, text);
+    lines[lines.length - 1] += `${isNext ? '  ' : gap}${painted}`;
+  }
+  return lines;
+}
+
+function stateAndCounts(plan: PlanView): string {
   const targets = targetsOf(plan);
   const done = targets.filter((target) => target.phase === 'done').length;
-  const versions = [...new Set(stages.map(({ version }) => version))].filter((version) => version !== '');
-  const progress = targets.length === 0 ? '' : ` ${done}/${targets.length}`;
-  return [
-    paint('bold', titleOf(plan)),
-    `${paint(styleOf(plan), `${phase}${progress}`)}${timesOf(plan, now)}`,
-    ...(versions.length > 0 ? [`to ${versions.join(', then ')}`] : []),
-  ].join('  ');
+  return targets.length === 0 ? plan.phase : `${plan.phase} ${done}/${targets.length}`;
 }
 
 function styleOf(plan: PlanView): Style {
@@ -82,8 +109,13 @@ function styleOf(plan: PlanView): Style {
   return plan.phase === 'done' ? 'green' : 'red';
 }
 
-export function titleOf({ kind, name, id }: Pick<PlanView, 'kind' | 'name' | 'id'>): string {
-  return `${kind} ${name}${id === '' ? '' : ` (${id})`}`;
+export function titleOf({ id, ...plan }: Pick<PlanView, 'kind' | 'namespace' | 'name' | 'id'>): string {
+  return `${fullNameOf(plan)}${id === '' ? '' : ` (${id})`}`;
+}
+
+/** `Plan system-upgrade/k3s-server` */
+export function fullNameOf({ kind, namespace, name }: Pick<PlanView, 'kind' | 'namespace' | 'name'>): string {
+  return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 }
 
 /** For a sentence about a plan: `is running`. */
@@ -100,10 +132,17 @@ export function isRefused({ phase, reason }: Pick<PlanView, 'phase' | 'reason'>)
   return phase === 'new' && reason !== undefined;
 }
 
-function timesOf(plan: PlanView, now: number): string {
+function timesOf(plan: PlanView, now: number): string[] {
   const { created, ended, paused } = plan;
-  if (isOpen(plan)) return ` for ${age(created, now)}${paused === undefined ? '' : ', paused'}`;
-  return ended === undefined ? '' : ` after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`;
+  if (!isOpen(plan))
+    return ended === undefined ? [] : [`after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`];
+  const [percent, left] = [percentOf(plan), remainingOf(plan)];
+  const rest = [
+    ...(percent > 0 ? [`${percent} %`] : []),
+    ...(paused === undefined ? [] : ['paused']),
+    ...(left === undefined ? [] : [`about ${formatDuration(Math.ceil(left / COARSE_MS) * COARSE_MS)} left`]),
+  ];
+  return [[`for ${age(created, now)}`, ...rest].join(', ')];
 }
 
 /** The nodes on which another agent than ours acts, and what that one does not do. */
@@ -130,14 +169,25 @@ export function toDo(plan: PlanView): string[] {
 }
 
 function targetTable(plan: PlanView, failed: readonly TargetRow[], now: number, { paint, width }: Medium): string[] {
-  const cells = ({ name, state, age: time, message }: TargetRow): string[] => [name, state, time, message];
   const rows = [...failed, ...movingRows(plan, now), ...nextRows(plan)];
   if (rows.length === 0) return [];
-  const lines = aligned([['NODE', 'STATE', 'FOR', 'MESSAGE'], ...rows.map(cells)], width - 2);
+  const longest = Math.max(...rows.map(({ name, state, age: time }) => name.length + state.length + time.length));
+  const lines = aligned(longest + NARROW > width ? narrowRows(rows) : wideRows(rows), width - 2);
   return lines.flatMap((each, index) =>
     index > 0 && index <= failed.length ? each.map((it) => paint('red', it)) : each,
   );
 }
+
+const wideRows = (rows: readonly TargetRow[]): string[][] => [
+  ['NODE', 'STATE', 'FOR', 'MESSAGE'],
+  ...rows.map(({ name, state, age: time, message }) => [name, state, time, message]),
+];
+
+/** The state first, and what may be long last, where it wraps. */
+const narrowRows = (rows: readonly TargetRow[]): string[][] => [
+  ['STATE', 'FOR', 'NODE'],
+  ...rows.map(({ name, state, age: time, message }) => [state, time, message === '' ? name : `${name}: ${message}`]),
+];
 
 function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
   const waits = waitsByTarget(plan);
@@ -172,6 +222,8 @@ function markOf(target: Pick<TargetView, 'phase'>): Mark {
 
 /** More do not fit beside the names on 80 columns. */
 const MOST_MARKS = 40;
+/** Columns of names and counts beside the marks. */
+const BESIDE_MARKS = 24;
 
 /** One mark a target, or counts when there are many. */
 function stageBars(stages: readonly StageView[], medium: Medium): string[] {
@@ -188,11 +240,11 @@ function stageBars(stages: readonly StageView[], medium: Medium): string[] {
   ).flat();
 }
 
-function barOf(stage: StageView, { paint }: Medium): string {
+function barOf(stage: StageView, { paint, width }: Medium): string {
   const { selection, targets } = stage;
   const painted = ({ style }: Mark, text: string): string => (style === undefined ? text : paint(style, text));
   if (selection !== undefined) return paint('yellow', `nothing matched ${selection}`);
-  if (targets.length <= MOST_MARKS)
+  if (targets.length <= Math.min(MOST_MARKS, width - BESIDE_MARKS))
     return targets.map((target) => painted(markOf(target), markOf(target).sign)).join('');
   return [MOVING, FAILED, PENDING]
     .filter((mark) => countOf(stage, mark) > 0)

@@ -63,6 +63,8 @@ export interface StageView {
 export interface PlanView {
   readonly dialect: string;
   readonly kind: string;
+  /** Of its object, if that has one. */
+  readonly namespace?: string | undefined;
   readonly name: string;
   readonly uid: string;
   readonly id: string;
@@ -94,6 +96,7 @@ export interface StatusView {
 
 /** What is recorded and seen now, and what the controller would record next. */
 export interface ViewInput {
+  readonly namespace?: string | undefined;
   readonly snapshot: Snapshot;
   readonly explanation: Pick<Explanation, 'waits' | 'phases'>;
   readonly upcoming: Rollout;
@@ -110,6 +113,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   return harmless({
     dialect: dialect.name,
     kind,
+    namespace: look.namespace,
     name,
     uid,
     id: rollout.id,

@@ -6,6 +6,7 @@ import { operatorOf } from '../operators.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
 import { age } from '../phrases.ts';
+import type { PlanFilter } from '../status/plan-names.ts';
 import {
   endLines,
   failedRows,
@@ -31,10 +32,12 @@ import {
 } from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 
+export interface WhyFlags extends ConnectionFlags, PlanFilter {}
+
 const MOST_NAMES = 5;
 
 /** Resolves with 0: that a plan failed is no failure of this command. */
-export async function showWhy(node: string | undefined, flags: ConnectionFlags, parts: SessionParts): Promise<number> {
+export async function showWhy(node: string | undefined, flags: WhyFlags, parts: SessionParts): Promise<number> {
   const { clock, output, abort } = parts;
   return await inSession(flags, parts, 'refit-why', async (session) => {
     const now = clock.now();
@@ -49,7 +52,7 @@ export function explain(status: StatusView, node: string | undefined, now: numbe
   if (plans.length === 0) return ['There is no plan.'];
   const blocks = plans.flatMap((plan) =>
     node === undefined
-      ? [[header(plan, now, medium), ...renderSections(planSections(status, plan, now), medium)]]
+      ? [[...header(plan, now, medium), ...renderSections(planSections(status, plan, now), medium)]]
       : nodeBlocks(status, plan, node, now, medium),
   );
   if (blocks.length === 0) return [`No plan has ${node} among its targets.`];
@@ -75,7 +78,7 @@ function nodeBlocks(status: StatusView, plan: PlanView, node: string, now: numbe
     stage.targets
       .filter(({ name }) => name === node)
       .map((target) => [
-        `${node}  ${stage.role} of ${header(plan, now, medium)}`,
+        ...header(plan, now, medium, `${node}  ${stage.role} of `),
         ...renderSections([...nodeSections(status, plan, stage, target, now), agentSection(target)], medium),
       ]),
   );

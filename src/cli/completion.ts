@@ -1,0 +1,93 @@
+/** Implements `refit completion`: the scripts by which shells complete commands, options and values. */
+import type { Option } from 'commander';
+import type { CommandSpec } from './program.ts';
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+
+export type Shell = (typeof SHELLS)[number];
+
+interface Completed {
+  /** Such as `kubeadm plan`; empty for `refit` itself. */
+  readonly path: string;
+  readonly commands: readonly CommandSpec[];
+  /** Values of the argument. */
+  readonly values: readonly string[];
+  readonly options: readonly Pick<Option, 'long' | 'short' | 'description' | 'required' | 'argChoices'>[];
+}
+
+export function completionOf(shell: Shell, commands: readonly CommandSpec[]): string {
+  const all = [{ path: '', commands, values: [], options: [] }, ...commands.flatMap((spec) => completedOf(spec, ''))];
+  if (shell === 'fish') return fish(all);
+  return shell === 'bash' ? bash(all) : `#compdef refit\nautoload -U +X bashcompinit && bashcompinit\n${bash(all)}`;
+}
+
+function completedOf({ name, argument, commands = [], options = [] }: CommandSpec, above: string): Completed[] {
+  const path = `${above} ${name}`.trim();
+  return [
+    { path, commands, values: argument?.argChoices ?? [], options },
+    ...commands.flatMap((spec) => completedOf(spec, path)),
+  ];
+}
+
+/** Where nothing fits, bash completes names of files. */
+function bash(all: readonly Completed[]): string {
+  const words = all.map(({ path, commands, values, options }) => {
+    const names = [
+      ...commands.map(({ name }) => name),
+      ...values,
+      ...options.flatMap(({ long }) => long ?? []),
+      '--help',
+    ];
+    return `    "${path}") words="${names.join(' ')}" ;;`;
+  });
+  const paths = all.filter(({ path }) => path !== '').map(({ path }) => `"${path}"`);
+  const values = all.flatMap(({ path, options }) =>
+    options
+      .filter(({ required }) => required)
+      .flatMap(({ long, short, argChoices = [] }) =>
+        [long, short].flatMap((flag) =>
+          flag === undefined ? [] : [`    "${path} ${flag}") words="${argChoices.join(' ')}" ;;`],
+        ),
+      ),
+  );
+  return `_refit() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" path="" words="" word
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "\${path:+$path }$word" in
+    ${paths.join('|')}) path="\${path:+$path }$word" ;;
+    esac
+  done
+  case "$path" in
+${words.join('\n')}
+  esac
+  case "$path $previous" in
+${values.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _refit refit
+`;
+}
+
+function fish(all: readonly Completed[]): string {
+  const quoted = (text: string): string => `'${text.replaceAll("'", "\\'")}'`;
+  return `${all
+    .flatMap(({ path, commands, values, options }) => {
+      const seen = path === '' ? '__fish_use_subcommand' : `__fish_seen_subcommand_from ${path.split(' ').at(-1)}`;
+      const base = `complete -c refit -n ${quoted(seen)}`;
+      return [
+        ...commands.map(({ name, summary }) => `${base} -f -a ${name} -d ${quoted(summary)}`),
+        ...(values.length > 0 ? [`${base} -f -a ${quoted(values.join(' '))}`] : []),
+        ...options.map(({ long = '', short, description, required, argChoices = [] }) =>
+          [
+            `${base} -l ${long.slice(2)}`,
+            ...(short === undefined ? [] : [`-s ${short.slice(1)}`]),
+            ...(required ? ['-r'] : []),
+            ...(argChoices.length > 0 ? [`-f -a ${quoted(argChoices.join(' '))}`] : []),
+            `-d ${quoted(description)}`,
+          ].join(' '),
+        ),
+      ];
+    })
+    .join('\n')}\n`;
+}

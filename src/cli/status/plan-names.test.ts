@@ -1,0 +1,44 @@
+/** Shows which plans a filter keeps, and by which names a plan may be called. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import { buildPlan } from '../../../test/builders/plans.ts';
+import { autopilot } from '../../dialects/autopilot/dialect.ts';
+import { cattleView } from '../../dialects/cattle/dialect.ts';
+import type { Dialect } from '../../engine/dialect.ts';
+import { type Rollout, sourceOf } from '../../engine/model/recorded.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { isKept, isNamed, type PlanFilter, refOf } from './plan-names.ts';
+
+const named = (dialect: Dialect, plan: KubeObject) => ({
+  dialect,
+  plan,
+  snapshot: { rollout: { source: sourceOf(dialect.plans, plan) } as Rollout },
+});
+const ALL = [
+  named(autopilot, buildPlan()),
+  named(cattleView, buildCattlePlan('server')),
+  named(cattleView, buildCattlePlan('agent')),
+];
+
+test.each<[PlanFilter, string[]]>([
+  [{}, ['autopilot/autopilot', 'cattle/system-upgrade/server', 'cattle/system-upgrade/agent']],
+  [{ dialect: 'cattle' }, ['cattle/system-upgrade/server', 'cattle/system-upgrade/agent']],
+  [{ namespace: 'system-upgrade' }, ['cattle/system-upgrade/server', 'cattle/system-upgrade/agent']],
+  [{ namespace: 'other' }, []],
+  [{ plan: 'server' }, ['cattle/system-upgrade/server']],
+  [{ plan: 'server', dialect: 'autopilot' }, []],
+  [{ plan: 'plan/autopilot' }, ['autopilot/autopilot']],
+])('%j', (filter, wanted) => {
+  expect(ALL.filter((each) => isKept(each, filter)).map(refOf)).toEqual(wanted);
+});
+
+test.each([
+  'server',
+  'Plan/server',
+  'plan/server',
+  'cattle/server',
+  'system-upgrade/server',
+  'cattle/system-upgrade/server',
+])('%s names it', (name) => {
+  expect(ALL.filter((each) => isNamed(each, name)).map(refOf)).toEqual(['cattle/system-upgrade/server']);
+});

@@ -1,0 +1,55 @@
+/** The names of plans on a command line, and which plans a filter keeps. */
+import type { Dialect } from '../../engine/dialect.ts';
+import type { Snapshot } from '../../engine/model/decision.ts';
+import type { KubeObject } from '../../kube/types.ts';
+
+/** What is set must match. */
+export interface PlanFilter {
+  readonly namespace?: string | undefined;
+  /** As `isNamed` reads it. */
+  readonly plan?: string | undefined;
+  readonly dialect?: string | undefined;
+}
+
+interface Named {
+  readonly dialect: Pick<Dialect, 'name' | 'plans'>;
+  readonly plan: KubeObject;
+  readonly snapshot: Pick<Snapshot, 'rollout'>;
+}
+
+export function isKept(subject: Named, { namespace, plan, dialect }: PlanFilter): boolean {
+  return (
+    (namespace === undefined || subject.plan.metadata.namespace === namespace) &&
+    (dialect === undefined || subject.dialect.name === dialect) &&
+    (plan === undefined || isNamed(subject, plan))
+  );
+}
+
+/**
+ * `named` is `<kind>/<name>`, `<dialect>/<name>`, `<dialect>/<namespace>/<name>`, `<namespace>/<name>` or a name alone; the case
+ * of a kind does not matter.
+ */
+export function isNamed(subject: Named, named: string): boolean {
+  return namesOf(subject).includes(lowered(named));
+}
+
+/** As in `status.covers` of an UpgradePolicy. */
+export function refOf({ dialect, plan: { metadata } }: Pick<Named, 'dialect' | 'plan'>): string {
+  const { namespace, name } = metadata;
+  return [dialect.name, namespace, name].filter((part) => part !== undefined).join('/');
+}
+
+/** For some dialects people see another kind and name than those of the object. */
+function namesOf(subject: Named): string[] {
+  const { dialect, plan, snapshot } = subject;
+  const { source } = snapshot.rollout;
+  const names = [...new Set([plan.metadata.name, source.name])];
+  const { namespace = [] } = plan.metadata;
+  const heads = [source.kind, dialect.plans.kind, dialect.name, namespace].flat();
+  return [refOf(subject), ...names, ...heads.flatMap((head) => names.map((name) => `${head}/${name}`))].map(lowered);
+}
+
+function lowered(text: string): string {
+  const [head, ...rest] = text.split('/');
+  return rest.length === 0 ? text : [head?.toLowerCase(), ...rest].join('/');
+}

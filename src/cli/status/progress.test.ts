@@ -1,0 +1,89 @@
+/** Shows how far a plan is said to be, how long the rest takes, and what a narrow terminal shows of it. */
+import { expect, test } from 'vitest';
+import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { percentOf, remainingOf } from './progress.ts';
+import { renderPlan } from './text.ts';
+import type { PlanView, TargetView } from './view.ts';
+
+const done = (name: string, ...spent: number[]): TargetView => ({
+  name,
+  phase: 'done',
+  since: later(0),
+  spent: Object.fromEntries(spent.map((ms, index) => [`step${index}`, ms])),
+});
+const open = (name: string, phase: 'pending' | 'working' = 'pending'): TargetView => ({ name, phase, since: later(0) });
+
+function planOf(targets: readonly TargetView[], more: Partial<PlanView> = {}): PlanView {
+  const stage = {
+    command: 0,
+    role: 'worker',
+    version: 'v1.36.3+k0s.2',
+    maxInFlight: 2,
+    active: true,
+    targets,
+  } as const;
+  const times = { created: later(0), uid: 'u', id: 'id1' };
+  return {
+    dialect: 'autopilot',
+    kind: 'Plan',
+    name: 'autopilot',
+    ...times,
+    phase: 'running',
+    stages: [stage],
+    waits: [],
+    next: [],
+    ...more,
+  };
+}
+
+const TARGETS = [
+  done('w1', 50_000, 10_000),
+  done('w2', 120_000),
+  done('w3', 30_000),
+  open('w4', 'working'),
+  open('w5'),
+  open('w6'),
+];
+
+test('the rest takes as many rounds as slots need, each as long as a typical node', () => {
+  expect(percentOf(planOf(TARGETS))).toBe(50);
+  expect(remainingOf(planOf(TARGETS))).toBe(2 * 60_000);
+});
+
+test.each<[string, PlanView]>([
+  ['no node is done', planOf([open('w1')])],
+  ['no agent said how long it took', planOf([{ name: 'w1', phase: 'done', since: later(0) }, open('w2')])],
+  ['it is paused', planOf(TARGETS, { paused: 'plan' })],
+  ['it is over', planOf(TARGETS, { phase: 'done' })],
+  [
+    'a gate holds it',
+    planOf(TARGETS, {
+      waits: [{ gate: 'node-ready', reason: { code: 'NodeNotReady', message: 'm' }, since: later(0) }],
+    }),
+  ],
+])('nothing is estimated while %s', (_why, plan) => {
+  expect(remainingOf(plan)).toBeUndefined();
+});
+
+const medium = (width: number) => ({ width, paint: (_style: unknown, text: string) => text });
+
+test('the first line says it', () => {
+  expect(renderPlan(planOf(TARGETS), 'text', T0 + MINUTE, medium(200))[0]).toBe(
+    'Plan autopilot (id1)  running 3/6 for 1 min, 50 %, about 2 min left  to v1.36.3+k0s.2',
+  );
+});
+
+const LONG = `a-worker-with-a-very-long-name.${'x'.repeat(20)}`;
+
+test('a narrow terminal: the state first, and nothing wider than it but a name', () => {
+  const lines = renderPlan(planOf([done('w1', 60_000), open(LONG, 'working')]), 'text', T0 + MINUTE, medium(40));
+  expect(lines).toEqual([
+    'Plan autopilot (id1)  running 1/2',
+    '  for 1 min, 50 %, about 1 min left',
+    '  to v1.36.3+k0s.2',
+    '  workers  1/2  ●◐',
+    '  STATE    FOR    NODE',
+    `  working  1 min`,
+    `      ${LONG}`,
+  ]);
+});
