@@ -1,0 +1,43 @@
+/** Tests in a clone that `npm version` changes every place that has the version, and makes a commit and a tag. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { withRelease } from './version.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+
+test('npm version makes the commit and the tag of a release', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'refit-version-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const clone = join(directory, 'clone');
+  const git = (...args: string[]): string => execFileSync('git', ['-C', clone, ...args], { encoding: 'utf8' }).trim();
+  execFileSync('git', ['clone', '--quiet', '--depth=1', `file://${ROOT}`, clone]);
+  symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
+  for (const [name, value] of [
+    ['user.name', 'Somebody'],
+    ['user.email', 'somebody@example.com'],
+    ['core.excludesFile', join(directory, 'ignored')],
+  ] as const)
+    git('config', name, value);
+  // Git takes the link for a file.
+  writeFileSync(join(directory, 'ignored'), 'node_modules\n');
+  execFileSync('npm', ['version', '99.1.2'], { cwd: clone, stdio: 'pipe' });
+
+  expect(git('status', '--porcelain')).toBe('');
+  expect(git('describe', '--exact-match')).toBe('v99.1.2');
+  expect(git('log', '-1', '--format=%s')).toBe('Release 99.1.2');
+  const read = (path: string): string => readFileSync(join(clone, path), 'utf8');
+  expect(JSON.parse(read('package.json'))).toMatchObject({ version: '99.1.2' });
+  expect(JSON.parse(read('package-lock.json'))).toMatchObject({ version: '99.1.2' });
+  expect(read('deploy/chart/Chart.yaml')).toContain('\nversion: 99.1.2\nappVersion: 99.1.2\n');
+  expect(read('deploy/chart/manifests/k0s/controller.yaml')).toContain('image: refit:99.1.2\n');
+  expect(read('CHANGELOG.md')).toMatch(/\n## Unreleased\n\n## 99\.1\.2 \(\d{4}-\d\d-\d\d\)\n\n###/);
+});
+
+test('a release without anything new is refused', () => {
+  expect(() => withRelease('# Changelog\n\n## Unreleased\n\n## 1.0.0 (2026-01-01)\n', '1.0.1', '2026-01-02')).toThrow(
+    'CHANGELOG.md has nothing under "## Unreleased"',
+  );
+});

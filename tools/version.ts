@@ -1,0 +1,26 @@
+/** Runs within `npm version`, between the new number in package.json and the commit: renames what the changelog calls unreleased. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { VERSION } from '../src/cli/version.ts';
+import { RefitError } from '../src/util/errors.ts';
+import { runMain } from './main.ts';
+
+const CHANGELOG = new URL('../CHANGELOG.md', import.meta.url);
+const UNRELEASED = '## Unreleased\n';
+
+/** `day` as in 2026-11-20. Throws REFIT_FILE when nothing is unreleased. */
+export function withRelease(changelog: string, version: string, day: string): string {
+  const [before, after = ''] = changelog.split(UNRELEASED);
+  if (!/^\s*(?:#{3}|\*)/.test(after))
+    throw new RefitError(
+      'REFIT_FILE',
+      `CHANGELOG.md has nothing under "${UNRELEASED.trim()}": write what is new in ${version}`,
+    );
+  return `${before}${UNRELEASED}\n## ${version} (${day})\n${after}`;
+}
+
+if (import.meta.main)
+  await runMain(async () => {
+    const day = new Date().toISOString().slice(0, 10);
+    writeFileSync(CHANGELOG, withRelease(readFileSync(CHANGELOG, 'utf8'), VERSION, day));
+    return await Promise.resolve(0);
+  });
