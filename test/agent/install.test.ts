@@ -70,6 +70,10 @@ function suite({ name, service, run }: Manager): void {
     expect(seen.tooEarly).toMatch(/^REFIT_INSTALL: no k0s runs on this host/);
   });
 
+  test('a kubeconfig that others may write is refused: it could name commands', () => {
+    expect(seen.distrusted).toMatch(/^REFIT_INSTALL: others may write to \/var\/lib\/k0s\/kubelet\.conf/);
+  });
+
   test('install says what it found and did', () => {
     const lines = seen.installed.trim().split('\n');
     expect(lines[0]).toMatch(/^found k0s v1\.36\.3\+k0s\.0, a worker \(PID \d+, data in \/var\/lib\/k0s\)$/);
@@ -81,8 +85,14 @@ function suite({ name, service, run }: Manager): void {
   });
 
   test('its agent upgrades k0s by a restart at once, not after the delay of the service manager', () => {
-    expect(seen).toMatchObject({ status: 'Completed', versions: ['v1.36.3+k0s.0', 'v1.36.3+k0s.2', 'v1.36.3+k0s.2'] });
-    expect(seen.upgradeMs, seen.report).toBeLessThan(seen.respawnMs / 2);
+    expect(seen.good[0]).toBe('Completed');
+    expect(seen.versions.slice(0, 2)).toEqual(['v1.36.3+k0s.0', 'v1.36.3+k0s.2']);
+    expect(seen.upgradeMs, seen.good[1]).toBeLessThan(seen.respawnMs / 2);
+  });
+
+  test('it puts the old version back when the new one ends at once', () => {
+    expect(seen.bad[0], seen.bad[1]).toBe('Failed');
+    expect(seen.versions[2]).toBe('v1.36.3+k0s.2');
   });
 
   test('a second install starts the agent anew', () => {
@@ -91,6 +101,7 @@ function suite({ name, service, run }: Manager): void {
 
   test('uninstall leaves k0s, and nothing of its own', () => {
     expect(seen.left).toEqual([]);
+    expect(seen.versions[3]).toBe('v1.36.3+k0s.2');
     expect(seen.removed).toContain(`removed ${service}`);
     expect(seen.removed).toContain('left /etc/refit: it has other files');
     expect(seen.config).toContain('binary: /usr/local/bin/k0s');

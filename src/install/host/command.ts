@@ -12,7 +12,7 @@ import { systemClock } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { kubeconfigWith, withCommand } from '../credentials/kubeconfig.ts';
 import { findK0s, type RunningK0s } from './find-k0s.ts';
-import { BINARY, ownProgram, type Program, placeBinary } from './program.ts';
+import { assertOwnedByRoot, BINARY, ownProgram, type Program, placeBinary } from './program.ts';
 import { agentService } from './service-managers.ts';
 
 export interface AgentInstallFlags {
@@ -62,8 +62,10 @@ async function credentialsFor(k0s: RunningK0s, { refit }: Program, given: string
   if (given !== undefined) return { text: await readGiven(given), what: `a copy of ${given}` };
   if (k0s.role === 'worker') {
     const file = join(k0s.dataDirectory, 'kubelet.conf');
-    if (existsSync(file)) return { file };
-    throw new RefitError('REFIT_INSTALL', `${file} is missing: this worker has not joined its cluster yet`);
+    if (!existsSync(file))
+      throw new RefitError('REFIT_INSTALL', `${file} is missing: this worker has not joined its cluster yet`);
+    await assertOwnedByRoot(file);
+    return { file };
   }
   const admin = join(k0s.dataDirectory, 'pki', 'admin.conf');
   if (!existsSync(admin))
@@ -71,6 +73,7 @@ async function credentialsFor(k0s: RunningK0s, { refit }: Program, given: string
       'REFIT_INSTALL',
       `${admin} is missing: pass --credentials with the output of \`refit credentials\``,
     );
+  await assertOwnedByRoot(admin);
   const name = controlNodeName(k0s, process.env);
   const node = k0s.runsPods ? ['--node', nodeName(k0s, process.env)] : [];
   const options = ['--duration', VALIDITY, '--output', 'exec-credential', '--kubeconfig', admin];
@@ -80,6 +83,7 @@ async function credentialsFor(k0s: RunningK0s, { refit }: Program, given: string
 }
 
 async function readGiven(path: string): Promise<string> {
+  await assertOwnedByRoot(path);
   await loadClusterConfig({ path });
   return await readFile(path, 'utf8');
 }

@@ -1,6 +1,7 @@
 /** Puts the program where the agent's service finds it: the one-file binary is copied, a package must stay where it is. */
 import { constants } from 'node:fs';
 import { chmod, copyFile, realpath, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { isSea } from 'node:sea';
 import { assertTrustedPath } from '../../agent/state/trusted-path.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
@@ -30,17 +31,17 @@ export async function ownProgram(): Promise<Program> {
 export async function placeBinary(): Promise<boolean> {
   const own = await realpath(process.execPath);
   if (own === (await realpath(BINARY).catch(() => undefined))) return false;
+  await assertOwnedByRoot(dirname(BINARY));
   const next = `${BINARY}.new`;
   await rm(next, { force: true });
   await copyFile(own, next, constants.COPYFILE_EXCL);
   await chmod(next, 0o755);
   await rename(next, BINARY);
-  await assertOwnedByRoot(BINARY);
   return true;
 }
 
-/** Root runs it: nobody else may be able to change it. */
-async function assertOwnedByRoot(path: string): Promise<void> {
+/** Root runs it, or the commands that it names: nobody else may be able to change it. */
+export async function assertOwnedByRoot(path: string): Promise<void> {
   await assertTrustedPath(path).catch((cause: unknown) => {
     throw new RefitError('REFIT_INSTALL', messageOf(cause), { cause });
   });

@@ -22,12 +22,12 @@ import type { Seen } from './seen.ts';
 const [manager = '', exchange = ''] = process.argv.slice(2);
 const REFIT = join(exchange, 'refit');
 const NODE = 'jailed';
-const [OLD, NEW] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'];
+const [OLD, NEW, BAD] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2', 'v1.36.4+k0s.0'];
 const K0S = '/usr/local/bin/k0s';
 const SOCKET = '/run/k0s/status.sock';
 const KUBELET = '/var/lib/k0s/kubelet.conf';
-/** A restart that waits for it would be seen. */
-const RESPAWN_S = 120;
+/** A restart that waits for it would be seen. OpenRC lets nobody shorten it once the service has ended, as in a roll-back. */
+const RESPAWN_S = 40;
 /** k0s ends with whoever holds its standard input. */
 const STDIN = '/run/k0s-stdin';
 const TERMINAL = ['Completed', 'FailedDownload', 'Failed'];
@@ -75,7 +75,7 @@ async function startK0s(): Promise<void> {
 const k0s = async () => await askStatus(SOCKET, 1_000).catch(() => undefined);
 
 async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  for (const end = performance.now() + 60_000; performance.now() < end; await sleep(systemClock, 50)) {
+  for (const end = performance.now() + 90_000; performance.now() < end; await sleep(systemClock, 50)) {
     const found = await look();
     if (found !== undefined) return found;
   }
@@ -93,13 +93,10 @@ const agentPid = (): string =>
 async function run(): Promise<Seen> {
   const tooEarly = refit('install', 'agent');
   const server = await startApiServer();
-  const files = { '/old': join(exchange, 'old'), '/new': join(exchange, 'new') };
-  for (const [path, version] of [
-    [K0S, OLD],
-    [files['/old'], OLD],
-    [files['/new'], NEW],
-  ] as const)
-    await buildStandIn({ version, path });
+  const files = { '/new': join(exchange, 'new'), '/bad': join(exchange, 'bad') };
+  await buildStandIn({ version: OLD, path: K0S });
+  await buildStandIn({ version: NEW, path: files['/new'] });
+  await buildStandIn({ version: BAD, path: files['/bad'], broken: 'crashes' });
   const downloads = await startDownloadServer({ files });
   for (const directory of ['/run/k0s', '/var/lib/k0s', '/etc/refit']) await mkdir(directory, { recursive: true });
   const lists = {
@@ -109,27 +106,40 @@ async function run(): Promise<Seen> {
   };
   await writeFile(KUBELET, JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'jail', ...lists }));
   // The process of a script tells its interpreter only; and this download server has no TLS.
-  await writeFile('/etc/refit/agent.yaml', `binary: ${K0S}\nname: ${NODE}\nsoak: 1s\n`);
+  await writeFile('/etc/refit/agent.yaml', `binary: ${K0S}\nname: ${NODE}\nsoak: 1s\nrestart-timeout: 5s\n`);
   const admin = createClient(await loadClusterConfig({ path: KUBELET }));
   await electSilentLeader(admin);
   await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } });
   await startK0s();
   const first = await until('the first k0s', k0s);
 
+  await chmod(KUBELET, 0o666);
+  const distrusted = refit('install', 'agent');
+  await chmod(KUBELET, 0o600);
   const installed = refit('install', 'agent');
-  const created = rfc3339(Date.now());
-  const sha256 = downloads.sha256('/new');
-  const command = { id: 0, kind: 'k0supdate', url: `${downloads.url}/new`, version: NEW, sha256 } as const;
-  const annotations = encodeSignal({ planId: 'plan', created, command });
-  await admin.patch(nodes, NODE, { metadata: { annotations } }, { type: 'merge' });
+  const upgrade = async (file: string, version: string): Promise<[string, string]> => {
+    const created = rfc3339(Date.now());
+    const command = {
+      id: 0,
+      kind: 'k0supdate',
+      url: downloads.url + file,
+      version,
+      sha256: downloads.sha256(file),
+    } as const;
+    const annotations = encodeSignal({ planId: version, created, command });
+    await admin.patch(nodes, NODE, { metadata: { annotations } }, { type: 'merge' });
+    return await until(`the end of the upgrade to ${version}; install said ${installed}`, async () => {
+      const found = (await admin.get(nodes, NODE)).metadata.annotations;
+      const status = decodeSignal(found)?.status?.status ?? '';
+      return TERMINAL.includes(status) ? [status, JSON.stringify(decodeReport(found, created))] : undefined;
+    });
+  };
   const began = performance.now();
-  const signal = await until(`the end of the upgrade; install said ${installed}`, async () => {
-    const found = decodeSignal((await admin.get(nodes, NODE)).metadata.annotations);
-    return TERMINAL.includes(found?.status?.status ?? '') ? found : undefined;
-  });
+  const good = await upgrade('/new', NEW);
   const upgradeMs = performance.now() - began;
-  const { annotations: reported } = (await admin.get(nodes, NODE)).metadata;
   const second = await until('the second k0s', k0s);
+  const bad = await upgrade('/bad', BAD);
+  const third = await until('k0s after the roll-back', k0s);
 
   const before = agentPid();
   const again = refit('install', 'agent');
@@ -147,11 +157,12 @@ async function run(): Promise<Seen> {
     again: after === before ? '' : again,
     removed,
     left,
-    status: signal.status?.status ?? '',
-    report: JSON.stringify(decodeReport(reported, created)),
+    distrusted,
+    good,
+    bad,
     upgradeMs,
     respawnMs: RESPAWN_S * 1000,
-    versions: [first.version, second.version, still?.version ?? 'gone'],
+    versions: [first.version, second.version, third.version, still?.version ?? 'gone'],
     config: await readFile('/etc/refit/agent.yaml', 'utf8').catch(() => ''),
   };
 }

@@ -8,12 +8,15 @@ export interface Seen {
   readonly removed: string;
   /** What uninstall left. */
   readonly left: readonly string[];
-  readonly status: string;
-  readonly report: string;
+  /** Output of install while others may write the kubelet's kubeconfig. */
+  readonly distrusted: string;
+  /** Last status and report of an upgrade, and of one to a build that ends at once. */
+  readonly good: readonly [status: string, report: string];
+  readonly bad: readonly [status: string, report: string];
   readonly upgradeMs: number;
   /** How long the service manager waits before it starts a service anew by itself. */
   readonly respawnMs: number;
-  /** Of k0s: before the upgrade, after it, and after the agent was removed. */
+  /** Of k0s: before the upgrade, after it, after the roll-back, and after the agent was removed. */
   readonly versions: readonly string[];
   readonly config: string;
 }
