@@ -87,9 +87,9 @@ test.each([
   [
     'a kubeconfig',
     'apiVersion: v1\nkind: Config\n',
-    'holds a Config of v1, expected a Plan of autopilot.k0sproject.io/v1beta2 or a Plan of upgrade.cattle.io/v1 or an UpgradePolicy of upgrade.refit.dev/v1alpha1',
+    'holds a Config of v1, expected a Plan of autopilot.k0sproject.io/v1beta2 or a Plan of upgrade.cattle.io/v1 or an UpgradePolicy of upgrade.refit.dev/v1alpha1 or an UpdateConfig of autopilot.k0sproject.io/v1beta2',
   ],
-  ['nothing', '', 'is empty, expected one Plan or UpgradePolicy'],
+  ['nothing', '', 'is empty, expected one Plan or UpgradePolicy or UpdateConfig'],
   ['no YAML', 'a: [\n', 'is not YAML: Flow sequence in block collection'],
   ['something else', '- 1\n', 'holds a list, expected a Plan'],
 ])('%s', async (_name, text, words) => {
@@ -109,6 +109,23 @@ test('an UpgradePolicy: that it can be read, or every field that cannot', async 
   expect(wrong).toMatch(/\(correct that; docs\/guides\/policy\.md says more\)$/);
   expect(await lineOf(await file(`${head}spec: {failureBudgets: 3}\n`))).toContain(
     'spec: has no member failureBudgets',
+  );
+});
+
+test('an UpdateConfig as the documentation of k0s has it: what would be right', async () => {
+  const text = (kind: string, metadata: string, day: string): string =>
+    `apiVersion: autopilot.k0sproject.io/v1beta2\nkind: ${kind}\nmetadata: {${metadata}}\nspec: {upgradeStrategy: {type: periodic, periodic: {days: [${day}], startTime: "00:00", length: 24h}}}\n`;
+  let told = '';
+  const path = await file(text('UpdateConfig', 'name: example', 'Tuesday'));
+  expect(await validate(path, (line) => (told += line))).toBe(0);
+  expect(told).toBe(`${path}: UpdateConfig example can be followed\n`);
+  const documented = await lineOf(await file(text('UpdateConfig', 'name: example, namespace: default', 'Tuesdsay')));
+  expect(documented).toContain(
+    'metadata.namespace: "default" is not used, because the kind has no namespaces; remove it',
+  );
+  expect(documented).toContain('days[0]: "Tuesdsay" is no weekday; use Tuesday');
+  expect(await lineOf(await file(text('UpdaterConfig', 'name: example', 'Tuesday')))).toContain(
+    'holds a UpdaterConfig of autopilot.k0sproject.io/v1beta2, expected',
   );
 });
 

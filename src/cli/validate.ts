@@ -1,5 +1,6 @@
 /** Implements `refit validate`: checks a file of any front door, without a cluster. */
 import { type Plan, planKind } from '../api/autopilot/plan.ts';
+import { type UpdateConfig, updateConfigKind } from '../api/autopilot/update-config.ts';
 import { type CattlePlan, cattlePlanKind } from '../api/cattle/plan.ts';
 import { readObject } from '../api/read-object.ts';
 import { type UpgradePolicy, upgradePolicyKind } from '../api/refit/upgrade-policy.ts';
@@ -8,6 +9,7 @@ import { resolveLatest } from '../dialects/cattle/latest.ts';
 import { type Manifest, parseManifest } from '../dialects/kubeadm/manifest.ts';
 import type { Reason } from '../engine/model/reasons.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
+import { readUpdateConfig } from '../updates/config/read-config.ts';
 import { readBounded } from '../util/bounded-file.ts';
 import { EXIT, messageOf, RefitError } from '../util/errors.ts';
 import { parseVersion } from '../util/version.ts';
@@ -26,7 +28,7 @@ export async function validate(path: string, write: (text: string) => void): Pro
 
 interface Judgement {
   readonly title: string;
-  readonly problems: readonly Reason[];
+  readonly problems: readonly Pick<Reason, 'message'>[];
   /** What is allowed, but dangerous. */
   readonly warnings: readonly string[];
   readonly page: string;
@@ -34,8 +36,9 @@ interface Judgement {
 
 function judge(text: string, path: string): Judgement {
   if (MANIFEST.test(text)) return judgeManifest(parseManifest(text, path));
-  const { kind, object } = readObject(text, path, [planKind, cattlePlanKind, upgradePolicyKind]);
+  const { kind, object } = readObject(text, path, [planKind, cattlePlanKind, upgradePolicyKind, updateConfigKind]);
   if (kind === planKind) return judgePlan(object as Plan);
+  if (kind === updateConfigKind) return judgeConfig(object as UpdateConfig);
   return kind === cattlePlanKind ? judgeCattlePlan(object) : judgePolicy(object as UpgradePolicy);
 }
 
@@ -52,6 +55,20 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
   const title = `Plan ${namespace}/${name} can be carried out`;
   const { problems } = resolveLatest(plan, undefined);
   return { title, problems, warnings: [], page: 'docs/guides/system-upgrade-controller.md' };
+}
+
+function judgeConfig(config: UpdateConfig): Judgement {
+  const { name, namespace } = config.metadata;
+  const problems = readUpdateConfig(config).problems.map((message) => ({ message }));
+  const misplaced = {
+    message: `metadata.namespace: "${namespace}" is not used, because the kind has no namespaces; remove it`,
+  };
+  return {
+    title: `UpdateConfig ${name} can be followed`,
+    problems: [...(namespace === undefined ? [] : [misplaced]), ...problems],
+    warnings: [],
+    page: 'docs/guides/updates.md',
+  };
 }
 
 function judgePlan(plan: Plan): Judgement {

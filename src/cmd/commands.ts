@@ -138,7 +138,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'validate',
-    summary: 'Checks a file with a Plan, an UpgradePolicy or the hosts of a kubeadm cluster, without a cluster.',
+    summary:
+      'Checks a file with a Plan, an UpgradePolicy, an UpdateConfig or the hosts of a kubeadm cluster, without a cluster.',
     argument: new Argument('<file>', 'file with one of them'),
     run: async (_flags, { argument = '', write }) =>
       await (await import('../cli/validate.ts')).validate(argument, write),

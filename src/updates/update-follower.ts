@@ -40,12 +40,21 @@ const FINALIZER = 'updateconfig.autopilot.k0sproject.io';
 /** A status that differs in its times only is written so often. */
 const REFRESH_MS = 60_000;
 /** Reasons that people should act on, or know of. */
-const NORMAL: ReadonlySet<string> = new Set(['UpToDate', 'UpdateStarted', 'PlanRunning', 'WindowClosed', 'NotOwner']);
+const NORMAL: ReadonlySet<string> = new Set([
+  'UpToDate',
+  'UpdateStarted',
+  'PlanRunning',
+  'WindowClosed',
+  'NotOwner',
+  'NotChecked',
+]);
 
 interface Memory {
   release?: Release;
   last?: number;
   failures: number;
+  /** Why the last check failed. */
+  problem?: string | undefined;
   /** The generation that this is about. */
   readonly generation: number;
 }
@@ -89,10 +98,9 @@ export class UpdateFollower {
     const asked = config.metadata.annotations?.[CHECK_ANNOTATION];
     const isAsked = asked !== undefined && asked !== statusOf(config)?.obeyed;
     const isDue = isAsked || this.#nextCheck(config, settings, memory) <= clock.now();
-    let problem: string | undefined;
     if (isDue) {
-      problem = await this.#check(settings, look, memory, abort);
-      this.#parts.metrics.updateChecked(config.metadata.name, clock.now() / 1000, problem !== undefined);
+      await this.#check(settings, look, memory, abort);
+      this.#parts.metrics.updateChecked(config.metadata.name, clock.now() / 1000, memory.failures > 0);
     }
     // A schedule starts Plans at its ticks only, a window at any time.
     const mayCreate = isDue || settings.schedule.kind === 'periodic';
@@ -101,9 +109,9 @@ export class UpdateFollower {
     if (decision?.action === 'abort') await this.#withdraw(decision.message, look, abort);
     const next = Math.min(this.#nextCheck(config, settings, memory), decision?.until ?? Number.POSITIVE_INFINITY);
     const verdict =
-      problem === undefined
+      memory.problem === undefined
         ? (decision ?? { reason: 'NotChecked' as const, message: 'the channel was not asked yet' })
-        : { reason: 'CheckFailed' as const, message: problem };
+        : { reason: 'CheckFailed' as const, message: memory.problem };
     const window = nextWindow(settings.schedule, clock.now());
     const times = defined({
       checkedAt: memory.last === undefined ? undefined : rfc3339(memory.last),
@@ -117,17 +125,16 @@ export class UpdateFollower {
     return next;
   }
 
-  /** Resolves with what is wrong. */
-  async #check(settings: UpdateSettings, look: Look, memory: Memory, abort: AbortSignal): Promise<string | undefined> {
+  async #check(settings: UpdateSettings, look: Look, memory: Memory, abort: AbortSignal): Promise<void> {
     memory.last = this.#parts.clock.now();
     try {
       memory.release = await this.#channels.ask(settings, look, abort);
       memory.failures = 0;
-      return undefined;
+      memory.problem = undefined;
     } catch (error) {
       abort.throwIfAborted();
       memory.failures++;
-      return messageOf(error);
+      memory.problem = messageOf(error);
     }
   }
 

@@ -1,0 +1,313 @@
+/** Proves what a leader makes of its channel: a year of windows, hostile servers, skewed clocks, and two leaders at once. */
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { MemoryApi } from '../../test/builders/memory-api.ts';
+import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { type Script, startStubServer } from '../../test/faults/stub-server.ts';
+import { PLAN_NAME, plans } from '../api/autopilot/plan.ts';
+import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
+import { phaseOfPlan } from '../dialects/autopilot/states.ts';
+import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
+import type { EventNote } from '../kube/event-recorder.ts';
+import { namespaces, secrets } from '../kube/resources.ts';
+import { createMetrics } from '../runtime/metrics.ts';
+import { controlNodes } from '../signal/names.ts';
+import { rfc3339 } from '../util/clock.ts';
+import { silentLogger } from '../util/log.ts';
+import { CHECK_ANNOTATION, statusOf, statusPatch } from './status.ts';
+import { UpdateFollower, type UpdateParts } from './update-follower.ts';
+
+const NEVER = new AbortController().signal;
+const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
+const SHA = 'ab'.repeat(32);
+const START = Date.UTC(2027, 0, 1);
+const ALWAYS = { type: 'periodic' as const, periodic: { days: [], startTime: '00:00', length: '24h' } };
+
+let api = new MemoryApi();
+let clock = new FakeClock(START);
+beforeEach(() => {
+  api = new MemoryApi();
+  clock = new FakeClock(START);
+  runs('v1.36.0+k0s.0');
+  api.put(namespaces, { metadata: { name: 'kube-system', uid: 'cluster' } });
+});
+
+function runs(k0sVersion: string): void {
+  api.put(controlNodes, { metadata: { name: 'c1' }, status: { addresses: [], k0sVersion } });
+}
+
+const indexOf = (version: string, more: Record<string, unknown> = {}): string => {
+  const file = { os: 'linux', arch: 'amd64', k0s: `http://example.com/${version}`, k0sSha256: SHA };
+  return JSON.stringify({ version, downloadURLs: [file], ...more });
+};
+
+type Strategy = NonNullable<UpdateConfig['spec']['upgradeStrategy']>;
+
+interface Leader {
+  readonly events: readonly EventNote[];
+  /** Resolves with the milliseconds until it wants to look again. */
+  look(): Promise<number>;
+}
+
+function lead(more: Partial<UpdateParts> = {}): Leader {
+  const events: EventNote[] = [];
+  const follower = new UpdateFollower({
+    client: api.client,
+    writer: api.client,
+    clock,
+    random: () => 0.5,
+    log: silentLogger,
+    events: { record: (_object, note) => void events.push(note) },
+    metrics: createMetrics(),
+    phaseOf: phaseOfPlan,
+    allowInsecure: true,
+    environment: {},
+    userAgent: 'refit-test',
+    clusterInfo: undefined,
+    periodMs: 10 * MINUTE,
+    probe: undefined,
+    ...more,
+  });
+  const look = async (): Promise<number> =>
+    (await follower.followAll((await api.client.listAll(updateConfigs)).items, NEVER)).requeueAfterMs ?? DAY;
+  return { events, look };
+}
+
+async function serve(script: Script): Promise<string> {
+  const server = await startStubServer(script);
+  onTestFinished(async () => await server[Symbol.asyncDispose]());
+  return server.config.server;
+}
+
+const offering = async (text: () => string): Promise<string> => await serve((_, response) => response.end(text()));
+
+function follow(updateServer: string, more: Partial<UpdateConfig['spec']> = {}, annotations = {}): void {
+  const metadata = { name: 'u', uid: 'uid-u', generation: 1, creationTimestamp: rfc3339(START), annotations };
+  api.put(updateConfigs, { metadata, spec: { updateServer, upgradeStrategy: ALWAYS, ...more } });
+}
+
+const told = (): ReturnType<typeof statusOf> => statusOf(api.read(updateConfigs, 'u'));
+const planned = (): string | undefined => {
+  const found = api.calls.includes(`create plans/${PLAN_NAME}`) ? api.read(plans, PLAN_NAME) : undefined;
+  return found?.spec.commands[0]?.k0supdate?.version;
+};
+
+/** The local dates on which Plans were created. A new release comes each midnight; each Plan is done at once. */
+async function aYear(timeZone: string, strategy: Strategy): Promise<Temporal.ZonedDateTime[]> {
+  const local = (): Temporal.ZonedDateTime =>
+    Temporal.Instant.fromEpochMilliseconds(clock.now()).toZonedDateTimeISO(timeZone);
+  const first = local().toPlainDate();
+  const offered = (): string => `v1.36.${first.until(local().toPlainDate()).total('days') + 1}+k0s.0`;
+  const server = await offering(() => indexOf(offered()));
+  follow(server, { upgradeStrategy: strategy }, { 'upgrade.refit.dev/time-zone': timeZone });
+  const leader = lead({ periodMs: 4 * HOUR });
+  const starts: Temporal.ZonedDateTime[] = [];
+  const created = (): number => api.calls.filter((call) => call.startsWith('create plans')).length;
+  while (clock.now() < START + 365 * DAY) {
+    const waitMs = await leader.look();
+    if (created() === starts.length) await clock.advance(Math.min(Math.max(waitMs, 1), DAY));
+    else {
+      starts.push(local());
+      api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'Completed', commands: [] } }));
+      runs(planned() ?? '');
+    }
+  }
+  return starts;
+}
+
+const CLOCK_CHANGES: Readonly<Record<string, readonly [skipped: string, doubled: string]>> = {
+  'Europe/Berlin': ['2027-03-28', '2027-10-31'],
+  'America/New_York': ['2027-03-14', '2027-11-07'],
+};
+
+test.each(
+  Object.keys(CLOCK_CHANGES).flatMap((zone): (readonly [string, string, Strategy])[] => [
+    [zone, 'periodic', { type: 'periodic', periodic: { days: [], startTime: '02:30', length: '1h' } }],
+    [zone, 'cron', { type: 'cron', cron: '0 30 2 * * *' }],
+  ]),
+)(
+  'a year in %s, %s: no window is missed, none counts twice, in both nights of the clock change',
+  async (zone, _type, strategy) => {
+    const starts = await aYear(zone, strategy);
+    const days = starts.map((start) => start.toPlainDate().toString());
+    expect(new Set(days).size).toBe(days.length);
+    // The first or the last day may lie outside of the year in UTC.
+    expect(days.length).toBeGreaterThanOrEqual(364);
+    const [skipped = ''] = CLOCK_CHANGES[zone] ?? [];
+    const times = Object.fromEntries(
+      starts.map((start) => [start.toPlainDate().toString(), start.toPlainTime().toString().slice(0, 5)]),
+    );
+    expect(times[skipped]).toBe('03:00');
+    expect(new Set(Object.values({ ...times, [skipped]: '02:30' }))).toEqual(new Set(['02:30']));
+  },
+  120_000,
+);
+
+test.each<readonly [string, Script, string, RegExp]>([
+  [
+    'HTML with 200',
+    (_, response) => response.end('<html>login</html>'),
+    'CheckFailed',
+    /sent HTML instead of an index/,
+  ],
+  [
+    'a lying length',
+    (_, response) => response.writeHead(200, { 'content-length': 999 }).end('x'),
+    'CheckFailed',
+    /broke off/,
+  ],
+  ['an error', (_, response) => response.writeHead(503).end(), 'CheckFailed', /answered 503/],
+  [
+    'an older release',
+    (_, response) => response.end(indexOf('v1.35.9+k0s.0')),
+    'Downgrade',
+    /never goes back by itself/,
+  ],
+  [
+    'a withdrawn release',
+    (_, response) => response.end(indexOf('v1.36.1', { withdrawn: { 'v1.36.1': 'bad' } })),
+    'Withdrawn',
+    /was withdrawn: bad/,
+  ],
+  [
+    'a minor version skipped, and none between',
+    ({ url }, response) => (url.includes('/v1.37/') ? response.writeHead(404).end() : response.end(indexOf('v1.38.0'))),
+    'SkippedMinor',
+    /offer a release of v1.37 first \(.*answered 404/,
+  ],
+  [
+    'no files',
+    (_, response) => response.end(JSON.stringify({ version: 'v1.36.1', downloadURLs: [] })),
+    'NoDownload',
+    /has no k0s binary of v1.36.1/,
+  ],
+])('a server with %s: a Warning, and no Plan', async (_name, script, reason, message) => {
+  follow(await serve(script));
+  const leader = lead();
+  await leader.look();
+  await leader.look();
+  expect(leader.events).toEqual([{ type: 'Warning', reason, message: expect.stringMatching(message) }]);
+  expect(told()).toMatchObject({ reason, message: expect.stringMatching(message) });
+  expect(planned()).toBeUndefined();
+});
+
+test('an unreachable server is asked again, more and more seldom, and then works', async () => {
+  let isUp = false;
+  follow(await serve((_, response) => (isUp ? response.end(indexOf('v1.36.1+k0s.0')) : response.socket?.destroy())));
+  const leader = lead();
+  const waits: number[] = [];
+  for (let attempt = 0; attempt < 7; attempt++) {
+    waits.push(Math.round((await leader.look()) / 1_000));
+    await clock.advance((waits.at(-1) ?? 0) * 1_000);
+  }
+  expect(waits).toEqual([23, 45, 90, 180, 360, 450, 450]);
+  expect([leader.events.length, told()?.reason]).toEqual([1, 'CheckFailed']);
+  isUp = true;
+  await leader.look();
+  expect([planned(), told()?.reason]).toEqual(['v1.36.1+k0s.0', 'UpdateStarted']);
+});
+
+test.each([-DAY, DAY])(
+  'the clock of the last leader was off by %i ms: the channel is asked at once all the same',
+  async (skew) => {
+    const checkedAt = rfc3339(START + skew);
+    const { metadata } = statusPatch({ reason: 'UpToDate', message: '', checkedAt }) as {
+      metadata: { annotations: object };
+    };
+    follow(await offering(() => indexOf('v1.36.1+k0s.0')), {}, metadata.annotations);
+    expect(await lead().look()).toBeLessThanOrEqual(10 * MINUTE);
+    expect(planned()).toBe('v1.36.1+k0s.0');
+  },
+);
+
+test('two leaders at the seam of an election create one Plan, and agree on it', async () => {
+  follow(await offering(() => indexOf('v1.36.1+k0s.0')));
+  const [first, second] = [lead(), lead()];
+  await Promise.allSettled([first.look(), second.look()]);
+  const { id } = api.read(plans, PLAN_NAME).spec;
+  api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'SchedulableWait', commands: [] } }));
+  await Promise.all([first.look(), second.look()]);
+  expect(api.read(plans, PLAN_NAME).spec.id).toBe(id);
+  expect(api.calls.filter((call) => call.startsWith('delete'))).toEqual([]);
+});
+
+test('a running Plan of a withdrawn release is aborted once', async () => {
+  let withdrawn = {};
+  follow(await offering(() => indexOf('v1.36.1+k0s.0', { withdrawn })));
+  const leader = lead();
+  await leader.look();
+  withdrawn = { 'v1.36.1+k0s.0': 'loses data' };
+  await clock.advance(10 * MINUTE);
+  await leader.look();
+  await leader.look();
+  expect(api.read(plans, PLAN_NAME).metadata.annotations?.[ABORT_ANNOTATION]).toBe(
+    'release v1.36.1+k0s.0 was withdrawn: loses data',
+  );
+  expect(api.calls.filter((call) => call === `patch plans/${PLAN_NAME}`)).toHaveLength(1);
+});
+
+test('a channel two minor versions ahead is followed step by step', async () => {
+  follow(
+    await serve(({ url }, response) =>
+      response.end(indexOf(url.includes('/v1.37/') ? 'v1.37.5+k0s.0' : 'v1.38.0+k0s.0')),
+    ),
+  );
+  const leader = lead();
+  await leader.look();
+  expect(planned()).toBe('v1.37.5+k0s.0');
+  runs('v1.37.5+k0s.0');
+  api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'Completed', commands: [] } }));
+  await leader.look();
+  expect(planned()).toBe('v1.38.0+k0s.0');
+});
+
+test('a tick that no leader heard is made up for within ten minutes, and not later', async () => {
+  follow(await offering(() => indexOf('v1.36.1+k0s.0')), { upgradeStrategy: { type: 'cron', cron: '0 0 3 * * *' } });
+  await clock.advance(3 * HOUR + 30 * MINUTE);
+  expect(Math.round((await lead().look()) / MINUTE)).toBe(23.5 * 60);
+  expect(planned()).toBeUndefined();
+  await clock.advance(23.5 * HOUR + 5 * MINUTE);
+  await lead().look();
+  expect(planned()).toBe('v1.36.1+k0s.0');
+});
+
+test('a person may ask for a check at any time; the token is read each time', async () => {
+  const tokens: (string | undefined)[] = [];
+  follow(
+    await serve(({ headers }, response) => {
+      tokens.push(headers['authorization']);
+      response.end(indexOf('v1.36.0+k0s.0'));
+    }),
+  );
+  const leader = lead();
+  await leader.look();
+  await leader.look();
+  expect(tokens).toEqual([undefined]);
+  api.put(secrets, {
+    metadata: { name: 'update-server-token' },
+    data: { token: Buffer.from('new').toString('base64') },
+  });
+  api.change(updateConfigs, 'u', (config) => ({
+    ...config,
+    metadata: { ...config.metadata, annotations: { ...config.metadata.annotations, [CHECK_ANNOTATION]: 'now' } },
+  }));
+  await leader.look();
+  await leader.look();
+  expect(tokens).toEqual([undefined, 'Bearer new']);
+  expect(told()).toMatchObject({ obeyed: 'now', reason: 'UpToDate', current: 'v1.36.0+k0s.0' });
+});
+
+test('an UpdateConfig that cannot be read asks nobody, and lets the next one own the Plan', async () => {
+  follow('http://127.0.0.1:1', {
+    upgradeStrategy: { type: 'periodic', periodic: { days: ['Tuesdsay'], startTime: '22:00', length: '2h' } },
+  });
+  const metadata = { name: 'next', uid: 'uid-n', creationTimestamp: rfc3339(START + DAY), generation: 1 };
+  const updateServer = await offering(() => indexOf('v1.36.1+k0s.0'));
+  api.put(updateConfigs, { metadata, spec: { updateServer, upgradeStrategy: ALWAYS } });
+  const leader = lead();
+  await leader.look();
+  expect(leader.events.map(({ type, reason }) => [type, reason])).toEqual([
+    ['Warning', 'InvalidConfig'],
+    ['Normal', 'UpdateStarted'],
+  ]);
+  expect(told()?.message).toContain('days[0]: "Tuesdsay" is no weekday; use Tuesday');
+});
