@@ -59,6 +59,8 @@ export interface Failure {
   readonly reason: string;
   /** What ran out of time, as it is reported. */
   readonly late?: 'drain';
+  /** True when the agent's own rules ended the work. */
+  readonly refused?: true;
 }
 
 interface Progress {

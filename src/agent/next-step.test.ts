@@ -50,7 +50,8 @@ describe('a new signal', () => {
   const same = signalWith({ version: OLD });
   const sameForced = { ...same, command: { ...same.command, forceupdate: true } };
   const policy = { soakMs: 1, cordoning: 'leader' } as const;
-  const refused = (reason: string): object => report('FailedDownload', { reason: says(reason), from: OLD });
+  const refused = (reason: string): object =>
+    report('FailedDownload', { reason: says(reason), refused: true, from: OLD });
   check([
     ['none', { signal: undefined }, { kind: 'nothing' }],
     ['one', {}, begin()],
@@ -74,7 +75,7 @@ describe('a new signal', () => {
     [
       'a short sha256, service down',
       { signal: signalWith({ sha256: 'abc' }), host: silent },
-      report('FailedDownload', { reason: says('"abc"') }),
+      report('FailedDownload', { reason: says('"abc"'), refused: true }),
     ],
     ['a sha256 that is none', { signal: signalWith({ sha256: 'zz'.repeat(32) }) }, refused('"zzzz')],
     [
@@ -203,7 +204,7 @@ describe('an airgap bundle', () => {
 
 describe('rules of the host that changed while an update is under way', () => {
   const veto = 'only https is allowed';
-  const giveUp = { kind: 'give-up', reason: veto };
+  const giveUp = { kind: 'give-up', reason: veto, refused: true };
   const [downloading, applying] = [signalAt('Downloading'), signalAt('ApplyingUpdate')];
   check([
     ['before the download', { veto, signal: downloading, journal: journalAt('started') }, giveUp],

@@ -29,7 +29,7 @@ export function nextStep(input: StepInput): Step {
   // What we cordoned we uncordon, even for a signal that is somebody else's work.
   if (step.kind === 'stand-aside' && mayBeCordoned(journal)) return { kind: 'uncordon' };
   const isRisky = step.kind === 'download' || step.kind === 'swap';
-  return isRisky && input.veto !== undefined ? { kind: 'give-up', reason: input.veto } : step;
+  return isRisky && input.veto !== undefined ? { kind: 'give-up', reason: input.veto, refused: true } : step;
 }
 
 /** True when there is nothing to do whatever the host's facts are: the agent need not gather any. */

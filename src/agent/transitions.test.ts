@@ -213,6 +213,11 @@ test.each<[Step, UpdateJournal, Partial<UpdateJournal>]>([
   [{ kind: 'restart', process: id(2) }, at('swappedBack'), { phase: 'restartingBack', process: id(2) }],
   [{ kind: 'restart', process: id(2) }, at('restartedBack'), { phase: 'restartingBack', process: id(2) }],
   [{ kind: 'give-up', reason: 'why' }, at('ready'), { phase: 'failed', ...failed('why') }],
+  [
+    { kind: 'give-up', reason: 'why', refused: true },
+    at('ready'),
+    { phase: 'failed', failure: { status: 'Failed', reason: 'why', refused: true } },
+  ],
   [{ kind: 'roll-back', reason: 'why' }, at('restarted'), { phase: 'swappingBack', ...failed('why') }],
   [{ kind: 'roll-back', reason: 'later' }, at('swappingBack', failed('why')), failed('why')],
   [{ kind: 'report', status: 'UnCordoning' }, at('soaking'), { phase: 'proven' }],

@@ -22,7 +22,12 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
   if (step.kind === 'swap') return { ...journal, phase: 'swapping' };
   if (step.kind === 'restart') return restarting(journal, step.process, now);
   if (step.kind === 'soak') return { ...journal, phase: 'soaking', fresh: step.process, since: now };
-  if (step.kind === 'give-up') return { ...journal, phase: 'failed', failure: fail(step.reason) };
+  if (step.kind === 'give-up')
+    return {
+      ...journal,
+      phase: 'failed',
+      failure: { ...fail(step.reason), ...(step.refused && { refused: step.refused }) },
+    };
   if (step.kind === 'roll-back')
     return { ...journal, phase: 'swappingBack', failure: journal.failure ?? fail(step.reason) };
   if (step.kind === 'report' && step.status === 'UnCordoning') return { ...journal, phase: 'proven' };

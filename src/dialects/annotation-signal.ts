@@ -226,8 +226,9 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
     case 'Failed':
     case 'FailedDownload': {
       const why = report?.reason ?? "see the node's log for the reason";
-      const late = report?.late === undefined ? {} : { late: report.late };
-      return { kind: 'failed', ...common, message: `${step}: ${why}`, ...late };
+      const { late, refused } = report ?? {};
+      const how = { ...(late && { late }), ...(refused && { refused }) };
+      return { kind: 'failed', ...common, message: `${step}: ${why}`, ...how };
     }
     default:
       return { kind: 'working', step, ...common, ...STEPS[step], ...cordonOf(metadata, created, step) };

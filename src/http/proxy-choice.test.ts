@@ -49,7 +49,12 @@ test.each<[noProxy: string, url: string, isExempt: boolean]>([
   expect(chosen(url, environment)).toBe(isExempt ? undefined : 'http://p/');
 });
 
-test.each(['socks5://me:secret@p', 'http://', 'me:secret@p:x', 'http://me:se%cret@p', 'http://m%e@p'])(
+test.each(['socks5://me:secret@p', 'SOCKS5h://p:1080', 'socks4://p'])('%s is refused as what it is', (HTTPS_PROXY) => {
+  const words = /^HTTPS_PROXY names a SOCKS proxy, which is not supported: use an http or https proxy$/;
+  expect(() => chosen('https://a.example', { HTTPS_PROXY })).toThrow(words);
+});
+
+test.each(['http://', 'me:secret@p:x', 'http://me:se%cret@p', 'http://m%e@p'])(
   '%s cannot be used, and is not told',
   (HTTPS_PROXY) => {
     expect(() => chosen('https://a.example', { HTTPS_PROXY })).toThrow(/^HTTPS_PROXY names no http\(s\) proxy$/);

@@ -22,6 +22,8 @@ export function proxyFor(address: URL, environment: Environment): URL | undefine
   const name = address.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   const named = read(name);
   if (named === '' || isExempt(address, read('NO_PROXY'))) return undefined;
+  if (/^socks/i.test(named))
+    throw new Error(`${name} names a SOCKS proxy, which is not supported: use an http or https proxy`);
   const proxy = readProxy(named.includes('://') ? named : `http://${named}`);
   // Without the value: it may contain a password.
   if (proxy === undefined) throw new Error(`${name} names no http(s) proxy`);

@@ -103,6 +103,8 @@ export interface AgentReport {
   readonly rolledBack?: boolean;
   /** Step that exceeded the time limit of the policy. */
   readonly late?: 'drain';
+  /** True when the agent's own rules refused the signal. */
+  readonly refused?: true;
 }
 
 export const REASON_LIMIT = 512;
@@ -119,7 +121,10 @@ export function decodeReport(annotations: Annotations | undefined, created: stri
 }
 
 /** Others may write this annotation too: invalid members are ignored. */
-function toReport({ from, spent, reason, rolledBack, late }: Record<string, unknown>, created: string): AgentReport {
+function toReport(
+  { from, spent, reason, rolledBack, late, refused }: Record<string, unknown>,
+  created: string,
+): AgentReport {
   return {
     created,
     ...(typeof from === 'string' ? { from } : {}),
@@ -127,6 +132,7 @@ function toReport({ from, spent, reason, rolledBack, late }: Record<string, unkn
     ...(typeof reason === 'string' ? { reason: reason.slice(0, REASON_LIMIT) } : {}),
     ...(typeof rolledBack === 'boolean' ? { rolledBack } : {}),
     ...(late === 'drain' ? { late } : {}),
+    ...(refused === true ? { refused } : {}),
   };
 }
 

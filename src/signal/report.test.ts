@@ -10,6 +10,7 @@ const report: AgentReport = {
   reason: 'sha256 of the download is aa, wanted bb',
   rolledBack: true,
   late: 'drain',
+  refused: true,
 };
 
 test('a report comes back', () => {

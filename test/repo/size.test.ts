@@ -9,9 +9,9 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_660,
+  'src/agent': 5_680,
   'src/api': 990,
-  'src/cli': 4_185,
+  'src/cli': 4_195,
   'src/cmd': 890,
   'src/dialects': 300,
   'src/dialects/autopilot': 1_120,
@@ -24,7 +24,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/kube': 3_360,
   'src/process': 200,
   'src/runtime': 870,
-  'src/signal': 380,
+  'src/signal': 386,
   'src/updates': 2_000,
   'src/install': 840,
   'src/util': 845,

@@ -49,5 +49,6 @@ function reportOf(step: ReportStep, journal: Journal, earlier: AgentReport): Age
     ...(step.reason === undefined ? {} : { reason: step.reason }),
     ...(step.rolledBack === undefined ? {} : { rolledBack: step.rolledBack }),
     ...(step.late === undefined ? {} : { late: step.late }),
+    ...(step.refused && { refused: step.refused }),
   };
 }

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { lstat, mkdir, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf, RefitError } from '../../util/errors.ts';
+import { syncPath } from './durable-files.ts';
 import { takeLock } from './lock.ts';
 import { assertTrustedPath, isTrustedUser } from './trusted-path.ts';
 
@@ -45,6 +46,8 @@ async function makeDirectory(path: string): Promise<void> {
     await makeDirectory(parent);
     await mkdir(path, { mode: 0o700 });
   }
+  // After power loss the journal in it is found only if its name was synced.
+  await syncPath(dirname(path));
 }
 
 /** The new binary is staged in a directory of the agent's own, on the file system of the binary. */

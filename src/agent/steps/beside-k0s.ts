@@ -18,7 +18,7 @@ export function besideK0s(input: StepInput): Step | undefined {
   if (reason === undefined) return undefined;
   // A signal that is failed under k0s's own agent would keep that one's cordon.
   if (beside === 'observe' || journal.phase !== 'idle') return { kind: 'stand-aside', reason };
-  return { kind: 'report', status: 'FailedDownload', reason };
+  return { kind: 'report', status: 'FailedDownload', reason, refused: true };
 }
 
 function whyAside({ journal, signal, host }: StepInput): string | undefined {

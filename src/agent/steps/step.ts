@@ -25,7 +25,7 @@ export type Step =
   /** Replaces the binary at the target path by the staged one, in one rename. */
   | { readonly kind: 'swap' }
   /** Fails the work before the service is touched: changes only the journal. */
-  | { readonly kind: 'give-up'; readonly reason: string }
+  | { readonly kind: 'give-up'; readonly reason: string; readonly refused?: true }
   /** Restarts the service: ends its process if it lives, and starts the binary at the target path. */
   | { readonly kind: 'restart'; readonly process?: ProcessId | undefined }
   /** Sends SIGKILL to a process that outlived its restart. */
@@ -46,6 +46,7 @@ export type Step =
       readonly reason?: string;
       readonly rolledBack?: boolean;
       readonly late?: 'drain';
+      readonly refused?: true;
       /** Running version, for a report without a journal. */
       readonly from?: string;
     }

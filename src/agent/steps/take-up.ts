@@ -7,7 +7,7 @@ import type { Step } from './step.ts';
 export function takeUp(input: NewSignalInput): Step {
   const refusal = refusalOf(input);
   if (refusal !== undefined) {
-    return { kind: 'report', status: 'FailedDownload', reason: refusal, ...fromOf(input.host) };
+    return { kind: 'report', status: 'FailedDownload', reason: refusal, refused: true, ...fromOf(input.host) };
   }
   const { signal, early } = input;
   if (early !== undefined) return { kind: 'await-clock', reason: early };

@@ -315,7 +315,7 @@ describe("beside k0s's own agent", () => {
       'a new signal is refused',
       undefined,
       { ...refusing, ...itsOwn },
-      { kind: 'report', status: 'FailedDownload', reason: disable },
+      { kind: 'report', status: 'FailedDownload', reason: disable, refused: true },
     ],
     ['a new signal is taken up as if it were off', undefined, itsOwn, begin as object],
     ['it is off: a new signal is taken up', undefined, { ...refusing, journal: IDLE }, begin as object],

@@ -8,6 +8,7 @@ import type { Snapshot } from '../../engine/model/decision.ts';
 import { isFinal } from '../../engine/model/recorded.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+import { CONDITIONS_ANNOTATION, conditionsIn } from '../../engine/report/conditions.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { listed } from '../../util/phrases.ts';
 import { type DrainProbe, InspectionAnswers, type Question, type Sources } from './answers.ts';
@@ -69,8 +70,20 @@ export async function inspect(
     world,
     snapshot,
     policy,
-    unseen: [...(unseen === undefined ? [] : [unseen]), ...answers.unseen, ...unprovenLines(dialect, world, snapshot)],
+    unseen: [
+      ...(unseen === undefined ? [] : [unseen]),
+      ...answers.unseen,
+      ...unprovenLines(dialect, world, snapshot),
+      ...undecidedLines(plan),
+    ],
   };
+}
+
+/** What the leader asks and gets no answer to, although this user may get one. */
+function undecidedLines({ metadata }: KubeObject): string[] {
+  const blocked = conditionsIn(metadata.annotations?.[CONDITIONS_ANNOTATION]).find(({ type }) => type === 'Blocked');
+  const isUndecided = blocked?.status === 'True' && blocked.reason === 'CannotDecide';
+  return isUndecided ? [`to the leader (CannotDecide): ${blocked.message ?? 'no reason was given'}`] : [];
 }
 
 function unprovenLines({ foreignWork }: Dialect, world: World, { rollout }: Snapshot): string[] {

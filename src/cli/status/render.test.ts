@@ -5,6 +5,7 @@ import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts'
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildLooking, lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
+import { CONDITIONS_ANNOTATION } from '../../engine/report/conditions.ts';
 import type { Node } from '../../kube/types.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import type { ControlNode } from '../../signal/names.ts';
@@ -325,6 +326,18 @@ describe('at the end', () => {
     const c1 = signalled(C1, { created: later(1000), status: 'Completed', timestamp: later(45_000) });
     const [header] = await textOf({ plans: [buildPlan({}, status)], controllers: [c1] });
     expect(header).toBe('Plan autopilot (id1)  done 1/1 after 45 s, 15 s ago  to v1.36.3+k0s.2');
+  });
+
+  test('what the leader cannot decide, by its own word', async () => {
+    const blocked = [
+      { type: 'Blocked', status: 'True', reason: 'CannotDecide', message: 'could not check who drains w1: 403' },
+    ];
+    const bare = running(FIRST, []);
+    const annotations = { [CONDITIONS_ANNOTATION]: JSON.stringify(blocked) };
+    const plans = [{ ...bare, metadata: { ...bare.metadata, annotations } }];
+    expect(await textOf({ plans, controllers: [C1, C2, C3] })).toContain(
+      '  unknown to the leader (CannotDecide): could not check who drains w1: 403',
+    );
   });
 
   test('a failed node that runs the version all the same needs no retry', async () => {

@@ -49,6 +49,7 @@ export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, m
         { heading: 'why', lines: reasonLines(plan, failed), style: 'red' },
         { heading: 'waits', lines: waitLines(plan, now), style: 'yellow' },
         { heading: 'ends', lines: endLines(plan.waits.filter((wait) => !isRoutine(wait))) },
+        { heading: 'unknown', lines: plan.unseen ?? [] },
         { heading: 'agents', lines: agentLines(plan) },
         { heading: 'ahead', lines: aheadLines(plan) },
         { heading: 'to do', lines: toDo(plan) },

@@ -92,6 +92,14 @@ describe('the answer of a node to our signal', () => {
     });
   });
 
+  test('with the word that rules of the node refused it', () => {
+    const report = encodeReport({ created: later(1000), reason: 'no sha256', refused: true });
+    expect(read(annotated({ ...ours('FailedDownload').metadata.annotations, ...report }))).toMatchObject({
+      kind: 'failed',
+      refused: true,
+    });
+  });
+
   test('with a report that belongs to another signal: it means nothing', () => {
     expect(read(reported(later(999_000)))).toMatchObject({ message: "Failed: see the node's log for the reason" });
   });

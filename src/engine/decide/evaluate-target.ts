@@ -137,7 +137,8 @@ function failureReason(target: Target, { observation, drainDelegation }: TargetF
   if (observed === 'gone') return because('TargetGone', `${target.name} disappeared while it was in flight`);
   if (observation.kind === 'failed') {
     const again = observation.report?.rolledBack === true ? ` (${RUNS_AGAIN})` : '';
-    const code = observation.late === 'drain' ? 'DrainTooLong' : 'TargetFailed';
+    const refused = observation.refused === true ? 'TargetRefused' : 'TargetFailed';
+    const code = observation.late === 'drain' ? 'DrainTooLong' : refused;
     return because(code, `${target.name}: ${observation.message}${again}`);
   }
   if (observation.kind === 'working' && observation.part === 'drain' && drainDelegation === false) {

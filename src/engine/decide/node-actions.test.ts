@@ -84,6 +84,12 @@ describe('a node that asks to be drained', () => {
     },
   );
 
+  test('one whose own rules refused the signal says so by its reason', () => {
+    const observation = { ...failed('FailedDownload: no sha256'), refused: true } as const;
+    const { record } = decisionOn({ facts: { observation } });
+    expect(record).toMatchObject({ reason: { code: 'TargetRefused', message: 'w1: FailedDownload: no sha256' } });
+  });
+
   test('a node that drains itself is asked again: no watch shows when it delegates', () => {
     const { recheckAfterMs } = decisionOn({ facts: { drainDelegation: false, observation: asking('drain') } });
     expect(recheckAfterMs).toBe(10_000);

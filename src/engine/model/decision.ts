@@ -16,8 +16,13 @@ export type Observation =
   | (Attempted & { readonly kind: 'sent' })
   | (Attempted & Working & { readonly kind: 'working' })
   | (Attempted & { readonly kind: 'succeeded' })
-  /** `late`: the node's own deadline for that step had passed. */
-  | (Attempted & { readonly kind: 'failed'; readonly message: string; readonly late?: 'drain' | undefined });
+  /** `late`: the node's own deadline for that step had passed. `refused`: by rules of the node, before any work. */
+  | (Attempted & {
+      readonly kind: 'failed';
+      readonly message: string;
+      readonly late?: 'drain' | undefined;
+      readonly refused?: boolean | undefined;
+    });
 
 interface Attempted {
   /** The name of the attempt: what `since` of the target was when the signal was written. */

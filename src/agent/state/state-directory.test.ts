@@ -1,0 +1,43 @@
+/** What a first start writes survives power loss: the names of new directories are synced, too. */
+import fsPromises, { mkdtemp, rm } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openStateDirectory } from './state-directory.ts';
+
+let directory: string;
+const synced: string[] = [];
+const { open } = fsPromises;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-state-'));
+  synced.length = 0;
+  fsPromises.open = async (path, ...rest) => {
+    const handle = await open(path, ...rest);
+    const sync = handle.sync.bind(handle);
+    handle.sync = async () => {
+      synced.push(relative(directory, String(path)));
+      await sync();
+    };
+    return handle;
+  };
+  syncBuiltinESMExports();
+});
+afterEach(async () => {
+  fsPromises.open = open;
+  syncBuiltinESMExports();
+  await rm(directory, { recursive: true });
+});
+
+test('each parent of a new state directory is synced, from the outermost on', async () => {
+  await openStateDirectory(join(directory, 'lib', 'refit'), join(directory, 'run'));
+  expect(synced.filter((path) => path === '' || path === 'lib')).toEqual(['', 'lib', '']);
+});
+
+test('one that is there already needs no sync', async () => {
+  await openStateDirectory(join(directory, 'lib'), join(directory, 'lib'));
+  synced.length = 0;
+  await openStateDirectory(join(directory, 'lib'), join(directory, 'lib')).catch(() => undefined);
+  expect(synced.filter((path) => path === '')).toEqual([]);
+});
