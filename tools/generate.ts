@@ -11,6 +11,7 @@ import { errorReference } from './reference/errors.ts';
 import { messageReference } from './reference/messages.ts';
 import { metricReference } from './reference/metrics.ts';
 import { reasonReference } from './reference/reasons.ts';
+import { testedReference } from './reference/tested.ts';
 
 /** Every generated file: its path from the root of the repository, and its text. A test compares them with the tree. */
 export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
@@ -22,6 +23,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/messages.md', messageReference()],
     ['docs/reference/metrics.md', await metricReference()],
     ['docs/reference/reasons.md', reasonReference()],
+    ['docs/reference/tested.md', testedReference()],
   ]);
 }
 

@@ -1,0 +1,71 @@
+/** Writes docs/reference/tested.md: which versions of what the tests run Refit with. */
+import { readFileSync } from 'node:fs';
+import { RECIPES } from '../controlplane/components.ts';
+
+const lock = JSON.parse(readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8')) as {
+  packages: Readonly<Record<string, { version: string }>>;
+};
+const node = lock.packages['node_modules/node']?.version ?? '';
+
+type Row = readonly [what: string, version: string, how: string, where: string];
+
+/** Kubernetes as the tests build it from the Go module proxy. */
+function built(): Row[] {
+  const kubernetes = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubectl'] as const;
+  return [
+    ...kubernetes.map((name): Row => [name, RECIPES[name].version, 'the real program', 'test/testenv']),
+    ['etcd', RECIPES.etcd.version, 'the real program', 'test/testenv'],
+    ['kwok', RECIPES.kwok.version, 'the real program; plays nodes and pods', 'test/testenv'],
+    [
+      'Helm',
+      RECIPES.helm.version,
+      'the real program: lint, template, install, upgrade, uninstall',
+      'test/testenv/chart.test.ts',
+    ],
+    ['kustomize', `of kubectl ${RECIPES.kubectl.version}`, 'the real program', 'test/testenv/chart.test.ts'],
+  ];
+}
+
+const OTHERS: readonly Row[] = [
+  ['Node.js', node, 'the one in the binary', 'test/testenv/image.test.ts'],
+  ['runc', "Debian's", 'the real program runs the image', 'test/testenv/image.test.ts'],
+  ['systemd', "Debian's", 'the real program, as first process of a jail', 'test/agent/install.test.ts'],
+  ['OpenRC', "Debian's", 'the real supervise-daemon, in a jail', 'test/agent/openrc.test.ts'],
+  [
+    'OpenSSH',
+    "Debian's",
+    'the real server where it is installed, and one in JavaScript',
+    'test/testenv/kubeadm.test.ts',
+  ],
+  ['promtool', "Debian's", 'the real program judges the alerts', 'tools/deploy/monitoring.test.ts'],
+  [
+    'k0s',
+    'v1.36.3, older ones by their differences',
+    'a double, compared with recordings of real clusters',
+    'test/doubles',
+  ],
+  [
+    'system-upgrade-controller',
+    'v0.20.1',
+    'its Plans, hashes, Jobs and labels; the program does not run',
+    'test/testenv/cattle.test.ts',
+  ],
+  ['kubeadm, kubelet', 'v1.36', 'stand-ins that do what was seen of the real ones', 'test/testenv/kubeadm.test.ts'],
+  ['Cluster API', 'v1.13.4', 'a manager of the tests calls the hooks as recorded', 'test/testenv/capi.test.ts'],
+];
+
+export function testedReference(): string {
+  const rows = [...built(), ...OTHERS].map(
+    ([what, version, how, where]) => `| ${what} | ${version} | ${how} | \`${where}\` |`,
+  );
+  return `${[
+    '# What Refit is tested with',
+    '',
+    '`npm run generate` writes this page. *The real program* means that the tests start it; a double or a stand-in plays it. No test runs real k0s, kubeadm,',
+    'system-upgrade-controller or managers of Cluster API: try a first upgrade on a cluster that you can lose. Other versions of Kubernetes are not tested.',
+    '',
+    '| what | version | how | test |',
+    '|---|---|---|---|',
+    ...rows,
+  ].join('\n')}\n`;
+}
