@@ -28,6 +28,10 @@ export interface Turn {
   readonly hasCordon: boolean;
   /** Steady milliseconds since the last restart of the service, or of the agent. */
   readonly elapsedMs: number;
+  /** True where the version lies at the staging path and has run. */
+  holds(version: string): boolean;
+  /** Undefined: discards what lies there. */
+  fetchAhead(version: string | undefined): void;
   save(journal: Journal): void;
   perform(step: Step): StepOutcome;
   /** Throws what the API server or the network answers instead. */
@@ -50,6 +54,11 @@ export async function takeTurn(turn: Turn): Promise<void> {
     ageOf: async () => await Promise.resolve(0),
     perform: async (step) => await Promise.resolve(turn.perform(step)),
     maintenance: maintenanceIn(turn),
+    prefetcher: {
+      follow: (asked) => turn.fetchAhead(asked?.command.version),
+      stop: async () => await Promise.resolve(),
+      holds: async ({ version }) => await Promise.resolve(turn.holds(version)),
+    },
     times: { restartTimeoutMs: RESTART_TIMEOUT_MS, soakMs: SOAK_MS, readyTimeoutMs: RESTART_TIMEOUT_MS },
     accepts: ['k0supdate'],
     clock: {

@@ -2,6 +2,8 @@
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import type { Role } from '../../src/engine/model/recorded.ts';
 import type { KubeObject, Node } from '../../src/kube/types.ts';
+import { encodePresence } from '../../src/signal/agent-presence.ts';
+import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
 import { buildControlNode, buildNode } from '../builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
 import { MINUTE, T0 } from '../builders/times.ts';
@@ -43,6 +45,8 @@ export interface Configuration {
   readonly times: readonly number[];
   /** Milliseconds a target may be in flight, for leaders. */
   readonly targetDeadlineMs: number;
+  /** True where the agents fetch ahead what the leader asks for. */
+  readonly fetchesAhead: boolean;
   /** True where one power loss may be for good. */
   readonly mayDie: boolean;
 }
@@ -74,8 +78,10 @@ function planFor({ nodes, concurrent }: Configuration, run: number, versions: re
 }
 
 /** Without its node's name. */
-export function objectOf({ role, isClosed }: NodeSpec): KubeObject | Node {
-  if (role === 'controller') return buildControlNode(ANY_NODE);
-  const node: Node = buildNode(ANY_NODE);
+export function objectOf({ role, isClosed }: NodeSpec, fetchesAhead: boolean): KubeObject | Node {
+  // Leaders ask only agents of Refit.
+  const annotations = fetchesAhead ? { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: '' }) } : {};
+  if (role === 'controller') return buildControlNode(ANY_NODE, { annotations });
+  const node: Node = buildNode(ANY_NODE, { annotations });
   return isClosed ? { ...node, spec: { unschedulable: true } } : node;
 }

@@ -25,6 +25,7 @@ export function configure(name: string, nodes: string, more: Partial<Configurati
     othersCordon: false,
     times: [NOW],
     targetDeadlineMs: Infinity,
+    fetchesAhead: false,
     mayDie: false,
     ...more,
   };
@@ -61,6 +62,16 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   configure('1 worker cordons itself, its payload falls', 'w1:brief', { cordoner: 'self', faults: 2 }),
   configure('1 of 2 workers is cordoned by somebody else', 'w1! w2', { othersCordon: true }),
   configure('others cordon nodes that cordon themselves', 'w1', { othersCordon: true, cordoner: 'self', faults: 2 }),
+  configure('2 workers fetch ahead', 'w1 w2', { fetchesAhead: true }),
+  configure('a controller and a worker fetch ahead, paused and aborted', 'c1 w1', {
+    fetchesAhead: true,
+    controls: ['pause', 'abort'],
+    faults: 0,
+  }),
+  configure('2 workers fetch ahead what cannot be executed on 1 of them', 'w1 w2:garbage', {
+    fetchesAhead: true,
+    concurrent: 2,
+  }),
   configure('aborted', 'c1 w1', { controls: ['abort'] }),
   configure('aborted, 2 at once', 'w1 w2', { controls: ['abort'], concurrent: 2, faults: 0 }),
   configure('aborted, workers cordon themselves', 'w1', { controls: ['abort'], cordoner: 'self', faults: 2 }),

@@ -1,4 +1,6 @@
 /** The invariants of every state: each with its sentence, and with the code that upholds it. */
+
+import { decodePrefetch } from '../../src/signal/prefetch.ts';
 import { type NodeSpec, OLD } from './cluster.ts';
 import { ABOUT_CORDONS } from './cordon-invariants.ts';
 import type { Glance, NodeGlance } from './glance.ts';
@@ -64,6 +66,18 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
     holds: ({ nodes }, { concurrent }) =>
       nodes.filter(({ spec, signal }) => spec.role === 'controller' && isOpen(signal)).length <= 1 &&
       nodes.filter(({ spec, signal }) => spec.role === 'worker' && isOpen(signal)).length <= concurrent,
+  },
+  {
+    name: 'ahead-within-slots',
+    sentence: 'Never more nodes that wait are asked to fetch ahead than may be in motion at once.',
+    upheldBy: '`src/engine/decide/prefetch.ts`: those that were asked count, wherever they are in the list',
+    alsoSeenBy: '`test/testenv/autopilot/prefetch.test.ts`',
+    holds: ({ nodes, recorded }, { concurrent }) => {
+      const waiting = nodes.filter(({ spec }) =>
+        recorded.some(({ name, state }) => name === spec.name && state === 'SignalPending'),
+      );
+      return waiting.filter(({ object }) => decodePrefetch(object.metadata.annotations)).length <= concurrent;
+    },
   },
 ];
 

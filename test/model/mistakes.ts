@@ -27,6 +27,8 @@ const alone = configure('1 worker that cordons itself', 'w1', { cordoner: 'self'
 const closed = configure('1 worker, cordoned by somebody else', 'w1!');
 const aborted = configure('1 worker, the plan is aborted', 'w1', { controls: ['abort'] });
 
+const ahead = configure('3 workers fetch ahead', 'w1 w2 w3', { fetchesAhead: true, faults: 0 });
+
 const random = { leader: leaders.randomChoiceAfterLostWrite };
 
 export const MISTAKES: readonly Mistake[] = [
@@ -36,6 +38,7 @@ export const MISTAKES: readonly Mistake[] = [
   mistake('a random choice after a lost write', controllers, random, 'one-controller-in-motion'),
   mistake('a random choice after a lost write', workers, random, 'concurrent-workers'),
   mistake('no limit on workers', workers, { leader: leaders.withoutLimit }, 'concurrent-workers'),
+  mistake('everyone fetches ahead', ahead, { leader: leaders.asksEveryone }, 'ahead-within-slots'),
   mistake('stages in any order', mixed, { leader: leaders.stagesInAnyOrder }, 'controllers-before-workers'),
   mistake('a restart taken for the end', controllers, { leader: leaders.doneTooEarly }, 'done-runs-it'),
   mistake('a signal that is never sent', single, { leader: leaders.neverSignals }, EVERY_RUN_ENDS),

@@ -35,6 +35,10 @@ function together(...all: readonly Deeds[]): Deeds {
   };
 }
 
+/** Asks every node that waits to fetch ahead. */
+export const asksEveryone: Leader = async (view) =>
+  await realLeader({ ...view, policy: { ...view.policy, prefetch: 'all' } });
+
 /** Starts stages without regard to what comes before them. */
 export const stagesInAnyOrder: Leader = async (view) => {
   const backwards = leaderWith({

@@ -2,11 +2,12 @@
 import { cordonOwner, pendingOwner } from '../../src/drain/cordon-marks.ts';
 import type { KubeObject, Node } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
+import { decodePrefetch } from '../../src/signal/prefetch.ts';
 
 /** As what follows "asks to". */
 export function wordsFor(before: KubeObject, after: KubeObject): string {
   const { name } = after.metadata;
-  const words = [signalWords(before, after), cordonWords(before, after), taintWords(before, after)];
+  const words = [signalWords, aheadWords, cordonWords, taintWords].map((wordsOf) => wordsOf(before, after));
   return words.flatMap((word) => (word === '' ? [] : `${word} ${name}`)).join(' and ') || `write ${name} as it is`;
 }
 
@@ -15,6 +16,12 @@ function signalWords(before: KubeObject, after: KubeObject): string {
   if (!signal || (old?.created === signal.created && old.status?.status === signal.status?.status)) return '';
   if (signal.status === undefined) return `signal ${signal.command.version} to`;
   return signal.status.status === 'Failed' ? 'withdraw the signal of' : `write ${signal.status.status} on`;
+}
+
+function aheadWords(before: KubeObject, after: KubeObject): string {
+  const [old, wish] = [before, after].map(({ metadata }) => decodePrefetch(metadata.annotations)?.command.version);
+  if (old === wish) return '';
+  return wish === undefined ? 'cancel the prefetch of' : `have ${wish} fetched ahead on`;
 }
 
 function cordonWords(before: Node, after: Node): string {

@@ -9,7 +9,7 @@ import { type AgentReport, decodeSignal } from '../../src/signal/annotations.ts'
 import { REPORT_ANNOTATION } from '../../src/signal/names.ts';
 import { takeTurn } from './agent-turn.ts';
 import type { Configuration } from './cluster.ts';
-import type { afterStep, Qualities } from './host.ts';
+import { type afterStep, type Qualities, runs } from './host.ts';
 import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
 import type { Numbering } from './numbering.ts';
 
@@ -23,6 +23,8 @@ export interface NodeRules {
   readonly othersCordon: boolean;
   /** True where pods that were evicted may come back to a node that is uncordoned. */
   readonly podsReturn: boolean;
+  /** See Configuration. */
+  readonly fetchesAhead: boolean;
   /** True where the power may also go for good. */
   readonly mayDie: boolean;
   /** What a step does to the host; a parameter, so that a mistake can be planted. */
@@ -78,6 +80,19 @@ class RecordedTurn {
     this.elapsedMs = elapsedMs;
     this.cordoner = rules.cordoner;
     this.hasCordon = cordonOwner(objectAt(rules.contents, node.versions)) !== undefined;
+  }
+
+  /** Also after a crash of the agent, which forgets what it fetched: a file that is there is there. */
+  holds(version: string): boolean {
+    const { staged } = this.#node.host;
+    return this.#rules.fetchesAhead && staged === version && runs(staged, this.#rules.qualityOf);
+  }
+
+  fetchAhead(version: string | undefined): void {
+    const { host } = this.#node;
+    if (!this.#rules.fetchesAhead || host.staged === version) return;
+    const label = version === undefined ? 'discards what it fetched' : 'fetches ahead';
+    this.#reach(label, { ...this.#node, host: { ...host, staged: version } });
   }
 
   save(journal: Journal): void {

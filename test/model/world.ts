@@ -52,14 +52,15 @@ export class World implements Model {
 
   constructor(configuration: Configuration, planted: Partial<Parts> = {}) {
     const { leader, afterStep } = { ...REAL, ...planted };
-    const { nodes, faults, mayDie, cordoner, othersCordon, controls } = configuration;
+    const { nodes, faults, mayDie, cordoner, othersCordon, controls, fetchesAhead } = configuration;
     this.#configuration = configuration;
     this.#leaders = new LeaderMoves(configuration, this.#contents, leader);
     const kinds = new Map<string, NodeKind>();
     this.#places = nodes.map((spec) => {
       const qualityOf: NodeRules['qualityOf'] = (file) => (file === OLD ? 'good' : spec.payload);
       const isNode = spec.role === 'worker';
-      const limits = { isNode, mayDie, cordoner, othersCordon, podsReturn: isNode && controls.includes('retry') };
+      const podsReturn = isNode && controls.includes('retry');
+      const limits = { isNode, mayDie, cordoner, othersCordon, fetchesAhead, podsReturn };
       const rules = { contents: this.#contents, qualityOf, afterStep, ...limits };
       return new Place(
         spec,
@@ -215,7 +216,7 @@ export class World implements Model {
   }
 
   #begin(spec: NodeSpec): NodeState {
-    const content = contentOf(this.#contents, objectOf(spec));
+    const content = contentOf(this.#contents, objectOf(spec, this.#configuration.fetchesAhead));
     const hasPods = spec.role === 'worker';
     return freshNode({
       content,
