@@ -44,6 +44,21 @@ test.each<[noProxy: string, url: string, isExempt: boolean]>([
   ['[fd00::1]:80', 'http://[fd00::1]', true],
   ['[fd00::1]:81', 'http://[fd00::1]', false],
   [',,.,', 'http://a.example', false],
+  ['.', 'http://a.example.', false],
+  ['', 'http://a.example.', false],
+  ['a.example', 'http://b.a.example.', false],
+  ['x:a.example:80', 'http://a.example', false],
+  ['a.example:80x', 'http://a.example', false],
+  ['10.1.2.3', 'http://10.1.2.33', false],
+  ['0.0.0.0/0', 'http://10.1.2.3', true],
+  ['10.1.2.3/32', 'http://10.1.2.3', true],
+  ['10.1.2.3/33', 'http://10.1.2.3', false],
+  ['10.1.2.3/-1', 'http://10.1.2.3', false],
+  ['fd00::1/128', 'http://[fd00::1]', true],
+  ['fd00::1/129', 'http://[fd00::1]', false],
+  ['a.example/8', 'http://a.example', false],
+  ['fd00::/8', 'http://a.example', false],
+  ['fd00::1', 'http://[fd00::11]', false],
 ])('NO_PROXY=%s and %s: %s', (noProxy, url, isExempt) => {
   const environment = { HTTP_PROXY: 'http://p', NO_PROXY: noProxy };
   expect(chosen(url, environment)).toBe(isExempt ? undefined : 'http://p/');

@@ -46,7 +46,7 @@ function isExempt({ hostname, port, protocol }: URL, noProxy: string): boolean {
   if (host === 'localhost' || matches(LOOPBACK, host)) return true;
   const destination = { host, port: port || (PORTS[protocol] ?? '') };
   const entries = noProxy.split(',').map((entry) => entry.trim().toLowerCase());
-  return entries.some((entry) => entry !== '' && exempts(entry, destination));
+  return entries.some((entry) => exempts(entry, destination));
 }
 
 /** An entry is `*`, a subnet, an address or a domain; address and domain may have a port. */
@@ -56,11 +56,10 @@ function exempts(entry: string, destination: Destination): boolean {
   if (bits !== undefined) return isInSubnet(destination.host, network, Number(bits));
   const { host, port } = split(entry);
   if (port !== undefined && port !== destination.port) return false;
-  return isIP(host) === 0 ? isInDomain(destination.host, host) : host === destination.host;
+  return isInDomain(destination.host, host);
 }
 
 function split(entry: string): { host: string; port?: string } {
-  if (isIP(entry) !== 0) return { host: entry };
   const [, host = entry, port] = /^(\[.*\]|[^:]*)(?::(\d+))?$/.exec(entry) ?? [];
   return { host: withoutBrackets(host), ...(port !== undefined && { port }) };
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { httpGet } from '../../http/http-get.ts';
-import { bundleNameFor } from './bundle-name.ts';
+import { bundleNameFor, bundleNameIn, isBundleName } from './bundle-name.ts';
 
 /** Headers go over a real connection, as parsers differ in what they make of bytes. */
 let dispositions: string[] = [];
@@ -59,6 +59,27 @@ describe('from the URL', () => {
   });
 });
 
+test.each<[string, string[]]>([
+  ['/.refit-airgap.part', []],
+  ['/url.tar', ['attachment; filename=.refit-airgap.part']],
+])('the name of partial downloads is refused, as it would be removed with them: %s', async (path, headers) => {
+  await expect(nameFrom(path, ...headers)).rejects.toThrow(
+    /^127\.0\.0\.1:\d+ names the bundle \.refit-airgap\.part, as the agent names its partial downloads: rename it there$/,
+  );
+  expect(bundleNameIn(new URL(`http://a.example${path}`))).toBe(headers.length === 0 ? undefined : 'url.tar');
+});
+
+test.each<[unknown, boolean]>([
+  ['a.tar', true],
+  ['../a.tar', false],
+  ['.refit-airgap.part', false],
+  ['', false],
+  [7, false],
+  [undefined, false],
+])('a recorded name is believed only if it is one that we would have given: %j', (name, expected) => {
+  expect(isBundleName(name)).toBe(expected);
+});
+
 describe('from Content-Disposition', () => {
   test.each([
     ['attachment; filename="images.tar"', 'images.tar'],
@@ -75,6 +96,13 @@ describe('from Content-Disposition', () => {
     ['attachment; filename="nul"', 'url.tar'],
     ['attachment; filename=""', 'url.tar'],
     ['attachment; filename="open', 'url.tar'],
+    ['attachment; filename=a.tar; ', 'a.tar'],
+    ['attachment; filename="a.tar" junk', 'url.tar'],
+    ['attachment; filename="a.tar";;"', 'url.tar'],
+    ['attachment; filename="."', 'url.tar'],
+    ["attachment; filename=a.tar; filename*=xutf-8''b.tar", 'a.tar'],
+    ["attachment; filename=a.tar; filename*=UTF-8'en'b.tar", 'b.tar'],
+    ["attachment; filename=a.tar; filename*=latin1''b.tar", 'a.tar'],
   ])('%s', async (header, name) => expect(await nameFrom('/url.tar', header)).toBe(name));
 
   test('that stands there twice tells nothing', async () => {

@@ -69,6 +69,13 @@ test.each<[string, number, number, number, string | undefined]>([
     '/data has 599 bytes free, the download needs 500 and the reserve 100 (--disk-reserve)',
   ],
   [
+    'as much as it has in all',
+    599,
+    500,
+    500,
+    '/data has 599 bytes free, the download needs 500 and the reserve 500 (--disk-reserve)',
+  ],
+  [
     'more than there will ever be',
     599,
     501,
@@ -180,4 +187,16 @@ test('the next trial waits until the whole download fits, what was removed of it
   });
   expect([error, trials.length]).toEqual([undefined, 2]);
   expect(looksWhenTried).toBeGreaterThanOrEqual(7);
+});
+
+test('what the disk has taken of the download counts as part of the whole', async () => {
+  const { state, files } = disk(8 * MIB, 100 * MIB);
+  const room = new DiskRoom('/data', 0, files);
+  await room.count(4 * MIB);
+  state.free = 1 * MIB;
+  const error = (await room.require(2 * MIB).catch((thrown: unknown) => thrown)) as { hasRoom: () => Promise<boolean> };
+  state.free = 6 * MIB - 4;
+  expect(await error.hasRoom()).toBe(false);
+  state.free = 6 * MIB;
+  expect(await error.hasRoom()).toBe(true);
 });

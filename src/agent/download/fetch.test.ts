@@ -152,13 +152,14 @@ test.each([
 test('a payload that its head shows to be here is not read, and its validator is what decides', async () => {
   const url = await serve(whole({ etag: '"a"' }));
   const seen: (string | undefined)[] = [];
-  const { outcome, text } = await fetchFrom(url, {
+  const { outcome, text, origin } = await fetchFrom(url, {
     inspect: (validator) => {
       seen.push(validator);
       return { isHere: true };
     },
   });
   expect([outcome, text, seen]).toEqual(['here', '', ['"a"']]);
+  expect(origin).toEqual({ url, sha256: HASH });
 });
 
 test('the origin of the bytes is recorded before them', async () => {
@@ -168,6 +169,7 @@ test('the origin of the bytes is recorded before them', async () => {
 });
 
 test.each<[string, Reply, string]>([
+  ['at another byte of the same version', rest(3, { etag: '"a"' }), 'the server continued another payload'],
   ['at another byte', rest(3), 'the server continued another payload'],
   ['of another version', rest(4, { etag: '"b"' }), 'the server continued another payload'],
   ['without saying where', (response) => response.writeHead(206).end('x'), 'the server continued another payload'],
@@ -187,6 +189,13 @@ test.each<[string, Reply, string]>([
     expect(lines[0]?.['reason']).toContain(reason);
   },
 );
+
+test('a continuation whose version nobody noted before is taken', async () => {
+  const url = await serve(rest(4, { etag: '"a"' }));
+  await leave(url, '0123');
+  expect(await fetchFrom(url)).toMatchObject({ outcome: 'fetched', text: '0123456789' });
+  expect(asked).toHaveLength(1);
+});
 
 test('a whole part, of which the server has nothing more, is whole', async () => {
   const url = await serve(status(416, { 'content-range': 'bytes */10' }));
@@ -235,8 +244,36 @@ test.each<[string, [Reply, ...Reply[]], string]>([
 ])('a payload %s is refused', async (_name, replies, left) => {
   const url = await serve(...replies);
   if (left !== '') await leave(url, left);
-  await expect(fetchFrom(url, { limits: { maxBytes: 9 } })).rejects.toThrow('the download is bigger than 9 bytes');
+  await expect(fetchFrom(url, { limits: { maxBytes: 9 } })).rejects.toMatchObject({
+    message: 'the download is bigger than 9 bytes',
+  });
   expect(asked).toHaveLength(1);
+});
+
+test.each<[string, Reply, string]>([
+  [
+    'all of it',
+    (response) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('x');
+    },
+    '',
+  ],
+  [
+    'its rest',
+    (response) => {
+      response.writeHead(206, { 'content-range': 'bytes 4-9/10', 'content-length': '6' });
+      response.write('x');
+    },
+    '0123',
+  ],
+])('a payload that announces too much is refused by that, without waiting for %s', async (_name, reply, left) => {
+  const url = await serve(reply);
+  if (left !== '') await leave(url, left);
+  await expect(fetchFrom(url, { limits: { maxBytes: 9 } })).rejects.toMatchObject({
+    message: 'the download is bigger than 9 bytes',
+  });
+  expect(await readFile(join(directory, 'part'), 'utf8')).toBe(left);
 });
 
 test('a server that never brings a byte is given up after eight attempts', async () => {
