@@ -14,7 +14,7 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
   engine: ['runtime', 'api', 'signal', 'drain', 'versions', 'kube', 'util'],
   runtime: ['api', 'kube', 'util'],
   api: ['signal', 'kube', 'util'],
-  agent: ['signal', 'drain', 'kube', 'http', 'util'],
+  agent: ['signal', 'drain', 'kube', 'http', 'versions', 'util'],
   drain: ['kube', 'util'],
   versions: ['util'],
   signal: ['kube', 'util'],

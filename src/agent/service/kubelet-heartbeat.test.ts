@@ -72,6 +72,23 @@ test.each<[string, Node | undefined, object, number]>([
   expect(place.asked).toBe(asked);
 });
 
+test.each([
+  ['v1.36.3+k0s', 100, { isReady: true }],
+  ['v1.35.9+k0s', 100, SILENT],
+  ['v1.35.9+k0s', 1_500, { isReady: true }],
+])(
+  'in the second of the start the kubelet before is told by its version: %s after %d ms',
+  async (kubelet, afterMs, facts) => {
+    const node = told('True', afterMs);
+    const place = new Place({ ...node, status: { ...node.status, nodeInfo: { kubeletVersion: kubelet } } });
+    if (SOAKING.phase !== 'soaking') throw new Error('another phase');
+    const { signal } = SOAKING.work;
+    const command = { ...signal.command, version: 'v1.36.3+k0s.2' };
+    const work = { ...SOAKING.work, from: 'v1.35.9+k0s.0', signal: { ...signal, command } };
+    expect(await place.check({ ...SOAKING, work })).toEqual(facts);
+  },
+);
+
 test('the API server is asked where the watch is late', async () => {
   expect(await new Place(told('True', -60_000), told('True', 1_500)).check()).toEqual({ isReady: true });
 });

@@ -1,9 +1,10 @@
 /** Tells whether the node's Ready condition is from after the restart, or a leftover of the kubelet before it. */
 
 import { readyCondition } from '../../kube/resources.ts';
-import type { Node, NodeCondition } from '../../kube/types.ts';
+import type { Node } from '../../kube/types.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
+import { kubernetesPartOf } from '../../versions/release-parts.ts';
 import type { Journal, UpdateJournal } from '../journal.ts';
 import type { Maintenance } from '../maintenance/node-maintenance.ts';
 import type { OwnNodeFacts } from '../step-input.ts';
@@ -49,10 +50,10 @@ export class KubeletHeartbeat {
     // In today's wall clock: if it was set meanwhile, so was the kubelet's.
     const startedAt = clock.now() - (now - (await this.#startOf(journal, now)));
     try {
-      const known = readyCondition(newest);
-      const ready = known && isFresh(known, startedAt) ? known : readyCondition(await maintenance.readNode(stop));
-      if (ready === undefined) return this.#fresh({});
-      if (isFresh(ready, startedAt)) return this.#fresh({ isReady: ready.status === 'True' });
+      const seen = newest && isFresh(newest, journal, startedAt) ? newest : await maintenance.readNode(stop);
+      const ready = readyCondition(seen);
+      if (seen === undefined || ready === undefined) return this.#fresh({});
+      if (isFresh(seen, journal, startedAt)) return this.#fresh({ isReady: ready.status === 'True' });
     } catch (error) {
       stop.throwIfAborted();
       this.#staleSince = undefined;
@@ -86,7 +87,17 @@ export class KubeletHeartbeat {
 }
 
 /** A condition without a heartbeat time, which no kubelet writes, counts as fresh. */
-function isFresh({ lastHeartbeatTime }: NodeCondition, startedAt: number): boolean {
-  // Heartbeats have whole seconds.
-  return !lastHeartbeatTime || Date.parse(lastHeartbeatTime) >= Math.floor(startedAt / 1000) * 1000;
+function isFresh(node: Node, { work }: UpdateJournal, startedAt: number): boolean {
+  const ready = readyCondition(node);
+  if (ready === undefined) return false;
+  if (!ready.lastHeartbeatTime) return true;
+  // Heartbeats have whole seconds: in that of the start, a kubelet of the old version is the one before.
+  const [heard, second] = [Date.parse(ready.lastHeartbeatTime), Math.floor(startedAt / 1000) * 1000];
+  return heard > second || (heard === second && !isOfOldKubelet(node, work));
+}
+
+/** False where both versions have the same kubelet. */
+function isOfOldKubelet({ status }: Node, { from, signal }: UpdateJournal['work']): boolean {
+  const old = kubernetesPartOf(from);
+  return status?.nodeInfo?.kubeletVersion === old && old !== kubernetesPartOf(signal.command.version);
 }

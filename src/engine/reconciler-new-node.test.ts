@@ -1,0 +1,97 @@
+/** A Node that is deleted and registered anew in the middle of its drain: nothing of the old one counts for it. */
+import { expect, test } from 'vitest';
+import { knowledgeOf } from '../../test/builders/knowledge.ts';
+import { MemoryApi } from '../../test/builders/memory-api.ts';
+import { buildNode } from '../../test/builders/nodes.ts';
+import { buildPolicy } from '../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../test/builders/rollouts.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import { buildTarget } from '../../test/builders/targets.ts';
+import { later, T0 } from '../../test/builders/times.ts';
+import { FakeClock } from '../../test/faults/fake-clock.ts';
+import type { DrainState, Drains } from '../drain/drains.ts';
+import { nodes } from '../kube/resources.ts';
+import type { Node } from '../kube/types.ts';
+import type { Dialect } from './dialect.ts';
+import type { Observation } from './model/decision.ts';
+import { viewsOf } from './observe/world.ts';
+import { createReconciler } from './reconciler.ts';
+
+const dialect: Dialect<TablePlan> = {
+  ...tableDialect,
+  drainDelegation: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
+};
+const ASKING: Observation = {
+  kind: 'working',
+  step: 'Cordoning',
+  attempt: later(0),
+  since: later(0),
+  part: 'drain',
+  waitsFor: 'drain',
+};
+
+/** Remembers drains as the real ones do, and what was done to them. */
+class Memory implements Drains {
+  readonly done: string[] = [];
+  readonly #states = new Map<string, DrainState>();
+
+  stateOf(node: string, owner: string): DrainState | undefined {
+    return this.#states.get(`${node} ${owner}`);
+  }
+  begin(node: string, owner: string): void {
+    if (this.stateOf(node, owner)) return;
+    this.done.push(`begin ${node}`);
+    this.#states.set(`${node} ${owner}`, { kind: 'draining', since: T0, left: 1 });
+  }
+  forget(node: string): void {
+    if (this.#states.size > 0) this.done.push(`forget ${node}`);
+    this.#states.clear();
+  }
+  onChange(): () => void {
+    return () => undefined;
+  }
+  async run(): Promise<void> {
+    await Promise.resolve();
+  }
+  /** The last pod is gone. */
+  finish(): void {
+    for (const owner of this.#states.keys()) this.#states.set(owner, { kind: 'drained', since: T0 });
+  }
+}
+
+test('the drain of the old Node ends, the new one is signalled, and drained anew when it asks', async () => {
+  const api = new MemoryApi();
+  const drains = new Memory();
+  const cordoned = (uid: string): Node => ({ ...buildNode('w1', { uid }), spec: { unschedulable: true } });
+  api.put(nodes, withAnswer(cordoned('old'), ASKING));
+  const stage = buildStage('worker', [buildTarget('w1', 'intended', { since: later(0) })]);
+  api.put(dialect.plans, { ...buildTablePlan({ workers: ['w1'] }), status: buildRollout([stage]) });
+  const plans = api.view(dialect.plans);
+  const watched = dialect.watched.map(({ resource }) => [resource, api.view(resource)] as const);
+  const reconcile = createReconciler({
+    dialect,
+    client: api.client,
+    plans,
+    ...knowledgeOf(viewsOf(watched)),
+    policyFor: () => buildPolicy(),
+    clock: new FakeClock(T0 + 10_000),
+    prober: { askControlPlane: async () => await Promise.resolve([]) },
+    drains,
+  });
+  const turn = async (): Promise<void> => {
+    for (const view of [plans, ...watched.map(([, each]) => each)]) view.catchUp();
+    await reconcile('plan');
+  };
+  await turn();
+  expect(drains.done).toEqual(['begin w1']);
+  drains.finish();
+  // Deleted and created between two looks: the leader never sees that it was gone.
+  api.put(nodes, buildNode('w1', { uid: 'new' }));
+  await turn();
+  expect(drains.done).toEqual(['begin w1', 'forget w1']);
+  expect(JSON.stringify(api.read(nodes, 'w1').metadata.annotations)).toContain('sent');
+  api.put(nodes, withAnswer(cordoned('new'), ASKING));
+  await turn();
+  expect(drains.done).toEqual(['begin w1', 'forget w1', 'begin w1']);
+});
