@@ -74,8 +74,9 @@ async function credentialsFor(k0s: RunningK0s, { refit }: Program, given: string
       `${admin} is missing: pass --credentials with the output of \`refit credentials\``,
     );
   await assertOwnedByRoot(admin);
-  const name = controlNodeName(k0s, process.env);
-  const node = k0s.runsPods ? ['--node', nodeName(k0s, process.env)] : [];
+  // As the agent will find them: its unit sets no variable.
+  const name = controlNodeName(k0s, {});
+  const node = k0s.runsPods ? ['--node', nodeName(k0s, {})] : [];
   const options = ['--duration', VALIDITY, '--output', 'exec-credential', '--kubeconfig', admin];
   const command = [...refit, 'credentials', 'controlnode', name, ...node, ...options];
   const text = await kubeconfigWith(await loadClusterConfig({ path: admin }), withCommand(command));

@@ -32,6 +32,9 @@ mount --bind "$jail/proc/sys" "$jail/proc/sys"
 mount -o remount,ro,bind "$jail/proc/sys"
 [ "$(stat -f -c %T "$jail")" = overlayfs ]
 ip link set lo up
+# The API server wants an address that is not of loopback; nothing is behind it.
+ip address add 192.0.2.1/32 dev lo
+ip route add default dev lo
 
 units=$jail/etc/systemd/system
 rm -rf "$units" "$jail"/lib/systemd/system/*.wants "$jail"/lib/systemd/system-generators
@@ -44,6 +47,7 @@ SuccessAction=exit
 FailureAction=exit
 [Service]
 Type=oneshot
+Environment="HOME=${HOME:-}" "XDG_CACHE_HOME=${XDG_CACHE_HOME:-}"
 Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 ExecStart=$*
 StandardOutput=file:$exchange/output

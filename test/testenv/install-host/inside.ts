@@ -1,0 +1,95 @@
+/**
+ * Runs inside a jail with real systemd: starts a real control plane and a stand-in for a k0s controller, and installs the
+ * agent beside it. Writes what was seen as one JSON object.
+ *   node inside.ts EXCHANGE
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, openSync } from 'node:fs';
+import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { buildStandIn } from '../../../sandbox/hosts/stand-in.ts';
+import { askStatus } from '../../../src/agent/service/status-socket.ts';
+import { sleep, systemClock } from '../../../src/util/clock.ts';
+import { startControlPlane } from '../../../tools/controlplane/control-plane.ts';
+import { kubectl } from '../../../tools/controlplane/kubectl.ts';
+import type { SeenController } from './seen.ts';
+
+const [exchange = ''] = process.argv.slice(2);
+const DEPLOY = join(import.meta.dirname, '..', '..', '..', 'deploy');
+const K0S = '/usr/local/bin/k0s';
+const SOCKET = '/run/k0s/status.sock';
+/** k0s ends with whoever holds its standard input. */
+const STDIN = '/run/k0s-stdin';
+const ADMIN = '/var/lib/k0s/pki/admin.conf';
+const AGENT_KUBECONFIG = '/etc/refit/agent.kubeconfig';
+const PLACES = [
+  '/etc/systemd/system/refit-agent.service',
+  '/var/lib/refit',
+  '/run/refit',
+  '/etc/refit',
+  '/usr/local/bin/refit',
+];
+
+const UNIT = `[Service]
+ExecStart=${K0S} controller --disable-components=autopilot --status-socket ${SOCKET}
+StandardInput=file:${STDIN}
+`;
+
+async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+  for (const end = performance.now() + 90_000; performance.now() < end; await sleep(systemClock, 100)) {
+    const found = await look();
+    if (found !== undefined) return found;
+  }
+  throw new Error(`never seen: ${what}`);
+}
+
+function refit(...args: string[]): string {
+  const { stdout, stderr } = spawnSync(join(exchange, 'refit'), args, { encoding: 'utf8' });
+  return stdout + stderr;
+}
+
+async function startK0s(): Promise<void> {
+  await buildStandIn({ version: 'v1.36.3+k0s.0', path: K0S });
+  await mkdir('/run/k0s');
+  execFileSync('mkfifo', [STDIN]);
+  // Open for reading and writing until this process ends, it never ends either.
+  openSync(STDIN, 'r+');
+  await writeFile('/etc/systemd/system/k0scontroller.service', UNIT);
+  execFileSync('systemctl', ['daemon-reload']);
+  execFileSync('systemctl', ['start', 'k0scontroller.service']);
+  await until('k0s', async () => await askStatus(SOCKET, 1_000).catch(() => undefined));
+}
+
+async function run(): Promise<SeenController> {
+  await using started = new AsyncDisposableStack();
+  const plane = await startControlPlane({ components: ['kube-controller-manager'] });
+  started.defer(async () => await plane.stop());
+  const admin = await plane.kubeconfig('admin');
+  const ask = async (kubeconfig: string, ...args: string[]): Promise<string> =>
+    (await kubectl(plane.kubectl, kubeconfig, args)).stdout.trim();
+  for (const kind of ['plans', 'controlnodes'])
+    await ask(admin, 'apply', '-f', join(DEPLOY, 'crds', `autopilot.k0sproject.io_${kind}.yaml`));
+  await ask(admin, 'wait', '--for=condition=Established', 'crd', '--all');
+  await mkdir('/var/lib/k0s/pki', { recursive: true });
+  await copyFile(admin, ADMIN);
+  await startK0s();
+  const installed = refit('install', 'agent');
+  const controlNode = await until(`the ControlNode; install said ${installed}`, async () => {
+    const names = await ask(admin, 'get', 'controlnodes', '-o', 'name');
+    return names === '' ? undefined : names;
+  });
+  const user = await ask(AGENT_KUBECONFIG, 'auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}');
+  refit('uninstall', 'agent');
+  return {
+    name: hostname().toLowerCase(),
+    installed,
+    controlNode,
+    user,
+    left: PLACES.filter((path) => existsSync(path)),
+  };
+}
+
+const seen = await run().catch((error: unknown) => ({ error: error instanceof Error ? error.stack : String(error) }));
+await writeFile(join(exchange, 'seen.json'), JSON.stringify(seen));
+process.exit(0);

@@ -1,0 +1,12 @@
+/** What `inside.ts` reports out of its jail. */
+export interface SeenController {
+  /** Of the host. */
+  readonly name: string;
+  readonly installed: string;
+  /** As kubectl names it. */
+  readonly controlNode: string;
+  /** Whom the API server takes the agent for. */
+  readonly user: string;
+  /** What uninstall left. */
+  readonly left: readonly string[];
+}
