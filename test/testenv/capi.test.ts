@@ -9,6 +9,7 @@ import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { machines } from '../../src/api/capi/machine.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import type { Node } from '../../src/kube/types.ts';
+import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
 import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
 import { kubectlAs } from './control-plane.ts';
@@ -45,7 +46,10 @@ async function expectUpdated(node: string): Promise<void> {
 }
 
 const annotationsOf = ({ metadata }: Node): string[] =>
-  Object.keys(metadata.annotations ?? {}).filter((key) => key.startsWith('upgrade.refit.dev/'));
+  Object.keys(metadata.annotations ?? {}).filter(
+    // Agents announce themselves.
+    (key) => key.startsWith('upgrade.refit.dev/') && key !== AGENT_ANNOTATION,
+  );
 
 test.each(['h2', 'http/1.1'] as const)('discovery over %s', async (protocol) => {
   await scene.whenCallable(protocol);

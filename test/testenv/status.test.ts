@@ -95,8 +95,8 @@ test('json and yaml agree with each other and with the objects', async () => {
   const { uid } = (await admin.get(plans, 'autopilot')).metadata;
   expect(view.plans).toMatchObject([{ name: 'autopilot', uid, created: began, phase: 'running' }]);
   expect(view.plans[0]?.stages[1]?.targets).toMatchObject([
-    { name: W1, phase: 'working', step: 'Restart', since: began },
-    { name: W2, phase: 'pending', since: began },
+    { name: W1, phase: 'working', step: 'Restart', since: began, agent: expect.objectContaining({ ours: false }) },
+    { name: W2, phase: 'pending', since: began, agent: { ours: false, title: 'unknown' } },
   ]);
 });
 
