@@ -2,6 +2,7 @@
 import {
   type AgentPolicy,
   agentPolicyFor,
+  decodeReport,
   decodeSignal,
   type SignalCommand,
   type SignalData,
@@ -75,6 +76,8 @@ export class StepInputObserver {
     const ours = {
       ...this.#rulingOn(signal, journal, host, steady()),
       ...(beside && { beside }),
+      isReported:
+        signal !== undefined && decodeReport(object.newest?.metadata.annotations, signal.created) !== undefined,
       ...(ended && { ended }),
       ...(isStaged && { isStaged }),
     };

@@ -46,6 +46,8 @@ export interface StepInput {
   readonly veto?: string;
   /** Why a new signal has to wait for this host's clock. */
   readonly early?: string;
+  /** True when the object shows a report of Refit's agent on this signal. */
+  readonly isReported?: boolean;
   /** How this very signal ended before. */
   readonly ended?: SignalEnd;
   /** True when the payload of a new signal was fetched ahead, and tried out. */

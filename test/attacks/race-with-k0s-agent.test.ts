@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import type { Node } from '../../src/kube/types.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';
 import { NEW, OLD, Rig } from '../agent/rig.ts';
 import { K0sNode } from '../doubles/k0s-node.ts';
@@ -62,4 +63,29 @@ test.each(
   await node.until(async () => expect(((await node.object()) as Node).spec?.unschedulable).toBeFalsy());
   expect((await node.leftovers()).filter((file) => !file.startsWith('k0s.tmp'))).toEqual([]);
   if (beside === 'observe') expect([status, version]).toEqual(['Completed', NEW]);
+});
+
+test.each([
+  ['observe', 'Cordoning'],
+  ['observe', 'Restart'],
+  ['refuse', 'ApplyingUpdate'],
+  ['refuse', 'UnCordoning'],
+])('%s: a signal found at %s without a report of ours is left to theirs', async (beside, found) => {
+  const { admin, kubeconfig } = cluster;
+  await using node = await Rig.start({ name: `found${process.pid}-${++count}`, admin, kubeconfig });
+  await node.send('/new', NEW);
+  const write = async (status: string): Promise<void> => {
+    const signal = decodeSignal((await node.object()).metadata.annotations);
+    if (signal === undefined) throw new Error('no signal');
+    await node.annotate(encodeSignal({ ...signal, status: { status, timestamp: node.created } }));
+  };
+  await write(found);
+  const agent = node.startAgent('--beside-k0s', beside);
+  const log = (): string => agent.log.join('\n');
+  await node.until(() => expect(log()).toMatch(/standing aside|"step":|reported/));
+  expect(log()).toContain(`another agent reported ${found}: k0s's own one works on this signal`);
+  await write('Completed');
+  await node.end();
+  expect(node.statuses).toEqual([found, 'Completed']);
+  expect(node.server.requests).toEqual([]);
 });

@@ -5,31 +5,39 @@ import type { Step } from './step.ts';
 
 /** Statuses that only a node's agent writes, and that this one has not written yet in that phase. */
 const NOT_YET_OURS: Readonly<Partial<Record<UpdatePhase, readonly string[]>>> = {
-  started: ['Cordoning', 'Restart', 'UnCordoning'],
-  downloaded: ['Cordoning', 'Restart', 'UnCordoning'],
+  started: ['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'],
+  downloaded: ['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'],
   ready: ['Restart', 'UnCordoning'],
   kept: ['Restart', 'UnCordoning'],
 };
 
+/** Statuses of a signal whose node may be cordoned. */
+const CORDONED: readonly (string | undefined)[] = ['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'];
+
 /** Undefined when nothing speaks for another agent. */
 export function besideK0s(input: StepInput): Step | undefined {
-  const { beside = 'replace', journal } = input;
-  const reason = beside === 'replace' ? undefined : whyAside(input);
-  if (reason === undefined) return undefined;
-  // A signal that is failed under k0s's own agent would keep that one's cordon.
-  if (beside === 'observe' || journal.phase !== 'idle') return { kind: 'stand-aside', reason };
-  return { kind: 'report', status: 'FailedDownload', reason, refused: true };
+  const { beside = 'replace', journal, host } = input;
+  if (beside === 'replace') return undefined;
+  // A signal that is failed or ended under k0s's own agent would keep that one's cordon.
+  if (isOvertaken(input)) {
+    const reason = `another agent reported ${input.signal?.status?.status}: k0s's own one works on this signal`;
+    return { kind: 'stand-aside', reason };
+  }
+  if (journal.phase !== 'idle' || host.ownAgent !== true) return undefined;
+  const reason =
+    "k0s's own agent carries out the signals of this host: start k0s with --disable-components=autopilot to let Refit's do it";
+  return beside === 'observe'
+    ? { kind: 'stand-aside', reason }
+    : { kind: 'report', status: 'FailedDownload', reason, refused: true };
 }
 
-function whyAside({ journal, signal, host }: StepInput): string | undefined {
-  if (journal.phase === 'idle') {
-    if (host.ownAgent !== true) return undefined;
-    return "k0s's own agent carries out the signals of this host: start k0s with --disable-components=autopilot to let Refit's do it";
-  }
+function isOvertaken({ journal, signal, host, isReported }: StepInput): boolean {
   const status = signal?.status?.status;
-  if (isBundle(journal) || status === undefined || NOT_YET_OURS[journal.phase]?.includes(status) !== true)
-    return undefined;
+  if (status === undefined) return false;
+  // Without a journal, only our own report tells whether this agent began the work and lost its journal.
+  if (journal.phase === 'idle') return CORDONED.includes(status) && isReported !== true && host.ownAgent !== false;
+  if (isBundle(journal) || NOT_YET_OURS[journal.phase]?.includes(status) !== true) return false;
   // Work begun at Cordoning, after a lost journal, is not overtaken: it never was at Downloading.
-  if (status === 'Cordoning' && journal.spent['Downloading'] === undefined) return undefined;
-  return `another agent reported ${status}: k0s's own one works on this signal`;
+  const isBegunLate = journal.spent['Downloading'] === undefined;
+  return !isBegunLate || (status !== 'Cordoning' && status !== 'ApplyingUpdate');
 }

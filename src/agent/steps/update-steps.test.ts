@@ -325,6 +325,27 @@ describe("beside k0s's own agent", () => {
       { ...refusing, ...overtaken },
       aside,
     ],
+    ...(['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'] as const).flatMap((status): Row[] => {
+      const [found, its] = [
+        { journal: IDLE, host: running(NEW, after) },
+        { ...itsOwn, ...refusing },
+      ];
+      const lost = expect.not.objectContaining({ kind: 'stand-aside' }) as object;
+      return [
+        [`found at ${status}, and no report of ours (observe)`, status, { ...observed, ...found }, aside],
+        [`found at ${status}, and no report of ours (refuse)`, status, { ...refusing, ...found }, aside],
+        [`found at ${status}, where its agent is known to run (refuse)`, status, its, aside],
+        [`found at ${status}, by our report`, status, { ...observed, ...found, isReported: true }, lost],
+        [
+          `found at ${status}, and it is off`,
+          status,
+          { ...observed, ...found, host: { ...found.host, ownAgent: false } },
+          lost,
+        ],
+      ];
+    }),
+    ['found at Downloading', 'Downloading', { ...observed, journal: IDLE }, begin as object],
+    ['it overtook us, unseen at Cordoning', 'ApplyingUpdate', { ...observed, ...overtaken }, aside],
     ['it overtook us: we act as if it were off', 'Cordoning', overtaken, { kind: 'download' }],
     [
       'it overtook us',
