@@ -25,6 +25,8 @@ export interface MachineClusterOptions {
   readonly controlPlane?: string;
   /** True where pods run on the Nodes. */
   readonly played?: boolean;
+  /** Of the extension; that of the documented user if absent. */
+  readonly kubeconfig?: string;
 }
 
 export interface MachineCluster extends AsyncDisposable {
@@ -64,7 +66,11 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
     await joinNode(client, machine);
     await createMachine(client, machine);
   }
-  const extension = await prepareExtension({ cluster, directory, kubeconfig: await kubeconfigFor('capi') });
+  const extension = await prepareExtension({
+    cluster,
+    directory,
+    kubeconfig: options.kubeconfig ?? (await kubeconfigFor('capi')),
+  });
   const callerOf = (protocol: Protocol): CallerOptions => ({
     url: extension.url,
     authority: extension.authority,

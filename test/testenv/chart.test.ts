@@ -9,12 +9,14 @@ import { plans } from '../../src/api/autopilot/plan.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { run } from '../../tools/controlplane/run.ts';
+import { TO as MACHINE_TO, openMachineCluster } from '../capi/machine-cluster.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { buildHelm, helm } from './helm.ts';
 
 const CHART = 'deploy/chart';
 const NAMESPACE = 'refit-system';
-const ACCOUNT = 'system:serviceaccount:refit-system:refit-controller';
+/** Roles that the chart brings, too. */
+const ROLES = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-capi.yaml'];
 const DIALECTS = ['k0s', 'cattle', 'capi', 'kubeadm'];
 /** What has no default: who chooses it chooses what runs on nodes. */
 const REQUIRED = ['payload', 'checksum'].map((name) => {
@@ -182,30 +184,33 @@ test('values reach the pods', async () => {
 
 describe('installed', () => {
   const release = (...args: readonly string[]): string[] => [...args, '--namespace', NAMESPACE];
-  let roles = '';
-
   beforeAll(async () => {
-    // As in a cluster that has nothing of Refit yet; the Namespace of the Lease may be there already.
-    const documents = parseAllDocuments(await readFile('deploy/rbac.yaml', 'utf8'));
-    roles = documents.filter((document) => document.get('kind') !== 'Namespace').join('');
+    // As in a cluster that has nothing of Refit yet; namespaces and the account of the original may be there already.
+    const texts = await Promise.all(ROLES.map(async (file) => await readFile(`deploy/${file}`, 'utf8')));
+    const kept = ['Namespace', 'ServiceAccount'];
+    const documents = texts.flatMap((text) => parseAllDocuments(text));
+    const roles = documents.filter((document) => !kept.includes(String(document.get('kind')))).join('');
     await kubectlAs('admin', ['delete', '-f', '-'], roles);
     await apply(await readFile('deploy/chart/manifests/base/namespace.yaml', 'utf8'));
     const kubeconfig = ['--kubeconfig', await kubeconfigFor('admin')];
-    await helmed('install', 'refit', CHART, ...release('--set=nodeSelector.chart-test=none'), ...kubeconfig);
+    const values = ['nodeSelector.chart-test=none', 'cattle.enabled=true', 'capi.enabled=true'].map(
+      (it) => `--set=${it}`,
+    );
+    await helmed('install', 'refit', CHART, ...release(...values, ...REQUIRED), ...kubeconfig);
   });
 
   afterAll(async () => {
     await helmed('uninstall', 'refit', ...release('--wait', '--kubeconfig', await kubeconfigFor('admin')));
     await kubectlAs('admin', ['delete', 'namespace', NAMESPACE]);
-    for (const file of ['rbac.yaml', 'rbac-capi.yaml']) await apply(await readFile(`deploy/${file}`, 'utf8'));
+    for (const file of ROLES) await apply(await readFile(`deploy/${file}`, 'utf8'));
   });
 
-  test('both pods pass the Pod Security Standard `restricted`', async () => {
+  test('all pods pass the Pod Security Standard `restricted`', async () => {
     const count = async (): Promise<number> => {
       const { stdout } = await kubectlAs('admin', ['get', 'pods', '-n', NAMESPACE, '-o', 'name']);
       return stdout.trim().split('\n').filter(Boolean).length;
     };
-    await expect.poll(count, { timeout: MINUTES }).toBe(2);
+    await expect.poll(count, { timeout: MINUTES }).toBe(4);
   });
 
   test('definitions and the namespace of the Lease are there', async () => {
@@ -219,7 +224,7 @@ describe('installed', () => {
   });
 
   test('the controller upgrades nodes with the rights of its account and no other', async () => {
-    const kubeconfig = await accountKubeconfig();
+    const kubeconfig = await accountKubeconfig('refit-controller');
     await using cluster = await runningCluster(kubeconfig);
     const ports = await Promise.all([freePort(), freePort()]);
     for (const port of ports) await cluster.startController(`chart-${port}`, ['--health-address', `127.0.0.1:${port}`]);
@@ -230,11 +235,22 @@ describe('installed', () => {
     const stateOf = async () => (await cluster.client.get(plans, 'autopilot')).status?.state;
     await expect.poll(stateOf, { timeout: 2 * MINUTES }).toBe('Completed');
     expect(await cluster.hosts[1]?.version()).toBe(TO);
-    const asked = await askedBy(ACCOUNT);
+    const asked = await askedBy('refit-controller');
     expect(asked.length).toBeGreaterThan(10);
     // Automatic updates are an option of the chart.
     const refused = asked.filter((line) => line.startsWith('forbid') && !line.includes('/updateconfigs?'));
     expect(refused).toEqual([]);
+  });
+
+  test('the extension for Cluster API updates a Machine with the rights of its account and no other', async () => {
+    const kubeconfig = await accountKubeconfig('refit-capi');
+    await using scene = await openMachineCluster({ workers: 1, kubeconfig });
+    await scene.whenCallable('h2');
+    await scene.update('worker1', scene.manager('h2'));
+    expect(await scene.cluster.hosts[0]?.version()).toBe(MACHINE_TO);
+    const asked = await askedBy('refit-capi');
+    expect(asked.length).toBeGreaterThan(10);
+    expect(asked.filter((line) => line.startsWith('forbid'))).toEqual([]);
   });
 });
 
@@ -246,11 +262,11 @@ async function statusOf(port: number): Promise<number> {
 }
 
 /** As a pod has it: a bound token, and nothing else. */
-async function accountKubeconfig(): Promise<string> {
-  const { stdout, stderr } = await kubectlAs('admin', ['create', 'token', 'refit-controller', '-n', NAMESPACE]);
+async function accountKubeconfig(account: string): Promise<string> {
+  const { stdout, stderr } = await kubectlAs('admin', ['create', 'token', account, '-n', NAMESPACE]);
   expect(stderr).toBe('');
   const { url, caCertificate } = controlPlane();
-  const path = join(directory, 'account.yaml');
+  const path = join(directory, `${account}.yaml`);
   const authority = Buffer.from(caCertificate).toString('base64');
   const config = {
     apiVersion: 'v1',
@@ -285,12 +301,12 @@ async function runningCluster(kubeconfig: string) {
   return { ...cluster, [Symbol.asyncDispose]: stop };
 }
 
-/** `<decision> <verb> <path>` of each request of a user. */
-async function askedBy(user: string): Promise<string[]> {
+/** `<decision> <verb> <path>` of each request of an account. */
+async function askedBy(account: string): Promise<string[]> {
   const lines = (await readFile(controlPlane().auditLog, 'utf8')).split('\n').slice(0, -1);
   return lines
     .map((line) => JSON.parse(line) as AuditLine)
-    .filter((event) => event.user.username === user)
+    .filter((event) => event.user.username === `system:serviceaccount:${NAMESPACE}:${account}`)
     .map(
       ({ verb, requestURI, annotations }) => `${annotations?.['authorization.k8s.io/decision']} ${verb} ${requestURI}`,
     );
