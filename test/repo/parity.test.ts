@@ -1,4 +1,4 @@
-/** Tests the table of the original's weaknesses: every number has its row, and every test that it names exists. */
+/** Tests the tables of the originals' weaknesses: every number has its row, and every test that it names exists. */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { AGENT_MUTATIONS } from '../parity/agent-mutations.ts';
@@ -7,8 +7,12 @@ import { LEADER_MUTATIONS } from '../parity/leader-mutations.ts';
 import { MODEL_MUTATIONS } from '../parity/model-mutations.ts';
 import { ROOT } from './tree.ts';
 
-const PAGE = readFileSync(`${ROOT}docs/internals/parity-autopilot.md`, 'utf8');
-const WEAKNESSES = Array.from({ length: 69 }, (_, index) => index + 1);
+const page = (name: string): string => readFileSync(`${ROOT}docs/internals/${name}`, 'utf8');
+const PAGE = page('parity-autopilot.md');
+const PAGES = [
+  ['k0s Autopilot', 69, PAGE],
+  ['system-upgrade-controller', 30, page('parity-suc.md')],
+] as const;
 
 interface Claim {
   readonly path: string;
@@ -53,13 +57,13 @@ function isThere({ path, name }: Claim): boolean {
   return ["'", '"', '`'].some((quote) => text.includes(`${quote}${name}${quote}`));
 }
 
-test('every weakness has its row, in order', () => {
-  expect(rowsOf(PAGE).map(({ number }) => number)).toEqual(WEAKNESSES);
-});
-
-test('every row names tests, and they exist', () => {
-  expect(unfounded(rowsOf(PAGE))).toEqual([]);
-});
+test.each(PAGES)(
+  '%s: each of %i weaknesses has its row, in order, and the tests that it names exist',
+  (_name, count, text) => {
+    expect(rowsOf(text).map(({ number }) => number)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
+    expect(unfounded(rowsOf(text))).toEqual([]);
+  },
+);
 
 test('a test that is not there, a file without one and a row without any: found', () => {
   const links = '`test/repo/links.test.ts`';
