@@ -70,7 +70,6 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   }),
   configure('2 workers fetch ahead what cannot be executed on 1 of them', 'w1 w2:garbage', {
     fetchesAhead: true,
-    concurrent: 2,
   }),
   configure('aborted', 'c1 w1', { controls: ['abort'] }),
   configure('aborted, 2 at once', 'w1 w2', { controls: ['abort'], concurrent: 2, faults: 0 }),

@@ -5,9 +5,9 @@ import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
-import { T0 } from '../../../test/builders/times.ts';
+import { later, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { PrefetchState, Snapshot, TargetFacts } from '../model/decision.ts';
+import type { Observation, PrefetchState, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout, Stage } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -24,6 +24,13 @@ interface Options {
 type Words = Readonly<Record<string, string>>;
 
 const SLOTS = 2;
+const RESTARTING: Observation = {
+  kind: 'working',
+  step: 'Restart',
+  part: 'restart',
+  attempt: later(0),
+  since: later(0),
+};
 
 function stagesOf(words: Words): Stage[] {
   const targets = Object.entries(words).map(([name, text]) => buildTarget(name, text.split(' ')[0] as RecordedState));
@@ -37,7 +44,8 @@ function stagesOf(words: Words): Stage[] {
 function lines(words: Words, { rollout, more, policy }: Options = {}, facts: Partial<TargetFacts> = {}): string[] {
   const given = Object.entries(words).map(([name, text]): [string, Partial<TargetFacts>] => {
     const [, prefetch = 'possible'] = text.split(' ') as [string, PrefetchState?];
-    return [name, { prefetch, ...facts }];
+    const restarts = text.startsWith('intended') ? { observation: RESTARTING } : {};
+    return [name, { prefetch, ...restarts, ...facts }];
   });
   const built = buildRollout(stagesOf(words), { phase: 'running', ...rollout });
   const snapshot = { ...buildSnapshot(built, Object.fromEntries(given)), ...more };
@@ -50,6 +58,7 @@ const LAST = { c1: 'done', c2: 'intended', w1: 'pending', w2: 'pending', w3: 'pe
 
 test.each<[string, Words, Options, string[]]>([
   ['nobody before the first starts', { w1: 'pending', w2: 'pending' }, {}, []],
+  ['one for each that restarts', { w1: 'intended', w2: 'pending', w3: 'pending' }, {}, ['prefetch w2']],
   ['the next controller', CONTROLLERS, {}, ['prefetch c2']],
   ['behind the last controller as many workers as there are slots', LAST, {}, ['prefetch w1', 'prefetch w2']],
   ['those that were asked count', { ...LAST, w1: 'pending asked' }, {}, ['prefetch w2']],
@@ -70,6 +79,11 @@ test('not more than 20 at a time, however many slots there are', () => {
   const words = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`w${index}`, 'pending']));
   const asked = lines({ w: 'intended', ...words }, { policy: { prefetch: 'all' } });
   expect(asked).toHaveLength(20);
+});
+
+test('nobody fetches while the others are drained and their files swapped', () => {
+  const observation: Observation = { ...RESTARTING, step: 'Cordoning', part: 'drain' };
+  expect(lines(LAST, {}, { observation })).toEqual([]);
 });
 
 test('a node at the version already, and one that cannot, are not asked', () => {

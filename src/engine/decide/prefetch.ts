@@ -3,6 +3,7 @@ import { notPaused } from '../gates/not-paused.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Snapshot } from '../model/decision.ts';
 import { activeStage, isFinal, type Stage, type Target } from '../model/recorded.ts';
+import type { TimedStep } from '../policy/rollout-policy.ts';
 import { isStopping } from './advance.ts';
 import type { Evaluations } from './evaluate-target.ts';
 
@@ -21,7 +22,7 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
   const next = mayPrefetch(evaluations) ? pairs.filter(([, target]) => isToCome(snapshot, target)) : [];
   const asked = next.filter((pair) => stateOf(pair) === 'asked');
   const most = aheadIn(next, policy.prefetch);
-  const free = isMoving(evaluations) ? Math.max(0, most - asked.length) : 0;
+  const free = Math.max(0, Math.min(most, turnsIn(evaluations, next)) - asked.length);
   const chosen = next
     .slice(0, most)
     .filter((pair) => !asked.includes(pair))
@@ -45,10 +46,21 @@ function mayPrefetch({ snapshot, policy }: Evaluations): boolean {
   return policy.prefetch !== 'none' && isOpen && !isPaused;
 }
 
-/** Before the first target, and in a rest or a closed window, nothing is fetched. */
-function isMoving({ snapshot: { rollout } }: Evaluations): boolean {
-  return activeStage(rollout)?.targets.some(({ state }) => state === 'intended') === true;
+/**
+ * How many targets may hold a payload now. Nobody fetches while nodes are drained and files swapped, or in a rest or a closed
+ * window: each target that restarts lets one fetch, and the last ones of a stage let the first ones of the next.
+ */
+function turnsIn({ snapshot, policy }: Evaluations, [first]: readonly Pair[]): number {
+  const stage = activeStage(snapshot.rollout);
+  const restarting = (stage?.targets ?? []).filter((target) => {
+    const { observation } = factsOf(snapshot, target);
+    return target.state === 'intended' && observation.kind === 'working' && AWAY.includes(observation.part);
+  });
+  const isPaired = policy.prefetch === 'next' && first?.[0] === stage;
+  return isPaired || restarting.length === 0 ? restarting.length : Infinity;
 }
+
+const AWAY: readonly (TimedStep | undefined)[] = ['restart', 'ready'];
 
 /** As many as may move at once when the turn of the first comes, or all up to the limit. */
 function aheadIn(next: readonly Pair[], prefetch: 'next' | 'all' | 'none'): number {
