@@ -1,7 +1,16 @@
 /** The command behind `npm run build`: the `refit` command as it ships, in `dist/`. */
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AGENT_FLAGS } from '../src/install/host/agent-flags.ts';
 import { buildRefit } from './build/refit.ts';
+import { readLock } from './release/node-package.ts';
+import { bundledPackages, licenceTexts } from './release/third-party.ts';
 
-const path = await buildRefit(join(import.meta.dirname, '..', 'dist'));
+const ROOT = join(import.meta.dirname, '..');
+const dist = join(ROOT, 'dist');
+const path = await buildRefit(dist);
+await writeFile(
+  join(dist, 'THIRD-PARTY-LICENSES.txt'),
+  await licenceTexts(bundledPackages(await readLock(ROOT)), ROOT),
+);
 process.stdout.write(`${path}\n  node ${path} controller …\n  node ${AGENT_FLAGS.join(' ')} ${path} agent …\n`);

@@ -48,8 +48,9 @@ test('the npm package starts where nothing but it is unpacked', () => {
   const packed = join(directory, 'packed');
   const { filename, files } = pack(packed);
   expect(
-    files.filter(({ path }) => !/^(?:dist\/[^/]+\.(?:js|json)|[A-Z]+(?:\.md)?|package\.json)$/.test(path)),
+    files.filter(({ path }) => !/^(?:dist\/[^/]+\.(?:js|json|txt)|[A-Z]+(?:\.md)?|package\.json)$/.test(path)),
   ).toEqual([]);
+  expect(files.map(({ path }) => path)).toContain('dist/THIRD-PARTY-LICENSES.txt');
   execFileSync('tar', ['-xf', join(packed, filename), '-C', packed]);
   const manifest = JSON.parse(readFileSync(join(packed, 'package', 'package.json'), 'utf8')) as {
     bin: { refit: string };

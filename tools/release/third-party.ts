@@ -26,16 +26,16 @@ export function bundledPackages(lock: Lock): BundledPackage[] {
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** `node` is the folder of Node's npm package, `root` that of the repository. */
-export async function licenceTexts(packages: readonly BundledPackage[], root: string, node: string): Promise<string> {
+/** `root` is the folder of the repository, `node` that of Node's npm package, if Node.js is shipped, too. */
+export async function licenceTexts(packages: readonly BundledPackage[], root: string, node?: string): Promise<string> {
   const sections = await Promise.all(
     packages.map(async ({ name, version, license = '' }) => {
       const text = await licenceIn(join(root, 'node_modules', name));
       return section(`${name} ${version} (${license})`, text);
     }),
   );
-  const ofNode = section('Node.js, and what it contains', await licenceIn(node));
-  return ['Refit contains the following works of others.\n', ...sections, ofNode].join('\n');
+  const ofNode = node === undefined ? [] : [section('Node.js, and what it contains', await licenceIn(node))];
+  return ['Refit contains the following works of others.\n', ...sections, ...ofNode].join('\n');
 }
 
 function section(title: string, text: string): string {

@@ -34,7 +34,8 @@ export async function placeBinary(): Promise<boolean> {
   await assertOwnedByRoot(dirname(BINARY));
   const next = `${BINARY}.new`;
   await rm(next, { force: true });
-  await copyFile(own, next, constants.COPYFILE_EXCL);
+  // Whatever lies at its path by now, this is the program that runs.
+  await copyFile('/proc/self/exe', next, constants.COPYFILE_EXCL);
   await chmod(next, 0o755);
   await rename(next, BINARY);
   return true;
