@@ -1,6 +1,7 @@
 /** The controller of UpdateConfigs: which changes wake it, and the follower behind its queue. */
 import { PLAN_NAME, type Plan, plans } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
+import { LEAD_TIME_ANNOTATION } from '../engine/policy/plan-windows.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import { type Controller, type EventSource, fromMapping } from '../runtime/controller.ts';
 import { sameJson } from '../util/json.ts';
@@ -49,7 +50,7 @@ function askedOrChanged(config: UpdateConfig, before?: UpdateConfig): boolean {
 }
 
 function wishesOf({ metadata: { generation, deletionTimestamp, annotations = {} } }: UpdateConfig): unknown {
-  const names = [CHECK_ANNOTATION, AFTER_FAILURE_ANNOTATION, TIME_ZONE_ANNOTATION];
+  const names = [CHECK_ANNOTATION, AFTER_FAILURE_ANNOTATION, TIME_ZONE_ANNOTATION, LEAD_TIME_ANNOTATION];
   return [generation, deletionTimestamp, ...names.map((name) => annotations[name])];
 }
 

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
+import { type Cluster, payloadPath, startCluster } from '../../sandbox/cluster/cluster.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update-config.ts';
 import { events, namespaces, secrets } from '../../src/kube/resources.ts';
@@ -13,10 +13,12 @@ import { statusOf } from '../../src/updates/status.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { PATIENCE } from './puppets.ts';
+import { runRefit } from './refit-process.ts';
 import { UpdateServer } from './update-server.ts';
 
 const FROM = 'v1.36.3+k0s.0';
 const RELEASES = ['v1.36.4+k0s.0', 'v1.36.5+k0s.0', 'v1.37.0+k0s.0', 'v1.38.1+k0s.0', 'v1.38.2+k0s.0'];
+const NEXT = 'v1.38.3+k0s.0';
 const ALWAYS: UpdateConfig['spec']['upgradeStrategy'] = {
   type: 'periodic',
   periodic: { days: [], startTime: '00:00', length: '24h' },
@@ -42,7 +44,7 @@ beforeAll(async () => {
     controllers: 1,
     workers: 1,
     version: FROM,
-    offers: RELEASES,
+    offers: [...RELEASES, NEXT],
     restartDelayMs: 50,
     environment: {
       K0S_UPDATE_PERIOD: '500ms',
@@ -73,9 +75,9 @@ async function lead(name: string, ...flags: string[]): Promise<Process> {
   return leader;
 }
 
-async function follow(name: string, spec: Partial<UpdateConfig['spec']>): Promise<void> {
+async function follow(name: string, spec: Partial<UpdateConfig['spec']>, annotations = {}): Promise<void> {
   const [apiVersion, kind] = ['autopilot.k0sproject.io/v1beta2', 'UpdateConfig'];
-  const config = { apiVersion, kind, metadata: { name }, spec: { updateServer: server.url, ...spec } };
+  const config = { apiVersion, kind, metadata: { name, annotations }, spec: { updateServer: server.url, ...spec } };
   await cluster.client.create(updateConfigs, config);
 }
 
@@ -212,4 +214,37 @@ test('a Plan of a person stays; a second UpdateConfig waits; a deleted one goes,
   await until(async () => expect(await ifFound(cluster.client.get(updateConfigs, 'older'))).toBeUndefined());
   await until(async () => expect(await reasonOf('younger')).toBe('ForeignPlan'));
   expect((await cluster.client.get(plans, 'autopilot')).metadata.uid).toBe(metadata.uid);
+});
+
+test('in the lead time before its window a Plan lets nodes download, and touches none', async () => {
+  server.offer('stable', NEXT, cluster);
+  const starts = cluster.hosts.map((host) => host.starts);
+  const startTime = `${String((new Date().getUTCHours() + 12) % 24).padStart(2, '0')}:00`;
+  await lead('early');
+  const upgradeStrategy = { type: 'periodic' as const, periodic: { startTime, length: '1h' } };
+  await follow('early', { upgradeStrategy }, { 'upgrade.refit.dev/lead-time': '20h' });
+  const names = cluster.hosts.map(({ name }) => name);
+  await until(async () => {
+    const whole = cluster.downloads.requests.filter(({ path, complete }) => path === payloadPath(NEXT) && complete);
+    await Promise.resolve(expect(whole.map(({ node }) => node).toSorted()).toEqual(names.toSorted()));
+  });
+  await until(async () => expect((await cluster.client.get(plans, 'autopilot')).status?.state).toBe('Schedulable'));
+  expect(cluster.hosts.map((host) => host.starts)).toEqual(starts);
+  const { stdout } = await kubectlAs('viewer', ['get', 'nodes', '-o', 'jsonpath={.items[*].spec.unschedulable}']);
+  expect(stdout).toBe('');
+});
+
+test('`refit updates` shows what is followed, and `check` asks now', async () => {
+  server.offer('stable', RELEASES.at(-1) ?? '', cluster);
+  await lead('shown');
+  await follow('shown', { upgradeStrategy: { type: 'cron', cron: '@yearly' } });
+  const connection = ['--kubeconfig', await kubeconfigFor('operator')];
+  const missing = await runRefit('updates', 'check', 'none', ...connection);
+  expect([missing.code, missing.stderr.join()]).toEqual([2, expect.stringContaining('there is no UpdateConfig none')]);
+  server.offerWithoutHash('stable', RELEASES.at(-1) ?? '', cluster);
+  const checked = await runRefit('updates', 'check', ...connection);
+  expect([checked.code, checked.stderr]).toEqual([0, []]);
+  expect(checked.stdout.join('\n')).toMatch(/shown +stable +v1\.38\.2\+k0s\.0 +v1\.38\.2\+k0s\.0 +UpToDate/);
+  const { stdout } = await runRefit('updates', '-o', 'json', '--kubeconfig', await kubeconfigFor('viewer'));
+  expect(JSON.parse(stdout.join('\n'))).toMatchObject([{ name: 'shown', channel: 'stable', reason: 'UpToDate' }]);
 });

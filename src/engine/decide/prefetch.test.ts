@@ -86,6 +86,17 @@ test('nobody fetches while the others are drained and their files swapped', () =
   expect(lines(LAST, {}, { observation })).toEqual([]);
 });
 
+test('in the lead time of a plan, before its window: up to 20, though nobody moves', () => {
+  const windows = (startMinute: number) => [{ days: [], startMinute, lengthMs: 3_600_000, timeZone: 'UTC' }];
+  const minute = Math.floor((T0 % 86_400_000) / 60_000);
+  const early = (inMinutes: number, planLeadMs = 7_200_000): Options => ({
+    policy: { planLeadMs, planWindows: windows((minute + inMinutes) % 1440) },
+  });
+  const words = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`w${index}`, 'pending']));
+  expect(lines(words, early(90))).toHaveLength(20);
+  expect([lines(words, early(130)), lines(words, early(90, 0)), lines(words, early(0))]).toEqual([[], [], []]);
+});
+
 test('a node at the version already, and one that cannot, are not asked', () => {
   expect(lines(LAST, {}, { isThere: true })).toEqual([]);
   expect(lines(LAST, {}, { prefetch: undefined })).toEqual([]);

@@ -1,4 +1,5 @@
 /** Decides which waiting targets fetch their payload ahead, so that it is there when their turn comes. */
+import { openAt } from '../../util/maintenance-windows.ts';
 import { notPaused } from '../gates/not-paused.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Snapshot } from '../model/decision.ts';
@@ -21,8 +22,10 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
     .filter((pair) => stateOf(pair) !== undefined);
   const next = mayPrefetch(evaluations) ? pairs.filter(([, target]) => isToCome(snapshot, target)) : [];
   const asked = next.filter((pair) => stateOf(pair) === 'asked');
-  const most = aheadIn(next, policy.prefetch);
-  const free = Math.max(0, Math.min(most, turnsIn(evaluations, next)) - asked.length);
+  const isEarly = isBeforeWindow(evaluations);
+  const most = aheadIn(next, isEarly ? 'all' : policy.prefetch);
+  const turns = isEarly ? most : turnsIn(evaluations, next);
+  const free = Math.max(0, Math.min(most, turns) - asked.length);
   const chosen = next
     .slice(0, most)
     .filter((pair) => !asked.includes(pair))
@@ -44,6 +47,12 @@ function mayPrefetch({ snapshot, policy }: Evaluations): boolean {
   const isOpen = !isFinal(snapshot.rollout) && !isStopping(snapshot, policy) && policy.problems.length === 0;
   const isPaused = notPaused.evaluate({ policy, controls: snapshot.controls }).kind !== 'pass';
   return policy.prefetch !== 'none' && isOpen && !isPaused;
+}
+
+/** In the lead time of the plan, so that its window is spent on upgrades. */
+function isBeforeWindow({ policy: { planWindows, planLeadMs = 0 }, now }: Evaluations): boolean {
+  const opening = planWindows && openAt({ windows: planWindows, blackouts: [] }, now);
+  return opening?.open === false && opening.opensAt - now <= planLeadMs;
 }
 
 /**

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { upgradePolicySpecSchema } from '../../api/refit/upgrade-policy.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import { parseDuration } from '../../util/duration.ts';
 import { parseJson } from '../../util/json.ts';
 import type { MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import { because } from '../model/reasons.ts';
@@ -10,6 +11,9 @@ import type { RolloutPolicy } from './rollout-policy.ts';
 
 /** JSON: the same list as `spec.windows` of an UpgradePolicy. */
 export const PLAN_WINDOWS_ANNOTATION = 'upgrade.refit.dev/windows';
+
+/** How long before a window nodes download, such as `2h`. */
+export const LEAD_TIME_ANNOTATION = 'upgrade.refit.dev/lead-time';
 
 const listSchema = z.object({ windows: upgradePolicySpecSchema.shape.windows });
 
@@ -20,7 +24,9 @@ export function withPlanWindows({ metadata }: KubeObject, policy: RolloutPolicy)
   const { data } = listSchema.safeParse({ windows: parseJson(text) ?? text });
   const windows = data?.windows?.map((window) => readWindow(window, '', () => undefined));
   const known = windows?.filter((window): window is MaintenanceWindow => window !== undefined) ?? [];
-  if (known.length > 0 && known.length === windows?.length) return { ...policy, planWindows: known };
+  const planLeadMs = parseDuration(metadata.annotations?.[LEAD_TIME_ANNOTATION] ?? '');
+  if (known.length > 0 && known.length === windows?.length)
+    return { ...policy, planWindows: known, ...(planLeadMs && { planLeadMs }) };
   const message = `annotation ${PLAN_WINDOWS_ANNOTATION} is no list of windows; write it as spec.windows of an UpgradePolicy, or remove it`;
   return { ...policy, problems: [...policy.problems, because('PolicyUnreadable', message)] };
 }

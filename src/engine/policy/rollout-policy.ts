@@ -45,6 +45,8 @@ export interface RolloutPolicy {
   readonly blackouts: readonly Blackout[];
   /** The plan's own windows; absent if it has none that apply now. */
   readonly planWindows?: readonly MaintenanceWindow[];
+  /** Milliseconds before such a window in which targets fetch ahead; none if absent. */
+  readonly planLeadMs?: number;
   readonly allow: ReadonlySet<VersionRule>;
   readonly requireSha256: boolean;
   readonly requireHttps: boolean;

@@ -1,8 +1,9 @@
 /** Reads an UpdateConfig: every field that cannot work gets one sentence with what was found and what would be right. */
 import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-config.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { LEAD_TIME_ANNOTATION } from '../../engine/policy/plan-windows.ts';
 import { readWindow } from '../../engine/policy/read-policy.ts';
-import { parseGoDuration } from '../../util/duration.ts';
+import { parseDuration, parseGoDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
 import { isTimeZone, type MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import { printableUrl } from '../../util/printable-url.ts';
@@ -28,6 +29,8 @@ export interface PeriodicSchedule {
   readonly window: MaintenanceWindow;
   /** The same as an UpgradePolicy has it; the Plan is held to it. */
   readonly written: WrittenWindow;
+  /** How long before the window nodes download; undefined: they do not. */
+  readonly lead: { readonly text: string; readonly ms: number } | undefined;
 }
 
 export type WrittenWindow = NonNullable<UpgradePolicySpec['windows']>[number];
@@ -57,7 +60,8 @@ export function readUpdateConfig({ metadata, spec }: UpdateConfig, allowHttp = f
   if (!/^[\w][\w.-]*(?:\/[\w][\w.-]*)*$/.test(channel))
     fail('spec.channel', channel, 'is no channel; use for example stable');
   const server = serverOf(updateServer, allowHttp, fail);
-  const schedule = scheduleOf(spec.upgradeStrategy, timeZone, fail);
+  const lead = leadOf(annotations[LEAD_TIME_ANNOTATION], fail);
+  const schedule = scheduleOf(spec.upgradeStrategy, timeZone, lead, fail);
   for (const [index, { k0supdate, airgapupdate }] of (planSpec?.commands ?? []).entries())
     if (!k0supdate && !airgapupdate)
       fail(`spec.planSpec.commands[${index}]`, {}, 'has no update; add k0supdate or airgapupdate');
@@ -68,6 +72,13 @@ export function readUpdateConfig({ metadata, spec }: UpdateConfig, allowHttp = f
     problems,
     settings: { channel, server, schedule, afterFailure: afterFailure === 'Newer' ? 'Newer' : 'Wait', commands },
   };
+}
+
+function leadOf(text: string | undefined, fail: Fail): PeriodicSchedule['lead'] {
+  const ms = text === undefined ? undefined : parseDuration(text);
+  if (text !== undefined && ms === undefined)
+    fail(`metadata.annotations[${LEAD_TIME_ANNOTATION}]`, text, 'is no length; use for example 2h');
+  return text === undefined || ms === undefined ? undefined : { text, ms };
 }
 
 function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefined {
@@ -88,9 +99,13 @@ function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefi
 function scheduleOf(
   { type, cron = '', periodic = {} }: NonNullable<UpdateConfig['spec']['upgradeStrategy']> = {},
   timeZone: string,
+  lead: PeriodicSchedule['lead'],
   fail: Fail,
 ): UpdateSettings['schedule'] | undefined {
-  if (type === 'periodic') return periodicOf(periodic, timeZone, fail);
+  if (type === 'periodic') {
+    const schedule = periodicOf(periodic, timeZone, fail);
+    return schedule && { ...schedule, lead };
+  }
   if (type !== 'cron') {
     fail('spec.upgradeStrategy.type', type, 'is no strategy; use periodic or cron');
     return undefined;
@@ -111,7 +126,7 @@ function periodicOf(
   { days = [], startTime = '', length = '' }: { days?: string[]; startTime?: string; length?: string },
   timeZone: string,
   fail: Fail,
-): PeriodicSchedule | undefined {
+): Omit<PeriodicSchedule, 'lead'> | undefined {
   const known = days.flatMap((day, index) => {
     const found = DAYS.find((each) => each === day);
     if (!found) fail(`${AT}.days[${index}]`, day, `is no weekday; use ${likelyDay(day) ?? DAYS.join(', ')}`);

@@ -149,6 +149,16 @@ test('what waits says what ends the wait', () => {
   });
 });
 
+test('in the lead time the Plan is there before its window, and says so to the leader', () => {
+  const from = config({}, { 'upgrade.refit.dev/lead-time': '2h' });
+  const settings = settingsOf(from);
+  const before = (ms: number): UpdateDecision => decide('v1.36.4+k0s.0', { settings, now: MONDAY - 1_800_000 - ms });
+  expect(before(7_200_001)).toMatchObject({ reason: 'WindowClosed', until: MONDAY - 1_800_000 - 7_200_000 });
+  expect(before(7_200_000).action).toBe('create');
+  const { annotations } = makePlan(from, settings, release('v1.36.4+k0s.0')).metadata;
+  expect(annotations?.['upgrade.refit.dev/lead-time']).toBe('2h');
+});
+
 test('the Plan can be carried out, and says where it comes from; the next one gets another id', () => {
   const first = planFor('v1.36.4+k0s.0');
   expect(problemsOf(first)).toEqual([]);

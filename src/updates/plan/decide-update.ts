@@ -145,9 +145,11 @@ function downloadVerdict({ release, settings, allowUnverified }: UpdateFacts): U
 function windowVerdict({ settings: { schedule }, release, now }: UpdateFacts): UpdateDecision | undefined {
   if (schedule.kind === 'cron') return undefined;
   const opening = openAt({ windows: [schedule.window], blackouts: [] }, now);
-  if (opening.open) return undefined;
+  // In the lead time nodes download; the Plan itself waits for the window.
+  const leadMs = schedule.lead?.ms ?? 0;
+  if (opening.open || opening.opensAt - now <= leadMs) return undefined;
   const message = `${release.version} waits for the window, which opens at ${rfc3339(opening.opensAt)}`;
-  return { ...none('WindowClosed', message), until: opening.opensAt };
+  return { ...none('WindowClosed', message), until: opening.opensAt - leadMs };
 }
 
 /** Undefined if there is none, or if one cannot be read. */

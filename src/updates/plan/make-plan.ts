@@ -2,10 +2,10 @@
 import { createHash } from 'node:crypto';
 import { PLAN_NAME, type Plan, type PlanCommand } from '../../api/autopilot/plan.ts';
 import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-config.ts';
-import { PLAN_WINDOWS_ANNOTATION } from '../../engine/policy/plan-windows.ts';
+import { LEAD_TIME_ANNOTATION, PLAN_WINDOWS_ANNOTATION } from '../../engine/policy/plan-windows.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import type { Downloads, Release } from '../channel/read-index.ts';
-import type { UpdateSettings } from '../config/read-config.ts';
+import type { PeriodicSchedule, UpdateSettings } from '../config/read-config.ts';
 
 /** JSON on a Plan that Refit created by itself; a Plan without it belongs to a person. */
 const ORIGIN_ANNOTATION = 'upgrade.refit.dev/update';
@@ -29,13 +29,17 @@ export function makePlan(config: UpdateConfig, settings: UpdateSettings, release
   const { schedule } = settings;
   const id = planId([uid, release.version, previous?.metadata.uid ?? '']);
   const origin: PlanOrigin = { config: name, version: release.version };
-  const windows = schedule.kind === 'periodic' ? { [PLAN_WINDOWS_ANNOTATION]: JSON.stringify([schedule.written]) } : {};
+  const windows = schedule.kind === 'periodic' ? windowAnnotations(schedule) : {};
   return {
     apiVersion: 'autopilot.k0sproject.io/v1beta2',
     kind: 'Plan',
     metadata: { name: PLAN_NAME, annotations: { [ORIGIN_ANNOTATION]: JSON.stringify(origin), ...windows } },
     spec: { id, timestamp: id, commands: (settings.commands ?? EVERYTHING).map((command) => filled(command, release)) },
   };
+}
+
+function windowAnnotations({ written, lead }: PeriodicSchedule): Record<string, string> {
+  return { [PLAN_WINDOWS_ANNOTATION]: JSON.stringify([written]), ...(lead && { [LEAD_TIME_ANNOTATION]: lead.text }) };
 }
 
 const ALL = { discovery: { selector: {} } };
