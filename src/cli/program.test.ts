@@ -35,6 +35,23 @@ test('it runs with its flags and its argument, and its exit code is that of the 
   expect(given.splice(0)).toEqual(['w1', { times: '1' }]);
 });
 
+test('a group may run too, and an option behind its command belongs to the command', async () => {
+  const options = [new Option('--times <n>', 'how often').default('1')];
+  const group: CommandSpec = {
+    ...TOY,
+    name: 'box',
+    argument: new Argument('[node]', 'node'),
+    options,
+    commands: [TOY],
+  };
+  const write = (): void => undefined;
+  const call = async (...args: string[]) =>
+    await runProgram(args, [group], { abort: new AbortController().signal, write });
+  await call('box', 'toy', 'w1', '--times', '3');
+  await call('box', '--times', '2');
+  expect(given.splice(0)).toEqual(['w1', { times: '3' }, undefined, { times: '2' }]);
+});
+
 test('it is in the help, with its options and its notes', async () => {
   expect((await run('--help')).written).toMatch(/^ {2}toy \[options\] <node> +Plays with a node\.$/m);
   const { written } = await run('toy', '--help');

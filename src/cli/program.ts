@@ -33,6 +33,8 @@ export async function runProgram(
     .description('Upgrades the nodes of a running Kubernetes cluster in place.')
     .version(VERSION, '-V, --version', 'print the version')
     .exitOverride()
+    // Options behind a command are its own, also where its group has them too.
+    .enablePositionalOptions()
     .configureOutput({ writeOut: call.write, outputError: () => undefined })
     .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage, 3 unreachable, 4 denied, 130 interrupted.');
   const end = (code: number): void => {
@@ -54,6 +56,7 @@ function addCommand(parent: Command, spec: CommandSpec, call: CommandCall, end: 
   for (const option of options) command.addOption(option);
   if (notes !== undefined) command.addHelpText('after', `\n${notes}`);
   for (const each of commands) addCommand(command, each, call, end);
+  if (commands.length > 0) command.enablePositionalOptions();
   if (!run) return;
   command.action(async (...given: unknown[]) => {
     const [first] = given;
