@@ -235,16 +235,16 @@ test('in the lead time before its window a Plan lets nodes download, and touches
 });
 
 test('`refit updates` shows what is followed, and `check` asks now', async () => {
-  server.offer('stable', RELEASES.at(-1) ?? '', cluster);
+  const running = (await cluster.hosts[0]?.version()) ?? '';
   await lead('shown');
   await follow('shown', { upgradeStrategy: { type: 'cron', cron: '@yearly' } });
   const connection = ['--kubeconfig', await kubeconfigFor('operator')];
   const missing = await runRefit('updates', 'check', 'none', ...connection);
   expect([missing.code, missing.stderr.join()]).toEqual([2, expect.stringContaining('there is no UpdateConfig none')]);
-  server.offerWithoutHash('stable', RELEASES.at(-1) ?? '', cluster);
+  server.offerWithoutHash('stable', running, cluster);
   const checked = await runRefit('updates', 'check', ...connection);
   expect([checked.code, checked.stderr]).toEqual([0, []]);
-  expect(checked.stdout.join('\n')).toMatch(/shown +stable +v1\.38\.2\+k0s\.0 +v1\.38\.2\+k0s\.0 +UpToDate/);
+  expect(checked.stdout[1]?.split(/ {2,}/).slice(0, 5)).toEqual(['shown', 'stable', running, running, 'UpToDate']);
   const { stdout } = await runRefit('updates', '-o', 'json', '--kubeconfig', await kubeconfigFor('viewer'));
   expect(JSON.parse(stdout.join('\n'))).toMatchObject([{ name: 'shown', channel: 'stable', reason: 'UpToDate' }]);
 });
