@@ -11,6 +11,7 @@ import { buildBinary } from './binary.ts';
 import { must } from './commands.ts';
 import { type DebianPackage, fetchLibraries } from './debian.ts';
 import { ociArchive } from './image.ts';
+import { krewArchive, krewManifest } from './krew.ts';
 import { type Lock, nodePackage, PLATFORMS, readLock } from './node-package.ts';
 import { type TarEntry, tar } from './tar.ts';
 import { billOfMaterials, bundledPackages, licenceTexts } from './third-party.ts';
@@ -34,6 +35,7 @@ export async function writeRelease({ output, log }: ReleaseOptions): Promise<voi
   const packages = await writeImage(time, output, log);
   await writePapers({ lock, time, packages }, output);
   await writeManifests(output, time);
+  await writeKrew(output, time);
   await writeFile(join(output, 'SHA256SUMS'), await checksums(output));
   log(`${relative(process.cwd(), output)}: refit ${VERSION}`);
 }
@@ -103,6 +105,17 @@ async function writeManifests(output: string, time: number): Promise<void> {
     }),
   );
   await writeFile(join(output, `refit-${VERSION}.tgz`), gzipSync(tar(entries, time), { level: 9 }));
+}
+
+async function writeKrew(output: string, time: number): Promise<void> {
+  const licence = await readFile(join(ROOT, 'LICENSE'));
+  const archives = [];
+  for (const { arch, goArch } of PLATFORMS) {
+    const archive = krewArchive(goArch, await readFile(binaryIn(output, arch)), licence, time);
+    await writeFile(join(output, archive.name), archive.content);
+    archives.push(archive);
+  }
+  await writeFile(join(output, 'krew.yaml'), krewManifest(VERSION, archives));
 }
 
 async function filesBelow(folder: string): Promise<string[]> {
