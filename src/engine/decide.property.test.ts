@@ -232,10 +232,12 @@ describe('what is recorded', () => {
     }
   });
 
-  property('ends well only where every target is done or within the budget', (situation, { record }) => {
+  property('ends well only where the last command of every target is done', (_situation, { record }) => {
     if (record?.phase !== 'done') return;
-    expect(record.stages.flatMap(({ targets }) => targets).every(isSettled)).toBe(true);
-    expect(failuresIn(record)).toBeLessThanOrEqual(situation.policy.maxFailures);
+    const last = new Map(
+      record.stages.flatMap(({ role, targets }) => targets.map(({ name, state }) => [`${role} ${name}`, state])),
+    );
+    expect(new Set(last.values())).toSatisfy((states: Set<string>) => states.isSubsetOf(new Set(['done'])));
   });
 
   property('ends only where nothing is in flight', ({ snapshot }, { record }) => {

@@ -290,7 +290,11 @@ describe('a write that is lost', () => {
     api.before(SIGNAL_W1, () => api.remove(TABLE_OBJECTS.worker, 'w1'));
     expect(await leader.see()).toEqual({ requeueAfterMs: 1000 });
     await leader.see();
-    expect(leader.told).toEqual(['Started: 1 target in 1 stage', 'TargetGone: w1 disappeared while it was in flight']);
+    expect(leader.told).toEqual([
+      'Started: 1 target in 1 stage',
+      'TargetGone: w1 disappeared while it was in flight',
+      'Stopped: the plan is over: 0 of 1 targets done; failed: w1',
+    ]);
   });
 
   test('the signal, for another reason: an error, retried with backoff', async () => {

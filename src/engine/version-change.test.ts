@@ -143,9 +143,9 @@ test.each<[string, Situation, string[]]>([
     ['running SkippedMinor', 'w1 intended', 'w2 intended', 'w3 failed'],
   ],
   [
-    'once they are done the plan is',
+    'once they are done the plan ends, and says who failed',
     { ...AFTER_FIRST, stages: second('done', 'done', 'failed'), policy: { maxFailures: 1 } },
-    ['done', 'w1 done', 'w2 done', 'w3 failed'],
+    ['failed DoneWithFailures', 'w1 done', 'w2 done', 'w3 failed'],
   ],
   [
     'another one that fails is one too many',

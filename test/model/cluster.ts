@@ -47,6 +47,8 @@ export interface Configuration {
   readonly targetDeadlineMs: number;
   /** True where the agents fetch ahead what the leader asks for. */
   readonly fetchesAhead: boolean;
+  /** Workers that may fail before nothing new starts. */
+  readonly maxFailures: number;
   /** True where one power loss may be for good. */
   readonly mayDie: boolean;
 }

@@ -114,6 +114,14 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
       ),
   },
   {
+    name: 'completed-is-done',
+    sentence: 'A plan that says `Completed` records every target as done.',
+    upheldBy: '`src/engine/decide/advance.ts`: a plan that is over with failed targets ends as `ApplyFailed`',
+    alsoSeenBy: '`test/testenv/failure-budget.test.ts`',
+    holds: ({ state, recorded }) =>
+      state !== 'Completed' || recorded.every((target) => target.state === 'SignalCompleted'),
+  },
+  {
     name: 'rolled-back-rests',
     sentence: 'A target that reports a roll-back runs the file at the path again, and no restart is pending.',
     upheldBy: '`src/agent/next-step.ts`: a process that was not asked to stop must show the old version',

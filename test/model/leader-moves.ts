@@ -169,10 +169,10 @@ export class LeaderMoves {
 }
 
 /** Only the deadline of the whole target counts: of a moment of the model's clock nobody knows how long it is. */
-function policyFor({ targetDeadlineMs }: Configuration): RolloutPolicy {
+function policyFor({ targetDeadlineMs, maxFailures }: Configuration): RolloutPolicy {
   const ms = Infinity;
   const stepDeadlines = { answer: ms, download: ms, drain: ms, apply: ms, restart: ms, ready: ms };
-  return { ...DEFAULT_POLICY, targetDeadlineMs, stepDeadlines };
+  return { ...DEFAULT_POLICY, maxFailures, targetDeadlineMs, stepDeadlines };
 }
 
 /** Parts of an observation on which nothing is decided: the tests of the engine say so. */

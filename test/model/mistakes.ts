@@ -24,6 +24,10 @@ const single = configure('1 worker', 'w1');
 const twoCommands = configure('1 controller, 2 commands', 'c1', { versions: [OLD, V2], faults: 0 });
 const garbage = configure('1 worker, payload cannot be executed', 'w1:garbage');
 const alone = configure('1 worker that cordons itself', 'w1', { cordoner: 'self' });
+const mayFail = configure('1 worker, its payload cannot be executed, 1 may fail', 'w1:garbage', {
+  faults: 0,
+  maxFailures: 1,
+});
 const closed = configure('1 worker, cordoned by somebody else', 'w1!');
 const aborted = configure('1 worker, the plan is aborted', 'w1', { controls: ['abort'] });
 
@@ -41,6 +45,12 @@ export const MISTAKES: readonly Mistake[] = [
   mistake('everyone fetches ahead', ahead, { leader: leaders.asksEveryone }, 'ahead-within-slots'),
   mistake('stages in any order', mixed, { leader: leaders.stagesInAnyOrder }, 'controllers-before-workers'),
   mistake('a restart taken for the end', controllers, { leader: leaders.doneTooEarly }, 'done-runs-it'),
+  mistake(
+    'failures within the budget are forgotten',
+    mayFail,
+    { leader: leaders.forgetsFailures },
+    'completed-is-done',
+  ),
   mistake('a signal that is never sent', single, { leader: leaders.neverSignals }, EVERY_RUN_ENDS),
   mistake('no trial run', garbage, { afterStep: hosts.noTrialRun }, 'runnable-binary'),
   mistake('the previous binary is not kept', single, { afterStep: hosts.previousIsNotKept }, 'way-back'),

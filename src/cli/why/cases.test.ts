@@ -147,6 +147,21 @@ test.each<[string, Case, readonly string[]]>([
     ['\n  why     w1 failed (9 min): Failed: the new process ended 3 times (its previous version runs again)\n', RETRY],
   ],
   [
+    'a plan that went on within its failure budget, and is over',
+    {
+      states: ['SignalApplyFailed', 'SignalCompleted'],
+      state: 'ApplyFailed',
+      says: 'Failed',
+      reason: 'the new process ended 3 times',
+      description: 'DoneWithFailures: 1 of 2 targets done; failed: w1',
+    },
+    [
+      'Plan autopilot (id1)  failed 1/2 after ',
+      '\n  why     1 of 2 targets done; failed: w1\n          w1 failed (9 min): Failed: the new process ended 3 times\n',
+      RETRY,
+    ],
+  ],
+  [
     'a window that is closed',
     { policy: { windows: [CLOSED] } },
     [

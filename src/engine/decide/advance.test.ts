@@ -342,9 +342,29 @@ describe('how it ends', () => {
       { w1: 'failed', w2: 'intended', ...running },
     ],
     [
-      'with failures within the budget: well',
-      { stages: [buildStage('worker', [c('w1', 'failed'), c('w2', 'done')])], policy: { maxFailures: 1 } },
-      { w1: 'failed', w2: 'done', phase: 'done' },
+      'with failures within the budget: as failed, and it names them',
+      {
+        stages: [buildStage('worker', [c('w1', 'failed'), c('w2', 'done')])],
+        policy: { maxFailures: 1 },
+        rollout: { reason: { code: 'TargetFailed', message: 'w1: 404' } },
+      },
+      { w1: 'failed', w2: 'done', phase: 'failed', reason: 'DoneWithFailures' },
+    ],
+    [
+      'with a missing target within the budget: as incomplete',
+      { stages: [buildStage('worker', [c('w1', 'missing'), c('w2', 'done')])], policy: { maxFailures: 1 } },
+      { w1: 'missing', w2: 'done', phase: 'incomplete', reason: 'DoneWithFailures' },
+    ],
+    [
+      'with a failure that a later command has made good: well',
+      {
+        stages: [
+          buildStage('worker', [c('w1', 'failed'), c('w2', 'done')]),
+          buildStage('worker', [c('w1', 'done'), c('w2', 'done')], { command: 1 }),
+        ],
+        policy: { maxFailures: 1 },
+      },
+      { w1: 'done', w2: 'done', phase: 'done' },
     ],
     [
       'a target that is found missing uses the budget up before another starts in the same write',
@@ -438,6 +458,16 @@ test('an abort ends a rollout as failed, and does not change one that has nothin
   const reason = { code: 'Aborted', message: 'stopped by order: wrong' };
   expect(endOf(c('w1', 'done'), c('w2'))).toMatchObject({ phase: 'failed', blocked: false, reason });
   expect(endOf(c('w1', 'done'))).toMatchObject({ phase: 'done', blocked: false });
+});
+
+test('a plan that is over within its failure budget says how many are done and who failed', () => {
+  const workers = Array.from({ length: 8 }, (_, index) => c(`worker${index}`, index === 2 ? 'failed' : 'done'));
+  const { record } = decide(
+    buildSnapshot(buildRollout([buildStage('worker', workers)])),
+    { ...POLICY, maxFailures: 1 },
+    NOW,
+  );
+  expect(record?.reason).toEqual({ code: 'DoneWithFailures', message: '7 of 8 targets done; failed: worker2' });
 });
 
 test('a rollout without targets says so', () => {

@@ -12,6 +12,7 @@ import {
   isFinal,
   type RecordedState,
   type Rollout,
+  type RolloutPhase,
   type Stage,
   type Target,
   targetsIn,
@@ -20,6 +21,7 @@ import {
 import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type Choice, chooseTargets, failedInFlightIn, freeSlots } from '../schedule/slots.ts';
 import { type Evaluations, refusedState } from './evaluate-target.ts';
+import { lastingFailures, outcomeOf } from './outcome.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 
 const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
@@ -81,17 +83,27 @@ function conclude({ rollout, controls }: Snapshot, policy: RolloutPolicy): Rollo
     if (targetsIn(rollout, 'intended').length > 0) return undefined;
     return { ...rollout, phase: 'failed', blocked: false, reason: abortReason(abort) };
   }
-  if (!isOverBudget(rollout, policy)) {
-    // An invalid change of the plan may add targets that are not recorded yet.
-    const done = !activeStage(rollout) && rollout.problems.length === 0;
-    if (!done) return undefined;
-    // No targets is no failure, but often a selector that matches nothing.
-    const isEmpty = rollout.stages.every(({ targets }) => targets.length === 0);
-    const reason = isEmpty ? because('NoTargets', 'there was no target, so nothing was done') : rollout.reason;
-    return { ...rollout, phase: 'done', blocked: false, reason };
+  if (isOverBudget(rollout, policy)) {
+    if (targetsIn(rollout, 'intended').length > 0) return undefined;
+    return { ...rollout, phase: failurePhase(rollout), blocked: false };
   }
-  if (targetsIn(rollout, 'intended').length > 0) return undefined;
-  return { ...rollout, phase: targetsIn(rollout, 'failed').length > 0 ? 'failed' : 'incomplete', blocked: false };
+  // An invalid change of the plan may add targets that are not recorded yet.
+  const isOver = !activeStage(rollout) && rollout.problems.length === 0;
+  return isOver ? { ...rollout, ...withinBudget(rollout), blocked: false } : undefined;
+}
+
+function failurePhase(rollout: Rollout): RolloutPhase {
+  return targetsIn(rollout, 'failed').length > 0 ? 'failed' : 'incomplete';
+}
+
+/** How a rollout ends that nothing stopped. */
+function withinBudget(rollout: Rollout): Pick<Rollout, 'phase' | 'reason'> {
+  if (lastingFailures(rollout, ...FAILURES).length > 0)
+    return { phase: failurePhase(rollout), reason: because('DoneWithFailures', outcomeOf(rollout)) };
+  // No targets is no failure, but often a selector that matches nothing.
+  const isEmpty = rollout.stages.every(({ targets }) => targets.length === 0);
+  const reason = isEmpty ? because('NoTargets', 'there was no target, so nothing was done') : rollout.reason;
+  return { phase: 'done', reason };
 }
 
 function start(context: DecisionContext, stage: Stage): Rollout {

@@ -38,6 +38,15 @@ test('only the targets that somebody named are tried again, and the reason of th
   expect(rollout).toMatchObject({ phase: 'running', reason: { message: 'w1 failed' } });
 });
 
+test('a reason that names the failures of the end does not outlive it', () => {
+  const ended = snapshotWith([buildStage('worker', [w1, w2])], { w1: OLD_FAILURE, w2: OLD_FAILURE });
+  const reason = because('DoneWithFailures', '6 of 8 targets done; failed: w1, w2');
+  expect(withRetries({ ...ended, rollout: { ...ended.rollout, reason } }, NOW)).toMatchObject({
+    phase: 'running',
+    reason: undefined,
+  });
+});
+
 test('a rollout without a failed target any more has no reason any more', () => {
   const rollout = withRetries(snapshotWith([buildStage('worker', [w1])], { w1: OLD_FAILURE }), NOW);
   expect(statesOf(rollout)).toEqual(['w1 pending']);

@@ -19,8 +19,9 @@ export function withRetries(snapshot: Snapshot, now: number): Rollout {
     rollout,
     again.map((target): Target => ({ ...target, state: 'pending', since: momentOf(snapshot, target, now) })),
   );
-  const failures = targetsIn(renewed, 'failed').length;
-  return { ...renewed, phase: 'running', reason: failures > 0 ? rollout.reason : undefined };
+  // The reason of an end would name the targets that start again.
+  const isKept = targetsIn(renewed, 'failed').length > 0 && rollout.reason?.code !== 'DoneWithFailures';
+  return { ...renewed, phase: 'running', reason: isKept ? rollout.reason : undefined };
 }
 
 /** True for a report of the attempt before the retry. Of a target that waits for its retry, only an old cache shows work. */

@@ -4,6 +4,8 @@
 export const REASONS = {
   Started: 'the rollout has started: its targets are recorded',
   Completed: 'every target is done',
+  DoneWithFailures: 'the plan went on within its failure budget and is over, but some targets failed',
+  Stopped: 'the plan ended before every target was done',
   NoTargets: 'the plan lists or selects no target',
   InvalidPlan: 'the plan is invalid',
   RecordUnread: 'part of the recorded status is missing or unreadable',

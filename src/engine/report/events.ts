@@ -3,10 +3,11 @@ import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { isLarge } from '../act/status-shards.ts';
 import type { Evaluations } from '../decide/evaluate-target.ts';
+import { outcomeOf } from '../decide/outcome.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Signalling, Snapshot, Wait } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import { type Rollout, type Stage, stateChanges, type Target, targetsIn } from '../model/recorded.ts';
+import { isFinal, type Rollout, type Stage, stateChanges, type Target, targetsIn } from '../model/recorded.ts';
 import { unverifiedDownloads } from '../policy/rollout-policy.ts';
 
 /** On the object that stands for the target. */
@@ -91,7 +92,7 @@ export function planEvents(before: Rollout, after: Rollout, waits: readonly Wait
   }
   if (after.blocked && !before.blocked) events.push(...blockedEvents(after, waits));
   if (before.blocked && !after.blocked) events.push(...resumedEvents(before, after));
-  if (after.phase === 'done' && before.phase !== 'done') events.push(...completedEvents(after));
+  if (isFinal(after) && !isFinal(before)) events.push(...endEvents(before, after));
   return events;
 }
 
@@ -107,6 +108,13 @@ function resumedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   const names = targetsIn(after, 'intended').flatMap(({ key, name }) => (pending.has(key) ? [name] : []));
   if (names.length === 0) return [];
   return [{ type: 'Normal', reason: because('Resumed', `No longer blocked: starting ${listed(names, 1)}`) }];
+}
+
+/** None if the reason says it: of a plan that is refused, and of one that went on within its failure budget. */
+function endEvents(before: Rollout, after: Rollout): ReportedEvent[] {
+  if (after.phase === 'done') return completedEvents(after);
+  if (before.phase === 'new' || after.reason?.code === 'DoneWithFailures') return [];
+  return [{ type: 'Warning', reason: because('Stopped', `the plan is over: ${outcomeOf(after)}`) }];
 }
 
 function completedEvents(rollout: Rollout): ReportedEvent[] {

@@ -9,6 +9,14 @@ import { planEvents } from './events.ts';
 const reason = { code: 'TargetFailed', message: 'w1: 404' } as const;
 const begun = buildRollout([buildStage('controller', ['c1']), buildStage('worker', ['w1', 'w2'])]);
 const over = buildRollout([buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w2', 'done')])]);
+const half = buildRollout([
+  buildStage('worker', [
+    buildTarget('w1', 'failed'),
+    buildTarget('w2', 'done'),
+    buildTarget('w3', 'missing'),
+    buildTarget('w4', 'unsupported'),
+  ]),
+]);
 
 test.each<[string, Rollout, Rollout, string[]]>([
   ['it begins', { ...begun, phase: 'new' }, begun, ['Normal Started: 3 targets in 2 stages']],
@@ -36,8 +44,21 @@ test.each<[string, Rollout, Rollout, string[]]>([
   ],
   ['what held targets back is over, and nobody is left to start', { ...begun, blocked: true }, begun, []],
   ['a target fails', begun, { ...begun, reason }, ['Warning TargetFailed: w1: 404']],
-  ['it ends for a reason that was told already', { ...begun, reason }, { ...begun, reason, phase: 'failed' }, []],
-  ['it ends badly at once', begun, { ...begun, reason, phase: 'failed' }, ['Warning TargetFailed: w1: 404']],
+  [
+    'it ends for a reason that was told already',
+    { ...begun, reason },
+    { ...begun, reason, phase: 'failed' },
+    ['Warning Stopped: the plan is over: 0 of 3 targets done; not started: c1, w1, w2'],
+  ],
+  [
+    'it ends badly at once',
+    begun,
+    { ...half, reason, phase: 'failed' },
+    [
+      'Warning TargetFailed: w1: 404',
+      'Warning Stopped: the plan is over: 1 of 4 targets done; failed: w1; missing: w3; without a payload: w4',
+    ],
+  ],
   [
     'it is refused',
     { ...begun, phase: 'new' },
@@ -46,13 +67,10 @@ test.each<[string, Rollout, Rollout, string[]]>([
   ],
   ['it ends well', over, { ...over, phase: 'done' }, ['Normal Completed: all 2 targets are done']],
   [
-    'it ends well although one failed within the budget: nobody is told that all are done',
-    begun,
-    {
-      ...buildRollout([buildStage('worker', [buildTarget('w1', 'failed'), buildTarget('w2', 'done')])]),
-      phase: 'done',
-    },
-    ['Normal Completed: 1 of 2 targets are done'],
+    'it went on within its failure budget, and is over',
+    { ...half, reason },
+    { ...half, phase: 'failed', reason: { code: 'DoneWithFailures', message: '1 of 2 targets done; failed: w1' } },
+    ['Warning DoneWithFailures: 1 of 2 targets done; failed: w1'],
   ],
   [
     'it ends without having had anything to do: somebody chose wrongly, and hears of it',

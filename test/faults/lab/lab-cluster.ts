@@ -30,6 +30,10 @@ export interface RunOptions extends Wanted {
   readonly shards?: StatusSharding<Plan>;
   /** Whether the payload works; good by default. */
   readonly payload?: Quality;
+  /** The only nodes on which the payload is so; all by default. */
+  readonly payloadOf?: readonly string[];
+  /** How many workers may fail before nothing new starts; none by default. */
+  readonly maxFailures?: number;
   /** How many workers the observer allows at once; as many as the plan says by default. */
   readonly allowed?: number;
   /** Changes what an actor sends, to plant a mistake. */
@@ -180,6 +184,7 @@ class Run implements Lab {
   /** Registers the processes of the run; none runs yet. */
   #build(server: Awaited<ReturnType<typeof startApiServer>>, admin: KubeClient) {
     const { controllers, workers, concurrent, allowed = concurrent, payload = 'good', shards } = this.#options;
+    const { payloadOf, maxFailures } = this.#options;
     const random = this.#random;
     const hosts: { host: LabHost; agent: LabAgent; address: string }[] = [];
     const add = (name: string, role: 'controller' | 'worker'): LabHost => {
@@ -187,7 +192,7 @@ class Run implements Lab {
         name,
         OLD,
         this.clock,
-        (file) => (file === OLD ? 'good' : payload),
+        (file) => (file === OLD || payloadOf?.includes(name) === false ? 'good' : payload),
         () => {
           observer.lookAtHosts();
           const { service } = host.state;
@@ -218,7 +223,7 @@ class Run implements Lab {
       this.#starts.set(actor, (client, stop, clock) => {
         const identity = `${actor}-${++terms}`;
         // A process that fails ends, and is started again.
-        const running = runLabController({ dialect, client, identity, clock, random, isReady }, stop);
+        const running = runLabController({ dialect, client, identity, clock, random, isReady, maxFailures }, stop);
         running.catch(() => stop.aborted || this.crash(actor));
       });
     }

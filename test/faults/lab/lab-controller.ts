@@ -22,6 +22,8 @@ export interface LabControllerParts {
   readonly random: () => number;
   /** True if the API server at this address is ready. */
   readonly isReady: (address: string) => boolean;
+  /** That of the product by default. */
+  readonly maxFailures?: number | undefined;
 }
 
 const LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
@@ -29,7 +31,7 @@ const LEASE_DURATION_MS = 15_000;
 
 /** Works until `stop` aborts. */
 export async function runLabController(parts: LabControllerParts, stop: AbortSignal): Promise<void> {
-  const { dialect, client, identity, clock, random, isReady } = parts;
+  const { dialect, client, identity, clock, random, isReady, maxFailures = DEFAULT_POLICY.maxFailures } = parts;
   const election = createElection({
     client,
     ...LEASE,
@@ -49,7 +51,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
   const controller = rolloutController(dialect, {
     reader: client,
     writer,
-    policyFor: () => DEFAULT_POLICY,
+    policyFor: () => ({ ...DEFAULT_POLICY, maxFailures }),
     drains,
     prober: {
       askControlPlane: async (endpoints) =>

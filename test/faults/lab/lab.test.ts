@@ -39,6 +39,16 @@ test.each(Array.from({ length: MIXTURES }, (_, index) => SEED + index))('mixture
   expect(isFine(verdict) ? '' : [...mishaps.map(tell), JSON.stringify(verdict)].join('\n')).toBe('');
 });
 
+test('a plan that goes on within its failure budget never ends as Completed, and names who failed', async () => {
+  const scene = { ...SCENE, payload: 'dead', payloadOf: ['w1'], maxFailures: 1 } as const;
+  const { verdict } = await play(scene, SEED, []);
+  expect(verdict).toMatchObject({
+    end: 'ApplyFailed',
+    reason: 'DoneWithFailures: 3 of 4 targets done; failed: w1',
+    violations: [],
+  });
+});
+
 test('an onlooker who allows fewer workers at once than the plan sees too many', async () => {
   const { verdict } = await play({ ...SCENE, allowed: 1 }, SEED, []);
   expect(verdict.violations).toEqual(['concurrent-workers']);

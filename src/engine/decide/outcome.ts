@@ -1,0 +1,32 @@
+/** Says in one sentence how far a rollout came, for the reason of its end. */
+import { listed } from '../../util/phrases.ts';
+import { type RecordedState, type Rollout, type Target, targetsIn } from '../model/recorded.ts';
+import { isOutdone } from './retry.ts';
+
+const MOST_NAMES = 5;
+const OPEN: readonly (readonly [string, ...RecordedState[]])[] = [
+  ['missing', 'missing'],
+  ['without a payload', 'unsupported'],
+  ['not started', 'pending'],
+];
+
+/** `6 of 8 targets done; failed: worker2; not started: worker8`. */
+export function outcomeOf(rollout: Rollout): string {
+  const count = rollout.stages.reduce((sum, { targets }) => sum + targets.length, 0);
+  const groups: (readonly [string, readonly Target[]])[] = [
+    ['failed', lastingFailures(rollout, 'failed')],
+    ...OPEN.map(([word, ...states]) => [word, targetsIn(rollout, ...states)] as const),
+  ];
+  const named = groups.flatMap(([word, targets]) => {
+    const names = [...new Set(targets.map(({ name }) => name))];
+    return names.length === 0 ? [] : [`${word}: ${listed(names, MOST_NAMES)}`];
+  });
+  return [`${targetsIn(rollout, 'done').length} of ${count} targets done`, ...named].join('; ');
+}
+
+/** Without targets that a later command has upgraded since. */
+export function lastingFailures(rollout: Rollout, ...states: readonly RecordedState[]): Target[] {
+  return rollout.stages.flatMap((stage) =>
+    stage.targets.filter((target) => states.includes(target.state) && !isOutdone(rollout, stage, target)),
+  );
+}
