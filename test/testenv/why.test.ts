@@ -273,7 +273,7 @@ test('a preview checks the downloads and says which it cannot reach', async () =
     expect(stdout).toContain(
       `  download v1.36.3+k0s.2 for linux-arm64: NOT reachable from here: answered 404, without sha256 (${server.url}/none)`,
     );
-    expect(stdout.at(-1)).toMatch(/^ {2}takes {4}about 20 s without waiting: 20 s a wave, assumed/);
+    expect(stdout.at(-1)).toMatch(/^ {2}takes {4}about 20 s of work: 20 s a wave, assumed/);
     const before = server.requests.length;
     await refit('preview', '-f', path, '--no-downloads');
     expect(server.requests).toHaveLength(before);

@@ -11,8 +11,9 @@ import { type Inspection, inspect, type Looking, viewAt } from '../status/observ
 import { inSession, type LoadedDialect, type Session, type SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
 import { readText } from '../validate.ts';
-import { durationOf, lookAtDrains, policyRule, probeDownloads } from './findings.ts';
-import { type PlanPreview, previewOf, renderPreview, stagePreview } from './view.ts';
+import { lookAtDrains, policyRule, probeDownloads } from './findings.ts';
+import { type PlanPreview, previewOf, renderPreview } from './view.ts';
+import { durationOf, stagePreviews } from './waves.ts';
 
 export interface PreviewFlags extends ConnectionFlags {
   readonly file?: string;
@@ -39,7 +40,9 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
     const { looking } = session;
     const { abort } = parts;
     const preview = { looking, abort, ...(flags.downloads ? { fetch: globalThis.fetch } : {}) };
-    const plans = read ? [await previewFile(read, session, preview, now)] : await previewOpen(session, preview, now);
+    const plans = read
+      ? [await previewFile(read, session, preview, now)]
+      : await previewOpen(session.loaded, preview, now);
     const view = harmless({ leader: await askLeader(session.client, now, abort), plans });
     const json = flags.output === 'json';
     parts.output.write(json ? `${JSON.stringify(view, undefined, 2)}\n` : renderPreview(view, now));
@@ -82,8 +85,13 @@ export async function previewNew(
   return await previewAt(inspection, parts, now, phase);
 }
 
-async function previewOpen(session: Session, parts: PreviewParts, now: number): Promise<PlanPreview[]> {
-  const all = session.loaded.flatMap((seen) => seen.plans().map((plan) => ({ seen, plan })));
+/** All plans that have not ended. */
+export async function previewOpen(
+  loaded: readonly LoadedDialect[],
+  parts: PreviewParts,
+  now: number,
+): Promise<PlanPreview[]> {
+  const all = loaded.flatMap((seen) => seen.plans().map((plan) => ({ seen, plan })));
   const previews = await Promise.all(
     all.map(async ({ seen, plan }) => {
       const inspection = await inspect(seen.dialect, plan, seen.world, parts.looking, now);
@@ -107,10 +115,11 @@ async function previewAt(
     fetch ? probeDownloads(snapshot.rollout, { fetch, abort }) : [],
   ]);
   const policy = policyRule(looking.policies, dialect.name, plan);
-  const stages = view.stages.map(stagePreview);
-  const duration = durationOf(stages, inspection);
+  const stages = stagePreviews(view, inspection, now);
+  const duration = durationOf(stages, inspection, now);
   return previewOf(
     view,
+    stages,
     { policy, drains, downloads: downloads.length > 0 ? downloads : undefined, duration },
     present,
   );

@@ -1,69 +1,16 @@
-/** What a preview finds beside the decision: the rule of the policy, drains, downloads, and how long it takes. */
+/** What a preview finds beside the decision: the rule of the policy, drains and downloads. */
 import type { BlockingBudget } from '../../drain/budgets.ts';
 import type { RefusedPod } from '../../drain/pods.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type { Rollout } from '../../engine/model/recorded.ts';
 import { coveringPolicies, type PlanRef } from '../../engine/policy/choose-policy.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
 import { messageOf } from '../../util/errors.ts';
 import { printableUrl, withoutUserinfo } from '../../util/printable-url.ts';
 import { Semaphore } from '../../util/waits.ts';
 import type { Sources } from '../status/answers.ts';
 import { type Policies, policyOf } from '../status/load.ts';
 import type { Inspection } from '../status/observe.ts';
-
-/** All in milliseconds. */
-export interface Duration {
-  readonly ms: number;
-  readonly perTargetMs: number;
-  /** measured: what nine in ten of these nodes took the last time · assumed: nothing was measured. */
-  readonly basis: 'measured' | 'assumed';
-  readonly samples: number;
-}
-
-/** A node of k0s from its signal to its last report, with nothing to drain and a tiny download: docs/internals/benchmark.md. */
-const ASSUMED_MS = 20_000;
-
-/** A node that runs the version already: its agent reports that it is done. */
-const THERE_MS = 1000;
-
-/** Of one stage, by name, as a preview has them. */
-interface Waves {
-  readonly waves: readonly (readonly string[])[];
-  readonly moving: readonly string[];
-  /** At the version already. */
-  readonly there: readonly string[];
-}
-
-/** Of all waves, one after the other; undefined if nothing is left to do. */
-export function durationOf(stages: readonly Waves[], inspection: Inspection): Duration | undefined {
-  const waves = stages.flatMap(({ moving, waves, there }) => [
-    ...(moving.length > 0 ? [true] : []),
-    ...waves.map((names) => names.some((name) => !there.includes(name))),
-  ]);
-  if (waves.length === 0) return undefined;
-  const long = waves.filter(Boolean).length;
-  const spent = measured(inspection);
-  const perTargetMs = spent[Math.ceil(spent.length * 0.9) - 1] ?? ASSUMED_MS;
-  const basis = spent.length > 0 ? 'measured' : 'assumed';
-  return { ms: long * perTargetMs + (waves.length - long) * THERE_MS, perTargetMs, basis, samples: spent.length };
-}
-
-/** What each target reported of its last successful update, of this plan or an earlier one; sorted. */
-function measured({ dialect, world, snapshot }: Inspection): number[] {
-  const targets = snapshot.rollout.stages.flatMap((stage) => stage.targets.map((target) => ({ stage, target })));
-  return targets
-    .flatMap(({ stage, target }) => {
-      const annotations = dialect.objectOf(stage, target, world)?.metadata.annotations;
-      const signal = decodeSignal(annotations);
-      if (signal?.status?.status !== 'Completed') return [];
-      const { spent } = decodeReport(annotations, signal.created) ?? {};
-      return spent === undefined ? [] : [Object.values(spent).reduce((sum, ms) => sum + ms, 0)];
-    })
-    .filter((ms) => ms > 0)
-    .toSorted((a, b) => a - b);
-}
 
 export interface PolicyRule {
   readonly name: string;

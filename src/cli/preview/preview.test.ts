@@ -4,10 +4,10 @@ import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../../../test/builders/plans.ts';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
-import { later, T0 } from '../../../test/builders/times.ts';
-import { buildLooking, lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { buildLooking, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
-import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
+import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { because } from '../../engine/model/reasons.ts';
@@ -16,14 +16,16 @@ import type { KubeObject, Node } from '../../kube/types.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { ATTEMPT_LABEL, controlNodes } from '../../signal/names.ts';
 import type { AskControlPlane, Sources } from '../status/answers.ts';
-import { previewNew } from './command.ts';
-import { type PlanPreview, type PreviewView, previewOf, renderPreview } from './view.ts';
+import { previewNew, previewOpen } from './command.ts';
+import { type PlanPreview, type PreviewView, renderPreview } from './view.ts';
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index + 1}`);
 const targets = { controllers: listed('c1', 'c2'), workers: { ...listed(...names(3)), limits: { concurrent: 2 } } };
 const plan = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] });
 const controllers = [buildControlNode('c1'), buildControlNode('c2')];
 const workers = names(3).map((name) => buildNode(name));
+
+const HERE = { looking: buildLooking(), abort: new AbortController().signal };
 
 /** Of a cluster in which somebody leads. */
 function textOf(...plans: readonly PlanPreview[]): string {
@@ -61,7 +63,7 @@ test('a Plan of k0s: stages in order, waves by slots, and what waits', async () 
     wave 2   w3
   waits    1 controller queued (1 at a time) (slots)
   waits    3 workers wait until the controllers are done (stages)
-  takes    about 1 min 20 s without waiting: 20 s a wave, assumed for a node with nothing to drain; downloads come on top
+  takes    about 1 min 20 s of work: 20 s a wave, assumed for a node with nothing to drain; downloads come on top
 `);
 });
 
@@ -109,7 +111,10 @@ test.each<[string, KubeObject, RegExp]>([
 ])('not carried out as it stands: %s', async (_name, file, reason) => {
   const view = await preview('autopilot', file, workers.slice(0, 2));
   expect(view.reason).toMatch(reason);
+  expect(view.stages.flatMap(({ waves }) => waves)).toEqual([]);
+  expect(view.duration).toBeUndefined();
   expect(textOf(view)).toMatch(/^ {2}problem {2}/m);
+  expect(textOf(view)).not.toMatch(/wave 1|takes/);
 });
 
 test.each<[string, PreviewView['leader'], string]>([
@@ -145,9 +150,9 @@ test('a plan that runs: who is under way stands beside the waves; many waves are
   const commands = [{ k0supdate: buildUpdate({ targets: { workers: listed(...many) } }) }];
   const running = buildPlan({ commands }, statusOf('SchedulableWait', [], recorded(states)));
   const objects = many.map((name) => (name === 'w1' ? signalled(buildNode(name)) : buildNode(name)));
-  const [view] = await lookAt([running], [], objects, T0);
-  if (!view) throw new Error('no plan');
-  const shown = previewOf(view);
+  const world = buildWorldOf([nodes, objects], [controlNodes, []], [jobs, []]);
+  const [shown] = await previewOpen([{ dialect: autopilot, plans: () => [running], world }], HERE, T0);
+  if (!shown) throw new Error('no plan');
   expect(shown.stages[1]).toMatchObject({ moving: ['w1'], done: 0 });
   expect(shown.stages[1]?.waves).toHaveLength(39);
   expect(textOf(shown)).toContain('    wave 12  w13\n    and 27 more waves\n');
@@ -244,8 +249,8 @@ test('nodes that run the version already: told, and a wave of them takes a secon
     return { ...node, status: { ...node.status, nodeInfo: { kubeletVersion } } };
   };
   const there = [updated('w1', 'v1.36.3+k0s'), updated('w2', 'v1.36.3+k0s')];
-  // The last one was updated by hand since.
-  const view = await previewIn({ workers: [...there, updated('w3', 'v1.36.4+k0s')] });
+  // The last one was put back by hand since.
+  const view = await previewIn({ workers: [...there, updated('w3', 'v1.36.2+k0s')] });
   expect(view.stages[1]).toMatchObject({ there: ['w1', 'w2'], waves: [['w1', 'w2'], ['w3']] });
   expect(view.duration?.ms).toBe(2 * 20_000 + 1000 + 20_000);
   expect(textOf(view)).toContain('    there    w1, w2: at v1.36.3+k0s.2 already, done within a second\n');
@@ -261,6 +266,73 @@ test('how long it takes: by what these nodes told the last time', async () => {
   const view = await previewIn({ workers: [told('w1', 30), told('w2', 90), buildNode('w3')] });
   expect(view.duration).toEqual({ ms: 4 * 90_000, perTargetMs: 90_000, basis: 'measured', samples: 2 });
   expect(textOf(view)).toContain(
-    'takes    about 6 min without waiting: 1 min 30 s a wave, nine in ten took no longer the last time, measured on 2 nodes\n',
+    'takes    about 6 min of work: 1 min 30 s a wave, nine in ten took no longer the last time, measured on 2 nodes\n',
   );
+});
+
+test.each<[string, UpgradePolicySpec, readonly string[], readonly (readonly string[])[]]>([
+  ['fewer than the plan wants', { maxUnavailable: 1 }, [], [['w1'], ['w2'], ['w3']]],
+  ['more than the plan wants', { maxUnavailable: 3 }, [], [['w1', 'w2'], ['w3']]],
+  ['a cordoned node counts, and may go with another', { maxUnavailable: 2 }, ['w2'], [['w1', 'w2'], ['w3']]],
+  ['a node outside of the plan counts', { maxUnavailable: 2 }, ['x1'], [['w1'], ['w2'], ['w3']]],
+  ['nothing may start: one at a time, once it may', { maxUnavailable: 1 }, ['x1'], [['w1'], ['w2'], ['w3']]],
+])('waves of as many nodes as the policy lets be unavailable: %s', async (_name, spec, cordoned, waves) => {
+  const hosts = [...names(3), 'x1'].map((name): Node => {
+    const node = buildNode(name);
+    return cordoned.includes(name) ? { ...node, spec: { unschedulable: true } } : node;
+  });
+  const view = await previewIn({ workers: hosts, policies: [buildUpgradePolicy('calm', spec)] });
+  expect(view.stages[1]?.waves).toEqual(waves);
+  expect(view.duration?.ms).toBe((2 + waves.length) * 20_000);
+});
+
+const SLOW = { created: later(-1000), spent: { Restart: 25 * MINUTE } };
+const slow = names(3).map((name) =>
+  signalled(
+    buildNode(name),
+    { planId: 'earlier', created: later(-1000), status: 'Completed', timestamp: later(-500) },
+    encodeReport(SLOW),
+  ),
+);
+/** 2026-11-20 is a Friday. */
+const FRIDAYS = { days: ['Friday' as const], start: '22:00', timeZone: 'UTC' };
+
+test.each<[string, UpgradePolicySpec, string | undefined, string]>([
+  [
+    'four waves do not fit into one window',
+    { windows: [{ ...FRIDAYS, length: '1h' }] },
+    '2026-11-27T22:50:00Z',
+    'about 1 h 40 min of work: 25 min a wave, ',
+  ],
+  [
+    'a blackout',
+    { blackouts: [{ from: '2026-11-20', to: '2026-11-20' }] },
+    '2026-11-21T01:40:00Z',
+    'done at about 2026-11-21T01:40:00Z, in the windows of the policy\n',
+  ],
+  [
+    'no window is long enough',
+    { windows: [{ ...FRIDAYS, length: '10m' }] },
+    undefined,
+    'never done: no window of the policy is long enough for a wave\n',
+  ],
+])('when it is done: %s', async (_name, spec, doneAt, said) => {
+  const view = await previewIn({ workers: slow, policies: [buildUpgradePolicy('nights', spec)] });
+  expect(view.duration).toMatchObject({ ms: 100 * MINUTE, inWindows: true, ...(doneAt ? { doneAt } : {}) });
+  expect(view.duration?.doneAt).toBe(doneAt);
+  expect(textOf(view)).toContain(said);
+});
+
+test('nothing more starts: no wave is shown, and no time', async () => {
+  const status = statusOf(
+    'SchedulableWait',
+    [],
+    recorded({ w1: 'SignalApplyFailed', w2: 'SignalSent', w3: 'SignalPending' }),
+  );
+  const commands = [{ k0supdate: buildUpdate({ targets: { workers: listed('w1', 'w2', 'w3') } }) }];
+  const world = buildWorldOf([nodes, workers], [controlNodes, []], [jobs, []]);
+  const running = buildPlan({ commands }, status);
+  const [view] = await previewOpen([{ dialect: autopilot, plans: () => [running], world }], HERE, T0);
+  expect(view?.stages[1]).toMatchObject({ moving: ['w2'], waves: [] });
+  expect(view?.duration).toBeUndefined();
 });

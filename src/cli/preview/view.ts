@@ -4,10 +4,10 @@ import type { RolloutPhase } from '../../engine/model/recorded.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import type { LeaderView } from '../status/load.ts';
-import { isMoving } from '../status/sentences.ts';
 import { noteLines } from '../status/text.ts';
-import type { PlanView, StageView } from '../status/view.ts';
-import type { Download, Duration, PlanDrainPreview, PolicyRule } from './findings.ts';
+import type { PlanView } from '../status/view.ts';
+import type { Download, PlanDrainPreview, PolicyRule } from './findings.ts';
+import type { Duration, StagePreview } from './waves.ts';
 
 /** `reason`: why the plan will be refused, does nothing, or is about to fail. */
 export interface PlanPreview
@@ -33,8 +33,13 @@ export interface PreviewView {
   readonly plans: readonly PlanPreview[];
 }
 
-export function previewOf(plan: PlanView, findings: PreviewFindings = {}, present?: RolloutPhase): PlanPreview {
-  const { dialect, kind, name, id, phase, reason, stages, waits, unseen } = plan;
+export function previewOf(
+  plan: PlanView,
+  stages: readonly StagePreview[],
+  findings: PreviewFindings = {},
+  present?: RolloutPhase,
+): PlanPreview {
+  const { dialect, kind, name, id, phase, reason, waits, unseen } = plan;
   return {
     dialect,
     kind,
@@ -43,34 +48,10 @@ export function previewOf(plan: PlanView, findings: PreviewFindings = {}, presen
     phase,
     present,
     reason,
-    stages: stages.map(stagePreview),
+    stages,
     waits,
     ...findings,
     unseen,
-  };
-}
-
-export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight' | 'selection'> {
-  readonly done: number;
-  /** Names of pending targets that run the version already: they are done within a second. */
-  readonly there: readonly string[];
-  /** Names of the targets in progress. */
-  readonly moving: readonly string[];
-  /** Names of the pending targets, in order, as many in a wave as there are slots. */
-  readonly waves: readonly (readonly string[])[];
-}
-
-export function stagePreview({ targets, active: _active, ...stage }: StageView): StagePreview {
-  const pending = targets.filter(({ phase }) => phase === 'pending').map(({ name }) => name);
-  const size = Math.max(1, stage.maxInFlight);
-  return {
-    ...stage,
-    done: targets.filter(({ phase }) => phase === 'done').length,
-    there: targets.filter(({ phase, isThere }) => phase === 'pending' && isThere === true).map(({ name }) => name),
-    moving: targets.filter(isMoving).map(({ name }) => name),
-    waves: Array.from({ length: Math.ceil(pending.length / size) }, (_, index) =>
-      pending.slice(index * size, (index + 1) * size),
-    ),
   };
 }
 
@@ -98,7 +79,7 @@ function renderPlan(plan: PlanPreview): string[] {
     ...waits.map(({ gate, reason: { message } }) => line('waits', `${message} (${gate})`)),
     ...(plan.drains ? drainLines(plan.drains) : []),
     ...(plan.downloads ?? []).map(downloadLine),
-    ...(plan.duration ? [durationLine(plan.duration)] : []),
+    ...(plan.duration ? durationLines(plan.duration) : []),
     ...unseen.map((what) => line('unknown', what)),
     ...(found.length === 0 && reason === undefined ? [line('nothing', 'no target is left')] : []),
   ];
@@ -168,11 +149,17 @@ function sizeOf(bytes: number): string {
   return bytes >= KB ? `${(bytes / KB).toFixed(1)} kB` : `${bytes} bytes`;
 }
 
-function durationLine({ ms, perTargetMs, basis, samples }: Duration): string {
+function durationLines({ ms, perTargetMs, basis, samples, inWindows, doneAt }: Duration): string[] {
   const each = `${formatDuration(perTargetMs)} a wave`;
   const why =
     basis === 'measured'
       ? `nine in ten took no longer the last time, measured on ${counted(samples, 'node')}`
       : 'assumed for a node with nothing to drain; downloads come on top';
-  return line('takes', `about ${formatDuration(ms)} without waiting: ${each}, ${why}`);
+  const takes = line('takes', `about ${formatDuration(ms)} of work: ${each}, ${why}`);
+  if (inWindows !== true) return [takes];
+  const end =
+    doneAt === undefined
+      ? 'never done: no window of the policy is long enough for a wave'
+      : `done at about ${doneAt}, in the windows of the policy`;
+  return [takes, line('ends', end)];
 }

@@ -16,7 +16,7 @@ export const nodesAvailable = {
     const { all, unavailable, busy } = census;
     // A node that is unavailable already costs nothing more; a target that is no node takes no pods.
     if (unavailable.has(target.name) || !all.has(target.name)) return PASS;
-    const limit = limitOf(maxUnavailable, all.size);
+    const limit = nodesAllowedAway(maxUnavailable, all.size);
     const count = busy.size - (busy.has(target.name) ? 1 : 0);
     if (count < limit) return PASS;
     const others = [...busy].filter((each) => each !== target.name).toSorted();
@@ -27,6 +27,6 @@ export const nodesAvailable = {
 };
 
 /** A percentage allows at least one node, or nothing could ever start. */
-function limitOf(limit: NodeLimit, nodes: number): number {
+export function nodesAllowedAway(limit: NodeLimit, nodes: number): number {
   return 'nodes' in limit ? limit.nodes : Math.max(1, Math.floor((nodes * limit.percent) / 100));
 }

@@ -1,0 +1,166 @@
+/** In which waves the targets of a plan would start, and how long that takes. */
+import { isStopping } from '../../engine/decide/advance.ts';
+import { decide } from '../../engine/decide/decide.ts';
+import { nodesAllowedAway } from '../../engine/gates/nodes-available.ts';
+import { censusFor } from '../../engine/gates/types.ts';
+import { isFinal, targetsIn } from '../../engine/model/recorded.ts';
+import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { nextStart } from '../../util/maintenance-windows.ts';
+import type { Inspection } from '../status/observe.ts';
+import { isMoving } from '../status/sentences.ts';
+import type { PlanView, StageView } from '../status/view.ts';
+
+export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight' | 'selection'> {
+  readonly done: number;
+  /** Names of pending targets that run the version already: they are done within a second. */
+  readonly there: readonly string[];
+  /** Names of the targets in progress. */
+  readonly moving: readonly string[];
+  /** Names of the pending targets, in order, as many in a wave as slots and `maxUnavailable` allow; none if nothing will start. */
+  readonly waves: readonly (readonly string[])[];
+}
+
+export function stagePreviews(
+  { stages }: Pick<PlanView, 'stages'>,
+  inspection: Inspection,
+  now: number,
+): StagePreview[] {
+  const { snapshot, policy } = inspection;
+  const rollout = decide(snapshot, policy, now).record ?? snapshot.rollout;
+  const isOver = isFinal(rollout) || isStopping({ ...snapshot, rollout }, policy);
+  const room = roomOf(inspection);
+  return stages.map(({ targets, active: _active, ...stage }) => {
+    const pending = targets.filter(({ phase }) => phase === 'pending');
+    return {
+      ...stage,
+      done: targets.filter(({ phase }) => phase === 'done').length,
+      there: pending.filter(({ isThere }) => isThere === true).map(({ name }) => name),
+      moving: targets.filter(isMoving).map(({ name }) => name),
+      waves: isOver
+        ? []
+        : wavesOf(
+            pending.map(({ name }) => name),
+            Math.max(1, stage.maxInFlight),
+            room,
+          ),
+    };
+  });
+}
+
+/** How many more nodes may be unavailable at once, and which targets count. */
+interface Room {
+  readonly nodes: number;
+  counts(name: string): boolean;
+}
+
+function roomOf({ snapshot, policy }: Inspection): Room {
+  const { maxUnavailable } = policy;
+  const census = censusFor(snapshot, policy);
+  if (!census || !maxUnavailable) return { nodes: Number.POSITIVE_INFINITY, counts: () => false };
+  const { all, unavailable } = census;
+  const moving = new Set(targetsIn(snapshot.rollout, 'intended').map(({ name }) => name));
+  const away = [...unavailable].filter((name) => !moving.has(name)).length;
+  // Without room nothing starts until a node is available again, and then one at a time.
+  const nodes = Math.max(1, nodesAllowedAway(maxUnavailable, all.size) - away);
+  return { nodes, counts: (name) => all.has(name) && !unavailable.has(name) };
+}
+
+function wavesOf(names: readonly string[], size: number, room: Room): string[][] {
+  const waves: string[][] = [];
+  for (let left = names; left.length > 0; ) {
+    const wave: string[] = [];
+    let free = room.nodes;
+    left = left.filter((name) => {
+      const cost = room.counts(name) ? 1 : 0;
+      if (wave.length === size || cost > free) return true;
+      wave.push(name);
+      free -= cost;
+      return false;
+    });
+    waves.push(wave);
+  }
+  return waves;
+}
+
+/** All in milliseconds. */
+export interface Duration {
+  /** Of the work, without waits. */
+  readonly ms: number;
+  readonly perTargetMs: number;
+  /** measured: what nine in ten of these nodes took the last time · assumed: nothing was measured. */
+  readonly basis: 'measured' | 'assumed';
+  readonly samples: number;
+  /** True if windows or blackouts apply. */
+  readonly inWindows?: true;
+  /** RFC 3339: when it is done within these, if nothing else holds it up; absent if no window is long enough. */
+  readonly doneAt?: string | undefined;
+}
+
+/** A node of k0s from its signal to its last report, with nothing to drain and a tiny download: docs/internals/benchmark.md. */
+const ASSUMED_MS = 20_000;
+
+/** A node that runs the version already: its agent reports that it is done. */
+const THERE_MS = 1000;
+
+/** Of all waves, one after the other; undefined if nothing will start or finish. */
+export function durationOf(stages: readonly StagePreview[], inspection: Inspection, now: number): Duration | undefined {
+  const spent = measured(inspection);
+  const perTargetMs = spent[Math.ceil(spent.length * 0.9) - 1] ?? ASSUMED_MS;
+  const waves = stages.flatMap((stage) =>
+    stage.waves.map((names) => (names.every((name) => stage.there.includes(name)) ? THERE_MS : perTargetMs)),
+  );
+  if (waves.length === 0) return undefined;
+  const underWay = stages.filter(({ moving }) => moving.length > 0).length * perTargetMs;
+  const ms = waves.reduce((sum, wave) => sum + wave, underWay);
+  const basis = spent.length > 0 ? 'measured' : 'assumed';
+  const { policy } = inspection;
+  const isLimited = policy.windows.length + policy.blackouts.length + (policy.planWindows ?? []).length > 0;
+  if (!isLimited) return { ms, perTargetMs, basis, samples: spent.length };
+  const end = endOf(waves, policy, now + underWay);
+  const doneAt = end === undefined ? {} : { doneAt: rfc3339(end) };
+  return { ms, perTargetMs, basis, samples: spent.length, inWindows: true, ...doneAt };
+}
+
+/** Each wave starts only where it can end before the window closes. */
+function endOf(waves: readonly number[], policy: RolloutPolicy, from: number): number | undefined {
+  let time: number | undefined = from;
+  for (const ms of waves) {
+    const start = startOf(policy, time, ms);
+    if (start === undefined) return undefined;
+    time = start + ms;
+  }
+  return time;
+}
+
+/** More openings than this that never overlap: the plan's own windows and those of the policy exclude each other. */
+const MOST_OPENINGS = 50;
+
+function startOf(policy: RolloutPolicy, from: number, ms: number): number | undefined {
+  const own = { windows: policy.planWindows ?? [], blackouts: [] };
+  let time = from;
+  for (let opening = 0; opening < MOST_OPENINGS; opening++) {
+    const start = nextStart(policy, time, ms);
+    // The plan's own windows limit only when targets start.
+    const both = start === undefined ? undefined : nextStart(own, start, 0);
+    if (both === undefined || both === start) return both;
+    time = both;
+  }
+  return undefined;
+}
+
+/** What each target reported of its last successful update, of this plan or an earlier one; sorted. */
+function measured({ dialect, world, snapshot }: Inspection): number[] {
+  const targets = snapshot.rollout.stages.flatMap((stage) => stage.targets.map((target) => ({ stage, target })));
+  return targets
+    .flatMap(({ stage, target }) => {
+      const annotations = dialect.objectOf(stage, target, world)?.metadata.annotations;
+      const signal = decodeSignal(annotations);
+      if (signal?.status?.status !== 'Completed') return [];
+      const { spent } = decodeReport(annotations, signal.created) ?? {};
+      return spent === undefined ? [] : [Object.values(spent).reduce((sum, ms) => sum + ms, 0)];
+    })
+    .filter((ms) => ms > 0)
+    .toSorted((a, b) => a - b);
+}
