@@ -198,7 +198,7 @@ function matchless({ targets, selection }: Stage, { phase, unread }: Rollout): s
 
 function targetView(stage: Stage, target: Target, { snapshot, policy }: ViewInput, phase: TargetPhase): TargetView {
   const facts = factsOf(snapshot, target);
-  const { exists, observation, drainDelegation, agent } = facts;
+  const { exists, observation, drainDelegation, agent, node } = facts;
   const isThere = facts.isThere === true || isOutdone(snapshot.rollout, stage, target);
   const isTold = isThere && (phase === 'pending' || phase === 'failed');
   const fetchesAhead = phase === 'pending' && facts.prefetch === 'asked';
@@ -222,7 +222,7 @@ function targetView(stage: Stage, target: Target, { snapshot, policy }: ViewInpu
     ...(observation.kind === 'failed' && phase === 'failed' ? { failure: observation.message } : {}),
     rolledBack,
     rollsBack: phase === 'working' ? rollBackTimes(facts, policy) : undefined,
-    ...(observation.kind === 'working' && observation.waitsFor !== undefined && isOpen
+    ...(observation.kind === 'working' && observation.waitsFor !== undefined && isOpen && node && policy.drain.enabled
       ? { drains: drainDelegation === false ? 'node' : 'leader' }
       : {}),
   };

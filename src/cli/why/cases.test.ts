@@ -126,6 +126,16 @@ test.each<[string, Case, readonly string[]]>([
     ['\n  now     w1 Cordoning (8 min): its agent cordons and drains it (see its log)\n'],
   ],
   [
+    'a node at the step of its drain, where the policy disables drains',
+    {
+      states: MOVING,
+      says: 'Cordoning',
+      policy: { drain: { enabled: false } },
+      sources: { drainDelegation: async () => await Promise.resolve(false) },
+    },
+    ['\n  now     w1 Cordoning (8 min)\n'],
+  ],
+  [
     'a bad hash',
     {
       ...FAILED,

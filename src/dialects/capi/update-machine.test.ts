@@ -241,7 +241,7 @@ describe('what only the leader knows is looked up by whoever is asked', () => {
     await scene.ask('m1');
     await scene.lead('m1');
     scene.report('m1', 'Cordoning');
-    expect(await scene.ask('m1')).toMatchObject(underWay('m1 is being drained'));
+    expect(await scene.ask('m1')).toMatchObject(underWay('m1 is being cordoned'));
     scene.api.change(nodes, 'm1', (node) => ({ ...node, spec: { ...node.spec, unschedulable: true } }));
     expect(await scene.ask('m1')).toMatchObject(underWay('1 pod is left on node m1'));
     scene.report('m1', 'ApplyingUpdate');

@@ -5,7 +5,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { AFTER, evaluate } from '../gates/registry.ts';
 import { gateInput, type TargetContext } from '../gates/types.ts';
 import { isUnanswered, type NodeAction, type NodeView, type TargetFacts, untilAsked } from '../model/decision.ts';
-import { because } from '../model/reasons.ts';
+import { because, type Reason } from '../model/reasons.ts';
 import { ownerOf } from '../model/recorded.ts';
 import type { TargetEvaluation } from '../model/transitions.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -35,23 +35,28 @@ function askDrainDelegation({ stage, target }: AssistInput): TargetEvaluation {
 function cordonAndDrain(input: AssistInput): TargetEvaluation {
   const { snapshot, stage, target, facts, policy } = input;
   const { node, drain } = facts;
-  if (!node || !policy.drain.enabled) return doing(input, { kind: 'acknowledge', stage, target, node: node?.name });
+  const { name } = target;
+  const acknowledge = { kind: 'acknowledge', stage, target, node: node?.name } as const;
+  if (!node) return doing(because('InFlight', `${name} has no Node to drain`), acknowledge);
+  if (!policy.drain.enabled) {
+    const message = `${name} is not drained: spec.drain.enabled of the policy is false`;
+    return doing(because('InFlight', message), acknowledge);
+  }
   if (!node.unschedulable) {
     const owner = ownerOf(snapshot.rollout, target);
-    return doing(input, { kind: 'cordon', stage, target, node: node.name, owner });
+    const cordon = { kind: 'cordon', stage, target, node: node.name, owner } as const;
+    return doing(because('Draining', `${name} is being cordoned`), cordon);
   }
-  if (!drain) return doing(input, { kind: 'drain', stage, target, node: node.name, options: policy.drain.options });
-  if (drain.kind === 'drained') return doing(input, { kind: 'acknowledge', stage, target, node: node.name });
+  if (!drain) {
+    const begin = { kind: 'drain', stage, target, node: node.name, options: policy.drain.options } as const;
+    return doing(because('Draining', `${name} is being drained`), begin);
+  }
+  if (drain.kind === 'drained') return doing(because('Draining', `${name} is drained`), acknowledge);
   return wait(input, node, drain);
 }
 
-function doing({ target }: AssistInput, nodeAction: NodeAction): TargetEvaluation {
-  return {
-    phase: 'working',
-    effect: 'assist',
-    reason: because('Draining', `${target.name} is being drained`),
-    nodeAction,
-  };
+function doing(reason: Reason, nodeAction: NodeAction): TargetEvaluation {
+  return { phase: 'working', effect: 'assist', reason, nodeAction };
 }
 
 function wait({ target, policy, now }: AssistInput, node: NodeView, drain: DrainState): TargetEvaluation {
@@ -85,7 +90,8 @@ function uncordonNode(input: AssistInput): TargetEvaluation {
   const { stage, target, facts, policy } = input;
   const verdict = evaluate(AFTER, gateInput(input, freeSlots(stage)));
   if (verdict.kind === 'pass') {
-    const reason = because('InFlight', `${target.name} is being uncordoned`);
+    const what = facts.node ? 'is being uncordoned' : 'is about to report its end';
+    const reason = because('InFlight', `${target.name} ${what}`);
     const nodeAction = {
       kind: 'acknowledge',
       stage,

@@ -78,10 +78,30 @@ test('the cordon names its owner, and the drain follows the policy', () => {
   const { evaluation, stage, target } = evaluationOf({ node: NODE });
   expect(evaluation).toEqual({
     ...AT_WORK,
-    reason: because('Draining', 'w1 is being drained'),
+    reason: because('Draining', 'w1 is being cordoned'),
     nodeAction: { kind: 'cordon', stage, target, node: 'n1', owner: OWNER },
   });
   expect(evaluationOf({}, { policy }).evaluation.nodeAction).toMatchObject({ kind: 'drain', node: 'n1', options });
+});
+
+test.each<[string, Partial<TargetFacts>, Partial<RolloutPolicy>, object]>([
+  ['the drain begins', {}, {}, because('Draining', 'w1 is being drained')],
+  ['it is drained', { drain: { kind: 'drained', since: T0 } }, {}, because('Draining', 'w1 is drained')],
+  ['a controller without a Node', { node: undefined }, {}, because('InFlight', 'w1 has no Node to drain')],
+  [
+    'drains are disabled',
+    { node: NODE },
+    { drain: { ...buildPolicy().drain, enabled: false } },
+    because('InFlight', 'w1 is not drained: spec.drain.enabled of the policy is false'),
+  ],
+  [
+    'the end of a controller without a Node',
+    { node: undefined, observation: asking('uncordon') },
+    {},
+    because('InFlight', 'w1 is about to report its end'),
+  ],
+])('only a node that is drained is said to be: %s', (_name, facts, policy, reason) => {
+  expect(evaluationOf(facts, { policy }).evaluation.reason).toEqual(reason);
 });
 
 test.each<[string, TargetFacts['drain'], { policy?: Partial<RolloutPolicy>; now?: number }, object]>([

@@ -83,7 +83,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       onTargets(turn, signalEvents(turn.snapshot.rollout, written));
     },
     ran(turn, nodeAction) {
-      parts.log.info(actionMessage(nodeAction), { node: nodeAction.target.name, plan: nameOf(turn.plan) });
+      parts.log.info(actionMessage(turn, nodeAction), { node: nodeAction.target.name, plan: nameOf(turn.plan) });
       onTargets(turn, nodeActionEvents(turn.snapshot.rollout, nodeAction));
     },
     async decided(turn, decision) {
@@ -118,8 +118,9 @@ const MESSAGES = {
   cancel: 'signal cancelled',
 };
 
-function actionMessage(nodeAction: NodeAction): string {
+function actionMessage({ evaluations }: Turn, nodeAction: NodeAction): string {
   if (nodeAction.kind === 'clean-up') return nodeAction.cordon ? 'node uncordoned' : 'taint removed from node';
   if (nodeAction.kind !== 'acknowledge') return MESSAGES[nodeAction.kind];
-  return `node ${nodeAction.uncordon === undefined ? 'cordoned and drained' : 'uncordoned'}; agent may continue`;
+  const { stage, target } = nodeAction;
+  return `${evaluations.of(stage, target).reason.message}; its agent may continue`;
 }
