@@ -5,9 +5,10 @@ import type { DrainState } from '../../drain/drains.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { Dialect, Endpoint, World } from '../../engine/dialect.ts';
 import type { EndpointHealth, Probe } from '../../engine/model/decision.ts';
-import type { Reason } from '../../engine/model/reasons.ts';
+import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { Stage, Target } from '../../engine/model/recorded.ts';
 import type { Known } from '../../engine/observe/gather.ts';
+import { CONDITIONS_ANNOTATION, conditionsIn } from '../../engine/report/conditions.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -37,7 +38,7 @@ const CLEAR: DrainPreview = { evictable: 0, obstacles: [], refused: [] };
 export class InspectionAnswers {
   readonly #sources: Sources;
   readonly #subject: Subject;
-  #controlPlane: readonly EndpointHealth[] | undefined;
+  #controlPlane: Known['controlPlane'];
   #preconditions: readonly Reason[] | undefined;
   readonly #drainPreviews = new Map<string, DrainPreview>();
   readonly #delegations = new Map<string, boolean>();
@@ -76,6 +77,17 @@ export class InspectionAnswers {
     );
   }
 
+  /** Neither ready nor a reason to wait: only what the leader sees is that. */
+  #seenFromHere(health: readonly EndpointHealth[]): Known['controlPlane'] {
+    const down = health.filter(({ ready }) => !ready);
+    if (down.length === 0) return health;
+    const names = down.map(({ name }) => name).join(', ');
+    const details = [...new Set(down.map(({ detail }) => detail ?? 'not ready'))].join(', ');
+    const message = `whether the API server of ${names} is ready: seen from here it is not (${details}); what the leader sees counts`;
+    this.unseen.add(message);
+    return { unanswered: because('ControlPlaneUnknown', message), recheckMs: 0 };
+  }
+
   async #answer(question: Question, isAsked: boolean): Promise<void> {
     const { dialect, plan, world, options } = this.#subject;
     const sources = this.#sources;
@@ -89,7 +101,8 @@ export class InspectionAnswers {
     switch (question.kind) {
       case 'control-plane': {
         const ask = async () => await sources.controlPlane(dialect.endpoints(world));
-        this.#controlPlane ??= await asking('whether the API servers are ready', ask, []);
+        this.#controlPlane ??=
+          leaderFinding(plan) ?? this.#seenFromHere(await asking('whether the API servers are ready', ask, []));
         return;
       }
       case 'preconditions': {
@@ -119,6 +132,15 @@ export class InspectionAnswers {
       }
     }
   }
+}
+
+/** The leader asks from another place, and writes what it finds into the conditions of the plan. */
+function leaderFinding({ metadata }: KubeObject): readonly EndpointHealth[] | undefined {
+  const found = conditionsIn(metadata.annotations?.[CONDITIONS_ANNOTATION]).find(
+    ({ status, reason }) => status === 'True' && reason === 'ControlPlaneNotReady',
+  );
+  const [, name, detail = ''] = /^the API server of (.+) \((.*)\) is not ready$/s.exec(found?.message ?? '') ?? [];
+  return name === undefined ? undefined : [{ name, ready: false, detail }];
 }
 
 /** Each rejects if the API server denies it or does not answer. */

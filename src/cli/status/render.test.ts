@@ -39,6 +39,12 @@ const WORKERS = recorded({ w1: 'SignalPending', w2: 'SignalPending', w3: 'Signal
 
 const running = (...targets: [controllers: typeof PENDING, workers: typeof WORKERS, why?: string]): Plan =>
   buildPlan({}, statusOf('SchedulableWait', ...targets));
+/** The leader has found an API server that is not ready. */
+const held = (plan: Plan, message: string): Plan => {
+  const blocked = { type: 'Blocked', status: 'True', reason: 'ControlPlaneNotReady', message };
+  const annotations = { [CONDITIONS_ANNOTATION]: JSON.stringify([blocked]) };
+  return { ...plan, metadata: { ...plan.metadata, annotations } };
+};
 const report = (more: object): Record<string, string> => encodeReport({ created: later(1000), ...more });
 const at = (status: string): object => ({ status, timestamp: later(40_000) });
 
@@ -158,18 +164,36 @@ describe('while it runs', () => {
       ],
     ],
     [
-      'a controller that is done by its own word only',
+      'an API server that only this machine does not reach: the controller is not done, and nothing is blamed',
       {
         plans: [running(FIRST, [])],
         controllers: [signalled(C1, at('Completed')), C2, C3],
-        ask: async () => await Promise.resolve([{ name: 'c2', ready: false, detail: '/readyz says 500' }]),
+        ask: async () => await Promise.resolve([{ name: 'c2', ready: false, detail: 'no answer' }]),
       },
       [
         'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
         '  controllers  0/3  ◐○○',
         '  workers      0/0  nothing matched labels "pool=blue"',
         '  NODE  STATE                FOR   MESSAGE',
-        '  c1    upgraded, verifying  20 s  the API server of c2 (/readyz says 500) is not ready (api-servers-ready)',
+        '  c1    upgraded, verifying  20 s',
+        '  c2    next',
+        '  waits   2 controllers queued (1 at a time) (59 s)',
+        '  unknown whether the API server of c2 is ready: seen from here it is not (no answer); what the leader sees counts',
+        THEIRS('c1'),
+      ],
+    ],
+    [
+      'a controller that is done by its own word only, as the leader says',
+      {
+        plans: [held(running(FIRST, []), 'the API server of c2 (/readyz says 500), c3 (no answer) is not ready')],
+        controllers: [signalled(C1, at('Completed')), C2, C3],
+      },
+      [
+        'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
+        '  controllers  0/3  ◐○○',
+        '  workers      0/0  nothing matched labels "pool=blue"',
+        '  NODE  STATE                FOR   MESSAGE',
+        '  c1    upgraded, verifying  20 s  the API server of c2 (/readyz says 500), c3 (no answer) is not ready (api-servers-ready)',
         '  c2    next',
         '  waits   2 controllers queued (1 at a time) (59 s)',
         '  ends    when every API server answers that it is ready',

@@ -6,6 +6,7 @@ import { isOutdone } from '../../engine/decide/retry.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot, TargetFacts, TargetPhase, Wait } from '../../engine/model/decision.ts';
+import { isUnasked } from '../../engine/model/reasons.ts';
 import {
   activeStage,
   isFinal,
@@ -142,7 +143,7 @@ function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInp
   if (snapshot.rollout.phase === 'new' && isFinal(upcoming)) return [];
   const ends = stepEnds(snapshot, policy);
   return waits
-    .filter(({ gate }) => gate !== 'done' && gate !== 'failed')
+    .filter(({ gate, reason }) => gate !== 'done' && gate !== 'failed' && !isUnasked(reason))
     .map((wait) => (wait.target === undefined ? wait : withEnd(wait, ends.get(wait.target))));
 }
 

@@ -10,13 +10,13 @@ import type { Plan } from '../../api/autopilot/plan.ts';
 import { withUpdate } from '../../dialects/capi/rollout.ts';
 import { newPlan } from '../../dialects/kubeadm/plan-object.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
+import { CONDITIONS_ANNOTATION } from '../../engine/report/conditions.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { encodePresence } from '../../signal/agent-presence.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { AGENT_ANNOTATION } from '../../signal/names.ts';
 import { mediumOf } from '../output.ts';
-import type { AskControlPlane } from '../status/answers.ts';
 import type { LeaderView } from '../status/load.ts';
 import { observe } from '../status/observe.ts';
 import type { PlanView } from '../status/view.ts';
@@ -163,16 +163,12 @@ test('a node that others were let past, since it does not tell yet what an earli
 });
 
 test('a controller behind one that a gate holds', async () => {
-  const down: AskControlPlane = async (endpoints) =>
-    await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: false, detail: 'no answer' })));
-  const two = buildPlan({}, statusOf('Schedulable', recorded({ c1: 'SignalPending', c2: 'SignalPending' }), []));
-  const views = await lookAt(
-    [two],
-    [buildControlNode('c1'), buildControlNode('c2')],
-    [],
-    NOW,
-    buildLooking({ controlPlane: down }),
-  );
+  const bare = buildPlan({}, statusOf('Schedulable', recorded({ c1: 'SignalPending', c2: 'SignalPending' }), []));
+  const message = 'the API server of c2 (no answer) is not ready';
+  const blocked = { type: 'Blocked', status: 'True', reason: 'ControlPlaneNotReady', message };
+  const annotations = { [CONDITIONS_ANNOTATION]: JSON.stringify([blocked]) };
+  const two = { ...bare, metadata: { ...bare.metadata, annotations } };
+  const views = await lookAt([two], [buildControlNode('c1'), buildControlNode('c2')], [], NOW);
   expect(why(views, 'c2')[0]).toContain('(no answer) is not ready (api-servers-ready, 59 s)');
   expect(why(views, 'c2')[0]).toContain('1 controller queued (1 at a time)');
   expect(why(views, 'c2')[0]).toContain('\n  ends    when every API server answers that it is ready\n');
