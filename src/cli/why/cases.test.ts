@@ -205,7 +205,14 @@ test.each<[string, Case, readonly string[]]>([
     'nobody holds the lease',
     { leader: { state: 'none', since: later(5 * MINUTE) } },
     [
-      '\n  note    No leader for 5 min: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. Upgrades are stopped.\n',
+      'for 10 min  to v1.36.3+k0s.2\n  why     No leader for 5 min: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. Upgrades are stopped.\n  ends    when a refit controller runs and takes the lease\n  then    1 worker queued (1 at a time) (9 min)\n  next    w1\n',
+    ],
+  ],
+  [
+    'nobody holds the lease, and a node is at work: no deadline counts',
+    { states: MOVING, says: 'Restart', leader: { state: 'silent', holder: 'a', since: later(7 * MINUTE) } },
+    [
+      '\n  why     No renewal by leader a for 3 min: upgrades are stopped until a refit controller runs.\n  ends    when a refit controller runs and takes the lease\n  now     w1 Restart (8 min)\n  then    1 worker queued',
     ],
   ],
   [

@@ -26,6 +26,7 @@ import {
   isOpen,
   isRefused,
   noteLines,
+  notesOf,
   renderSections,
   type Section,
   toDo,
@@ -62,9 +63,9 @@ export function explain(status: StatusView, node: string | undefined, now: numbe
 function planSections(status: StatusView, plan: PlanView, now: number): Section[] {
   const failed = failedRows(plan, now);
   return [
-    { heading: 'note', lines: isOpen(plan) ? operatorLines(status, plan, now) : [] },
+    ...(isOpen(plan) ? operatorSections(status, plan, now) : []),
     { heading: 'why', lines: [...reasonLines(plan, failed), ...failed.map(sentenceOf)], style: 'red' },
-    ...(isOpen(plan) ? progress(plan, now) : []),
+    ...(isOpen(plan) ? progress(status, plan, now) : []),
     { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next, MOST_NAMES)] : [] },
     { heading: 'agents', lines: agentLines(plan) },
     { heading: 'to do', lines: toDo(plan) },
@@ -114,8 +115,8 @@ function nodeSections(
   if (phase === 'failed') return whyAndToDo(sentenceOf(rowOf(target, undefined, now)), plan);
   if (isStopped) return whyAndToDo(`not started: ${reason ?? 'no reason is recorded'}`, plan);
   return [
-    { heading: 'note', lines: operatorLines(status, plan, now) },
-    ...progress(own, now),
+    ...operatorSections(status, plan, now),
+    ...progress(status, own, now),
     ...(isMoving(target) || plan.waits.some((wait) => wait.target === target.name)
       ? []
       : [turnOf(plan, stage, target, now)]),
@@ -147,13 +148,15 @@ function turnOf(plan: PlanView, stage: StageView, { name, since }: TargetView, n
 }
 
 /** What is in progress, what waits, what ends that, and what could not be checked. */
-function progress(plan: PlanView, now: number): Section[] {
-  const refused = isRefused(plan);
+function progress(status: StatusView, plan: PlanView, now: number): Section[] {
+  // Without a leader nothing else counts yet, not even a deadline.
+  const isLater = isLeaderless(status, plan);
+  const isEnded = isLater || isRefused(plan);
   return [
     { heading: 'now', lines: movingRows(plan, now).map(sentenceOf) },
-    { heading: 'waits', lines: waitLines(plan, now), style: 'yellow' },
-    { heading: 'ends', lines: refused ? [] : endLines(plan.waits) },
-    { heading: 'fails', lines: refused ? [] : deadlineLines(plan, now) },
+    { heading: isLater ? 'then' : 'waits', lines: waitLines(plan, now), style: 'yellow' },
+    { heading: 'ends', lines: isEnded ? [] : endLines(plan.waits) },
+    { heading: 'fails', lines: isEnded ? [] : deadlineLines(plan, now) },
     { heading: 'unknown', lines: plan.unseen ?? [] },
   ];
 }
@@ -193,6 +196,22 @@ function operatorLines(status: StatusView, plan: PlanView, now: number): string[
   const notes = noteLines({ ...status, plans: [plan] }, now);
   if (notes.length > 0 || plan.dialect === 'autopilot') return notes;
   return [`${operatorOf(plan.dialect).name} carries it out; whether that runs is not visible from here`];
+}
+
+/** The cause of everything else comes first, with what ends it. */
+function operatorSections(status: StatusView, plan: PlanView, now: number): Section[] {
+  const lines = operatorLines(status, plan, now);
+  if (!isLeaderless(status, plan)) return [{ heading: 'note', lines }];
+  return [
+    { heading: 'why', lines, style: 'red' },
+    { heading: 'ends', lines: ['when a refit controller runs and takes the lease'] },
+  ];
+}
+
+/** Clocks may differ: a leader that is only late may be at work. */
+function isLeaderless({ leader, silentSince }: StatusView, plan: PlanView): boolean {
+  const isGone = leader.state === 'none' || leader.state === 'silent';
+  return isGone && silentSince === undefined && notesOf({ leader, plans: [plan] }).length > 0;
 }
 
 function controlsOf(plan: PlanView): string[] {

@@ -132,7 +132,7 @@ test('a gate that holds all of them, and says so of the first only, is told of e
   const views = await lookAt([waiting], [others], [W2, W3], NOW);
   expect(views[0]?.waits.map(({ target }) => target)).toEqual(['w2']);
   for (const name of ['w2', 'w3']) {
-    expect(why(views, name)[0]).toContain('\n  waits   c9 is still at work for another plan (others-at-work, 1 min)\n');
+    expect(why(views, name)[0]).toContain('\n  waits   c9 is still at work for another plan (others-at-work, 59 s)\n');
   }
 });
 
@@ -188,7 +188,7 @@ test('an API server that is behind: what would be newer than it, and what ends t
 test('nobody leads', async () => {
   const [text] = why(await lookAt([running], [], [W1, W2, W3], NOW), undefined, { state: 'none' });
   expect(text).toMatch(
-    /^ {2}note {4}No leader: no refit controller holds lease k0s-autopilot\/k0s-autopilot-controller\. Upgrades are stopped\.\n {2}now/m,
+    /^ {2}why {5}No leader: no refit controller holds lease k0s-autopilot\/k0s-autopilot-controller\. Upgrades are stopped\.\n {2}ends {4}when a refit controller runs and takes the lease\n {2}now/m,
   );
 });
 

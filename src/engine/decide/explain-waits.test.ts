@@ -190,3 +190,17 @@ test.each<[string, Partial<Rollout>, Options]>([
   const { waits } = explained(buildRollout([stage], rollout), { facts, ...options, how: explainToPeople });
   expect(waits.map(({ gate }) => gate)).not.toContain('node-ready');
 });
+
+test.each<[string, string, string]>([
+  ['began before its turn: since its turn', later(-3 * HOUR), later(5 * MINUTE)],
+  ['began after its turn: since then', later(7 * MINUTE), later(7 * MINUTE)],
+  ['has no readable beginning: since its turn', 'yesterday', later(5 * MINUTE)],
+])('a wait is never older than the turn of its target: the cause %s', (_name, readySince, since) => {
+  const stages = [
+    buildStage('controller', [buildTarget('c1', 'done', { since: later(5 * MINUTE) })]),
+    buildStage('worker', ['w1']),
+  ];
+  const facts = { w1: { ready: false, readySince } };
+  const waits = explained(buildRollout(stages), { facts, now: HOUR }).waits;
+  expect(waits.map(({ gate, since }) => [gate, since])).toEqual([['node-ready', since]]);
+});

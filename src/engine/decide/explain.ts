@@ -4,7 +4,7 @@ import { type DecisionContext, factsOf } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import { isUnanswered, type Probe, type Snapshot, type TargetPhase, untilAsked, type Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import { activeStage, isFinal, type Rollout, type Stage, type Target } from '../model/recorded.ts';
+import { activeStage, isFinal, type Rollout, type Stage, stagesBefore, type Target } from '../model/recorded.ts';
 import {
   chooseTargets,
   type FailedInFlight,
@@ -111,7 +111,7 @@ function pendingWaits(context: DecisionContext, stage: Stage | undefined): Expla
   const { waiting, chosen } = choose(context, stage);
   const gated = groupWaits(
     stage,
-    waiting.map((each) => ({ ...each, since: each.since ?? since })),
+    waiting.map((each) => ({ ...each, since: waitingSince(rollout, stage, each) ?? since })),
   );
   const isHeldAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
   const unslotted = isHeldAsOne ? 0 : pendingIn(stage).length - waiting.length - chosen.length;
@@ -136,6 +136,13 @@ function stopOf({ rollout, controls }: Snapshot): Pick<Wait, 'gate' | 'reason' |
   }
   const message = `nothing new starts: ${reason?.message ?? 'a target failed'}`;
   return { gate: 'failure-budget', reason: because('FinishingInFlight', message), ends: FINISHING_ENDS };
+}
+
+/** Undefined if the gate does not know. Its cause may be older than the turn of the target, and the wait is not. */
+function waitingSince(rollout: Rollout, stage: Stage, { since, target }: GatedTarget): string | undefined {
+  if (since === undefined) return undefined;
+  const turn = lastProgress({ ...rollout, stages: [...stagesBefore(rollout, stage), { ...stage, targets: [target] }] });
+  return Date.parse(since) > Date.parse(turn) ? since : turn;
 }
 
 function slotWait(
@@ -232,7 +239,7 @@ function skippedWaits(context: DecisionContext): ExplainedWait[] {
     .flatMap((target) => chooseTargets(context, stage, [target], 1).waiting)
     // `explain` has the waits of the whole rollout.
     .filter(({ ofRollout }) => ofRollout !== true)
-    .map((refused) => ({ ...refused, since: refused.since ?? refused.target.since }));
+    .map((refused) => ({ ...refused, since: waitingSince(rollout, stage, refused) ?? refused.target.since }));
   return groupWaits(stage, waiting);
 }
 
