@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_720,
   'src/api': 990,
-  'src/cli': 4_195,
+  'src/cli': 4_380,
   'src/cmd': 890,
   'src/dialects': 300,
   'src/dialects/autopilot': 1_120,
@@ -19,7 +19,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/cattle': 1_330,
   'src/dialects/kubeadm': 1_330,
   'src/drain': 900,
-  'src/engine': 4_900,
+  'src/engine': 4_990,
   'src/http': 360,
   'src/kube': 3_360,
   'src/process': 200,
