@@ -282,7 +282,7 @@ describe('a Job that fails', () => {
     );
     expect(code).toBe(1);
     expect(stderr[0]).toMatch(
-      `REFIT_CONTROL: refit retry cannot retry ${node} of Plan ${name} (${failed.status?.latestHash}): `,
+      `REFIT_CONTROL: refit retry cannot retry ${node} of Plan ${NAMESPACE}/${name} (${failed.status?.latestHash}): `,
     );
 
     await patch(name, { metadata: { labels: { 'example.com/outcome': null } } });

@@ -27,6 +27,7 @@ export function findRunc(): string {
 /** Why no container can run here; undefined where one can. */
 export function whyNoContainer(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root may start containers';
+  if (spawnSync('dpkg-deb', ['--version']).status !== 0) return 'the libraries of the image come from Debian packages';
   try {
     execFileSync(findRunc(), ['--version']);
     return undefined;
