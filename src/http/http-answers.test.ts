@@ -56,6 +56,17 @@ test('secrets go to the host of the URL only, also within its redirects, and to 
   expect(other.asked[0]).not.toHaveProperty('authorization');
 });
 
+test('the body of a redirect is not waited for', async () => {
+  const closed = Promise.withResolvers<void>();
+  const { origin } = await serve((response, { url }) => {
+    if (url !== '/') return void response.end();
+    response.once('close', () => closed.resolve());
+    response.writeHead(302, { location: '/next' }).write('endless');
+  });
+  expect(await ask(origin)).toBe(200);
+  await closed.promise;
+});
+
 test('a redirect without an address is final', async () => {
   const { origin, host } = await serve((response) => response.writeHead(302).end());
   const error = await failureOf(origin);

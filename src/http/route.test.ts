@@ -1,8 +1,12 @@
 /** Tests the way through a proxy: plain and in a tunnel, refused, without an answer, and cleaned up. */
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { startLoopbackProxy } from '../../test/agent/loopback-proxy.ts';
 import { startStubServer } from '../../test/faults/stub-server.ts';
 import { httpGet, TransientError } from './http-get.ts';
+import { get } from './route.ts';
 
 const NEVER = new AbortController().signal;
 const BASIC = `Basic ${Buffer.from('me:a b').toString('base64')}`;
@@ -19,6 +23,39 @@ test('plain requests are made to the proxy, by their whole address; each side ge
   const [{ url: path, headers } = { url: '', headers: {} }] = server.requests;
   const authorization = `Basic ${Buffer.from('you:secret').toString('base64')}`;
   expect([path, headers]).toMatchObject(['/k0s?v=1', { host: 'mirror.example', range: 'bytes=1-', authorization }]);
+});
+
+test('without credentials in the URLs none are sent', async () => {
+  const seen: IncomingHttpHeaders[] = [];
+  const listener = createServer((request, response) => {
+    seen.push(request.headers);
+    response.end();
+  }).listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const environment = { HTTP_PROXY: `http://127.0.0.1:${(listener.address() as AddressInfo).port}` };
+  const { response } = await httpGet({ url: 'http://mirror.example/k0s', headers: {}, environment }, NEVER);
+  response.destroy();
+  listener.close();
+  expect(seen).toHaveLength(1);
+  for (const name of ['authorization', 'proxy-authorization']) expect(seen[0]).not.toHaveProperty(name);
+});
+
+test('a tunnel that is refused is closed, also where the proxy would keep it open', async () => {
+  const closed = Promise.withResolvers<void>();
+  const listener = createServer().on('connect', (_request, socket) => {
+    // The other side ended: this one stays half open.
+    socket.once('error', () => undefined).once('end', () => closed.resolve(void socket.end()));
+    socket.write('HTTP/1.1 407 Who are you\r\n\r\n');
+    socket.resume();
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const proxy = new URL(`http://127.0.0.1:${(listener.address() as AddressInfo).port}`);
+  const asked = get({ address: new URL('https://mirror.example/k0s'), headers: {}, proxy }, NEVER);
+  const refusal = { name: 'ProxyRefusal', message: 'the proxy answered 407', status: 407 };
+  await expect(asked).rejects.toMatchObject(refusal);
+  await closed.promise;
+  listener.close();
 });
 
 test.each([

@@ -103,6 +103,10 @@ test('a seal sets the mode, records the hash, and is what a later process believ
 test.each<[string, unknown, string | undefined]>([
   ['the hash of the signal comes first', { url: URL_A, sha256: 'a', sealed: 'b' }, 'a'],
   ['a record that cannot be read tells none', '{', undefined],
+  ['a record without a URL tells none', { sha256: 'a' }, undefined],
+  ['a record that is no object tells none', 'null', undefined],
+  ['a record whose hash is no text tells none', { url: URL_A, sha256: 7 }, undefined],
+  ['a record with the name of another directory tells none', { url: URL_A, sha256: 'a', name: '../x' }, undefined],
 ])('the hash of what is staged: %s', async (_name, record, expected) => {
   await leave(record);
   expect(await sealedHash(paths.record, files)).toBe(expected);
