@@ -56,6 +56,7 @@ describe('a new signal', () => {
     ['none', { signal: undefined }, { kind: 'nothing' }],
     ['one', {}, begin()],
     ['one that the rules of this host refuse', { veto: 'no' }, refused('no')],
+    ['one whose payload was fetched ahead', { isStaged: true }, { kind: 'begin', as: journalAt('ready') }],
     ['one from the future', { early: 'wait' }, { kind: 'await-clock', reason: 'wait' }],
     ['one with a policy', { policy }, begin({ work: workFor(key, { policy }) })],
     ['service down', { host: silent }, { kind: 'await-service' }],

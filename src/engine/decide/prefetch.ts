@@ -1,6 +1,5 @@
 /** Decides which waiting targets fetch their payload ahead, so that it is there when their turn comes. */
 import { openAt } from '../../util/maintenance-windows.ts';
-import { notPaused } from '../gates/not-paused.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Snapshot } from '../model/decision.ts';
 import { activeStage, isFinal, type Stage, type Target } from '../model/recorded.ts';
@@ -45,7 +44,7 @@ function isToCome(snapshot: Snapshot, target: Target): boolean {
 
 function mayPrefetch({ snapshot, policy }: Evaluations): boolean {
   const isOpen = !isFinal(snapshot.rollout) && !isStopping(snapshot, policy) && policy.problems.length === 0;
-  const isPaused = notPaused.evaluate({ policy, controls: snapshot.controls }).kind !== 'pass';
+  const isPaused = policy.paused || snapshot.controls.paused;
   return policy.prefetch !== 'none' && isOpen && !isPaused;
 }
 
