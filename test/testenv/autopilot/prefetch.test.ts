@@ -14,6 +14,9 @@ import { kubeconfigFor } from '../control-plane.ts';
 import { runRefit } from '../refit-process.ts';
 import { FROM, TO, uniquePrefix } from './scene.ts';
 
+/** The plan is paused while the first worker restarts. */
+const RESTART_DELAY_MS = 15_000;
+
 test('one worker ahead of the turn, none while paused, none of a deleted plan', async () => {
   await using things = new AsyncDisposableStack();
   const mixed = things.use(
@@ -25,7 +28,7 @@ test('one worker ahead of the turn, none while paused, none of a deleted plan', 
       version: FROM,
       offers: [TO],
       payloadBytes: 4 * 1024 * 1024,
-      restartDelayMs: 4_000,
+      restartDelayMs: RESTART_DELAY_MS,
     }),
   );
   const { client, hosts } = mixed.cluster;
