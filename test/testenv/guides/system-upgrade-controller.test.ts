@@ -84,7 +84,9 @@ test('then the original is stopped, and all nodes are done', async () => {
     (await kubectlAs('admin', ['get', ...args])).stdout;
   expect(await shown('deployment', '-n', NAMESPACE, '-o', 'jsonpath={.items[*].spec.replicas}')).toBe('0');
   const complete = '-o=jsonpath={.items[*].status.conditions[?(@.type=="Complete")].status}';
-  await vi.waitFor(async () => expect(await shown('plans.upgrade.cattle.io', '-A', complete)).toBe('True'));
+  const isComplete = async (): Promise<void> =>
+    expect(await shown('plans.upgrade.cattle.io', '-n', NAMESPACE, complete)).toBe('True');
+  await vi.waitFor(isComplete, { timeout: 60_000 });
   const hash = '-o=jsonpath={.items[*].metadata.labels.plan\\.upgrade\\.cattle\\.io/k3s-server}';
   const hashes = (await shown('nodes', '-l', 'node-role.kubernetes.io/control-plane', hash)).split(' ');
   expect(hashes).toEqual([expect.stringMatching(/^[0-9a-f]{56}$/), hashes[0]]);
