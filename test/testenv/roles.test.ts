@@ -45,7 +45,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     busy: `${READ} create update patch`,
   },
   'autopilot.k0sproject.io/controlnodes/status=roles-busy': { busy: 'update' },
-  'autopilot.k0sproject.io/updateconfigs': { controller: `${READ} patch`, ...LOOK, operator: `${READ} patch` },
+  'autopilot.k0sproject.io/updateconfigs': { controller: `${FOLLOW} patch`, viewer: 'list', operator: 'list patch' },
   'upgrade.refit.dev/upgradepolicies': {
     controller: FOLLOW,
     cattle: FOLLOW,

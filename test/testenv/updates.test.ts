@@ -18,7 +18,8 @@ import { UpdateServer } from './update-server.ts';
 
 const FROM = 'v1.36.3+k0s.0';
 const RELEASES = ['v1.36.4+k0s.0', 'v1.36.5+k0s.0', 'v1.37.0+k0s.0', 'v1.38.1+k0s.0', 'v1.38.2+k0s.0'];
-const NEXT = 'v1.38.3+k0s.0';
+/** Never installed: it is withdrawn before its window. */
+const NEXT = 'v1.36.3+k0s.1';
 const ALWAYS: UpdateConfig['spec']['upgradeStrategy'] = {
   type: 'periodic',
   periodic: { days: [], startTime: '00:00', length: '24h' },
@@ -134,6 +135,31 @@ function headersOf(raw: readonly string[]): Record<string, string> {
   return Object.fromEntries(pairs) as Record<string, string>;
 }
 
+test('in the lead time before its window a Plan lets nodes download and touches none; withdrawn, it ends and says so', async () => {
+  server.offer('stable', NEXT, cluster);
+  const starts = cluster.hosts.map((host) => host.starts);
+  const startTime = `${String((new Date().getUTCHours() + 12) % 24).padStart(2, '0')}:00`;
+  await lead('early');
+  const upgradeStrategy = { type: 'periodic' as const, periodic: { startTime, length: '1h' } };
+  await follow('early', { upgradeStrategy }, { 'upgrade.refit.dev/lead-time': '20h' });
+  const names = cluster.hosts.map(({ name }) => name);
+  await until(async () => {
+    const whole = cluster.downloads.requests.filter(({ path, complete }) => path === payloadPath(NEXT) && complete);
+    await Promise.resolve(expect(whole.map(({ node }) => node).toSorted()).toEqual(names.toSorted()));
+  });
+  await until(async () => expect((await cluster.client.get(plans, 'autopilot')).status?.state).toBe('Schedulable'));
+  expect(cluster.hosts.map((host) => host.starts)).toEqual(starts);
+  const { stdout } = await kubectlAs('viewer', ['get', 'nodes', '-o', 'jsonpath={.items[*].spec.unschedulable}']);
+  expect(stdout).toBe('');
+  server.offer('stable', NEXT, cluster, { withdrawn: { [NEXT]: 'loses data' } });
+  await until(async () => {
+    const { status } = await cluster.client.get(plans, 'autopilot');
+    const said = `release ${NEXT} was withdrawn: loses data`;
+    expect([status?.state, status?.commands[0]?.description]).toEqual(['ApplyFailed', expect.stringContaining(said)]);
+  });
+  expect(cluster.hosts.map((host) => host.starts)).toEqual(starts);
+});
+
 test('ap-updater: a schedule of every second creates a Plan, which completes; the server is told the protocol of cron', async () => {
   const [version = ''] = RELEASES;
   server.offerWithoutHash('stable', version, cluster);
@@ -214,24 +240,6 @@ test('a Plan of a person stays; a second UpdateConfig waits; a deleted one goes,
   await until(async () => expect(await ifFound(cluster.client.get(updateConfigs, 'older'))).toBeUndefined());
   await until(async () => expect(await reasonOf('younger')).toBe('ForeignPlan'));
   expect((await cluster.client.get(plans, 'autopilot')).metadata.uid).toBe(metadata.uid);
-});
-
-test('in the lead time before its window a Plan lets nodes download, and touches none', async () => {
-  server.offer('stable', NEXT, cluster);
-  const starts = cluster.hosts.map((host) => host.starts);
-  const startTime = `${String((new Date().getUTCHours() + 12) % 24).padStart(2, '0')}:00`;
-  await lead('early');
-  const upgradeStrategy = { type: 'periodic' as const, periodic: { startTime, length: '1h' } };
-  await follow('early', { upgradeStrategy }, { 'upgrade.refit.dev/lead-time': '20h' });
-  const names = cluster.hosts.map(({ name }) => name);
-  await until(async () => {
-    const whole = cluster.downloads.requests.filter(({ path, complete }) => path === payloadPath(NEXT) && complete);
-    await Promise.resolve(expect(whole.map(({ node }) => node).toSorted()).toEqual(names.toSorted()));
-  });
-  await until(async () => expect((await cluster.client.get(plans, 'autopilot')).status?.state).toBe('Schedulable'));
-  expect(cluster.hosts.map((host) => host.starts)).toEqual(starts);
-  const { stdout } = await kubectlAs('viewer', ['get', 'nodes', '-o', 'jsonpath={.items[*].spec.unschedulable}']);
-  expect(stdout).toBe('');
 });
 
 test('`refit updates` shows what is followed, and `check` asks now', async () => {
