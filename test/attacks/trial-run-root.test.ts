@@ -53,3 +53,9 @@ attackAsNobody('nothing that it starts outlives it, not in a session of its own 
 test('it writes no file', async () => {
   expect(await reasonAfter('f=/tmp/refit-trial-$$; (echo x > $f) 2>/dev/null; wc -c < $f; rm -f $f')).toContain('"0"');
 });
+
+test('it gets little memory, and is the first to go when the host has none left', async () => {
+  // tail keeps the one line that it is given.
+  expect(await reasonAfter('head -c 1300000000 /dev/zero | tail -n 1 | wc -c')).not.toContain('"1300000000"');
+  expect(await reasonAfter('cat /proc/self/oom_score_adj')).toContain('"1000"');
+});

@@ -20,8 +20,12 @@ const MAX_OUTPUT_BYTES = 64 * 1024;
 /** From here on nobody gives out users. One for each agent, so that all of its processes can be killed, and no others. */
 const FIRST_FREE_USER = 0x7000_0000;
 const NOBODY = 65_534;
-/** No core dump, no file with content, ten seconds of computing. File descriptor 3 is the binary. */
-const SCRIPT = 'ulimit -c 0; ulimit -f 0; ulimit -t 10; exec /proc/self/fd/3 version';
+/**
+ * No core dump, no file with content, ten seconds of computing, 1 GiB of memory for each process. When memory runs short all
+ * the same, the kernel ends it first. File descriptor 3 is the binary.
+ */
+const SCRIPT =
+  'echo 1000 2>/dev/null >/proc/self/oom_score_adj; ulimit -c 0; ulimit -f 0; ulimit -t 10; ulimit -d 1048576; exec /proc/self/fd/3 version';
 const KILL_ROUNDS = 50;
 const CLOSE_MS = 1_000;
 

@@ -77,7 +77,9 @@ export class FollowedCatalog {
 
 /** The newest version that the channel has for a cluster; `minor` such as `v1.37` limits the choice. */
 export function versionFor(catalog: Catalog, channel: string, clusterId: string, minor?: string): string | undefined {
-  const offered = (catalog.channels[channel] ?? []).flatMap((entry) => {
+  // The name comes from the request, and may be that of an inherited property.
+  const entries = Object.hasOwn(catalog.channels, channel) ? catalog.channels[channel] : undefined;
+  const offered = (entries ?? []).flatMap((entry) => {
     const version = parseVersion(entry.version);
     const isOffered = entry.hold !== true && entry.withdrawn === undefined && isIncluded(clusterId, entry);
     const fits = minor === undefined || `v${version?.major}.${version?.minor}` === minor;

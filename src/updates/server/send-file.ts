@@ -1,9 +1,11 @@
-/** Sends files and ranges of them. All downloads share one bounded cache, so a thousand of them need no more memory than one. */
+/** Sends files and ranges of them. All downloads share one bounded cache, and copy little of it. */
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const BLOCK_BYTES = 1024 * 1024;
+/** What waits for one client. */
+export const PIECE_BYTES = 128 * 1024;
 /** 128 MiB at most. */
 const MOST_BLOCKS = 128;
 
@@ -99,14 +101,19 @@ async function sendBytes(
   response.once('close', () => gone.abort());
   let at = from;
   while (at <= to && !response.destroyed) {
-    const block = await cache.read(path, Math.floor(at / BLOCK_BYTES));
-    const start = at % BLOCK_BYTES;
-    const part = block.subarray(start, Math.min(block.length, start + to - at + 1));
+    const piece = await pieceOf(path, { from: at, to }, cache);
     // The file was cut short: the client must not take this for its end.
-    if (part.length === 0) response.destroy();
-    if (!response.write(part)) await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
-    at += part.length;
+    if (piece.length === 0) response.destroy();
+    if (!response.write(piece)) await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
+    at += piece.length;
   }
   response.end();
   return at - from;
+}
+
+/** A copy: a client that reads slowly, or not at all, must not keep a whole block in memory. */
+async function pieceOf(path: string, { from, to }: ByteRange, cache: BlockCache): Promise<Buffer> {
+  const block = await cache.read(path, Math.floor(from / BLOCK_BYTES));
+  const start = from % BLOCK_BYTES;
+  return Buffer.from(block.subarray(start, start + Math.min(PIECE_BYTES, to - from + 1)));
 }

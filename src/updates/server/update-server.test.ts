@@ -63,6 +63,7 @@ test('a channel in both formats and as the redirect of system-upgrade-controller
     '/files/x/y',
     `/files/${'0'.repeat(64)}/k0s`,
     '/../../etc/passwd',
+    '/constructor/index.yaml',
   ];
   for (const each of missing) expect((await fetch(server.url + each)).status).toBe(404);
 });

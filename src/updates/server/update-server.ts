@@ -10,7 +10,7 @@ import { listen } from '../../util/listen.ts';
 import type { Tools } from '../../util/tools.ts';
 import { type Catalog, FollowedCatalog, pathOfFile, readCatalog, versionFor } from './catalog.ts';
 import { listedIndex, mappedIndex } from './render-index.ts';
-import { BlockCache, sendFile } from './send-file.ts';
+import { BlockCache, PIECE_BYTES, sendFile } from './send-file.ts';
 
 export interface UpdateServerOptions extends Pick<Tools, 'clock' | 'log'> {
   /** Made by `refit bundle`. */
@@ -38,7 +38,7 @@ export async function runUpdateServer(options: UpdateServerOptions, abort: Abort
   await tokensOf(options);
   const server = new UpdateRequests(options);
   const listener: RequestListener = (request, response) => void server.answer(request, response);
-  const limits = { ...LIMITS, highWaterMark: 1024 * 1024 };
+  const limits = { ...LIMITS, highWaterMark: PIECE_BYTES };
   const tls = certificate && createTlsServer({ ...limits, ...(await readCertificate(certificate)) }, listener);
   const listening: Server = tls ?? createServer(limits, listener);
   listening.maxConnections = MOST_CONNECTIONS;

@@ -1,0 +1,82 @@
+/** Clients ask the update server for a large file, each for another part, and read nothing: its memory must stay small. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, test, vi } from 'vitest';
+
+const MIB = 1024 * 1024;
+const CLIENTS = 400;
+const STEP = 8 * MIB;
+const HASH = 'ab'.repeat(32);
+const REFIT = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
+
+/** A directory with one sparse file, larger than all that the kernel's buffers hold. */
+async function release(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'refit-serve-'));
+  await mkdir(join(directory, 'files'));
+  const size = CLIENTS * STEP + 64 * MIB;
+  await writeFile(join(directory, 'files', HASH), '');
+  await truncate(join(directory, 'files', HASH), size);
+  const releases = { 'v1.36.3+k0s.0': [{ platform: 'linux-amd64', kind: 'k0s', sha256: HASH, size }] };
+  await writeFile(join(directory, 'catalog.json'), JSON.stringify({ releases, channels: {} }));
+  return directory;
+}
+
+async function portOf(server: ChildProcess): Promise<number> {
+  if (server.stderr === null) throw new Error('no log');
+  for await (const line of createInterface(server.stderr)) {
+    const { msg, port } = JSON.parse(line) as { msg: string; port?: number };
+    if (msg === 'serving' && port !== undefined) return port;
+  }
+  throw new Error('the server ended');
+}
+
+/** Resolves once the first bytes are there; reads no more. */
+async function ask(port: number, from: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  socket.write(`GET /files/${HASH}/k0s HTTP/1.1\r\nHost: x\r\nRange: bytes=${from}-\r\n\r\n`);
+  await once(socket, 'readable');
+  return socket;
+}
+
+async function memoryOf({ pid }: ChildProcess): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]);
+}
+
+test('a client that does not read holds little', async () => {
+  await using things = new AsyncDisposableStack();
+  const directory = await release();
+  things.defer(async () => await rm(directory, { recursive: true }));
+  const server = spawn(process.execPath, [REFIT, 'serve', directory, '--address', '127.0.0.1:0'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  things.defer(async () => {
+    const gone = once(server, 'exit');
+    server.kill('SIGKILL');
+    await gone;
+  });
+  const port = await portOf(server);
+  server.stderr?.resume();
+  const before = await memoryOf(server);
+  for (let each = 0; each < CLIENTS; each++) {
+    const socket = await ask(port, each * STEP);
+    things.defer(() => void socket.destroy());
+  }
+  // Its own cache may be full; what it holds for each client comes on top.
+  let last = 0;
+  await vi.waitFor(
+    async () => {
+      const now = await memoryOf(server);
+      const isSteady = Math.abs(now - last) < MIB;
+      last = now;
+      expect(isSteady).toBe(true);
+    },
+    { timeout: 60_000, interval: 1000 },
+  );
+  expect(last - before).toBeLessThan(128 * MIB + CLIENTS * 512 * 1024);
+});
