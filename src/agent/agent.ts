@@ -1,14 +1,14 @@
 /** The agent's loop: observe the object and the host, decide, save the journal, act, save the journal. */
 import { isConflict } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { SignalData } from '../signal/annotations.ts';
+import { decodeReport, type SignalData } from '../signal/annotations.ts';
 import { decodePrefetch } from '../signal/prefetch.ts';
 import { backoffDelay } from '../util/backoff.ts';
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 import { type ActiveJournal, IDLE, type Journal, signalKeyOf, type UpdateJournal } from './journal.ts';
 import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
-import { withStatus } from './object/report-writer.ts';
+import { withStatus, withWait } from './object/report-writer.ts';
 import { changeOrTimeout } from './object/signal-object.ts';
 import { type ObserverParts, StepInputObserver } from './observe.ts';
 import { type SupervisorAccount, withCrashStory } from './service/crash-story.ts';
@@ -98,6 +98,7 @@ export class Agent {
       if (this.#journal.phase === 'idle') return LEADER_POLL_MS;
     }
     if (step.kind === 'nothing' || (step.kind === 'report' && newest === undefined)) return undefined;
+    if (step.kind === 'await-clock' && newest && signal) await this.#tellWait(newest, signal, step.reason);
     if (step.kind === 'await-service' || step.kind === 'await-leader' || step.kind === 'await-clock')
       return this.#await(step, input);
     this.#awaited = undefined;
@@ -166,6 +167,12 @@ export class Agent {
     if (after.phase === 'idle' && isFinal(step.status)) await this.#parts.finished?.add(signal, step.status);
     log.info('reported', { status: step.status, ...(step.reason === undefined ? {} : { reason: step.reason }) });
     await this.#save(after);
+  }
+
+  /** Once: the clock in the reason goes on. */
+  async #tellWait(newest: KubeObject, signal: SignalData, reason: string): Promise<void> {
+    if (decodeReport(newest.metadata.annotations, signal.created) !== undefined) return;
+    await this.#parts.object.write(withWait(newest, signal, reason));
   }
 
   /** A signal that was cancelled or replaced may come again. */

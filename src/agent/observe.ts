@@ -77,7 +77,7 @@ export class StepInputObserver {
       ...this.#rulingOn(signal, journal, host, steady()),
       ...(beside && { beside }),
       isReported:
-        signal !== undefined && decodeReport(object.newest?.metadata.annotations, signal.created) !== undefined,
+        signal !== undefined && decodeReport(object.newest?.metadata.annotations, signal.created)?.from !== undefined,
       ...(ended && { ended }),
       ...(isStaged && { isStaged }),
     };

@@ -46,7 +46,7 @@ export interface StepInput {
   readonly veto?: string;
   /** Why a new signal has to wait for this host's clock. */
   readonly early?: string;
-  /** True when the object shows a report of Refit's agent on this signal. */
+  /** True when the object shows that an agent of Refit began this signal. */
   readonly isReported?: boolean;
   /** How this very signal ended before. */
   readonly ended?: SignalEnd;

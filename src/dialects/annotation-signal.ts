@@ -216,8 +216,8 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
   const signal = decodeSignal(metadata.annotations);
   if (!signal) return { kind: 'none' };
   const { created, status } = signal;
-  if (!status) return { kind: 'sent', attempt: created, since: created };
   const report = decodeReport(metadata.annotations, created);
+  if (!status) return { kind: 'sent', attempt: created, since: created, ...(report && { report }) };
   const common = { attempt: created, since: status.timestamp, report };
   const step = status.status;
   switch (step) {

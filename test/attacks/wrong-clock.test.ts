@@ -38,9 +38,12 @@ test('in 1970 a signal waits, and is carried out once the clock is right', async
   const place = await placeAt(clock);
   await place.until(() => expect(warnings).toContain('waiting for the clock'));
   expect(place.store.statuses).toEqual([]);
+  const said = (): string => place.store.object.metadata.annotations?.['upgrade.refit.dev/agent-report'] ?? '';
+  await place.until(() => expect(said()).toContain("which this host's clock says"));
   clock.jump(Date.now());
   await place.ended();
   expect(place.store.statuses.at(-1)).toBe('Completed');
+  expect(said()).not.toContain('clock');
 });
 
 test.each([

@@ -136,6 +136,7 @@ const EVERYTHING: Complete<StatusView> = {
               from: '',
               spent: {},
               failure: '',
+              delay: '',
               rolledBack: true,
               rollsBack: { unanswered: '', notReady: '' },
               agent: { ours: true, title: '', lacks: '' },

@@ -32,6 +32,12 @@ export function withStatus(
   return step.status === 'Cordoning' ? cordoned(reported, signal) : reported;
 }
 
+/** Says why a signal without a status waits; its first status takes that back. */
+export function withWait(object: KubeObject, { created }: SignalData, reason: string): KubeObject {
+  const annotations = { ...object.metadata.annotations, ...encodeReport({ created, reason }) };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
 /** Cordons in the leader's name if the policy asks for it: one write then reports Cordoning and cordons the node. */
 function cordoned(object: KubeObject, { created }: SignalData): KubeObject {
   const { cordonFor } = agentPolicyFor(object.metadata.annotations, created);
@@ -39,7 +45,7 @@ function cordoned(object: KubeObject, { created }: SignalData): KubeObject {
 }
 
 /** Keeps what was reported for this signal before, so that nothing is lost with a journal. */
-function reportOf(step: ReportStep, journal: Journal, earlier: AgentReport): AgentReport {
+function reportOf(step: ReportStep, journal: Journal, { reason: _past, ...earlier }: AgentReport): AgentReport {
   const from = journal.phase !== 'idle' && 'from' in journal.work ? journal.work.from : step.from;
   const spent = { ...earlier.spent, ...(journal.phase === 'idle' ? {} : journal.spent) };
   return {

@@ -35,6 +35,8 @@ export interface TargetView {
   readonly spent?: Readonly<Record<string, number>> | undefined;
   /** Why it failed, as its agent says. */
   readonly failure?: string | undefined;
+  /** Why its agent has not begun yet, as it says. */
+  readonly delay?: string | undefined;
   readonly rolledBack?: boolean | undefined;
   /** RFC 3339: when its agent rolls back, if the new version has not answered by then, or the node is not Ready by then. */
   readonly rollsBack?: { readonly unanswered: string; readonly notReady: string } | undefined;
@@ -221,6 +223,7 @@ function targetView(stage: Stage, target: Target, { snapshot, policy }: ViewInpu
     from,
     spent,
     ...(observation.kind === 'failed' && phase === 'failed' ? { failure: observation.message } : {}),
+    ...(observation.kind === 'sent' && observation.report?.reason && { delay: observation.report.reason }),
     rolledBack,
     rollsBack: phase === 'working' ? rollBackTimes(facts, policy) : undefined,
     ...(observation.kind === 'working' && observation.waitsFor !== undefined && isOpen && node && policy.drain.enabled

@@ -86,10 +86,11 @@ function nodeBlocks(status: StatusView, plan: PlanView, node: string, now: numbe
 }
 
 /** Of an unknown agent there is nothing to say. */
-function agentSection({ agent }: TargetView): Section {
+function agentSection({ agent, delay }: TargetView): Section {
   const lacks = agent?.lacks === undefined ? '' : `: ${agent.lacks}`;
   const isKnown = agent?.ours === true || lacks !== '';
-  return { heading: 'agent', lines: isKnown ? [`${agent?.title}${lacks}`] : [] };
+  const waits = delay === undefined ? [] : [`has not begun: ${delay}`];
+  return { heading: 'agent', lines: [...(isKnown ? [`${agent?.title}${lacks}`] : []), ...waits] };
 }
 
 function nodeSections(

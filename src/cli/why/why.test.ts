@@ -99,6 +99,14 @@ test.each([
   );
 });
 
+test('an agent that waits for its clock says so', async () => {
+  const report = encodeReport({ created: later(1000), reason: 'longer than 7d after 1970' });
+  const waiting = signalled(buildNode('w1'), { created: later(1000) }, report);
+  expect(why(await lookAt([running], [], [waiting, W2, W3], NOW), 'w1')[0]).toContain(
+    '\n  agent   has not begun: longer than 7d after 1970',
+  );
+});
+
 test('a gate, a slot and an earlier stage: each node is told what it waits for', async () => {
   const reported = signalled(buildNode('w1', {}, 'False'), {
     created: later(1000),

@@ -49,6 +49,8 @@ export interface TargetReport {
   /** Milliseconds spent in each finished step. */
   readonly spent?: Readonly<Record<string, number>> | undefined;
   readonly rolledBack?: boolean | undefined;
+  /** Why it failed, or has not begun. */
+  readonly reason?: string | undefined;
 }
 
 export interface TargetFacts {
