@@ -9,9 +9,14 @@ import { EXIT, RefitError, usageError } from '../src/util/errors.ts';
 import { guardDirectory } from '../tools/controlplane/guard.ts';
 import { runMain } from '../tools/main.ts';
 import type { Demonstration, Flags } from './start/demonstration.ts';
+import { keepRunning } from './start/keep.ts';
 import { DEMONSTRATIONS } from './start/registry.ts';
 
-const COMMON = { help: { type: 'boolean', short: 'h' }, dialect: { type: 'string' } } as const;
+const COMMON = {
+  help: { type: 'boolean', short: 'h' },
+  dialect: { type: 'string' },
+  keep: { type: 'boolean' },
+} as const;
 
 function choose(args: string[]): Demonstration {
   const { dialect } = parseArgs({ args, options: COMMON, strict: false }).values;
@@ -35,6 +40,7 @@ function helpOf({ dialect, about, help }: Demonstration): string {
   const flags = {
     '--dialect <name>': `one of ${others}; this is the help of ${dialect}`,
     ...help,
+    '--keep': 'leave the cluster running at the end, for kubectl and refit; Ctrl-C stops and removes it',
     '--help': 'show this text',
   };
   const width = Math.max(...Object.keys(flags).map(({ length }) => length));
@@ -50,8 +56,10 @@ async function start(demonstration: Demonstration, flags: Flags, abort: AbortSig
   await mkdir(join(directory, 'pids'));
   const guard = guardDirectory(directory);
   started.defer(async () => await guard.release());
-  const code = await demonstration.run(flags, { directory, started, abort, say });
-  if (code !== EXIT.interrupted) say(`\nTotal time: ${formatDuration(systemClock.monotonic() - began)}.`);
+  const keeps = flags['keep'] === true;
+  const keep = async (kubeconfig: string): Promise<void> => await keepRunning(kubeconfig, { directory, abort, say });
+  const code = await demonstration.run(flags, { directory, started, abort, say, keep: keeps ? keep : undefined });
+  if (code !== EXIT.interrupted && !keeps) say(`\nTotal time: ${formatDuration(systemClock.monotonic() - began)}.`);
   return code;
 }
 

@@ -1,5 +1,7 @@
 /** Demonstrates k0s Autopilot: hosts with stand-ins for k0s and agents, upgraded by one Plan. */
 import { plans } from '../../src/api/autopilot/plan.ts';
+import { mendingOf } from '../../src/cli/operators.ts';
+import { mediumOf, standardOutput } from '../../src/cli/output.ts';
 import { EXIT, RefitError } from '../../src/util/errors.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { controllerAddress } from '../cluster/hosts.ts';
@@ -32,7 +34,7 @@ export const autopilot: Demonstration = {
     '--updates': 'instead of a Plan: the cluster upgrades itself twice, from a channel of its own update server',
   },
   async run(flags, ground) {
-    const { started, abort, say, directory } = ground;
+    const { started, abort, directory } = ground;
     const broken = brokenNodes(flags);
     const plane = await startPlane(flags, ground);
     started.defer(async () => await plane.stop());
@@ -50,16 +52,9 @@ export const autopilot: Demonstration = {
     });
     started.defer(async () => await cluster.stop());
     abort.throwIfAborted();
-    if (flags['updates'] === true) {
-      await cluster.startController('refit-controller', FOLLOWING.flags);
-      return await showReleases(cluster, plane, { releases: RELEASES, concurrent: CONCURRENT }, ground);
-    }
-    await cluster.startController('refit-controller');
-    await cluster.client.create(plans, cluster.plan({ id: 'first-minute', version: TO, concurrent: CONCURRENT }));
-    say(
-      `Plan applied: upgrade all nodes from ${FROM} to ${TO}, controllers 1 at a time, workers ${CONCURRENT} at a time.\n`,
-    );
-    return await show(cluster, plane, ground);
+    const code = await (flags['updates'] === true ? update : upgrade)(cluster, plane, ground);
+    if (code !== EXIT.interrupted) await ground.keep?.(await plane.kubeconfig('admin'));
+    return code;
   },
 };
 
@@ -82,13 +77,27 @@ async function startPlane({ real }: Flags, { directory, abort, say }: Ground): P
   return await startRealPlane({ addresses, log: say, abort });
 }
 
-async function show(cluster: Cluster, plane: Plane, { abort, say }: Ground): Promise<number> {
-  const { code, last, waits } = await follow(await plane.kubeconfig('viewer'), abort, cluster.apiPort);
+async function update(cluster: Cluster, plane: Plane, ground: Ground): Promise<number> {
+  await cluster.startController('refit-controller', FOLLOWING.flags);
+  return await showReleases(cluster, plane, { releases: RELEASES, concurrent: CONCURRENT }, ground);
+}
+
+async function upgrade(cluster: Cluster, plane: Plane, ground: Ground): Promise<number> {
+  const { say, keep } = ground;
+  await cluster.startController('refit-controller');
+  await cluster.client.create(plans, cluster.plan({ id: 'first-minute', version: TO, concurrent: CONCURRENT }));
+  say(
+    `Plan applied: upgrade all nodes from ${FROM} to ${TO}, controllers 1 at a time, workers ${CONCURRENT} at a time.\n`,
+  );
+  const { code, last, waits } = await follow(await plane.kubeconfig('viewer'), ground, cluster.apiPort);
   if (!last || code === EXIT.interrupted) return code;
   const versions = new Map(
     await Promise.all(cluster.hosts.map(async (host) => [host.name, await host.version()] as const)),
   );
-  say('');
-  for (const line of summarize(last, versions, waits)) say(line);
+  const advice = keep
+    ? mendingOf(last)
+    : 'The cluster is removed now. With --keep it stays, to look at it and to mend it.';
+  const lines = summarize(last, versions, waits, mediumOf(standardOutput));
+  for (const line of ['', ...lines, ...(code === EXIT.ok ? [] : [advice])]) say(line);
   return code;
 }

@@ -69,11 +69,12 @@ export const capi: Demonstration = {
     const runs = Promise.all(names.map(async (machine) => await update(manager, machine)));
     // An interruption rejects them too; the await below reports it.
     runs.catch(() => undefined);
-    const { code, views } = await follow(kubeconfig, abort);
+    const { code, views } = await follow(kubeconfig, ground);
     if (code === EXIT.interrupted) return code;
     await runs;
     await showEnd(cluster, views, ground);
     await showRefusal(manager, names[0] ?? '', ground);
+    await ground.keep?.(kubeconfig);
     return code;
   },
 };

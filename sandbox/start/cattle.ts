@@ -47,10 +47,11 @@ export const cattle: Demonstration = {
     await startController(kubeconfig, ground);
     await client.create(cattlePlans, examplePlan());
     say(`Plan applied: upgrade all nodes from ${FROM} to ${TO}, ${CONCURRENCY} at a time, with cordon.\n`);
-    const { code, last, waits } = await follow(kubeconfig, abort);
+    const { code, last, waits } = await follow(kubeconfig, ground);
     if (!last || code === EXIT.interrupted) return code;
     say('');
     for (const line of await summarize(client, last, waits)) say(line);
+    await ground.keep?.(kubeconfig);
     return code;
   },
 };

@@ -4,6 +4,7 @@ import { showStatus } from '../../src/cli/status/command.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import { DIALECTS } from '../../src/dialects/registry.ts';
 import { systemClock } from '../../src/util/clock.ts';
+import type { Ground } from './demonstration.ts';
 import { WaitLog } from './waits.ts';
 
 export interface Followed {
@@ -18,7 +19,11 @@ export interface Followed {
 }
 
 /** Resolves when every plan has ended, or after an interruption. */
-export async function follow(kubeconfig: string, abort: AbortSignal, apiPort?: number): Promise<Followed> {
+export async function follow(
+  kubeconfig: string,
+  { abort, keep }: Pick<Ground, 'abort' | 'keep'>,
+  apiPort?: number,
+): Promise<Followed> {
   const waits = new WaitLog();
   let views: readonly PlanView[] = [];
   const onView = (seen: readonly PlanView[]): void => {
@@ -27,7 +32,9 @@ export async function follow(kubeconfig: string, abort: AbortSignal, apiPort?: n
     if (first) waits.note(first, systemClock.monotonic());
   };
   const flags = { kubeconfig, output: 'text', watch: true, ...(apiPort === undefined ? {} : { apiPort }) } as const;
-  const parts = { dialects: DIALECTS, clock: systemClock, output: standardOutput, abort, onView };
+  // Advice is for a cluster that is there when somebody reads it.
+  const output = { ...standardOutput, advises: keep !== undefined };
+  const parts = { dialects: DIALECTS, clock: systemClock, output, abort, onView };
   const code = await showStatus(flags, parts);
   return { code, last: views[0], views, waits: waits.lines() };
 }

@@ -47,7 +47,9 @@ export const kubeadm: Demonstration = {
     const manifest = await cluster.manifest(TO, (each) => Object.assign(each, { concurrent: WORKERS }));
     say(`refit kubeadm apply --yes -m ${manifest}\n`);
     const code = await apply(manifest, cluster, ground);
-    if (code !== EXIT.interrupted) for (const line of await summarize(cluster)) say(line);
+    if (code === EXIT.interrupted) return code;
+    for (const line of await summarize(cluster)) say(line);
+    await ground.keep?.(kubeconfig);
     return code;
   },
 };

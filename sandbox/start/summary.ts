@@ -1,41 +1,55 @@
-/** The summary at the end of `npm start`: versions and times of every node, the waits, and what to do. */
-import { mendingOf } from '../../src/cli/operators.ts';
-import { table } from '../../src/cli/phrases.ts';
-import type { PlanView, TargetView } from '../../src/cli/status/view.ts';
+/** The summary at the end of `npm start`: what every node runs now, a picture of the run, and the waits. */
+import type { Medium } from '../../src/cli/output.ts';
+import { wrapped } from '../../src/cli/phrases.ts';
+import { picture } from '../../src/cli/status/picture.ts';
+import { targetsOf } from '../../src/cli/status/sentences.ts';
+import type { PlanView } from '../../src/cli/status/view.ts';
+import { counted, listed } from '../../src/util/phrases.ts';
 
-const STEPS = ['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'] as const;
+/** As wide as terminals are by default; a pipe has no width. */
+const WIDTH = 80;
+const MOST_NAMES = 5;
 
 /** `versions` tells what really runs on each node now, asked from the node itself. */
-export function summarize(view: PlanView, versions: ReadonlyMap<string, string>, waits: readonly string[]): string[] {
-  const rows = view.stages.flatMap(({ role, targets }) =>
-    targets.map((target) => {
-      const versionNow = versions.get(target.name) ?? 'unknown';
-      return [target.name, role, `${target.from ?? versionNow} → ${versionNow}`, target.phase, ...seconds(target)];
-    }),
-  );
+export function summarize(
+  view: PlanView,
+  versions: ReadonlyMap<string, string>,
+  waits: readonly string[],
+  { width, paint }: Medium,
+): string[] {
+  const medium = { paint, width: Math.min(WIDTH, width) };
   return [
-    ...table(['NODE', 'ROLE', 'VERSION', 'STATE', ...STEPS.map((step) => step.toUpperCase())], rows),
+    ...picture(view, medium).map((line) => `  ${line}`),
     '',
+    ...versionLines(view, versions),
     'Waits during the upgrade:',
     ...(waits.length > 0 ? waits.map((line) => `  ${line}`) : ['  none']),
-    ...advice(view),
-  ];
+    ...failures(view),
+  ].flatMap((line) => fitted(line, medium.width));
 }
 
-function seconds({ spent }: TargetView): string[] {
-  return STEPS.map((step) => {
-    const milliseconds = spent?.[step];
-    return milliseconds === undefined ? '' : `${(milliseconds / 1000).toFixed(2)} s`;
+function fitted(line: string, width: number): string[] {
+  const [indent = ''] = /^ */.exec(line) ?? [];
+  if (line.length <= width) return [line];
+  return wrapped(line.trimStart(), width - indent.length).map((part) => `${indent}${part}`);
+}
+
+/** One line for each version that runs. */
+function versionLines(view: PlanView, versions: ReadonlyMap<string, string>): string[] {
+  const targets = [...new Map(targetsOf(view).map((target) => [target.name, target])).values()];
+  const byVersion = Map.groupBy(targets, ({ name }) => versions.get(name) ?? 'a version that it does not tell');
+  return [...byVersion].map(([version, members]) => {
+    const before = [...new Set(members.flatMap(({ from }) => from ?? []))].filter((from) => from !== version);
+    const who = listed(
+      members.map(({ name }) => name),
+      MOST_NAMES,
+    );
+    const from = before.length === 0 ? '' : `, before ${before.join(', ')}`;
+    return `${counted(members.length, 'node')} now ${members.length === 1 ? 'runs' : 'run'} ${version}${from}: ${who}.`;
   });
 }
 
-function advice(view: PlanView): string[] {
-  const failed = view.stages.flatMap(({ targets }) => targets).filter(({ phase }) => phase === 'failed');
-  if (failed.length === 0) return [];
-  return [
-    '',
-    ...failed.map(({ name, failure }) => `${name} failed: ${failure ?? view.reason ?? ''}`),
-    mendingOf(view),
-    'The table shows what each node runs now.',
-  ];
+function failures(view: PlanView): string[] {
+  const failed = targetsOf(view).filter(({ phase }) => phase === 'failed');
+  return failed.map(({ name, failure }) => `${name} failed: ${failure ?? view.reason ?? 'no reason was given'}`);
 }

@@ -27,8 +27,9 @@ export async function showReleases(
   cluster: Cluster,
   plane: Plane,
   { releases, concurrent }: { readonly releases: readonly string[]; readonly concurrent: number },
-  { abort, say, directory }: Ground,
+  ground: Ground,
 ): Promise<number> {
+  const { abort, say, directory } = ground;
   const port = await freePort();
   const server = `http://127.0.0.1:${port}`;
   const served = join(directory, 'releases');
@@ -52,7 +53,7 @@ export async function showReleases(
     }
     await untilPlanned(cluster, version, abort);
     say('The cluster has found it and created its own Plan.\n');
-    const { code } = await follow(await plane.kubeconfig('viewer'), abort, cluster.apiPort);
+    const { code } = await follow(await plane.kubeconfig('viewer'), ground, cluster.apiPort);
     if (code !== EXIT.ok) return code;
   }
   say('');

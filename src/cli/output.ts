@@ -14,6 +14,8 @@ export interface Output {
   /** Asked before each drawing: people resize their windows. */
   readonly size: () => Size;
   readonly write: (text: string) => void;
+  /** False if nobody can follow advice: what is shown is gone afterwards. */
+  readonly advises?: boolean;
 }
 
 const { stdout } = process;
@@ -45,12 +47,13 @@ export interface Medium {
   /** Characters in a line; infinite for a pipe. */
   readonly width: number;
   readonly paint: (style: Style, text: string) => string;
+  readonly advises?: boolean | undefined;
 }
 
-export function mediumOf({ hasColours, size }: Pick<Output, 'hasColours' | 'size'>): Medium {
+export function mediumOf({ hasColours, size, advises }: Pick<Output, 'hasColours' | 'size' | 'advises'>): Medium {
   // Node must not check the stream again.
   const paint = (style: Style, text: string): string => styleText(style, text, { validateStream: false });
-  return { width: size().columns, paint: hasColours ? paint : (_style, text) => text };
+  return { width: size().columns, paint: hasColours ? paint : (_style, text) => text, advises };
 }
 
 /** A last resort for foreign text: keeps lines, and on a terminal the colours and cursor moves of this file. */

@@ -133,6 +133,7 @@ const EVERYTHING: Complete<StatusView> = {
               phase: 'failed',
               step: '',
               since: '',
+              began: '',
               from: '',
               spent: {},
               failure: '',

@@ -8,7 +8,7 @@ import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
 
 export type Form = 'text' | 'wide' | 'json' | 'yaml';
 
-type Shape = Pick<Output, 'hasColours' | 'size'>;
+type Shape = Pick<Output, 'hasColours' | 'size' | 'advises'>;
 
 /** `now` in milliseconds since the epoch. Only text has ages, so that json and yaml are stable. */
 export async function render(view: StatusView, form: Form, now: number, shape: Shape): Promise<string> {

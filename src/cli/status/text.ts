@@ -5,6 +5,7 @@ import { listed } from '../../util/phrases.ts';
 import { mendingOf } from '../operators.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, table, wrapped } from '../phrases.ts';
+import { picture } from './picture.ts';
 import { percentOf, remainingOf } from './progress.ts';
 import {
   endLines,
@@ -43,6 +44,7 @@ export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, m
   return [
     ...header(plan, now, medium),
     ...indented(stageBars(plan.stages, medium)),
+    ...indented(form === 'wide' ? [] : picture(plan, medium)),
     ...indented(form === 'wide' ? wideTable(plan, now, medium) : targetTable(plan, failed, now, medium)),
     ...renderSections(
       [
@@ -52,7 +54,7 @@ export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, m
         { heading: 'unknown', lines: plan.unseen ?? [] },
         { heading: 'agents', lines: agentLines(plan) },
         { heading: 'ahead', lines: aheadLines(plan) },
-        { heading: 'to do', lines: toDo(plan) },
+        { heading: 'to do', lines: medium.advises === false ? [] : toDo(plan) },
       ],
       medium,
     ),

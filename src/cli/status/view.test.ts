@@ -60,6 +60,7 @@ const EXPECTED: StatusView = {
               name: 'c1',
               phase: 'done',
               since: '2026-11-20T08:00:01Z',
+              began: '2026-11-20T08:00:01Z',
               agent: UNKNOWN,
               from: 'v1.35.5+k0s.0',
               spent: { Downloading: 1200, Restart: 900 },
@@ -73,7 +74,14 @@ const EXPECTED: StatusView = {
           maxInFlight: 1,
           active: true,
           targets: [
-            { name: 'w1', phase: 'working', step: 'Restart', since: '2026-11-20T08:00:40Z', agent: THEIRS },
+            {
+              name: 'w1',
+              phase: 'working',
+              step: 'Restart',
+              since: '2026-11-20T08:00:40Z',
+              began: '2026-11-20T08:00:30Z',
+              agent: THEIRS,
+            },
             { name: 'w2', phase: 'pending', since: '2026-11-20T08:00:30Z', agent: UNKNOWN },
             { name: 'w3', phase: 'pending', since: '2026-11-20T08:00:30Z', agent: UNKNOWN },
           ],
@@ -119,7 +127,9 @@ test('what a node says after its target was recorded as done is no failure of th
   const failing = signalled(w1, { created: later(30_000), status: 'Failed', timestamp: later(50_000) });
   const done = statusOf('Completed', [], recorded({ w1: 'SignalCompleted' }, later(45_000)));
   const [view] = await lookAt([{ ...plan, status: done }], [], [failing], T0 + MINUTE);
-  expect(view?.stages[1]?.targets).toEqual([{ name: 'w1', phase: 'done', since: later(45_000), agent: THEIRS }]);
+  expect(view?.stages[1]?.targets).toEqual([
+    { name: 'w1', phase: 'done', since: later(45_000), began: later(30_000), agent: THEIRS },
+  ]);
 });
 
 test('yaml says the same, one line a value', async () => {

@@ -29,6 +29,8 @@ export interface TargetView {
   readonly step?: string | undefined;
   /** RFC 3339. */
   readonly since: string;
+  /** RFC 3339: when it was signalled, if its object shows that. */
+  readonly began?: string | undefined;
   /** Previous version, if its agent reported it. */
   readonly from?: string | undefined;
   /** Milliseconds in each finished step. */
@@ -220,6 +222,8 @@ function targetView(stage: Stage, target: Target, { snapshot, policy }: ViewInpu
     ...always,
     ...(observation.kind === 'working' && phase !== 'done' ? { step: observation.step } : {}),
     since: isOpen ? observation.since : target.since,
+    // A later attempt is not the one that is recorded.
+    ...(isOpen || Date.parse(observation.attempt) <= Date.parse(target.since) ? { began: observation.attempt } : {}),
     from,
     spent,
     ...(observation.kind === 'failed' && phase === 'failed' ? { failure: observation.message } : {}),

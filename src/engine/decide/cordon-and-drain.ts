@@ -51,7 +51,7 @@ function cordonAndDrain(input: AssistInput): TargetEvaluation {
     const begin = { kind: 'drain', stage, target, node: node.name, options: policy.drain.options } as const;
     return doing(because('Draining', `${name} is being drained`), begin);
   }
-  if (drain.kind === 'drained') return doing(because('Draining', `${name} is drained`), acknowledge);
+  if (drain.kind === 'drained') return doing(because('InFlight', `${name} is drained`), acknowledge);
   return wait(input, node, drain);
 }
 

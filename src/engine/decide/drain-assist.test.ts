@@ -86,7 +86,7 @@ test('the cordon names its owner, and the drain follows the policy', () => {
 
 test.each<[string, Partial<TargetFacts>, Partial<RolloutPolicy>, object]>([
   ['the drain begins', {}, {}, because('Draining', 'w1 is being drained')],
-  ['it is drained', { drain: { kind: 'drained', since: T0 } }, {}, because('Draining', 'w1 is drained')],
+  ['it is drained', { drain: { kind: 'drained', since: T0 } }, {}, because('InFlight', 'w1 is drained')],
   ['a controller without a Node', { node: undefined }, {}, because('InFlight', 'w1 has no Node to drain')],
   [
     'drains are disabled',

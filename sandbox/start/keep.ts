@@ -1,0 +1,31 @@
+/** Keeps the cluster of a demonstration running after its end, with all that kubectl and refit need, until it is stopped. */
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Ground } from './demonstration.ts';
+
+const REFIT = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
+
+/** Resolves when `abort` aborts. */
+export async function keepRunning(
+  kubeconfig: string,
+  { directory, abort, say }: Pick<Ground, 'directory' | 'abort' | 'say'>,
+): Promise<void> {
+  const commands = join(directory, 'bin');
+  await mkdir(commands);
+  await writeFile(join(commands, 'refit'), `#!/bin/sh\nexec '${process.execPath}' '${REFIT}' "$@"\n`, { mode: 0o755 });
+  const lines = [
+    '',
+    'The cluster keeps running. In another terminal:',
+    '',
+    `  export KUBECONFIG=${kubeconfig}`,
+    `  export PATH=${commands}:$PATH`,
+    '  kubectl get nodes',
+    '  refit status',
+    '',
+    `Ctrl-C stops it and removes everything; from elsewhere: kill ${process.pid}`,
+  ];
+  for (const line of lines) say(line);
+  if (!abort.aborted) await once(abort, 'abort');
+  say('\nStopping the cluster…');
+}

@@ -1,0 +1,106 @@
+/** Draws a plan that is over: one bar a node on a common time axis, the steps as shades, and waits as gaps. */
+import { formatDuration } from '../../util/duration.ts';
+import type { Medium } from '../output.ts';
+import { wrapped } from '../phrases.ts';
+import { targetsOf } from './sentences.ts';
+import type { PlanView, TargetView } from './view.ts';
+
+/** Wider is not easier to read. */
+const MOST_COLUMNS = 78;
+const LEAST_BAR = 16;
+/** Times are recorded to the second. */
+const LEAST_MS = 1000;
+/** More would not fit a screen. */
+const MOST_ROWS = 30;
+
+const SHADES: Readonly<Record<string, { readonly shade: string; readonly word: string }>> = {
+  Downloading: { shade: '░', word: 'download' },
+  Cordoning: { shade: '▒', word: 'drain' },
+  ApplyingUpdate: { shade: '▓', word: 'apply' },
+  Restart: { shade: '█', word: 'restart' },
+  UnCordoning: { shade: '▞', word: 'uncordon' },
+};
+/** Of agents that do not report their steps. */
+const AT_WORK = { shade: '▓', word: 'at work' };
+const WAITING = { shade: '·', word: 'wait' };
+const MARKS: Partial<Record<TargetView['phase'], string>> = { done: '●', failed: '✗' };
+
+interface Segment {
+  readonly shade: string;
+  readonly word: string;
+  /** Milliseconds since the epoch. */
+  readonly from: number;
+  readonly to: number;
+}
+
+interface Row {
+  readonly target: TargetView;
+  readonly segments: readonly Segment[];
+}
+
+/** Nothing for a plan that runs, that did nothing, or that has too many nodes for a screen. */
+export function picture(plan: PlanView, { width, paint }: Medium): string[] {
+  const rows = targetsOf(plan).flatMap(rowOf);
+  if (rows.length === 0 || rows.length > MOST_ROWS || plan.phase === 'new' || plan.phase === 'running') return [];
+  const from = Math.min(...rows.flatMap(({ segments }) => segments.map((each) => each.from)));
+  const to = Math.max(...rows.flatMap(({ segments }) => segments.map((each) => each.to)));
+  const label = Math.max(...rows.map(({ target }) => target.name.length)) + 2;
+  const times = rows.map(({ segments }) => formatDuration(lengthOf(segments)));
+  const room = Math.min(MOST_COLUMNS, width - 2);
+  const columns = room - label - 4 - Math.max(...times.map(({ length }) => length));
+  if (columns < LEAST_BAR || to - from < LEAST_MS) return [];
+  const end = ` ${formatDuration(to - from)}`;
+  return [
+    `${' '.repeat(label)} 0 s ${'─'.repeat(Math.max(0, columns - 4 - end.length))}${end}`,
+    ...rows.map(({ target, segments }, index) => {
+      const bar = barOf(segments, from, (to - from) / columns, columns).padEnd(columns);
+      const mark = MARKS[target.phase] ?? '◐';
+      const line = `${mark} ${target.name.padEnd(label - 2)} ${bar}  ${times[index]}`;
+      return target.phase === 'failed' ? paint('red', line) : line;
+    }),
+    ...wrapped(legendOf(rows), room - label - 1).map((line) => `${' '.repeat(label)} ${line.trimStart()}`),
+  ];
+}
+
+/** Nothing for a target that never began, or whose node shows a later signal. */
+function rowOf(target: TargetView): Row[] {
+  const began = Date.parse(target.began ?? '');
+  const ended = Date.parse(target.since);
+  if (Number.isNaN(began) || Number.isNaN(ended)) return [];
+  let at = began;
+  const steps = Object.entries(target.spent ?? {}).map(([step, ms]): Segment => {
+    const from = at;
+    at += ms;
+    return { ...(SHADES[step] ?? AT_WORK), from, to: at };
+  });
+  const rest = steps.length === 0 ? AT_WORK : WAITING;
+  const last = ended > at || steps.length === 0 ? [{ ...rest, from: at, to: Math.max(at, ended) }] : [];
+  return [{ target, segments: [...steps, ...last] }];
+}
+
+function lengthOf(segments: readonly Segment[]): number {
+  return (segments.at(-1)?.to ?? 0) - (segments[0]?.from ?? 0);
+}
+
+/** Each column shows what took most of its time; a bar has one column at least. */
+function barOf(segments: readonly Segment[], from: number, perColumn: number, columns: number): string {
+  const shades = Array.from({ length: columns }, (_, column) => {
+    const start = from + column * perColumn;
+    const parts = segments.map(({ shade, ...each }) => ({
+      shade,
+      ms: Math.min(each.to, start + perColumn) - Math.max(each.from, start),
+    }));
+    const [most] = parts.filter(({ ms }) => ms > 0).toSorted((a, b) => b.ms - a.ms);
+    return most?.shade ?? ' ';
+  });
+  if (shades.some((shade) => shade !== ' ')) return shades.join('');
+  const first = Math.min(columns - 1, Math.floor(((segments[0]?.from ?? from) - from) / perColumn));
+  return `${' '.repeat(first)}${segments[0]?.shade ?? ''}`;
+}
+
+function legendOf(rows: readonly Row[]): string {
+  const used = new Set(rows.flatMap(({ segments }) => segments.map(({ shade }) => shade)));
+  const known = [...Object.values(SHADES), WAITING].filter(({ shade }) => used.has(shade));
+  const reported = rows.some(({ target }) => target.spent !== undefined);
+  return (reported ? known : [AT_WORK]).map(({ shade, word }) => `${shade}=${word}`).join(' ');
+}

@@ -1,0 +1,52 @@
+/** Follows what `npm start -- --keep` says: kubectl and refit work on the cluster, and stopping it leaves nothing. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { kubectl } from '../../tools/controlplane/kubectl.ts';
+import { run } from '../../tools/controlplane/run.ts';
+import { controlPlane } from './control-plane.ts';
+
+const START = join(import.meta.dirname, '..', '..', 'sandbox', 'start.ts');
+const PATIENCE = { timeout: 120_000, interval: 100 };
+
+test('a kept cluster is there for kubectl and refit, advice is given only then, and a signal removes everything', async () => {
+  const child = spawn(process.execPath, [START, '--fail', 'worker2', '--keep'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    let said = '';
+    child.stdout.on('data', (text: Buffer) => {
+      said += text.toString();
+    });
+    await vi.waitFor(() => expect(said).toMatch(/from elsewhere: kill \d+\n/), PATIENCE);
+    expect(said).toContain('run: refit retry worker2');
+    const [, kubeconfig = ''] = /export KUBECONFIG=(\S+)/.exec(said) ?? [];
+    const [, path = ''] = /export PATH=(\S+):\$PATH/.exec(said) ?? [];
+    const nodes = await kubectl(controlPlane().kubectl, kubeconfig, ['get', 'nodes', '-o', 'name']);
+    expect(nodes.stdout).toContain('node/worker2');
+    const why = await run(join(path, 'refit'), ['why', 'worker2'], { environment: { KUBECONFIG: kubeconfig } });
+    expect(why.stdout).toContain('refit retry worker2');
+    const [, pid = ''] = /kill (\d+)\n/.exec(said) ?? [];
+    expect(Number(pid)).toBe(child.pid);
+    process.kill(Number(pid), 'SIGTERM');
+    expect(await once(child, 'close')).toEqual([1, null]);
+    expect(existsSync(kubeconfig)).toBe(false);
+  } finally {
+    child.kill('SIGKILL');
+  }
+});
+
+test('without --keep nobody is told what to do with a cluster that is gone', async () => {
+  const { ok, stdout } = await run(process.execPath, [START, '--fail', 'worker2']);
+  expect(ok).toBe(false);
+  expect(stdout).toContain('worker2 failed: ');
+  expect(stdout).not.toContain('refit retry');
+  expect(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .filter((line) => line.length > 80 && !line.includes('Z Plan ')),
+  ).toEqual([]);
+});
