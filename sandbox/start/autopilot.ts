@@ -86,9 +86,7 @@ async function upgrade(cluster: Cluster, plane: Plane, ground: Ground): Promise<
   const { say, keep } = ground;
   await cluster.startController('refit-controller');
   await cluster.client.create(plans, cluster.plan({ id: 'first-minute', version: TO, concurrent: CONCURRENT }));
-  say(
-    `Plan applied: upgrade all nodes from ${FROM} to ${TO}, controllers 1 at a time, workers ${CONCURRENT} at a time.\n`,
-  );
+  say(`Plan applied: all nodes from ${FROM} to ${TO},\ncontrollers 1 at a time, workers ${CONCURRENT} at a time.\n`);
   const { code, last, waits } = await follow(await plane.kubeconfig('viewer'), ground, cluster.apiPort);
   if (!last || code === EXIT.interrupted) return code;
   const versions = new Map(

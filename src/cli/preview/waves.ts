@@ -1,8 +1,7 @@
 /** In which waves the targets of a plan would start, and how long that takes. */
 import { isStopping } from '../../engine/decide/advance.ts';
 import { decide } from '../../engine/decide/decide.ts';
-import { nodesAllowedAway } from '../../engine/gates/nodes-available.ts';
-import { censusFor } from '../../engine/gates/types.ts';
+import { censusFor, nodesAllowedAway } from '../../engine/gates/types.ts';
 import { isFinal, targetsIn } from '../../engine/model/recorded.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { decodeReport, decodeSignal } from '../../signal/annotations.ts';

@@ -1,7 +1,6 @@
 /** Gate: limits how many nodes of the cluster are unavailable at once, for whatever reason. */
 import { listed } from '../../util/phrases.ts';
-import type { NodeLimit } from '../policy/rollout-policy.ts';
-import { type GateInput, PASS, type Verdict, wait } from './types.ts';
+import { type GateInput, nodesAllowedAway, PASS, type Verdict, wait } from './types.ts';
 
 const MAX_LISTED = 5;
 
@@ -25,8 +24,3 @@ export const nodesAvailable = {
     return wait('TooManyUnavailable', message, ends);
   },
 };
-
-/** A percentage allows at least one node, or nothing could ever start. */
-export function nodesAllowedAway(limit: NodeLimit, nodes: number): number {
-  return 'nodes' in limit ? limit.nodes : Math.max(1, Math.floor((nodes * limit.percent) / 100));
-}

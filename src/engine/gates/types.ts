@@ -5,7 +5,7 @@ import { onceForEach } from '../../util/memo.ts';
 import type { Probe, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
 import { type Rollout, type Stage, stagesBefore, type Target, targetsIn } from '../model/recorded.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import type { NodeLimit, RolloutPolicy } from '../policy/rollout-policy.ts';
 
 export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' | 'foreignWork' | 'controls'> {
   readonly stage: Stage;
@@ -132,4 +132,9 @@ export function withBusy(census: NodeCensus, name: string): NodeCensus {
 
 function isAvailable(node: Node): boolean {
   return readyCondition(node)?.status === 'True' && node.spec?.unschedulable !== true;
+}
+
+/** A percentage allows at least one node, or nothing could ever start. */
+export function nodesAllowedAway(limit: NodeLimit, nodes: number): number {
+  return 'nodes' in limit ? limit.nodes : Math.max(1, Math.floor((nodes * limit.percent) / 100));
 }
