@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_720,
   'src/api': 990,
-  'src/cli': 4_380,
+  'src/cli': 4_490,
   'src/cmd': 890,
   'src/dialects': 300,
   'src/dialects/autopilot': 1_120,
