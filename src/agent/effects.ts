@@ -92,7 +92,10 @@ async function updateEffectOf(
       return DONE;
     case 'keep-previous':
       await fileTrust.assertReplaceable(work.binary);
-      await replaceDurably(work.binary, previous, files);
+      await replaceDurably(work.binary, previous, files, async (path) => {
+        if (!forceupdate && (await isSameContent(path, staged, files)))
+          throw new Error(`${work.binary} is the wanted version already: another agent put it in place`);
+      });
       return DONE;
     case 'swap':
       await fileTrust.assertReplaceable(work.binary);
@@ -131,6 +134,16 @@ async function updateEffectOf(
     case 'fetch-bundle':
       return DONE;
   }
+}
+
+/** Hashes only files of the same size. */
+async function isSameContent(path: string, other: string, files: Files): Promise<boolean> {
+  const sizes = await Promise.all(
+    [path, other].map(async (each) => (await files.stat(each).catch(() => undefined))?.size),
+  );
+  if (sizes[0] === undefined || sizes[0] !== sizes[1]) return false;
+  const [a, b] = await Promise.all([path, other].map(async (each) => await hashFile(each, files)));
+  return a === b;
 }
 
 /** The signal's hash, if it has one: the record on the disk may have been changed. */

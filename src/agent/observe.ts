@@ -33,7 +33,7 @@ export interface ObserverParts extends ExitCountParts, KubeletHeartbeatParts {
   readonly accepts: readonly SignalCommand['kind'][];
   /** Rules that no API object overrides; absent: none. */
   readonly veto?: Veto;
-  readonly finished?: FinishedSignals;
+  readonly finished?: Pick<FinishedSignals, 'endOf' | 'add'>;
   readonly beside?: BesideK0s;
   readonly prefetcher?: Pick<Prefetcher, 'follow' | 'stop' | 'holds'>;
   readonly log: Logger;

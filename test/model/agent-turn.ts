@@ -5,6 +5,7 @@ import type { Cordoner } from '../../src/agent/maintenance/cordoner.ts';
 import type { Maintenance } from '../../src/agent/maintenance/node-maintenance.ts';
 import type { SignalObject } from '../../src/agent/object/signal-object.ts';
 import type { HostFacts } from '../../src/agent/service/host.ts';
+import type { BesideK0s } from '../../src/agent/step-input.ts';
 import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { silentLogger } from '../../src/util/log.ts';
@@ -32,6 +33,10 @@ export interface Turn {
   holds(version: string): boolean;
   /** Undefined: discards what lies there. */
   fetchAhead(version: string | undefined): void;
+  /** As its flag says. */
+  readonly beside: BesideK0s;
+  isLeft(created: string): boolean;
+  leave(created: string): void;
   save(journal: Journal): void;
   perform(step: Step): StepOutcome;
   /** Throws what the API server or the network answers instead. */
@@ -61,6 +66,11 @@ export async function takeTurn(turn: Turn): Promise<void> {
     },
     times: { restartTimeoutMs: RESTART_TIMEOUT_MS, soakMs: SOAK_MS, readyTimeoutMs: RESTART_TIMEOUT_MS },
     accepts: ['k0supdate'],
+    beside: turn.beside,
+    finished: {
+      endOf: async ({ created }) => await Promise.resolve(turn.isLeft(created) ? 'left' : undefined),
+      add: async ({ created }, end) => await Promise.resolve(end === 'left' ? turn.leave(created) : undefined),
+    },
     clock: {
       now: () => NOW,
       // A restarted agent counts from its start: time passes between that and its first look.

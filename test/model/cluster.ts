@@ -49,6 +49,8 @@ export interface Configuration {
   readonly fetchesAhead: boolean;
   /** Workers that may fail before nothing new starts. */
   readonly maxFailures: number;
+  /** True where k0s's own agent is on as well, on every node, and ours is told to leave signals to it. */
+  readonly theirs: boolean;
   /** True where one power loss may be for good. */
   readonly mayDie: boolean;
 }

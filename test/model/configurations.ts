@@ -27,6 +27,7 @@ export function configure(name: string, nodes: string, more: Partial<Configurati
     targetDeadlineMs: Infinity,
     fetchesAhead: false,
     maxFailures: 0,
+    theirs: false,
     mayDie: false,
     ...more,
   };
@@ -59,6 +60,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   configure('payload comes up as another version', 'c1:impostor c2:impostor w1', { faults: 2 }),
   configure('payload falls while it is watched', 'c1:brief w1:brief', { faults: 2 }),
   configure('deadline, nodes may stay off', 'w1', { mayDie: true, ...DEADLINE }),
+  configure("k0s's own agent is on the worker as well", 'w1', { theirs: true, faults: 0 }),
   configure('workers cordon themselves', 'w1 w2', { cordoner: 'self' }),
   configure('1 worker cordons itself, 2 faults', 'w1', { cordoner: 'self', faults: 2 }),
   configure('1 worker cordons itself, its payload falls', 'w1:brief', { cordoner: 'self', faults: 2 }),

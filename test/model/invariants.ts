@@ -94,12 +94,15 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   },
   {
     name: 'way-back',
-    sentence: 'Until the file at the path has run, the previous path holds a file that has.',
+    sentence:
+      "Until the file at the path has run, the previous path holds a file that has. Where k0s's own agent swaps, which keeps none, it never holds the wanted version.",
     upheldBy: '`src/agent/next-step.ts`: before the swap the binary that the service runs is saved',
     alsoSeenBy: '`test/agent/crash-points.test.ts`',
-    holds: ({ nodes }) =>
-      nodes.every(
-        ({ host: { target, previous, proven } }) => proven.includes(target ?? '') || proven.includes(previous ?? ''),
+    holds: ({ nodes }, { theirs }) =>
+      nodes.every(({ host: { target, previous, proven }, signal }) =>
+        theirs
+          ? previous === undefined || previous !== signal?.command.version
+          : proven.includes(target ?? '') || proven.includes(previous ?? ''),
       ),
   },
   {

@@ -7,6 +7,7 @@ import { RESTART_TIMEOUT_MS } from './agent-turn.ts';
 import { NOW } from './cluster.ts';
 import { factsOf, failure, fallen, type Host, lifeOf, powerLost, powerLostForGood, processOf, UNSEEN } from './host.ts';
 import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
+import { theirMoves } from './their-agent.ts';
 import { type Answers, type Look, type NodeRules, type Trail, trailOf } from './turn-trail.ts';
 
 export interface NodeMove {
@@ -29,7 +30,12 @@ export async function movesOf(node: NodeState, rules: NodeRules): Promise<NodeMo
       moves.push(...(await agentMoves(node, rules, { view, facts }, life.length > 0)));
     }
   }
-  moves.push(...misfortunes(node, rules), ...podMoves(node, rules), ...cordonMoves(node, rules));
+  moves.push(
+    ...theirMoves(node, rules),
+    ...misfortunes(node, rules),
+    ...podMoves(node, rules),
+    ...cordonMoves(node, rules),
+  );
   return distinct(node, moves);
 }
 

@@ -16,6 +16,8 @@ export interface NodeState {
   /** On the disk; a running agent has the same in memory. */
   readonly journal: Journal;
   readonly host: Host;
+  /** Attempts that the agent left to k0s's own one, on the disk like the journal. */
+  readonly left: readonly string[];
   /** What the leader's process knows of its drain of the node: in memory only, and gone with the process. */
   readonly drain: 'none' | 'draining' | 'drained';
   /** True where somebody else cordoned the node; nobody takes that back here. */
@@ -36,7 +38,7 @@ export interface Beginning {
 
 export function freshNode({ content, file, hasPods, ...more }: Beginning): NodeState {
   const agent = { floor: 1, known: true, journal: IDLE };
-  return { versions: [content], ...agent, host: freshHost(file, hasPods), drain: 'none', ...more };
+  return { versions: [content], ...agent, host: freshHost(file, hasPods), left: [], drain: 'none', ...more };
 }
 
 /** The object with one version more, whoever wrote it. */

@@ -1,6 +1,7 @@
 /** The states of a node during one turn of its agent: one after each effect, in order. */
 import type { Journal } from '../../src/agent/journal.ts';
 import type { HostFacts } from '../../src/agent/service/host.ts';
+import type { BesideK0s } from '../../src/agent/step-input.ts';
 import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
 import { cordonOwner, withCordon, withoutCordon } from '../../src/drain/cordon-marks.ts';
 import { StatusError, TransportError } from '../../src/kube/status-error.ts';
@@ -25,6 +26,8 @@ export interface NodeRules {
   readonly podsReturn: boolean;
   /** See Configuration. */
   readonly fetchesAhead: boolean;
+  /** See Configuration. */
+  readonly theirs: boolean;
   /** True where the power may also go for good. */
   readonly mayDie: boolean;
   /** What a step does to the host; a parameter, so that a mistake can be planted. */
@@ -65,6 +68,7 @@ class RecordedTurn {
   readonly elapsedMs: number;
   readonly cordoner: Configuration['cordoner'];
   readonly hasCordon: boolean;
+  readonly beside: BesideK0s;
   readonly #rules: NodeRules;
   readonly #answers: Answers;
   #node: NodeState;
@@ -73,6 +77,7 @@ class RecordedTurn {
     // What is older than what was seen is dropped from then on, whoever sends it: OwnObject takes care of that.
     this.#node = view === undefined ? node : { ...node, known: true, floor: view };
     this.#rules = rules;
+    this.beside = rules.theirs ? 'observe' : 'replace';
     this.#answers = answers;
     this.journal = node.journal;
     this.object = view === undefined ? undefined : objectAt(rules.contents, node.versions, view);
@@ -93,6 +98,14 @@ class RecordedTurn {
     if (!this.#rules.fetchesAhead || host.staged === version) return;
     const label = version === undefined ? 'discards what it fetched' : 'fetches ahead';
     this.#reach(label, { ...this.#node, host: { ...host, staged: version } });
+  }
+
+  isLeft(created: string): boolean {
+    return this.#node.left.includes(created);
+  }
+
+  leave(created: string): void {
+    this.#reach('leaves the signal', { ...this.#node, left: [...this.#node.left, created] });
   }
 
   save(journal: Journal): void {

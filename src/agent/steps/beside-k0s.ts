@@ -9,6 +9,8 @@ const NOT_YET_OURS: Readonly<Partial<Record<UpdatePhase, readonly string[]>>> = 
   downloaded: ['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'],
   ready: ['Restart', 'UnCordoning'],
   kept: ['Restart', 'UnCordoning'],
+  swapping: ['Restart', 'UnCordoning'],
+  swapped: ['UnCordoning'],
 };
 
 /** Statuses of a signal whose node may be cordoned. */
@@ -36,8 +38,14 @@ function isOvertaken({ journal, signal, host, isReported }: StepInput): boolean 
   if (status === undefined) return false;
   // Without a journal, only our own report tells whether this agent began the work and lost its journal.
   if (journal.phase === 'idle') return CORDONED.includes(status) && isReported !== true && host.ownAgent !== false;
-  if (isBundle(journal) || NOT_YET_OURS[journal.phase]?.includes(status) !== true) return false;
+  if (isBundle(journal)) return false;
   // Work begun at Cordoning, after a lost journal, is not overtaken: it never was at Downloading.
   const isBegunLate = journal.spent['Downloading'] === undefined;
+  // A failure of ours before any restart is not reported under the other agent's work.
+  if (journal.phase === 'failed')
+    return (
+      !isBegunLate && journal.restartedAt === undefined && journal.drain === undefined && CORDONED.includes(status)
+    );
+  if (NOT_YET_OURS[journal.phase]?.includes(status) !== true) return false;
   return !isBegunLate || (status !== 'Cordoning' && status !== 'ApplyingUpdate');
 }

@@ -317,6 +317,18 @@ describe("beside k0s's own agent", () => {
       { ...refusing, ...itsOwn },
       { kind: 'report', status: 'FailedDownload', reason: disable, refused: true },
     ],
+    [
+      'what we did not get to fetch is not failed under it',
+      'Restart',
+      { ...observed, journal: journalAt('failed', { spent: { Downloading: 9 } }) },
+      aside,
+    ],
+    [
+      'it restarted what we had put in place, and the signal ended: no roll-back',
+      'Completed',
+      { ...observed, journal: journalAt('swapped'), host: running(NEW, after) },
+      { kind: 'soak', process: after },
+    ],
     ['a new signal is taken up as if it were off', undefined, itsOwn, begin as object],
     ['it is off: a new signal is taken up', undefined, { ...refusing, journal: IDLE }, begin as object],
     [

@@ -12,7 +12,10 @@ export function nextUpdateStep(input: UpdateInput): Step {
 export function windDown(input: UpdateInput): Step {
   const { journal } = input;
   const { phase } = journal;
-  if (phase === 'swapping' || phase === 'swapped') return rollBack('the signal was cancelled');
+  if (phase === 'swapping' || phase === 'swapped') {
+    // Somebody else may have restarted the service into the new binary: then that is watched, not replaced.
+    return runsNew(input) ? afterRestart(input) : rollBack('the signal was cancelled');
+  }
   const step = TOUCHED.includes(phase) ? ADVANCE[phase](input) : undefined;
   if (step !== undefined && TOUCHING.includes(step.kind)) return step;
   return mayBeCordoned(journal) ? { kind: 'uncordon' } : { kind: 'clean-up' };

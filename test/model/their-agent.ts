@@ -1,0 +1,49 @@
+/** The moves of k0s's own agent on a node that ours is on, too: it lives in the service, and asks nobody. */
+import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
+import type { SignalStatus } from '../../src/signal/names.ts';
+import type { Host } from './host.ts';
+import type { NodeMove } from './node-moves.ts';
+import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
+import type { NodeRules } from './turn-trail.ts';
+
+/** As test/doubles/agent does it; it loses nothing here, since it is ours whose work is examined. */
+export function theirMoves(node: NodeState, rules: NodeRules): NodeMove[] {
+  const { host } = node;
+  const object = objectAt(rules.contents, node.versions);
+  const signal = decodeSignal(object.metadata.annotations);
+  if (!rules.theirs || signal === undefined || host.service?.life !== 'up') return [];
+  const to = nextOf(signal, host);
+  if (to === undefined) return [];
+  const { status, host: after } = to;
+  const moved = { ...node, host: after };
+  if (status === undefined) return [{ label: "k0s's agent restarts the service", fair: true, cost: 0, to: moved }];
+  const { metadata } = object;
+  const data = encodeSignal({ ...signal, status: { status, timestamp: signal.created } });
+  const changed = { ...object, metadata: { ...metadata, annotations: { ...metadata.annotations, ...data } } };
+  const label = `k0s's agent reports ${status}`;
+  return [{ label, fair: true, cost: 0, to: written(moved, contentOf(rules.contents, changed)) }];
+}
+
+interface Next {
+  /** Undefined where it only ends the service. */
+  readonly status?: SignalStatus;
+  readonly host: Host;
+}
+
+function nextOf({ status, command: { version } }: SignalData, host: Host): Next | undefined {
+  const { service } = host;
+  const runsIt = service?.file === version;
+  switch (status?.status) {
+    case undefined:
+      return { status: runsIt ? 'Completed' : 'Downloading', host };
+    case 'Downloading':
+      return { status: 'Cordoning', host };
+    case 'ApplyingUpdate':
+      return { status: 'Restart', host: { ...host, target: version } };
+    case 'Restart':
+      if (runsIt) return { status: 'UnCordoning', host };
+      return service === undefined ? undefined : { host: { ...host, service: { ...service, life: 'stopping' } } };
+    default:
+      return undefined;
+  }
+}
