@@ -25,6 +25,16 @@ test('connections without a handshake push out each other, not a manager', async
   for (const socket of flood) socket.destroy();
 });
 
+test('connections with a certificate have a cap, too', async () => {
+  await using rig = await ExtensionRig.start();
+  // In groups: handshakes have a cap of their own.
+  for (let group = 0; group < 4; group++) {
+    const sockets = Array.from({ length: 40 }, () => rig.connect().resume());
+    await Promise.all(sockets.map(async (socket) => await once(socket, 'secureConnect').catch(() => undefined)));
+  }
+  await vi.waitFor(() => expect(rig.log).toContain('128 connections are open'), { timeout: 9000 });
+});
+
 test('bodies of the largest size at once: some are refused, memory stays bounded', async () => {
   await using rig = await ExtensionRig.start();
   const before = await rig.memory();
