@@ -245,7 +245,8 @@ test('a Plan of a person stays; a second UpdateConfig waits; a deleted one goes,
 test('`refit updates` shows what is followed, and `check` asks now', async () => {
   const running = (await cluster.hosts[0]?.version()) ?? '';
   await lead('shown');
-  await follow('shown', { upgradeStrategy: { type: 'cron', cron: '@yearly' } });
+  const updateServer = server.url.replace('http://', 'http://me:secret@');
+  await follow('shown', { updateServer, upgradeStrategy: { type: 'cron', cron: '@yearly' } });
   const connection = ['--kubeconfig', await kubeconfigFor('operator')];
   const missing = await runRefit('updates', 'check', 'none', ...connection);
   expect([missing.code, missing.stderr.join()]).toEqual([2, expect.stringContaining('there is no UpdateConfig none')]);
@@ -255,4 +256,5 @@ test('`refit updates` shows what is followed, and `check` asks now', async () =>
   expect(checked.stdout[1]?.split(/ {2,}/).slice(0, 5)).toEqual(['shown', 'stable', running, running, 'UpToDate']);
   const { stdout } = await runRefit('updates', '-o', 'json', '--kubeconfig', await kubeconfigFor('viewer'));
   expect(JSON.parse(stdout.join('\n'))).toMatchObject([{ name: 'shown', channel: 'stable', reason: 'UpToDate' }]);
+  expect(stdout.join()).not.toContain('secret');
 });

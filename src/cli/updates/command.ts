@@ -8,6 +8,7 @@ import { CHECK_ANNOTATION, statusOf } from '../../updates/status.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
+import { printableUrl } from '../../util/printable-url.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
 import { table } from '../phrases.ts';
@@ -95,7 +96,7 @@ function render(
   const views = configs.map((config) => ({
     name: config.metadata.name,
     channel: config.spec.channel ?? 'stable',
-    server: config.spec.updateServer,
+    server: printableUrl(config.spec.updateServer ?? ''),
     ...statusOf(config),
   }));
   if (form === 'json') return output.write(`${JSON.stringify(views, undefined, 2)}\n`);
