@@ -16,6 +16,8 @@ export interface Operator {
   readonly again: string;
   /** How to try one failed node again; absent if `refit retry` does it. */
   readonly retry?: (node: string, plan: KubeObject['metadata']) => string;
+  /** True if its user runs it, on the same machine as the commands that look. */
+  readonly runsHere?: true;
 }
 
 const AGENT_LIMIT = 'its --target-deadline has passed since the signal';
@@ -48,6 +50,7 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
     startOver: KUBEADM,
     again: KUBEADM,
     retry: () => KUBEADM,
+    runsHere: true,
   },
   capi: { name: '`refit capi-extension`', limit: AGENT_LIMIT, startOver: CAPI, again: CAPI },
 };

@@ -8,8 +8,9 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { READY } from '../../../test/builders/views.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { cattleView } from '../../dialects/cattle/dialect.ts';
+import { DIALECTS } from '../../dialects/registry.ts';
 import { DEFAULT_DRAIN } from '../../drain/pods.ts';
-import { sourcesOf } from './answers.ts';
+import { InspectionAnswers, sourcesOf } from './answers.ts';
 
 const { signal: abort } = new AbortController();
 
@@ -37,4 +38,25 @@ test('a dialect that asks for nothing has nothing against a plan, and none of it
   const stage = buildStage('worker', ['w1']);
   expect(await sources.preconditions(cattleView, plan)).toEqual([]);
   expect(await sources.drainDelegation(cattleView, stage, buildTarget('w1'), world)).toBe(false);
+});
+
+test.each([
+  ['autopilot', { unanswered: { code: 'ControlPlaneUnknown' } }, 1],
+  // Its leader is the process that the user runs.
+  ['kubeadm', [{ name: 'c2', ready: false, detail: 'no answer' }], 0],
+])('an API server that this machine does not reach, of a plan of %s', async (name, known, unseen) => {
+  const dialect = DIALECTS.find((each) => each.name === name);
+  if (!dialect) throw new Error(`no dialect ${name}`);
+  const down = async () => await Promise.resolve([{ name: 'c2', ready: false, detail: 'no answer' }]);
+  const sources = { ...sourcesOf(new PodApi().client, READY, new FakeClock(), abort), controlPlane: down };
+  const world = { get: () => undefined, list: () => [] };
+  const answers = new InspectionAnswers(sources, {
+    dialect,
+    plan: buildCattlePlan('p'),
+    world,
+    options: DEFAULT_DRAIN,
+  });
+  await answers.add([{ kind: 'control-plane' }]);
+  expect(answers.known.controlPlane).toMatchObject(known);
+  expect(answers.unseen.size).toBe(unseen);
 });

@@ -13,6 +13,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
+import { operatorOf } from '../operators.ts';
 
 /** A drain by the leader: its state is only in the leader's memory, so it is read again here. */
 export interface DrainProbe {
@@ -80,7 +81,7 @@ export class InspectionAnswers {
   /** Neither ready nor a reason to wait: only what the leader sees is that. */
   #seenFromHere(health: readonly EndpointHealth[]): Known['controlPlane'] {
     const down = health.filter(({ ready }) => !ready);
-    if (down.length === 0) return health;
+    if (down.length === 0 || operatorOf(this.#subject.dialect.name).runsHere) return health;
     const names = down.map(({ name }) => name).join(', ');
     const details = [...new Set(down.map(({ detail }) => detail ?? 'not ready'))].join(', ');
     const message = `whether the API server of ${names} is ready: seen from here it is not (${details}); what the leader sees counts`;
