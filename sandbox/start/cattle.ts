@@ -24,7 +24,7 @@ const TO = 'v1.36.3+k3s1';
 const JOB_MS = 2000;
 const NAMESPACE = 'system-upgrade';
 const CONTROLLER = 'system-upgrade-controller';
-const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', `${CONTROLLER}.ts`);
+const REFIT = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 const HASH_LABEL = 'plan.upgrade.cattle.io/k3s-server';
 
 export const cattle: Demonstration = {
@@ -46,7 +46,7 @@ export const cattle: Demonstration = {
     await createObjects(client, abort);
     await startController(kubeconfig, ground);
     await client.create(cattlePlans, examplePlan());
-    say(`Plan applied: upgrade all nodes from ${FROM} to ${TO}, ${CONCURRENCY} at a time, with cordon.\n`);
+    say(`Plan applied: all nodes from ${FROM} to ${TO}, ${CONCURRENCY} at a time, with cordon.\n`);
     const { code, last, waits } = await follow(kubeconfig, ground);
     if (!last || code === EXIT.interrupted) return code;
     say('');
@@ -79,7 +79,7 @@ async function startController(kubeconfig: string, { directory, started }: Groun
   const controller = await startProcess({
     name: CONTROLLER,
     command: process.execPath,
-    args: [ENTRY],
+    args: [REFIT, CONTROLLER],
     environment: {
       SYSTEM_UPGRADE_CONTROLLER_KUBE_CONFIG: kubeconfig,
       SYSTEM_UPGRADE_CONTROLLER_NAME: CONTROLLER,

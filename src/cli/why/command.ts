@@ -152,12 +152,12 @@ function turnOf(plan: PlanView, stage: StageView, { name, since }: TargetView, n
 function progress(status: StatusView, plan: PlanView, now: number): Section[] {
   // Without a leader nothing else counts yet, not even a deadline.
   const isLater = isLeaderless(status, plan);
-  const isEnded = isLater || isRefused(plan);
+  const refused = isRefused(plan);
   return [
     { heading: 'now', lines: movingRows(plan, now).map(sentenceOf) },
     { heading: isLater ? 'then' : 'waits', lines: waitLines(plan, now), style: 'yellow' },
-    { heading: 'ends', lines: isEnded ? [] : endLines(plan.waits) },
-    { heading: 'fails', lines: isEnded ? [] : deadlineLines(plan, now) },
+    { heading: 'ends', lines: refused ? [] : endLines(plan.waits) },
+    { heading: 'fails', lines: refused || isLater ? [] : deadlineLines(plan, now) },
     { heading: 'unknown', lines: plan.unseen ?? [] },
   ];
 }
