@@ -36,6 +36,7 @@ describe('an update', () => {
     await using rig = await startRig();
     const before = await rig.object();
     rig.startAgent();
+    await rig.announced();
     await rig.send('/new', NEW);
     await expectUpdated(rig);
     expect(rig.changes).toBe(8);
@@ -65,6 +66,7 @@ describe('an update', () => {
     await using rig = await startRig();
     const { pid } = rig.host;
     rig.startAgent();
+    await rig.announced();
     await rig.send('/old', OLD);
     await rig.end();
     expect(rig.statuses).toEqual(['Completed']);

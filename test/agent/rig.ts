@@ -20,7 +20,7 @@ import {
   encodeSignal,
   type SignalData,
 } from '../../src/signal/annotations.ts';
-import { ROLLOUT_ANNOTATION, SIGNAL_OBJECTS } from '../../src/signal/names.ts';
+import { AGENT_ANNOTATION, ROLLOUT_ANNOTATION, SIGNAL_OBJECTS } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { type AgentProcess, startAgentProcess } from './agent-process.ts';
 import { electSilentLeader } from './leader-lease.ts';
@@ -152,6 +152,11 @@ export class Rig implements AsyncDisposable {
 
   async object(): Promise<KubeObject> {
     return await this.#options.admin.get(this.#resource, this.#options.name);
+  }
+
+  /** Waits until the agent has announced itself: that write may come between a signal and its report. */
+  async announced(): Promise<void> {
+    await this.until(async () => expect((await this.object()).metadata.annotations).toHaveProperty([AGENT_ANNOTATION]));
   }
 
   async report(): Promise<AgentReport | undefined> {
