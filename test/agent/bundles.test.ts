@@ -30,6 +30,7 @@ test('a bundle is placed with two writes, and the service is left alone', async 
   await using rig = await startRig();
   const { pid } = rig.host;
   rig.startAgent();
+  await rig.announced();
   await rig.send('/new', NEW, AIRGAP);
   await expectPlaced(rig, 'new');
   expect(rig.changes).toBe(2);
