@@ -1,7 +1,7 @@
 /** Tests the end of a plan that went on within its failure budget: status, Event, log, metric, exit code and advice. */
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
@@ -19,6 +19,8 @@ beforeAll(async () => {
 test('it ends as ApplyFailed, names the failed node everywhere in the same words, and a retry completes it', async () => {
   const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   onTestFinished(() => admin.close());
+  // A definition is served a moment after it was created.
+  await vi.waitFor(async () => await admin.list(upgradePolicies, { limit: 1 }), { timeout: 30_000, interval: 50 });
   const policy = await admin.create(upgradePolicies, buildUpgradePolicy('fail-budget', { failureBudget: 1 }));
   onTestFinished(async () => await admin.delete(upgradePolicies, policy.metadata.name));
   await using puppets = await Puppets.create(admin, 'fail-w1', 'fail-w2');
