@@ -30,6 +30,8 @@ export interface Configuration {
   readonly versions: readonly string[];
   /** The commands of a second plan that may take the place of the first at any moment; none where it stays. */
   readonly replacedBy: readonly string[];
+  /** `one`: one at a time. It knows every signal that was sent, and its requests end before it acts on another plan. */
+  readonly leaders: 'any' | 'one';
   /** Of the workers. */
   readonly concurrent: number;
   /** Crashes of agents, lost answers, failing steps, power losses and foreign writes, all together. */

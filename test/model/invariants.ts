@@ -21,7 +21,8 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
   {
     name: 'controllers-before-workers',
     sentence: 'While a worker is in motion, every controller runs the version that the worker is to get.',
-    upheldBy: '`src/engine/model/recorded.ts`: only the first stage with an unsettled target is active',
+    upheldBy:
+      '`src/engine/model/recorded.ts`: only the first stage with an unsettled target is active; `src/engine/gates/foreign-work.ts` across plans',
     alsoSeenBy: OUTSIDE,
     holds: ({ nodes }) =>
       moving(nodes, 'worker').every(({ signal }) =>

@@ -6,6 +6,7 @@ import { gather } from '../../src/engine/observe/gather.ts';
 import { freshWorld, OwnWrites } from '../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
+import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import type { Configuration } from './cluster.ts';
 import { type Deeds, type Leader, viewsOfRoles } from './leader.ts';
 import { type Choice, choicesOf, type Holdings, isFresh, lagOf } from './leader-view.ts';
@@ -64,6 +65,15 @@ export class LeaderMoves {
       }
       return [...moves.values()];
     });
+  }
+
+  /** The oldest resourceVersion that a leader may see of an object with these contents. */
+  oldestOf(versions: readonly number[]): number {
+    if (this.#configuration.leaders === 'any') return 1;
+    const signals = versions.map(
+      (content) => this.#contents.valueOf(content).metadata.annotations?.[ROLLOUT_ANNOTATION],
+    );
+    return signals.indexOf(signals.at(-1)) + 1;
   }
 
   /** What the engine gathers of one node, in the words that decisions depend on. */

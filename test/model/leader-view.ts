@@ -11,6 +11,8 @@ export interface Holdings {
   readonly plan: readonly number[];
   /** By place in the configuration. */
   readonly nodes: readonly (readonly number[])[];
+  /** By place: the oldest resourceVersion that may be seen. */
+  readonly oldest: readonly number[];
   /** By place: what the leader's process knows of its drain of the node; undefined where it knows nothing. */
   readonly drains: readonly (DrainState['kind'] | undefined)[];
   /** Controllers whose API server is not ready. */
@@ -38,7 +40,7 @@ export function* choicesOf(holdings: Holdings, tells: Tells): Generator<Choice> 
   const drainsOf = product(holdings.drains.map((kind) => (kind === undefined ? [kind] : [kind, undefined])));
   for (const plan of newestOfEach(holdings.plan, (version) => String(holdings.plan[version - 1]))) {
     const seen = holdings.nodes.map((versions, place) =>
-      newestOfEach(versions, (version) => tells(plan, place, version)),
+      newestOfEach(versions, (version) => tells(plan, place, version), holdings.oldest[place]),
     );
     for (const nodes of product(seen)) {
       for (const drains of drainsOf) {
@@ -67,9 +69,9 @@ export function lagOf({ plan, nodes }: Choice, holdings: Holdings): string {
 }
 
 /** The newest resourceVersion of each kind, the newest kind first. */
-function newestOfEach(versions: readonly number[], kindOf: (version: number) => string): number[] {
+function newestOfEach(versions: readonly number[], kindOf: (version: number) => string, oldest = 1): number[] {
   const newest = new Map<string, number>();
-  for (let version = versions.length; version > 0; version--) {
+  for (let version = versions.length; version >= oldest; version--) {
     const kind = kindOf(version);
     if (!newest.has(kind)) newest.set(kind, version);
   }

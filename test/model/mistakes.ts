@@ -31,8 +31,16 @@ const mayFail = configure('1 worker, its payload cannot be executed, 1 may fail'
 const closed = configure('1 worker, cordoned by somebody else', 'w1!');
 const aborted = configure('1 worker, the plan is aborted', 'w1', { controls: ['abort'] });
 
+/** The first plan brings what runs already, so that its second node is reached within a few steps. */
+const replaced = configure('2 controllers, the plan is replaced', 'c1 c2', {
+  versions: [OLD],
+  replacedBy: [V2],
+  leaders: 'one',
+  faults: 0,
+});
 const ahead = configure('3 workers fetch ahead', 'w1 w2 w3', { fetchesAhead: true, faults: 0 });
 
+const unaware = { leader: leaders.ignoresForeignWork };
 const random = { leader: leaders.randomChoiceAfterLostWrite };
 
 export const MISTAKES: readonly Mistake[] = [
@@ -44,6 +52,7 @@ export const MISTAKES: readonly Mistake[] = [
   mistake('no limit on workers', workers, { leader: leaders.withoutLimit }, 'concurrent-workers'),
   mistake('everyone fetches ahead', ahead, { leader: leaders.asksEveryone }, 'ahead-within-slots'),
   mistake('stages in any order', mixed, { leader: leaders.stagesInAnyOrder }, 'controllers-before-workers'),
+  mistake('foreign work does not count', replaced, unaware, 'signals-within-slots'),
   mistake('a restart taken for the end', controllers, { leader: leaders.doneTooEarly }, 'done-runs-it'),
   mistake(
     'failures within the budget are forgotten',

@@ -53,6 +53,10 @@ export const stagesInAnyOrder: Leader = async (view) => {
 
 export const withoutLimit = leaderWithStages((stage) => ({ ...stage, maxInFlight: Infinity }));
 
+const { foreignWork: _unread, ...unaware } = autopilot;
+/** Knows nothing of what nodes do for a plan that was replaced. */
+export const ignoresForeignWork = leaderWith(unaware);
+
 /** Takes a node's word that it is about to restart for its word that it is done. */
 export const doneTooEarly = leaderWith({
   ...autopilot,

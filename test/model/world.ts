@@ -168,7 +168,7 @@ export class World implements Model {
       edges.push({ label: 'somebody else writes the plan', fair: false, to });
     }
     if (this.#secondPlan !== undefined && !versions.includes(this.#secondPlan)) {
-      const to = pack({ ...state, plan: withPlan(this.#secondPlan) });
+      const to = pack({ ...state, plan: withPlan(this.#secondPlan), requests: this.#requestsLeft(state) });
       edges.push({ label: 'the plan is deleted, and another one is applied', fair: false, to });
     }
     const plan = objectAt(this.#contents, versions) as Plan;
@@ -180,6 +180,11 @@ export class World implements Model {
     return edges;
   }
 
+  /** What is still on its way once another plan is applied. */
+  #requestsLeft({ requests }: State): State['requests'] {
+    return this.#configuration.leaders === 'any' ? requests : requests.map(() => this.#requests.numberOf([]));
+  }
+
   async #leaderEdges(state: State): Promise<Edge[]> {
     const nodes = this.#places.map((place, index) => place.glanceAt(state.nodes[index] ?? 0));
     const { times, targetDeadlineMs } = this.#configuration;
@@ -188,6 +193,7 @@ export class World implements Model {
       watchedMs: state.time > 0 && Number.isFinite(targetDeadlineMs) ? targetDeadlineMs : 0,
       plan: this.#plans.valueOf(state.plan),
       nodes: nodes.map(({ versions }) => versions),
+      oldest: nodes.map(({ versions }) => this.#leaders.oldestOf(versions)),
       drains: nodes.map(({ drain }) => (drain === 'none' ? undefined : drain)),
       down: nodes.flatMap(({ spec, host }) =>
         spec.role === 'controller' && host.service?.life !== 'up' ? [spec.name] : [],

@@ -7,8 +7,9 @@ export const foreignWork: Gate = {
     // The signal replaces whatever its own target was told before.
     const rest = others.filter(({ name, role }) => name !== target.name || role !== stage.role);
     const controllers = rest.filter(({ role }) => role === 'controller');
-    const full = stage.role === 'worker' && rest.length >= room ? rest : [];
-    const inTheWay = controllers.length > 0 ? controllers : full;
+    // No controller leaves the version that a worker still gets, as between two commands of one plan.
+    const isFull = stage.role === 'controller' || rest.length >= room;
+    const inTheWay = controllers.length === 0 && isFull ? rest : controllers;
     if (inTheWay.length === 0) return PASS;
     const names = inTheWay.map(({ name }) => name).join(', ');
     const message = `${names} ${inTheWay.length === 1 ? 'is' : 'are'} still at work for another plan`;

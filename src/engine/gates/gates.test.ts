@@ -69,7 +69,12 @@ const rows: [Gate, string, GateInput, string][] = [
     among('worker', [other('c2', 'controller')], 5),
     'wait ForeignWork: c2 is still at work for another plan',
   ],
-  [foreignWork, 'a worker, before a controller', among('controller', [other('w1', 'worker')]), 'pass'],
+  [
+    foreignWork,
+    'a worker, before a controller, whatever room there is',
+    among('controller', [other('w1', 'worker')], 5),
+    'wait ForeignWork: w1 is still at work for another plan',
+  ],
   [foreignWork, 'fewer workers than there is room', among('worker', [other('w1', 'worker')], 2), 'pass'],
   [
     foreignWork,
