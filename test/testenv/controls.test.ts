@@ -244,7 +244,7 @@ test('a Plan of the system-upgrade-controller can be paused and aborted the same
   const annotations = async (): Promise<object | undefined> =>
     (await admin.get(cattlePlans, metadata.name, { namespace })).metadata.annotations;
   try {
-    expect(await outputOf('pause')).toMatch(/^Plan controls-image \(\w+\) is paused\.\n/);
+    expect(await outputOf('pause')).toMatch(/^Plan default\/controls-image \(\w+\) is paused\.\n/);
     expect(await annotations()).toEqual({ [PAUSE_ANNOTATION]: expect.stringMatching(/^20\d\d-.*Z$/) as string });
     expect(await outputOf('resume', '--plan', 'cattle/default/controls-image')).toContain('continues.');
     expect(await annotations()).toBeUndefined();
