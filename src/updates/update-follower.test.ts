@@ -270,6 +270,34 @@ test('a tick that no leader heard is made up for within ten minutes, and not lat
   expect(planned()).toBe('v1.36.1+k0s.0');
 });
 
+const ask = (): void =>
+  api.change(updateConfigs, 'u', (config) => ({
+    ...config,
+    metadata: { ...config.metadata, annotations: { ...config.metadata.annotations, [CHECK_ANNOTATION]: 'now' } },
+  }));
+
+test('between two ticks a schedule starts nothing, and says so: neither when a person asks nor when a Plan ends', async () => {
+  let offered = 'v1.36.1+k0s.0';
+  follow(await offering(() => indexOf(offered)), { upgradeStrategy: { type: 'cron', cron: '0 0 3 * * *' } });
+  const leader = lead();
+  await leader.look();
+  ask();
+  await leader.look();
+  const waiting = { reason: 'WindowClosed', message: 'v1.36.1+k0s.0 waits for the next tick of the schedule' };
+  expect([planned(), told()]).toEqual([undefined, expect.objectContaining({ ...waiting, obeyed: 'now' })]);
+  await clock.advance(3 * HOUR);
+  await leader.look();
+  expect(planned()).toBe(offered);
+  offered = 'v1.36.2+k0s.0';
+  await clock.advance(DAY);
+  await leader.look();
+  runs('v1.36.1+k0s.0');
+  api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'Completed', commands: [] } }));
+  await leader.look();
+  expect([planned(), told()?.reason]).toEqual(['v1.36.1+k0s.0', 'WindowClosed']);
+  expect(leader.events.filter(({ reason }) => reason === 'UpdateStarted')).toHaveLength(1);
+});
+
 test('a person may ask for a check at any time; the token is read each time', async () => {
   const tokens: (string | undefined)[] = [];
   follow(
@@ -286,10 +314,7 @@ test('a person may ask for a check at any time; the token is read each time', as
     metadata: { name: 'update-server-token' },
     data: { token: Buffer.from('new').toString('base64') },
   });
-  api.change(updateConfigs, 'u', (config) => ({
-    ...config,
-    metadata: { ...config.metadata, annotations: { ...config.metadata.annotations, [CHECK_ANNOTATION]: 'now' } },
-  }));
+  ask();
   await leader.look();
   await leader.look();
   expect(tokens).toEqual([undefined, 'Bearer new']);

@@ -97,15 +97,16 @@ export class UpdateFollower {
     const memory = this.#memoryOf(config);
     const asked = config.metadata.annotations?.[CHECK_ANNOTATION];
     const isAsked = asked !== undefined && asked !== statusOf(config)?.obeyed;
-    const isDue = isAsked || this.#nextCheck(config, settings, memory) <= clock.now();
-    if (isDue) {
+    const isTick = this.#nextCheck(config, settings, memory) <= clock.now();
+    if (isAsked || isTick) {
       await this.#check(settings, look, memory, abort);
       this.#parts.metrics.updateChecked(config.metadata.name, clock.now() / 1000, memory.failures > 0);
     }
     // A schedule starts Plans at its ticks only, a window at any time.
-    const mayCreate = isDue || settings.schedule.kind === 'periodic';
-    const decision = memory.release && (await this.#decide(settings, memory.release, look, abort));
-    if (decision?.action === 'create' && mayCreate) await this.#start(config, settings, decision.release, look, abort);
+    const mayCreate = isTick || settings.schedule.kind === 'periodic';
+    const decided = memory.release && (await this.#decide(settings, memory.release, look, abort));
+    const decision = decided?.action === 'create' && !mayCreate ? { ...decided, ...waitsForTick(decided) } : decided;
+    if (decision?.action === 'create') await this.#start(config, settings, decision.release, look, abort);
     if (decision?.action === 'abort') await this.#withdraw(decision.message, look, abort);
     const next = Math.min(this.#nextCheck(config, settings, memory), decision?.until ?? Number.POSITIVE_INFINITY);
     const verdict =
@@ -252,6 +253,11 @@ interface Look extends Current {
 function byAge({ metadata: a }: UpdateConfig, { metadata: b }: UpdateConfig): number {
   const [left, right] = [a, b].map(({ creationTimestamp = '', name }) => `${creationTimestamp} ${name}`);
   return (left ?? '') < (right ?? '') ? -1 : 1;
+}
+
+function waitsForTick({ release }: { readonly release: Release }): UpdateDecision {
+  const message = `${release.version} waits for the next tick of the schedule`;
+  return { action: 'none', reason: 'WindowClosed', message };
 }
 
 function waitsFor(owner: UpdateConfig | undefined): UpdateStatus {
