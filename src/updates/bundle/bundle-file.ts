@@ -59,8 +59,12 @@ export async function readBundleFile(path: string): Promise<BundleFile> {
     fail(
       `release ${unproven.version}: ${unproven.platform} comes from a URL without a SHA-256; add ${unproven.kind}Sha256`,
     );
-  for (const [channel, entries] of Object.entries(data.channels))
+  for (const [channel, entries] of Object.entries(data.channels)) {
     for (const { version } of entries)
       if (!versions.includes(version)) fail(`channels.${channel}: ${version} is not among the releases; add it there`);
+    // Without an index no cluster would hear what was withdrawn.
+    if (!entries.some(({ percent = 100, hold, withdrawn }) => percent === 100 && !hold && withdrawn === undefined))
+      fail(`channels.${channel}: no release is for every cluster; keep one without percent, hold and withdrawn`);
+  }
   return { versions, files, channels: data.channels };
 }

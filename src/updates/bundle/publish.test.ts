@@ -83,6 +83,11 @@ test.each<readonly [string, Wanted, string]>([
     { channels: { stable: [{ version: 'v1.36.5+k0s.0' }] } },
     'v1.36.5+k0s.0 is not among the releases',
   ],
+  ...[{ percent: 10 }, { hold: true }, { withdrawn: 'loses data' }].map((entry): readonly [string, Wanted, string] => [
+    `a channel with nothing but ${JSON.stringify(entry)}`,
+    { channels: { stable: [{ version: VERSION, ...entry }] } },
+    'channels.stable: no release is for every cluster',
+  ]),
   ['150 percent', { channels: { stable: [{ version: VERSION, percent: 150 }] } }, 'percent'],
   ['a field that is none', { channels: { stable: [{ version: VERSION, held: true }] } }, 'held'],
 ])('%s: nothing is published', async (_name, wanted, problem) => {
