@@ -135,6 +135,14 @@ test('a release on hold waits, and one that is withdrawn says so', async () => {
   expect([version, withdrawn]).toEqual([OLD, { [NEW]: 'loses data' }]);
 });
 
+test('a running Plan gets the files of a release that the bundle has dropped', async () => {
+  const { url } = await serve([OLDER, { version: NEW, bytes: BYTES }]);
+  await publishReleases(directory, [OLDER]);
+  const response = await fetch(`${url}/files/${SHA}/k0s`);
+  expect(response.status).toBe(200);
+  expect(Buffer.from(await response.arrayBuffer()).equals(BYTES)).toBe(true);
+});
+
 test('a Host that is none decides no URL', async () => {
   const { url } = await serve([OLDER]);
   const status = await new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /** The update server: channels in both formats of k0s, as the redirect of system-upgrade-controller, and the files. */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type CertificateFiles, followCertificate, readCertificate } from '../../runtime/certificate.ts';
@@ -8,7 +8,7 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { messageOf } from '../../util/errors.ts';
 import { listen } from '../../util/listen.ts';
 import type { Tools } from '../../util/tools.ts';
-import { type Catalog, FollowedCatalog, pathOfFile, readCatalog, versionFor } from './catalog.ts';
+import { FollowedCatalog, pathOfFile, readCatalog, versionFor } from './catalog.ts';
 import { listedIndex, mappedIndex } from './render-index.ts';
 import { BlockCache, PIECE_BYTES, sendFile } from './send-file.ts';
 
@@ -123,10 +123,11 @@ class UpdateRequests {
 
   /** The path is as hard to guess as the content, so agents need no token. */
   async #sendFile(sha256: string, request: IncomingMessage, response: ServerResponse): Promise<number> {
-    const size = sizeOf(await this.#catalog.current(), sha256);
-    if (size === undefined) return refuse(response, 404);
-    const file = { path: pathOfFile(this.#options.directory, sha256), size, etag: `"${sha256}"` };
-    return await sendFile(request, response, file, this.#cache);
+    const path = pathOfFile(this.#options.directory, sha256);
+    // Running Plans need the files of releases that the catalog has dropped, too.
+    const found = await stat(path, { throwIfNoEntry: false });
+    if (!found?.isFile()) return refuse(response, 404);
+    return await sendFile(request, response, { path, size: found.size, etag: `"${sha256}"` }, this.#cache);
   }
 
   /** Takes the same time for every token. The file may change at any time. */
@@ -146,12 +147,6 @@ class UpdateRequests {
       ? `${certificate ? 'https' : 'http'}://${host}`
       : undefined;
   }
-}
-
-function sizeOf({ releases }: Catalog, sha256: string): number | undefined {
-  return Object.values(releases)
-    .flat()
-    .find((file) => file.sha256 === sha256)?.size;
 }
 
 /** The UID of the namespace kube-system, in the ways of k0s and of system-upgrade-controller; empty if it is not told. */
