@@ -336,3 +336,20 @@ test('an UpdateConfig that cannot be read asks nobody, and lets the next one own
   ]);
   expect(told()?.message).toContain('days[0]: "Tuesdsay" is no weekday; use Tuesday');
 });
+
+test('an UpdateConfig that waits for another one, or that cannot be read, also says that it was asked', async () => {
+  follow(await offering(() => indexOf('v1.36.0+k0s.0')));
+  for (const [name, updateServer] of [
+    ['younger', 'http://127.0.0.1:1'],
+    ['bad', 'ftp://127.0.0.1:1'],
+  ] as const) {
+    const metadata = { name, uid: name, generation: 1, creationTimestamp: rfc3339(START + DAY) };
+    const annotations = { [CHECK_ANNOTATION]: 'now' };
+    api.put(updateConfigs, { metadata: { ...metadata, annotations }, spec: { updateServer, upgradeStrategy: ALWAYS } });
+  }
+  await lead().look();
+  expect(['younger', 'bad'].map((name) => statusOf(api.read(updateConfigs, name)))).toMatchObject([
+    { reason: 'NotOwner', obeyed: 'now' },
+    { reason: 'InvalidConfig', obeyed: 'now' },
+  ]);
+});

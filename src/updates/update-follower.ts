@@ -120,7 +120,6 @@ export class UpdateFollower {
       nextWindow: window === undefined ? undefined : rfc3339(window),
       current: look.version || undefined,
       available: memory.release?.version,
-      obeyed: asked,
     });
     await this.#tell(config, { reason: verdict.reason, message: verdict.message, ...times }, abort);
     return next;
@@ -187,9 +186,10 @@ export class UpdateFollower {
   }
 
   /** Writes what changed, and an Event when the reason did. */
-  async #tell(config: UpdateConfig, told: UpdateStatus, abort: AbortSignal): Promise<void> {
+  async #tell(config: UpdateConfig, verdict: UpdateStatus, abort: AbortSignal): Promise<void> {
     const { writer, events, metrics, log, clock } = this.#parts;
-    const { name } = config.metadata;
+    const { name, annotations } = config.metadata;
+    const told = defined({ ...verdict, obeyed: annotations?.[CHECK_ANNOTATION] });
     metrics.update(name, told.reason, told.current ?? '', told.available ?? '');
     const before = statusOf(config);
     const isNews = before?.reason !== told.reason || before.message !== told.message;

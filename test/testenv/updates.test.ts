@@ -254,6 +254,16 @@ test('`refit updates` shows what is followed, and `check` asks now', async () =>
   const checked = await runRefit('updates', 'check', ...connection);
   expect([checked.code, checked.stderr]).toEqual([0, []]);
   expect(checked.stdout[1]?.split(/ {2,}/).slice(0, 5)).toEqual(['shown', 'stable', running, running, 'UpToDate']);
+  await follow('unreadable', { upgradeStrategy: { type: 'cron', cron: 'daily' } });
+  const both = await runRefit('updates', 'check', ...connection);
+  expect([both.code, both.stderr]).toEqual([1, []]);
+  const states = both.stdout.slice(1, 3).map((row) => row.split(/ +/));
+  expect(states.map((cells) => [cells[0], cells.some((cell) => cell === 'InvalidConfig')])).toEqual([
+    ['shown', false],
+    ['unreadable', true],
+  ]);
+  expect((await runRefit('updates', 'check', 'unreadable', ...connection)).code).toBe(1);
+  await cluster.client.delete(updateConfigs, 'unreadable');
   const { stdout } = await runRefit('updates', '-o', 'json', '--kubeconfig', await kubeconfigFor('viewer'));
   expect(JSON.parse(stdout.join('\n'))).toMatchObject([{ name: 'shown', channel: 'stable', reason: 'UpToDate' }]);
   expect(stdout.join()).not.toContain('secret');

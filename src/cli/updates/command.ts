@@ -32,6 +32,8 @@ export async function showUpdates(flags: UpdatesFlags, parts: UpdatesParts): Pro
 
 const PATIENCE_MS = 60_000;
 const POLL_MS = 200;
+/** Nothing was learned from the channel. */
+const BAD = ['CheckFailed', 'InvalidConfig'];
 
 /** Asks the leader to check now, and shows what it found. */
 export async function checkUpdates(
@@ -55,10 +57,10 @@ export async function checkUpdates(
       const now = (await load(client, abort)).filter(({ metadata }) =>
         wanted.some((each) => each.metadata.name === metadata.name),
       );
-      // Only the owner of the Plan is checked.
-      if (now.some((config) => statusOf(config)?.obeyed === asked)) {
+      // The leader tells nothing of one that is being deleted.
+      if (now.every((each) => each.metadata.deletionTimestamp !== undefined || statusOf(each)?.obeyed === asked)) {
         render(now, flags, parts);
-        return now.some((config) => statusOf(config)?.reason === 'CheckFailed') ? EXIT.failed : EXIT.ok;
+        return now.some((each) => BAD.includes(statusOf(each)?.reason ?? '')) ? EXIT.failed : EXIT.ok;
       }
       if (clock.monotonic() > deadline)
         throw new RefitError('REFIT_CONTROL', `no leader has checked within ${formatDuration(PATIENCE_MS)}`, {
