@@ -1,5 +1,6 @@
 /** Runs `refit controller`. */
 import { setFlagsFromString } from 'node:v8';
+import { plans } from '../api/autopilot/plan.ts';
 import { updateConfigs } from '../api/autopilot/update-config.ts';
 import type { ControllerFlags } from '../cli/options.ts';
 import { VERSION } from '../cli/version.ts';
@@ -92,6 +93,8 @@ async function prepareUpdates(
   const periodMs = intervalIn('K0S_UPDATE_PERIOD', PERIOD_MS);
   const intervalMs = intervalIn('K0S_UPDATE_CHECK_INTERVAL', PROBE_MS);
   const server = environment['K0S_UPDATE_SERVER']?.replace(/\/+$/, '');
+  // A server that has just started may deny everything: this must not turn updates off.
+  await tools.client.list(plans, { limit: 1, abort });
   try {
     await tools.client.list(updateConfigs, { limit: 1, abort });
   } catch (error) {
