@@ -276,6 +276,19 @@ const ask = (): void =>
     metadata: { ...config.metadata, annotations: { ...config.metadata.annotations, [CHECK_ANNOTATION]: 'now' } },
   }));
 
+test('the next leader asks the channel of a schedule at once, so it knows what the last one knew, and starts nothing', async () => {
+  let isUp = true;
+  const script: Script = (_, response) =>
+    isUp ? response.end(indexOf('v1.36.0+k0s.0')) : response.writeHead(503).end();
+  follow(await serve(script), { upgradeStrategy: { type: 'cron', cron: '0 0 3 * * *' } });
+  await lead().look();
+  await lead().look();
+  expect(told()).toMatchObject({ reason: 'UpToDate', available: 'v1.36.0+k0s.0' });
+  isUp = false;
+  const leader = lead();
+  expect([await leader.look(), await leader.look(), told()?.reason]).toEqual([3 * HOUR, 3 * HOUR, 'CheckFailed']);
+});
+
 test('between two ticks a schedule starts nothing, and says so: neither when a person asks nor when a Plan ends', async () => {
   let offered = 'v1.36.1+k0s.0';
   follow(await offering(() => indexOf(offered)), { upgradeStrategy: { type: 'cron', cron: '0 0 3 * * *' } });

@@ -40,14 +40,7 @@ const FINALIZER = 'updateconfig.autopilot.k0sproject.io';
 /** A status that differs in its times only is written so often. */
 const REFRESH_MS = 60_000;
 /** Reasons that people should act on, or know of. */
-const NORMAL: ReadonlySet<string> = new Set([
-  'UpToDate',
-  'UpdateStarted',
-  'PlanRunning',
-  'WindowClosed',
-  'NotOwner',
-  'NotChecked',
-]);
+const NORMAL: ReadonlySet<string> = new Set(['UpToDate', 'UpdateStarted', 'PlanRunning', 'WindowClosed', 'NotOwner']);
 
 interface Memory {
   release?: Release;
@@ -98,7 +91,9 @@ export class UpdateFollower {
     const asked = config.metadata.annotations?.[CHECK_ANNOTATION];
     const isAsked = asked !== undefined && asked !== statusOf(config)?.obeyed;
     const isTick = this.#nextCheck(config, settings, memory) <= clock.now();
-    if (isAsked || isTick) {
+    // The last leader took what it knew with it.
+    const isUnknown = !memory.release && memory.failures === 0;
+    if (isAsked || isTick || isUnknown) {
       await this.#check(settings, look, memory, abort);
       this.#parts.metrics.updateChecked(config.metadata.name, clock.now() / 1000, memory.failures > 0);
     }
@@ -109,10 +104,8 @@ export class UpdateFollower {
     if (decision?.action === 'create') await this.#start(config, settings, decision.release, look, abort);
     if (decision?.action === 'abort') await this.#withdraw(decision.message, look, abort);
     const next = Math.min(this.#nextCheck(config, settings, memory), decision?.until ?? Number.POSITIVE_INFINITY);
-    const verdict =
-      memory.problem === undefined
-        ? (decision ?? { reason: 'NotChecked' as const, message: 'the channel was not asked yet' })
-        : { reason: 'CheckFailed' as const, message: memory.problem };
+    const { reason, message } =
+      decision && memory.problem === undefined ? decision : { reason: 'CheckFailed', message: memory.problem ?? '' };
     const window = nextWindow(settings.schedule, clock.now());
     const times = defined({
       checkedAt: memory.last === undefined ? undefined : rfc3339(memory.last),
@@ -121,7 +114,7 @@ export class UpdateFollower {
       current: look.version || undefined,
       available: memory.release?.version,
     });
-    await this.#tell(config, { reason: verdict.reason, message: verdict.message, ...times }, abort);
+    await this.#tell(config, { reason, message, ...times }, abort);
     return next;
   }
 
@@ -224,11 +217,13 @@ export class UpdateFollower {
   }
 
   #nextCheck({ metadata }: UpdateConfig, { schedule }: UpdateSettings, memory: Memory): number {
-    // A window needs a release to decide on, also right after a change of leader.
-    const isUnknown = schedule.kind === 'periodic' && !memory.release && memory.failures === 0;
-    const history = { ...memory, last: isUnknown ? undefined : memory.last };
     const created = Date.parse(metadata.creationTimestamp ?? '') || 0;
-    return nextCheck(schedule, { ...history, created }, this.#parts, this.#parts.clock.now());
+    return nextCheck(
+      schedule,
+      { last: memory.last, failures: memory.failures, created },
+      this.#parts,
+      this.#parts.clock.now(),
+    );
   }
 
   async #look(abort: AbortSignal): Promise<Look> {
