@@ -50,6 +50,8 @@ test('a redirect from https to plain http is refused for good, unless a flag all
   const host = `127.0.0.1:${mirror.server.port}`;
   const weaker = `Error: a redirect of ${host} leads from https to plain http at 127.0.0.1:${plain.port}`;
   expect(await askAs(mirror, { url })).toBe(`${weaker} (see --allow-insecure-redirect)`);
+  // Only downloads of plans have the flag.
+  expect(await askAs(mirror, { url, source: 'spec.updateServer' })).toBe(weaker);
   expect(plain.requests).toHaveLength(0);
   expect(await askAs(mirror, { url, allowInsecureRedirect: true })).toBe('200');
   expect(plain.requests).toHaveLength(1);

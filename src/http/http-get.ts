@@ -62,7 +62,8 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
     const next = new URL(answered.location, address);
     const isWeaker = address.protocol === 'https:' && next.protocol === 'http:';
     if (isWeaker && requireHttps !== true && allowInsecureRedirect !== true) {
-      throw new Error(`${from} leads from https to plain http at ${next.host} (see --allow-insecure-redirect)`);
+      const flag = request.source === undefined ? ' (see --allow-insecure-redirect)' : '';
+      throw new Error(`${from} leads from https to plain http at ${next.host}${flag}`);
     }
     address = next;
   }
