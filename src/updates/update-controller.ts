@@ -22,7 +22,7 @@ export function updateController(parts: UpdateParts): Controller {
   return {
     name: 'updates',
     // The Plan wakes it when it ends.
-    sources: [fromStart(configs), fromMapping(ours, () => [KEY], stateChanged)],
+    sources: [wholeTerm(configs, () => parts.metrics.keepUpdates([])), fromMapping(ours, () => [KEY], stateChanged)],
     begin: () => {
       follower = new UpdateFollower(parts);
     },
@@ -33,13 +33,17 @@ export function updateController(parts: UpdateParts): Controller {
 }
 
 /** Wakes at the start, too: without an UpdateConfig there may be a new version to tell. */
-function fromStart(configs: Informer<UpdateConfig>): EventSource {
+function wholeTerm(configs: Informer<UpdateConfig>, atEnd: () => void): EventSource {
   const changes = fromMapping(configs, () => [KEY], askedOrChanged);
   return {
     informer: configs,
     start: (enqueue) => {
       enqueue(KEY);
-      return changes.start(enqueue);
+      const stop = changes.start(enqueue);
+      return () => {
+        stop();
+        atEnd();
+      };
     },
   };
 }
