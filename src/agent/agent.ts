@@ -21,9 +21,9 @@ export interface AgentParts extends ObserverParts {
   readonly loadJournal: () => Promise<Journal>;
   /** Resolves once the journal is on the disk. */
   readonly saveJournal: (journal: Journal) => Promise<void>;
-  /** Rejects only when `abort` aborts. */
   /** What the supervisor knows of the service since its restart, `ms` ago. */
   readonly accountOf?: (journal: UpdateJournal, ms: number) => Promise<SupervisorAccount | undefined>;
+  /** Rejects only when `abort` aborts. */
   readonly perform: (step: Step, journal: ActiveJournal, abort: AbortSignal) => Promise<StepOutcome>;
   /** Called when nothing is left to do: after the start, and after each signal. */
   readonly onRest?: () => void;

@@ -25,7 +25,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
         name: 'agent',
         summary: 'Installs and starts the agent on this host, beside the k0s that runs here.',
         options: [
-          new Option('--credentials <file>', 'kubeconfig of a an agent on a controller; default: it gets them itself'),
+          new Option('--credentials <file>', 'kubeconfig of an agent on a controller; default: it gets them itself'),
         ],
         run: async (flags: AgentInstallFlags, { write }) =>
           await (await import('../install/host/command.ts')).installAgent(flags, write),

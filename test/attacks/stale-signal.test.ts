@@ -34,7 +34,9 @@ test.each([
   await node.annotate(encodeSignal({ planId, created, command }));
   node.created = created;
   if (isRestarted) node.startAgent();
-  await node.until(async () => expect((await node.report())?.reason).toContain('has ended before as Completed'));
+  await node.until(async () =>
+    expect((await node.report())?.reason).toContain('this signal ended before as Completed'),
+  );
   await node.end();
   expect(node.statuses.at(-1)).toBe('Failed');
   expect(await node.host.version()).toBe(NEXT);

@@ -136,7 +136,11 @@ describe('credentials of a controller', () => {
       'refit:controlnode:c1',
     );
     const may = async (...args: string[]): Promise<string> => await askAs(file, 'auth', 'can-i', ...args);
-    expect(await may('update', 'controlnodes.autopilot.k0sproject.io/c1')).toMatch(/yes$/);
+    // The API server takes a moment to learn of a new role.
+    await vi.waitFor(
+      async () => expect(await may('update', 'controlnodes.autopilot.k0sproject.io/c1')).toMatch(/yes$/),
+      PATIENCE,
+    );
     expect(await may('update', 'controlnodes.autopilot.k0sproject.io/c2')).toMatch(/no$/);
     expect(await may('update', 'nodes/c1')).toMatch(/no$/);
     expect(await ask('get', 'csr', '-o', 'name')).toBe('');
@@ -147,7 +151,10 @@ describe('credentials of a controller', () => {
     const text = (await refit('credentials', 'controlnode', 'c2', ...args)).join('\n');
     const file = join(directory, 'c2.conf');
     await writeFile(file, text);
-    expect(await askAs(file, 'auth', 'can-i', 'update', 'nodes/n2')).toMatch(/yes$/);
+    await vi.waitFor(
+      async () => expect(await askAs(file, 'auth', 'can-i', 'update', 'nodes/n2')).toMatch(/yes$/),
+      PATIENCE,
+    );
     expect(await askAs(file, 'auth', 'can-i', 'update', 'nodes/c2')).toMatch(/no$/);
     expect(parse(text)).toMatchObject({ 'current-context': 'agent' });
   });

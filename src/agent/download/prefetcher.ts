@@ -44,8 +44,8 @@ export class Prefetcher {
   follow(asked: Prefetch | undefined): void {
     const wish = asked ?? 'nothing';
     if (sameJson(wish, this.#wish)) return;
-    this.#wish = wish;
     const before = this.stop();
+    this.#wish = wish;
     const { signal } = (this.#abort = new AbortController());
     this.#running = before
       .then(async () => await (wish === 'nothing' ? this.#discard(signal) : this.#fetch(wish, signal)))
@@ -56,6 +56,8 @@ export class Prefetcher {
 
   /** Resolves once nothing is written any more. What is there stays, for the update to go on from. */
   async stop(): Promise<void> {
+    // Whoever asks for the same again gets it.
+    this.#wish = undefined;
     this.#abort.abort(new Error('no longer asked for'));
     await this.#running;
   }

@@ -32,7 +32,7 @@ export function answerEnded(input: NewSignalInput): Step {
     return isThere ? takeUp(input) : { kind: 'report', status: 'UnCordoning', ...fromOf(host) };
   }
   const now = running === undefined ? '' : `, and ${running.version} runs`;
-  const reason = `this signal has ended before as ${ended}${now}: it is not carried out again, but a retry of the plan is`;
+  const reason = `this signal ended before as ${ended}${now}. It is not carried out again; run refit retry`;
   if (running?.current !== true) return { kind: 'report', status: 'Failed', reason, ...fromOf(host) };
   return begin(input, running, { phase: 'failed', failure: { status: 'Failed', reason }, drain: 'started' });
 }

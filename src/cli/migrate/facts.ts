@@ -63,6 +63,7 @@ export async function readFacts(
   const marks = new Map((nodeLeases?.items ?? []).map((lease) => [lease.metadata.name, markedAt(lease)]));
   const own = new Set(controllers.items.map((each) => nodeNameOf(each)));
   const state = plan?.status?.state;
+  const host = new URL(server).hostname.replaceAll(/[[\]]/g, '');
   return {
     hosts: [
       ...controllers.items.map((each) => hostOf(each, 'controller', each.status?.k0sVersion, undefined)),
@@ -75,7 +76,7 @@ export async function readFacts(
       .map(({ metadata }) => metadata.name),
     leader,
     isRunning: plan !== undefined && (state === undefined || state.startsWith('Schedulable')),
-    balancer: controllers.items.some(({ status }) => status?.addresses?.some(({ address }) => server.includes(address)))
+    balancer: controllers.items.some(({ status }) => status?.addresses?.some(({ address }) => address === host))
       ? undefined
       : server,
   };

@@ -4,6 +4,7 @@ import { mkdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { controlNodeName, nodeName } from '../../agent/registration/host-name.ts';
 import { createCommands } from '../../agent/service/commands.ts';
+import { allPids, executableOf } from '../../agent/service/processes.ts';
 import { writeDurably } from '../../agent/state/durable-files.ts';
 import { loadJournal } from '../../agent/state/journal-file.ts';
 import { pathsIn } from '../../agent/state/state-directory.ts';
@@ -89,20 +90,38 @@ async function readGiven(path: string): Promise<string> {
   return await readFile(path, 'utf8');
 }
 
+async function assertIdle(): Promise<void> {
+  const { journal, airgapJournal } = pathsIn(STATE);
+  for (const path of [journal, airgapJournal]) {
+    const { phase } = await loadJournal(path);
+    if (phase === 'idle') continue;
+    throw new RefitError('REFIT_INSTALL', `the agent is upgrading this node (${phase}): wait until that has ended`);
+  }
+}
+
+async function isUsedByOthers(path: string): Promise<boolean> {
+  const others = (await allPids()).filter((pid) => pid !== process.pid);
+  return (await Promise.all(others.map(async (pid) => await executableOf(pid)))).includes(path);
+}
+
 /** Removes all that install wrote, and the agent's state. */
 export async function uninstallAgent(write: Write): Promise<number> {
   assertRoot();
   const service = agentService(createCommands(process.env, systemClock));
-  // An agent that still runs could begin an upgrade meanwhile.
-  await service.stop();
-  const { phase } = await loadJournal(pathsIn(STATE).journal);
-  if (phase !== 'idle') {
-    await service.resume();
-    throw new RefitError('REFIT_INSTALL', `the agent is upgrading this node (${phase}): wait until that has ended`);
+  try {
+    // An agent that still runs could begin an upgrade meanwhile.
+    await service.stop();
+    await assertIdle();
+  } catch (error) {
+    // The first error counts.
+    await service.resume().catch(() => undefined);
+    throw error;
   }
   await service.remove();
   write(`removed ${service.title}\n`);
-  for (const path of [STATE, RUN, CREDENTIALS, BINARY]) {
+  const isOurs = (await ownProgram()).isOneFile && !(await isUsedByOthers(BINARY));
+  if (!isOurs && existsSync(BINARY)) write(`left ${BINARY}: it was not copied there, or another process runs it\n`);
+  for (const path of [STATE, RUN, CREDENTIALS, ...(isOurs ? [BINARY] : [])]) {
     if (!existsSync(path)) continue;
     await rm(path, { recursive: true });
     write(`removed ${path}\n`);

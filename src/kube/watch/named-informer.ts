@@ -31,13 +31,14 @@ export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
 ): Informer<T> {
   const { clock = systemClock } = options;
   const members = new Map<string, Member<T>>();
-  const handlers = new Set<Handler<T>>();
+  /** With what removes each from its members. */
+  const handlers = new Map<Handler<T>, (() => void)[]>();
   let running: AbortSignal | undefined;
   let isSynced = false;
 
   const follow = (name: string, abort: AbortSignal): Member<T> => {
     const informer = createInformer(client, resource, { ...options, fieldSelector: `metadata.name=${name}` });
-    for (const handler of handlers) informer.addHandler(handler);
+    for (const [handler, removals] of handlers) removals.push(informer.addHandler(handler));
     const stop = new AbortController();
     const until = AbortSignal.any([abort, stop.signal]);
     const ended = informer.run(until);
@@ -60,8 +61,8 @@ export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
     get: (name, namespace) => members.get(name)?.informer.get(name, namespace),
     list: () => [...members.values()].flatMap(({ informer }) => informer.list()),
     addHandler: (handler) => {
-      handlers.add(handler);
       const removals = [...members.values()].map(({ informer }) => informer.addHandler(handler));
+      handlers.set(handler, removals);
       return () => {
         handlers.delete(handler);
         for (const remove of removals) remove();
