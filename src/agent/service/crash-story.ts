@@ -39,7 +39,13 @@ export function withCrashStory(
   return `${isLoop ? 'crash loop: ' : ''}${[reason, ...(parts.length === 0 ? [] : [parts.join(', ')])].join('; ')}`;
 }
 
+/** Whoever reads Nodes reads the story: passwords in URLs, values of queries, and what is called a secret. */
+const SECRETS =
+  /([a-z][a-z\d+.-]*:\/\/)\S*@|([?&][\w.-]+=)[^\s&"']+|((?:token|password|passwd|secret)["']?\s*[=:]\s*["']?)[^\s"',]+/gi;
+
 function short(line: string): string {
-  const text = printable(line).trim();
+  const hide = (_all: string, url?: string, query?: string, key?: string): string =>
+    url === undefined ? `${query ?? key}***` : `${url}***@`;
+  const text = printable(line).replaceAll(SECRETS, hide).trim();
   return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS - 1)}…` : text;
 }

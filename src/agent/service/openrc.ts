@@ -9,6 +9,7 @@ import { valueOf } from './find-services.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
 import { argumentsOf, findProcess, variableOf } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
+import { whyForeign } from './trusted-process.ts';
 
 const SUPERVISOR = 'supervise-daemon';
 const INIT_SCRIPTS = '/etc/init.d';
@@ -45,7 +46,7 @@ export class OpenRc implements ServiceManager {
   /** The supervisor keeps its count of restarts in a file, and the paths of the log on its command line. */
   async #account(name: string, supervisor: number): Promise<SupervisorAccount> {
     const count = Number(await readFile(join(this.#options, name, 'start_count'), 'utf8').catch(() => ''));
-    const args = await argumentsOf(supervisor);
+    const args = (await whyForeign(supervisor)) === undefined ? await argumentsOf(supervisor) : [];
     const logs = await Promise.all(
       ['--stderr', '--stdout'].map(async (flag) => await lastLines(valueOf(args, [flag]))),
     );
@@ -54,7 +55,10 @@ export class OpenRc implements ServiceManager {
 
   /** After the supervisor has given up, only the init script names the binary. */
   async #serviceFor(process: ProcessId, binary: string): Promise<string | undefined> {
-    if ((await findProcess(process.parent)) !== undefined) return undefined;
+    const { parent } = process;
+    const isSupervised =
+      (await findProcess(parent)) !== undefined && (parent <= 1 || (await whyForeign(parent)) === undefined);
+    if (isSupervised) return undefined;
     for (const name of await readdir(this.#initScripts).catch(() => [])) {
       const script = await readFile(join(this.#initScripts, name), 'utf8').catch(() => '');
       if (script.includes(SUPERVISOR) && namesFile(script, binary)) return name;
@@ -65,7 +69,8 @@ export class OpenRc implements ServiceManager {
 
 async function serviceUnder(supervisor: number): Promise<string | undefined> {
   const [program = '', name] = await argumentsOf(supervisor);
-  if (basename(program) !== SUPERVISOR) return undefined;
+  // Its PID may have gone to another process since.
+  if (basename(program) !== SUPERVISOR || (await whyForeign(supervisor)) !== undefined) return undefined;
   return (await variableOf(supervisor, 'RC_SVCNAME')) ?? name;
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 /** Other groups without members are those of set-group-id programs and of services. */
 const NAME = 'staff';
 /** Only their files can be read as a whole: another source, such as LDAP, may know more members. */
-const COMPLETE = ['files', 'compat', 'systemd', 'altfiles'];
+const COMPLETE = ['files', 'compat', 'systemd'];
 
 /** False where it is not certain: for another group, one with a password, and where names come from elsewhere, too. */
 export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boolean> {
@@ -22,6 +22,8 @@ export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boo
         .split(/\s+/)
         .every((word) => COMPLETE.includes(word)),
     );
+  // With `compat`, such lines name users of another source.
+  const isMixed = [...group, ...passwd].some(([name = '']) => /^[+-]/.test(name));
   const groups = group.filter(([, , id]) => Number(id) === gid);
   const shadows = gshadow.filter(([name]) => groups.some(([own]) => own === name));
   const isPrimary = passwd.some(([user, , , id]) => user !== 'root' && Number(id) === gid);
@@ -29,7 +31,9 @@ export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boo
   const isClosed = [...groups, ...shadows].every(
     (entry) => membersIn(entry.at(-1)).length === 0 && ['x', '*', '!', '!*', '!!', ''].includes(entry[1] ?? ''),
   );
-  return isComplete && groups.length > 0 && groups.every(([name]) => name === NAME) && isClosed && !isPrimary;
+  return (
+    isComplete && !isMixed && groups.length > 0 && groups.every(([name]) => name === NAME) && isClosed && !isPrimary
+  );
 }
 
 /** Lines split at colons; none for a missing file, undefined for an unreadable one. */

@@ -39,7 +39,10 @@ export async function installAgent({ credentials }: AgentInstallFlags, write: Wr
   write(`found k0s ${k0s.version}, a ${k0s.role} (PID ${k0s.pid}, data in ${k0s.dataDirectory})\n`);
   if (k0s.ownAgent) write('k0s runs its own agent, so this one only watches: see "k0s\'s own agent" in the guide\n');
   if (program.isOneFile && (await placeBinary())) write(`copied this program to ${BINARY}\n`);
-  for (const directory of [CONFIG, STATE]) await mkdir(directory, { mode: 0o700, recursive: true });
+  for (const directory of [CONFIG, STATE]) {
+    await mkdir(directory, { mode: 0o700, recursive: true });
+    await assertOwnedByRoot(directory);
+  }
   if ('text' in source) {
     await writeDurably(CREDENTIALS, source.text);
     write(`wrote ${CREDENTIALS}: ${source.what}\n`);

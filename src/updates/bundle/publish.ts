@@ -52,6 +52,7 @@ export async function unpackBundle(archive: string, directory: string): Promise<
     await extract({
       file: archive,
       cwd: incoming,
+      preserveOwner: false,
       filter: (path, entry) => isOurs(path) && 'type' in entry && entry.type === 'File',
     });
     const catalog = await readCatalog(incoming);
