@@ -79,7 +79,7 @@ beforeAll(async () => {
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   await apply(await readFile(POLICY, 'utf8'));
   // The API server takes a policy up some time after it was written.
-  await vi.waitFor(async () => expect((await applied(buildPlan({ id: '' }))).ok).toBe(false), { timeout: 60_000 });
+  await vi.waitFor(async () => expect((await applied(buildPlan({ id: '' }))).ok).toBe(false), { timeout: 150_000 });
 });
 
 afterAll(async () => {

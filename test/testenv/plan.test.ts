@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Cluster, payloadPath, startCluster } from '../../sandbox/cluster/cluster.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { controlNodes } from '../../src/signal/names.ts';
+import { AGENT_ANNOTATION, controlNodes } from '../../src/signal/names.ts';
 import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
 import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
@@ -50,8 +50,18 @@ beforeAll(async () => {
   const viewer = createClient(await loadClusterConfig({ path: await kubeconfigFor('viewer') }));
   sightings = await watchSignals(viewer, stop.signal);
   await cluster.startController('refit-controller');
+  await vi.waitFor(expectAnnounced, { timeout: 150_000, interval: 100 });
   finished = await runPlan(documentedPlan());
 });
+
+/** An agent announces itself once in its life, which is no part of a plan. */
+async function expectAnnounced(): Promise<void> {
+  const controllers = (await cluster.client.listAll(controlNodes)).items;
+  const workers = (await cluster.client.listAll(nodes)).items.filter(({ metadata }) => WORKERS.includes(metadata.name));
+  expect(controllers.length + workers.length).toBe(CONTROLLERS.length + WORKERS.length);
+  for (const { metadata } of [...controllers, ...workers])
+    expect(metadata.annotations).toHaveProperty([AGENT_ANNOTATION]);
+}
 
 afterAll(async () => {
   stop.abort();

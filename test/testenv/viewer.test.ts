@@ -26,7 +26,9 @@ let admin: KubeClient;
 beforeAll(async () => {
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   for (const name of names) await admin.delete(customResourceDefinitions, name).catch(() => undefined);
-  await vi.waitFor(async () => expect((await admin.listAll(customResourceDefinitions)).items).toEqual([]), {
+  const left = async (): Promise<string[]> =>
+    (await admin.listAll(customResourceDefinitions)).items.map(({ metadata }) => metadata.name);
+  await vi.waitFor(async () => expect((await left()).filter((name) => names.includes(name))).toEqual([]), {
     timeout: 60_000,
   });
 });
