@@ -118,13 +118,13 @@ describe('a signal that ended here before comes back', () => {
     [
       'a bundle that was not',
       { ended: 'FailedDownload', signal: airgap, host: silent },
-      report('Failed', { reason: says('ended before as FailedDownload: it is not carried out again') }),
+      report('Failed', { reason: says('ended before as FailedDownload. It is not carried out again') }),
     ],
     ['a bundle that was placed', { ended: 'Completed', signal: airgap, host: silent }, report('Completed')],
     [
       'a service that is not trusted',
       { ended: 'Completed', ...hidden },
-      report('Failed', { reason: says('ended before as Completed: it is not') }),
+      report('Failed', { reason: says('ended before as Completed. It is not') }),
     ],
     ['done, and still so', { ended: 'Completed', host: newRuns }, report('UnCordoning', { from: NEW })],
     ['done, its cordon reported', { ended: 'Completed', signal: signalAt('UnCordoning'), host: newRuns }, proven],
