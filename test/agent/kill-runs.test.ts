@@ -176,7 +176,9 @@ test.each(Array.from({ length: RUNS }, (_, index) => FIRST_SEED + index))('seed 
       expect(steps.lastIndexOf('download')).toBeLessThan(steps.indexOf('trial-run'));
     const requests = cluster.downloads.requests.slice(before.requests).filter(({ node }) => node === host.name);
     const whole = requests.filter(({ complete, from }) => complete && from === 0).length;
-    expect(whole).toBeLessThanOrEqual(cutShort && host.name === victim ? 2 : 1);
+    // The successor of a killed leader may ask a node anew to fetch ahead.
+    const isRepeated = victim === 'refit-controller' || (cutShort && host.name === victim);
+    expect(whole).toBeLessThanOrEqual(isRepeated ? 2 : 1);
   }
   for (const { spec, metadata } of (await cluster.client.list(nodeKind)).items) {
     expect(spec?.unschedulable ?? false).toBe(false);
