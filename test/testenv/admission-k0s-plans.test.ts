@@ -68,6 +68,15 @@ async function applied({ metadata: { name, annotations }, ...plan }: Plan) {
   return await kubectlAs('admin', ['apply', '-f', '-'], JSON.stringify(object));
 }
 
+/** The API server takes a policy up some time after it was written. Each try is another Plan: kubectl sends no change that is none. */
+async function enforcePolicy(): Promise<void> {
+  await apply(await readFile(POLICY, 'utf8'));
+  let tries = 0;
+  await vi.waitFor(async () => expect((await applied(planOf({ version: `newest${++tries}` }))).ok).toBe(false), {
+    timeout: 150_000,
+  });
+}
+
 beforeAll(async () => {
   await apply(await readFile('deploy/crds/autopilot.k0sproject.io_plans.yaml', 'utf8'));
   await kubectlAs('admin', [
@@ -77,9 +86,8 @@ beforeAll(async () => {
     '--timeout=60s',
   ]);
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-  await apply(await readFile(POLICY, 'utf8'));
-  // The API server takes a policy up some time after it was written.
-  await vi.waitFor(async () => expect((await applied(buildPlan({ id: '' }))).ok).toBe(false), { timeout: 150_000 });
+  await enforcePolicy();
+  await kubectlAs('admin', ['delete', 'plans.autopilot.k0sproject.io', '--all']);
 });
 
 afterAll(async () => {
@@ -111,11 +119,7 @@ test('a Plan that was there before may be paused, but not changed into another m
   await kubectlAs('admin', ['delete', '-f', POLICY]);
   const old = planOf({ version: 'latest' });
   await vi.waitFor(async () => expect((await applied(old)).stderr).toBe(''), { timeout: 60_000 });
-  await apply(await readFile(POLICY, 'utf8'));
-  let tries = 0;
-  await vi.waitFor(async () => expect((await applied(planOf({ version: `newest${++tries}` }))).ok).toBe(false), {
-    timeout: 60_000,
-  });
+  await enforcePolicy();
   const pause = ['annotate', 'plans.autopilot.k0sproject.io', 'autopilot', 'upgrade.refit.dev/pause=true'];
   expect((await kubectlAs('admin', pause)).stderr).toBe('');
   expect((await applied(planOf({ version: 'v1.36.3+k0s.0' }))).stderr).toBe('');
