@@ -53,7 +53,10 @@ export class Recorder {
   }
 }
 
-/** A client of `author` whose writes are recorded, and whose calls all end when `signal` aborts. */
+/**
+ * A client of `author` whose writes are recorded, and whose reads end when `abort` does. A write that was sent stays sent:
+ * the API server has it, whatever becomes of the process, and the record says what it answered.
+ */
 export function recorded(client: KubeClient, author: Author, recorder: Recorder, abort: AbortSignal): KubeClient {
   const until = (options: RequestOptions | undefined) => ({
     ...options,
@@ -82,7 +85,7 @@ export function recorded(client: KubeClient, author: Author, recorder: Recorder,
         labelOf(resource, options),
         object.metadata.name,
         object,
-        async () => await client.create(resource, object, until(options)),
+        async () => await client.create(resource, object, options),
       ),
     replace: async <T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions) =>
       await note(
@@ -90,7 +93,7 @@ export function recorded(client: KubeClient, author: Author, recorder: Recorder,
         labelOf(resource, options),
         object.metadata.name,
         object,
-        async () => await client.replace(resource, object, until(options)),
+        async () => await client.replace(resource, object, options),
       ),
     patch: async <T extends KubeObject>(resource: Resource<T>, name: string, patch: unknown, options: PatchOptions) =>
       await note(
@@ -98,23 +101,17 @@ export function recorded(client: KubeClient, author: Author, recorder: Recorder,
         labelOf(resource, options),
         name,
         patch,
-        async () => await client.patch(resource, name, patch, { ...until(options), type: options.type }),
+        async () => await client.patch(resource, name, patch, options),
       ),
     delete: async (resource, name, options) =>
-      await note(
-        'delete',
-        resource.plural,
-        name,
-        undefined,
-        async () => await client.delete(resource, name, until(options)),
-      ),
+      await note('delete', resource.plural, name, undefined, async () => await client.delete(resource, name, options)),
     evict: async (pod, options) =>
       await note(
         'create',
         `${pods.plural}/eviction`,
         pod.name,
         undefined,
-        async () => await client.evict(pod, until(options)),
+        async () => await client.evict(pod, options),
       ),
     close: () => client.close(),
   };
