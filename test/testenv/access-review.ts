@@ -1,5 +1,8 @@
 /** Asks the real API server which verbs a user may use on which resources. */
-import { kubectlAs, type User } from './control-plane.ts';
+import type { RunResult } from '../../tools/controlplane/run.ts';
+
+/** kubectl as the user in question. */
+type Kubectl = (args: readonly string[], input: string) => Promise<RunResult>;
 
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
 
@@ -9,8 +12,8 @@ export type Target = string;
 /** One line for each review, in the order in which they were asked. */
 const ANSWER = 'jsonpath={.status.allowed}{"\\n"}';
 
-/** The verbs that `user` may use on each target; `''` for none. */
-export async function reviewAccess(user: User, targets: readonly Target[]): Promise<Record<Target, string>> {
+/** The verbs that the user of `kubectl` may use on each target; `''` for none. */
+export async function reviewAccess(kubectl: Kubectl, targets: readonly Target[]): Promise<Record<Target, string>> {
   const questions = targets.flatMap((target) => VERBS.map((verb) => ({ target, verb })));
   const items = questions.map(({ target, verb }) => ({
     apiVersion: 'authorization.k8s.io/v1',
@@ -18,7 +21,7 @@ export async function reviewAccess(user: User, targets: readonly Target[]): Prom
     spec: attributesOf(target, verb),
   }));
   const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
-  const { ok, stdout, stderr } = await kubectlAs(user, ['create', '--validate=ignore', '-f', '-', '-o', ANSWER], list);
+  const { ok, stdout, stderr } = await kubectl(['create', '--validate=ignore', '-f', '-', '-o', ANSWER], list);
   if (!ok) throw new Error(stderr);
   const answers = stdout.trimEnd().split('\n');
   if (answers.length !== questions.length)

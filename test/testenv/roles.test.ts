@@ -193,7 +193,8 @@ test.each([
   ['the agent on a controller that runs pods', { controlNode: 'roles-busy', node: 'roles-b' }, 'busy'],
 ] as const)('%s may do exactly what is documented', async (_name, user, column) => {
   const expected = Object.fromEntries(Object.entries(ACCESS).map(([target, row]) => [target, row[column] ?? '']));
-  expect(await reviewAccess(user, Object.keys(ACCESS))).toEqual(expected);
+  const asUser = async (args: readonly string[], input: string) => await kubectlAs(user, args, input);
+  expect(await reviewAccess(asUser, Object.keys(ACCESS))).toEqual(expected);
 });
 
 const ALLOWED = '';
