@@ -136,12 +136,11 @@ export class InspectionAnswers {
 }
 
 /** The leader asks from another place, and writes what it finds into the conditions of the plan. */
-function leaderFinding({ metadata }: KubeObject): readonly EndpointHealth[] | undefined {
+function leaderFinding({ metadata }: KubeObject): Known['controlPlane'] {
   const found = conditionsIn(metadata.annotations?.[CONDITIONS_ANNOTATION]).find(
     ({ status, reason }) => status === 'True' && reason === 'ControlPlaneNotReady',
   );
-  const [, name, detail = ''] = /^the API server of (.+) \((.*)\) is not ready$/s.exec(found?.message ?? '') ?? [];
-  return name === undefined ? undefined : [{ name, ready: false, detail }];
+  return found && { unanswered: because('ControlPlaneNotReady', found.message ?? ''), recheckMs: 0 };
 }
 
 /** Each rejects if the API server denies it or does not answer. */

@@ -13,7 +13,7 @@ export const apiServersReady: Gate = {
     if (!controlPlane) {
       return wait('ControlPlaneUnknown', 'asking every API server', ENDS, { probe: { kind: 'control-plane' } });
     }
-    if (isUnanswered(controlPlane)) return { kind: 'wait', ...untilAsked(controlPlane) };
+    if (isUnanswered(controlPlane)) return { kind: 'wait', ...untilAsked(controlPlane), ends: ENDS };
     const down = controlPlane.filter(({ ready }) => !ready);
     if (down.length === 0) return PASS;
     const list = down.map(({ name, detail }) => `${name} (${detail ?? 'not ready'})`).join(', ');
