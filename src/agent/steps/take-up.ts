@@ -45,7 +45,7 @@ function isLate(status: string | undefined): boolean {
 
 function refusalOf({ signal: { command, status }, accepts, veto, host }: NewSignalInput): string | undefined {
   if (!accepts.includes(command.kind)) {
-    return `this agent cannot carry out ${command.kind} here, only ${accepts.join()}`;
+    return `this agent cannot carry out ${command.kind} here, only ${accepts.join(' and ')}`;
   }
   // Nothing is downloaded for an update that got further.
   if (command.sha256 === undefined || SHA256.test(command.sha256))
