@@ -91,7 +91,7 @@ function deployment(of: Workload): object {
         spec: {
           serviceAccountName: of.account,
           securityContext: POD_SECURITY,
-          affinity: apart(labels),
+          ...placement(labels),
           containers: [container(of)],
           ...(of.secrets && {
             volumes: Object.keys(of.secrets).map((name) => ({ name, secret: { secretName: name } })),
@@ -102,11 +102,28 @@ function deployment(of: Workload): object {
   });
 }
 
-/** Replicas on different nodes, where there are two. */
-function apart(matchLabels: object): object {
-  const term = { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels } };
+/** Whoever is root on a node has the token of a pod there: on control planes that is nothing new. k0s often has none. */
+const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
+/** Taints that distributions give to control planes. */
+const TAINTS = [CONTROL_PLANE, 'node-role.kubernetes.io/master', 'node-role.kubernetes.io/etcd', 'CriticalAddonsOnly'];
+/**
+ * Of the scheduler's 200 points for being a control plane, this makes a spread worth less, with one control plane, too:
+ * an anti-affinity would take all of them, and put the second replica onto a worker.
+ */
+const MAX_SKEW = 3;
+
+/** On control planes first, then on different nodes. */
+function placement(matchLabels: object): object {
+  const preference = { matchExpressions: [{ key: CONTROL_PLANE, operator: 'Exists' }] };
+  const topologyKey = 'kubernetes.io/hostname';
   return {
-    podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: term }] },
+    affinity: {
+      nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference }] },
+    },
+    topologySpreadConstraints: [
+      { maxSkew: MAX_SKEW, topologyKey, whenUnsatisfiable: 'ScheduleAnyway', labelSelector: { matchLabels } },
+    ],
+    tolerations: TAINTS.map((key) => ({ key, operator: 'Exists' })),
   };
 }
 

@@ -89,6 +89,11 @@ system-upgrade-controller bring some of them along. */}}
 {{- range $name, $value := $own.env -}}
 {{- $_ := set $container "env" (append ($container.env | default list) (dict "name" $name "value" $value)) -}}
 {{- end -}}
+{{- if eq $values.placement "Required" -}}
+{{- $wish := first $pod.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution -}}
+{{- $terms := dict "nodeSelectorTerms" (list $wish.preference) -}}
+{{- $_ := set $pod.affinity "nodeAffinity" (dict "requiredDuringSchedulingIgnoredDuringExecution" $terms) -}}
+{{- end -}}
 {{- range $field := list "imagePullSecrets" "nodeSelector" "tolerations" "affinity" "priorityClassName" -}}
 {{- with index $values $field }}{{ $_ := set $pod $field . }}{{ end -}}
 {{- end -}}
