@@ -47,9 +47,8 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const policy = { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline };
   const connect = async (path: string | undefined, context: string | undefined) => {
     const config = await loadClusterConfig({ path, context });
-    const client = createClient(config, { userAgent: component, onRequest: (record) => metrics.requested(record) });
-    started.defer(() => client.close());
-    return { config, client };
+    const client = createClient(config, { userAgent: component, onRequest: metrics.requested });
+    return { config, client: started.use(client) };
   };
   const { config, client } = await connect(flags.kubeconfig, flags.context);
   const management = flags.managementKubeconfig

@@ -40,38 +40,28 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
   const component = 'refit-controller';
   const log = stderrLogger(flags.logLevel);
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
-  const client = createRoamingClient(config, {
-    userAgent: component,
-    onRequest: (record) => metrics.requested(record),
-  });
-  try {
-    const updates = await prepareUpdates(flags, { client, metrics, log }, abort);
-    const controller = await prepareControllerProcess(
-      {
-        component,
-        config,
-        client,
-        dialects: CONTROLLER_DIALECTS,
-        controllers: updates,
-        lease: {
-          ...LEADER_LEASE,
-          ...timesOf(flags.leaseDuration),
-          labels: (identity) => ({ [CENTRAL_CORDONING_LABEL]: identity }),
-        },
-        policy: { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline },
-        apiPort: flags.apiPort,
-        healthAddress: flags.healthAddress,
-        metrics,
-        clock,
-        log,
-      },
-      abort,
-    );
-    await controller.run(abort);
-    return EXIT.ok;
-  } finally {
-    client.close();
-  }
+  using client = createRoamingClient(config, { userAgent: component, onRequest: metrics.requested });
+  const labels = (identity: string) => ({ [CENTRAL_CORDONING_LABEL]: identity });
+  const updates = await prepareUpdates(flags, { client, metrics, log }, abort);
+  const controller = await prepareControllerProcess(
+    {
+      component,
+      config,
+      client,
+      dialects: CONTROLLER_DIALECTS,
+      controllers: updates,
+      lease: { ...LEADER_LEASE, ...timesOf(flags.leaseDuration), labels },
+      policy: { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline },
+      apiPort: flags.apiPort,
+      healthAddress: flags.healthAddress,
+      metrics,
+      clock,
+      log,
+    },
+    abort,
+  );
+  await controller.run(abort);
+  return EXIT.ok;
 }
 
 const PERIOD_MS = 10 * 60_000;

@@ -1,7 +1,7 @@
 /** Runs `refit system-upgrade-controller`, for the Deployment of Rancher's controller: configured by its environment. */
 import { cattlePlanKind } from '../api/cattle/plan.ts';
 import { VERSION } from '../cli/version.ts';
-import { channelController } from '../dialects/cattle/channel-controller.ts';
+import { type ChannelParts, channelController } from '../dialects/cattle/channel-controller.ts';
 import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/cattle/config.ts';
 import { cattle } from '../dialects/cattle/dialect.ts';
 import { installMissing } from '../dialects/cattle/install-crd.ts';
@@ -26,46 +26,36 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
   const log = stderrLogger(isSet(env, 'DEBUG') ? 'debug' : 'info');
   const metrics = createMetrics(VERSION);
   const config = await connection(env);
-  const client = createClient(config, { userAgent: name, onRequest: (record) => metrics.requested(record) });
-  try {
-    // Channel servers get this as the cluster's name.
-    const clusterId = (await client.get(namespaces, 'kube-system', { abort })).metadata.uid ?? '';
-    if (isSet(env, 'INSTALL_CRD')) await installMissing(client, cattlePlanKind, namespace, clock, abort);
-    // Rejects if the CRD is missing: Plans would wait in silence.
-    else await client.list(cattlePlanKind.resource, { limit: 1, namespace, abort });
-    const controller = await prepareControllerProcess(
-      {
-        component: name,
-        config,
-        client,
-        dialects: [cattle({ name, namespace, job: jobSettings(env, log) })],
-        ...(isSet(env, 'LEADER_ELECT') ? { lease: { namespace, name, ...leaseTimes(env, log) } } : {}),
-        // The original's service account knows nothing of ours.
-        policies: 'if-allowed',
-        drainsNodes: false,
-        controllers: ({ writer }) => [
-          channelController({
-            reader: client,
-            writer,
-            namespace,
-            intervalMs: pollingInterval(env, log),
-            clock,
-            log,
-            ask: async (channel, latestVersion) =>
-              await askChannel(channel, { clusterId, latestVersion, timeoutMs: CHANNEL_TIMEOUT_MS, environment: env }),
-          }),
-        ],
-        healthAddress: env[`${PREFIX}HEALTH_ADDRESS`] || undefined,
-        metrics,
-        log,
-      },
-      abort,
-    );
-    await controller.run(abort);
-    return EXIT.ok;
-  } finally {
-    client.close();
-  }
+  using client = createClient(config, { userAgent: name, onRequest: metrics.requested });
+  // Channel servers get this as the cluster's name.
+  const clusterId = (await client.get(namespaces, 'kube-system', { abort })).metadata.uid ?? '';
+  if (isSet(env, 'INSTALL_CRD')) await installMissing(client, cattlePlanKind, namespace, clock, abort);
+  // Rejects if the CRD is missing: Plans would wait in silence.
+  else await client.list(cattlePlanKind.resource, { limit: 1, namespace, abort });
+  const ask: ChannelParts['ask'] = async (channel, latestVersion) =>
+    await askChannel(channel, { clusterId, latestVersion, timeoutMs: CHANNEL_TIMEOUT_MS, environment: env });
+  const intervalMs = pollingInterval(env, log);
+  const controller = await prepareControllerProcess(
+    {
+      component: name,
+      config,
+      client,
+      dialects: [cattle({ name, namespace, job: jobSettings(env, log) })],
+      ...(isSet(env, 'LEADER_ELECT') ? { lease: { namespace, name, ...leaseTimes(env, log) } } : {}),
+      // The original's service account knows nothing of ours.
+      policies: 'if-allowed',
+      drainsNodes: false,
+      controllers: ({ writer }) => [
+        channelController({ reader: client, writer, namespace, intervalMs, clock, log, ask }),
+      ],
+      healthAddress: env[`${PREFIX}HEALTH_ADDRESS`] || undefined,
+      metrics,
+      log,
+    },
+    abort,
+  );
+  await controller.run(abort);
+  return EXIT.ok;
 }
 
 /** Like the original, this ignores KUBECONFIG and the command line. */

@@ -44,10 +44,6 @@ export async function inCluster<T>(
   work: (run: ObjectsRun) => Promise<T>,
 ): Promise<T> {
   const config = await loadClusterConfig({ path: kubeconfig, context });
-  const client = createClient(config, { userAgent: 'refit-install' });
-  try {
-    return await work({ ...call, client });
-  } finally {
-    client.close();
-  }
+  using client = createClient(config, { userAgent: 'refit-install' });
+  return await work({ ...call, client });
 }

@@ -54,18 +54,13 @@ export async function inSession(
 ): Promise<number> {
   const manifest = await loadManifest(flags.manifest);
   const config = await loadClusterConfig({ path: flags.kubeconfig ?? manifest.kubeconfig, context: flags.context });
-  const shells = await openShells(manifest.ssh);
-  const client = createClient(config, { userAgent: 'refit-kubeadm' });
+  await using shells = await openShells(manifest.ssh);
+  using client = createClient(config, { userAgent: 'refit-kubeadm' });
   const random = randomBytes(4).toString('hex');
   const identity = leaderIdentity(hostname(), userInfo().username.slice(0, 16), String(process.pid), random);
-  try {
-    // The status view shows progress, so only problems are logged.
-    const here = { clock: systemClock, output: plainOutput, log: stderrLogger('warn'), abort };
-    return await work({ ...here, manifest, config, client, shells, identity });
-  } finally {
-    client.close();
-    await shells.close();
-  }
+  // The status view shows progress, so only problems are logged.
+  const here = { clock: systemClock, output: plainOutput, log: stderrLogger('warn'), abort };
+  return await work({ ...here, manifest, config, client, shells, identity });
 }
 
 /** Writes nothing. @throws RefitError REFIT_SSH with every host that does not answer */

@@ -17,25 +17,23 @@ export interface MigrateFlags extends ConnectionFlags {
 /** Resolves with 0; of a check with 1 if something is in the way. */
 export async function migrateK0s(flags: MigrateFlags, { clock, output, abort }: SessionParts): Promise<number> {
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
-  const client = createClient(config, { userAgent: 'refit-migrate' });
-  try {
-    const facts = harmless(await readFacts(client, config.server, clock.now(), abort));
-    const problems = problemsOf(facts);
-    const lines = flags.plan ? stepsOf(facts) : checkLines(facts, problems);
-    output.write(`${lines.join('\n')}\n`);
-    return flags.plan || problems.length === 0 ? EXIT.ok : EXIT.failed;
-  } finally {
-    client.close();
-  }
+  using client = createClient(config, { userAgent: 'refit-migrate' });
+  const facts = harmless(await readFacts(client, config.server, clock.now(), abort));
+  const problems = problemsOf(facts);
+  const lines = flags.plan ? stepsOf(facts) : checkLines(facts, problems);
+  output.write(`${lines.join('\n')}\n`);
+  return flags.plan || problems.length === 0 ? EXIT.ok : EXIT.failed;
 }
 
 const MOST_NAMES = 8;
+const DONE = 'Done: every node has the agent of Refit.';
 /** As k0s makes it; Refit's has the name of its host. */
 const ID_OF_K0S = /^[0-9a-f]{32}$/;
 
 export function checkLines(facts: MigrationFacts, problems = problemsOf(facts)): string[] {
   const { hosts, profilesOn, leader } = facts;
   const rows = hosts.map((host) => [host.name, host.role, host.version ?? 'unknown', host.agent, nextOf(host)]);
+  const isDone = hosts.every(({ isOurs }) => isOurs);
   const holder = 'holder' in leader ? leader.holder : undefined;
   const leads = holder === undefined ? 'nobody, or unknown' : `${ID_OF_K0S.test(holder) ? 'k0s' : 'Refit'} (${holder})`;
   return [
@@ -43,13 +41,7 @@ export function checkLines(facts: MigrationFacts, problems = problemsOf(facts)):
     `leader: ${leads}`,
     `worker profiles that leave k0s's own agent on: ${profilesOn === undefined ? 'unknown, no right to read them' : listed(profilesOn, MOST_NAMES) || 'none'}`,
     ...problems.map((problem) => `in the way: ${problem}`),
-    ...(problems.length > 0
-      ? []
-      : [
-          allOurs(hosts)
-            ? 'Done: every node has the agent of Refit.'
-            : 'Nothing is in the way: see refit migrate k0s --plan.',
-        ]),
+    ...(problems.length > 0 ? [] : [isDone ? DONE : 'Nothing is in the way: see refit migrate k0s --plan.']),
   ];
 }
 
@@ -71,8 +63,4 @@ export function problemsOf({ hosts, isRunning }: MigrationFacts): string[] {
         ]
       : []),
   ];
-}
-
-function allOurs(hosts: readonly MigratingHost[]): boolean {
-  return hosts.every(({ isOurs }) => isOurs);
 }

@@ -7,7 +7,7 @@ import { observe } from './observe.ts';
 import type { PlanFilter } from './plan-names.ts';
 import { type Form, render, watchWriter } from './render.ts';
 import { inSession, lookOnce, type Session, type SessionParts } from './session.ts';
-import { stateOf } from './text.ts';
+import { isOpen, stateOf } from './text.ts';
 import type { PlanView, StatusView } from './view.ts';
 
 export interface StatusFlags extends ConnectionFlags, PlanFilter {
@@ -88,7 +88,7 @@ async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
       const plans = views.flat();
       const { silentSince } = contact;
       yield { leader: leader(now), ...(silentSince === undefined ? {} : { silentSince }), plans };
-      if (isOver(plans)) return;
+      if (plans.length > 0 && !plans.some(isOpen)) return;
       // A view of thousands of targets takes a while: changes in quick succession share one.
       await sleep(clock, clock.monotonic() - began, abort);
       await changes.next(clock, AGAIN_MS, abort);
@@ -96,10 +96,6 @@ async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
   } finally {
     stop.abort();
   }
-}
-
-function isOver(plans: readonly PlanView[]): boolean {
-  return plans.length > 0 && plans.every(({ phase }) => phase !== 'new' && phase !== 'running');
 }
 
 /** Wakes the watch after a change; a change during a view is not lost. */

@@ -27,7 +27,6 @@ const MARKS: Partial<Record<TargetView['phase'], string>> = { done: '●', faile
 
 interface Segment {
   readonly shade: string;
-  readonly word: string;
   /** Milliseconds since the epoch. */
   readonly from: number;
   readonly to: number;

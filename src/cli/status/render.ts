@@ -3,7 +3,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { type Medium, mediumOf, type Output, Screen } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 import { isRoutine } from './sentences.ts';
-import { fullNameOf, type Note, type Noted, noteLines, notesOf, renderPlan, stateOf } from './text.ts';
+import { fullNameOf, type Noted, noteLines, notesOf, renderPlan, stateOf } from './text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
 
 export type Form = 'text' | 'wide' | 'json' | 'yaml';
@@ -76,12 +76,8 @@ export function changesBetween(before: StatusView | undefined, after: StatusView
 /** Lines about no single plan. */
 function linesOf(view: StatusView): string[] {
   const none = view.plans.length === 0 ? ['There is no plan.'] : [];
-  return [...notesOf(view).map(lineOf), ...none];
-}
-
-/** Without an age, which would differ each time. */
-function lineOf({ problem, effect }: Note): string {
-  return `${problem}: ${effect}`;
+  // Without an age, which would differ each time.
+  return [...notesOf(view).map(({ problem, effect }) => `${problem}: ${effect}`), ...none];
 }
 
 function changesOf(before: PlanView | undefined, after: PlanView): string[] {

@@ -43,21 +43,17 @@ export async function inSession(
 ): Promise<number> {
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   const contact = new Contact(clock);
-  const client = createClient(config, { userAgent, onRequest: (record) => contact.note(record) });
+  using client = createClient(config, { userAgent, onRequest: (record) => contact.note(record) });
   const readyz = { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS };
   const ask: AskControlPlane = async (endpoints) =>
     await askControlPlane(endpoints, async (host) => await askReadyz(config, host, readyz));
-  try {
-    const installed = await installedOf(client, dialects, abort);
-    const loaded = await Promise.all(
-      installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, abort)) })),
-    );
-    const policies = await loadPolicies(client, abort);
-    const looking = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
-    return await work({ client, contact, looking, loaded });
-  } finally {
-    client.close();
-  }
+  const installed = await installedOf(client, dialects, abort);
+  const loaded = await Promise.all(
+    installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, abort)) })),
+  );
+  const policies = await loadPolicies(client, abort);
+  const looking = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
+  return await work({ client, contact, looking, loaded });
 }
 
 export async function lookOnce(

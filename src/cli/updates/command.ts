@@ -5,29 +5,24 @@ import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { CHECK_ANNOTATION, statusOf } from '../../updates/status.ts';
-import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
+import { rfc3339, sleep } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import type { ConnectionFlags } from '../options.ts';
-import type { Output } from '../output.ts';
 import { table } from '../phrases.ts';
+import type { SessionParts } from '../status/session.ts';
 
 export interface UpdatesFlags extends ConnectionFlags {
   readonly output: 'text' | 'json';
 }
 
-interface UpdatesParts {
-  readonly clock: Clock;
-  readonly output: Pick<Output, 'write'>;
-  readonly abort: AbortSignal;
-}
+type UpdatesParts = Pick<SessionParts, 'clock' | 'output' | 'abort'>;
 
 export async function showUpdates(flags: UpdatesFlags, parts: UpdatesParts): Promise<number> {
-  return await withClient(flags, async (client) => {
-    render(await load(client, parts.abort), flags, parts);
-    return EXIT.ok;
-  });
+  using client = await connect(flags);
+  render(await load(client, parts.abort), flags, parts);
+  return EXIT.ok;
 }
 
 const PATIENCE_MS = 60_000;
@@ -42,43 +37,34 @@ export async function checkUpdates(
   parts: UpdatesParts,
 ): Promise<number> {
   const { clock, abort } = parts;
-  return await withClient(flags, async (client) => {
-    const asked = new Date(clock.now()).toISOString();
-    const wanted = (await load(client, abort)).filter(({ metadata }) => name === undefined || metadata.name === name);
-    if (wanted.length === 0)
-      throw new RefitError('REFIT_USAGE', `there is no UpdateConfig${name === undefined ? '' : ` ${name}`}`, {
-        hint: 'see docs/guides/updates.md',
-      });
-    const patch = { metadata: { annotations: { [CHECK_ANNOTATION]: asked } } };
-    for (const { metadata } of wanted)
-      await client.patch(updateConfigs, metadata.name, patch, { type: 'merge', abort });
-    const deadline = clock.monotonic() + PATIENCE_MS;
-    for (;;) {
-      const now = (await load(client, abort)).filter(({ metadata }) =>
-        wanted.some((each) => each.metadata.name === metadata.name),
-      );
-      // The leader tells nothing of one that is being deleted.
-      if (now.every((each) => each.metadata.deletionTimestamp !== undefined || statusOf(each)?.obeyed === asked)) {
-        render(now, flags, parts);
-        return now.some((each) => BAD.includes(statusOf(each)?.reason ?? '')) ? EXIT.failed : EXIT.ok;
-      }
-      if (clock.monotonic() > deadline)
-        throw new RefitError('REFIT_CONTROL', `no leader has checked within ${formatDuration(PATIENCE_MS)}`, {
-          hint: 'see with `refit status` whether a leader runs, and that it has deploy/rbac-updates.yaml',
-        });
-      await sleep(clock, POLL_MS, abort);
+  using client = await connect(flags);
+  const asked = new Date(clock.now()).toISOString();
+  const wanted = (await load(client, abort)).filter(({ metadata }) => name === undefined || metadata.name === name);
+  if (wanted.length === 0)
+    throw new RefitError('REFIT_USAGE', `there is no UpdateConfig${name === undefined ? '' : ` ${name}`}`, {
+      hint: 'see docs/guides/updates.md',
+    });
+  const patch = { metadata: { annotations: { [CHECK_ANNOTATION]: asked } } };
+  for (const { metadata } of wanted) await client.patch(updateConfigs, metadata.name, patch, { type: 'merge', abort });
+  const names = wanted.map(({ metadata }) => metadata.name);
+  const deadline = clock.monotonic() + PATIENCE_MS;
+  for (;;) {
+    const now = (await load(client, abort)).filter(({ metadata }) => names.includes(metadata.name));
+    // The leader tells nothing of one that is being deleted.
+    if (now.every((each) => each.metadata.deletionTimestamp !== undefined || statusOf(each)?.obeyed === asked)) {
+      render(now, flags, parts);
+      return now.some((each) => BAD.includes(statusOf(each)?.reason ?? '')) ? EXIT.failed : EXIT.ok;
     }
-  });
+    if (clock.monotonic() > deadline)
+      throw new RefitError('REFIT_CONTROL', `no leader has checked within ${formatDuration(PATIENCE_MS)}`, {
+        hint: 'see with `refit status` whether a leader runs, and that it has deploy/rbac-updates.yaml',
+      });
+    await sleep(clock, POLL_MS, abort);
+  }
 }
 
-async function withClient(flags: ConnectionFlags, work: (client: KubeClient) => Promise<number>): Promise<number> {
-  const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
-  const client = createClient(config, { userAgent: 'refit-updates' });
-  try {
-    return await work(client);
-  } finally {
-    client.close();
-  }
+async function connect({ kubeconfig, context }: ConnectionFlags): Promise<KubeClient & Disposable> {
+  return createClient(await loadClusterConfig({ path: kubeconfig, context }), { userAgent: 'refit-updates' });
 }
 
 async function load(client: KubeClient, abort: AbortSignal): Promise<UpdateConfig[]> {

@@ -13,11 +13,10 @@ export interface ShellResult {
   readonly stderr: string;
 }
 
-export interface Shells {
+/** Its end closes the shared connections; running scripts continue on their hosts. */
+export interface Shells extends AsyncDisposable {
   /** Runs a POSIX script as root. @throws RefitError REFIT_SSH if the host is unreachable or its key is wrong */
   run(host: ManifestHost, script: string): Promise<ShellResult>;
-  /** Ends the shared connections; running scripts continue on their hosts. */
-  close(): Promise<void>;
 }
 
 /** Seconds. */
@@ -48,7 +47,7 @@ export async function openShells(ssh: Manifest['ssh']): Promise<Shells> {
         `${host.name} (${host.address ?? host.name}): ${reasonOf(result.stderr, user)}`,
       );
     },
-    async close() {
+    async [Symbol.asyncDispose]() {
       const end = async (socket: string): Promise<unknown> =>
         await call(['-o', `ControlPath=${socket}`, '-O', 'exit', 'host'], '').catch(() => undefined);
       await Promise.all([...used.values()].map(end));

@@ -57,7 +57,7 @@ const PAGE_SIZE = 500;
 /** A server may find nothing that matches in a page. */
 const MOST_EMPTY_PAGES = 1_000;
 
-export function createClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient {
+export function createClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient & Disposable {
   const clock = options.clock ?? systemClock;
   const requester = new Requester({
     transport: new Transport(config, options.addresses),
@@ -74,11 +74,11 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
 export function clientOver(
   caller: Caller,
   options: Pick<ClientOptions, 'fieldManager' | 'deadlineMs' | 'watchIdleMs' | 'mostItems'> = {},
-): KubeClient {
+): KubeClient & Disposable {
   return new HttpClient(caller, options);
 }
 
-class HttpClient implements KubeClient {
+class HttpClient implements KubeClient, Disposable {
   readonly #caller: Caller;
   readonly #options: ClientOptions;
 
@@ -197,6 +197,10 @@ class HttpClient implements KubeClient {
     this.#caller.close();
   }
 
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
   #call(verb: string, resource: string, path: string, options: RequestOptions): Call {
     const deadlineMs = options.deadlineMs ?? this.#options.deadlineMs ?? 30_000;
     return { verb, resource, method: 'GET', path, abort: options.abort, deadlineMs };
@@ -266,12 +270,8 @@ export interface ReadyzOptions {
 
 /** Resolves with the HTTP status. Opens a new connection: an old one does not prove that the server accepts clients. */
 export async function askReadyz(config: ClusterConfig, host: string, options: ReadyzOptions): Promise<number> {
-  const client = createClient({ ...config, server: originOf(config, host, options) });
-  try {
-    return (await client.raw('/readyz', { deadlineMs: options.timeoutMs, abort: options.abort })).status;
-  } finally {
-    client.close();
-  }
+  using client = createClient({ ...config, server: originOf(config, host, options) });
+  return (await client.raw('/readyz', { deadlineMs: options.timeoutMs, abort: options.abort })).status;
 }
 
 /** Parses the whole URL: the setters of URL ignore bad values, and then the connection's own server would answer. */

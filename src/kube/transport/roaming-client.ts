@@ -19,7 +19,7 @@ const LEARN_AFTER_FAILURE_MS = 5_000;
  * The others are learned from the endpoints of the Service `kubernetes`. They are only addresses: a certificate must be
  * valid for the configured name there, too. So without verification, or over http, the client stays with its server.
  */
-export function createRoamingClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient {
+export function createRoamingClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient & Disposable {
   const { protocol, hostname, port } = new URL(config.server);
   if (protocol !== 'https:' || config.insecureSkipTlsVerify === true) return createClient(config, options);
   const { clock = systemClock, onRequest } = options;
