@@ -270,6 +270,30 @@ test('a tick that no leader heard is made up for within ten minutes, and not lat
   expect(planned()).toBe('v1.36.1+k0s.0');
 });
 
+test('a Plan that changes while its successor is created costs no tick: the next look creates it', async () => {
+  let isTouched = false;
+  const script: Script = (_, response) => {
+    // The status of the Plan before arrives late: between the look at it and its replacement.
+    if (isTouched) api.change(plans, PLAN_NAME, (plan) => plan);
+    isTouched = false;
+    response.end(indexOf(clock.now() > START + DAY ? 'v1.36.2+k0s.0' : 'v1.36.1+k0s.0'));
+  };
+  follow(await serve(script), { upgradeStrategy: { type: 'cron', cron: '0 0 3 * * *' } });
+  const leader = lead();
+  await leader.look();
+  await clock.advance(3 * HOUR);
+  await leader.look();
+  runs('v1.36.1+k0s.0');
+  api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'Completed', commands: [] } }));
+  isTouched = true;
+  await clock.advance(DAY);
+  await expect(leader.look()).rejects.toThrow('Conflict');
+  expect(planned()).toBe('v1.36.1+k0s.0');
+  await clock.advance(1_000);
+  await leader.look();
+  expect([planned(), told()?.reason]).toEqual(['v1.36.2+k0s.0', 'UpdateStarted']);
+});
+
 const ask = (): void =>
   api.change(updateConfigs, 'u', (config) => ({
     ...config,

@@ -15,7 +15,7 @@ import { defined, sameJson } from '../util/json.ts';
 import type { Logger } from '../util/log.ts';
 import { ChannelMemory, type ChannelTools, type Current } from './channel/follow-channel.ts';
 import type { Release } from './channel/read-index.ts';
-import { type CheckPace, nextCheck, nextWindow } from './config/check-times.ts';
+import { CATCH_UP_MS, type CheckPace, nextCheck, nextWindow } from './config/check-times.ts';
 import { readUpdateConfig, type UpdateSettings } from './config/read-config.ts';
 import { NewVersionProbe, type ProbeOptions } from './new-version.ts';
 import { decideUpdate, lowestOf, type UpdateDecision } from './plan/decide-update.ts';
@@ -45,6 +45,8 @@ const NORMAL: ReadonlySet<string> = new Set(['UpToDate', 'UpdateStarted', 'PlanR
 interface Memory {
   release?: Release;
   last?: number;
+  /** The last tick of the schedule, until what was decided on it is carried out. */
+  due?: number | undefined;
   failures: number;
   /** Why the last check failed. */
   problem?: string | undefined;
@@ -91,6 +93,7 @@ export class UpdateFollower {
     const asked = config.metadata.annotations?.[CHECK_ANNOTATION];
     const isAsked = asked !== undefined && asked !== statusOf(config)?.obeyed;
     const isTick = this.#nextCheck(config, settings, memory) <= clock.now();
+    if (isTick) memory.due = clock.now();
     // The last leader took what it knew with it.
     const isUnknown = !memory.release && memory.failures === 0;
     if (isAsked || isTick || isUnknown) {
@@ -98,11 +101,12 @@ export class UpdateFollower {
       this.#parts.metrics.updateChecked(config.metadata.name, clock.now() / 1000, memory.failures > 0);
     }
     // A schedule starts Plans at its ticks only, a window at any time.
-    const mayCreate = isTick || settings.schedule.kind === 'periodic';
+    const mayCreate = settings.schedule.kind === 'periodic' || clock.now() - (memory.due ?? -Infinity) <= CATCH_UP_MS;
     const decided = memory.release && (await this.#decide(settings, memory.release, look, abort));
     const decision = decided?.action === 'create' && !mayCreate ? { ...decided, ...waitsForTick(decided) } : decided;
     if (decision?.action === 'create') await this.#start(config, settings, decision.release, look, abort);
     if (decision?.action === 'abort') await this.#withdraw(decision.message, look, abort);
+    memory.due = undefined;
     const next = Math.min(this.#nextCheck(config, settings, memory), decision?.until ?? Number.POSITIVE_INFINITY);
     const { reason, message } =
       decision && memory.problem === undefined ? decision : { reason: 'CheckFailed', message: memory.problem ?? '' };
@@ -154,7 +158,7 @@ export class UpdateFollower {
     }
   }
 
-  /** Fails if the Plan that is there has changed, or if another one came: the next decision sees it. */
+  /** Fails if the Plan that is there has changed, or if another one came: the next decision, within seconds, sees it. */
   async #start(
     config: UpdateConfig,
     settings: UpdateSettings,

@@ -19,7 +19,7 @@ export interface CheckPace {
 }
 
 /** A tick that nobody heard is made up for so long: later it would surprise people. */
-const CATCH_UP_MS = 10 * 60_000;
+export const CATCH_UP_MS = 10 * 60_000;
 const RETRY_MS = 30_000;
 
 /** Milliseconds since the Unix epoch; in the past when a check is due. */
