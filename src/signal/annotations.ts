@@ -164,6 +164,8 @@ export interface AgentPolicy {
   readonly readyTimeoutMs?: number;
   /** How long a download may take, over all attempts. */
   readonly downloadTimeoutMs?: number;
+  /** What is fetched ahead begins at a random moment within so long: many nodes and clusters share a server. */
+  readonly spreadMs?: number;
   /** Refuses plain http for downloads, redirects included. */
   readonly requireHttps?: true;
   /** Bytes that a download leaves free on its disk. */
@@ -177,7 +179,7 @@ export interface AgentPolicy {
   readonly cordoning?: 'leader';
 }
 
-const TIMES = ['soakMs', 'restartTimeoutMs', 'readyTimeoutMs', 'downloadTimeoutMs'] as const;
+const TIMES = ['soakMs', 'restartTimeoutMs', 'readyTimeoutMs', 'downloadTimeoutMs', 'spreadMs'] as const;
 
 /** No annotation for an empty policy. */
 export function encodeAgentPolicy(policy: AgentPolicy): Record<string, string> {

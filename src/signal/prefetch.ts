@@ -20,8 +20,8 @@ export interface Prefetch {
 }
 
 export function encodePrefetch({ rollout, command, policy }: Prefetch): Record<string, string> {
-  const { requireHttps, diskReserveBytes, downloadTimeoutMs } = policy;
-  const limits = { requireHttps, diskReserveBytes, downloadTimeoutMs };
+  const { requireHttps, diskReserveBytes, downloadTimeoutMs, spreadMs } = policy;
+  const limits = { requireHttps, diskReserveBytes, downloadTimeoutMs, spreadMs };
   return { [PREFETCH_ANNOTATION]: JSON.stringify({ rollout, command: encodeCommand(command), policy: limits }) };
 }
 

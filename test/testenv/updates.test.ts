@@ -138,7 +138,8 @@ function headersOf(raw: readonly string[]): Record<string, string> {
 test('in the lead time before its window a Plan lets nodes download and touches none; withdrawn, it ends and says so', async () => {
   server.offer('stable', NEXT, cluster);
   const starts = cluster.hosts.map((host) => host.starts);
-  const startTime = `${String((new Date().getUTCHours() + 12) % 24).padStart(2, '0')}:00`;
+  // Soon: downloads begin within a hundredth of what is left.
+  const startTime = new Date(Date.now() + 10 * 60_000).toISOString().slice(11, 16);
   await lead('early');
   const upgradeStrategy = { type: 'periodic' as const, periodic: { startTime, length: '1h' } };
   await follow('early', { upgradeStrategy }, { 'upgrade.refit.dev/lead-time': '20h' });

@@ -2,9 +2,10 @@
 import { stat } from 'node:fs/promises';
 import type { SignalCommand } from '../../signal/annotations.ts';
 import type { Prefetch } from '../../signal/prefetch.ts';
+import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import { type ActiveJournal, IDLE, type Journal, type Work } from '../journal.ts';
 import type { HostFacts, RunningService } from '../service/host.ts';
 import { pathsBeside } from '../state/state-directory.ts';
@@ -12,12 +13,11 @@ import type { BesideK0s } from '../step-input.ts';
 import type { Step, StepOutcome } from '../steps/step.ts';
 import { type Veto, vetoOf } from '../veto.ts';
 
-export interface PrefetcherParts {
+export interface PrefetcherParts extends Tools {
   readonly observe: (journal: Journal) => Promise<HostFacts>;
   readonly perform: (step: Step, journal: ActiveJournal, abort: AbortSignal) => Promise<StepOutcome>;
   readonly veto: Veto;
   readonly beside: BesideK0s;
-  readonly log: Logger;
 }
 
 /** What lies at the staging path; `stamp` changes with every write to the file. */
@@ -26,6 +26,9 @@ interface Staged {
   readonly path: string;
   readonly stamp: string;
 }
+
+/** Others than the leader may write the wish. */
+const MOST_SPREAD_MS = 600_000;
 
 /** Only to be used while the journal is idle: it shares the paths of the update. */
 export class Prefetcher {
@@ -69,7 +72,9 @@ export class Prefetcher {
   }
 
   async #fetch(wish: Prefetch, abort: AbortSignal): Promise<void> {
-    const { observe, veto, beside, log } = this.#parts;
+    const { observe, veto, beside, clock, random, log } = this.#parts;
+    const { spreadMs = 0 } = wish.policy;
+    await sleep(clock, random() * Math.min(spreadMs, MOST_SPREAD_MS), abort);
     const { running, binary, ownAgent } = await observe(IDLE);
     const { command } = wish;
     const { version } = command;

@@ -133,7 +133,7 @@ export function createObjectAgent(
   };
   const observe = async (current: Journal) => await observeHost({ places, binary: host.binary }, current);
   const carryOut: AgentParts['perform'] = async (step, current, abort) => await perform(step, current, effects, abort);
-  const prefetcher = new Prefetcher({ observe, perform: carryOut, veto, beside, log });
+  const prefetcher = new Prefetcher({ observe, perform: carryOut, veto, beside, clock, random, log });
   return new Agent({
     object,
     loadJournal: async () => {

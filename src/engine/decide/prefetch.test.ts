@@ -97,6 +97,20 @@ test('in the lead time of a plan, before its window: up to 20, though nobody mov
   expect([lines(words, early(130)), lines(words, early(90, 0)), lines(words, early(0))]).toEqual([[], [], []]);
 });
 
+test('in a lead time of two hours they begin within a minute or so; at other times at once', () => {
+  const minute = Math.floor((T0 % 86_400_000) / 60_000);
+  const planWindows = [{ days: [], startMinute: (minute + 100) % 1440, lengthMs: 3_600_000, timeZone: 'UTC' }];
+  const asked = (policy: Partial<RolloutPolicy>, state: RecordedState): unknown => {
+    const [first, second] = [buildTarget('w1', state), buildTarget('w2', 'pending')];
+    const facts = { w1: { observation: RESTARTING }, w2: { prefetch: 'possible' as const } };
+    const snapshot = buildSnapshot(buildRollout([buildStage('worker', [first, second])], { phase: 'running' }), facts);
+    const [action] = prefetchesOf(new Evaluations(snapshot, buildPolicy(policy), T0));
+    return action?.kind === 'prefetch' ? action.agent.spreadMs : action;
+  };
+  expect(asked({ planLeadMs: 7_200_000, planWindows }, 'pending')).toBe(60_000);
+  expect(asked({}, 'intended')).toBeUndefined();
+});
+
 test('a node at the version already, and one that cannot, are not asked', () => {
   expect(lines(LAST, {}, { isThere: true })).toEqual([]);
   expect(lines(LAST, {}, { prefetch: undefined })).toEqual([]);

@@ -9,6 +9,8 @@ import type { Evaluations } from './evaluate-target.ts';
 
 /** Targets that hold a payload before their turn. */
 const MOST_AHEAD = 20;
+/** In a lead time they begin within this share of it. */
+const SPREAD = 0.01;
 
 type Pair = readonly [Stage, Target];
 
@@ -21,7 +23,8 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
     .filter((pair) => stateOf(pair) !== undefined);
   const next = mayPrefetch(evaluations) ? pairs.filter(([, target]) => isToCome(snapshot, target)) : [];
   const asked = next.filter((pair) => stateOf(pair) === 'asked');
-  const isEarly = isBeforeWindow(evaluations);
+  const leftMs = beforeWindow(evaluations);
+  const isEarly = leftMs > 0;
   const most = aheadIn(next, isEarly ? 'all' : policy.prefetch);
   const turns = isEarly ? most : turnsIn(evaluations, next);
   const free = Math.max(0, Math.min(most, turns) - asked.length);
@@ -32,8 +35,9 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
   const kept = new Set([...chosen, ...asked]);
   // The signal of an intended target takes it away.
   const ended = pairs.filter((pair) => stateOf(pair) !== 'possible' && !kept.has(pair) && pair[1].state !== 'intended');
+  const agent = isEarly ? { ...policy.agent, spreadMs: Math.round(leftMs * SPREAD) } : policy.agent;
   return [
-    ...chosen.map(([stage, target]): NodeAction => ({ kind: 'prefetch', stage, target, agent: policy.agent })),
+    ...chosen.map(([stage, target]): NodeAction => ({ kind: 'prefetch', stage, target, agent })),
     ...ended.map(([stage, target]): NodeAction => ({ kind: 'end-prefetch', stage, target })),
   ];
 }
@@ -48,10 +52,11 @@ function mayPrefetch({ snapshot, policy }: Evaluations): boolean {
   return policy.prefetch !== 'none' && isOpen && !isPaused;
 }
 
-/** In the lead time of the plan, so that its window is spent on upgrades. */
-function isBeforeWindow({ policy: { planWindows, planLeadMs = 0 }, now }: Evaluations): boolean {
+/** Milliseconds until the window in the lead time of the plan, so that the window is spent on upgrades; 0 at other times. */
+function beforeWindow({ policy: { planWindows, planLeadMs = 0 }, now }: Evaluations): number {
   const opening = planWindows && openAt({ windows: planWindows, blackouts: [] }, now);
-  return opening?.open === false && opening.opensAt - now <= planLeadMs;
+  const leftMs = opening?.open === false ? opening.opensAt - now : 0;
+  return leftMs <= planLeadMs ? leftMs : 0;
 }
 
 /**

@@ -1,0 +1,69 @@
+/** Tests when an agent begins to fetch ahead: at a random moment within the time that the leader gives, which is bounded. */
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { silentLogger } from '../../util/log.ts';
+import type { HostFacts } from '../service/host.ts';
+import type { Veto } from '../veto.ts';
+import { Prefetcher } from './prefetcher.ts';
+
+const [MINUTE, HOUR] = [60_000, 3_600_000];
+const COMMAND = { id: 1, kind: 'k0supdate', url: 'https://example.com/k0s', version: 'v2', sha256: 'ab' } as const;
+const ANYTHING: Veto = {
+  requireSha256: false,
+  requireHttps: false,
+  allowUnverified: true,
+  allowedHosts: undefined,
+  lowestVersion: undefined,
+  refuseDowngrade: false,
+  maxSignalAgeMs: 0,
+};
+const HOST: HostFacts = {
+  binary: '/usr/local/bin/k0s',
+  running: { version: 'v1', current: true, process: { pid: 1, started: '1', parent: 0 } },
+};
+
+function prefetcher(clock: FakeClock): { readonly steps: string[]; readonly prefetcher: Prefetcher } {
+  const steps: string[] = [];
+  const prefetcher = new Prefetcher({
+    observe: async () => await Promise.resolve(HOST),
+    perform: async ({ kind }) => {
+      steps.push(kind);
+      return await Promise.resolve({ ok: true });
+    },
+    veto: ANYTHING,
+    beside: 'replace',
+    clock,
+    random: () => 0.5,
+    log: silentLogger,
+  });
+  return { steps, prefetcher };
+}
+
+test.each([
+  ['at once if no time is given', {}, 0],
+  ['in the middle of it, as chance has it', { spreadMs: 2 * MINUTE }, MINUTE],
+  ['within ten minutes, whatever somebody wrote', { spreadMs: 24 * HOUR }, 5 * MINUTE],
+])('it begins %s', async (_when, policy, afterMs) => {
+  const clock = new FakeClock(0);
+  const { steps, prefetcher: ahead } = prefetcher(clock);
+  ahead.follow({ rollout: 'uid', command: COMMAND, policy });
+  await setImmediate();
+  if (afterMs > 0) {
+    await clock.advance(afterMs - 1);
+    expect(steps).toEqual([]);
+  }
+  await clock.advance(1);
+  await setImmediate();
+  expect(steps).toEqual(['download', 'trial-run']);
+});
+
+test('it does not begin when it is no longer asked for', async () => {
+  const clock = new FakeClock(0);
+  const { steps, prefetcher: ahead } = prefetcher(clock);
+  ahead.follow({ rollout: 'uid', command: COMMAND, policy: { spreadMs: 2 * MINUTE } });
+  await setImmediate();
+  await ahead.stop();
+  await clock.advance(2 * MINUTE);
+  expect(steps).toEqual([]);
+});
