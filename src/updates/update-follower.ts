@@ -220,14 +220,9 @@ export class UpdateFollower {
     return memory;
   }
 
-  #nextCheck({ metadata }: UpdateConfig, { schedule }: UpdateSettings, memory: Memory): number {
+  #nextCheck({ metadata }: UpdateConfig, { schedule }: UpdateSettings, { last, failures }: Memory): number {
     const created = Date.parse(metadata.creationTimestamp ?? '') || 0;
-    return nextCheck(
-      schedule,
-      { last: memory.last, failures: memory.failures, created },
-      this.#parts,
-      this.#parts.clock.now(),
-    );
+    return nextCheck(schedule, { last, failures, created }, this.#parts, this.#parts.clock.now());
   }
 
   async #look(abort: AbortSignal): Promise<Look> {
