@@ -1,5 +1,5 @@
 /** Writes Events on objects; a repeated Event counts up instead of becoming another object. */
-import { TokenBucket } from '../util/backoff.ts';
+import { createTokenBucket } from '../util/backoff.ts';
 import { type Clock, rfc3339, sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
@@ -51,7 +51,7 @@ export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #bucket: TokenBucket;
+  readonly #takeToken: () => number;
   readonly #series = new Map<string, Series>();
   readonly #unwritten = new Set<Series>();
   readonly #over = new AbortController();
@@ -61,7 +61,7 @@ export class EventRecorder {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? silentLogger;
-    this.#bucket = new TokenBucket(this.#clock, RATE);
+    this.#takeToken = createTokenBucket(this.#clock, RATE);
   }
 
   /** Returns at once and never throws; what cannot be written is logged and dropped. */
@@ -128,7 +128,7 @@ export class EventRecorder {
 
   async #writeAll(): Promise<void> {
     for (let [series] = this.#unwritten; series; [series] = this.#unwritten) {
-      await this.#pause(this.#bucket.take());
+      await this.#pause(this.#takeToken());
       this.#unwritten.delete(series);
       if (this.#over.signal.aborted) this.#drop(series.event.reason);
       else await this.#write(series);

@@ -1,6 +1,6 @@
 /** The work queue of a controller: each key at most once in it and never twice at work, with delays and retries. */
 
-import { type BucketSize, backoffDelay, TokenBucket } from '../util/backoff.ts';
+import { type BucketSize, backoffDelay, createTokenBucket } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Tools } from '../util/tools.ts';
 
@@ -17,7 +17,7 @@ const RETRY = { retryBaseMs: 100, retryCapMs: 120_000, retries: { perSecond: 10,
 export class WorkQueue {
   readonly #options: Required<QueueOptions>;
   readonly #clock: Clock;
-  readonly #bucket: TokenBucket;
+  readonly #takeToken: () => number;
   /** Keys that are due, in the order in which they were added. */
   readonly #due = new Set<string>();
   readonly #working = new Set<string>();
@@ -33,7 +33,7 @@ export class WorkQueue {
   constructor(options: QueueOptions) {
     this.#options = { ...RETRY, ...options };
     this.#clock = options.clock;
-    this.#bucket = new TokenBucket(options.clock, this.#options.retries);
+    this.#takeToken = createTokenBucket(options.clock, this.#options.retries);
   }
 
   /** Marks the key as due. A key at work comes again after `done`. */
@@ -61,7 +61,7 @@ export class WorkQueue {
     this.#failures.set(key, failures + 1);
     const { retryBaseMs: base, retryCapMs: cap, random } = this.#options;
     const own = backoffDelay(failures, { base, cap, random });
-    this.addAfter(key, Math.max(own, this.#bucket.take()));
+    this.addAfter(key, Math.max(own, this.#takeToken()));
   }
 
   /** Resets the backoff of a key that succeeded. */

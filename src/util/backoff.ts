@@ -20,25 +20,14 @@ export interface BucketSize {
   readonly burst: number;
 }
 
-export class TokenBucket {
-  readonly #clock: Clock;
-  readonly #size: BucketSize;
-  #tokens: number;
-  #filledAt: number;
-
-  constructor(clock: Clock, size: BucketSize) {
-    this.#clock = clock;
-    this.#size = size;
-    this.#tokens = size.burst;
-    this.#filledAt = clock.monotonic();
-  }
-
-  /** Takes a token, if need be in advance: returns the milliseconds until it is available. */
-  take(): number {
-    const now = this.#clock.monotonic();
-    const gained = ((now - this.#filledAt) / 1000) * this.#size.perSecond;
-    this.#tokens = Math.min(this.#size.burst, this.#tokens + gained) - 1;
-    this.#filledAt = now;
-    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#size.perSecond) * 1000;
-  }
+/** Each call takes a token, if need be in advance: it returns the milliseconds until that is available. */
+export function createTokenBucket(clock: Clock, { perSecond, burst }: BucketSize): () => number {
+  let tokens = burst;
+  let filledAt = clock.monotonic();
+  return () => {
+    const now = clock.monotonic();
+    tokens = Math.min(burst, tokens + ((now - filledAt) / 1000) * perSecond) - 1;
+    filledAt = now;
+    return tokens >= 0 ? 0 : (-tokens / perSecond) * 1000;
+  };
 }

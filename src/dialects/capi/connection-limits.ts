@@ -54,7 +54,7 @@ export function limitConnections(server: Http2SecureServer, limits: Limits, log:
       socket.destroy();
       return;
     }
-    secured.set(key, new SecuredConnection(socket, patienceMs));
+    secured.set(key, secure(socket, patienceMs));
     socket.once('close', () => {
       secured.get(key)?.stopWaiting();
       secured.delete(key);
@@ -69,36 +69,31 @@ export function limitConnections(server: Http2SecureServer, limits: Limits, log:
   };
 }
 
-/** Closed when no request has begun for the time: also when the head of one never ends. */
-class SecuredConnection {
+interface SecuredConnection {
   readonly socket: TLSSocket;
-  readonly #patienceMs: number;
-  #timer: NodeJS.Timeout;
-  #open = 0;
+  serve(response: EventEmitter): void;
+  stopWaiting(): void;
+}
 
-  constructor(socket: TLSSocket, patienceMs: number) {
-    this.socket = socket;
-    this.#patienceMs = patienceMs;
-    this.#timer = this.#wait(patienceMs);
-  }
-
-  serve(response: EventEmitter): void {
-    this.#open += 1;
-    this.stopWaiting();
-    response.once('close', () => {
-      this.#open -= 1;
-      // Managers use a connection again.
-      if (this.#open === 0 && !this.socket.destroyed) this.#timer = this.#wait(this.#patienceMs * 6);
-    });
-  }
-
-  stopWaiting(): void {
-    clearTimeout(this.#timer);
-  }
-
-  #wait(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.socket.destroy(), ms);
-  }
+/** Closed when no request has begun for the time: also when the head of one never ends. */
+function secure(socket: TLSSocket, patienceMs: number): SecuredConnection {
+  const wait = (ms: number): NodeJS.Timeout => setTimeout(() => socket.destroy(), ms);
+  let timer = wait(patienceMs);
+  let open = 0;
+  const stopWaiting = (): void => clearTimeout(timer);
+  return {
+    socket,
+    stopWaiting,
+    serve(response) {
+      open += 1;
+      stopWaiting();
+      response.once('close', () => {
+        open -= 1;
+        // Managers use a connection again.
+        if (open === 0 && !socket.destroyed) timer = wait(patienceMs * 6);
+      });
+    },
+  };
 }
 
 function keyOf({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string {

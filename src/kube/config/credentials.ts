@@ -84,7 +84,7 @@ export class Credentials {
   }
 
   async #file(path: string): Promise<string> {
-    const known = this.#files.get(path) ?? new RotatingFile(path, this.#clock);
+    const known = this.#files.get(path) ?? rotatingFile(path, this.#clock);
     this.#files.set(path, known);
     return await known.read();
   }
@@ -106,34 +106,27 @@ function escapeKey(key: string): string {
 /** How often a file is checked: the kubelet replaces it long before the old content expires. */
 const CHECK_INTERVAL_MS = 1_000;
 
-/** A file that others replace while we run: a token, certificate or key. */
-class RotatingFile {
-  readonly #path: string;
-  readonly #clock: Clock;
-  #checkedAt = Number.NEGATIVE_INFINITY;
-  #stamp = '';
-  #text = '';
-
-  constructor(path: string, clock: Clock) {
-    this.#path = path;
-    this.#clock = clock;
-  }
-
+interface RotatingFile {
   /** Reads again only when size, inode or modification time changed; rejects with the file system's error. */
-  async read(): Promise<string> {
-    if (this.#clock.monotonic() - this.#checkedAt < CHECK_INTERVAL_MS) return this.#text;
-    const { mtimeMs, size, ino } = await stat(this.#path);
-    const stamp = `${mtimeMs}:${size}:${ino}`;
-    if (stamp !== this.#stamp) {
-      this.#text = await readFile(this.#path, 'utf8');
-      this.#stamp = stamp;
-    }
-    this.#checkedAt = this.#clock.monotonic();
-    return this.#text;
-  }
-
+  read(): Promise<string>;
   /** Makes the next read check the file. */
-  expire(): void {
-    this.#checkedAt = Number.NEGATIVE_INFINITY;
-  }
+  expire(): void;
+}
+
+/** A file that others replace while we run: a token, certificate or key. */
+function rotatingFile(path: string, clock: Clock): RotatingFile {
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  let [text, stamp] = ['', ''];
+  return {
+    async read() {
+      if (clock.monotonic() - checkedAt < CHECK_INTERVAL_MS) return text;
+      const { mtimeMs, size, ino } = await stat(path);
+      const found = `${mtimeMs}:${size}:${ino}`;
+      if (found !== stamp) text = await readFile(path, 'utf8');
+      stamp = found;
+      checkedAt = clock.monotonic();
+      return text;
+    },
+    expire: () => void (checkedAt = Number.NEGATIVE_INFINITY),
+  };
 }

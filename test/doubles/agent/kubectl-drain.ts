@@ -3,22 +3,22 @@ import type { KubeClient } from '../../../src/kube/client.ts';
 import { pods, type Resource } from '../../../src/kube/resources.ts';
 import { isNotFound, StatusError } from '../../../src/kube/status-error.ts';
 import type { Pod } from '../../../src/kube/types.ts';
-import { TokenBucket } from '../../../src/util/backoff.ts';
+import { createTokenBucket } from '../../../src/util/backoff.ts';
 import { type Clock, sleep } from '../../../src/util/clock.ts';
 import type { Times } from '../times.ts';
 
 /** What the client library lets through, in calls: the admin client of k0s has 40 a second, 400 at once. */
 export class DrainLimits {
-  readonly #bucket: TokenBucket;
+  readonly #takeToken: () => number;
   readonly #clock: Clock;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#bucket = new TokenBucket(clock, { perSecond: 40, burst: 400 });
+    this.#takeToken = createTokenBucket(clock, { perSecond: 40, burst: 400 });
   }
 
   async pass(abort: AbortSignal): Promise<void> {
-    const waitMs = this.#bucket.take();
+    const waitMs = this.#takeToken();
     if (waitMs > 0) await sleep(this.#clock, waitMs, abort);
   }
 }
