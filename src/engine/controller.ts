@@ -53,7 +53,7 @@ export interface RolloutController extends Controller {
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
   const { reader, writer, log, drains, clock } = parts;
   const { namespace, fieldSelector } = dialect.scope ?? {};
-  const plans = createInformer(reader, dialect.plans, { logger: log, clock, namespace, fieldSelector });
+  const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
   const isPlan = (object: KubeObject): boolean => dialect.scope?.isPlan?.(object) ?? true;
   const watched = dialect.watched.map((each) => ({ ...each, informer: informerOf(each, plans, parts) }));
   const named = watched.filter(({ namesIn }) => namesIn !== undefined).map(({ informer }) => informer);
@@ -102,7 +102,7 @@ function informerOf(
 ): Informer {
   // Plans that are targets too share one informer: two would be stale at different times.
   if (resource === plans.resource) return plans;
-  const options = { logger: log, clock, namespace, transform };
+  const options = { log, clock, namespace, transform };
   if (namesIn === undefined) return createInformer(reader, resource, options);
   return createNamedInformer(reader, resource, { ...options, owners: plans, namesIn });
 }

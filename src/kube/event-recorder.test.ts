@@ -46,7 +46,7 @@ function rig(fail: (Error | undefined)[] = []): Rig {
     component: 'refit',
     clock,
     random: () => 0.5,
-    logger: { ...silentLogger, warn },
+    log: { ...silentLogger, warn },
   });
   return { recorder, clock, created, patched, warn };
 }

@@ -1,9 +1,9 @@
 /** Writes Events on objects; a repeated Event counts up instead of becoming another object. */
 import { createTokenBucket } from '../util/backoff.ts';
-import { type Clock, rfc3339, sleep, systemClock } from '../util/clock.ts';
+import { rfc3339, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
-import { type Logger, silentLogger } from '../util/log.ts';
+import { DEFAULT_TOOLS, type Tools } from '../util/tools.ts';
 import { aborted } from '../util/waits.ts';
 import type { KubeClient } from './client.ts';
 import { events } from './resources.ts';
@@ -17,13 +17,10 @@ export interface EventNote {
   readonly message: string;
 }
 
-export interface EventRecorderOptions {
+export interface EventRecorderOptions extends Partial<Tools> {
   readonly client: KubeClient;
   /** Who reports: `refit-controller`. */
   readonly component: string;
-  readonly clock?: Clock;
-  readonly random?: () => number;
-  readonly logger?: Logger;
 }
 
 interface Series {
@@ -48,9 +45,7 @@ const LAST_MS = 5_000;
 /** A part of a process. Stop it after every part that records Events. */
 export class EventRecorder {
   readonly name = 'events';
-  readonly #options: EventRecorderOptions;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #options: EventRecorderOptions & Tools;
   readonly #takeToken: () => number;
   readonly #series = new Map<string, Series>();
   readonly #unwritten = new Set<Series>();
@@ -58,10 +53,8 @@ export class EventRecorder {
   #writing: Promise<void> | undefined;
 
   constructor(options: EventRecorderOptions) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#logger = options.logger ?? silentLogger;
-    this.#takeToken = createTokenBucket(this.#clock, RATE);
+    this.#options = { ...DEFAULT_TOOLS, ...options };
+    this.#takeToken = createTokenBucket(this.#options.clock, RATE);
   }
 
   /** Returns at once and never throws; what cannot be written is logged and dropped. */
@@ -73,7 +66,7 @@ export class EventRecorder {
     );
     const series = this.#series.get(key) ?? this.#begin(object, note);
     series.count++;
-    series.event.lastTimestamp = rfc3339(this.#clock.now());
+    series.event.lastTimestamp = rfc3339(this.#options.clock.now());
     this.#remember(key, series);
     this.#unwritten.add(series);
     this.#writing ??= this.#writeAll().finally(() => {
@@ -88,14 +81,16 @@ export class EventRecorder {
   /** Resolves some seconds after `abort` at the latest; Events that are not written by then are dropped. */
   async run(abort: AbortSignal): Promise<void> {
     await aborted(abort);
-    const cancel = this.#clock.schedule(LAST_MS, () => this.#over.abort(new Error('no time is left to write events')));
+    const cancel = this.#options.clock.schedule(LAST_MS, () =>
+      this.#over.abort(new Error('no time is left to write events')),
+    );
     await this.flush();
     cancel();
     this.#over.abort(new Error('the event recorder has stopped'));
   }
 
   #drop(reason: string | undefined): void {
-    this.#logger.warn('event dropped', { reason });
+    this.#options.log.warn('event dropped', { reason });
   }
 
   #remember(key: string, series: Series): void {
@@ -106,7 +101,7 @@ export class EventRecorder {
   }
 
   #begin({ apiVersion, kind, metadata }: KubeObject, { type, reason, message }: EventNote): Series {
-    const { component, random = Math.random } = this.#options;
+    const { component, random } = this.#options;
     const { name, namespace, uid } = metadata;
     // Events on cluster-scoped objects must be in `default`.
     const home = namespace ?? 'default';
@@ -119,7 +114,7 @@ export class EventRecorder {
       type,
       reason,
       message: message.slice(0, 1_024),
-      firstTimestamp: rfc3339(this.#clock.now()),
+      firstTimestamp: rfc3339(this.#options.clock.now()),
       source: { component },
       reportingComponent: component,
     };
@@ -136,7 +131,7 @@ export class EventRecorder {
   }
 
   async #pause(ms: number): Promise<void> {
-    if (ms > 0) await sleep(this.#clock, ms, this.#over.signal).catch(() => undefined);
+    if (ms > 0) await sleep(this.#options.clock, ms, this.#over.signal).catch(() => undefined);
   }
 
   async #write(series: Series): Promise<void> {
@@ -144,7 +139,7 @@ export class EventRecorder {
       await this.#send(series);
       series.attempts = 0;
     } catch (error) {
-      this.#logger.warn('cannot write an event', { reason: series.event.reason, problem: messageOf(error) });
+      this.#options.log.warn('cannot write an event', { reason: series.event.reason, problem: messageOf(error) });
       if (series.created && isNotFound(error)) series.created = false;
       else if (isRefusal(error) || ++series.attempts >= MAX_ATTEMPTS) return;
       else await this.#pause(RETRY_MS);

@@ -86,13 +86,13 @@ export async function prepareControllerProcess(
   const { metrics = noMetrics } = options;
   const policies = await findPolicies(options, abort);
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
-  const election = lease && createElection({ client, ...lease, identity, clock, random, logger: log });
+  const election = lease && createElection({ client, ...lease, identity, clock, random, log });
   const origin = election ?? options.held;
   // Only what may come in bursts is bounded: requests that keep the lease never wait.
   const writer = boundedClient(origin ? guardedClient(client, origin, clock) : client, REQUESTS_AT_ONCE);
-  const manager = new Manager({ ...(election ? { election } : {}), clock, random, logger: log, metrics });
+  const manager = new Manager({ ...(election ? { election } : {}), clock, random, log, metrics });
   const drains = createDrains({ client: writer, clock, random, log });
-  const events = new EventRecorder({ client, component, clock, random, logger: log });
+  const events = new EventRecorder({ client, component, clock, random, log });
   const tools = { writer, drains, events };
   const dialects = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
   await checkAccess(dialects, options, abort);
@@ -130,7 +130,7 @@ async function findPolicies(
     log[level]('UpgradePolicies are off: the defaults apply to every plan', { problem: messageOf(error) });
     return undefined;
   }
-  return createInformer(client, upgradePolicies, { logger: log, ...(clock ? { clock } : {}) });
+  return createInformer(client, upgradePolicies, { log, ...(clock ? { clock } : {}) });
 }
 
 async function checkAccess(

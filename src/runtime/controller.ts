@@ -2,16 +2,16 @@
 import { keyOf } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Informer } from '../kube/watch/informer.ts';
-import { type Clock, systemClock } from '../util/clock.ts';
 import { messageOf, TerminalError } from '../util/errors.ts';
-import { type Logger, silentLogger } from '../util/log.ts';
+import type { Logger } from '../util/log.ts';
+import { DEFAULT_TOOLS, type Tools } from '../util/tools.ts';
 import { type Metrics, noMetrics, type ReconcileOutcome } from './metrics.ts';
 import { WorkQueue } from './queue.ts';
 
 export interface ReconcileContext {
   /** Aborts after `timeoutMs`, or some seconds after the controller must stop. Pass it to every request. */
   readonly abort: AbortSignal;
-  readonly logger: Logger;
+  readonly log: Logger;
 }
 
 export interface ReconcileResult {
@@ -33,19 +33,11 @@ export interface Controller {
   readonly timeoutMs: number;
 }
 
-export interface ControllerParts {
-  readonly clock?: Clock;
-  readonly random?: () => number;
-  readonly logger?: Logger;
+export interface ControllerParts extends Partial<Tools> {
   readonly metrics?: Metrics;
 }
 
-export const DEFAULT_PARTS: Required<ControllerParts> = {
-  clock: systemClock,
-  random: Math.random,
-  logger: silentLogger,
-  metrics: noMetrics,
-};
+export const DEFAULT_PARTS: Required<ControllerParts> = { ...DEFAULT_TOOLS, metrics: noMetrics };
 
 /** Milliseconds in which a reconcile may finish after a stop: a write that is cut off may still arrive. */
 const STOP_GRACE_MS = 5_000;
@@ -56,8 +48,8 @@ export async function runController(
   abort: AbortSignal,
   parts: ControllerParts = {},
 ): Promise<void> {
-  const { clock, random, logger, metrics } = { ...DEFAULT_PARTS, ...parts };
-  const own = logger.child({ controller: controller.name });
+  const { clock, random, log, metrics } = { ...DEFAULT_PARTS, ...parts };
+  const own = log.child({ controller: controller.name });
   const queue = new WorkQueue({ clock, random });
   controller.begin?.();
   const report = (): void => metrics.queueDepth(controller.name, queue.depth());
@@ -73,13 +65,13 @@ export async function runController(
   };
   abort.addEventListener('abort', onAbort, { once: true });
   if (abort.aborted) onAbort();
-  const worker = { controller, queue, clock, logger: own, metrics, stop: abort };
+  const worker = { controller, queue, clock, log: own, metrics, stop: abort };
   await Promise.all(Array.from({ length: controller.concurrency }, async () => await work(worker)));
   abort.removeEventListener('abort', onAbort);
   report();
 }
 
-interface WorkerParts extends Required<Pick<ControllerParts, 'clock' | 'logger' | 'metrics'>> {
+interface WorkerParts extends Required<Pick<ControllerParts, 'clock' | 'log' | 'metrics'>> {
   readonly controller: Controller;
   readonly queue: WorkQueue;
   readonly stop: AbortSignal;
@@ -100,7 +92,7 @@ async function attempt(
   parts: WorkerParts,
   key: string,
 ): Promise<{ outcome: ReconcileOutcome; restMs?: number | undefined }> {
-  const { queue, logger } = parts;
+  const { queue, log } = parts;
   try {
     const { requeueAfterMs, restMs } = (await reconcile(parts, key)) ?? {};
     queue.forget(key);
@@ -110,10 +102,10 @@ async function attempt(
   } catch (error) {
     if (error instanceof TerminalError) {
       queue.forget(key);
-      logger.error('reconcile failed and will not be retried', { key, problem: messageOf(error) });
+      log.error('reconcile failed and will not be retried', { key, problem: messageOf(error) });
       return { outcome: 'terminal' };
     }
-    if (!parts.stop.aborted) logger.warn('reconcile failed, will retry', { key, problem: messageOf(error) });
+    if (!parts.stop.aborted) log.warn('reconcile failed, will retry', { key, problem: messageOf(error) });
     queue.retry(key);
     return { outcome: 'error' };
   }
@@ -121,10 +113,10 @@ async function attempt(
 
 /** A reconcile that ignores `abort` keeps its key and its worker: two at once for one key would be worse. */
 async function reconcile(parts: WorkerParts, key: string): Promise<ReconcileResult | undefined> {
-  const { controller, clock, logger, stop } = parts;
+  const { controller, clock, log, stop } = parts;
   const time = new AbortController();
   const cancel = clock.schedule(controller.timeoutMs, () => {
-    logger.warn('reconcile takes too long', { key, timeoutMs: controller.timeoutMs });
+    log.warn('reconcile takes too long', { key, timeoutMs: controller.timeoutMs });
     time.abort(new Error(`reconcile took longer than ${controller.timeoutMs} ms`));
   });
   const onStop = (): void => {
@@ -135,7 +127,7 @@ async function reconcile(parts: WorkerParts, key: string): Promise<ReconcileResu
   // It may have aborted before the listener was there.
   if (stop.aborted) onStop();
   try {
-    const context = { abort: time.signal, logger: logger.child({ key }) };
+    const context = { abort: time.signal, log: log.child({ key }) };
     return (await controller.reconcile(key, context)) ?? undefined;
   } finally {
     cancel();

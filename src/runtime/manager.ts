@@ -2,9 +2,9 @@
 import type { Election } from '../kube/election/election.ts';
 import type { Term } from '../kube/election/write-guard.ts';
 import type { Informer } from '../kube/watch/informer.ts';
-import { type Clock, sleep } from '../util/clock.ts';
+import { sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import type { Logger } from '../util/log.ts';
+import type { Tools } from '../util/tools.ts';
 import { aborted } from '../util/waits.ts';
 import { type Controller, type ControllerParts, DEFAULT_PARTS, runController } from './controller.ts';
 import type { Metrics } from './metrics.ts';
@@ -75,7 +75,7 @@ export class Manager {
       if (stop.aborted) return false;
       throw error;
     }
-    this.#parts.logger.info('caches are synced', { informers: this.#informers.size });
+    this.#parts.log.info('caches are synced', { informers: this.#informers.size });
     return true;
   }
 }
@@ -149,9 +149,7 @@ export interface Runnable {
   run(abort: AbortSignal): Promise<void>;
 }
 
-export interface GroupParts {
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface GroupParts extends Pick<Tools, 'clock' | 'log'> {
   readonly stopTimeoutMs: number;
   /** Called if a part fails before the group stops. */
   readonly onFailure: (error: unknown) => void;
@@ -184,11 +182,11 @@ export class Group {
   }
 
   async #run(runnable: Runnable): Promise<void> {
-    const { logger, onFailure } = this.#parts;
+    const { log, onFailure } = this.#parts;
     try {
       await runnable.run(this.#stopping.signal);
     } catch (error) {
-      logger.error('a part of the process failed', { part: runnable.name, problem: messageOf(error) });
+      log.error('a part of the process failed', { part: runnable.name, problem: messageOf(error) });
       if (!this.#stopping.signal.aborted) onFailure(error);
     }
   }

@@ -16,8 +16,8 @@ const TIMEOUT_MS = 120_000;
 
 export function updateController(parts: UpdateParts): Controller {
   const { client, log, clock } = parts;
-  const configs = createInformer(client, updateConfigs, { logger: log, clock });
-  const ours = createInformer(client, plans, { logger: log, clock, fieldSelector: `metadata.name=${PLAN_NAME}` });
+  const configs = createInformer(client, updateConfigs, { log, clock });
+  const ours = createInformer(client, plans, { log, clock, fieldSelector: `metadata.name=${PLAN_NAME}` });
   let follower = new UpdateFollower(parts);
   return {
     name: 'updates',

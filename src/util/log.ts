@@ -11,7 +11,7 @@ export interface Logger {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** A logger that adds `fields` to every line. */
+  /** A log that adds `fields` to every line. */
   child(fields: LogFields): Logger;
 }
 

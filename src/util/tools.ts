@@ -1,6 +1,6 @@
 /** What nearly every part of a process needs: the time, chance, and a log. Tests bring their own. */
-import type { Clock } from './clock.ts';
-import type { Logger } from './log.ts';
+import { type Clock, systemClock } from './clock.ts';
+import { type Logger, silentLogger } from './log.ts';
 
 export interface Tools {
   readonly clock: Clock;
@@ -8,3 +8,6 @@ export interface Tools {
   readonly random: () => number;
   readonly log: Logger;
 }
+
+/** Of this machine, and silent. */
+export const DEFAULT_TOOLS: Tools = { clock: systemClock, random: Math.random, log: silentLogger };

@@ -54,12 +54,12 @@ export class K0sLeader {
   }
 
   #build(leads: boolean, abort: AbortSignal): Manager {
-    const { variant, connect, logger, clock } = this.#options;
+    const { variant, connect, log, clock } = this.#options;
     const client = connect(abort);
     const check = new RemovedApiCheck();
     return new Manager({
       client,
-      logger,
+      log,
       abort,
       resources: [controlNodes, nodes, plans],
       controllers: (cache) => {

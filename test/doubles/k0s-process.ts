@@ -31,7 +31,7 @@ export interface Surroundings {
   readonly times: Times;
   readonly clock: Clock;
   readonly random: () => number;
-  readonly logger: Logger;
+  readonly log: Logger;
   /** Chooses the next target, where the process leads. */
   readonly pick: (names: readonly string[]) => string;
   /** Asks one controller's address for `/readyz`, where the process leads. */
@@ -68,7 +68,7 @@ export class K0sProcess {
   start(): void {
     const run = this.#parts.role === 'worker' ? this.#runWorker() : this.#runController();
     this.#running = run.catch((error: unknown) => {
-      if (!this.#stop.signal.aborted) this.#parts.logger.error('autopilot ended', { problem: messageOf(error) });
+      if (!this.#stop.signal.aborted) this.#parts.log.error('autopilot ended', { problem: messageOf(error) });
     });
   }
 
@@ -85,7 +85,7 @@ export class K0sProcess {
     this.#stop.abort(new Error('terminated'));
     await this.#running;
     await this.#turns?.release().catch((error: unknown) => {
-      this.#parts.logger.warn('the lease was not given back', { problem: messageOf(error) });
+      this.#parts.log.warn('the lease was not given back', { problem: messageOf(error) });
     });
     await this.#ended();
   }
@@ -103,7 +103,7 @@ export class K0sProcess {
   }
 
   async #runWorker(): Promise<void> {
-    const { name, times, clock, logger, connect } = this.#parts;
+    const { name, times, clock, log, connect } = this.#parts;
     const { signal: abort } = this.#stop;
     await sleep(clock, times.boot, abort);
     for (let attempt = 1; attempt <= MANAGER_ATTEMPTS; attempt++) {
@@ -116,11 +116,11 @@ export class K0sProcess {
         ]);
         return;
       } catch (error) {
-        logger.warn('the manager does not start', { problem: messageOf(error) });
+        log.warn('the manager does not start', { problem: messageOf(error) });
         await sleep(clock, times.managerRetry, abort);
       }
     }
-    logger.error('given up until the next start');
+    log.error('given up until the next start');
   }
 
   async #runController(): Promise<void> {
@@ -137,14 +137,14 @@ export class K0sProcess {
   }
 
   async #setUp(): Promise<void> {
-    const { name, role, address, version, times, clock, logger, connect } = this.#parts;
+    const { name, role, address, version, times, clock, log, connect } = this.#parts;
     const { signal: abort } = this.#stop;
     const mode = role === 'controller' ? 'controller' : 'controller+worker';
     for (;;) {
       try {
         return await setUpControlNode(connect(abort), { name, mode, address, version });
       } catch (error) {
-        logger.warn('the ControlNode is not set up', { problem: messageOf(error) });
+        log.warn('the ControlNode is not set up', { problem: messageOf(error) });
         await sleep(clock, times.setupRetry, abort);
       }
     }
@@ -183,12 +183,12 @@ export class K0sProcess {
     abort: AbortSignal,
     controllers: (parts: AgentParts) => Controller[],
   ): Manager {
-    const { connect, logger } = this.#parts;
+    const { connect, log } = this.#parts;
     const client = connect(abort);
     const common = { ...this.#parts, quirks: this.#quirks, tracker: this.#tracker, client, abort };
     return new Manager({
       client,
-      logger,
+      log,
       abort,
       resources,
       controllers: (cache: Cache) => controllers({ ...common, cache }),

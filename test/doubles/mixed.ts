@@ -164,7 +164,7 @@ class Doubles {
       recorder: this.recorder,
       times: this.#times,
       apiPort: this.#cluster.apiPort,
-      logger: jsonLogger(
+      log: jsonLogger(
         (line) => log.push(line),
         () => systemClock.now(),
         'info',

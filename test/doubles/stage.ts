@@ -239,7 +239,7 @@ export class Stage implements AsyncDisposable {
       recorder: this.recorder,
       times: { ...TIMES, ...times, ...(reluctant.includes(name) ? { leaseRetry: 3_600_000 } : {}) },
       apiPort: this.#apiPort,
-      logger: jsonLogger(
+      log: jsonLogger(
         (line) => log.push(line),
         () => systemClock.now(),
         'info',

@@ -18,19 +18,19 @@ export interface SurroundingsOptions {
   readonly apiPort: number;
   /** Chooses the next target; at random where absent. */
   readonly pick?: (names: readonly string[]) => string;
-  readonly logger?: Logger;
+  readonly log?: Logger;
 }
 
 /** All processes of a double share its connections; close them when the double has stopped. */
 export function surroundingsFor(options: SurroundingsOptions): Surroundings & { close(): void } {
-  const { config, author, recorder, times, apiPort, pick = pickAny, logger = silentLogger } = options;
+  const { config, author, recorder, times, apiPort, pick = pickAny, log = silentLogger } = options;
   const client = createClient(config, { userAgent: 'k0s/v0.0.0', fieldManager: 'k0s' });
   return {
     connect: (abort) => recorded(client, author, recorder, abort),
     times,
     clock: systemClock,
     random: Math.random,
-    logger,
+    log,
     pick,
     askReadyz: async (host) => await askReadyz(config, host, { port: apiPort, timeoutMs: times.readyz }),
     close: () => client.close(),

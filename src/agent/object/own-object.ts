@@ -65,7 +65,7 @@ export class OwnObject implements RegisteredObject {
       fieldSelector,
       clock,
       random,
-      logger: log,
+      log,
     });
     informer.addHandler({
       added: (object) => this.#saw(object, object),

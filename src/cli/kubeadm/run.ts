@@ -34,7 +34,7 @@ export async function carryOut(
   const stop = new AbortController();
   const abort = AbortSignal.any([session.abort, stop.signal]);
   const times = timesOf(flags.leaseDuration);
-  const election = createElection({ client, ...PLACE, identity, ...times, clock, logger: log });
+  const election = createElection({ client, ...PLACE, identity, ...times, clock, log });
   const elected = election.run(abort);
   try {
     await locked(election, session);

@@ -72,7 +72,7 @@ async function start(
   stop.abort();
   await settle();
   const reconcile = async (): Promise<number | undefined> => {
-    const context = { abort: stop.signal, logger: silentLogger, failures: 0 };
+    const context = { abort: stop.signal, log: silentLogger, failures: 0 };
     return (await controller.reconcile('system-upgrade/p', context))?.requeueAfterMs;
   };
   return { controller, clock, asked, stored: () => plan, reconcile };

@@ -31,7 +31,7 @@ const MAX_ATTEMPTS = 10;
 
 export function channelController(parts: ChannelParts): Controller {
   const { reader, namespace, log } = parts;
-  const plans = createInformer(reader, cattlePlans, { namespace, logger: log });
+  const plans = createInformer(reader, cattlePlans, { namespace, log });
   const answers = new Map<string, Answer>();
   return {
     name: 'cattle-channel',

@@ -56,7 +56,7 @@ beforeEach(() => {
 });
 
 async function reconcile(): Promise<void> {
-  await controller.reconcile('nightly', { abort: new AbortController().signal, logger: silentLogger });
+  await controller.reconcile('nightly', { abort: new AbortController().signal, log: silentLogger });
 }
 
 test('created and deleted plans are listed, and nothing is written without a change', async () => {

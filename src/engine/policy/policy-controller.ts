@@ -40,14 +40,14 @@ export function policyController(parts: PolicyParts): Controller {
       fromMapping(policies, all, generationChanged),
       ...Object.entries(parts.plans).map(([dialect, informer]) => fromMapping(informer, all, cameOrWent(dialect))),
     ],
-    reconcile: async (key, { abort, logger }) => {
+    reconcile: async (key, { abort, log }) => {
       if (isDenied) return;
       try {
         await report(parts, key, abort);
       } catch (error) {
         if (!isForbidden(error)) throw error;
         isDenied = true;
-        logger.warn('the status of UpgradePolicies is off', { problem: messageOf(error) });
+        log.warn('the status of UpgradePolicies is off', { problem: messageOf(error) });
       }
     },
     concurrency: 1,

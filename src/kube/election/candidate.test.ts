@@ -200,7 +200,7 @@ test('the log says when it leads, and why it no longer does', async () => {
   const server = new LeaseServer();
   const clock = new FakeClock();
   const { link, cut } = cuttable(clock);
-  const one = stand(server, clock, 'one', { client: leaseClient(server, link), logger: logInto(lines) });
+  const one = stand(server, clock, 'one', { client: leaseClient(server, link), log: logInto(lines) });
   await clock.advance(0);
   cut('request');
   await clock.advance(15_000);
@@ -228,8 +228,8 @@ test('the log says nothing of a candidate that came too late, and says why a lea
   const lines: string[] = [];
   const server = new LeaseServer();
   const clock = new FakeClock();
-  const one = stand(server, clock, 'one', { logger: logInto(lines) });
-  const two = stand(server, clock, 'two', { logger: logInto(lines) });
+  const one = stand(server, clock, 'one', { log: logInto(lines) });
+  const two = stand(server, clock, 'two', { log: logInto(lines) });
   await clock.advance(0);
   await two.stop();
   expect(lines).toEqual([`${PLACE.name}/one info leading {"term":0}`]);
@@ -248,7 +248,7 @@ test('one who listens no more hears nothing, and one who fails keeps nothing fro
     await new Promise<void>((resolve) => void clock.schedule(10, resolve));
     return await direct(apply, options, mutating);
   });
-  const { election } = stand(server, clock, 'one', { client, logger: logInto(lines) });
+  const { election } = stand(server, clock, 'one', { client, log: logInto(lines) });
   expect(election.leader()).toBe('');
   const heard: string[] = [];
   const stopListening = election.onChange(() => heard.push('first'));

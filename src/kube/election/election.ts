@@ -1,7 +1,8 @@
 /** Leader election over a Lease: one holder at a time, judged by locally observed time alone. */
-import { type Clock, sleep, systemClock } from '../../util/clock.ts';
+import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import { type Logger, silentLogger } from '../../util/log.ts';
+import type { Logger } from '../../util/log.ts';
+import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import type { KubeClient } from '../client.ts';
 import { leases } from '../resources.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../status-error.ts';
@@ -18,7 +19,7 @@ import {
 } from './lease-record.ts';
 import { LeadershipTerm, type Term, type WriteGuard } from './write-guard.ts';
 
-export interface ElectionOptions {
+export interface ElectionOptions extends Partial<Tools> {
   readonly client: KubeClient;
   readonly namespace: string;
   readonly name: string;
@@ -30,9 +31,6 @@ export interface ElectionOptions {
   readonly retryPeriodMs?: number;
   /** Written with each claim; other labels on the lease stay. */
   readonly labels?: (identity: string) => Readonly<Record<string, string>>;
-  readonly clock?: Clock;
-  readonly random?: () => number;
-  readonly logger?: Logger;
 }
 
 export interface Election extends WriteGuard {
@@ -66,9 +64,11 @@ interface Observation {
 }
 
 class LeaseElection implements Election {
-  readonly #options: ElectionOptions;
+  readonly name: string;
+  readonly identity: string;
+  readonly #options: ElectionOptions & Tools;
   readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #log: Logger;
   readonly #times: { leaseDurationMs: number; renewDeadlineMs: number; retryPeriodMs: number };
   readonly #term: LeadershipTerm;
   readonly #listeners = new Set<(term: Term | undefined) => void>();
@@ -81,19 +81,14 @@ class LeaseElection implements Election {
     if (!(retryPeriodMs < renewDeadlineMs && renewDeadlineMs < leaseDurationMs * 0.9)) {
       throw new RangeError('an election needs retryPeriodMs < renewDeadlineMs < 0.9 * leaseDurationMs');
     }
-    this.#options = options;
+    const { name, identity } = options;
+    this.name = name;
+    this.identity = identity;
+    this.#options = { ...DEFAULT_TOOLS, ...options };
     this.#times = { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
-    this.#clock = options.clock ?? systemClock;
-    this.#logger = (options.logger ?? silentLogger).child({ lease: options.name, identity: options.identity });
+    this.#clock = this.#options.clock;
+    this.#log = this.#options.log.child({ lease: name, identity });
     this.#term = new LeadershipTerm(this.#clock, this.#times);
-  }
-
-  get name(): string {
-    return this.#options.name;
-  }
-
-  get identity(): string {
-    return this.#options.identity;
   }
 
   term(): Term | undefined {
@@ -128,7 +123,7 @@ class LeaseElection implements Election {
       else await this.#acquire(abort);
     } catch (error) {
       const isRoutine = hasChanged(error) || abort.aborted;
-      if (!isRoutine) this.#logger.warn('cannot reach the lease', { problem: messageOf(error) });
+      if (!isRoutine) this.#log.warn('cannot reach the lease', { problem: messageOf(error) });
       if (this.#leading) return this.#hurryMs();
     }
     return this.#leading ? this.#times.retryPeriodMs : this.#candidatePauseMs();
@@ -142,7 +137,7 @@ class LeaseElection implements Election {
 
   /** Until the lease may be free; jitter keeps two candidates apart. */
   #candidatePauseMs(): number {
-    const pauseMs = this.#times.retryPeriodMs * (1 + (this.#options.random ?? Math.random)() * 0.2);
+    const pauseMs = this.#times.retryPeriodMs * (1 + this.#options.random() * 0.2);
     const freeInMs = this.#freeInMs();
     return freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs;
   }
@@ -235,7 +230,7 @@ class LeaseElection implements Election {
     this.#stopExpiry = this.#clock.schedule(this.#term.remainingMs, () => this.#lost('the lease was not renewed'));
     if (this.#leading) return;
     this.#leading = true;
-    this.#logger.info('leading', { term: term.number });
+    this.#log.info('leading', { term: term.number });
     this.#notify(term);
   }
 
@@ -244,7 +239,7 @@ class LeaseElection implements Election {
     this.#term.end();
     if (!this.#leading) return;
     this.#leading = false;
-    this.#logger.info('no longer leading', { why });
+    this.#log.info('no longer leading', { why });
     this.#notify(undefined);
   }
 
@@ -253,7 +248,7 @@ class LeaseElection implements Election {
     await this.#term.settled();
     if (this.leader() !== this.identity) return;
     if (this.#term.mayHaveLateWrite()) {
-      this.#logger.warn('the lease is not released but expires: a write of ours may still reach the server');
+      this.#log.warn('the lease is not released but expires: a write of ours may still reach the server');
       return;
     }
     try {
@@ -263,7 +258,7 @@ class LeaseElection implements Election {
       const options = { namespace: this.#options.namespace, deadlineMs: this.#attemptMs() };
       await this.#options.client.replace(leases, released(lease, this.#clock.now()), options);
     } catch (error) {
-      this.#logger.warn('cannot release the lease', { problem: messageOf(error) });
+      this.#log.warn('cannot release the lease', { problem: messageOf(error) });
     }
   }
 
@@ -272,7 +267,7 @@ class LeaseElection implements Election {
       try {
         listener(term);
       } catch (error) {
-        this.#logger.error('a listener of the election failed', { problem: messageOf(error) });
+        this.#log.error('a listener of the election failed', { problem: messageOf(error) });
       }
     }
   }

@@ -199,7 +199,7 @@ test('a handler that throws keeps neither others nor later events from being tol
   const clock = new FakeClock();
   const informer = createInformer(scriptedClient({ watches }).client, nodes, {
     clock,
-    logger: { ...silentLogger, child: () => ({ ...silentLogger, error }) },
+    log: { ...silentLogger, child: () => ({ ...silentLogger, error }) },
   });
   const told: string[] = [];
   const fail = (): never => {

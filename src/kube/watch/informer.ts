@@ -1,18 +1,14 @@
 /** A local copy of one collection that a watch keeps up to date, as in client-go. */
-import { type Clock, systemClock } from '../../util/clock.ts';
-import { type Logger, silentLogger } from '../../util/log.ts';
+import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import type { KubeClient, Selection } from '../client.ts';
 import { keyOf, type Resource } from '../resources.ts';
 import type { KubeObject } from '../types.ts';
 import { Reflector } from './reflector.ts';
 import { type Handler, Store } from './store.ts';
 
-export interface InformerOptions<T extends KubeObject> extends Selection {
+export interface InformerOptions<T extends KubeObject> extends Selection, Partial<Tools> {
   /** Makes objects smaller before they are stored; `metadata.managedFields` is always dropped. */
   readonly transform?: ((object: T) => T) | undefined;
-  readonly clock?: Clock;
-  readonly random?: () => number;
-  readonly logger?: Logger;
 }
 
 /** Returns the stored objects themselves: never change them. */
@@ -35,14 +31,13 @@ export function createInformer<T extends KubeObject>(
   resource: Resource<T>,
   options: InformerOptions<T> = {},
 ): Informer<T> {
-  const logger = (options.logger ?? silentLogger).child({ resource: resource.plural });
-  const store = new Store<T>(logger);
-  const { namespace, labelSelector, fieldSelector, clock = systemClock, random = Math.random } = options;
-  const shrink = options.transform ?? ((object: T) => object);
+  const { transform: shrink = (object: T) => object, ...given } = { ...DEFAULT_TOOLS, ...options };
+  const { namespace, labelSelector, fieldSelector, clock, random } = given;
+  const log = given.log.child({ resource: resource.plural });
+  const store = new Store<T>(log);
   const transform = (object: T): T => shrink(dropManagedFields(object));
   const selection = { namespace, labelSelector, fieldSelector };
-  const parts = { client, resource, selection, sink: store, transform, clock, random, logger };
-  const reflector = new Reflector<T>(parts);
+  const reflector = new Reflector<T>({ client, resource, selection, sink: store, transform, clock, random, log });
   return {
     resource,
     get: (name, namespace) => store.get(keyOf({ metadata: { name, ...(namespace ? { namespace } : {}) } })),

@@ -1,8 +1,8 @@
 /** Follows one collection, as in client-go: first the complete list, then every change, with retries after failures. */
 import { backoffDelay } from '../../util/backoff.ts';
-import { type Clock, sleep } from '../../util/clock.ts';
+import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import type { KubeClient, Selection, WatchEvent, WatchOptions } from '../client.ts';
 import { keyOf, type Resource } from '../resources.ts';
 import {
@@ -25,16 +25,13 @@ export interface Sink<T extends KubeObject> {
   advance(resourceVersion: string): void;
 }
 
-export interface ReflectorParts<T extends KubeObject> {
+export interface ReflectorParts<T extends KubeObject> extends Tools {
   readonly client: KubeClient;
   readonly resource: Resource<T>;
   readonly selection: Selection;
   readonly sink: Sink<T>;
   /** Makes objects smaller as they arrive: thousands of complete ones may not fit into memory. */
   readonly transform: (object: T) => T;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly logger: Logger;
 }
 
 /** Annotation of the bookmark that ends a streamed list. */
@@ -140,7 +137,7 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #recover(thrown: unknown, abort: AbortSignal): Promise<void> {
-    const { clock, random, logger } = this.#parts;
+    const { clock, random, log } = this.#parts;
     if (this.#resourceVersion === undefined && isRefusalOfStreamedList(thrown)) this.#streamedListRefused = true;
     if (isGone(thrown) || this.#isSuspect(thrown)) this.#resourceVersion = undefined;
     const asked = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
@@ -149,8 +146,8 @@ export class Reflector<T extends KubeObject> {
     const delay = Math.max(asked, backoffDelay(this.#failures++, { base: RETRY.base, cap, random }));
     const fields = { problem: messageOf(thrown), retryInMs: Math.round(delay) };
     // Broken streams are routine; only repeated failures are worth a warning.
-    if (this.#failures > 2 || isDenial(thrown)) logger.warn('watch failed', fields);
-    else logger.debug('watch interrupted', fields);
+    if (this.#failures > 2 || isDenial(thrown)) log.warn('watch failed', fields);
+    else log.debug('watch interrupted', fields);
     await sleep(clock, delay, abort).catch(() => undefined);
   }
 

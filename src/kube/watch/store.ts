@@ -20,11 +20,11 @@ export class Store<T extends KubeObject> implements Sink<T> {
   readonly #objects = new Map<string, T>();
   readonly #handlers = new Set<Handler<T>>();
   readonly #waiting = new Set<() => void>();
-  readonly #logger: Logger;
+  readonly #log: Logger;
   #resourceVersion: string | undefined;
 
-  constructor(logger: Logger) {
-    this.#logger = logger;
+  constructor(log: Logger) {
+    this.#log = log;
   }
 
   get resourceVersion(): string | undefined {
@@ -98,7 +98,7 @@ export class Store<T extends KubeObject> implements Sink<T> {
     try {
       change(handler);
     } catch (error) {
-      this.#logger.error('a handler failed', { problem: messageOf(error) });
+      this.#log.error('a handler failed', { problem: messageOf(error) });
     }
   }
 }

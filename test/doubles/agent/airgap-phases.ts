@@ -9,7 +9,7 @@ import { controllerOf, ON_CHANGE, withStatus, writeSignal } from './phase.ts';
 
 /** Bundles are for workers, so that their signals are always on Nodes. */
 export function airgapControllers(parts: AgentParts): Controller[] {
-  const { client, clock, cache, machine, logger } = parts;
+  const { client, clock, cache, machine, log } = parts;
   const owns = (name: string): boolean => name === parts.name;
   const common = { resource: nodes, kind: 'airgapupdate', triggers: ON_CHANGE, owns } as const;
   const signal = controllerOf(
@@ -38,7 +38,7 @@ export function airgapControllers(parts: AgentParts): Controller[] {
         const status = await downloadPayload({ ...request, command: signal.command, abort: parts.abort }).then(
           () => 'Completed' as const,
           (error: unknown) => {
-            logger.warn('download failed', { problem: messageOf(error) });
+            log.warn('download failed', { problem: messageOf(error) });
             return 'FailedDownload' as const;
           },
         );

@@ -48,7 +48,7 @@ export interface AgentParts {
   readonly cache: Cache;
   readonly times: Times;
   readonly clock: Clock;
-  readonly logger: Logger;
+  readonly log: Logger;
   readonly random: () => number;
   readonly abort: AbortSignal;
 }

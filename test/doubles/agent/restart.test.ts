@@ -39,7 +39,7 @@ async function reconcile(place: Place, release: string, pending: boolean, forced
     },
   };
   const parts = { tracker, machine, quirks: quirksOf(release), times: timesOf(1), clock: systemClock };
-  const more = { logger: silentLogger, random: Math.random, abort: new AbortController().signal };
+  const more = { log: silentLogger, random: Math.random, abort: new AbortController().signal };
   const cache = { get: () => node, list: () => [] } as never;
   const controllers = updateControllers({ name: 'w1', client: api.client, cache, ...parts, ...more }, nodes);
   await controllers.find(({ name }) => name === place)?.reconcile('w1');

@@ -82,7 +82,7 @@ const download: Step = async (parts, resource, object, signal) => {
   }).then(
     () => 'Cordoning' as const,
     (error: unknown) => {
-      parts.logger.warn('download failed', { problem: messageOf(error) });
+      parts.log.warn('download failed', { problem: messageOf(error) });
       return 'FailedDownload' as const;
     },
   );

@@ -27,7 +27,7 @@ export interface LeaderParts {
   readonly quirks: Quirks;
   readonly times: Times;
   readonly clock: Clock;
-  readonly logger: Logger;
+  readonly log: Logger;
   /** Chooses the next target; at random in the original. */
   readonly pick: (names: readonly string[]) => string;
   /** Asks one address for `/readyz`, and answers with the HTTP status. */

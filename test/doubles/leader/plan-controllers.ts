@@ -39,7 +39,7 @@ async function reconcile(parts: LeaderParts, name: string, handle: Handler): Pro
     outcome = await handle(parts, plan);
   } catch (error) {
     // It is said in the log, and nothing comes back to it.
-    parts.logger.error('the plan cannot be handled', { problem: messageOf(error) });
+    parts.log.error('the plan cannot be handled', { problem: messageOf(error) });
     return undefined;
   }
   if (outcome === 'again') return parts.times.planRetry;

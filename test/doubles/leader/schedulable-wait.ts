@@ -20,12 +20,12 @@ function verdict({ groups }: CommandView): Awaited<ReturnType<Pass>> {
 }
 
 /** Which command the signal was for is not compared, only its kind: an earlier command's end counts for this one. */
-function readBack({ cache, logger }: LeaderParts, { kind }: CommandView, { resource, entries }: Group, planId: string) {
+function readBack({ cache, log }: LeaderParts, { kind }: CommandView, { resource, entries }: Group, planId: string) {
   for (const entry of entries) {
     if (entry.state === 'SignalCompleted') continue;
     const object = cache.get(resource, entry.name);
     if (object === undefined) {
-      logger.warn('there is no such object', { name: entry.name });
+      log.warn('there is no such object', { name: entry.name });
       continue;
     }
     const signal = decodeSignal(object.metadata.annotations);

@@ -75,7 +75,7 @@ async function look(parts: LeaderParts, { resource, entries }: Group, object: Ku
   return found.find((each) => each === 'gone') ?? found.find((each) => each === 'unready') ?? 'ready';
 }
 
-async function probe({ client, askReadyz, logger }: LeaderParts, name: string): Promise<Readiness> {
+async function probe({ client, askReadyz, log }: LeaderParts, name: string): Promise<Readiness> {
   try {
     const { status }: ControlNode = await client.get(controlNodes, name);
     const address = status?.addresses?.find(({ type }) => type === 'InternalIP')?.address;
@@ -84,7 +84,7 @@ async function probe({ client, askReadyz, logger }: LeaderParts, name: string): 
     return code >= 200 && code < 300 ? 'ready' : 'unready';
   } catch (error) {
     if (isNotFound(error)) return 'gone';
-    logger.info('a controller is not ready', { name });
+    log.info('a controller is not ready', { name });
     return 'unready';
   }
 }

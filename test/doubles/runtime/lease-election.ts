@@ -20,7 +20,7 @@ export interface CandidateParts {
   readonly times: Pick<Times, 'leaseDuration' | 'renewDeadline' | 'leaseRetry'>;
   readonly clock: Clock;
   readonly random: () => number;
-  readonly logger: Logger;
+  readonly log: Logger;
 }
 
 export class Candidate {
@@ -63,12 +63,12 @@ export class Candidate {
   #turn(leads: boolean): void {
     if (leads === this.#leads) return;
     this.#leads = leads;
-    this.#parts.logger.info(leads ? 'leading' : 'pending');
+    this.#parts.log.info(leads ? 'leading' : 'pending');
     this.#onChange(leads);
   }
 
   async #try(): Promise<boolean> {
-    const { client, identity, logger, clock } = this.#parts;
+    const { client, identity, log, clock } = this.#parts;
     try {
       const lease = await this.#read();
       if (lease === undefined) {
@@ -82,7 +82,7 @@ export class Candidate {
       this.#see(await client.replace(leases, this.#claim(lease)));
       return true;
     } catch (error) {
-      logger.info('the lease was not taken', { problem: messageOf(error) });
+      log.info('the lease was not taken', { problem: messageOf(error) });
       return false;
     }
   }

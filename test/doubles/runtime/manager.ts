@@ -29,7 +29,7 @@ export interface Cache {
 
 export interface ManagerParts {
   readonly client: KubeClient;
-  readonly logger: Logger;
+  readonly log: Logger;
   /** Everything ends when it aborts. */
   readonly abort: AbortSignal;
   /** All that is cached, in whole: the original watches more than it needs. */
@@ -44,14 +44,14 @@ export class Manager implements Cache {
   readonly #runs: Promise<void>[] = [];
   #begun = false;
 
-  constructor({ client, logger, abort, resources, controllers }: ManagerParts) {
+  constructor({ client, log, abort, resources, controllers }: ManagerParts) {
     for (const resource of resources) {
       const informer = createInformer(client, resource);
       this.#informers.set(resource.plural, informer);
       this.#runs.push(informer.run(abort));
     }
     const loops = controllers(this).map((controller) => {
-      const loop = new WorkLoop(controller.reconcile, abort, logger.child({ controller: controller.name }));
+      const loop = new WorkLoop(controller.reconcile, abort, log.child({ controller: controller.name }));
       return { controller, loop };
     });
     this.#loops.push(...loops.map(({ loop }) => loop));

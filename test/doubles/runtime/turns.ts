@@ -58,7 +58,7 @@ export class Turns {
         const manager = await this.#build(leads, AbortSignal.any([this.#abort, stop.signal]));
         this.#current = { stop, manager, leads };
       } catch (error) {
-        this.#parts.logger.error('the manager does not start', { problem: messageOf(error) });
+        this.#parts.log.error('the manager does not start', { problem: messageOf(error) });
       }
     });
   }

@@ -12,7 +12,7 @@ const BACKOFF = { base: 5, cap: 1_000_000 };
 export class WorkLoop {
   readonly #reconcile: Reconcile;
   readonly #abort: AbortSignal;
-  readonly #logger: Logger;
+  readonly #log: Logger;
   readonly #clock: Clock;
   readonly #queue: string[] = [];
   readonly #failures = new Map<string, number>();
@@ -21,10 +21,10 @@ export class WorkLoop {
   #running: Promise<void> = Promise.resolve();
 
   /** Begins nothing once `signal` has aborted. */
-  constructor(reconcile: Reconcile, abort: AbortSignal, logger: Logger, clock: Clock = systemClock) {
+  constructor(reconcile: Reconcile, abort: AbortSignal, log: Logger, clock: Clock = systemClock) {
     this.#reconcile = reconcile;
     this.#abort = abort;
-    this.#logger = logger;
+    this.#log = log;
     this.#clock = clock;
   }
 
@@ -67,7 +67,7 @@ export class WorkLoop {
       if (this.#abort.aborted) return;
       const failures = this.#failures.get(name) ?? 0;
       this.#failures.set(name, failures + 1);
-      this.#logger.warn('reconcile failed', { name, failures, problem: messageOf(error) });
+      this.#log.warn('reconcile failed', { name, failures, problem: messageOf(error) });
       this.#later(name, Math.min(BACKOFF.cap, BACKOFF.base * 2 ** Math.min(failures, 30)));
     }
   }

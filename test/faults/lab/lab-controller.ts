@@ -40,11 +40,11 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
     labels: (holder) => ({ [CENTRAL_CORDONING_LABEL]: holder }),
     clock,
     random,
-    logger: log,
+    log,
   });
   const writer = guardedClient(client, election);
-  const manager = new Manager({ election, clock, random, logger: log });
-  const events = new EventRecorder({ client, component: 'refit-controller', clock, logger: log });
+  const manager = new Manager({ election, clock, random, log });
+  const events = new EventRecorder({ client, component: 'refit-controller', clock, log });
   manager.addRunnable(events);
   const drains = createDrains({ client: writer, clock, random, log });
   manager.addRunnable({ name: 'drains', run: async (term) => await drains.run(term) }, 'leading');
