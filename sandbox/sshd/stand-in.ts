@@ -2,6 +2,7 @@
  * The program behind the stand-in kubeadm and kubelet of one host: `stand-in.ts kubeadm|kubelet VERSION ARGUMENTS…`. It does
  * what the real ones do to files and to the API in an upgrade, in the same order, and takes a moment for it.
  */
+
 import {
   appendFileSync,
   existsSync,
@@ -14,11 +15,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { type ConfigMap, configMaps } from '../../src/dialects/kubeadm/plan-object.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { nodes } from '../../src/kube/resources.ts';
+import { configMaps, nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
+import type { ConfigMap } from '../../src/kube/types.ts';
 import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
 import { messageOf } from '../../src/util/errors.ts';
 import { parseVersion } from '../../src/util/version.ts';

@@ -99,7 +99,7 @@ function shortened(text: string): string {
 }
 
 /** As JSONPath writes it: `spec.commands[0].k0supdate`. */
-function pathOf(path: Issue['path']): string {
+export function pathOf(path: readonly PropertyKey[]): string {
   const parts = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`));
   return parts.join('').replace(/^\./, '');
 }

@@ -4,7 +4,7 @@ import type { ForeignWork, Observation, Signalling } from '../engine/model/decis
 import type { Payload, Role, Rollout, Stage } from '../engine/model/recorded.ts';
 import { platformOf } from '../engine/observe/gather.ts';
 import type { TimedStep } from '../engine/policy/rollout-policy.ts';
-import { nodes, type Resource } from '../kube/resources.ts';
+import { annotated, nodes, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { agentOf } from '../signal/agent-presence.ts';
 import {
@@ -159,8 +159,7 @@ function withStatus(object: KubeObject, status: string, now: number, reason?: st
   const { created } = signal;
   const timestamp = rfc3339(now);
   const report = reason === undefined ? {} : encodeReport({ ...decodeReport(annotations, created), created, reason });
-  const written = { ...annotations, ...encodeSignal({ ...signal, status: { status, timestamp } }), ...report };
-  return { ...object, metadata: { ...object.metadata, annotations: written } };
+  return annotated(object, { ...encodeSignal({ ...signal, status: { status, timestamp } }), ...report });
 }
 
 function kindOf({ procedure }: Stage): SignalCommand['kind'] {

@@ -1,4 +1,5 @@
 /** Cordons and taints of Refit on a Node, each with its owner. */
+import { annotated } from '../kube/resources.ts';
 import type { Node } from '../kube/types.ts';
 
 /** Set also after somebody else uncordoned the node: a mark that stays would claim a later cordon of a person. */
@@ -9,8 +10,7 @@ export function cordonOwner({ metadata }: Node): string | undefined {
 /** Returns the same node when it is cordoned already, by anyone. */
 export function withCordon(node: Node, owner: string): Node {
   if (node.spec?.unschedulable) return node;
-  const annotations = { ...node.metadata.annotations, [CORDON_ANNOTATION]: owner };
-  return { ...node, metadata: { ...node.metadata, annotations }, spec: { ...node.spec, unschedulable: true } };
+  return { ...annotated(node, { [CORDON_ANNOTATION]: owner }), spec: { ...node.spec, unschedulable: true } };
 }
 
 /** Removes Refit's cordon with its annotation; returns the same node when there is none. */

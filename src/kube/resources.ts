@@ -1,5 +1,6 @@
 /** Resources and their URL paths, the built-in resources that Refit uses, and the keys and versions of objects. */
 import type {
+  ConfigMap,
   EndpointSlice,
   Event,
   Job,
@@ -35,6 +36,7 @@ export function clusterScoped<T extends KubeObject>(apiVersion: string, kind: st
 export const nodes = clusterScoped<Node>('v1', 'Node', 'nodes');
 export const pods = namespaced<Pod>('v1', 'Pod', 'pods');
 export const events = namespaced<Event>('v1', 'Event', 'events');
+export const configMaps = namespaced<ConfigMap>('v1', 'ConfigMap', 'configmaps');
 export const secrets = namespaced<Secret>('v1', 'Secret', 'secrets');
 export const podDisruptionBudgets = namespaced<PodDisruptionBudget>(
   'policy/v1',
@@ -79,6 +81,15 @@ export function compareResourceVersions(a: string, b: string): number {
   const [left, right] = [BigInt(a), BigInt(b)];
   if (left === right) return 0;
   return left < right ? -1 : 1;
+}
+
+/** With these annotations beside its other ones. */
+export function annotated<T extends KubeObject>(object: T, more: Record<string, string>): T {
+  return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...more } } };
+}
+
+export function kubeletVersionOf(node: Node | undefined): string | undefined {
+  return node?.status?.nodeInfo?.kubeletVersion;
 }
 
 /** The Ready condition of a Node or Pod; undefined for objects without one. */

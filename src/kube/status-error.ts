@@ -74,13 +74,13 @@ export function isRefusal(thrown: unknown): thrown is StatusError {
   return thrown instanceof StatusError && [400, 403, 422].includes(thrown.code);
 }
 
-export function isConflict(thrown: unknown): thrown is StatusError {
-  return thrown instanceof StatusError && thrown.reason === 'Conflict';
-}
+const hasReason =
+  (reason: string) =>
+  (thrown: unknown): thrown is StatusError =>
+    thrown instanceof StatusError && thrown.reason === reason;
 
-export function isAlreadyExists(thrown: unknown): thrown is StatusError {
-  return thrown instanceof StatusError && thrown.reason === 'AlreadyExists';
-}
+export const isConflict = hasReason('Conflict');
+export const isAlreadyExists = hasReason('AlreadyExists');
 
 /** Codes of Node and OpenSSL for a certificate that is not trusted. */
 const TLS_CODES = new Set([

@@ -131,6 +131,10 @@ export interface Job extends KubeObject {
   };
 }
 
+export interface ConfigMap extends KubeObject {
+  data?: Record<string, string>;
+}
+
 /** Values are base64. */
 export interface Secret extends KubeObject {
   type?: string;

@@ -1,6 +1,6 @@
 /** Builds the object to write: the last known one, with a new status in its signal and a report beside it. */
 import { withCordon } from '../../drain/cordon-marks.ts';
-import { nodes } from '../../kube/resources.ts';
+import { annotated, nodes } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import {
   type AgentReport,
@@ -27,15 +27,13 @@ export function withStatus(
   const { annotations } = object.metadata;
   const status = { status: step.status, timestamp: rfc3339(now) };
   const report = reportOf(step, journal, decodeReport(annotations, signal.created) ?? { created: signal.created });
-  const ours = { ...encodeSignal({ ...signal, status }), ...encodeReport(report) };
-  const reported = { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...ours } } };
+  const reported = annotated(object, { ...encodeSignal({ ...signal, status }), ...encodeReport(report) });
   return step.status === 'Cordoning' ? cordoned(reported, signal) : reported;
 }
 
 /** Says why a signal without a status waits; its first status takes that back. */
 export function withWait(object: KubeObject, { created }: SignalData, reason: string): KubeObject {
-  const annotations = { ...object.metadata.annotations, ...encodeReport({ created, reason }) };
-  return { ...object, metadata: { ...object.metadata, annotations } };
+  return annotated(object, encodeReport({ created, reason }));
 }
 
 /** Cordons in the leader's name if the policy asks for it: one write then reports Cordoning and cordons the node. */

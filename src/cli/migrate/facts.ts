@@ -1,7 +1,7 @@
 /** Reads from a k0s cluster what a migration from its own autopilot depends on: versions, agents, worker profiles, the leader. */
 import { plans } from '../../api/autopilot/plan.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { leases, namespaced, nodes } from '../../kube/resources.ts';
+import { configMaps, leases, nodes } from '../../kube/resources.ts';
 import { ifFound, isForbidden } from '../../kube/status-error.ts';
 import type { KubeObject, Lease } from '../../kube/types.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
@@ -35,15 +35,10 @@ export interface MigrationFacts {
 /** The first release whose workers heed `--disable-components=autopilot` of their controllers. */
 export const FIRST = 'v1.35.1+k0s.0';
 
-interface ConfigMap extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
-}
-
 interface Managed {
   readonly managedFields?: readonly { readonly manager?: string; readonly time?: string }[];
 }
 
-const configMaps = namespaced<ConfigMap>('v1', 'ConfigMap', 'configmaps');
 const PROFILE = 'worker-config-';
 
 export async function readFacts(

@@ -4,7 +4,7 @@ import { machines } from '../../api/capi/machine.ts';
 import { withoutControls } from '../../engine/model/controls.ts';
 import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { RecordedState, Role, Rollout, RolloutPhase, Stage } from '../../engine/model/recorded.ts';
-import { apiVersionOf } from '../../kube/resources.ts';
+import { annotated, apiVersionOf } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseJson } from '../../util/json.ts';
@@ -59,16 +59,11 @@ export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord
 
 /** Removes the controls of an earlier update. */
 export function withUpdate<T extends KubeObject>(node: T, update: MachineUpdate): T {
-  return annotated(withoutControls(node), UPDATE_ANNOTATION, update);
+  return annotated(withoutControls(node), { [UPDATE_ANNOTATION]: JSON.stringify(update) });
 }
 
 export function withRecord<T extends KubeObject>(node: T, record: UpdateRecord): T {
-  return annotated(node, RECORD_ANNOTATION, record);
-}
-
-function annotated<T extends KubeObject>(node: T, annotation: string, value: object): T {
-  const annotations = { ...node.metadata.annotations, [annotation]: JSON.stringify(value) };
-  return { ...node, metadata: { ...node.metadata, annotations } };
+  return annotated(node, { [RECORD_ANNOTATION]: JSON.stringify(record) });
 }
 
 /** Throws for a Node without a request. */

@@ -5,7 +5,7 @@ import { CONTROL_PLANE_LABEL, type Machine, machines, NODE_ANNOTATIONS } from '.
 import type { Payload, Role } from '../../engine/model/recorded.ts';
 import { platformOf } from '../../engine/observe/gather.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
-import { nodes } from '../../kube/resources.ts';
+import { kubeletVersionOf, nodes } from '../../kube/resources.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -56,13 +56,13 @@ async function follow(parts: UpdateParts, wanted: Wanted, found: Found, abort: A
     return underWay(isSame ? progress.message : `waiting for the update to ${update.version}: ${progress.message}`);
   }
   if (progress && isSame) return progress.failed ? failure(progress.message) : verified(node, wanted);
-  if (kubeletOf(node) === wanted.version) return DONE;
+  if (kubeletVersionOf(node) === wanted.version) return DONE;
   return await begin(parts, wanted, found, abort);
 }
 
 /** The answer DONE is final, so wait until the kubelet reports the version. */
 function verified(node: Node, { version }: Wanted): UpdateMachineResponse {
-  const kubelet = kubeletOf(node) ?? 'no version';
+  const kubelet = kubeletVersionOf(node) ?? 'no version';
   if (mayBePartOf(kubelet, version)) return DONE;
   return underWay(
     `node ${node.metadata.name} is updated, but its kubelet still reports ${kubelet} instead of ${kubernetesPartOf(version)}`,
@@ -100,10 +100,6 @@ function versionOf({ spec }: UpdateMachineRequest['desired']['machine']): string
 
 function machineOf({ namespace, name }: Wanted): string {
   return `${namespace}/${name}`;
-}
-
-function kubeletOf({ status }: Node): string | undefined {
-  return status?.nodeInfo?.kubeletVersion;
 }
 
 const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;

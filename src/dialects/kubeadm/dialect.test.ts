@@ -7,9 +7,9 @@ import type { World } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';
 import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
-import type { Node } from '../../kube/types.ts';
+import type { ConfigMap, Node } from '../../kube/types.ts';
 import { kubeadmDialect } from './dialect.ts';
-import { type ConfigMap, newPlan, type Request } from './plan-object.ts';
+import { newPlan, type Request } from './plan-object.ts';
 import { type HostUpgrade, type HostUpgrades, type Report, reportPatch } from './signal.ts';
 
 const [NOW, ATTEMPT] = [Date.parse('2026-11-20T08:00:00Z'), '2026-11-20T08:00:00Z'];

@@ -5,11 +5,11 @@ import { because } from '../../engine/model/reasons.ts';
 import { pendingOwnerOf, type Rollout, type Stage, sourceOf } from '../../engine/model/recorded.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { apiVersionOf, nodes } from '../../kube/resources.ts';
-import type { KubeObject, Node } from '../../kube/types.ts';
+import { apiVersionOf, configMaps, nodes } from '../../kube/resources.ts';
+import type { ConfigMap, KubeObject, Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
-import { type ConfigMap, configMaps, PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
+import { PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
 import { drainDelegation, type HostUpgrades, LEADER, type Part, sshSignal } from './signal.ts';
 
 /** `upgrades` is undefined for commands that only read. */

@@ -3,7 +3,7 @@
 import type { Drains } from '../../drain/drains.ts';
 import { ownerOf } from '../../engine/model/recorded.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { nodes } from '../../kube/resources.ts';
+import { configMaps, kubeletVersionOf, nodes } from '../../kube/resources.ts';
 import { isConflict, StatusError, TransportError } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339, sleep } from '../../util/clock.ts';
@@ -11,7 +11,6 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { aborted } from '../../util/waits.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
-import { configMaps } from './plan-object.ts';
 import {
   EXIT_BUSY,
   type HostStep,
@@ -30,7 +29,6 @@ import {
   reportOn,
   reportPatch,
   STAGE,
-  versionOf,
 } from './signal.ts';
 import type { ShellResult, Shells } from './ssh.ts';
 
@@ -233,7 +231,7 @@ function foundOn(node: Node, { rollout, target }: Report): Found {
   const earlier = reportOn(node);
   const isSame = earlier?.rollout === rollout && earlier.target === target;
   return {
-    from: (isSame ? earlier.from : undefined) ?? versionOf(node),
+    from: (isSame ? earlier.from : undefined) ?? kubeletVersionOf(node),
     ...(isSame && earlier.touched ? { touched: true } : {}),
   };
 }

@@ -1,6 +1,7 @@
 /** Reads the manifest of a kubeadm cluster: its hosts, how to reach them, and the version to upgrade to. */
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
+import { pathOf } from '../../api/read-object.ts';
 import { readBounded } from '../../util/bounded-file.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { printableUrl } from '../../util/printable-url.ts';
@@ -97,8 +98,7 @@ export function parseManifest(text: string, file: string): Manifest {
 
 function describe(issue: z.core.$ZodIssue | undefined): string {
   if (!issue) return 'is not a manifest';
-  const field = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
-  const where = field.replace(/^\./, '') || 'the manifest';
+  const where = pathOf(issue.path) || 'the manifest';
   if (issue.code === 'unrecognized_keys') return `${where}: unknown field ${issue.keys.join(', ')}; check the spelling`;
   const found = issue.input === undefined ? 'missing' : JSON.stringify(issue.input, hideSecrets).slice(0, 60);
   const { code, message } = issue;

@@ -1,4 +1,5 @@
 /** Proves which taints of replaced requests are found. */
+
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
@@ -7,8 +8,9 @@ import { decide } from '../../engine/decide/decide.ts';
 import { NO_CONTROLS } from '../../engine/model/controls.ts';
 import { gatherFacts } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY } from '../../engine/policy/rollout-policy.ts';
+import type { ConfigMap } from '../../kube/types.ts';
 import { kubeadmDialect } from './dialect.ts';
-import { type ConfigMap, PLACE } from './plan-object.ts';
+import { PLACE } from './plan-object.ts';
 
 const plan: ConfigMap = { metadata: { ...PLACE, uid: 'plan-uid' } };
 

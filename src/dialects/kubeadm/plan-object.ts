@@ -1,16 +1,9 @@
 /** The ConfigMap that holds the request of a rollout, which never changes, and the record of its progress. */
 import { z } from 'zod';
 import type { Rollout } from '../../engine/model/recorded.ts';
-import { namespaced } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { ConfigMap } from '../../kube/types.ts';
 import { parseJson } from '../../util/json.ts';
 import type { Manifest } from './manifest.ts';
-
-export interface ConfigMap extends KubeObject {
-  data?: Record<string, string>;
-}
-
-export const configMaps = namespaced<ConfigMap>('v1', 'ConfigMap', 'configmaps');
 
 /** Name of the ConfigMap and of the Lease. */
 export const PLACE = { namespace: 'kube-system', name: 'refit-kubeadm' } as const;

@@ -1,10 +1,10 @@
 /** Proves what preflight plans and refuses, for a cluster of two control-plane hosts and a worker. */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import type { Node } from '../../kube/types.ts';
+import type { ConfigMap, Node } from '../../kube/types.ts';
 import { CONTROL_PLANE } from '../node-endpoints.ts';
 import { parseManifest } from './manifest.ts';
-import { type ConfigMap, newPlan, type Request, requestOf } from './plan-object.ts';
+import { newPlan, type Request, requestOf } from './plan-object.ts';
 import { assess, type Survey } from './preflight.ts';
 import type { HostFacts } from './probe.ts';
 

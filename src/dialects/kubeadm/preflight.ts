@@ -2,14 +2,14 @@
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { readyCondition } from '../../kube/resources.ts';
-import type { Node } from '../../kube/types.ts';
+import { kubeletVersionOf, readyCondition } from '../../kube/resources.ts';
+import type { ConfigMap, Node } from '../../kube/types.ts';
 import { parseVersion } from '../../util/version.ts';
 import { etcdFacts, type Finding, hard, type VersionFacts } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
 import type { Manifest } from './manifest.ts';
-import { type ConfigMap, PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
+import { PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
 import type { HostFacts } from './probe.ts';
 
 export interface Survey {
@@ -83,7 +83,7 @@ function minorOf(version: string): number | undefined {
 
 function isDone({ host, kubeadm, kubelet, staticPods }: HostFacts, nodes: readonly Node[], version: string): boolean {
   const pods = host.role === 'controlPlane' ? STATIC_PODS.map((name) => staticPods[name]) : [];
-  const found = [kubeadm, kubelet, kubeletOf(host.name, nodes), ...pods];
+  const found = [kubeadm, kubelet, kubeletVersionOf(nodeNamed(host.name, nodes)), ...pods];
   const known = found.filter((each) => each !== undefined);
   return known.length === found.length && !isNeeded(known, version);
 }
@@ -116,7 +116,7 @@ function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): F
 /** F1, F2: the manifest lists every control-plane host, and only hosts of the cluster. */
 function membershipFindings({ manifest, nodes }: Survey): Finding[] {
   const findings = manifest.hosts.flatMap(({ name, role }) => {
-    const node = nodes.find(({ metadata }) => metadata.name === name);
+    const node = nodeNamed(name, nodes);
     if (!node) return [hard('F2', `host ${name}: the cluster has no Node of this name`)];
     if (isController(node) === (role === 'controlPlane')) return [];
     const found = `its Node ${isController(node) ? 'has' : 'lacks'} the label ${CONTROL_PLANE}`;
@@ -132,11 +132,9 @@ function membershipFindings({ manifest, nodes }: Survey): Finding[] {
 /** F3: a host that is not Ready before the upgrade looks like one that the upgrade broke. */
 function readyFindings({ manifest, nodes }: Survey): Finding[] {
   return manifest.hosts
-    .filter(({ name }) => {
-      const node = nodes.find(({ metadata }) => metadata.name === name);
-      return node && readyCondition(node)?.status !== 'True';
-    })
-    .map(({ name }) => hard('F3', `node ${name} is not Ready`));
+    .flatMap(({ name }) => nodeNamed(name, nodes) ?? [])
+    .filter((node) => readyCondition(node)?.status !== 'True')
+    .map(({ metadata: { name } }) => hard('F3', `node ${name} is not Ready`));
 }
 
 function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey, resuming: boolean): VersionFacts {
@@ -206,8 +204,8 @@ function drainFindings({ drainPreviews }: Survey, request: Request): Finding[] {
   });
 }
 
-function kubeletOf(name: string, nodes: readonly Node[]): string | undefined {
-  return nodes.find(({ metadata }) => metadata.name === name)?.status?.nodeInfo?.kubeletVersion;
+function nodeNamed(name: string, nodes: readonly Node[]): Node | undefined {
+  return nodes.find(({ metadata }) => metadata.name === name);
 }
 
 function unique(findings: readonly Finding[]): Finding[] {

@@ -4,7 +4,7 @@ import type { DrainDelegation, Instruction, Signal } from '../../engine/dialect.
 import type { Observation } from '../../engine/model/decision.ts';
 import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
 import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
-import { nodes } from '../../kube/resources.ts';
+import { kubeletVersionOf, nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 
@@ -98,10 +98,6 @@ export const drainDelegation: DrainDelegation = {
   },
 };
 
-export function versionOf(node: Node | undefined): string | undefined {
-  return node?.status?.nodeInfo?.kubeletVersion;
-}
-
 function partsOf({ procedure }: Stage): readonly Part[] {
   return procedure === 'kubeadm' || procedure === 'kubelet' ? [procedure] : ['kubeadm', 'kubelet'];
 }
@@ -138,7 +134,7 @@ function observe(
   }
   const { attempt, since, step, from, spent, state, touched, message = '' } = report;
   const seen = { attempt, since, report: { from, spent } };
-  const isThere = !drains(stage) || versionOf(node) === stage.version;
+  const isThere = !drains(stage) || kubeletVersionOf(node) === stage.version;
   if (state === 'failed') return { kind: 'failed', message, ...seen };
   if (state === 'finished' && isThere) return { kind: 'succeeded', ...seen };
   if (state === 'working' && upgrades && !upgrades.isAt(target)) return { kind: 'none' };

@@ -1,4 +1,5 @@
 /** Reads an UpgradePolicy into a RolloutPolicy, with a problem for every invalid field. */
+import { pathOf } from '../../api/read-object.ts';
 import { type UpgradePolicy, type UpgradePolicySpec, upgradePolicySpecSchema } from '../../api/refit/upgrade-policy.ts';
 import type { AgentDrain, AgentPolicy } from '../../signal/annotations.ts';
 import { parseDuration } from '../../util/duration.ts';
@@ -20,7 +21,9 @@ const LONGEST_MS = 365 * 24 * 60 * 60 * 1000;
 
 export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): RolloutPolicy {
   const checked = upgradePolicySpecSchema.safeParse(spec);
-  const problems = (checked.error?.issues ?? []).map(({ path, message }) => problem(name, fieldOf(path), message));
+  const problems = (checked.error?.issues ?? []).map(({ path, message }) =>
+    problem(name, pathOf(['spec', ...path]), message),
+  );
   if (!checked.success) return { ...DEFAULT_POLICY, name, problems };
   const complain: Complain = (field, wanted, found) =>
     problems.push(problem(name, `spec.${field}`, `must be ${wanted}; found ${JSON.stringify(found)}`));
@@ -29,11 +32,6 @@ export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): Rollout
 
 function problem(name: string, field: string, what: string): Reason {
   return because('PolicyUnreadable', `UpgradePolicy ${name}: ${field} ${what}`);
-}
-
-function fieldOf(path: readonly PropertyKey[]): string {
-  const parts = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`));
-  return `spec${parts.join('')}`;
 }
 
 function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPolicy, 'name' | 'problems'> {

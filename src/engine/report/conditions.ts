@@ -1,6 +1,6 @@
 /** Conditions of plans whose status has no room for them: they stand in an annotation. */
 import type { KubeClient } from '../../kube/client.ts';
-import type { Resource } from '../../kube/resources.ts';
+import { annotated, type Resource } from '../../kube/resources.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { Condition, KubeObject } from '../../kube/types.ts';
 import { withCondition } from '../../runtime/conditions.ts';
@@ -83,8 +83,7 @@ export async function writeConditions(
   const soonest = Math.min(...fresh.filter((ms) => ms > 0));
   const laterMs = Number.isFinite(soonest) ? soonest : undefined;
   if (reasonsOf(conditions) === reasonsOf(known)) return laterMs;
-  const annotations = { ...plan.metadata.annotations, [CONDITIONS_ANNOTATION]: JSON.stringify(conditions) };
-  const changed = { ...plan, metadata: { ...plan.metadata, annotations } };
+  const changed = annotated(plan, { [CONDITIONS_ANNOTATION]: JSON.stringify(conditions) });
   try {
     ownWrites.remember(plans, await client.replace(plans, changed, { abort }));
     const event = blockedEvent(rollout, waits, known, now);

@@ -18,7 +18,7 @@ import type {
 } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import { Credentials } from '../config/credentials.ts';
-import { apiVersionOf, pathOf, pods, type Resource } from '../resources.ts';
+import { type Address, apiVersionOf, pathOf, pods, type Resource } from '../resources.ts';
 import { TransportError } from '../status-error.ts';
 import type { KubeList, KubeObject } from '../types.ts';
 import { Requester, type RequestRecord } from './requester.ts';
@@ -88,27 +88,16 @@ class HttpClient implements KubeClient, Disposable {
   }
 
   async get<T extends KubeObject>(resource: Resource<T>, name: string, options: RequestOptions = {}): Promise<T> {
-    const path = pathOf(resource, { namespace: options.namespace, name });
-    const call = this.#call('get', resource.plural, path, options);
+    const call = this.#callOf('get', resource, options, { name });
     return await this.#caller.json<T>({ ...call, check: objectCheck(resource.kind) });
   }
 
   async list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> {
     const { labelSelector, fieldSelector, limit, resourceVersion, resourceVersionMatch } = options;
-    const query = {
-      labelSelector,
-      fieldSelector,
-      limit,
-      resourceVersion,
-      resourceVersionMatch,
-      continue: options.continue,
-    };
-    const path = pathOf(resource, { namespace: options.namespace });
-    const list = await this.#caller.json<KubeList<T>>({
-      ...this.#call('list', resource.plural, path, options),
-      query,
-      check: listCheck(resource.kind),
-    });
+    const page = { limit, resourceVersion, resourceVersionMatch, continue: options.continue };
+    const query = { labelSelector, fieldSelector, ...page };
+    const call = { ...this.#callOf('list', resource, options), query, check: listCheck(resource.kind) };
+    const list = await this.#caller.json<KubeList<T>>(call);
     return { ...list, items: (list.items ?? []).map((item) => withKind(resource, item)) };
   }
 
@@ -133,8 +122,7 @@ class HttpClient implements KubeClient, Disposable {
     const { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, sendInitialEvents } = options;
     const initial = sendInitialEvents ? { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' } : {};
     const query = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, ...initial };
-    const path = pathOf(resource, { namespace: options.namespace });
-    const call = this.#call('watch', resource.plural, path, options);
+    const call = this.#callOf('watch', resource, options);
     return this.#caller.stream<WatchEvent<T>>(
       { ...call, query: { ...query, watch: true, allowWatchBookmarks: true }, check: eventProblem },
       options.idleMs ?? this.#options.watchIdleMs ?? 180_000,
@@ -142,21 +130,13 @@ class HttpClient implements KubeClient, Disposable {
   }
 
   async create<T extends KubeObject>(resource: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
-    const { subresource } = options;
-    const namespace = options.namespace ?? object.metadata.namespace;
-    const name = subresource === undefined ? undefined : object.metadata.name;
-    const path = pathOf(resource, { namespace, name, subresource });
-    return await this.#write<T>('create', 'POST', resource, path, options, { body: object });
+    const { namespace, name } = object.metadata;
+    const place = options.subresource === undefined ? { namespace } : { namespace, name };
+    return await this.#write<T>('create', 'POST', resource, place, options, { body: object });
   }
 
   async replace<T extends KubeObject>(resource: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
-    const { name, namespace } = object.metadata;
-    const path = pathOf(resource, {
-      namespace: options.namespace ?? namespace,
-      name,
-      subresource: options.subresource,
-    });
-    return await this.#write<T>('update', 'PUT', resource, path, options, { body: object });
+    return await this.#write<T>('update', 'PUT', resource, object.metadata, options, { body: object });
   }
 
   async patch<T extends KubeObject>(
@@ -165,18 +145,16 @@ class HttpClient implements KubeClient, Disposable {
     patch: unknown,
     options: PatchOptions,
   ): Promise<T> {
-    const path = pathOf(resource, { namespace: options.namespace, name, subresource: options.subresource });
     const content = { body: patch, contentType: CONTENT_TYPES[options.type] };
     const force = options.type === 'apply' ? options.force : undefined;
-    return await this.#write<T>('patch', 'PATCH', resource, path, options, content, { force });
+    return await this.#write<T>('patch', 'PATCH', resource, { name }, options, content, { force });
   }
 
   async delete(resource: Resource, name: string, options: DeleteOptions = {}): Promise<void> {
     const { uid, resourceVersion, propagationPolicy } = options;
-    const path = pathOf(resource, { namespace: options.namespace, name });
     const preconditions = uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions };
-    const call = this.#call('delete', resource.plural, path, options);
+    const call = this.#callOf('delete', resource, options, { name });
     await this.#caller.json({ ...call, method: 'DELETE', body });
   }
 
@@ -206,23 +184,27 @@ class HttpClient implements KubeClient, Disposable {
     return { verb, resource, method: 'GET', path, abort: options.abort, deadlineMs };
   }
 
+  #callOf(verb: string, resource: Resource, options: RequestOptions, place: Address = {}): Call {
+    return this.#call(verb, resource.plural, pathOf(resource, { namespace: options.namespace, ...place }), options);
+  }
+
+  /** The namespace of `options` comes before that of `place`. */
   async #write<T>(
     verb: string,
     method: Call['method'],
     resource: Resource,
-    path: string,
+    place: Pick<Address, 'namespace' | 'name'>,
     options: WriteOptions,
     content: Pick<Call, 'body' | 'contentType'>,
     extra: Call['query'] = {},
   ): Promise<T> {
-    const label = options.subresource === undefined ? resource.plural : `${resource.plural}/${options.subresource}`;
-    const query = {
-      fieldManager: options.fieldManager ?? this.#options.fieldManager ?? 'refit',
-      ...(options.dryRun ? { dryRun: 'All' } : {}),
-      ...extra,
-    };
+    const { subresource, namespace = place.namespace } = options;
+    const path = pathOf(resource, { namespace, name: place.name, subresource });
+    const label = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
+    const fieldManager = options.fieldManager ?? this.#options.fieldManager ?? 'refit';
+    const query = { fieldManager, ...(options.dryRun ? { dryRun: 'All' } : {}), ...extra };
     // A subresource may answer with a kind of its own.
-    const check = objectCheck(options.subresource === undefined ? resource.kind : undefined);
+    const check = objectCheck(subresource === undefined ? resource.kind : undefined);
     return await this.#caller.json<T>({ ...this.#call(verb, label, path, options), method, query, check, ...content });
   }
 }

@@ -4,6 +4,7 @@ import type { CommandStatus, Plan, TargetStatus } from '../../../api/autopilot/p
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
 import type { World } from '../../../engine/dialect.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
+import { annotated } from '../../../kube/resources.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { parseJson } from '../../../util/json.ts';
 import { PLAN_STATES, phaseOfPlan, TARGET_STATES } from '../states.ts';
@@ -29,8 +30,7 @@ export function counted(plan: Plan, counts: Progress, isOver: boolean, now: numb
   if (isFresh && !isOver) return undefined;
   const text = JSON.stringify({ ...counts, at: rfc3339(now) });
   const { status: _, ...rest } = plan;
-  const annotations = { ...plan.metadata.annotations, [PROGRESS_ANNOTATION]: text };
-  return { ...rest, metadata: { ...plan.metadata, annotations } };
+  return annotated(rest, { [PROGRESS_ANNOTATION]: text });
 }
 
 /** Milliseconds since the epoch; 0 if there are no readable counts. */
