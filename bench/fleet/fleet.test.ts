@@ -35,7 +35,7 @@ test('500 workers, 125 at a time: status shards hold them, the plan lists who is
   });
   started.defer(async () => await fleet.stop());
   const stop = new AbortController();
-  const config = { server: fleet.server.url, user: {}, namespace: 'default', source: 'the test' };
+  const config = { server: fleet.server.url, user: {}, namespace: 'default', files: [] };
   const client = createClient(config);
   started.defer(() => client.close());
   const manager = await prepareControllerProcess(

@@ -17,7 +17,7 @@ afterEach(async () => {
 
 test('objects and lists are the same through both', async () => {
   const local = clientOver(server.caller);
-  const remote = createClient({ server: server.url, user: {}, namespace: 'default', source: 'test' });
+  const remote = createClient({ server: server.url, user: {}, namespace: 'default', files: [] });
   const made = await local.create(nodes, { metadata: { name: 'a', annotations: { a: 'ü' } } });
   expect(await remote.get(nodes, 'a')).toEqual(made);
   const changed = await remote.replace(nodes, { ...made, spec: { unschedulable: true } });

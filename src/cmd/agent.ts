@@ -11,6 +11,7 @@ import { ServiceRestarter } from '../agent/service/service-restarter.ts';
 import { Systemd } from '../agent/service/systemd.ts';
 import { askService } from '../agent/service/trusted-service.ts';
 import { openStateDirectory } from '../agent/state/state-directory.ts';
+import { assertTrustedConfig } from '../agent/state/trusted-config.ts';
 import { VERSION } from '../cli/version.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { systemClock as clock } from '../util/clock.ts';
@@ -31,6 +32,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   await checkFileLimit();
   const log = stderrLogger(options.logLevel);
   const config = await loadClusterConfig({ path: options.kubeconfig });
+  await assertTrustedConfig(config);
   const paths = await openStateDirectory(options.stateDirectory, options.runDirectory);
   const binary = options.binary === undefined ? undefined : await findBinary(options.binary);
   const askStatus = async (socket: string) => await askService(socket, SEARCH_TIMEOUT_MS);

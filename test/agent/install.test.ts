@@ -71,7 +71,9 @@ function suite({ name, service, run }: Manager): void {
   });
 
   test('a kubeconfig that others may write is refused: it could name commands', () => {
-    expect(seen.distrusted).toMatch(/^REFIT_INSTALL: others may write to \/var\/lib\/k0s\/kubelet\.conf/);
+    expect(seen.distrusted).toMatch(
+      /^REFIT_FILE: cannot use the kubeconfig: others may write to \/var\/lib\/k0s\/kubelet\.conf/,
+    );
   });
 
   test('install says what it found and did', () => {
@@ -80,7 +82,7 @@ function suite({ name, service, run }: Manager): void {
     expect(lines.slice(1)).toEqual([
       'copied this program to /usr/local/bin/refit',
       expect.stringMatching(/^wrote \/etc\/.*refit-agent/),
-      `started ${service}, now and at each boot; its state is in /var/lib/refit`,
+      `started ${service}, now and at each boot; its state is in /var/lib/refit-of-this-host`,
     ]);
   });
 
@@ -100,6 +102,7 @@ function suite({ name, service, run }: Manager): void {
   });
 
   test('uninstall leaves k0s, and nothing of its own', () => {
+    expect(seen.wasThere).toHaveLength(3);
     expect(seen.left).toEqual([]);
     expect(seen.versions[3]).toBe('v1.36.3+k0s.2');
     expect(seen.removed).toContain(`removed ${service}`);

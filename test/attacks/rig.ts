@@ -14,16 +14,21 @@ export const NOBODY = 65_534;
 let cluster: MemoryCluster | undefined;
 let nodes = 0;
 
-/** Call it once, at the top of a test file. */
-export function useCluster(): void {
+/** Call it once, at the top of a test file. Returns what gives the cluster to tests. */
+export function useCluster(): () => MemoryCluster {
   beforeAll(async () => void (cluster = await startMemoryCluster()));
   afterAll(async () => await cluster?.stop());
+  return theCluster;
+}
+
+function theCluster(): MemoryCluster {
+  if (cluster === undefined) throw new Error('call useCluster() first');
+  return cluster;
 }
 
 /** A node with a service of root's and a download server; start its agent with `startAgent`. */
 export async function startNode(options: Partial<RigOptions> = {}): Promise<Rig> {
-  if (cluster === undefined) throw new Error('call useCluster() first');
-  const { admin, kubeconfig } = cluster;
+  const { admin, kubeconfig } = theCluster();
   return await Rig.start({ name: `attacked${process.pid}-${++nodes}`, admin, kubeconfig, ...options });
 }
 

@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 function trial(seed: number, mutations: number): Trial {
-  const config = { server: server.url, user: {}, namespace: 'default', source: 'the test' };
+  const config = { server: server.url, user: {}, namespace: 'default', files: [] };
   return { seed, mutations, config, upstream: { url: server.url }, compact: () => server.compact() };
 }
 

@@ -47,7 +47,7 @@ export async function startStubServer(script: Script, tls?: ServerOptions): Prom
   const { port } = server.address() as AddressInfo;
   const url = `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
   return {
-    config: { server: url, user: {}, namespace: 'default', source: 'the test' },
+    config: { server: url, user: {}, namespace: 'default', files: [] },
     port,
     requests,
     connections: () => connections,

@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_755,
+  'src/agent': 5_785,
   'src/api': 990,
   'src/cli': 4_490,
   'src/cmd': 890,
@@ -21,12 +21,12 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 900,
   'src/engine': 4_990,
   'src/http': 360,
-  'src/kube': 3_360,
+  'src/kube': 3_361,
   'src/process': 200,
   'src/runtime': 870,
   'src/signal': 386,
-  'src/updates': 2_000,
-  'src/install': 840,
+  'src/updates': 2_030,
+  'src/install': 860,
   'src/util': 845,
   'src/versions': 610,
 };

@@ -1,6 +1,6 @@
 /** Opens the state directory: creates it if needed, and locks it to this process. */
 import { existsSync } from 'node:fs';
-import { lstat, mkdir, readdir, stat } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { syncPath } from './durable-files.ts';
@@ -48,6 +48,16 @@ async function makeDirectory(path: string): Promise<void> {
   }
   // After power loss the journal in it is found only if its name was synced.
   await syncPath(dirname(path));
+}
+
+/** What agents and their locks write there, with the drafts of each. */
+const OWN = /^(?:(?:finished-)?journal|download|airgap-bundles)[a-z-]*\.json(?:\.|$)|^(?:agent|host)\.lock[.-]/;
+
+/** Removes what agents wrote there; the directory goes unless it has other files. Not for one that is in use. */
+export async function removeState(path: string): Promise<void> {
+  const names = await readdir(path);
+  for (const name of names) if (OWN.test(name)) await rm(join(path, name));
+  if (names.every((name) => OWN.test(name))) await rmdir(path);
 }
 
 /** The new binary is staged in a directory of the agent's own, on the file system of the binary. */

@@ -1,13 +1,18 @@
 /** Runs `refit install agent` and `refit uninstall agent` on a host with k0s. */
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm, rmdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, realpath, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { readFlagsFile } from '../../agent/flags-file.ts';
+import { parseAgentOptions } from '../../agent/options.ts';
 import { controlNodeName, nodeName } from '../../agent/registration/host-name.ts';
 import { createCommands } from '../../agent/service/commands.ts';
+import { findServices } from '../../agent/service/find-services.ts';
 import { allPids, executableOf } from '../../agent/service/processes.ts';
 import { writeDurably } from '../../agent/state/durable-files.ts';
 import { loadJournal } from '../../agent/state/journal-file.ts';
-import { pathsIn } from '../../agent/state/state-directory.ts';
+import { pathsBeside, pathsIn, removeState } from '../../agent/state/state-directory.ts';
+import { assertTrustedConfig } from '../../agent/state/trusted-config.ts';
+import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { systemClock } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
@@ -25,6 +30,8 @@ type Write = (text: string) => void;
 
 const CONFIG = '/etc/refit';
 const CREDENTIALS = join(CONFIG, 'agent.kubeconfig');
+const FLAGS = join(CONFIG, 'agent.yaml');
+const USUAL_K0S = '/usr/local/bin/k0s';
 const STATE = '/var/lib/refit';
 const RUN = '/run/refit';
 /** How long a certificate of the agent is valid; the next one is fetched when most of that is over. */
@@ -36,10 +43,11 @@ export async function installAgent({ credentials }: AgentInstallFlags, write: Wr
   const k0s = await findK0s();
   const program = await ownProgram();
   const source = await credentialsFor(k0s, program, credentials);
+  const { stateDirectory } = await ownOptions();
   write(`found k0s ${k0s.version}, a ${k0s.role} (PID ${k0s.pid}, data in ${k0s.dataDirectory})\n`);
   if (k0s.ownAgent) write('k0s runs its own agent, so this one only watches: see "k0s\'s own agent" in the guide\n');
   if (program.isOneFile && (await placeBinary())) write(`copied this program to ${BINARY}\n`);
-  for (const directory of [CONFIG, STATE]) {
+  for (const directory of [CONFIG, stateDirectory]) {
     await mkdir(directory, { mode: 0o700, recursive: true });
     await assertOwnedByRoot(directory);
   }
@@ -51,7 +59,7 @@ export async function installAgent({ credentials }: AgentInstallFlags, write: Wr
   const object = k0s.role === 'controller' ? ['--object', 'controlnode'] : [];
   await service.start([...program.agent, 'agent', ...object, '--kubeconfig', kubeconfig]);
   write(`wrote ${service.file}\n`);
-  write(`started ${service.title}, now and at each boot; its state is in ${STATE}\n`);
+  write(`started ${service.title}, now and at each boot; its state is in ${stateDirectory}\n`);
   return EXIT.ok;
 }
 
@@ -68,7 +76,7 @@ async function credentialsFor(k0s: RunningK0s, { refit }: Program, given: string
     const file = join(k0s.dataDirectory, 'kubelet.conf');
     if (!existsSync(file))
       throw new RefitError('REFIT_INSTALL', `${file} is missing: this worker has not joined its cluster yet`);
-    await assertOwnedByRoot(file);
+    await loadTrustedConfig(file);
     return { file };
   }
   const admin = join(k0s.dataDirectory, 'pki', 'admin.conf');
@@ -77,24 +85,29 @@ async function credentialsFor(k0s: RunningK0s, { refit }: Program, given: string
       'REFIT_INSTALL',
       `${admin} is missing: pass --credentials with the output of \`refit credentials\``,
     );
-  await assertOwnedByRoot(admin);
+  const config = await loadTrustedConfig(admin);
   // As the agent will find them: its unit sets no variable.
   const name = controlNodeName(k0s, {});
   const node = k0s.runsPods ? ['--node', nodeName(k0s, {})] : [];
   const options = ['--duration', VALIDITY, '--output', 'exec-credential', '--kubeconfig', admin];
   const command = [...refit, 'credentials', 'controlnode', name, ...node, ...options];
-  const text = await kubeconfigWith(await loadClusterConfig({ path: admin }), withCommand(command));
+  const text = await kubeconfigWith(config, withCommand(command));
   return { text, what: `gets a certificate for controlnode ${name} with ${admin} whenever one is due` };
 }
 
+async function loadTrustedConfig(path: string): Promise<ClusterConfig> {
+  const config = await loadClusterConfig({ path });
+  await assertTrustedConfig(config);
+  return config;
+}
+
 async function readGiven(path: string): Promise<string> {
-  await assertOwnedByRoot(path);
-  await loadClusterConfig({ path });
+  await loadTrustedConfig(path);
   return await readFile(path, 'utf8');
 }
 
-async function assertIdle(): Promise<void> {
-  const { journal, airgapJournal } = pathsIn(STATE);
+async function assertIdle(state: string): Promise<void> {
+  const { journal, airgapJournal } = pathsIn(state);
   for (const path of [journal, airgapJournal]) {
     const { phase } = await loadJournal(path);
     if (phase === 'idle') continue;
@@ -102,19 +115,40 @@ async function assertIdle(): Promise<void> {
   }
 }
 
+/** As the agent reads them. */
+async function ownOptions() {
+  const { binary, stateDirectory = STATE, runDirectory = RUN } = parseAgentOptions(await readFlagsFile(FLAGS)) ?? {};
+  return { binary, stateDirectory, runDirectory };
+}
+
+/** The previous binary, and what was fetched ahead. Without a running k0s: beside its usual place. */
+async function besideK0s(configured: string | undefined): Promise<string[]> {
+  const running = await Promise.all((await findServices()).map(async ({ pid }) => await executableOf(pid)));
+  const found =
+    configured === undefined
+      ? running.filter((path) => path !== undefined)
+      : [await realpath(configured).catch(() => configured)];
+  const binaries = found.length > 0 ? found : [USUAL_K0S];
+  const paths = binaries.map(pathsBeside).flatMap(({ staging, previous }) => [staging, previous]);
+  return [...new Set(paths)].filter((path) => existsSync(path));
+}
+
 async function isUsedByOthers(path: string): Promise<boolean> {
   const others = (await allPids()).filter((pid) => pid !== process.pid);
   return (await Promise.all(others.map(async (pid) => await executableOf(pid)))).includes(path);
 }
 
-/** Removes all that install wrote, and the agent's state. */
+/** Removes all that install wrote, and all that the agent did. */
 export async function uninstallAgent(write: Write): Promise<number> {
   assertRoot();
   const service = agentService(createCommands(process.env, systemClock));
+  const { binary, stateDirectory, runDirectory } = await ownOptions();
+  const beside = await besideK0s(binary);
+  for (const path of beside) await assertOwnedByRoot(dirname(path));
   try {
     // An agent that still runs could begin an upgrade meanwhile.
     await service.stop();
-    await assertIdle();
+    await assertIdle(stateDirectory);
   } catch (error) {
     // The first error counts.
     await service.resume().catch(() => undefined);
@@ -124,12 +158,15 @@ export async function uninstallAgent(write: Write): Promise<number> {
   write(`removed ${service.title}\n`);
   const isOurs = (await ownProgram()).isOneFile && !(await isUsedByOthers(BINARY));
   if (!isOurs && existsSync(BINARY)) write(`left ${BINARY}: it was not copied there, or another process runs it\n`);
-  for (const path of [STATE, RUN, CREDENTIALS, ...(isOurs ? [BINARY] : [])]) {
+  for (const path of [...beside, CREDENTIALS, ...(isOurs ? [BINARY] : [])]) {
     if (!existsSync(path)) continue;
     await rm(path, { recursive: true });
     write(`removed ${path}\n`);
   }
-  // What else is there was written by a person.
-  await rmdir(CONFIG).catch(() => write(existsSync(CONFIG) ? `left ${CONFIG}: it has other files\n` : ''));
+  for (const path of [stateDirectory, runDirectory, CONFIG]) {
+    if (!existsSync(path)) continue;
+    await removeState(path);
+    write(existsSync(path) ? `left ${path}: it has other files\n` : `removed ${path}\n`);
+  }
   return EXIT.ok;
 }

@@ -40,6 +40,6 @@ export interface ClusterConfig {
   readonly insecureSkipTlsVerify?: boolean;
   readonly user: UserConfig;
   readonly namespace: string;
-  /** The file or environment that it comes from, for messages. */
-  readonly source: string;
+  /** The kubeconfigs that it comes from, in the order of their entries; none in a pod. */
+  readonly files: readonly string[];
 }

@@ -62,7 +62,7 @@ test('JSON, with everything inline', async () => {
     insecureSkipTlsVerify: false,
     user: { clientCertificate: { text: PEM }, clientKey: { text: PEM } },
     namespace: 'ships',
-    source: path,
+    files: [path],
   });
 });
 
@@ -127,14 +127,14 @@ test('of several files, the first that sets something wins; missing ones are lef
   const late = await file('late', kubeconfig({ current: 'other' }));
   const env = { KUBECONFIG: [join(directory, 'nowhere'), early, late].join(delimiter) };
   const config = await loadClusterConfig({ env });
-  expect(config).toMatchObject({ server: 'https://early', source: early, user: { token: 'secret' } });
+  expect(config).toMatchObject({ server: 'https://early', files: [early, late], user: { token: 'secret' } });
 });
 
 test('without KUBECONFIG, the file of the home directory', async () => {
   await mkdir(join(directory, '.kube'));
   await file('.kube/config', kubeconfig());
   expect(await loadClusterConfig({ env: { HOME: directory } })).toMatchObject({
-    source: join(directory, '.kube/config'),
+    files: [join(directory, '.kube/config')],
   });
 });
 

@@ -28,7 +28,7 @@ export async function loadClusterConfig(options: LoadOptions = {}): Promise<Clus
 }
 
 interface Merged {
-  readonly files: string;
+  readonly files: readonly string[];
   readonly currentContext?: string | undefined;
   readonly clusters: ReadonlyMap<string, Entry>;
   readonly users: ReadonlyMap<string, Entry>;
@@ -56,7 +56,7 @@ async function readEntries(path: string): Promise<Merged> {
   const config = await parse(path);
   const where = { file: path, directory: dirname(path) };
   return {
-    files: path,
+    files: [path],
     currentContext: textField({ ...where, fields: config, name: 'the file' }, 'current-context'),
     clusters: section(config, 'clusters', 'cluster', where),
     users: section(config, 'users', 'user', where),
@@ -98,26 +98,27 @@ function parseJson(text: string, fail: (why: string) => never): unknown {
 /** The first file that sets an entry wins. */
 function resolve(files: readonly Merged[], wanted: string | undefined): ClusterConfig {
   const merged = files.reduceRight((late, early) => ({
-    files: `${early.files}, ${late.files}`,
+    files: [...early.files, ...late.files],
     currentContext: early.currentContext || late.currentContext,
     clusters: new Map([...late.clusters, ...early.clusters]),
     users: new Map([...late.users, ...early.users]),
     contexts: new Map([...late.contexts, ...early.contexts]),
   }));
+  const from = merged.files.join(', ');
   const name = wanted ?? merged.currentContext;
   if (!name) {
     const known = [...merged.contexts.keys()].join(', ') || 'none';
     const hint = `choose a context with --context; defined: ${known}`;
-    throw new RefitError('REFIT_KUBECONFIG', `${merged.files}: current-context is not set`, { hint });
+    throw new RefitError('REFIT_KUBECONFIG', `${from}: current-context is not set`, { hint });
   }
-  const context = entryNamed(merged.contexts, 'context', name, merged.files);
-  const cluster = entryNamed(merged.clusters, 'cluster', referenced(context, 'cluster'), merged.files);
-  const user = entryNamed(merged.users, 'user', referenced(context, 'user'), merged.files);
+  const context = entryNamed(merged.contexts, 'context', name, from);
+  const cluster = entryNamed(merged.clusters, 'cluster', referenced(context, 'cluster'), from);
+  const user = entryNamed(merged.users, 'user', referenced(context, 'user'), from);
   return {
     ...readCluster(cluster),
     user: readUser(user),
     namespace: textField(context, 'namespace') ?? 'default',
-    source: cluster.file,
+    files: merged.files,
   };
 }
 
@@ -145,7 +146,7 @@ async function inCluster(env: Readonly<Record<string, string | undefined>>): Pro
     certificateAuthority: { file: `${SERVICE_ACCOUNT}/ca.crt` },
     user: { tokenFile: `${SERVICE_ACCOUNT}/token` },
     namespace: namespace.trim() || 'default',
-    source: SERVICE_ACCOUNT,
+    files: [],
   };
 }
 

@@ -15,6 +15,7 @@ import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
 import { nodes } from '../../../src/kube/resources.ts';
 import { createClient } from '../../../src/kube/transport/http-client.ts';
 import { decodeReport, decodeSignal, encodeSignal } from '../../../src/signal/annotations.ts';
+import { encodePrefetch } from '../../../src/signal/prefetch.ts';
 import { rfc3339, sleep, systemClock } from '../../../src/util/clock.ts';
 import { electSilentLeader } from '../leader-lease.ts';
 import type { Seen } from './seen.ts';
@@ -26,6 +27,9 @@ const [OLD, NEW, BAD] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2', 'v1.36.4+k0s.0'];
 const K0S = '/usr/local/bin/k0s';
 const SOCKET = '/run/k0s/status.sock';
 const KUBELET = '/var/lib/k0s/kubelet.conf';
+/** Named in agent.yaml. */
+const STATE = '/var/lib/refit-of-this-host';
+const STAGED = '/usr/local/bin/.k0s.refit';
 /** A restart that waits for it would be seen. OpenRC lets nobody shorten it once the service has ended, as in a roll-back. */
 const RESPAWN_S = 40;
 /** k0s ends with whoever holds its standard input. */
@@ -36,8 +40,10 @@ const PLACES = [
   '/etc/systemd/system/multi-user.target.wants/refit-agent.service',
   '/etc/init.d/refit-agent',
   '/etc/runlevels/default/refit-agent',
-  '/var/lib/refit',
+  STATE,
   '/run/refit',
+  STAGED,
+  `${K0S}.previous`,
   '/etc/refit/agent.kubeconfig',
   '/usr/local/bin/refit',
 ];
@@ -90,6 +96,21 @@ function refit(...args: string[]): string {
 const agentPid = (): string =>
   spawnSync('pgrep', ['-f', '^/usr/local/bin/refit .*agent --kubeconfig'], { encoding: 'utf8' }).stdout.trim();
 
+async function configure(url: string): Promise<void> {
+  for (const directory of ['/run/k0s', '/var/lib/k0s', '/etc/refit']) await mkdir(directory, { recursive: true });
+  const lists = {
+    clusters: [{ name: 'jail', cluster: { server: url } }],
+    users: [{ name: 'anybody', user: {} }],
+    contexts: [{ name: 'jail', context: { cluster: 'jail', user: 'anybody' } }],
+  };
+  await writeFile(KUBELET, JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'jail', ...lists }));
+  // The process of a script tells its interpreter only; and this download server has no TLS.
+  await writeFile(
+    '/etc/refit/agent.yaml',
+    `binary: ${K0S}\nname: ${NODE}\nsoak: 1s\nrestart-timeout: 5s\nstate-dir: ${STATE}\n`,
+  );
+}
+
 async function run(): Promise<Seen> {
   const tooEarly = refit('install', 'agent');
   const server = await startApiServer();
@@ -98,15 +119,7 @@ async function run(): Promise<Seen> {
   await buildStandIn({ version: NEW, path: files['/new'] });
   await buildStandIn({ version: BAD, path: files['/bad'], broken: 'crashes' });
   const downloads = await startDownloadServer({ files });
-  for (const directory of ['/run/k0s', '/var/lib/k0s', '/etc/refit']) await mkdir(directory, { recursive: true });
-  const lists = {
-    clusters: [{ name: 'jail', cluster: { server: server.url } }],
-    users: [{ name: 'anybody', user: {} }],
-    contexts: [{ name: 'jail', context: { cluster: 'jail', user: 'anybody' } }],
-  };
-  await writeFile(KUBELET, JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'jail', ...lists }));
-  // The process of a script tells its interpreter only; and this download server has no TLS.
-  await writeFile('/etc/refit/agent.yaml', `binary: ${K0S}\nname: ${NODE}\nsoak: 1s\nrestart-timeout: 5s\n`);
+  await configure(server.url);
   const admin = createClient(await loadClusterConfig({ path: KUBELET }));
   await electSilentLeader(admin);
   await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } });
@@ -147,6 +160,11 @@ async function run(): Promise<Seen> {
     const pid = await Promise.resolve(agentPid());
     return pid !== '' && pid !== before ? pid : undefined;
   });
+  const command = { id: 0, kind: 'k0supdate', url: `${downloads.url}/new`, version: OLD } as const;
+  const prefetch = { rollout: 'ahead', command: { ...command, sha256: downloads.sha256('/new') }, policy: {} };
+  await admin.patch(nodes, NODE, { metadata: { annotations: encodePrefetch(prefetch) } }, { type: 'merge' });
+  await until('what is fetched ahead', async () => await Promise.resolve(existsSync(`${STAGED}/staged`) || undefined));
+  const wasThere = [STATE, STAGED, `${K0S}.previous`].filter((path) => existsSync(path));
   const removed = refit('uninstall', 'agent');
   const left = [...PLACES.filter((path) => existsSync(path)), ...(agentPid() === '' ? [] : ['its process'])];
   const still = await k0s();
@@ -156,6 +174,7 @@ async function run(): Promise<Seen> {
     installed,
     again: after === before ? '' : again,
     removed,
+    wasThere,
     left,
     distrusted,
     good,

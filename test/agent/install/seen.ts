@@ -6,6 +6,8 @@ export interface Seen {
   /** Empty when the agent was not started anew. */
   readonly again: string;
   readonly removed: string;
+  /** State, what was fetched ahead, and the previous binary, before uninstall. */
+  readonly wasThere: readonly string[];
   /** What uninstall left. */
   readonly left: readonly string[];
   /** Output of install while others may write the kubelet's kubeconfig. */
