@@ -1,6 +1,6 @@
 /** Proves that a directory of releases has whole files only, changes at once, and survives the way into an air gap. */
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from 'tar';
@@ -48,6 +48,19 @@ test('a file of this machine lies under its hash', async () => {
     releases: { [VERSION]: [{ platform: 'linux-amd64', kind: 'k0s', sha256: SHA, size: BYTES.length }] },
     channels: { stable: [{ version: VERSION }] },
   });
+});
+
+test('whatever mode a file had, all may read it and nobody may run it', async () => {
+  await writeFile(join(at, 'k0s'), '');
+  await chmod(join(at, 'k0s'), 0o4700);
+  expect(await publish()).toBeUndefined();
+  const modeOf = async (...path: string[]): Promise<number> => (await stat(join(at, ...path))).mode & 0o7777;
+  expect(await modeOf('out', 'files', SHA)).toBe(0o644);
+  await chmod(join(at, 'out', 'files', SHA), 0o700);
+  expect(await bundle({ pack: join(at, 'all.tar') })).toBeUndefined();
+  expect(await bundle({ unpack: join(at, 'all.tar') }, 'gap')).toBeUndefined();
+  expect(await modeOf('gap', 'files', SHA)).toBe(0o644);
+  expect(await modeOf('gap', 'catalog.json')).toBe(0o644);
 });
 
 test('a download that breaks off is resumed, and one that is there is not fetched again', async () => {

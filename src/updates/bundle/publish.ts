@@ -123,13 +123,14 @@ async function publish(directory: string, catalog: Catalog): Promise<void> {
   await settle(next, join(directory, CATALOG_FILE));
 }
 
-/** In place as a whole, also after power loss. */
+/** In place as a whole, also after power loss, and readable for the account that serves it. */
 async function settle(path: string, target: string): Promise<void> {
   for (const [each, move] of [
     [path, true],
     [dirname(target), false],
   ] as const) {
     await using handle = await open(each, 'r');
+    if (move) await handle.chmod(0o644);
     await handle.sync();
     if (move) await rename(path, target);
   }

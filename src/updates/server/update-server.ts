@@ -9,6 +9,7 @@ import { messageOf } from '../../util/errors.ts';
 import { listen } from '../../util/listen.ts';
 import type { Tools } from '../../util/tools.ts';
 import { FollowedCatalog, pathOfFile, readCatalog, versionFor } from './catalog.ts';
+import { limitEachClient } from './client-limit.ts';
 import { listedIndex, mappedIndex } from './render-index.ts';
 import { BlockCache, PIECE_BYTES, sendFile } from './send-file.ts';
 
@@ -30,6 +31,8 @@ export interface UpdateServerOptions extends Pick<Tools, 'clock' | 'log'> {
 const LIMITS = { headersTimeout: 10_000, requestTimeout: 20_000, keepAliveTimeout: 30_000 };
 const IDLE_MS = 60_000;
 const MOST_CONNECTIONS = 4_000;
+/** Of one client, or of all behind one proxy. */
+const MOST_OF_ONE = 1_000;
 
 /** Serves until `abort`. Rejects at once with REFIT_FILE or REFIT_USAGE. */
 export async function runUpdateServer(options: UpdateServerOptions, abort: AbortSignal): Promise<void> {
@@ -42,6 +45,7 @@ export async function runUpdateServer(options: UpdateServerOptions, abort: Abort
   const tls = certificate && createTlsServer({ ...limits, ...(await readCertificate(certificate)) }, listener);
   const listening: Server = tls ?? createServer(limits, listener);
   listening.maxConnections = MOST_CONNECTIONS;
+  limitEachClient(listening, MOST_OF_ONE);
   listening.setTimeout(IDLE_MS);
   const { port } = await listen(listening, options.address);
   await using things = new AsyncDisposableStack();
