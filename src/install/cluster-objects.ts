@@ -44,9 +44,21 @@ export interface ObjectsRun {
   readonly write: (text: string) => void;
 }
 
-/** One line for each object, as kubectl prints them. */
+/** One line for each object, as kubectl prints them. Changes nothing where a Deployment is somebody else's. */
 export async function applyObjects(objects: readonly KubeObject[], run: ObjectsRun): Promise<void> {
+  for (const object of objects) if (object.kind === 'Deployment') await assertNotForeign(object, run);
   for (const object of objects) run.write(`${titleOf(object)} ${await applyOne(object, run)}\n`);
+}
+
+/** Such as the original system-upgrade-controller, or what Helm installed. */
+async function assertNotForeign(object: KubeObject, { client, abort }: ObjectsRun): Promise<void> {
+  const { resource, address } = placeOf(object, abort);
+  const { name, namespace } = object.metadata;
+  const found = await ifFound(client.get(resource, name, address));
+  if (!found || isOurs(found)) return;
+  const maker = found.metadata.labels?.[LABEL] ?? 'somebody else';
+  const hint = `remove it as you installed it, such as by \`kubectl -n ${namespace} delete deployment ${name}\`; then run this again`;
+  throw new RefitError('REFIT_INSTALL', `${titleOf(object)} is there already, made by ${maker}`, { hint });
 }
 
 async function applyOne(object: KubeObject, { client, abort }: ObjectsRun): Promise<string> {

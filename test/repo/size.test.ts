@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_785,
+  'src/agent': 5_790,
   'src/api': 990,
   'src/cli': 4_490,
   'src/cmd': 890,
@@ -26,7 +26,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/runtime': 870,
   'src/signal': 386,
   'src/updates': 2_030,
-  'src/install': 860,
+  'src/install': 875,
   'src/util': 845,
   'src/versions': 610,
 };

@@ -116,6 +116,29 @@ describe.each([
   });
 });
 
+test("the original's controller is not taken over: nothing is applied before it is removed", async () => {
+  await ask('create', 'namespace', 'system-upgrade');
+  const image = 'rancher/system-upgrade-controller:v0.14.0';
+  const deployment = ['deployment', 'system-upgrade-controller', '-n', 'system-upgrade'];
+  await ask('create', ...deployment, '--image', image);
+  const { code, stdout, stderr } = await runRefit('install', 'cattle', '--apply', '--kubeconfig', admin);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: [] });
+  expect(stderr.join('\n')).toBe(
+    'REFIT_INSTALL: deployment system-upgrade/system-upgrade-controller is there already, made by somebody else ' +
+      '(remove it as you installed it, such as by `kubectl -n system-upgrade delete deployment system-upgrade-controller`; then run this again)',
+  );
+  const imageNow = async (): Promise<string> =>
+    await ask('get', ...deployment, '-o', 'jsonpath={..containers[*].image}');
+  expect(await imageNow()).toBe(image);
+  expect(await ours('customresourcedefinitions,clusterroles')).toEqual([]);
+
+  await ask('delete', ...deployment);
+  await refit('install', 'cattle', '--apply', '--kubeconfig', admin);
+  expect(await imageNow()).toMatch(/^refit:/);
+  await refit('uninstall', 'cattle', '--delete-plans', '--kubeconfig', admin);
+  await ask('delete', 'namespace', 'system-upgrade');
+});
+
 test('what somebody else brought stays', async () => {
   const crd = 'customresourcedefinition/plans.autopilot.k0sproject.io';
   await ask('apply', '-f', 'deploy/crds/autopilot.k0sproject.io_plans.yaml');
