@@ -109,6 +109,26 @@ describe.each(DIALECTS)('%s', (dialect) => {
   });
 });
 
+test.each([
+  ['k0s', 'k0s'],
+  ['system-upgrade-controller', 'cattle'],
+  ['cluster-api', 'capi'],
+])(
+  'the values of deploy/helm-values/%s.yaml install what %s needs, by the path that charts usually have',
+  async (file, dialect) => {
+    const values = ['--values', `deploy/helm-values/${file}.yaml`, '--namespace', NAMESPACE];
+    const objects = objectsIn(await helmed('template', 'refit', 'charts/refit', ...values));
+    const wanted = (await templated(...only(dialect))).map(nameOf);
+    expect(objects.map(nameOf)).toEqual(expect.arrayContaining(wanted));
+    expect(JSON.stringify(objects)).toContain('"image":"registry.example.com/refit:');
+    const text = await readFile(`deploy/helm-values/${file}.yaml`, 'utf8');
+    expect(await helmed('lint', '--strict', 'charts/refit', '--values', `deploy/helm-values/${file}.yaml`)).toContain(
+      '0 chart(s) failed',
+    );
+    expect(text).toContain(`--values deploy/helm-values/${file}.yaml`);
+  },
+);
+
 test('the admission policies of the chart are those of deploy/', async () => {
   const objects = await templated('--set=admission.signals=true', '--set=admission.k0sPlans=true');
   const policies = objects.filter(({ kind }) => kind?.startsWith('ValidatingAdmission'));
