@@ -36,9 +36,10 @@ export async function findServices(): Promise<FoundService[]> {
   return found;
 }
 
+/** The arguments come last: reading those of a foreign process may take gigabytes, or never end. */
 async function describeProcess(pid: number): Promise<FoundService | undefined> {
-  const args = readServiceArguments(await argumentsOf(pid));
-  if (args === undefined || (await whyForeign(pid)) !== undefined) return undefined;
+  const args = (await whyForeign(pid)) === undefined ? readServiceArguments(await argumentsOf(pid)) : undefined;
+  if (args === undefined) return undefined;
   const directory = (await workingDirectoryOf(pid)) ?? '/';
   const dataDirectory = resolve(directory, args.dataDirectory ?? DEFAULT_DATA_DIRECTORY);
   const isRoot = (await ownerOf(pid)) === 0;
@@ -61,7 +62,7 @@ export async function findService(path: string, parent: number): Promise<Process
   for (const pid of (await childrenOf(parent)) ?? (await allPids())) {
     const process = await findProcess(pid);
     if (process?.parent !== parent) continue;
-    if ((await wasStartedFrom(pid, path)) && (await whyForeign(pid)) === undefined) return process;
+    if ((await whyForeign(pid)) === undefined && (await wasStartedFrom(pid, path))) return process;
   }
   return undefined;
 }

@@ -68,9 +68,10 @@ export class OpenRc implements ServiceManager {
 }
 
 async function serviceUnder(supervisor: number): Promise<string | undefined> {
-  const [program = '', name] = await argumentsOf(supervisor);
   // Its PID may have gone to another process since.
-  if (basename(program) !== SUPERVISOR || (await whyForeign(supervisor)) !== undefined) return undefined;
+  if ((await whyForeign(supervisor)) !== undefined) return undefined;
+  const [program = '', name] = await argumentsOf(supervisor);
+  if (basename(program) !== SUPERVISOR) return undefined;
   return (await variableOf(supervisor, 'RC_SVCNAME')) ?? name;
 }
 
