@@ -1,0 +1,82 @@
+/** A downloaded program forks and ends all the time: it was never found in a list of processes, so it outlived its trial run. */
+import { createHash } from 'node:crypto';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, vi } from 'vitest';
+import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
+import { NEW } from '../agent/rig.ts';
+import { attackAsNobody, startNode, useCluster } from './rig.ts';
+
+useCluster();
+
+/** `while (fork() <= 0) {} _exit(0)` for x86-64, as an ELF file of one segment: other languages fork too slowly to escape. */
+function comet(): Buffer {
+  const code = Buffer.from('b8390000000f0585c074f578f3b83c00000031ff0f05', 'hex');
+  const [start, size] = [0x400000n, 120 + code.length];
+  const file = Buffer.alloc(size);
+  file.write('7f454c46020101', 'hex');
+  for (const [at, value] of [
+    [16, 2],
+    [18, 62],
+    [20, 1],
+    [52, 64],
+    [54, 56],
+    [56, 1],
+    [64, 1],
+    [68, 5],
+  ] as const)
+    file.writeUInt16LE(value, at);
+  for (const [at, value] of [
+    [24, start + 120n],
+    [32, 64n],
+    [80, start],
+    [88, start],
+    [96, size],
+    [104, size],
+    [112, 4096],
+  ] as const)
+    file.writeBigUInt64LE(BigInt(value), at);
+  code.copy(file, 120);
+  return file;
+}
+
+/** What the script printed; `$DIRECTORY/comet` is there. */
+async function printedBy(script: string): Promise<string> {
+  await using node = await startNode();
+  const directory = await mkdtemp(join(tmpdir(), 'refit-payload-'));
+  const [path, text] = [join(directory, 'payload'), `#!/bin/sh\nDIRECTORY=${directory}\n${script}\n`];
+  await chmod(directory, 0o755);
+  await writeFile(join(directory, 'comet'), comet(), { mode: 0o755 });
+  await writeFile(path, text);
+  const server = await startDownloadServer({ files: { '/payload': path } });
+  try {
+    node.startAgent();
+    const sha256 = createHash('sha256').update(text).digest('hex');
+    await node.send('/new', NEW, { url: `${server.url}/payload`, sha256 });
+    await node.end();
+    return /"(.*)"/.exec((await node.report())?.reason ?? '')?.[1] ?? '';
+  } finally {
+    await server.stop();
+    await rm(directory, { recursive: true });
+  }
+}
+
+attackAsNobody('it is ended with all that it starts', async () => {
+  // In a session of its own: setsid does not fork where it leads no group yet.
+  const start = `setsid sh -c 'echo $$; exec >/dev/null 2>&1 </dev/null 3<&-; for i in 1 2 3 4 5 6 7 8; do "$0/comet" & done' "$DIRECTORY" &`;
+  const group = Number(await printedBy(`${start}\nsleep 0.2`));
+  expect(group).toBeGreaterThan(1);
+  try {
+    // An ended process counts until its parent has noticed.
+    await vi.waitFor(() => expect(() => process.kill(-group, 0)).toThrow('ESRCH'), { timeout: 15_000 });
+  } finally {
+    // The kernel ends a whole group at once.
+    expect(() => process.kill(-group, 'SIGKILL')).toThrow('ESRCH');
+  }
+});
+
+attackAsNobody('it cannot fill the process table', async () => {
+  const bomb = 'n=0; while (sleep 5 & exit) 2>/dev/null; do n=$((n + 1)); [ $n -lt 3000 ] || break; done; echo "$n"';
+  expect(Number(await printedBy(bomb))).toBeLessThan(3000);
+});
