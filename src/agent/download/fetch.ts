@@ -132,9 +132,12 @@ async function take(
   inspect: Inspect,
   { guard, files }: { guard: StallGuard; files: Files },
 ): Promise<Outcome> {
-  const { response } = answer;
-  if (response.statusCode === 304) return 'here';
-  if (response.statusCode === 416) return await confirmWhole(part, response);
+  const { response, url } = answer;
+  const { statusCode = 0 } = response;
+  const fitting = part.bytes > 0 ? [200, 206, 416] : request.unless === undefined ? [200] : [200, 304];
+  if (!fitting.includes(statusCode)) throw new Error(`${url.host} answered ${statusCode}, which nothing asked for`);
+  if (statusCode === 304) return 'here';
+  if (statusCode === 416) return await confirmWhole(part, response);
   if (await isHere(part, answer, inspect)) return 'here';
   const { maxBytes, reserveBytes } = request.limits;
   const expected = Number(response.headers['content-length'] ?? 0);
