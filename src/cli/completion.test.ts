@@ -1,43 +1,59 @@
-/** Tests completion in bash itself: what each line that a person has begun may go on with. */
+/** Tests completion in each shell itself: what a line that a person has begun may go on with. */
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../cmd/commands.ts';
-import { completionOf } from './completion.ts';
+import { completionOf, SHELLS, type Shell } from './completion.ts';
 
-/** What bash offers at the end of the line. */
-function offered(line: string): string[] {
-  const words = line.split(' ');
-  const script = `${completionOf('bash', COMMANDS)}
-COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}
-_refit; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const { stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' });
-  expect(stderr).toBe('');
-  return stdout.split('\n').filter(Boolean);
+/** What each shell runs after our script, so that it prints its offers at the end of the line, one a line. */
+const ASK: Readonly<Record<Shell, (words: readonly string[]) => string>> = {
+  bash: (words) => `COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
+_refit; printf '%s\\n' "\${COMPREPLY[@]}"`,
+  // As zsh's _bash_complete does; its compadd drops what does not begin as the line does.
+  zsh: (words) => `typeset -a COMP_WORDS; COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
+words=("\${COMP_WORDS[@]}"); CURRENT=${words.length}; compgen -o default -F _refit -- ''`,
+  fish: (words) => `complete -C ${quoted([words.join(' ')])}`,
+};
+const BEFORE: Readonly<Record<Shell, string>> = { bash: '', zsh: 'compdef() { :; }', fish: '' };
+const PLAIN: Readonly<Record<Shell, string>> = { bash: '--norc', zsh: '-f', fish: '--no-config' };
+
+function quoted(words: readonly string[]): string {
+  return words.map((word) => `'${word}'`).join(' ');
 }
 
-test.each<[string, string[]]>([
+/** Without --help, which fish does not offer. */
+function offered(shell: Shell, line: string): string[] {
+  // Without files, no shell completes their names.
+  const cwd = mkdtempSync(join(tmpdir(), 'refit-completion-'));
+  onTestFinished(() => rmSync(cwd, { recursive: true }));
+  const words = line.split(' ');
+  const script = [BEFORE[shell], completionOf(shell, COMMANDS), ASK[shell](words)].join('\n');
+  const { stdout, stderr } = spawnSync(shell, [PLAIN[shell], '-c', script], { cwd, encoding: 'utf8' });
+  expect(stderr).toBe('');
+  const offers = stdout.split('\n').map((text) => text.split('\t')[0] ?? '');
+  return offers.filter((text) => text !== '' && text !== '--help' && text.startsWith(words.at(-1) ?? '')).toSorted();
+}
+
+const LINES: readonly [string, string[]][] = [
   ['refit stat', ['status']],
   ['refit status --wa', ['--watch']],
-  ['refit status -o ', ['text', 'wide', 'json', 'yaml']],
-  ['refit status --dialect c', ['cattle', 'capi']],
-  ['refit kubeadm ', ['plan', 'apply', '--help']],
+  ['refit status -o ', ['json', 'text', 'wide', 'yaml']],
+  ['refit status --dialect c', ['capi', 'cattle']],
+  ['refit kubeadm ', ['apply', 'plan']],
   ['refit kubeadm apply --y', ['--yes']],
   ['refit why w1 --pl', ['--plan']],
-  ['refit completion ', ['bash', 'zsh', 'fish', '--help']],
-  // bash completes names of files.
+  ['refit completion ', ['bash', 'fish', 'zsh']],
   ['refit preview -f ', []],
-])('%s', (line, wanted) => {
-  expect(offered(line)).toEqual(wanted);
-});
+];
 
-test.for(['zsh', 'fish'] as const)('%s takes the script', (shell, context) => {
-  context.skip(!existsSync(`/usr/bin/${shell}`), `no /usr/bin/${shell}`);
-  const { status, stderr } = spawnSync(shell, ['--no-execute'], {
-    input: completionOf(shell, COMMANDS),
-    encoding: 'utf8',
+describe.each(SHELLS)('%s', (shell) => {
+  const isHere = spawnSync(shell, [PLAIN[shell], '-c', 'exit 0']).status === 0;
+  test.for(LINES)('%s', ([line, wanted], context) => {
+    context.skip(!isHere, `${shell} is not installed: apt-get install ${shell}`);
+    expect(offered(shell, line)).toEqual(wanted);
   });
-  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 
 test('fish gets every command and option with its description', () => {

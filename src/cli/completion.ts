@@ -29,7 +29,7 @@ function completedOf({ name, argument, commands = [], options = [] }: CommandSpe
   ];
 }
 
-/** Where nothing fits, bash completes names of files. */
+/** Where nothing fits, bash completes names of files. For zsh, too: `path` and `words` are names of its own. */
 function bash(all: readonly Completed[]): string {
   const words = all.map(({ path, commands, values, options }) => {
     const names = [
@@ -38,7 +38,7 @@ function bash(all: readonly Completed[]): string {
       ...options.flatMap(({ long }) => long ?? []),
       '--help',
     ];
-    return `    "${path}") words="${names.join(' ')}" ;;`;
+    return `    "${path}") offers="${names.join(' ')}" ;;`;
   });
   const paths = all.filter(({ path }) => path !== '').map(({ path }) => `"${path}"`);
   const values = all.flatMap(({ path, options }) =>
@@ -46,24 +46,24 @@ function bash(all: readonly Completed[]): string {
       .filter(({ required }) => required)
       .flatMap(({ long, short, argChoices = [] }) =>
         [long, short].flatMap((flag) =>
-          flag === undefined ? [] : [`    "${path} ${flag}") words="${argChoices.join(' ')}" ;;`],
+          flag === undefined ? [] : [`    "${path} ${flag}") offers="${argChoices.join(' ')}" ;;`],
         ),
       ),
   );
   return `_refit() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" path="" words="" word
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "\${path:+$path }$word" in
-    ${paths.join('|')}) path="\${path:+$path }$word" ;;
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" at="" offers="" word
+  for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD-1))}"; do
+    case "\${at:+$at }$word" in
+    ${paths.join('|')}) at="\${at:+$at }$word" ;;
     esac
   done
-  case "$path" in
+  case "$at" in
 ${words.join('\n')}
   esac
-  case "$path $previous" in
+  case "$at $previous" in
 ${values.join('\n')}
   esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  COMPREPLY=($(compgen -W "$offers" -- "$current"))
 }
 complete -o default -F _refit refit
 `;
