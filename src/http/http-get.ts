@@ -19,7 +19,8 @@ const TRANSIENT = [408, 425, 429];
 /** A bad certificate stays bad. */
 const CERTIFICATE = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT)/;
 
-export interface Answer {
+/** Its disposal ends the body, read or not. */
+export interface Answer extends Disposable {
   readonly response: IncomingMessage;
   readonly url: URL;
 }
@@ -54,7 +55,8 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
     const told = address.origin === origin ? { ...headers, ...secretHeaders } : headers;
     const response = await getOnce(address, { ...request, headers: told }, abort);
     const { statusCode = 0, headers: answered } = response;
-    if (ANSWERS.includes(statusCode)) return { response, url: address };
+    if (ANSWERS.includes(statusCode))
+      return { response, url: address, [Symbol.dispose]: () => void response.destroy() };
     response.destroy();
     if (!REDIRECTS.includes(statusCode)) throw refusal(statusCode, address.host);
     if (answered.location === undefined) throw new Error(`${address.host} redirects without saying where`);

@@ -112,13 +112,9 @@ async function attempt(
       refuses: (address: URL) => hostVeto(address, allowedHosts),
       environment,
     };
-    const answer = await httpGet(asked, guard.abort);
-    try {
-      guard.touch();
-      return await take(part, answer, request, inspect, { guard, files });
-    } finally {
-      answer.response.destroy();
-    }
+    using answer = await httpGet(asked, guard.abort);
+    guard.touch();
+    return await take(part, answer, request, inspect, { guard, files });
   } catch (error) {
     guard.abort.throwIfAborted();
     throw error;

@@ -18,17 +18,13 @@ export async function hashFile(path: string, files: Pick<Files, 'open'>): Promis
 
 /** Feeds a whole file to a hash; returns the number of its bytes. */
 export async function feed(path: string, hash: Hash, files: Pick<Files, 'open'>): Promise<number> {
-  const handle = await files.open(path, 'r');
+  await using handle = await files.open(path, 'r');
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   let bytes = 0;
-  try {
-    for (;;) {
-      const { bytesRead } = await handle.read(buffer);
-      if (bytesRead === 0) return bytes;
-      hash.update(buffer.subarray(0, bytesRead));
-      bytes += bytesRead;
-    }
-  } finally {
-    await handle.close();
+  for (;;) {
+    const { bytesRead } = await handle.read(buffer);
+    if (bytesRead === 0) return bytes;
+    hash.update(buffer.subarray(0, bytesRead));
+    bytes += bytesRead;
   }
 }

@@ -47,17 +47,13 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
   const { options, paths, clock, config, version } = basis;
   const log = basis.log.child({ node: name });
   const userAgent = `refit-agent/${version} (${name})`;
-  const client = createRoamingClient(config, { clock, userAgent, mostBytes: MOST_ANSWER_BYTES, mostItems: MOST_ITEMS });
+  using client = createRoamingClient(config, { clock, userAgent, mostBytes: MOST_ANSWER_BYTES, mostItems: MOST_ITEMS });
   const host = { ...basis, client, userAgent, log };
-  try {
-    const { phase } = await loadJournal(paths.journal);
-    // Started work continues without an API server, because that may run on this host.
-    if (phase === 'idle') await checkObject(host, name, stop);
-    log.info('agent started', { version, object: options.object });
-    await (options.object === 'node' ? serveWorker(host, name, stop) : serveController(host, name, stop));
-  } finally {
-    client.close();
-  }
+  const { phase } = await loadJournal(paths.journal);
+  // Started work continues without an API server, because that may run on this host.
+  if (phase === 'idle') await checkObject(host, name, stop);
+  log.info('agent started', { version, object: options.object });
+  await (options.object === 'node' ? serveWorker(host, name, stop) : serveController(host, name, stop));
 }
 
 async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Promise<void> {

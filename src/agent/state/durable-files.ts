@@ -11,12 +11,10 @@ export type Files = Pick<
 /** Replaces the whole file: a reader finds the old text or the new one, also after power loss. */
 export async function writeDurably(path: string, text: string, files: Files = fsPromises): Promise<void> {
   const next = `${path}.new`;
-  const handle = await files.open(next, 'w', 0o600);
-  try {
+  {
+    await using handle = await files.open(next, 'w', 0o600);
     await handle.writeFile(text);
     await handle.sync();
-  } finally {
-    await handle.close();
   }
   await files.rename(next, path);
   await syncPath(dirname(path), files);
@@ -51,12 +49,8 @@ export async function replaceDurably(
 
 /** Syncs a file, or a directory with the names in it. */
 export async function syncPath(path: string, files: Pick<Files, 'open'> = fsPromises): Promise<void> {
-  const handle = await files.open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await files.open(path, 'r');
+  await handle.sync();
 }
 
 /** True when the disk, or what a quota allows of it, has no room. */

@@ -2,7 +2,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { chunksOf, httpGet } from '../../http/http-get.ts';
 import type { Environment } from '../../http/proxy-choice.ts';
-import { type Clock, sleep } from '../../util/clock.ts';
+import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 
 export interface ServerQuestion {
@@ -39,17 +39,14 @@ export async function askServer(question: ServerQuestion, tools: ServerTools): P
   const { clock, environment, userAgent, abort } = tools;
   const over = new AbortController();
   const late = new Error(`the update server did not finish its answer within ${formatDuration(TIMEOUT_MS)}`);
-  sleep(clock, TIMEOUT_MS, over.signal).then(
-    () => over.abort(late),
-    () => undefined,
-  );
+  const cancel = clock.schedule(TIMEOUT_MS, () => over.abort(late));
   const stop = AbortSignal.any([abort, over.signal]);
   try {
     return await ask(question, environment, userAgent, stop);
   } catch (error) {
     throw over.signal.reason === late ? late : error;
   } finally {
-    over.abort();
+    cancel();
   }
 }
 
@@ -68,15 +65,12 @@ async function ask(
     source: 'spec.updateServer',
     environment,
   };
-  const { response, url: from } = await httpGet(request, abort);
-  try {
-    const { statusCode = 0, headers: answered } = response;
-    if (statusCode === 304 && known !== undefined) return { text: undefined, etag: known };
-    if (statusCode !== 200) throw new Error(`${from.host} answered ${statusCode} instead of the index`);
-    return { text: await textOf(response, from.host), etag: answered.etag };
-  } finally {
-    response.destroy();
-  }
+  using answer = await httpGet(request, abort);
+  const { response, url: from } = answer;
+  const { statusCode = 0, headers: answered } = response;
+  if (statusCode === 304 && known !== undefined) return { text: undefined, etag: known };
+  if (statusCode !== 200) throw new Error(`${from.host} answered ${statusCode} instead of the index`);
+  return { text: await textOf(response, from.host), etag: answered.etag };
 }
 
 async function textOf(response: Parameters<typeof chunksOf>[0], host: string): Promise<string> {
