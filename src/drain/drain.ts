@@ -3,6 +3,7 @@ import { keyOf, pods } from '../kube/resources.ts';
 import type { Pod } from '../kube/types.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import { sameJson } from '../util/json.ts';
+import { onAbort } from '../util/waits.ts';
 import { findOverdue } from './budgets.ts';
 import { type EvictionParts, Evictions } from './evictions.ts';
 import { controllerOf, DaemonSets, type DrainOptions, type RefusedPod, sortPods } from './pods.ts';
@@ -79,16 +80,11 @@ class Drain {
   }
 
   async run(): Promise<void> {
-    const { abort } = this.#parts;
-    const stopListening = this.#view.addHandler({ added: this.#wake, updated: this.#wake, deleted: this.#wake });
-    abort.addEventListener('abort', this.#wake, { once: true });
-    try {
-      while (!(await this.#isEmpty())) await this.#changed.promise;
-    } finally {
-      stopListening();
-      this.#stopTimer();
-      abort.removeEventListener('abort', this.#wake);
-    }
+    using things = new DisposableStack();
+    things.defer(this.#view.addHandler({ added: this.#wake, updated: this.#wake, deleted: this.#wake }));
+    things.use(onAbort(this.#parts.abort, this.#wake));
+    things.defer(() => this.#stopTimer());
+    while (!(await this.#isEmpty())) await this.#changed.promise;
   }
 
   async ended(): Promise<void> {

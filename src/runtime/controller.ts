@@ -5,6 +5,7 @@ import type { Informer } from '../kube/watch/informer.ts';
 import { messageOf, TerminalError } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import { DEFAULT_TOOLS, type Tools } from '../util/tools.ts';
+import { onAbort } from '../util/waits.ts';
 import { type Metrics, noMetrics, type ReconcileOutcome } from './metrics.ts';
 import { WorkQueue } from './queue.ts';
 
@@ -59,15 +60,15 @@ export async function runController(
       report();
     }),
   );
-  const onAbort = (): void => {
-    for (const stop of stops) stop();
-    queue.close();
-  };
-  abort.addEventListener('abort', onAbort, { once: true });
-  if (abort.aborted) onAbort();
+  using listening = new DisposableStack();
+  listening.use(
+    onAbort(abort, () => {
+      for (const stop of stops) stop();
+      queue.close();
+    }),
+  );
   const worker = { controller, queue, clock, log: own, metrics, stop: abort };
   await Promise.all(Array.from({ length: controller.concurrency }, async () => await work(worker)));
-  abort.removeEventListener('abort', onAbort);
   report();
 }
 
@@ -115,25 +116,17 @@ async function attempt(
 async function reconcile(parts: WorkerParts, key: string): Promise<ReconcileResult | undefined> {
   const { controller, clock, log, stop } = parts;
   const time = new AbortController();
+  using timers = new DisposableStack();
   const cancel = clock.schedule(controller.timeoutMs, () => {
     log.warn('reconcile takes too long', { key, timeoutMs: controller.timeoutMs });
     time.abort(new Error(`reconcile took longer than ${controller.timeoutMs} ms`));
   });
-  const onStop = (): void => {
-    cancelGrace = clock.schedule(STOP_GRACE_MS, () => time.abort(new Error('the controller stops')));
-  };
-  let cancelGrace = (): void => undefined;
-  stop.addEventListener('abort', onStop, { once: true });
-  // It may have aborted before the listener was there.
-  if (stop.aborted) onStop();
-  try {
-    const context = { abort: time.signal, log: log.child({ key }) };
-    return (await controller.reconcile(key, context)) ?? undefined;
-  } finally {
-    cancel();
-    cancelGrace();
-    stop.removeEventListener('abort', onStop);
-  }
+  timers.defer(cancel);
+  const endSoon = (): void =>
+    timers.defer(clock.schedule(STOP_GRACE_MS, () => time.abort(new Error('the controller stops'))));
+  timers.use(onAbort(stop, endSoon));
+  const context = { abort: time.signal, log: log.child({ key }) };
+  return (await controller.reconcile(key, context)) ?? undefined;
 }
 
 export type Enqueue = (key: string) => void;

@@ -2,7 +2,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { messageOf } from '../util/errors.ts';
-import { listen } from '../util/listen.ts';
+import { closeOnAbort, listen } from '../util/listen.ts';
 import type { Runnable } from './manager.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -43,14 +43,7 @@ export function createHealthServer(options: HealthOptions): HealthServer {
     listening,
     async run(abort) {
       await listening;
-      await new Promise<void>((resolve) => {
-        const close = (): void => {
-          server.close(() => resolve());
-          server.closeAllConnections();
-        };
-        if (abort.aborted) close();
-        else abort.addEventListener('abort', close, { once: true });
-      });
+      await closeOnAbort(server, abort);
     },
   };
 }

@@ -1,6 +1,8 @@
 /** Makes a server listen at an address that a flag names. */
+import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 import { RefitError } from './errors.ts';
+import { aborted } from './waits.ts';
 
 /** `address` is `host:port`; port 0 takes a free one. Rejects with REFIT_USAGE. */
 export async function listen(server: Server, address: string): Promise<AddressInfo> {
@@ -14,5 +16,14 @@ export async function listen(server: Server, address: string): Promise<AddressIn
       reject(new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, { cause, hint }));
     });
     server.listen(Number(port), bare === '' ? undefined : bare, () => resolve(server.address() as AddressInfo));
+  });
+}
+
+/** Once `abort` aborts, closes the server and cuts off its clients; resolves when that is done. */
+export async function closeOnAbort(server: HttpServer, abort: AbortSignal): Promise<void> {
+  await aborted(abort);
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
   });
 }

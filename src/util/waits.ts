@@ -1,23 +1,23 @@
 /** Waits: until an abort, until all work has settled, or until it is one's turn. */
 /** Resolves when `abort` aborts, at once when it already has. */
 export async function aborted(abort: AbortSignal): Promise<void> {
-  if (abort.aborted) return;
-  await new Promise<void>((resolve) => abort.addEventListener('abort', () => resolve(), { once: true }));
+  await new Promise<void>((resolve) => onAbort(abort, resolve));
+}
+
+/** Calls `listener` when `abort` aborts, at once when it already has; never again after the disposal. */
+export function onAbort(abort: AbortSignal | undefined, listener: () => void): Disposable {
+  if (abort?.aborted) listener();
+  else abort?.addEventListener('abort', listener, { once: true });
+  return { [Symbol.dispose]: () => abort?.removeEventListener('abort', listener) };
 }
 
 /** Settles as `work` does, or rejects with the reason of `abort` when that comes first. */
 export async function untilAborted<T>(work: Promise<T>, abort?: AbortSignal): Promise<T> {
   abort?.throwIfAborted();
-  let onAbort = (): void => undefined;
-  const ended = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(abort?.reason instanceof Error ? abort.reason : new Error('aborted'));
-    abort?.addEventListener('abort', onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([work, ended]);
-  } finally {
-    abort?.removeEventListener('abort', onAbort);
-  }
+  const { promise, reject } = Promise.withResolvers<never>();
+  using listening = new DisposableStack();
+  listening.use(onAbort(abort, () => reject(abort?.reason instanceof Error ? abort.reason : new Error('aborted'))));
+  return await Promise.race([work, promise]);
 }
 
 /** As `Promise.all`, but settles only when every promise has: nothing outlives its caller. */

@@ -1,5 +1,5 @@
 /** Runs work for as long as a value stays the same, and starts it anew for the next value. */
-import { aborted } from '../../util/waits.ts';
+import { aborted, onAbort } from '../../util/waits.ts';
 
 export interface Value<T> {
   /** Undefined: nothing to do. */
@@ -23,17 +23,13 @@ export async function workForValue<T extends string>(
     const check = (): void => {
       if (stop.aborted || value.current() !== now) over.abort();
     };
-    const unsubscribe = value.onChange(check);
-    stop.addEventListener('abort', check, { once: true });
+    using listening = new DisposableStack();
+    listening.defer(value.onChange(check));
+    listening.use(onAbort(stop, check));
     // The value may have changed before the subscription.
     check();
-    try {
-      if (now !== undefined) await work(now, over.signal).catch(rethrowUnless(over.signal));
-      await aborted(over.signal);
-    } finally {
-      unsubscribe();
-      stop.removeEventListener('abort', check);
-    }
+    if (now !== undefined) await work(now, over.signal).catch(rethrowUnless(over.signal));
+    await aborted(over.signal);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Lets only the leader write: the term, the writes in progress, and a client that cuts short what could overlap with a successor. */
 import { type Clock, systemClock } from '../../util/clock.ts';
+import { onAbort } from '../../util/waits.ts';
 import type { KubeClient } from '../client.ts';
 import { TransportError } from '../status-error.ts';
 import { aroundRequests } from '../transport/bounded-client.ts';
@@ -59,10 +60,11 @@ export function guardedClient(client: KubeClient, guard: WriteGuard, clock: Cloc
 function delayed(abort: AbortSignal | undefined, clock: Clock): Disposable & { readonly abort: AbortSignal } {
   const late = new AbortController();
   let cancel = (): void => undefined;
-  const onAbort = (): void => void (cancel = clock.schedule(LAST_ANSWER_MS, () => late.abort(abort?.reason)));
-  abort?.addEventListener('abort', onAbort, { once: true });
+  const listening = onAbort(abort, () => {
+    cancel = clock.schedule(LAST_ANSWER_MS, () => late.abort(abort?.reason));
+  });
   const end = (): void => {
-    abort?.removeEventListener('abort', onAbort);
+    listening[Symbol.dispose]();
     cancel();
   };
   return { abort: late.signal, [Symbol.dispose]: end };

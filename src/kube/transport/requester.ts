@@ -42,13 +42,10 @@ const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
 /** Milliseconds: a server or proxy that asks for an immediate retry must not make us spin. */
 const SHORTEST_PAUSE_MS = 100;
 
-const CLOSED = 'the client was closed';
-
 export class Requester implements Caller {
   readonly #parts: RequesterParts;
-  readonly #running = new Set<TimeLimit>();
   readonly #host: string;
-  #closed = false;
+  readonly #closed = new AbortController();
 
   constructor(parts: RequesterParts) {
     this.#parts = parts;
@@ -73,7 +70,7 @@ export class Requester implements Caller {
   }
 
   async *stream<T>(call: Call, idleMs: number): AsyncGenerator<T> {
-    const limit = this.#begin(call);
+    using limit = this.#begin(call);
     try {
       const response = await this.#open(call, limit);
       if (!isSuccess(response)) throw await this.#refusal(call, response);
@@ -85,39 +82,27 @@ export class Requester implements Caller {
     } catch (error) {
       const isOdd = error instanceof SyntaxError;
       throw this.#failure(call, limit, isOdd ? new AnswerError('the watch is not JSON', { cause: error }) : error);
-    } finally {
-      this.#end(limit);
     }
   }
 
   close(): void {
-    this.#closed = true;
-    for (const limit of this.#running) limit.cancel(new Error(CLOSED));
+    this.#closed.abort();
     this.#parts.transport.close();
   }
 
   async #within<T>(call: Call, work: (limit: TimeLimit) => Promise<T>): Promise<T> {
-    const limit = this.#begin(call);
+    using limit = this.#begin(call);
     try {
       return await work(limit);
     } catch (error) {
       throw this.#failure(call, limit, error);
-    } finally {
-      this.#end(limit);
     }
   }
 
   #begin(call: Call): TimeLimit {
-    const limit = new TimeLimit(this.#parts.clock, call.abort);
+    const limit = new TimeLimit(this.#parts.clock, call.abort, this.#closed.signal);
     limit.allow(call.deadlineMs, `no answer within ${Math.round(call.deadlineMs)} ms`);
-    if (this.#closed) limit.cancel(new Error(CLOSED));
-    this.#running.add(limit);
     return limit;
-  }
-
-  #end(limit: TimeLimit): void {
-    limit.end();
-    this.#running.delete(limit);
   }
 
   /** Sends once more after a 401, and as often as the server asks for a retry. */

@@ -43,7 +43,7 @@ test('once over, it holds neither a timer nor the caller', () => {
   const caller = new AbortController();
   const limit = new TimeLimit(clock, caller.signal);
   limit.allow(1_000, 'too late');
-  limit.end();
+  limit[Symbol.dispose]();
   caller.abort();
   expect([clock.pending, limit.abort.aborted]).toEqual([0, false]);
 });

@@ -1,20 +1,21 @@
 /** Limits the time of one request: deadline or idle limit, the caller's abort, and the end of the client. */
 import type { Clock } from '../../util/clock.ts';
+import { onAbort } from '../../util/waits.ts';
 
-/** Aborts when the time is over, the caller aborts, or `cancel` is called. Call `end()` when the request is over. */
-export class TimeLimit {
+/** Aborts when the time is over, the caller aborts, or the client was closed. Dispose of it when the request is over. */
+export class TimeLimit implements Disposable {
   readonly #clock: Clock;
-  readonly #outer: AbortSignal | undefined;
   readonly #controller = new AbortController();
-  readonly #onAbort = (): void => this.cancel(new Error('aborted by the caller', { cause: this.#outer?.reason }));
+  readonly #listening = new DisposableStack();
   #stopTimer: () => void = () => undefined;
   #expiresAt = Number.POSITIVE_INFINITY;
 
-  constructor(clock: Clock, outer: AbortSignal | undefined) {
+  constructor(clock: Clock, outer: AbortSignal | undefined, closed?: AbortSignal) {
     this.#clock = clock;
-    this.#outer = outer;
-    if (outer?.aborted) this.#onAbort();
-    else outer?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#listening.use(
+      onAbort(outer, () => this.#cancel(new Error('aborted by the caller', { cause: outer?.reason }))),
+    );
+    this.#listening.use(onAbort(closed, () => this.#cancel(new Error('the client was closed'))));
   }
 
   get abort(): AbortSignal {
@@ -29,21 +30,21 @@ export class TimeLimit {
   allow(ms: number, complaint: string): void {
     this.#stopTimer();
     this.#expiresAt = this.#clock.monotonic() + ms;
-    this.#stopTimer = this.#clock.schedule(ms, () => this.cancel(new Error(complaint)));
+    this.#stopTimer = this.#clock.schedule(ms, () => this.#cancel(new Error(complaint)));
   }
 
   /** Throws after the limit, even when its timer has not fired yet. */
   enforce(): void {
-    if (this.remaining <= 0) this.cancel(new Error('the deadline passed before the request was sent'));
+    if (this.remaining <= 0) this.#cancel(new Error('the deadline passed before the request was sent'));
     this.abort.throwIfAborted();
   }
 
-  cancel(reason: Error): void {
+  #cancel(reason: Error): void {
     this.#controller.abort(reason);
   }
 
-  end(): void {
+  [Symbol.dispose](): void {
     this.#stopTimer();
-    this.#outer?.removeEventListener('abort', this.#onAbort);
+    this.#listening.dispose();
   }
 }

@@ -5,6 +5,7 @@ import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { http } from '../../util/http.ts';
 import { printableUrl } from '../../util/printable-url.ts';
+import { onAbort } from '../../util/waits.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import type { TlsMaterial } from '../config/credentials.ts';
 import { TransportError } from '../status-error.ts';
@@ -164,16 +165,14 @@ interface Attempt {
 function follow(outgoing: ClientRequest, request: WireRequest, connected: string): Attempt {
   let sent = false;
   const response = new Promise<IncomingMessage>((resolve, reject) => {
-    const onAbort = (): void => {
+    const listening = onAbort(request.abort, () => {
       if (request.method !== 'GET' && sent && outgoing.socket) cutOff(outgoing.socket);
       outgoing.destroy(request.abort.reason instanceof Error ? request.abort.reason : undefined);
-    };
-    request.abort.addEventListener('abort', onAbort, { once: true });
-    if (request.abort.aborted) onAbort();
+    });
     outgoing.once('response', resolve);
     // Stays for the life of the request: a socket may break after the response has begun, which its reader sees too.
     outgoing.on('error', reject);
-    outgoing.once('close', () => request.abort.removeEventListener('abort', onAbort));
+    outgoing.once('close', () => listening[Symbol.dispose]());
   });
   outgoing.once('socket', (socket: Socket) => {
     if (outgoing.reusedSocket) sent = true;

@@ -6,7 +6,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type CertificateFiles, followCertificate, readCertificate } from '../../runtime/certificate.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { messageOf } from '../../util/errors.ts';
-import { listen } from '../../util/listen.ts';
+import { closeOnAbort, listen } from '../../util/listen.ts';
 import type { Tools } from '../../util/tools.ts';
 import { FollowedCatalog, pathOfFile, readCatalog, versionFor } from './catalog.ts';
 import { limitEachClient } from './client-limit.ts';
@@ -51,14 +51,7 @@ export async function runUpdateServer(options: UpdateServerOptions, abort: Abort
   await using things = new AsyncDisposableStack();
   if (tls && certificate) things.use(followCertificate(certificate, (renewed) => tls.setSecureContext(renewed), log));
   log.info('serving', { directory, port, tls: tls !== undefined });
-  await new Promise<void>((resolve) => {
-    const close = (): void => {
-      listening.close(() => resolve());
-      listening.closeAllConnections();
-    };
-    if (abort.aborted) close();
-    else abort.addEventListener('abort', close, { once: true });
-  });
+  await closeOnAbort(listening, abort);
 }
 
 /** Without a token file: none is needed. */
