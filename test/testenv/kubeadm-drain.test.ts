@@ -19,7 +19,7 @@ const NAMESPACE = 'default';
 const WORKLOADS = new Workloads(NAMESPACE, '');
 const POLICY = 'kubeadm-drains';
 const HELD =
-  /w1 waits \(drain\): 1 pod is left on node w1: PodDisruptionBudget default\/web blocks default\/web-\S+: it needs 1 healthy pods and has 1 currently/;
+  /w1 waits \(DrainBlocked\): 1 pod is left on node w1: PodDisruptionBudget default\/web blocks default\/web-\S+: it needs 1 healthy pods and has 1 currently/;
 let scene: Scene;
 let manifest = '';
 /** In the order in which the Nodes reported them. */

@@ -161,7 +161,7 @@ test('a watch shows a policy that is created meanwhile, and its deletion', async
   expect(before).toMatchObject([{ next: [W2] }]);
   await admin.create(upgradePolicies, buildUpgradePolicy('status-frozen', { paused: true }));
   try {
-    const told = `Plan autopilot ${W2} waits (not-paused): UpgradePolicy status-frozen has spec.paused: nothing new starts`;
+    const told = `Plan autopilot ${W2} waits (Paused): UpgradePolicy status-frozen has spec.paused: nothing new starts`;
     await expect.poll(() => changesOf(watching), PATIENCE).toContain(told);
     const { plans: held } = await lookOnce();
     expect(held).toMatchObject([

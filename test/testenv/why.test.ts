@@ -86,7 +86,7 @@ test('autopilot: shown before it is created, explained while it waits', async ()
     [1, 2, 3].map(() => ({ code: 0, stderr: [] })),
   );
   expect(all.stdout.join('\n')).toContain('Plan autopilot (id1)  running 0/3 for ');
-  expect(all.stdout.join('\n')).toContain(`\n  then    node ${W2} is not Ready (node-ready, `);
+  expect(all.stdout.join('\n')).toContain(`\n  then    node ${W2} is not Ready (NodeNotReady, `);
   expect(one.stdout[0]).toMatch(new RegExp(`^${W2} {2}worker of Plan autopilot `));
   expect(one.stdout).toContain('  ends    when the node is Ready');
   expect(nobody.stdout).toEqual(['No plan has why-w9 among its targets.']);
@@ -157,7 +157,7 @@ test('a budget that allows no eviction is named with its pod: before the node is
   try {
     await puppets.plan(1);
     const before = await whyOf();
-    expect(before).toContain(`\n  then    why-d1 cannot be drained: ${held} (minAvailable: 1) (drain-possible, `);
+    expect(before).toContain(`\n  then    why-d1 cannot be drained: ${held} (minAvailable: 1) (DrainBlocked, `);
     expect(before).toContain(`\n  ends    ${ends}\n`);
 
     const [shown] = await previewed();

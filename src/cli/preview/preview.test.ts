@@ -61,8 +61,8 @@ test('a Plan of k0s: stages in order, waves by slots, and what waits', async () 
   workers of command 0 to v1.36.3+k0s.2, 2 at a time
     wave 1   w1, w2
     wave 2   w3
-  waits    1 controller queued (1 at a time) (slots)
-  waits    3 workers wait until the controllers are done (stages)
+  waits    1 controller queued (1 at a time) (NoFreeSlot)
+  waits    3 workers wait until the controllers are done (EarlierStage)
   takes    about 1 min 20 s of work: 20 s a wave, assumed for a node with nothing to drain; downloads come on top
 `);
 });
@@ -100,7 +100,7 @@ test('nodes that work for the plan that is there already: named, and in the way'
     status,
   );
   const view = await preview('autopilot', file, [busy, ...workers.slice(1)], READY, [present]);
-  expect(view).toMatchObject({ phase: 'new', present: 'running', waits: [{ target: 'w2', gate: 'others-at-work' }] });
+  expect(view).toMatchObject({ phase: 'new', present: 'running', waits: [{ target: 'w2', gate: 'foreign-work' }] });
   expect(textOf(view)).toContain('present  the cluster has a plan of that name: running\n');
 });
 

@@ -76,7 +76,7 @@ function renderPlan(plan: PlanPreview): string[] {
     ...(reason === undefined ? [] : [line('problem', reason)]),
     ...policyLines(plan),
     ...found.flatMap(stageLines),
-    ...waits.map(({ gate, reason: { message } }) => line('waits', `${message} (${gate})`)),
+    ...waits.map(({ reason: { code, message } }) => line('waits', `${message} (${code})`)),
     ...(plan.drains ? drainLines(plan.drains) : []),
     ...(plan.downloads ?? []).map(downloadLine),
     ...(plan.duration ? durationLines(plan.duration) : []),

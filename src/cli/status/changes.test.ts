@@ -55,7 +55,7 @@ test('a step, then the end of one, then a wait for a gate', async () => {
   expect(told(sent, restart)).toEqual(['Plan autopilot worker w2 Restart']);
   expect(told(restart, done)).toEqual([
     'Plan autopilot worker w2 verifying',
-    'Plan autopilot w2 waits (node-ready): node w2 is not Ready',
+    'Plan autopilot w2 waits (NodeNotReady): node w2 is not Ready',
   ]);
 });
 

@@ -48,7 +48,7 @@ test('500 in flight: how many at what, and who has been there longest', async ()
     '      its agent has not answered yet',
     '  node-3121 and 166 more  Downloading          28 min',
     '  node-3002 and 165 more  upgraded, verifying  10 min',
-    '      node node-3002 is not Ready (node-ready)',
+    '      node node-3002 is not Ready (NodeNotReady)',
     '  node-3500 and 499 more  next',
     '  waits   1500 workers queued (500 at a time) (29 min 59 s)',
     '  ends    when the node is Ready',
@@ -63,7 +63,7 @@ test('1,000 that are not Ready: how many, and the first of them', async () => {
   expect((await textOf(0, () => ({}), notReady)).slice(2)).toEqual([
     '  NODE                    STATE  FOR  MESSAGE',
     '  node-4000 and 499 more  next',
-    '  waits   node-ready holds 1000 nodes (29 min 59 s): node-3000, node-3001,',
+    '  waits   1000 nodes wait (NodeNotReady, 29 min 59 s): node-3000, node-3001,',
     '            node-3002, node-3003, node-3004, node-3005, node-3006, node-3007 and',
     '            992 more',
     '          500 workers queued (500 at a time) (29 min 59 s)',

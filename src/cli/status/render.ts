@@ -111,8 +111,8 @@ function eventsOf(plan: PlanView): string[] {
     ...waits
       .filter((wait) => !isRoutine(wait))
       .map(
-        ({ target, gate, reason: { message } }) =>
-          `${target === undefined ? '' : `${target} `}waits (${gate}): ${message}`,
+        ({ target, reason: { code, message } }) =>
+          `${target === undefined ? '' : `${target} `}waits (${code}): ${message}`,
       ),
     `${stateOf(plan)}${reason ? `: ${reason}` : ''}`,
   ];

@@ -16,7 +16,7 @@ export interface TargetRow {
   readonly message: string;
 }
 
-/** `w1 upgraded, verifying (40 s): node w1 is not Ready (node-ready)` */
+/** `w1 upgraded, verifying (40 s): node w1 is not Ready (NodeNotReady)` */
 export function sentenceOf({ name, state, age: time, message }: TargetRow): string {
   return `${name} ${state}${time === '' ? '' : ` (${time})`}${message === '' ? '' : `: ${message}`}`;
 }
@@ -41,7 +41,7 @@ function messageOf({ phase, failure, rolledBack, gone, drains }: TargetView, wai
   }
   if (phase === 'done') return '';
   // Without a gate the wait names the phase itself.
-  if (wait !== undefined && wait.gate !== phase) return `${wait.reason.message} (${wait.gate})`;
+  if (wait !== undefined && wait.gate !== phase) return `${wait.reason.message} (${wait.reason.code})`;
   if (phase === 'signalled') return 'its agent has not answered yet';
   return drains === 'node' ? 'its agent cordons and drains it (see its log)' : '';
 }
@@ -60,8 +60,8 @@ export function movingRows(plan: PlanView, now: number): TargetRow[] {
   const moving = targetsOf(plan).filter(isMoving);
   if (moving.length <= FEW) return moving.map((target) => rowOf(target, waits.get(target.name), now));
   const groups = Map.groupBy(moving, (target) => {
-    const gate = waits.get(target.name)?.gate ?? target.phase;
-    return `${stateOf(target)} ${gate === target.phase ? '' : gate}`;
+    const wait = waits.get(target.name);
+    return `${stateOf(target)} ${wait?.gate === target.phase ? '' : wait?.reason.code}`;
   });
   return [...groups.values()]
     .map((members) => members.toSorted(byAge))
@@ -106,14 +106,14 @@ export function nextRows({ next }: PlanView): TargetRow[] {
 
 /** The waits that keep targets from starting. */
 export function waitLines(plan: PlanView, now: number): string[] {
-  const groups = Map.groupBy(heldWaits(plan), ({ target, gate, reason }) =>
-    target === undefined ? reason.message : gate,
+  const groups = Map.groupBy(heldWaits(plan), ({ target, reason }) =>
+    target === undefined ? reason.message : reason.code,
   );
-  return [...groups.entries()].flatMap(([gate, members]) => {
+  return [...groups.entries()].flatMap(([code, members]) => {
     const [first] = members.toSorted(byAge);
     if (!first || members.length <= FEW) return members.map((wait) => waitLine(wait, now));
     const names = members.flatMap(({ target }) => target ?? []);
-    return [`${gate} holds ${members.length} nodes (${age(first.since, now)}): ${listed(names, FEW)}`];
+    return [`${members.length} nodes wait (${code}, ${age(first.since, now)}): ${listed(names, FEW)}`];
   });
 }
 
@@ -139,8 +139,9 @@ function heldWaits(plan: PlanView): Wait[] {
   return plan.waits.filter(({ target }) => target === undefined || !moving.has(target));
 }
 
-function waitLine({ target, gate, reason, since }: Wait, now: number): string {
-  return `${reason.message} (${target === undefined ? '' : `${gate}, `}${age(since, now)})`;
+function waitLine(wait: Wait, now: number): string {
+  const { reason, since } = wait;
+  return `${reason.message} (${isRoutine(wait) ? '' : `${reason.code}, `}${age(since, now)})`;
 }
 
 function andMore(name: string, count: number): string {

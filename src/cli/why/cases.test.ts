@@ -79,7 +79,7 @@ test.each<[string, Case, readonly string[]]>([
     'a budget, before the node is cordoned',
     { sources: { drainPreview: BLOCKED } },
     [
-      `\n  waits   w1 cannot be drained: ${HOLDS} (drain-possible, 9 min)\n          w2 cannot be drained: ${HOLDS}`,
+      `\n  waits   w1 cannot be drained: ${HOLDS} (DrainBlocked, 9 min)\n          w2 cannot be drained: ${HOLDS}`,
       '\n  ends    when the budget allows the eviction: run more replicas, or change the budget\n',
     ],
   ],
@@ -92,7 +92,7 @@ test.each<[string, Case, readonly string[]]>([
       sources: { drain: async () => await Promise.resolve({ left: 2, blockedBy: HOLDS }) },
     },
     [
-      `\n  now     w1 Cordoning (8 min): 2 pods are left on node w1: ${HOLDS} (drain)\n`,
+      `\n  now     w1 Cordoning (8 min): 2 pods are left on node w1: ${HOLDS} (DrainBlocked)\n`,
       'when the budget allows the eviction',
       '\n  fails   w1 at 2026-11-20T09:02:00Z if nothing changes\n',
     ],
@@ -106,7 +106,7 @@ test.each<[string, Case, readonly string[]]>([
       sources: { drain: async () => await Promise.resolve({ left: 1 }) },
     },
     [
-      'w1 Cordoning (8 min): 1 pod is left on node w1 (drain)',
+      'w1 Cordoning (8 min): 1 pod is left on node w1 (Draining)',
       'ends    when the pods are gone (kubectl get pods -A --field-selector spec.nodeName=w1 shows them)\n',
     ],
   ],
@@ -228,14 +228,14 @@ test.each<[string, Case, readonly string[]]>([
   [
     'somebody paused it a while after the last node moved',
     { controls: { [PAUSE_ANNOTATION]: later(8 * MINUTE) } },
-    ['waits   the plan is paused: nothing new starts until refit resume (not-paused, 2 min)\n'],
+    ['waits   the plan is paused: nothing new starts until refit resume (Paused, 2 min)\n'],
   ],
   [
     'somebody paused it, and wrote no moment',
     { controls: { [PAUSE_ANNOTATION]: 'true' } },
     [
       'Plan autopilot (id1)  running 0/2 for 10 min, paused',
-      'waits   the plan is paused: nothing new starts until refit resume (not-paused, 9 min)\n',
+      'waits   the plan is paused: nothing new starts until refit resume (Paused, 9 min)\n',
       'ends    when the plan is resumed (refit resume)\n  next    w1\n  you can refit resume, refit abort',
     ],
   ],

@@ -115,7 +115,7 @@ test('a gate, a slot and an earlier stage: each node is told what it waits for',
   });
   const views = await lookAt([running], [], [reported, W2, W3], NOW);
   expect(why(views, 'w1')[0]).toContain(
-    '\n  now     w1 upgraded, verifying (30 s): node w1 is not Ready (node-ready)\n',
+    '\n  now     w1 upgraded, verifying (30 s): node w1 is not Ready (NodeNotReady)\n',
   );
   expect(why(views, 'w1')[0]).toContain('\n  ends    when the node is Ready\n');
   expect(why(views, 'w2')).toEqual([
@@ -140,7 +140,7 @@ test('a gate that holds all of them, and says so of the first only, is told of e
   const views = await lookAt([waiting], [others], [W2, W3], NOW);
   expect(views[0]?.waits.map(({ target }) => target)).toEqual(['w2']);
   for (const name of ['w2', 'w3']) {
-    expect(why(views, name)[0]).toContain('\n  waits   c9 is still at work for another plan (others-at-work, 59 s)\n');
+    expect(why(views, name)[0]).toContain('\n  waits   c9 is still at work for another plan (ForeignWork, 59 s)\n');
   }
 });
 
@@ -177,7 +177,7 @@ test('a controller behind one that a gate holds', async () => {
   const annotations = { [CONDITIONS_ANNOTATION]: JSON.stringify([blocked]) };
   const two = { ...bare, metadata: { ...bare.metadata, annotations } };
   const views = await lookAt([two], [buildControlNode('c1'), buildControlNode('c2')], [], NOW);
-  expect(why(views, 'c2')[0]).toContain('(no answer) is not ready (api-servers-ready, 59 s)');
+  expect(why(views, 'c2')[0]).toContain('(no answer) is not ready (ControlPlaneNotReady, 59 s)');
   expect(why(views, 'c2')[0]).toContain('1 controller queued (1 at a time)');
   expect(why(views, 'c2')[0]).toContain('\n  ends    when every API server answers that it is ready\n');
   expect(views[0]?.next).toEqual(['c1']);
@@ -233,7 +233,7 @@ test('done', async () => {
 test('a Plan of the system-upgrade-controller: whose work it is, and what is wrong with it', async () => {
   const host = { labels: { 'kubernetes.io/hostname': 'w1' } };
   const [held] = why(await lookOf('cattle', buildCattlePlan('p'), buildNode('w1', host, 'False')), 'w1');
-  expect(held).toContain('\n  waits   node w1 is not Ready (node-ready, 1 min)\n');
+  expect(held).toContain('\n  waits   node w1 is not Ready (NodeNotReady, 1 min)\n');
   expect(held).toContain('the system-upgrade-controller carries it out; whether that runs is not visible from here');
   const drain = { deleteEmptydirData: true, deleteLocalData: true };
   const [refused] = why(await lookOf('cattle', buildCattlePlan('p', { drain }), buildNode('w1', host)));

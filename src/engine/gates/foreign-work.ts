@@ -2,7 +2,7 @@
 import { type Gate, PASS, wait } from './types.ts';
 
 export const foreignWork: Gate = {
-  name: 'others-at-work',
+  name: 'foreign-work',
   evaluate({ stage, target, foreignWork: others, room }) {
     // The signal replaces whatever its own target was told before.
     const rest = others.filter(({ name, role }) => name !== target.name || role !== stage.role);
