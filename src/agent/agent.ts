@@ -199,7 +199,8 @@ export class Agent {
     const check = (): void => {
       const signal = this.#observer.signalFor(this.#journal);
       const isCurrent = this.#journal.phase !== 'idle' && isCurrentSignal(signal, this.#journal);
-      if (!isCurrent && LONG_STEPS.includes(kind)) own.abort(new Error('the signal is over'));
+      if (!isCurrent && LONG_STEPS.includes(kind))
+        own.abort(new Error('the signal was cancelled or replaced: this step stops'));
     };
     // The object may have changed while the journal was written.
     check();
@@ -218,7 +219,7 @@ export class Agent {
     const { log, random } = this.#parts;
     const pauseMs = isConflict(error) && this.#failures === 0 ? 0 : backoffDelay(this.#failures, { ...RETRY, random });
     this.#failures++;
-    log.warn('failed; trying again', { reason: messageOf(error), pauseMs });
+    log.warn('could not finish this step; retrying', { reason: messageOf(error), pauseMs });
     return pauseMs;
   }
 

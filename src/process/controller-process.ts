@@ -127,7 +127,9 @@ async function findPolicies(
     if (!isMissing && !(policies === 'if-allowed' && isForbidden(error))) throw error;
     // A denied policy might bind plans; a kind that is not installed cannot.
     const level = isMissing ? 'info' : 'warn';
-    log[level]('UpgradePolicies are off: the defaults apply to every plan', { problem: messageOf(error) });
+    log[level]('cannot read UpgradePolicies: their windows, pauses, blackouts and limits do not apply', {
+      problem: messageOf(error),
+    });
     return undefined;
   }
   return createInformer(client, upgradePolicies, { log, ...(clock ? { clock } : {}) });

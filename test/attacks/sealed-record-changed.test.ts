@@ -44,6 +44,6 @@ test.each([
   await drainedByLeader(node);
   await node.end();
   expect(node.statuses.at(-1)).toBe('Failed');
-  expect((await node.report())?.reason).toContain('sha256 of the staged binary became');
+  expect((await node.report())?.reason).toContain('the downloaded file changed on the disk');
   expect(await node.installed()).toBe(before);
 });

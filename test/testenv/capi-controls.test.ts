@@ -86,7 +86,7 @@ test('an abort fails the call with its reason; after the advice of why, the next
   expect((await told('abort', '--reason', 'wrong release', '--plan', `capi/${ABORTED}`)).stdout).toMatch(
     /^Machine default\/machine-of-worker2 \(\S+\) is aborted: wrong release\./,
   );
-  expect(await ended).toMatchObject({ message: 'stopped by order: wrong release' });
+  expect(await ended).toMatchObject({ message: 'the plan was aborted: wrong release' });
   expect((await told('why', ABORTED)).stdout).toContain(
     'Aborted. To start again: remove the request from the Node: the next call starts again.',
   );

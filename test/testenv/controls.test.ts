@@ -115,17 +115,17 @@ describe('while a controller leads', () => {
     ]);
     for (const name of ['controls-a1', 'controls-a2', 'controls-a3']) {
       await puppets.until(async () => expect((await puppets.signal(name))?.status?.status).toBe('Failed'));
-      expect(await puppets.reason(name)).toBe('stopped by order: wrong release');
+      expect(await puppets.reason(name)).toBe('the plan was aborted: wrong release');
     }
     await puppets.until(async () => expect(await puppets.cordon('controls-a2')).toBe('none'));
     expect(await outputOf('abort')).toMatch(/^Plan autopilot \(id1\) is already being aborted \(wrong release\)\./);
     const why = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
-    expect(why).toContain('stopped by order: wrong release; nothing new starts; nodes in progress finish');
+    expect(why).toContain('the plan was aborted: wrong release; nothing new starts; nodes in progress finish');
 
     await puppets.says('controls-a4', 'Completed');
     expect(await puppets.end()).toEqual({
       state: 'ApplyFailed',
-      description: 'Aborted: stopped by order: wrong release',
+      description: 'Aborted: the plan was aborted: wrong release',
     });
     expect(await puppets.recorded()).toMatchObject({
       'controls-a4': 'SignalCompleted',
@@ -219,7 +219,7 @@ test('without --reason, the user is the reason', async () => {
   await admin.delete(leases, LEADER_LEASE.name, LEADER_LEASE);
   const said = await outputOf('abort');
   expect(said).toMatch(/^Plan autopilot \(id1\) is aborted: by \S+@\S+\.\n/);
-  expect(said).toMatch(/\nNo leader: no refit controller holds lease \S+\. Upgrades are stopped\.$/);
+  expect(said).toMatch(/\nNo leader: no refit controller holds lease \S+\. No new node starts until one runs\.$/);
 });
 
 test('a viewer may not pause or abort, and nothing is written', async () => {

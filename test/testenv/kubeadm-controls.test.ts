@@ -76,10 +76,10 @@ test('with an abort, the current host finishes and the run ends; the next run st
   expect(aborted.stdout).toMatch(new RegExp(`^${PLAN} is aborted: wrong release\\.\nIn progress, will finish: cp2 `));
   await release(scene.cluster.host('cp2'));
   expect(await run.ended).toBe(1);
-  expect(run.stdout).toMatch(/has failed: stopped by order: wrong release\n$/);
+  expect(run.stdout).toMatch(/has failed: the plan was aborted: wrong release\n$/);
   expect(await versionsOf('cp1', 'cp2', 'w1', 'w2')).toEqual([TO, TO, FROM, FROM]);
   expect((await told('why')).stdout).toMatch(
-    / why {5}stopped by order: wrong release\n {2}to do {3}Aborted\. To start again: run `refit kubeadm apply` again: it continues where it stopped\.\n$/,
+    / why {5}the plan was aborted: wrong release\n {2}to do {3}Aborted\. To start again: run `refit kubeadm apply` again: it continues where it stopped\.\n$/,
   );
   expect((await told('retry', 'w1')).stderr).toContain(
     'was aborted, so no node of it can be retried; to start again: run `refit kubeadm apply`',

@@ -49,9 +49,10 @@ test('a killed leader: late, then gone; the next leader continues', async () => 
 
   await first.stop('SIGKILL');
   await puppets.says(W1, 'Completed');
-  const late = ': another refit controller takes over, if one runs (or clocks differ).';
+  const late =
+    ': another refit controller takes over in some seconds, if one runs. If nothing changes, compare the clocks.';
   await vi.waitFor(async () => expect(await told('why')).toContain(late), PATIENCE);
-  const silent = ': upgrades are stopped until a refit controller runs.';
+  const silent = ': no new node starts until a refit controller runs.';
   await vi.waitFor(async () => expect(await told('status')).toContain(silent), PATIENCE);
   expect(await told('why', W2)).toContain(silent);
   expect((await told('preview')).split('\n')[0]).toContain(silent);

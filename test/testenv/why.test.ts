@@ -231,7 +231,7 @@ test.each<[string, { holderIdentity: string; minutes: number }, RegExp]>([
   [
     'gave the lease back',
     { holderIdentity: '', minutes: 5 },
-    /No leader for 5 min( \d+ s)?: no refit controller holds lease \S+\. Upgrades are stopped\./,
+    /No leader for 5 min( \d+ s)?: no refit controller holds lease \S+\. No new node starts until one runs\./,
   ],
 ])('a leader that %s: since when, and what to do', async (_name, { holderIdentity, minutes }, said) => {
   await using puppets = await Puppets.create(admin, 'why-l1');

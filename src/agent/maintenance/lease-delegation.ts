@@ -13,8 +13,7 @@ const NODE_LEASES = 'kube-node-lease';
 /** The original's field manager, so that the label has one owner, whichever agent writes it. */
 const FIELD_MANAGER = 'k0s/autopilot';
 const RETRY = { base: 200, cap: 30_000 };
-const REFUSED =
-  'cannot label the lease of the node: without the label the agent drains the node itself, not the leader';
+const REFUSED = 'cannot label the lease of the node: without the label this agent drains the node; the leader does not';
 
 export class LeaseDelegation {
   readonly #client: KubeClient;

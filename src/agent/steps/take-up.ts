@@ -75,7 +75,8 @@ function takeUpUnknown(input: NewSignalInput, running: RunningService): Step {
   // UnCordoning was reported after the new process was seen; before that, nothing proves a forced update.
   const isProof = forceupdate === true ? status === 'UnCordoning' : running.version === version && running.current;
   if (isProof) return begin(input, running, { phase: 'proven' });
-  const reason = `the update was at ${status}, but the agent's journal of it is gone`;
+  const unknown = `the update was at ${status}, but the agent's journal of it is gone`;
+  const reason = `${unknown}: check on the host which binary is in place, then retry`;
   return begin(input, running, { phase: 'failed', failure: { status: 'Failed', reason }, drain: 'started' });
 }
 

@@ -233,7 +233,7 @@ test.each<[string, string, Situation, PlanChange | string]>([
     'one whose failure nobody has recorded',
     'w1',
     { ...FAILED, state: 'SchedulableWait', states: { w1: 'SignalSent' } },
-    `w1 of ${PLAN} has not failed: it is about to be recorded as failed, try again then`,
+    `w1 of ${PLAN} failed, but the leader has not recorded it yet: run this again in some seconds`,
   ],
   ['one that is gone', 'w1', { ...FAILED, says: {}, gone: 'w1' }, 'there is no node w1; retry it when it is back'],
   ['one that is none of its targets', 'w9', FAILED, `w9 is not a target of ${PLAN}`],

@@ -49,7 +49,11 @@ function failedOf(name: string, { dialect, plan, snapshot, view }: ControlledPla
   }
   if (first) return [first, ...others];
   if (failed.length > 0) return refuse(`a later command of ${title} has upgraded ${name} since it failed`);
-  return refuse(`${name} of ${title} has not failed: it is ${found.map((each) => placeOf(each, view)).join(', ')}`);
+  const places = found.map((each) => placeOf(each, view));
+  if (places.includes('failed')) {
+    return refuse(`${name} of ${title} failed, but the leader has not recorded it yet: run this again in some seconds`);
+  }
+  return refuse(`${name} of ${title} has not failed: it is ${places.join(', ')}`);
 }
 
 /** A failure counts when the leader has recorded it. */
@@ -58,7 +62,7 @@ function placeOf({ stage, target }: { stage: Stage; target: Target }, { stages }
     .filter(({ command, role }) => command === stage.command && role === stage.role)
     .flatMap(({ targets }) => targets)
     .find(({ name }) => name === target.name);
-  if (shown?.phase === 'failed') return 'about to be recorded as failed, try again then';
+  if (shown?.phase === 'failed') return shown.phase;
   return shown?.step === undefined ? (shown?.phase ?? target.state) : `at ${shown.step}`;
 }
 

@@ -81,7 +81,7 @@ test('the gates are asked on the cluster as it is', async () => {
   // The leader asks from another place: what this machine sees is no gate.
   expect(view.waits.map(({ gate }) => gate)).toEqual(['slots', 'stages']);
   expect(textOf(view)).toContain(
-    '\n  unknown  whether the API server of c2 is ready: seen from here it is not (no answer); what the leader sees counts\n',
+    "\n  unknown  this machine finds the API server of c2 not ready (no answer); only the leader's check counts\n",
   );
 });
 
@@ -125,12 +125,12 @@ test.each<[string, PreviewView['leader'], string]>([
   [
     'nobody leads',
     { state: 'none' },
-    'No leader: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. Upgrades are stopped.\n',
+    'No leader: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. No new node starts until one runs.\n',
   ],
   [
     'the leader is gone',
     { state: 'silent', holder: 'a', since: later(-120_000) },
-    'No renewal by leader a for 2 min: upgrades are stopped until a refit controller runs.\n',
+    'No renewal by leader a for 2 min: no new node starts until a refit controller runs.\n',
   ],
 ])('a Plan that would not start, since %s', async (_name, leader, said) => {
   const view = await preview('autopilot', plan, workers);
@@ -160,7 +160,7 @@ test('a plan that runs: who is under way stands beside the waves; many waves are
   expect(shown.stages[1]).toMatchObject({ moving: ['w1'], done: 0 });
   expect(shown.stages[1]?.waves).toHaveLength(39);
   expect(textOf(shown)).toContain('    wave 12  w13\n    and 27 more waves\n');
-  expect(textOf()).toBe('All plans have ended.\n');
+  expect(textOf()).toBe('There is no plan to preview: all have ended, or none exists.\n');
 });
 
 interface Surroundings {

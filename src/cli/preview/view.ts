@@ -62,7 +62,7 @@ const [MOST_WAVES, MOST_NAMES, MOST_BLOCKED] = [12, 8, 12];
 export function renderPreview(view: PreviewView, now: number): string {
   const blocks = view.plans.map((plan) => renderPlan(plan).join('\n'));
   const notes = noteLines(view, now).map((line) => `${line}\n`);
-  return `${notes.join('')}${blocks.length > 0 ? blocks.join('\n\n') : 'All plans have ended.'}\n`;
+  return `${notes.join('')}${blocks.length > 0 ? blocks.join('\n\n') : 'There is no plan to preview: all have ended, or none exists.'}\n`;
 }
 
 function renderPlan(plan: PlanPreview): string[] {

@@ -84,7 +84,7 @@ export class InspectionAnswers {
     if (down.length === 0 || operatorOf(this.#subject.dialect.name).runsHere) return health;
     const names = down.map(({ name }) => name).join(', ');
     const details = [...new Set(down.map(({ detail }) => detail ?? 'not ready'))].join(', ');
-    const message = `whether the API server of ${names} is ready: seen from here it is not (${details}); what the leader sees counts`;
+    const message = `this machine finds the API server of ${names} not ready (${details}); only the leader's check counts`;
     this.unseen.add(message);
     return { unanswered: because('ControlPlaneUnknown', message), recheckMs: 0 };
   }

@@ -94,7 +94,7 @@ test('nobody leads, the API server is silent: told once, without the growing age
   const led = await look(plans, [W1, W2]);
   const silent = await look(plans, [W1, W2], { leader: { state: 'silent', holder: 'a', since: later(0) } });
   const cut = await look(plans, [W1, W2], { silentSince: later(0) });
-  expect(told(led, silent)).toEqual(['No renewal by leader a: upgrades are stopped until a refit controller runs.']);
+  expect(told(led, silent)).toEqual(['No renewal by leader a: no new node starts until a refit controller runs.']);
   expect(told(silent, silent)).toEqual([]);
   expect(told(silent, cut)).toEqual(['No answer from the API server: what follows may be out of date.']);
 });

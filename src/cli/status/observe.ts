@@ -83,7 +83,7 @@ export async function inspect(
 function undecidedLines({ metadata }: KubeObject): string[] {
   const blocked = conditionsIn(metadata.annotations?.[CONDITIONS_ANNOTATION]).find(({ type }) => type === 'Blocked');
   const isUndecided = blocked?.status === 'True' && blocked.reason === 'CannotDecide';
-  return isUndecided ? [`to the leader (CannotDecide): ${blocked.message ?? 'no reason was given'}`] : [];
+  return isUndecided ? [`the leader lacks an answer (CannotDecide): ${blocked.message ?? 'no reason was given'}`] : [];
 }
 
 function unprovenLines({ foreignWork }: Dialect, world: World, { rollout }: Snapshot): string[] {

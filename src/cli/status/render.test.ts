@@ -70,7 +70,7 @@ describe('before anything moves', () => {
       'a plan that nobody takes up',
       { plans: [buildPlan()], leader: { state: 'none' } },
       [
-        'No leader: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. Upgrades are stopped.',
+        'No leader: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. No new node starts until one runs.',
         'Plan autopilot (id1)  new 0/6 for 1 min  to v1.36.3+k0s.2',
         '  controllers  0/3  ○○○',
         '  workers      0/3  ○○○',
@@ -178,7 +178,7 @@ describe('while it runs', () => {
         '  c1    upgraded, verifying  20 s',
         '  c2    next',
         '  waits   2 controllers queued (1 at a time) (59 s)',
-        '  unknown whether the API server of c2 is ready: seen from here it is not (no answer); what the leader sees counts',
+        "  unknown this machine finds the API server of c2 not ready (no answer); only the leader's check counts",
         THEIRS('c1'),
       ],
     ],
@@ -293,7 +293,7 @@ describe('while it runs', () => {
         leader: { state: 'silent', holder: 'a', since: later(-MINUTE) },
       },
       [
-        'No renewal by leader a for 2 min: upgrades are stopped until a refit controller runs.',
+        'No renewal by leader a for 2 min: no new node starts until a refit controller runs.',
         'Plan autopilot (id1)  running 0/1 for 1 min  to v1.36.3+k0s.2',
         '  controllers  0/1  ◐',
         '  workers      0/0  nothing matched labels "pool=blue"',
@@ -360,7 +360,7 @@ describe('at the end', () => {
     const annotations = { [CONDITIONS_ANNOTATION]: JSON.stringify(blocked) };
     const plans = [{ ...bare, metadata: { ...bare.metadata, annotations } }];
     expect(await textOf({ plans, controllers: [C1, C2, C3] })).toContain(
-      '  unknown to the leader (CannotDecide): could not check who drains w1: 403',
+      '  unknown the leader lacks an answer (CannotDecide): could not check who drains w1: 403',
     );
   });
 
@@ -427,8 +427,8 @@ describe('on a terminal', () => {
     } as const;
     const plain = await textOf(situation, 'text', { ...terminal, hasColours: false });
     expect(plain.slice(0, 2)).toEqual([
-      'No renewal by leader a for 2 min: upgrades are stopped until',
-      '  a refit controller runs.',
+      'No renewal by leader a for 2 min: no new node starts until a',
+      '  refit controller runs.',
     ]);
   });
 

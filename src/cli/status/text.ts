@@ -282,15 +282,15 @@ export function notesOf({ leader, silentSince, plans }: Noted): Note[] {
   const ours = plans.filter((plan) => CONTROLLER_DIALECTS.some(({ name }) => name === plan.dialect));
   if (!ours.some(isOpen)) return [];
   if (leader.state === 'none') {
-    const effect = `no refit controller holds lease ${LEADER_LEASE.namespace}/${LEADER_LEASE.name}. Upgrades are stopped.`;
+    const effect = `no refit controller holds lease ${LEADER_LEASE.namespace}/${LEADER_LEASE.name}. No new node starts until one runs.`;
     return [{ problem: 'No leader', since: leader.since, effect }];
   }
   if (leader.state !== 'late' && leader.state !== 'silent') return [];
   const { holder, since } = leader;
   const effect =
     leader.state === 'late'
-      ? 'another refit controller takes over, if one runs (or clocks differ).'
-      : 'upgrades are stopped until a refit controller runs.';
+      ? 'another refit controller takes over in some seconds, if one runs. If nothing changes, compare the clocks.'
+      : 'no new node starts until a refit controller runs.';
   return [{ problem: `No renewal by leader ${holder}`, since, effect }];
 }
 

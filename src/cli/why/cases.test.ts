@@ -205,25 +205,27 @@ test.each<[string, Case, readonly string[]]>([
     'nobody holds the lease',
     { leader: { state: 'none', since: later(5 * MINUTE) } },
     [
-      'for 10 min  to v1.36.3+k0s.2\n  why     No leader for 5 min: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. Upgrades are stopped.\n  ends    when a refit controller runs and takes the lease\n  then    1 worker queued (1 at a time) (9 min)\n  ends    when a node in progress is done\n  next    w1\n',
+      'for 10 min  to v1.36.3+k0s.2\n  why     No leader for 5 min: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. No new node starts until one runs.\n  ends    when a refit controller runs and takes the lease\n  then    1 worker queued (1 at a time) (9 min)\n  ends    when a node in progress is done\n  next    w1\n',
     ],
   ],
   [
     'nobody holds the lease, and a node is at work: no deadline counts',
     { states: MOVING, says: 'Restart', leader: { state: 'silent', holder: 'a', since: later(7 * MINUTE) } },
     [
-      '\n  why     No renewal by leader a for 3 min: upgrades are stopped until a refit controller runs.\n  ends    when a refit controller runs and takes the lease\n  now     w1 Restart (8 min)\n  then    1 worker queued',
+      '\n  why     No renewal by leader a for 3 min: no new node starts until a refit controller runs.\n  ends    when a refit controller runs and takes the lease\n  now     w1 Restart (8 min)\n  then    1 worker queued',
     ],
   ],
   [
     'a leader that did not renew its lease, as far as clocks tell',
     { leader: { state: 'late', holder: 'a', since: later(10 * MINUTE - 20 * SECOND) } },
-    ['No renewal by leader a for 20 s: another refit controller takes over, if one runs (or clocks differ).'],
+    [
+      'No renewal by leader a for 20 s: another refit controller takes over in some seconds, if one runs. If nothing changes, compare the clocks.',
+    ],
   ],
   [
     'a leader that is silent',
     { leader: { state: 'silent', holder: 'a', since: later(7 * MINUTE) } },
-    ['No renewal by leader a for 3 min: upgrades are stopped until a refit controller runs.'],
+    ['No renewal by leader a for 3 min: no new node starts until a refit controller runs.'],
   ],
   [
     'somebody paused it a while after the last node moved',
@@ -252,7 +254,7 @@ test.each<[string, Case, readonly string[]]>([
     { states: MOVING, says: 'Restart', controls: { [ABORT_ANNOTATION]: 'wrong release' } },
     [
       'now     w1 Restart (8 min)\n',
-      'stopped by order: wrong release; nothing new starts; nodes in progress finish',
+      'the plan was aborted: wrong release; nothing new starts; nodes in progress finish',
       'the nodes in progress have ended; the plan ends then',
     ],
   ],
@@ -261,12 +263,12 @@ test.each<[string, Case, readonly string[]]>([
     {
       ...FAILED,
       says: 'Failed',
-      reason: 'stopped by order: wrong release',
+      reason: 'the plan was aborted: wrong release',
       controls: { [ABORT_ANNOTATION]: 'wrong release' },
-      description: 'Aborted: stopped by order: wrong release',
+      description: 'Aborted: the plan was aborted: wrong release',
     },
     [
-      'why     stopped by order: wrong release\n          w1 failed (9 min): Failed: stopped by order: wrong release\n  to do   Aborted. To start again: delete the Plan and apply it again.',
+      'why     the plan was aborted: wrong release\n          w1 failed (9 min): Failed: the plan was aborted: wrong release\n  to do   Aborted. To start again: delete the Plan and apply it again.',
     ],
   ],
   [
@@ -275,9 +277,9 @@ test.each<[string, Case, readonly string[]]>([
       states: ['SignalCompleted', 'SignalPending'],
       state: 'ApplyFailed',
       controls: { [ABORT_ANNOTATION]: 'wrong release' },
-      description: 'Aborted: stopped by order: wrong release',
+      description: 'Aborted: the plan was aborted: wrong release',
     },
-    ['Plan autopilot (id1)  failed 1/2  to ', '\n  why     stopped by order: wrong release\n  to do   Aborted.'],
+    ['Plan autopilot (id1)  failed 1/2  to ', '\n  why     the plan was aborted: wrong release\n  to do   Aborted.'],
   ],
   [
     'a policy that cannot be read',
@@ -296,7 +298,7 @@ test.each<[string, Case, readonly string[]]>([
     'a step whose time is over: it is for the leader to say so',
     { states: MOVING, says: 'Restart', policy: { deadlines: { restart: '1s', ready: '1s' }, soak: '1s' } },
     [
-      'fails   w1 soon: its deadline 2026-11-20T08:03:04Z passed 6 min 56 s ago; the leader counts only the time that it has watched\n',
+      'fails   w1 soon: its deadline 2026-11-20T08:03:04Z passed 6 min 56 s ago, but a new leader counts from its own start\n',
     ],
   ],
   [
@@ -304,7 +306,7 @@ test.each<[string, Case, readonly string[]]>([
     { states: MOVING, says: 'Restart', policy: { deadlines: { target: '1m', restart: '2h', ready: '2h' } } },
     [
       'now     w1 Restart (8 min)\n',
-      'fails   w1 soon: its deadline 2026-11-20T08:02:00Z passed 8 min ago; the leader counts only the time that it has watched\n',
+      'fails   w1 soon: its deadline 2026-11-20T08:02:00Z passed 8 min ago, but a new leader counts from its own start\n',
     ],
   ],
   [

@@ -179,7 +179,7 @@ function deadlineLines(plan: PlanView, now: number): string[] {
   return [
     Date.parse(until) > now
       ? `${target} at ${until} if nothing changes`
-      : `${target} soon: its deadline ${until} passed ${age(until, now)} ago; the leader counts only the time that it has watched`,
+      : `${target} soon: its deadline ${until} passed ${age(until, now)} ago, but a new leader counts from its own start`,
   ];
 }
 

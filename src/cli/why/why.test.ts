@@ -196,7 +196,7 @@ test('an API server that is behind: what would be newer than it, and what ends t
 test('nobody leads', async () => {
   const [text] = why(await lookAt([running], [], [W1, W2, W3], NOW), undefined, { state: 'none' });
   expect(text).toMatch(
-    /^ {2}why {5}No leader: no refit controller holds lease k0s-autopilot\/k0s-autopilot-controller\. Upgrades are stopped\.\n {2}ends {4}when a refit controller runs and takes the lease\n {2}now/m,
+    /^ {2}why {5}No leader: no refit controller holds lease k0s-autopilot\/k0s-autopilot-controller\. No new node starts until one runs\.\n {2}ends {4}when a refit controller runs and takes the lease\n {2}now/m,
   );
 });
 

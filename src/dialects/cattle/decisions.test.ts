@@ -321,7 +321,7 @@ const rows: [string, Pass, Expected][] = [
     'aborted: an intent without a Job is forgotten, and nothing is recorded twice',
     { plan: aborted(running(['host-a'])), nodes: [node('a'), node('b')] },
     {
-      conditions: ['Complete False SyncJob', ...GOOD, 'RefitAborted True Aborted stopped by order: wrong image'],
+      conditions: ['Complete False SyncJob', ...GOOD, 'RefitAborted True Aborted the plan was aborted: wrong image'],
       applying: [],
     },
   ],
@@ -333,7 +333,7 @@ const rows: [string, Pass, Expected][] = [
   [
     'aborted before it began',
     { plan: aborted(), nodes: [node('a')] },
-    { conditions: ['Complete False Resolved', ...GOOD, 'RefitAborted True Aborted stopped by order: wrong image'] },
+    { conditions: ['Complete False Resolved', ...GOOD, 'RefitAborted True Aborted the plan was aborted: wrong image'] },
   ],
   [
     'an abort that was removed starts it again, and is forgotten',

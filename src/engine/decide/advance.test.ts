@@ -455,7 +455,7 @@ test('an abort ends a rollout as failed, and does not change one that has nothin
     const rollout = buildRollout([buildStage('worker', targets)], { blocked: true });
     return decide({ ...buildSnapshot(rollout), controls }, POLICY, NOW).record;
   };
-  const reason = { code: 'Aborted', message: 'stopped by order: wrong' };
+  const reason = { code: 'Aborted', message: 'the plan was aborted: wrong' };
   expect(endOf(c('w1', 'done'), c('w2'))).toMatchObject({ phase: 'failed', blocked: false, reason });
   expect(endOf(c('w1', 'done'))).toMatchObject({ phase: 'done', blocked: false });
 });

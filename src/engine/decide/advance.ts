@@ -209,5 +209,5 @@ export function uncheckedReason(snapshot: Snapshot, policy: RolloutPolicy): Reas
   const { unchecked } = versionVerdict(snapshot, policy);
   return unchecked.length === 0
     ? undefined
-    : because('VersionUnchecked', `version checks skipped for ${unchecked.join('; ')}`);
+    : because('VersionUnchecked', `upgraded without a check of the version rules: ${unchecked.join('; ')}`);
 }

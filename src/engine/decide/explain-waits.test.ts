@@ -43,7 +43,7 @@ test.each<[string, () => unknown, object]>([
     () => last(buildRollout([STAGE]), { more: { controls: { ...NO_CONTROLS, abort: 'wrong' } } }),
     {
       gate: 'not-aborted',
-      reason: because('Aborted', 'stopped by order: wrong; nothing new starts; nodes in progress finish'),
+      reason: because('Aborted', 'the plan was aborted: wrong; nothing new starts; nodes in progress finish'),
       ends: FINISHING,
     },
   ],

@@ -92,7 +92,9 @@ describe('what has not begun', () => {
       buildPolicy({ maxFailures: 1 }),
       NOW,
     );
-    expect(linesOf(waits)).toEqual(['slots since 08:00: 1 worker queued (1 at a time); failed and still working: w1']);
+    expect(linesOf(waits)).toEqual([
+      'slots since 08:00: 1 worker queued (1 at a time); failed, but still at work and keeping a slot: w1',
+    ]);
     expect(recheckAfterMs).toBe(HOUR);
   });
 

@@ -155,7 +155,7 @@ function slotWait(
   const limit = limitOf(stage);
   const who = `${count} ${stage.role}${count === 1 ? '' : 's'} queued (${limit} at a time)`;
   const names = failedInFlight.map(({ target }) => target.name).join(', ');
-  const failed = names === '' ? '' : `; failed and still working: ${names}`;
+  const failed = names === '' ? '' : `; failed, but still at work and keeping a slot: ${names}`;
   const message = `${who}${failed}`;
   const recheckMs = Math.min(...failedInFlight.map(({ leftMs }) => leftMs).filter(Number.isFinite));
   const ends = 'a node in progress is done';

@@ -83,7 +83,7 @@ test.each<[string, RecordedState, Observation, Partial<TargetFacts>, Options, st
 });
 
 test.each<[string, Options, object]>([
-  ['the abort', { more: aborted }, because('Aborted', 'stopped by order: wrong')],
+  ['the abort', { more: aborted }, because('Aborted', 'the plan was aborted: wrong')],
   [
     'the reason of the rollout',
     { rollout: { reason: because('TargetFailed', 'w0: 404') } },

@@ -14,18 +14,23 @@ const apiServers = [{ name: 'c1', version: 'v1.36.3' }];
 
 test.each<[string, Partial<Snapshot>, readonly (string | undefined)[], string | undefined]>([
   ['every version is known', { apiServers }, ['v1.35.1', 'v1.35.1'], undefined],
-  ['one is not', { apiServers }, ['v1.35.1', undefined], 'version checks skipped for w2: its version is unknown'],
+  [
+    'one is not',
+    { apiServers },
+    ['v1.35.1', undefined],
+    'upgraded without a check of the version rules: w2: its version is unknown',
+  ],
   [
     'two of one kind are not',
     { apiServers },
     [undefined, undefined],
-    'version checks skipped for w1, w2: its version is unknown',
+    'upgraded without a check of the version rules: w1, w2: its version is unknown',
   ],
   [
     'two for different reasons',
     { apiServers },
     ['soon', undefined],
-    'version checks skipped for w1: its version soon is unreadable; w2: its version is unknown',
+    'upgraded without a check of the version rules: w1: its version soon is unreadable; w2: its version is unknown',
   ],
   ['nobody judges versions', {}, [undefined, undefined], undefined],
   [

@@ -37,7 +37,7 @@ function isMoment(text = ''): boolean {
 }
 
 export function abortReason(words: string): Reason {
-  return because('Aborted', `stopped by order: ${words}`);
+  return because('Aborted', `the plan was aborted: ${words}`);
 }
 
 /** For a new plan made from an old one. */

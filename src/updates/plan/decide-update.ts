@@ -94,7 +94,7 @@ function planVerdict(
   if (!origin)
     return none(
       'ForeignPlan',
-      `Plan ${name} was written by somebody else, and Refit never overwrites it; delete it to let ${release.version} start`,
+      `Plan ${name} was written by somebody else, and Refit never overwrites it; once it has ended, delete it to let ${release.version} start`,
     );
   const same = origin.version === release.version;
   if (phase === 'new' || phase === 'running') {
