@@ -226,7 +226,7 @@ test.each<[string, { holderIdentity: string; minutes: number }, RegExp]>([
   [
     'is silent',
     { holderIdentity: 'gone', minutes: 10 },
-    /No renewal by leader gone for 10 min( \d+ s)?: upgrades are stopped/,
+    /No renewal by leader gone for 10 min( \d+ s)?: no new node starts/,
   ],
   [
     'gave the lease back',
