@@ -81,25 +81,19 @@ async function gather(
   download: FileDownload,
 ): Promise<{ readonly sha256: string; readonly size: number }> {
   try {
-    if (sha256 !== undefined && (await isWhole(pathOfFile(directory, sha256), sha256)))
-      return await measured(directory, sha256);
-    const part = join(directory, 'files', `${sha256 ?? 'copied'}.part`);
-    if (/^https?:/i.test(source)) await download(source, sha256 ?? '', part);
-    else await copyFile(resolve(dirname(file), source), part);
-    const found = await hashOf(part);
-    if (sha256 !== undefined && found !== sha256) throw new Error(`its sha256 is ${found}, wanted ${sha256}`);
-    await settle(part, pathOfFile(directory, found));
-    return await measured(directory, found);
+    let found = sha256;
+    if (found === undefined || !(await isWhole(pathOfFile(directory, found), found))) {
+      const part = join(directory, 'files', `${sha256 ?? 'copied'}.part`);
+      if (/^https?:/i.test(source)) await download(source, sha256 ?? '', part);
+      else await copyFile(resolve(dirname(file), source), part);
+      found = await hashOf(part);
+      if (sha256 !== undefined && found !== sha256) throw new Error(`its sha256 is ${found}, wanted ${sha256}`);
+      await settle(part, pathOfFile(directory, found));
+    }
+    return { sha256: found, size: (await stat(pathOfFile(directory, found))).size };
   } catch (error) {
     throw problem(`release ${version}: cannot get the file for ${platform}: ${messageOf(error)}`, error);
   }
-}
-
-async function measured(
-  directory: string,
-  sha256: string,
-): Promise<{ readonly sha256: string; readonly size: number }> {
-  return { sha256, size: (await stat(pathOfFile(directory, sha256))).size };
 }
 
 async function isWhole(path: string, sha256: string): Promise<boolean> {

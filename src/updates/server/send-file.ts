@@ -51,26 +51,21 @@ export async function sendFile(
   cache: BlockCache,
 ): Promise<number> {
   const head = { etag, 'accept-ranges': 'bytes', 'cache-control': 'public, max-age=31536000, immutable' };
-  if (request.headers['if-none-match'] === etag) {
-    response.writeHead(304, head).end();
+  const sendHead = (status: number, more: Readonly<Record<string, string | number>> = {}): number => {
+    response.writeHead(status, { ...head, ...more }).end();
     return 0;
-  }
+  };
+  if (request.headers['if-none-match'] === etag) return sendHead(304);
   const range = rangeOf(request, size, etag);
-  if (range === 'unsatisfiable') {
-    response.writeHead(416, { ...head, 'content-range': `bytes */${size}` }).end();
-    return 0;
-  }
+  if (range === 'unsatisfiable') return sendHead(416, { 'content-range': `bytes */${size}` });
   const { from, to } = range ?? { from: 0, to: size - 1 };
-  response.writeHead(range ? 206 : 200, {
-    ...head,
+  const body = {
     'content-type': 'application/octet-stream',
     'content-length': to - from + 1,
     ...(range && { 'content-range': `bytes ${from}-${to}/${size}` }),
-  });
-  if (request.method === 'HEAD') {
-    response.end();
-    return 0;
-  }
+  };
+  if (request.method === 'HEAD') return sendHead(range ? 206 : 200, body);
+  response.writeHead(range ? 206 : 200, { ...head, ...body });
   return await sendBytes(response, path, { from, to }, cache);
 }
 
