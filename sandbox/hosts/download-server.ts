@@ -50,6 +50,8 @@ export interface DownloadServer {
   /** Such as `http://127.0.0.1:41234`. */
   readonly url: string;
   readonly requests: readonly ServedRequest[];
+  /** Names of the nodes that asked with HEAD whether a file is there, and its path; they are no downloads. */
+  readonly heads: readonly (readonly [node: string, path: string])[];
   /** Lower-case hexadecimal sha256 of a file as it should be. */
   sha256(path: string): string;
   stop(): Promise<void>;
@@ -69,6 +71,7 @@ export async function startDownloadServer(options: DownloadServerOptions): Promi
     payloads.set(path, { bytes, sha256: createHash('sha256').update(bytes).digest('hex') });
   }
   const requests: ServedRequest[] = [];
+  const heads: [string, string][] = [];
   const faults = (options.faults ?? []).map((fault) => ({ fault, left: fault.times ?? 1 }));
   const takeFault = (node: string, path: string): Fault => {
     const next = faults.find(
@@ -87,6 +90,11 @@ export async function startDownloadServer(options: DownloadServerOptions): Promi
       response.writeHead(304).end();
       return;
     }
+    if (request.method === 'HEAD') {
+      heads.push([node, pathname]);
+      response.writeHead(payload === undefined ? 404 : 200, { 'content-length': payload?.bytes.length ?? 0 }).end();
+      return;
+    }
     const from = payload === undefined ? 0 : firstByte(request, payload);
     const served = { node, path: pathname, from, status: 0, bytesSent: 0, complete: false, ms: 0 };
     requests.push(served);
@@ -98,6 +106,7 @@ export async function startDownloadServer(options: DownloadServerOptions): Promi
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
+    heads,
     sha256: (path) => payloads.get(path)?.sha256 ?? '',
     async stop() {
       const closed = once(server, 'close');

@@ -79,7 +79,6 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...connectionOptions(),
       new Option('-f, --file <file>', 'file with one Plan; default: the plans of the cluster that have not ended'),
       new Option('-o, --output <form>', 'output format').choices(['text', 'json']).default('text'),
-      new Option('--no-downloads', 'do not check the download servers; default: each download is checked'),
     ],
     notes: 'For a kubeadm manifest use `refit kubeadm plan`. Updates of Cluster API have no file.',
     run: async (flags: PreviewFlags, call) =>

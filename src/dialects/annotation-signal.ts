@@ -1,14 +1,23 @@
 /** Sends instructions to nodes as annotations and reads their answers, for every dialect whose nodes run an agent. */
 import type { ForeignWorkFinder, Instruction, Signal, World } from '../engine/dialect.ts';
 import type { ForeignWork, Observation, Signalling } from '../engine/model/decision.ts';
-import type { Payload, Role, Rollout, Stage } from '../engine/model/recorded.ts';
+import {
+  hasStarted,
+  isFinal,
+  type Payload,
+  type Role,
+  type Rollout,
+  type Stage,
+  type Target,
+} from '../engine/model/recorded.ts';
 import { platformOf } from '../engine/observe/gather.ts';
 import type { TimedStep } from '../engine/policy/rollout-policy.ts';
 import { annotated, nodes, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { agentOf } from '../signal/agent-presence.ts';
+import { agentOf, downloadAnswerOn } from '../signal/agent-presence.ts';
 import {
   type AgentPolicy,
+  type Annotations,
   agentPolicyFor,
   decodeReport,
   decodeSignal,
@@ -21,11 +30,19 @@ import {
 import {
   AGENT_POLICY_ANNOTATION,
   ATTEMPT_LABEL,
+  DOWNLOAD_CHECK_ANNOTATION,
   PREFETCH_ANNOTATION,
   REPORT_ANNOTATION,
   ROLLOUT_ANNOTATION,
 } from '../signal/names.ts';
-import { decodePrefetch, encodePrefetch, type Prefetch } from '../signal/prefetch.ts';
+import {
+  decodeDownloadCheck,
+  decodePrefetch,
+  downloadCheckId,
+  encodeDownloadCheck,
+  encodePrefetch,
+  type Prefetch,
+} from '../signal/prefetch.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { sameJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
@@ -74,6 +91,8 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
       const asked = decodePrefetch(object?.metadata.annotations);
       const isOurs = asked?.rollout === rollout.source.uid;
       const wanted = object && prefetchFor(object, rollout, stage);
+      const check = decodeDownloadCheck(object?.metadata.annotations);
+      if (check?.rollout === rollout.source.uid && isFinal(rollout)) return 'outdated';
       if (wanted === undefined) return isOurs ? 'outdated' : undefined;
       if (!isOurs) return 'possible';
       return sameJson(asked.command, wanted.command) ? 'asked' : 'outdated';
@@ -82,13 +101,22 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
     prefetch(world, rollout, stage, target, policy) {
       const object = objectOf(world, stage, target.name);
       const wanted = object && prefetchFor(object, rollout, stage);
-      return wanted && withPrefetch(resourceOf(stage), object, encodePrefetch({ ...wanted, policy }));
+      if (!wanted) return undefined;
+      const annotations = { ...object.metadata.annotations, ...encodePrefetch({ ...wanted, policy }) };
+      return withAnnotations(resourceOf(stage), object, annotations);
     },
 
     endPrefetch(world, stage, target) {
       const object = objectOf(world, stage, target.name);
-      return object && withPrefetch(resourceOf(stage), object, {});
+      const {
+        [PREFETCH_ANNOTATION]: _p,
+        [DOWNLOAD_CHECK_ANNOTATION]: _c,
+        ...rest
+      } = object?.metadata.annotations ?? {};
+      return object && withAnnotations(resourceOf(stage), object, rest);
     },
+
+    ...downloadChecks({ resourceOf }),
 
     cancel: (world, _rollout, stage, { name }, { message }, now) =>
       replaceStatus(world, stage, name, 'Failed', now, message),
@@ -108,6 +136,7 @@ export function withSignal(
     [REPORT_ANNOTATION]: _answered,
     [AGENT_POLICY_ANNOTATION]: _policy,
     [PREFETCH_ANNOTATION]: _prefetch,
+    [DOWNLOAD_CHECK_ANNOTATION]: _check,
     ...annotations
   } = object.metadata.annotations ?? {};
   const signal = encodeSignal({ planId: rollout.id, created: target.since, command: commandOf(stage, payload) });
@@ -127,10 +156,43 @@ function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage): Omi
   return { rollout: source.uid, command: commandOf(stage, payload) };
 }
 
-function withPrefetch(resource: Resource, object: KubeObject, asked: Record<string, string>): Instruction {
-  const { [PREFETCH_ANNOTATION]: _before, ...annotations } = object.metadata.annotations ?? {};
-  const metadata = { ...object.metadata, annotations: { ...annotations, ...asked } };
-  return { kind: 'replace', resource, object: { ...object, metadata } };
+function downloadChecks({ resourceOf }: Pick<Carriers, 'resourceOf'>): Pick<Signal, 'downloadsOf' | 'checkDownloads'> {
+  return {
+    downloadsOf(world, rollout, stage, target) {
+      if (hasStarted(rollout)) return undefined;
+      const object = world.get(resourceOf(stage), target.name);
+      const answer = object && downloadAnswerOn(object);
+      const { annotations = {} } = object?.metadata ?? {};
+      const commands = object && downloadsFor(object, rollout, stage, target);
+      if (!answer || !commands?.length) return undefined;
+      const asked = decodeDownloadCheck(annotations);
+      if (asked?.rollout !== rollout.source.uid || !sameJson(asked.commands, commands)) return 'unasked';
+      if (answer.id !== downloadCheckId(annotations)) return 'asked';
+      return answer.problem === undefined ? 'possible' : { problem: answer.problem };
+    },
+
+    checkDownloads(world, rollout, stage, target, policy) {
+      const object = world.get(resourceOf(stage), target.name);
+      if (!object) return undefined;
+      const commands = downloadsFor(object, rollout, stage, target);
+      const check = encodeDownloadCheck({ rollout: rollout.source.uid, commands, policy });
+      return withAnnotations(resourceOf(stage), object, { ...object.metadata.annotations, ...check });
+    },
+  };
+}
+
+/** Of all commands for the target: a node has one check. */
+function downloadsFor(object: KubeObject, { stages }: Rollout, { role }: Stage, { name }: Target): SignalCommand[] {
+  return stages.flatMap((stage) => {
+    const payload = stage.payloads?.[platformOf(object) ?? ''];
+    return payload && stage.role === role && namesIn(stage).has(name) ? [commandOf(stage, payload)] : [];
+  });
+}
+
+const namesIn = onceForEach(({ targets }: Stage) => new Set(targets.map(({ name }) => name)));
+
+function withAnnotations(resource: Resource, object: KubeObject, annotations: Annotations): Instruction {
+  return { kind: 'replace', resource, object: { ...object, metadata: { ...object.metadata, annotations } } };
 }
 
 /** The leader's own record on the Node, in the same write as the signal. */

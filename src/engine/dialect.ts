@@ -4,7 +4,7 @@ import type { Resource } from '../kube/resources.ts';
 import type { KubeObject, Node } from '../kube/types.ts';
 import type { NodeAgent } from '../signal/agent-presence.ts';
 import type { AgentPolicy } from '../signal/annotations.ts';
-import type { ForeignWork, Observation, PrefetchState, Signalling } from './model/decision.ts';
+import type { DownloadState, ForeignWork, Observation, PrefetchState, Signalling } from './model/decision.ts';
 import type { Reason } from './model/reasons.ts';
 import type { Rollout, Stage, Target } from './model/recorded.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
@@ -138,7 +138,18 @@ export interface Signal<P extends KubeObject = KubeObject> {
   prefetchOf?(world: World, rollout: Rollout, stage: Stage, target: Target): PrefetchState | undefined;
   /** Asks for that. The signal replaces it. */
   prefetch?(world: World, rollout: Rollout, stage: Stage, target: Target, agent: AgentPolicy): Instruction | undefined;
+  /** Ends that, and the check below. */
   endPrefetch?(world: World, stage: Stage, target: Target): Instruction | undefined;
+  /** What the target said about all its downloads; undefined if it cannot say anything. */
+  downloadsOf?(world: World, rollout: Rollout, stage: Stage, target: Target): DownloadState | undefined;
+  /** Asks it. The signal ends that. */
+  checkDownloads?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+    agent: AgentPolicy,
+  ): Instruction | undefined;
   /** Carried out after the target is verified and before it is recorded as done. */
   finish?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Instruction | undefined;
 }

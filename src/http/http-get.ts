@@ -1,4 +1,4 @@
-/** One GET over HTTP or HTTPS: follows redirects, retries nothing, and says whether a retry can help. */
+/** One GET or HEAD over HTTP or HTTPS: follows redirects, retries nothing, and says whether a retry can help. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '../util/clock.ts';
 import { http } from '../util/http.ts';
@@ -27,6 +27,8 @@ export interface Answer extends Disposable {
 
 export interface Get {
   readonly url: string;
+  /** GET if absent. */
+  readonly method?: 'HEAD' | undefined;
   readonly headers: OutgoingHttpHeaders;
   readonly requireHttps?: boolean | undefined;
   /** Follows a redirect from https to plain http, as the original does. */
@@ -84,7 +86,7 @@ export async function* chunksOf(response: IncomingMessage): AsyncGenerator<Buffe
 /** Resolves with whatever is answered, also a redirect or an error status. */
 export async function getOnce(
   address: URL,
-  { headers, environment }: Pick<Get, 'headers' | 'environment'>,
+  { headers, method, environment }: Pick<Get, 'headers' | 'method' | 'environment'>,
   abort: AbortSignal,
 ): Promise<IncomingMessage> {
   const { protocol, host } = address;
@@ -92,7 +94,7 @@ export async function getOnce(
     throw new Error(`cannot download from ${protocol} URLs, only from http: and https:`);
   const proxy = proxyFor(address, environment);
   try {
-    return await get({ address, headers, proxy }, abort);
+    return await get({ address, headers, method, proxy }, abort);
   } catch (error) {
     if (error instanceof ProxyRefusal) throw refusal(error.status, `the proxy ${proxy?.host}, asked for ${host},`);
     const message =

@@ -1,4 +1,4 @@
-/** Sends one GET request: directly, or through a proxy, with a tunnel for https. */
+/** Sends one GET or HEAD request: directly, or through a proxy, with a tunnel for https. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as https from 'node:https';
 import { isIP, type Socket } from 'node:net';
@@ -8,6 +8,8 @@ import { http } from '../util/http.ts';
 export interface Route {
   readonly address: URL;
   readonly headers: OutgoingHttpHeaders;
+  /** GET if absent. */
+  readonly method?: 'HEAD' | undefined;
   readonly proxy: URL | undefined;
 }
 
@@ -26,30 +28,30 @@ export class ProxyRefusal extends Error {
  * Resolves with the head of the answer; rejects like `node:http`, or with a ProxyRefusal. Does not use Node's own proxy
  * support, because that cannot be aborted while it opens the tunnel.
  */
-export async function get({ address, headers, proxy }: Route, abort: AbortSignal): Promise<IncomingMessage> {
+export async function get({ address, headers, method, proxy }: Route, abort: AbortSignal): Promise<IncomingMessage> {
   const isSafe = address.protocol === 'https:';
+  const asked = { headers, method, signal: abort };
   if (proxy === undefined) {
     const ask = isSafe ? https.get : http.get;
-    return await answered((take) => ask(address, { headers, signal: abort, agent: false, ...trustFor(address) }, take));
+    return await answered((take) => ask(address, { ...asked, agent: false, ...trustFor(address) }, take));
   }
-  if (!isSafe) return await throughProxy(proxy, address, headers, abort);
+  if (!isSafe) return await throughProxy(proxy, { address, headers, method }, abort);
   const tunnel = await openTunnel(proxy, address, abort);
   const name = hostOf(address);
   const createConnection = (): Socket =>
     connect({ socket: tunnel, host: name, ...(isIP(name) === 0 && { servername: name }), ...trustFor(address) });
-  return await answered((take) => https.get(address, { headers, signal: abort, createConnection }, take));
+  return await answered((take) => https.get(address, { ...asked, createConnection }, take));
 }
 
 async function throughProxy(
   proxy: URL,
-  address: URL,
-  headers: OutgoingHttpHeaders,
+  { address, headers, method }: Omit<Route, 'proxy'>,
   abort: AbortSignal,
 ): Promise<IncomingMessage> {
   const { username, password, origin, pathname, search, host } = address;
   const auth = username === '' ? {} : { authorization: basic(username, password) };
   const told = { ...headers, ...auth, ...credentialsFor(proxy), host };
-  const options = { ...optionsFor(proxy, abort), path: origin + pathname + search, headers: told };
+  const options = { ...optionsFor(proxy, abort), method, path: origin + pathname + search, headers: told };
   return await answered((take) => requesterFor(proxy)(options, take).end());
 }
 

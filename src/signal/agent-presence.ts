@@ -2,6 +2,7 @@
 import type { KubeObject } from '../kube/types.ts';
 import { isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
+import { printable } from '../util/printable.ts';
 import { decodeReport, decodeSignal } from './annotations.ts';
 import { AGENT_ANNOTATION } from './names.ts';
 
@@ -11,6 +12,15 @@ export interface AgentPresence {
   readonly since: string;
   /** True while it leaves every signal to k0s's own agent. */
   readonly aside?: boolean;
+  /** Absent: an agent of a version that checks no downloads. */
+  readonly checked?: DownloadAnswer;
+}
+
+export interface DownloadAnswer {
+  /** Id of the check; empty before the first one. */
+  readonly id: string;
+  /** Why this host cannot download what was named. */
+  readonly problem?: string;
 }
 
 export interface NodeAgent {
@@ -41,13 +51,25 @@ export const agentOf = onceForEach((object: KubeObject): NodeAgent => {
   return isAside ? { ...THEIRS, title: "k0s's own" } : { ours: false, title: 'unknown' };
 });
 
+/** The last answer of the agent that acts on the object; undefined if it cannot check downloads. */
+export function downloadAnswerOn(object: KubeObject): DownloadAnswer | undefined {
+  return agentOf(object).ours ? presenceOn(object)?.checked : undefined;
+}
+
 /** Others may write this annotation too: an invalid one is none. */
-function presenceOn({ metadata: { annotations } }: KubeObject): AgentPresence | undefined {
+const presenceOn = onceForEach(({ metadata: { annotations } }: KubeObject): AgentPresence | undefined => {
   const value = parseJson(annotations?.[AGENT_ANNOTATION]);
   if (!isRecord(value)) return undefined;
-  const { version, since, aside } = value;
+  const { version, since, aside, checked } = value;
   if (typeof version !== 'string' || typeof since !== 'string') return undefined;
-  return { version: version.slice(0, 40), since, aside: aside === true };
+  const answer = answerIn(checked);
+  return { version: version.slice(0, 40), since, aside: aside === true, ...(answer && { checked: answer }) };
+});
+
+function answerIn(value: unknown): DownloadAnswer | undefined {
+  if (!isRecord(value) || typeof value['id'] !== 'string') return undefined;
+  const { id, problem } = value;
+  return { id, ...(typeof problem === 'string' && { problem: printable(problem.slice(0, 300)) }) };
 }
 
 function hasForeignStatus({ metadata: { annotations } }: KubeObject, presence: AgentPresence | undefined): boolean {

@@ -19,6 +19,8 @@ export const AGENT_ANNOTATION = 'upgrade.refit.dev/agent';
 export const AGENT_POLICY_ANNOTATION = 'upgrade.refit.dev/agent-policy';
 /** Ours, on a node that waits for its turn: what its agent fetches ahead, as JSON (see prefetch.ts). */
 export const PREFETCH_ANNOTATION = 'upgrade.refit.dev/prefetch';
+/** Ours, on a node before the first one starts: downloads that its agent tries, as JSON (see prefetch.ts). */
+export const DOWNLOAD_CHECK_ANNOTATION = 'upgrade.refit.dev/check-downloads';
 /** On the leader's Lease it names who cordons centrally; empty on a node's Lease, it lets the leader drain the node. */
 export const CENTRAL_CORDONING_LABEL = 'autopilot.k0sproject.io/central-cordoning';
 /** On a ControlNode: `controller` or `controller+worker`. */

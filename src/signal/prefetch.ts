@@ -1,4 +1,5 @@
-/** Encodes what a leader asks the agent of a waiting node to fetch before its turn. Other agents than ours ignore it. */
+/** Encodes what a leader asks the agent of a waiting node to try, or to fetch before its turn. Other agents than ours ignore it. */
+import { createHash } from 'node:crypto';
 import { isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import {
@@ -9,32 +10,67 @@ import {
   encodeCommand,
   type SignalCommand,
 } from './annotations.ts';
-import { AGENT_POLICY_ANNOTATION, PREFETCH_ANNOTATION } from './names.ts';
+import { AGENT_POLICY_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION, PREFETCH_ANNOTATION } from './names.ts';
 
-export interface Prefetch {
+export interface Prefetch extends Omit<DownloadCheck, 'commands'> {
+  readonly command: SignalCommand;
+}
+
+export interface DownloadCheck {
   /** Uid of the rollout that asks. */
   readonly rollout: string;
-  readonly command: SignalCommand;
+  readonly commands: readonly SignalCommand[];
   /** Only what concerns downloads. */
   readonly policy: AgentPolicy;
 }
 
-export function encodePrefetch({ rollout, command, policy }: Prefetch): Record<string, string> {
+export function encodePrefetch({ command, ...prefetch }: Prefetch): Record<string, string> {
+  return { [PREFETCH_ANNOTATION]: encode({ ...prefetch, commands: [command] }) };
+}
+
+export function encodeDownloadCheck(check: DownloadCheck): Record<string, string> {
+  return { [DOWNLOAD_CHECK_ANNOTATION]: encode(check) };
+}
+
+function encode({ rollout, commands, policy }: DownloadCheck): string {
   const { requireHttps, diskReserveBytes, downloadTimeoutMs, spreadMs } = policy;
   const limits = { requireHttps, diskReserveBytes, downloadTimeoutMs, spreadMs };
-  return { [PREFETCH_ANNOTATION]: JSON.stringify({ rollout, command: encodeCommand(command), policy: limits }) };
+  return JSON.stringify({ rollout, commands: commands.map(encodeCommand), policy: limits });
 }
 
 /** Undefined when nothing is asked for, or nothing that can be verified. */
-export function decodePrefetch(annotations: Annotations | undefined): Prefetch | undefined {
-  return annotations && decode(annotations);
+export function decodePrefetch(annotations: Annotations = {}): Prefetch | undefined {
+  const asked = read(annotations).prefetch;
+  const command = asked?.commands[0];
+  if (command?.kind !== 'k0supdate' || command.sha256 === undefined || !asked) return undefined;
+  return { rollout: asked.rollout, command, policy: asked.policy };
 }
 
-const decode = onceForEach((annotations: Annotations): Prefetch | undefined => {
-  const value = parseJson(annotations[PREFETCH_ANNOTATION]);
-  if (!isRecord(value) || typeof value['rollout'] !== 'string') return undefined;
-  const command = decodeCommand(value['command']);
-  if (command?.kind !== 'k0supdate' || command.sha256 === undefined) return undefined;
-  const policy = decodeAgentPolicy({ [AGENT_POLICY_ANNOTATION]: JSON.stringify(value['policy'] ?? {}) });
-  return { rollout: value['rollout'], command, policy };
+export function decodeDownloadCheck(annotations: Annotations = {}): DownloadCheck | undefined {
+  return read(annotations).check;
+}
+
+/** Names the check in its answer. */
+export function downloadCheckId(annotations: Annotations): string {
+  return read(annotations).checkId;
+}
+
+const read = onceForEach((annotations: Annotations) => {
+  const { [PREFETCH_ANNOTATION]: prefetch, [DOWNLOAD_CHECK_ANNOTATION]: check } = annotations;
+  const checkId = createHash('sha256')
+    .update(check ?? '')
+    .digest('hex')
+    .slice(0, 16);
+  return { prefetch: decode(prefetch), check: decode(check), checkId };
 });
+
+/** Somebody else may have written it. */
+const MOST_COMMANDS = 8;
+
+function decode(text: string | undefined): DownloadCheck | undefined {
+  const value = parseJson(text);
+  if (!isRecord(value) || typeof value['rollout'] !== 'string' || !Array.isArray(value['commands'])) return undefined;
+  const commands = value['commands'].slice(0, MOST_COMMANDS).flatMap((command) => decodeCommand(command) ?? []);
+  const policy = decodeAgentPolicy({ [AGENT_POLICY_ANNOTATION]: JSON.stringify(value['policy'] ?? {}) });
+  return { rollout: value['rollout'], commands, policy };
+}

@@ -36,6 +36,7 @@ export function input(
     ...common,
     ...context,
     census: undefined,
+    checked: [],
     expectedMs: undefined,
     ...more,
   };

@@ -226,7 +226,6 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
         ],
         unseen: '',
       },
-      downloads: [{ platform: '', version: '', url: '', verified: true, reachable: true, bytes: 1, problem: '' }],
       duration: { ms: 1, perTargetMs: 1, basis: 'assumed', samples: 0, inWindows: true, doneAt: '' },
       unseen: [''],
     },

@@ -7,8 +7,10 @@ import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from
 import { type Cluster, payloadPath, startCluster } from '../../sandbox/cluster/cluster.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update-config.ts';
-import { events, namespaces, secrets } from '../../src/kube/resources.ts';
+import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../src/engine/model/controls.ts';
+import { events, namespaces, nodes, secrets } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
+import { controlNodes, DOWNLOAD_CHECK_ANNOTATION } from '../../src/signal/names.ts';
 import { statusOf } from '../../src/updates/status.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
@@ -159,6 +161,38 @@ test('in the lead time before its window a Plan lets nodes download and touches 
     expect([status?.state, status?.commands[0]?.description]).toEqual(['ApplyFailed', expect.stringContaining(said)]);
   });
   expect(cluster.hosts.map((host) => host.starts)).toEqual(starts);
+});
+
+test('before the first node starts, agents try the download: while one cannot, none starts, until the Plan is mended', async () => {
+  const starts = cluster.hosts.map((host) => host.starts);
+  const { spec, ...rest } = cluster.plan({ id: 'tried', version: NEXT, concurrent: 1 });
+  const before = cluster.downloads.heads.length;
+  await lead('trying');
+  const broken = JSON.parse(JSON.stringify(spec).replaceAll(payloadPath(NEXT), '/gone')) as typeof spec;
+  await cluster.client.create(plans, { ...rest, spec: broken });
+  const why = async (): Promise<string> =>
+    (await runRefit('why', '--kubeconfig', await kubeconfigFor('viewer'))).stdout.join('\n');
+  await until(async () =>
+    expect(await why()).toMatch(/worker1 cannot download http:\/\/[\d.:]+\/gone: .*answered 404 Not Found/),
+  );
+  await until(async () => expect(await reasonsOn('autopilot')).toContain('DownloadImpossible'));
+  const asked = cluster.downloads.heads.slice(before);
+  expect(new Set(asked.map(([node]) => node))).toEqual(new Set(cluster.hosts.map(({ name }) => name)));
+  const change = async (metadata: object, more: object = {}): Promise<unknown> =>
+    await cluster.client.patch(plans, 'autopilot', { metadata, ...more }, { type: 'merge' });
+  await change({ annotations: { [PAUSE_ANNOTATION]: 'while it is mended' } }, { spec });
+  await until(async () => expect(await why()).not.toContain('cannot download'));
+  expect(await why()).toContain('(not-paused, ');
+  expect(cluster.hosts.map((host) => host.starts)).toEqual(starts);
+  await change({ annotations: { [ABORT_ANNOTATION]: 'tried' } });
+  await until(async () => {
+    const marked = [
+      ...(await cluster.client.listAll(nodes)).items,
+      ...(await cluster.client.listAll(controlNodes)).items,
+    ];
+    const left = marked.filter(({ metadata }) => metadata.annotations?.[DOWNLOAD_CHECK_ANNOTATION] !== undefined);
+    expect(left.map(({ metadata }) => metadata.name)).toEqual([]);
+  });
 });
 
 test('ap-updater: a schedule of every second creates a Plan, which completes; the server is told the protocol of cron', async () => {

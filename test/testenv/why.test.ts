@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createNode, reportReady } from '../../sandbox/cluster/objects.ts';
-import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { cattlePlans } from '../../src/api/cattle/plan.ts';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
@@ -212,7 +211,7 @@ test('a closed window: which policy, and when it opens; the preview says by whic
     expect(text).toContain('outside of the maintenance windows of UpgradePolicy why-nightly: nothing starts before 20');
     expect(text).toMatch(/\n {2}ends {4}when the window opens, at 20\d\d-\d\d-\d\dT00:00:00Z\n/);
     const path = await fileOf('window.json', { ...plan, metadata: { name: 'autopilot' } });
-    const [shown] = await previewed('-f', path, '--no-downloads');
+    const [shown] = await previewed('-f', path);
     expect(shown?.policy).toEqual({ name: 'why-nightly', rule: 'covers plans with name autopilot' });
     expect(shown?.waits).toMatchObject([
       { gate: 'window-open', until: expect.stringMatching(/T00:00:00Z$/) as string },
@@ -257,29 +256,3 @@ test.each<[string, { holderIdentity: string; minutes: number }, RegExp]>([
 function ago(minutes: number): string {
   return microTime(Date.now() - minutes * 60_000);
 }
-
-test('a preview checks the downloads and says which it cannot reach', async () => {
-  await using puppets = await Puppets.create(admin, 'why-f1');
-  const file = await fileOf('k0s', { some: 'bytes' });
-  const server = await startDownloadServer({ files: { '/k0s': file } });
-  try {
-    const platforms = { 'linux-amd64': { url: `${server.url}/k0s` }, 'linux-arm64': { url: `${server.url}/none` } };
-    const workers = listed(...puppets.names);
-    const { metadata, ...rest } = buildPlan({
-      commands: [{ k0supdate: buildUpdate({ platforms, targets: { workers } }) }],
-    });
-    const path = await fileOf('downloads.json', { ...rest, metadata: { name: metadata.name } });
-    const { code, stdout } = await refit('preview', '-f', path);
-    expect(code).toBe(0);
-    expect(stdout).toContain(`  download v1.36.3+k0s.2 for linux-amd64: 16 bytes, without sha256 (${server.url}/k0s)`);
-    expect(stdout).toContain(
-      `  download v1.36.3+k0s.2 for linux-arm64: NOT reachable from here: answered 404, without sha256 (${server.url}/none)`,
-    );
-    expect(stdout.at(-1)).toMatch(/^ {2}takes {4}about 20 s of work: 20 s a wave, assumed/);
-    const before = server.requests.length;
-    await refit('preview', '-f', path, '--no-downloads');
-    expect(server.requests).toHaveLength(before);
-  } finally {
-    await server.stop();
-  }
-});

@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { dirname } from 'node:path';
-import { type Answer, chunksOf, httpGet, StallGuard, TransientError } from '../../http/http-get.ts';
+import { type Answer, chunksOf, type Get, httpGet, StallGuard, TransientError } from '../../http/http-get.ts';
 import type { Environment } from '../../http/proxy-choice.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import { backoffDelay } from '../../util/backoff.ts';
@@ -101,17 +101,10 @@ async function attempt(
   { clock, abort, files, environment }: FetchTools,
   deadline: number,
 ): Promise<Outcome> {
-  const { stallMs, requireHttps, allowInsecureRedirect, httpsWithoutHash, allowedHosts } = request.limits;
+  const { stallMs } = request.limits;
   using guard = new StallGuard({ stallMs, remainingMs: deadline - clock.monotonic() }, clock, abort);
   try {
-    const asked = {
-      url: request.url,
-      headers: headersFor(part, request),
-      requireHttps: requireHttps ?? (httpsWithoutHash === true && request.sha256 === undefined),
-      allowInsecureRedirect,
-      refuses: (address: URL) => hostVeto(address, allowedHosts),
-      environment,
-    };
+    const asked = { ...requestFor({ ...request, environment }), headers: headersFor(part, request) };
     using answer = await httpGet(asked, guard.abort);
     guard.touch();
     return await take(part, answer, request, inspect, { guard, files });
@@ -119,6 +112,24 @@ async function attempt(
     guard.abort.throwIfAborted();
     throw error;
   }
+}
+
+/** Held to the rules for downloads. */
+export function requestFor({
+  url,
+  sha256,
+  userAgent,
+  limits: { requireHttps, allowInsecureRedirect, httpsWithoutHash, allowedHosts },
+  environment,
+}: Pick<FetchRequest, 'url' | 'sha256' | 'userAgent' | 'limits'> & Pick<FetchTools, 'environment'>): Get {
+  return {
+    url,
+    headers: { 'user-agent': userAgent, 'accept-encoding': 'identity' },
+    requireHttps: requireHttps ?? (httpsWithoutHash === true && sha256 === undefined),
+    allowInsecureRedirect,
+    refuses: (address) => hostVeto(address, allowedHosts),
+    environment,
+  };
 }
 
 async function take(

@@ -9,9 +9,11 @@ import type { SignalCommand } from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import type { Tools } from '../../util/tools.ts';
 import { Agent, type AgentParts } from '../agent.ts';
+import { DownloadChecks, type DownloadChecksParts } from '../download/download-checks.ts';
+import type { DownloadLimits } from '../download/fetch.ts';
 import { Prefetcher } from '../download/prefetcher.ts';
 import { perform } from '../effects.ts';
-import type { Journal } from '../journal.ts';
+import { IDLE, type Journal } from '../journal.ts';
 import { keepDelegated, type LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { NodeMaintenance } from '../maintenance/node-maintenance.ts';
 import { keepAnnounced } from '../object/announce.ts';
@@ -85,13 +87,26 @@ export async function announce(
   object: SignalObject,
   stop: AbortSignal,
 ): Promise<void> {
-  const { version, clock, options, places } = host;
+  const { version, clock, options, places, userAgent } = host;
   const since = rfc3339(clock.now());
+  const directoryFor: DownloadChecksParts['directoryFor'] = async (kind) => {
+    if (kind === 'airgapupdate') return places.current.dataDirectory;
+    const { binary } = await observeHost({ places, binary: host.binary }, IDLE);
+    return binary && dirname(binary);
+  };
+  const limits = limitsOf(options);
+  const checks = new DownloadChecks({ clock, limits, userAgent, environment: process.env, directoryFor });
   const presence = async (): Promise<AgentPresence> => {
     const service = await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(() => undefined);
-    return { version, since, ...(options.beside !== 'replace' && service?.ownAgent && { aside: true }) };
+    if (options.beside !== 'replace' && service?.ownAgent) return { version, since, aside: true };
+    return { version, since, checked: await checks.answer(object.newest?.metadata.annotations) };
   };
   await keepAnnounced({ ...host, resource, object, presence }, stop);
+}
+
+function limitsOf({ limits, veto }: AgentOptions): DownloadLimits {
+  const { requireHttps, allowUnverified, allowedHosts } = veto;
+  return { ...limits, ...(requireHttps && { requireHttps }), httpsWithoutHash: !allowUnverified, allowedHosts };
 }
 
 export function createOwnObject(host: HostParts, resource: Resource, name: string): OwnObject {
@@ -105,12 +120,6 @@ export function createObjectAgent(
 ): Agent {
   const { client, options, places, restarter, userAgent, clock, random, log } = host;
   const { stateDirectory, times, veto, beside } = options;
-  const limits = {
-    ...options.limits,
-    ...(veto.requireHttps && { requireHttps: true as const }),
-    httpsWithoutHash: !veto.allowUnverified,
-    allowedHosts: veto.allowedHosts,
-  };
   const maintenance = new NodeMaintenance({ client, nodeName, delegation, clock, random, log });
   const effects = {
     stateDirectory,
@@ -119,7 +128,7 @@ export function createObjectAgent(
       return join(places.current.dataDirectory, 'images');
     },
     userAgent,
-    limits,
+    limits: limitsOf(options),
     // Else a plan could name an allowed version, and bring another.
     checkForced: veto.lowestVersion !== undefined || veto.refuseDowngrade,
     environment: process.env,

@@ -11,25 +11,17 @@ import { type Inspection, inspect, type Looking, viewAt } from '../status/observ
 import { inSession, type LoadedDialect, type Session, type SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
 import { readText } from '../validate.ts';
-import { lookAtDrains, policyRule, probeDownloads } from './findings.ts';
+import { lookAtDrains, policyRule } from './findings.ts';
 import { type PlanPreview, previewOf, renderPreview } from './view.ts';
 import { durationOf, stagePreviews } from './waves.ts';
 
 export interface PreviewFlags extends ConnectionFlags {
   readonly file?: string;
-  readonly downloads: boolean;
   readonly output: 'text' | 'json';
 }
 
 /** Dialects whose plans are files. */
 const KINDS = [planKind, cattlePlanKind] as const;
-
-interface PreviewParts {
-  readonly looking: Looking;
-  /** Without it downloads are not checked. */
-  readonly fetch?: typeof globalThis.fetch | undefined;
-  readonly abort: AbortSignal;
-}
 
 /** Resolves with 0; rejects with REFIT_FILE, after printing, if the file's plan would be refused or do nothing. */
 export async function showPreview(flags: PreviewFlags, parts: SessionParts): Promise<number> {
@@ -37,13 +29,10 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
   const read = file === undefined ? undefined : readObject(await readText(file), file, KINDS);
   return await inSession(flags, parts, 'refit-preview', async (session) => {
     const now = parts.clock.now();
-    const { looking } = session;
-    const { abort } = parts;
-    const preview = { looking, abort, ...(flags.downloads ? { fetch: globalThis.fetch } : {}) };
     const plans = read
-      ? [await previewFile(read, session, preview, now)]
-      : await previewOpen(session.loaded, preview, now);
-    const view = harmless({ leader: await askLeader(session.client, now, abort), plans });
+      ? [await previewFile(read, session, now)]
+      : await previewOpen(session.loaded, session.looking, now);
+    const view = harmless({ leader: await askLeader(session.client, now, parts.abort), plans });
     const json = flags.output === 'json';
     parts.output.write(json ? `${JSON.stringify(view, undefined, 2)}\n` : renderPreview(view, now));
     const problem = file === undefined ? undefined : plans[0]?.reason;
@@ -55,22 +44,17 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
 
 type Read = ReturnType<typeof readObject>;
 
-async function previewFile(
-  { kind: { resource }, object }: Read,
-  session: Session,
-  parts: PreviewParts,
-  now: number,
-): Promise<PlanPreview> {
+async function previewFile({ kind: { resource }, object }: Read, session: Session, now: number): Promise<PlanPreview> {
   const seen = session.loaded.find(({ dialect }) => dialect.plans === resource);
   if (!seen) throw new RefitError('REFIT_NO_CRD', `the cluster lacks ${resource.plural}.${resource.group}`);
-  return await previewNew(object, seen, parts, now);
+  return await previewNew(object, seen, session.looking, now);
 }
 
 /** As if it were created at `now`; a status in the file is ignored. */
 export async function previewNew(
   object: KubeObject,
   seen: LoadedDialect,
-  parts: PreviewParts,
+  looking: Looking,
   now: number,
 ): Promise<PlanPreview> {
   const { status: _recorded, ...plan } = object as KubeObject & { status?: unknown };
@@ -80,23 +64,23 @@ export async function previewNew(
   const present = seen
     .plans()
     .find(({ metadata: it }) => it.name === name && (namespace === undefined || it.namespace === namespace));
-  const inspection = await inspect(dialect, { ...plan, metadata }, world, parts.looking, now);
+  const inspection = await inspect(dialect, { ...plan, metadata }, world, looking, now);
   const phase = present && dialect.resolve(present, world, now).phase;
-  return await previewAt(inspection, parts, now, phase);
+  return await previewAt(inspection, looking, now, phase);
 }
 
 /** All plans that have not ended. */
 export async function previewOpen(
   loaded: readonly LoadedDialect[],
-  parts: PreviewParts,
+  looking: Looking,
   now: number,
 ): Promise<PlanPreview[]> {
   const all = loaded.flatMap((seen) => seen.plans().map((plan) => ({ seen, plan })));
   const previews = await Promise.all(
     all.map(async ({ seen, plan }) => {
-      const inspection = await inspect(seen.dialect, plan, seen.world, parts.looking, now);
+      const inspection = await inspect(seen.dialect, plan, seen.world, looking, now);
       const { phase } = inspection.snapshot.rollout;
-      return phase === 'new' || phase === 'running' ? [await previewAt(inspection, parts, now)] : [];
+      return phase === 'new' || phase === 'running' ? [await previewAt(inspection, looking, now)] : [];
     }),
   );
   return previews.flat().toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -104,23 +88,15 @@ export async function previewOpen(
 
 async function previewAt(
   inspection: Inspection,
-  { looking, fetch, abort }: PreviewParts,
+  looking: Looking,
   now: number,
   present?: PlanPreview['phase'],
 ): Promise<PlanPreview> {
-  const { dialect, plan, snapshot } = inspection;
+  const { dialect, plan } = inspection;
   const view = viewAt(inspection, now);
-  const [drains, downloads] = await Promise.all([
-    lookAtDrains(inspection, looking.sources),
-    fetch ? probeDownloads(snapshot.rollout, { fetch, abort }) : [],
-  ]);
+  const drains = await lookAtDrains(inspection, looking.sources);
   const policy = policyRule(looking.policies, dialect.name, plan);
   const stages = stagePreviews(view, inspection, now);
   const duration = durationOf(stages, inspection, now);
-  return previewOf(
-    view,
-    stages,
-    { policy, drains, downloads: downloads.length > 0 ? downloads : undefined, duration },
-    present,
-  );
+  return previewOf(view, stages, { policy, drains, duration }, present);
 }

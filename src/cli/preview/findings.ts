@@ -1,12 +1,10 @@
-/** What a preview finds beside the decision: the rule of the policy, drains and downloads. */
+/** What a preview finds beside the decision: the rule of the policy, and drains. */
 import type { BlockingBudget } from '../../drain/budgets.ts';
 import type { RefusedPod } from '../../drain/pods.ts';
 import { factsOf } from '../../engine/gates/types.ts';
-import type { Rollout } from '../../engine/model/recorded.ts';
 import { coveringPolicies, type PlanRef } from '../../engine/policy/choose-policy.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { messageOf } from '../../util/errors.ts';
-import { printableUrl, withoutUserinfo } from '../../util/printable-url.ts';
 import { Semaphore } from '../../util/waits.ts';
 import type { Sources } from '../status/answers.ts';
 import { type Policies, policyOf } from '../status/load.ts';
@@ -94,80 +92,4 @@ export async function lookAtDrains(
       .map(({ target, drainPreview: { obstacles, refused } }) => ({ target, budgets: obstacles, refused })),
     unseen,
   };
-}
-
-export interface Download {
-  /** `<os>-<architecture>`. */
-  readonly platform: string;
-  readonly version: string;
-  /** Printable: without its secrets. */
-  readonly url: string;
-  readonly reachable: boolean;
-  /** Absent if the server does not say it. */
-  readonly bytes?: number;
-  readonly problem?: string;
-  /** False if the plan has no hash for it. */
-  readonly verified: boolean;
-}
-
-interface DownloadParts {
-  readonly fetch: typeof globalThis.fetch;
-  readonly abort: AbortSignal;
-}
-
-/** Milliseconds for one request. */
-const TIMEOUT_MS = 5000;
-
-/** Each once; never rejects. */
-export async function probeDownloads({ stages }: Rollout, parts: DownloadParts): Promise<readonly Download[]> {
-  const wanted = stages.flatMap(({ version, payloads = {} }) =>
-    Object.entries(payloads).map(([platform, { url, sha256 }]) => ({
-      platform,
-      version,
-      url,
-      verified: sha256 !== undefined,
-    })),
-  );
-  const distinct = new Map(wanted.map((each) => [JSON.stringify(each), each]));
-  return await Promise.all(
-    [...distinct.values()].map(async (each) => ({
-      ...each,
-      url: printableUrl(each.url),
-      ...(await probe(each.url, parts)),
-    })),
-  );
-}
-
-type Found = Pick<Download, 'reachable' | 'bytes' | 'problem'>;
-
-/** Some servers do not support HEAD, or do not give the size with it: then the first byte is requested. */
-async function probe(url: string, parts: DownloadParts): Promise<Found> {
-  try {
-    const head = await ask(url, 'HEAD', parts);
-    const size = head.ok ? sizeIn(head.headers.get('content-length')) : undefined;
-    return size === undefined ? foundBy(await ask(url, 'GET', parts)) : { reachable: true, bytes: size };
-  } catch (error) {
-    return { reachable: false, problem: messageOf(error) };
-  }
-}
-
-async function ask(url: string, method: 'HEAD' | 'GET', { fetch, abort }: DownloadParts): Promise<Response> {
-  const { address, headers: credentials } = withoutUserinfo(url);
-  const headers = method === 'GET' ? { ...credentials, Range: 'bytes=0-0' } : credentials;
-  const ending = AbortSignal.any([abort, AbortSignal.timeout(TIMEOUT_MS)]);
-  const response = await fetch(address, { method, headers, signal: ending });
-  // A server without ranges sends everything.
-  await response.body?.cancel();
-  return response;
-}
-
-function foundBy({ ok, status, headers }: Response): Found {
-  if (!ok) return { reachable: false, problem: `answered ${status}` };
-  const length = status === 206 ? headers.get('content-range')?.split('/')[1] : headers.get('content-length');
-  const bytes = sizeIn(length ?? null);
-  return { reachable: true, ...(bytes === undefined ? {} : { bytes }) };
-}
-
-function sizeIn(text: string | null): number | undefined {
-  return text !== null && /^\d+$/.test(text) ? Number(text) : undefined;
 }

@@ -25,7 +25,7 @@ const plan = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] });
 const controllers = [buildControlNode('c1'), buildControlNode('c2')];
 const workers = names(3).map((name) => buildNode(name));
 
-const HERE = { looking: buildLooking(), abort: new AbortController().signal };
+const HERE = buildLooking();
 
 /** Of a cluster in which somebody leads. */
 function textOf(...plans: readonly PlanPreview[]): string {
@@ -42,13 +42,7 @@ async function preview(
   const dialect = DIALECTS.find((each) => each.name === name);
   if (!dialect) throw new Error(`no dialect ${name}`);
   const world = buildWorldOf([nodes, workers], [controlNodes, controllers], [jobs, []]);
-  const { signal: abort } = new AbortController();
-  return await previewNew(
-    file,
-    { dialect, plans: () => present, world },
-    { looking: buildLooking({ controlPlane: ask }), abort },
-    T0,
-  );
+  return await previewNew(file, { dialect, plans: () => present, world }, buildLooking({ controlPlane: ask }), T0);
 }
 
 test('a Plan of k0s: stages in order, waves by slots, and what waits', async () => {
@@ -178,8 +172,7 @@ async function previewIn({
 }: Surroundings): Promise<PlanPreview> {
   const world = buildWorldOf([nodes, hosts], [controlNodes, controllers], [jobs, []]);
   const looking = buildLooking(sources, policies);
-  const { signal: abort } = new AbortController();
-  return await previewNew(file, { dialect: autopilot, plans: () => [], world }, { looking, abort }, T0);
+  return await previewNew(file, { dialect: autopilot, plans: () => [], world }, looking, T0);
 }
 
 test.each<[string, readonly UpgradePolicy[], object | undefined]>([

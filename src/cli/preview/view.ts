@@ -6,7 +6,7 @@ import { counted, listed } from '../../util/phrases.ts';
 import type { LeaderView } from '../status/load.ts';
 import { noteLines } from '../status/text.ts';
 import type { PlanView } from '../status/view.ts';
-import type { Download, PlanDrainPreview, PolicyRule } from './findings.ts';
+import type { PlanDrainPreview, PolicyRule } from './findings.ts';
 import type { Duration, StagePreview } from './waves.ts';
 
 /** `reason`: why the plan will be refused, does nothing, or is about to fail. */
@@ -22,8 +22,6 @@ export interface PreviewFindings {
   readonly policy?: PolicyRule | undefined;
   /** Absent if the leader drains no Node of the plan. */
   readonly drains?: PlanDrainPreview | undefined;
-  /** As this machine reaches them; absent if not checked. */
-  readonly downloads?: readonly Download[] | undefined;
   /** Absent if nothing is left to do. */
   readonly duration?: Duration | undefined;
 }
@@ -40,19 +38,7 @@ export function previewOf(
   present?: RolloutPhase,
 ): PlanPreview {
   const { dialect, kind, name, id, phase, reason, waits, unseen } = plan;
-  return {
-    dialect,
-    kind,
-    name,
-    id,
-    phase,
-    present,
-    reason,
-    stages,
-    waits,
-    ...findings,
-    unseen,
-  };
+  return { dialect, kind, name, id, phase, present, reason, stages, waits, ...findings, unseen };
 }
 
 /** The JSON form has all of them. */
@@ -78,7 +64,6 @@ function renderPlan(plan: PlanPreview): string[] {
     ...found.flatMap(stageLines),
     ...waits.map(({ reason: { code, message } }) => line('waits', `${message} (${code})`)),
     ...(plan.drains ? drainLines(plan.drains) : []),
-    ...(plan.downloads ?? []).map(downloadLine),
     ...(plan.duration ? durationLines(plan.duration) : []),
     ...unseen.map((what) => line('unknown', what)),
     ...(found.length === 0 && reason === undefined ? [line('nothing', 'no target is left')] : []),
@@ -133,20 +118,6 @@ function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): st
     ...(rest > 0 ? [line('', `and ${rest} more`)] : []),
     ...(unseen === undefined ? [] : [line('unknown', `whether nodes can be drained: ${unseen}`)]),
   ];
-}
-
-/** Bytes as people write them on disks: powers of ten. */
-const [KB, MB] = [1000, 1_000_000];
-
-function downloadLine({ platform, version, url, reachable, bytes, problem, verified }: Download): string {
-  const size = bytes === undefined ? 'of unknown size' : sizeOf(bytes);
-  const what = reachable ? size : `NOT reachable from here: ${problem ?? 'no reason was given'}`;
-  return line('download', `${version} for ${platform}: ${what}${verified ? '' : ', without sha256'} (${url})`);
-}
-
-function sizeOf(bytes: number): string {
-  if (bytes >= MB) return `${(bytes / MB).toFixed(1)} MB`;
-  return bytes >= KB ? `${(bytes / KB).toFixed(1)} kB` : `${bytes} bytes`;
 }
 
 function durationLines({ ms, perTargetMs, basis, samples, inWindows, doneAt }: Duration): string[] {

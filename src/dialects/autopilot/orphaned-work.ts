@@ -8,7 +8,7 @@ import { apiVersionOf } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../signal/annotations.ts';
 import { controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
-import { decodePrefetch } from '../../signal/prefetch.ts';
+import { decodeDownloadCheck, decodePrefetch } from '../../signal/prefetch.ts';
 import { belongs, isOver } from '../annotation-signal.ts';
 import { OBJECTS } from './signal.ts';
 import { phaseOfPlan } from './states.ts';
@@ -43,7 +43,7 @@ function orphanedPlanOf(
     if (plans.some((plan) => isOf(object, signal, plan))) return undefined;
     return orphanedPlan(object, role, annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '', WAS_DELETED, signal);
   }
-  const ahead = decodePrefetch(annotations)?.rollout;
+  const ahead = (decodePrefetch(annotations) ?? decodeDownloadCheck(annotations))?.rollout;
   if (ahead !== undefined && !plans.some(({ metadata }) => metadata.uid === ahead))
     return orphanedPlan(object, role, ahead, WAS_DELETED);
   if (role === 'worker' && busy.has(object.metadata.name)) return undefined;

@@ -119,6 +119,8 @@ function instructionsFor(
     }
     case 'prefetch':
       return present(signal.prefetch?.(world, rollout, stage, target, nodeAction.agent));
+    case 'check-downloads':
+      return present(signal.checkDownloads?.(world, rollout, stage, target, nodeAction.agent));
     case 'end-prefetch':
       return present(signal.endPrefetch?.(world, stage, target));
     case 'cancel':

@@ -17,7 +17,7 @@ import {
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { uncordonOf } from './cordon-and-drain.ts';
 import type { Evaluations } from './evaluate-target.ts';
-import { prefetchesOf } from './prefetch.ts';
+import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 
 /** Taints per decision: targets later in the list have time. */
 const TAINTS_AT_ONCE = 20;
@@ -28,7 +28,7 @@ export function nodeActionsOf(evaluations: Evaluations): NodeAction[] {
   const nodeActions = snapshot.rollout.stages.flatMap((stage) =>
     stage.targets.flatMap((target) => nodeActionFor(evaluations, stage, target) ?? []),
   );
-  return [...nodeActions, ...taints(snapshot, policy), ...prefetchesOf(evaluations)];
+  return [...nodeActions, ...taints(snapshot, policy), ...downloadChecksOf(evaluations), ...prefetchesOf(evaluations)];
 }
 
 function nodeActionFor(evaluations: Evaluations, stage: Stage, target: Target): NodeAction | undefined {

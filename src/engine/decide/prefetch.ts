@@ -1,5 +1,6 @@
 /** Decides which waiting targets fetch their payload ahead, so that it is there when their turn comes. */
 import { openAt } from '../../util/maintenance-windows.ts';
+import { targetsToCheck } from '../gates/checked-targets.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Snapshot } from '../model/decision.ts';
 import { activeStage, isFinal, type Stage, type Target } from '../model/recorded.ts';
@@ -40,6 +41,14 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
     ...chosen.map(([stage, target]): NodeAction => ({ kind: 'prefetch', stage, target, agent })),
     ...ended.map(([stage, target]): NodeAction => ({ kind: 'end-prefetch', stage, target })),
   ];
+}
+
+/** Asks agents, before the first target starts, whether they can download what the plan names. */
+export function downloadChecksOf({ snapshot, policy }: Evaluations): NodeAction[] {
+  if (snapshot.rollout.phase !== 'running' || isStopping(snapshot, policy) || policy.problems.length > 0) return [];
+  return targetsToCheck(snapshot)(policy)
+    .filter(({ facts }) => facts.downloads === 'unasked')
+    .map(({ stage, target }) => ({ kind: 'check-downloads', stage, target, agent: policy.agent }));
 }
 
 function isToCome(snapshot: Snapshot, target: Target): boolean {

@@ -17,13 +17,14 @@ import { buildFacts } from '../../../test/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { EndpointHealth } from '../model/decision.ts';
+import type { DownloadState, EndpointHealth } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Stage } from '../model/recorded.ts';
 import { agentAllowed } from './agent-allowed.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
+import { downloadsPossible } from './downloads-possible.ts';
 import { drainPossible } from './drain-possible.ts';
 import { foreignWork } from './foreign-work.ts';
 import { nodeReady } from './node-ready.ts';
@@ -54,7 +55,33 @@ const withWatched = (given: GateInput, watchedMs: number): GateInput => ({
   facts: { ...given.facts, watchedMs },
 });
 
+/** What agents say, by name of their node. */
+function saying(answers: Readonly<Record<string, DownloadState>>, watchedMs?: number): GateInput {
+  const stage = buildStage('worker', Object.keys(answers));
+  const checked = stage.targets.map((target) => {
+    const downloads = answers[target.name];
+    return { stage, target, facts: buildFacts({ downloads, watchedMs }) };
+  });
+  return { ...input('worker'), checked };
+}
+
 const rows: [Gate, string, GateInput, string][] = [
+  [downloadsPossible, 'nobody to ask, or a target has started', saying({}), 'pass'],
+  [downloadsPossible, 'all can', saying({ w1: 'possible', w2: 'possible' }, 0), 'pass'],
+  [
+    downloadsPossible,
+    'one cannot: also when another one has not answered',
+    saying({ w1: 'asked', w2: { problem: 'http://x/file: x answered 404 Not Found' }, w3: 'possible' }, 0),
+    'wait DownloadImpossible: w2 cannot download http://x/file: x answered 404 Not Found',
+  ],
+  [
+    downloadsPossible,
+    'two have not answered',
+    saying({ w1: 'asked', w2: 'unasked', w3: 'possible' }, 9_999),
+    'wait DownloadsUnchecked: 2 agents did not say yet whether it can be downloaded',
+  ],
+  [downloadsPossible, 'nobody answers in time', saying({ w1: 'asked', w2: 'unasked' }, 10_000), 'pass'],
+  [downloadsPossible, 'a command that only reads', saying({ w1: 'unasked' }), 'pass'],
   [foreignWork, 'nobody else', among('controller', []), 'pass'],
   [foreignWork, 'only itself, told by an earlier plan', among('controller', [other('n1', 'controller')]), 'pass'],
   [

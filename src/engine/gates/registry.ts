@@ -3,6 +3,7 @@ import { agentAllowed } from './agent-allowed.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
+import { downloadsPossible } from './downloads-possible.ts';
 import { drainPossible } from './drain-possible.ts';
 import { foreignWork } from './foreign-work.ts';
 import { nodeReady } from './node-ready.ts';
@@ -23,6 +24,7 @@ export const ADMISSION: readonly Gate[] = [targetExists, platformSupported];
 export const BEFORE: readonly Gate[] = [
   policyReadable,
   downloadsAllowed,
+  downloadsPossible,
   notPaused,
   windowOpen,
   targetExists,

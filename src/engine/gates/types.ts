@@ -6,6 +6,7 @@ import type { Probe, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
 import { type Rollout, type Stage, stagesBefore, type Target, targetsIn } from '../model/recorded.ts';
 import type { NodeLimit, RolloutPolicy } from '../policy/rollout-policy.ts';
+import { type CheckedTarget, targetsToCheck } from './checked-targets.ts';
 
 export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' | 'foreignWork' | 'controls'> {
   readonly stage: Stage;
@@ -16,6 +17,8 @@ export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' 
   readonly room: number;
   readonly policy: RolloutPolicy;
   readonly census: NodeCensus | undefined;
+  /** Empty once a target has started. */
+  readonly checked: readonly CheckedTarget[];
   /** Milliseconds that such a target takes; undefined before one was measured. */
   readonly expectedMs: number | undefined;
   readonly now: number;
@@ -92,7 +95,8 @@ export function gateInput(
   const { snapshot, stage, target, policy, now } = context;
   const { rollout, controlPlane, apiServers, foreignWork, controls, paceMs } = snapshot;
   const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(rollout, stage)];
-  const observed = { facts, controlPlane, apiServers, foreignWork, controls, census, expectedMs: paceMs };
+  const checked = targetsToCheck(snapshot)(policy);
+  const observed = { facts, controlPlane, apiServers, foreignWork, controls, census, checked, expectedMs: paceMs };
   return { stage, target, earlier, ...observed, room, policy, now };
 }
 

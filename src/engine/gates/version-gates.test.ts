@@ -54,6 +54,7 @@ function input({ stage, has, servers = {}, earlier = [], hasNode, now = T0 + MIN
     room: 1,
     policy: buildPolicy({ allow: new Set(allow) }),
     census: undefined,
+    checked: [],
     expectedMs: undefined,
     now,
   };

@@ -78,11 +78,15 @@ export interface TargetFacts {
   /** Whose agent acts on it; undefined if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
   readonly prefetch?: PrefetchState | undefined;
+  readonly downloads?: DownloadState | undefined;
   readonly observation: Observation;
 }
 
 /** `outdated`: this rollout asked, but not for what it would ask now. */
 export type PrefetchState = 'possible' | 'asked' | 'outdated';
+
+/** Whether the target can download what it needs, as its agent says. */
+export type DownloadState = 'unasked' | 'asked' | 'possible' | { readonly problem: string };
 
 export interface NodeView {
   readonly name: string;
@@ -185,7 +189,7 @@ export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
     }
   | { readonly kind: 'cancel'; readonly node?: string | undefined; readonly reason: Reason }
   | { readonly kind: 'taint'; readonly node: string }
-  | { readonly kind: 'prefetch'; readonly node?: undefined; readonly agent: AgentPolicy }
+  | { readonly kind: 'prefetch' | 'check-downloads'; readonly node?: undefined; readonly agent: AgentPolicy }
   | { readonly kind: 'end-prefetch'; readonly node?: undefined }
   | { readonly kind: 'clean-up'; readonly node: string; readonly cordon: boolean; readonly taint: boolean }
 );

@@ -46,6 +46,8 @@ export const REASONS = {
   Blackout: 'the policy has a blackout now',
   TooManyUnavailable: 'maxUnavailable nodes are not Ready or unschedulable already',
   AgentRequired: 'the policy requires the agent of Refit, and the node has another one or none',
+  DownloadsUnchecked: 'agents have not said yet whether they can download what the plan names',
+  DownloadImpossible: 'a node cannot download what the plan names, or has no room for it, and no node has started',
   Unverified: 'a download has no sha256, or comes over plain http, although the policy requires them',
   VersionUnchecked: 'version checks were skipped: a version is unknown or unreadable',
   SkippedMinor: 'the plan would skip a minor version',

@@ -2,6 +2,7 @@
 import { readOwner, writeOwner } from '../../drain/cordon-marks.ts';
 import { apiVersionOf, type Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import { onceForEach } from '../../util/memo.ts';
 import type { Reason } from './reasons.ts';
 
 export type Role = 'controller' | 'worker';
@@ -79,6 +80,11 @@ export interface Rollout {
   /** Why part of the record cannot be read: nothing is done until it can. */
   readonly unread?: Reason | undefined;
 }
+
+/** Computed once per rollout: every target needs it. */
+export const hasStarted = onceForEach(({ stages }: Rollout) =>
+  stages.some(({ targets }) => targets.some(({ state }) => state !== 'pending')),
+);
 
 export function isFinal(rollout: Rollout): boolean {
   return rollout.phase !== 'new' && rollout.phase !== 'running';

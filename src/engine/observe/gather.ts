@@ -105,6 +105,7 @@ function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Ta
     ...drainFactsOf(scene, stage, target),
     ...known.watch?.(target, observation),
     prefetch: dialect.signal.prefetchOf?.(world, rollout, stage, target),
+    downloads: dialect.signal.downloadsOf?.(world, rollout, stage, target),
     observation,
   };
 }

@@ -114,6 +114,7 @@ const MESSAGES = {
   drain: 'drain started',
   taint: 'node tainted',
   prefetch: 'agent asked to fetch ahead',
+  'check-downloads': 'agent asked whether it can download',
   'end-prefetch': 'agent told to fetch nothing ahead',
   cancel: 'signal cancelled',
 };

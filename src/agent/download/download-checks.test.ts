@@ -1,0 +1,116 @@
+/** Tests what an agent answers when its leader asks whether the host could download, on real servers and the real disk. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { type Script, type StubServer, startStubServer } from '../../../test/faults/stub-server.ts';
+import type { AgentPolicy, Annotations, SignalCommand } from '../../signal/annotations.ts';
+import { encodeDownloadCheck } from '../../signal/prefetch.ts';
+import { DownloadChecks } from './download-checks.ts';
+
+const [SECOND, MINUTE] = [1_000, 60_000];
+const LIMITS = { maxBytes: 10_000, reserveBytes: 0, totalMs: 1, stallMs: 1 };
+const SIZE = { 'content-length': 5_000 };
+
+let directory = '';
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-checks-'));
+  return async () => await rm(directory, { recursive: true });
+});
+
+interface Scene {
+  readonly server: StubServer;
+  readonly clock: FakeClock;
+  readonly checks: DownloadChecks;
+  readonly check: (policy?: AgentPolicy, url?: string, kind?: SignalCommand['kind']) => Annotations;
+}
+
+async function scene(script: Script, limits: object = {}): Promise<Scene> {
+  const server = await startStubServer(script);
+  onTestFinished(async () => await server[Symbol.asyncDispose]());
+  const clock = new FakeClock(0);
+  const checks = new DownloadChecks({
+    clock,
+    limits: { ...LIMITS, ...limits },
+    userAgent: 'refit-agent/test (w1)',
+    environment: {},
+    directoryFor: async () => await Promise.resolve(directory),
+  });
+  const check: Scene['check'] = (policy = {}, url = `${server.config.server}/k0s?token=secret`, kind = 'k0supdate') =>
+    encodeDownloadCheck({ rollout: 'uid', commands: [{ id: 0, kind, url, version: 'v2' }], policy });
+  return { server, clock, checks, check };
+}
+
+const whole: Script = ({ method }, response) =>
+  response.writeHead(200, SIZE).end(method === 'HEAD' ? '' : 'x'.repeat(5_000));
+const rangesOnly: Script = ({ method, headers }, response) =>
+  method === 'GET' && headers.range === 'bytes=0-0'
+    ? response.writeHead(206, { 'content-range': 'bytes 0-0/5000', 'content-length': 1 }).end('x')
+    : response.writeHead(403).end();
+const answering =
+  (status: number, headers = {}): Script =>
+  (_, response) =>
+    response.writeHead(status, headers).end();
+
+test.each<[string, Script, object, AgentPolicy, string | undefined]>([
+  ['a file of the right size', whole, {}, {}, undefined],
+  ['a server that does not say the size', (_, response) => response.end(), {}, {}, undefined],
+  ['a signed URL, which is for GET only', rangesOnly, {}, {}, undefined],
+  ['nothing there', answering(404), {}, {}, 'answered 404 Not Found'],
+  ['a redirect that loops', answering(302, { location: '/k0s' }), {}, {}, 'more than 10 redirects'],
+  ['too large a file', whole, { maxBytes: 4_999 }, {}, 'it has 5000 bytes, and 4999 is the limit'],
+  ['too large a file behind a signed URL', rangesOnly, { maxBytes: 4_999 }, {}, 'it has 5000 bytes'],
+  ['no room', whole, {}, { diskReserveBytes: 2 ** 60 }, 'bytes free, the download needs 5000'],
+  ['plain http where the policy requires https', whole, {}, { requireHttps: true }, 'leads to plain http'],
+  ['another host than the agent allows', whole, { allowedHosts: ['mirror.example'] }, {}, 'mirror.example'],
+  ['no hash and no https', whole, { httpsWithoutHash: true }, {}, 'leads to plain http'],
+])('%s', async (_what, script, limits, policy, problem) => {
+  const { checks, check } = await scene(script, limits);
+  const answer = await checks.answer(check(policy));
+  expect(answer.id).toHaveLength(16);
+  if (problem === undefined) expect(answer.problem).toBeUndefined();
+  else expect(answer.problem).toContain(problem);
+  expect(answer.problem ?? '').not.toContain('secret');
+});
+
+test('no bytes of the payload are fetched where the server answers HEAD, and nobody is asked without a check', async () => {
+  const { server, checks, check } = await scene(whole);
+  expect(await checks.answer({})).toEqual({ id: '' });
+  const answer = await checks.answer(check());
+  // The last answer stays when the check is gone.
+  expect(await checks.answer(undefined)).toEqual(answer);
+  expect(server.requests.map(({ method, headers }) => [method, headers['user-agent']])).toEqual([
+    ['HEAD', 'refit-agent/test (w1)'],
+  ]);
+});
+
+test('a problem is looked at again after a minute, what is well after ten, and another check at once', async () => {
+  let isThere = false;
+  const { server, clock, checks, check } = await scene((request, response) =>
+    isThere ? whole(request, response) : response.writeHead(404).end(),
+  );
+  const asks = async (): Promise<number> => {
+    const before = server.requests.length;
+    await checks.answer(check());
+    return server.requests.length - before;
+  };
+  // HEAD, then the first byte.
+  expect([await asks(), await asks()]).toEqual([2, 0]);
+  isThere = true;
+  await clock.advance(MINUTE - 10 * SECOND);
+  expect(await asks()).toBe(1);
+  await clock.advance(MINUTE);
+  expect(await asks()).toBe(0);
+  await clock.advance(9 * MINUTE);
+  expect(await asks()).toBe(1);
+  expect((await checks.answer(check({}, 'http://127.0.0.1:1/gone'))).problem).toMatch(
+    /^http:\/\/127.0.0.1:1\/gone: no answer/,
+  );
+});
+
+test('a server that never answers is a problem, not a wait without end', async () => {
+  const { checks, check } = await scene(() => undefined);
+  const { problem } = await checks.answer(check());
+  expect(problem).toContain('/k0s');
+}, 30_000);

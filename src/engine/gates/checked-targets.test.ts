@@ -1,0 +1,78 @@
+/** Tests which targets are asked before the first one starts whether they can download: some, all or none of them. */
+import { expect, test } from 'vitest';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/builders/snapshots.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { T0 } from '../../../test/builders/times.ts';
+import { Evaluations } from '../decide/evaluate-target.ts';
+import { downloadChecksOf } from '../decide/prefetch.ts';
+import { NO_CONTROLS } from '../model/controls.ts';
+import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import { because } from '../model/reasons.ts';
+import type { RecordedState } from '../model/recorded.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { targetsToCheck } from './checked-targets.ts';
+
+const WORKERS = ['w1', 'w2', 'w3', 'w4'];
+const UNASKED = { downloads: 'unasked' } as const;
+
+interface Given {
+  readonly facts?: Readonly<Record<string, Partial<TargetFacts>>>;
+  readonly policy?: Partial<RolloutPolicy>;
+  readonly first?: RecordedState;
+}
+
+function snapshotOf({ facts = {}, first = 'pending' }: Given): Snapshot {
+  const controllers = buildStage('controller', ['c1', 'c2', 'c3']);
+  const workers = buildStage('worker', [
+    buildTarget('w1', first),
+    ...WORKERS.slice(1).map((name) => buildTarget(name)),
+  ]);
+  const all = Object.fromEntries(['c1', 'c2', 'c3', ...WORKERS].map((name) => [name, { ...UNASKED, ...facts[name] }]));
+  return buildSnapshot(buildRollout([controllers, workers], { phase: 'running' }), all);
+}
+
+const named = (given: Given): string =>
+  targetsToCheck(snapshotOf(given))(buildPolicy(given.policy))
+    .map(({ target }) => target.name)
+    .join(' ');
+
+const WINDOW = { days: [], startMinute: 0, lengthMs: 1, timeZone: 'UTC' };
+
+test.each<[string, Given, string]>([
+  ['two of each stage', {}, 'c1 c2 w1 w2'],
+  ['two of each platform, too', { facts: { w3: { platform: 'linux-arm64' } } }, 'c1 c2 w1 w2 w3'],
+  ['all if the policy says so', { policy: { prefetch: 'all' } }, 'c1 c2 c3 w1 w2 w3 w4'],
+  ['all of a plan with windows of its own', { policy: { planWindows: [WINDOW] } }, 'c1 c2 c3 w1 w2 w3 w4'],
+  ['none if the policy says so', { policy: { prefetch: 'none' } }, ''],
+  ['none once one has started', { first: 'intended' }, ''],
+  ['those that cannot answer are left out', { facts: { c1: { downloads: undefined } } }, 'c2 c3 w1 w2'],
+  ['those that answered count', { facts: { w1: { downloads: 'possible' } } }, 'c1 c2 w1 w2'],
+])('%s', (_what, given, names) => {
+  expect(named(given)).toBe(names);
+});
+
+test('a node of two commands is asked once', () => {
+  const stages = [buildStage('worker', ['w1']), { ...buildStage('worker', ['w1']), id: 'other', command: 1 }];
+  const snapshot = buildSnapshot(buildRollout(stages, { phase: 'running' }), { w1: UNASKED });
+  expect(targetsToCheck(snapshot)(buildPolicy())).toHaveLength(1);
+});
+
+function asked(given: Given, more: Partial<Snapshot> = {}): string[] {
+  const snapshot = { ...snapshotOf(given), ...more };
+  return downloadChecksOf(new Evaluations(snapshot, buildPolicy(given.policy), T0)).map(({ target }) => target.name);
+}
+
+test('only those that were not asked yet, while the plan is to go on', () => {
+  const facts = { c1: { downloads: 'asked' }, c2: { downloads: { problem: '404' } } } as const;
+  expect(asked({ facts })).toEqual(['w1', 'w2']);
+  const { rollout } = snapshotOf({});
+  expect([
+    asked({}, { controls: { ...NO_CONTROLS, abort: 'wrong' } }),
+    asked({}, { rollout: { ...rollout, phase: 'new' } }),
+    asked({ policy: { problems: [because('PolicyUnreadable', 'no')] } }),
+  ]).toEqual([[], [], []]);
+  expect(asked({}, { controls: { ...NO_CONTROLS, paused: true } })).toHaveLength(4);
+});

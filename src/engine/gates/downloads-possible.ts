@@ -1,0 +1,33 @@
+/** Gate: before the first target starts, agents try the downloads of the plan: reachable, not too big, and room for them. */
+import { counted, listedSentences } from '../../util/phrases.ts';
+import type { CheckedTarget } from './checked-targets.ts';
+import { type Gate, PASS, wait } from './types.ts';
+
+/** Milliseconds for which this leader waits for answers: an agent may be down. */
+const PATIENCE_MS = 10_000;
+const MOST_SHOWN = 5;
+
+export const downloadsPossible: Gate = {
+  name: 'downloads-possible',
+  ofRollout: true,
+  evaluate({ checked }) {
+    const problems = checked.flatMap(({ target, facts: { downloads } }) =>
+      typeof downloads === 'object' ? [`${target.name} cannot download ${downloads.problem}`] : [],
+    );
+    if (problems.length > 0) {
+      const ends =
+        'every node that was asked can download it: mend the server, the way to it or the plan; agents ask again every minute';
+      return wait('DownloadImpossible', listedSentences(problems, MOST_SHOWN), ends);
+    }
+    const left = checked.map(leftMs).filter((ms) => ms > 0);
+    if (left.length === 0) return PASS;
+    const message = `${counted(left.length, 'agent')} did not say yet whether it can be downloaded`;
+    const more = { recheckMs: Math.max(...left), isPassing: true } as const;
+    return wait('DownloadsUnchecked', message, 'they have answered, or after 10 s', more);
+  },
+};
+
+/** Milliseconds for which its answer is waited for. Read-only commands do not wait. */
+function leftMs({ facts: { downloads, watchedMs } }: CheckedTarget): number {
+  return downloads === 'possible' ? 0 : Math.max(0, PATIENCE_MS - (watchedMs ?? PATIENCE_MS));
+}
