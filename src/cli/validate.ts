@@ -1,4 +1,4 @@
-/** Implements `refit validate`: checks a file of any front door, without a cluster. */
+/** Implements `refit validate`: checks a file of any dialect, without a cluster. */
 import { type Plan, planKind } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigKind } from '../api/autopilot/update-config.ts';
 import { type CattlePlan, cattlePlanKind } from '../api/cattle/plan.ts';

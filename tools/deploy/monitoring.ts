@@ -187,7 +187,7 @@ export function dashboard(): string {
           variable({
             name: 'dialect',
             type: 'query',
-            label: 'Front door',
+            label: 'Dialect',
             datasource: source,
             query: { query: 'label_values(refit_plans, dialect)', refId: 'dialect' },
             includeAll: true,
