@@ -61,6 +61,8 @@ export interface Failure {
   readonly late?: 'drain';
   /** True when the agent's own rules ended the work. */
   readonly refused?: true;
+  /** False when the roll-back did not work, or nobody knows: the service may restart at any time. */
+  readonly rolledBack?: false;
 }
 
 interface Progress {

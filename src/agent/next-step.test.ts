@@ -144,10 +144,10 @@ describe('a signal that ended here before comes back', () => {
 });
 
 describe('a signal whose journal was lost', () => {
-  const lost = (status: string): object => ({
-    kind: 'begin',
-    as: { ...journalAt('failed', { drain: 'started' }), failure: { status: 'Failed', reason: says(status) } },
-  });
+  const lost = (status: string): object => {
+    const failure = { status: 'Failed', reason: says(status), rolledBack: false };
+    return { kind: 'begin', as: { ...journalAt('failed', { drain: 'started' }), failure } };
+  };
   const proven = { kind: 'begin', as: journalAt('proven', { work: workFor(key, { from: NEW, original: after }) }) };
   check([
     ['Downloading', { signal: signalAt('Downloading') }, begin()],

@@ -96,7 +96,7 @@ const AFTER_FAILURE: Readonly<
   'roll-back': (journal, reason) => ({
     ...journal,
     phase: 'failed',
-    failure: fail(`${journal.failure?.reason}; the roll-back failed: ${reason}`),
+    failure: { ...fail(`${journal.failure?.reason}; the roll-back failed: ${reason}`), rolledBack: false },
   }),
   // A failure is reported even if the node stays cordoned; a success is not.
   uncordon: (journal) =>

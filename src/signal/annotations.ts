@@ -99,7 +99,7 @@ export interface AgentReport {
   readonly spent?: Readonly<Record<string, number>>;
   /** Why it failed, for people; at most REASON_LIMIT characters. */
   readonly reason?: string;
-  /** True when the previous binary was rolled back to and runs again. */
+  /** True when the previous binary was rolled back to and runs again; false when the service may still restart. */
   readonly rolledBack?: boolean;
   /** Step that exceeded the time limit of the policy. */
   readonly late?: 'drain';

@@ -59,7 +59,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   configure('payload cannot be executed', 'c1:garbage w1:garbage w2:garbage', { faults: 2 }),
   configure('payload never comes up on controllers', 'c1:dead c2:dead w1', { faults: 2 }),
   configure('payload never comes up on 1 of 2 workers, 2 at once', 'w1:dead w2', { concurrent: 2, faults: 0 }),
-  configure('payload never comes up on 1 of 2 workers, 1 may fail', 'w1:dead w2', { faults: 0, maxFailures: 1 }),
+  configure('payload never comes up on 1 of 2 workers, 1 may fail', 'w1:dead w2', { maxFailures: 1 }),
   configure('payload comes up as another version', 'c1:impostor c2:impostor w1', { faults: 2 }),
   configure('payload falls while it is watched', 'c1:brief w1:brief', { faults: 2 }),
   configure('deadline, nodes may stay off', 'w1', { mayDie: true, ...DEADLINE }),

@@ -11,6 +11,11 @@ export function isRolledBack({ object, signal }: NodeGlance): boolean {
   return decodeReport(object.metadata.annotations, signal?.created ?? '')?.rolledBack === true;
 }
 
+/** Its agent reports that it could not put the old file back. */
+export function isUnsettled({ object, signal }: NodeGlance): boolean {
+  return decodeReport(object.metadata.annotations, signal?.created ?? '')?.rolledBack === false;
+}
+
 export function runsAnother({ service, target }: NodeGlance['host']): boolean {
   return service !== undefined && service.file !== target;
 }

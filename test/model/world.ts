@@ -14,6 +14,7 @@ import type { Leader } from './leader.ts';
 import { realLeader } from './leader.ts';
 import type { LeaderMove } from './leader-moves.ts';
 import { LeaderMoves } from './leader-moves.ts';
+import { isUnsettled } from './node-predicates.ts';
 import type { NodeState } from './node-state.ts';
 import { contentOf, freshNode, objectAt } from './node-state.ts';
 import { Numbering, once } from './numbering.ts';
@@ -110,12 +111,20 @@ export class World implements Model {
     };
   }
 
-  /** The model's clock ends: what began at its last moment has no later one in which it could be late. */
+  /**
+   * The model's clock ends: what began at its last moment has no later one in which it could be late. A node that may not
+   * be at rest holds its slot for hours.
+   */
   isFinal(text: string): boolean {
-    const { recorded } = this.#look(text);
+    const { recorded, nodes } = this.#look(text);
     const { times } = this.#configuration;
     const end = times.length > 1 ? rfc3339(times.at(-1) ?? 0) : undefined;
-    return !this.#isRunning(text) || recorded.some((target) => target.state === 'SignalSent' && target.since === end);
+    const isHeld = end === undefined && this.#configuration.maxFailures > 0 && nodes.some(isUnsettled);
+    return (
+      !this.#isRunning(text) ||
+      isHeld ||
+      recorded.some((target) => target.state === 'SignalSent' && target.since === end)
+    );
   }
 
   #isRunning(text: string): boolean {

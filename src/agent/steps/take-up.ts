@@ -77,7 +77,8 @@ function takeUpUnknown(input: NewSignalInput, running: RunningService): Step {
   if (isProof) return begin(input, running, { phase: 'proven' });
   const unknown = `the update was at ${status}, but the agent's journal of it is gone`;
   const reason = `${unknown}: check on the host which binary is in place, then retry`;
-  return begin(input, running, { phase: 'failed', failure: { status: 'Failed', reason }, drain: 'started' });
+  const failure = { status: 'Failed', reason, rolledBack: false } as const;
+  return begin(input, running, { phase: 'failed', failure, drain: 'started' });
 }
 
 function begin(

@@ -56,7 +56,7 @@ const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>> = {
   swappedBack: (input) => (runsOld(input) ? fail(input.journal, true) : restart(input)),
   restartingBack: (input) => (isStillThere(input) ? restart(input) : concludeRollBack(input)),
   restartedBack: concludeRollBack,
-  failed: ({ journal }) => fail(journal, false),
+  failed: ({ journal }) => fail(journal),
 };
 
 /** When the leader cordons and drains, it also reports that. */
@@ -106,8 +106,8 @@ function report(
 }
 
 /** Uncordons before it reports the failure, unless an earlier attempt to uncordon failed. */
-function fail(journal: UpdateJournal, rolledBack: boolean): Step {
+function fail(journal: UpdateJournal, rolledBack: boolean | undefined = journal.failure?.rolledBack): Step {
   if (journal.drain === 'started' || journal.drain === 'done') return { kind: 'uncordon' };
   const failure = journal.failure ?? { status: 'Failed', reason: 'the update failed' };
-  return rolledBack ? { kind: 'report', ...failure, rolledBack } : { kind: 'report', ...failure };
+  return { kind: 'report', ...failure, ...(rolledBack !== undefined && { rolledBack }) };
 }

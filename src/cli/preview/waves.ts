@@ -1,5 +1,5 @@
 /** In which waves the targets of a plan would start, and how long that takes. */
-import { isStopping } from '../../engine/decide/advance.ts';
+import { isStopping } from '../../engine/decide/budget.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import { censusFor, nodesAllowedAway } from '../../engine/gates/types.ts';
 import { isFinal, targetsIn } from '../../engine/model/recorded.ts';

@@ -1,5 +1,5 @@
 /** The JSON form of `refit status` (docs/reference/cli.md), from which all other outputs are made. */
-import { isStopping } from '../../engine/decide/advance.ts';
+import { isStopping } from '../../engine/decide/budget.ts';
 import { stepEnd } from '../../engine/decide/evaluate-target.ts';
 import type { Explanation } from '../../engine/decide/explain.ts';
 import { isOutdone } from '../../engine/decide/retry.ts';

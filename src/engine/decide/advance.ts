@@ -20,11 +20,10 @@ import {
 } from '../model/recorded.ts';
 import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type Choice, chooseTargets, failedInFlightIn, freeSlots } from '../schedule/slots.ts';
+import { FAILURES, isOverBudget, isStopping, stops } from './budget.ts';
 import { type Evaluations, refusedState } from './evaluate-target.ts';
 import { lastingFailures, outcomeOf } from './outcome.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
-
-const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
 
 /** The rollout to record next; the same object if nothing changes. */
 export function advance(evaluations: Evaluations): Rollout {
@@ -37,11 +36,6 @@ export function advance(evaluations: Evaluations): Rollout {
   const followed = stage ? follow(evaluations, stage) : rollout;
   if (followed !== rollout) return followed;
   return conclude(snapshot, policy) ?? (stage ? start(evaluations, stage) : rollout);
-}
-
-/** True if nothing new may start: the rollout is aborted, its failure budget is used up, or the plan is now invalid. */
-export function isStopping({ rollout, controls }: Snapshot, policy: RolloutPolicy): boolean {
-  return controls.abort !== undefined || isOverBudget(rollout, policy) || rollout.problems.length > 0;
 }
 
 /** The choice that `start` acts on and that `refit status` explains. */
@@ -77,15 +71,13 @@ function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: n
   return Number.isNaN(Date.parse(attempt)) ? momentOf(snapshot, target, now) : attempt;
 }
 
-function conclude({ rollout, controls }: Snapshot, policy: RolloutPolicy): Rollout | undefined {
-  const { abort } = controls;
-  if (abort !== undefined && activeStage(rollout) !== undefined) {
+function conclude(snapshot: Snapshot, policy: RolloutPolicy): Rollout | undefined {
+  const { rollout, controls } = snapshot;
+  const abort = activeStage(rollout) && controls.abort;
+  if (abort !== undefined || isOverBudget(snapshot, policy)) {
     if (targetsIn(rollout, 'intended').length > 0) return undefined;
+    if (abort === undefined) return { ...rollout, phase: failurePhase(rollout), blocked: false };
     return { ...rollout, phase: 'failed', blocked: false, reason: abortReason(abort) };
-  }
-  if (isOverBudget(rollout, policy)) {
-    if (targetsIn(rollout, 'intended').length > 0) return undefined;
-    return { ...rollout, phase: failurePhase(rollout), blocked: false };
   }
   // An invalid change of the plan may add targets that are not recorded yet.
   const isOver = !activeStage(rollout) && rollout.problems.length === 0;
@@ -124,28 +116,6 @@ function start(context: DecisionContext, stage: Stage): Rollout {
   const reason = rollout.reason ?? stopped[0]?.reason;
   if (started === rollout && blocked === rollout.blocked) return rollout;
   return { ...started, blocked, reason };
-}
-
-/** A failed controller stops the rollout: the next one could cost the quorum. */
-function isOverBudget(rollout: Rollout, policy: RolloutPolicy): boolean {
-  const failures = failuresOf(rollout);
-  if (failures.size > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy))) return true;
-  return targetsIn({ stages: controllersOf(rollout) }, ...FAILURES).length > 0;
-}
-
-function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {
-  return code === 'DrainTooLong' && drain.onDeadline === 'stop';
-}
-
-function controllersOf({ stages }: Rollout): Stage[] {
-  return stages.filter(({ role, failedHoldSlots }) => role === 'controller' && failedHoldSlots !== true);
-}
-
-/** The names that count against the failure budget, once for all commands. Failures that hold their slots do not count. */
-function failuresOf({ stages }: Rollout): ReadonlySet<string> {
-  const counted = stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
-  const failed = (stage: Stage): Target[] => targetsIn({ stages: [stage] }, ...FAILURES);
-  return new Set(counted.flatMap((stage) => failed(stage).map(({ name }) => `${stage.role} ${name}`)));
 }
 
 /** Refuses a plan that cannot be completed before anything is touched. */

@@ -3,10 +3,11 @@ import { AFTER, BEFORE, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
-import type { RecordedState, Stage, Target } from '../model/recorded.ts';
+import { type RecordedState, type Stage, type Target, targetsIn } from '../model/recorded.ts';
 import { type Effect, type ObservedState, type TargetEvaluation, TRANSITIONS } from '../model/transitions.ts';
 import type { RolloutPolicy, TimedStep } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
+import { isStopping, isUnsettled } from './budget.ts';
 import { assist } from './cordon-and-drain.ts';
 import { isSupersededByRetry } from './retry.ts';
 
@@ -49,8 +50,11 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
   switch (effect) {
     case 'adopt':
       return { phase, effect, next: 'intended', reason: restingReason(target, phase, facts) };
-    case 'fail':
-      return { phase, effect, next: 'failed', reason: failureReason(target, facts, observed) };
+    case 'fail': {
+      const reason = failureReason(target, facts, observed);
+      if (late || !holdsSlot(context)) return { phase, effect, next: 'failed', reason };
+      return { phase: 'working', effect: 'none', reason, ends: `${target.name} is not Ready, or its deadline passes` };
+    }
     case 'verify':
       return verify(context, late);
     case 'assist':
@@ -64,6 +68,12 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
         ...(drainsItself(facts) ? { recheckMs: DELEGATION_RECHECK_MS } : {}),
       };
   }
+}
+
+/** With its slot free, another node would restart beside it. */
+function holdsSlot({ snapshot, target, policy }: TargetContext): boolean {
+  if (!isUnsettled(snapshot, target) || isStopping(snapshot, policy)) return false;
+  return targetsIn(snapshot.rollout, 'pending').length > 0;
 }
 
 export function refusedState({ code }: Reason): RecordedState {

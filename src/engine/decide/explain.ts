@@ -13,7 +13,8 @@ import {
   type GatedTarget,
   limitOf,
 } from '../schedule/slots.ts';
-import { choose, isStopping } from './advance.ts';
+import { choose } from './advance.ts';
+import { isStopping } from './budget.ts';
 import { type Evaluations, timeLeft } from './evaluate-target.ts';
 
 export interface Explanation {

@@ -5,7 +5,7 @@ import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Snapshot } from '../model/decision.ts';
 import { activeStage, isFinal, type Stage, type Target } from '../model/recorded.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
-import { isStopping } from './advance.ts';
+import { isStopping } from './budget.ts';
 import type { Evaluations } from './evaluate-target.ts';
 
 /** Targets that hold a payload before their turn. */

@@ -1,0 +1,51 @@
+/** A node whose roll-back did not work keeps its slot while others wait, and counts against the budget. */
+import { expect, test } from 'vitest';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/builders/snapshots.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { later, T0 } from '../../../test/builders/times.ts';
+import type { TargetFacts } from '../model/decision.ts';
+import type { RecordedState } from '../model/recorded.ts';
+import { decide } from './decide.ts';
+
+const told = (rolledBack?: boolean): Partial<TargetFacts> => {
+  const report = rolledBack === undefined ? {} : { rolledBack };
+  return { observation: { kind: 'failed', message: 'no', attempt: later(0), since: later(0), report } };
+};
+
+test.each<[string, Record<string, Partial<TargetFacts>>, RecordedState[], RecordedState[], number]>([
+  ['its slot is not free', { w1: told(false) }, ['intended', 'pending'], ['intended', 'pending'], 1],
+  ['one that was rolled back frees it', { w1: told(true) }, ['intended', 'pending'], ['failed', 'intended'], 1],
+  ['one that was not touched frees it', { w1: told() }, ['intended', 'pending'], ['failed', 'intended'], 1],
+  [
+    'one that is not Ready frees it',
+    { w1: { ...told(false), ready: false } },
+    ['intended', 'pending'],
+    ['failed', 'intended'],
+    1,
+  ],
+  ['nobody waits for the slot', { w1: told(false) }, ['intended', 'done'], ['failed', 'done'], 1],
+  ['the budget is used up', { w1: told(false) }, ['intended', 'pending'], ['failed', 'pending'], 0],
+  [
+    'two are more than the budget',
+    { w1: told(false), w2: told(false) },
+    ['intended', 'intended', 'pending'],
+    ['failed', 'failed', 'pending'],
+    1,
+  ],
+])('%s', (_name, facts, before, after, maxFailures) => {
+  const targets = before.map((state, index) => buildTarget(`w${index + 1}`, state));
+  const snapshot = buildSnapshot(buildRollout([buildStage('worker', targets, { maxInFlight: 1 })]), facts);
+  const { record } = decide(snapshot, buildPolicy({ maxFailures }), T0);
+  const [stage] = (record ?? snapshot.rollout).stages;
+  expect(stage?.targets.map(({ state }) => state)).toEqual(after);
+});
+
+test('a controller ends the plan at once', () => {
+  const stage = buildStage('controller', [buildTarget('c1', 'intended'), 'c2']);
+  const snapshot = buildSnapshot(buildRollout([stage]), { c1: told(false) });
+  const { record } = decide(snapshot, buildPolicy({ maxFailures: 9 }), T0);
+  expect(record?.phase).toBe('failed');
+});

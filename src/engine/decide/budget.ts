@@ -1,0 +1,46 @@
+/** Counts failures against the failure budget, and says what stops a rollout. */
+import { factsOf } from '../gates/types.ts';
+import type { Snapshot } from '../model/decision.ts';
+import type { Reason } from '../model/reasons.ts';
+import type { RecordedState, Rollout, Stage, Target } from '../model/recorded.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+
+export const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
+
+/** True if nothing new may start: the rollout is aborted, its failure budget is used up, or the plan is now invalid. */
+export function isStopping(snapshot: Snapshot, policy: RolloutPolicy): boolean {
+  const { rollout, controls } = snapshot;
+  return controls.abort !== undefined || isOverBudget(snapshot, policy) || rollout.problems.length > 0;
+}
+
+/** A failed controller stops the rollout: the next one could cost the quorum. */
+export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean {
+  const { rollout } = snapshot;
+  if (failuresOf(snapshot).size > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy))) return true;
+  return countedIn(rollout).some((stage) => stage.role === 'controller' && failedIn(snapshot, stage).length > 0);
+}
+
+export function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {
+  return code === 'DrainTooLong' && drain.onDeadline === 'stop';
+}
+
+function countedIn({ stages }: Rollout): Stage[] {
+  return stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
+}
+
+/** The names that count against the failure budget, once for all commands. Failures that hold their slots do not count. */
+function failuresOf(snapshot: Snapshot): ReadonlySet<string> {
+  const namesIn = (stage: Stage) => failedIn(snapshot, stage).map(({ name }) => `${stage.role} ${name}`);
+  return new Set(countedIn(snapshot.rollout).flatMap(namesIn));
+}
+
+function failedIn(snapshot: Snapshot, { targets }: Stage): Target[] {
+  return targets.filter((target) => FAILURES.includes(target.state) || isUnsettled(snapshot, target));
+}
+
+/** True while a node in progress reports a roll-back that did not work: if it is Ready, its service may still restart. */
+export function isUnsettled(snapshot: Snapshot, target: Target): boolean {
+  const { observation, ready } = factsOf(snapshot, target);
+  if (observation.kind !== 'failed' || ready === false) return false;
+  return target.state === 'intended' && observation.report?.rolledBack === false;
+}
