@@ -45,6 +45,11 @@ function suite(): void {
     expect(seen.user).toBe(`refit:controlnode:${seen.name}`);
   });
 
+  test('when its certificate has expired it gets the next one, without a restart', () => {
+    expect(seen.answered).toBe('FailedDownload');
+    expect(seen.isSame).toBe(true);
+  });
+
   test('uninstall leaves nothing on the host', () => {
     expect(seen.left).toEqual([]);
   });

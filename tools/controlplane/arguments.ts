@@ -67,8 +67,15 @@ function controllerArguments(directory: string, kubeconfig: string, port: number
   ];
 }
 
-export function controllerManagerArguments(directory: string, kubeconfig: string, port: number): string[] {
+/** `certificateLife`: of certificates that the cluster signs, at most. */
+export function controllerManagerArguments(
+  directory: string,
+  kubeconfig: string,
+  port: number,
+  certificateLife = '8760h',
+): string[] {
   return [
+    `--cluster-signing-duration=${certificateLife}`,
     ...controllerArguments(directory, kubeconfig, port),
     '--use-service-account-credentials',
     `--service-account-private-key-file=${pkiPath(directory, 'sa.key')}`,

@@ -12,7 +12,7 @@ export type ClientComponent = 'kube-controller-manager' | 'kube-scheduler' | 'kw
 
 interface Client {
   readonly subject: Subject;
-  readonly args: (directory: string, kubeconfig: string, port: number) => string[];
+  readonly args: (directory: string, kubeconfig: string, port: number, certificateLife?: string) => string[];
   /** Ready when all of these URLs answer 200. */
   readonly ready: (port: number, apiServer: string) => string[];
 }
@@ -44,6 +44,7 @@ export interface ClientOptions<C extends ClientComponent> {
   readonly binaries: Readonly<Record<C, string>>;
   readonly place: Place;
   readonly probe: Probe;
+  readonly certificateLife?: string | undefined;
   readonly abort?: AbortSignal | undefined;
 }
 
@@ -61,7 +62,7 @@ export async function startClients<C extends ClientComponent>(
 }
 
 async function startClient<C extends ClientComponent>(name: C, options: ClientOptions<C>): Promise<Process> {
-  const { binaries, place, probe, abort } = options;
+  const { binaries, place, probe, certificateLife, abort } = options;
   const { subject, args, ready } = CLIENTS[name];
   const { directory, url } = place;
   const port = await freePort();
@@ -70,7 +71,7 @@ async function startClient<C extends ClientComponent>(name: C, options: ClientOp
   return await startProcess({
     name,
     command: binaries[name],
-    args: args(directory, kubeconfig, port),
+    args: args(directory, kubeconfig, port, certificateLife),
     directory,
     ready: async () => (await Promise.all(ready(port, url).map(probe))).every(Boolean),
     clock: systemClock,

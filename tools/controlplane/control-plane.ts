@@ -22,6 +22,8 @@ export interface ControlPlaneOptions {
   readonly addresses?: readonly string[];
   /** Write one line to `auditLog` for each request. */
   readonly audit?: boolean;
+  /** How long certificates are valid that the cluster signs, such as 15s. Default: a year. */
+  readonly certificateLife?: string;
   /** Called with one line for each slow step. Default: standard error. */
   readonly log?: (line: string) => void;
   /** Cancels the start. The promise rejects after all that was started has ended. */
@@ -56,7 +58,7 @@ export async function buildControlPlane({ components = [], log = toStandardError
 
 /** Resolves when everything is ready and the documented roles exist. Throws REFIT_TESTENV when that fails. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { components = [], addresses = [], audit = false, abort } = options;
+  const { components = [], addresses = [], audit = false, certificateLife, abort } = options;
   const binaries = await buildControlPlane(options);
 
   // When a step below fails, all that was started before ends in reverse order.
@@ -84,7 +86,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 
   const roles = await Promise.all(ROLES.map(async (file) => await readFile(join(DEPLOY, file), 'utf8')));
   await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), roles.join('---\n'));
-  const clients = await startClients(components, { binaries, place, probe, abort });
+  const clients = await startClients(components, { binaries, place, probe, certificateLife, abort });
   started.defer(async () => await stopAll(clients));
 
   const caCertificate = await readFile(pkiPath(directory, 'ca.crt'), 'utf8');

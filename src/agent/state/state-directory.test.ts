@@ -1,10 +1,11 @@
 /** What a first start writes survives power loss: the names of new directories are synced, too. */
-import fsPromises, { mkdtemp, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import fsPromises, { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openStateDirectory } from './state-directory.ts';
+import { openStateDirectory, pathsIn, removeState } from './state-directory.ts';
 
 let directory: string;
 const synced: string[] = [];
@@ -40,4 +41,16 @@ test('one that is there already needs no sync', async () => {
   synced.length = 0;
   await openStateDirectory(join(directory, 'lib'), join(directory, 'lib')).catch(() => undefined);
   expect(synced.filter((path) => path === '')).toEqual([]);
+});
+
+test('what an agent wrote is removed, and the directory unless it has files of others, such as of a kubeadm run', async () => {
+  const state = join(directory, 'left');
+  await openStateDirectory(state, join(directory, 'run'));
+  await writeFile(join(state, 'kubeadm.journal'), '');
+  for (const path of Object.values(pathsIn(state))) await writeFile(`${path}.new`, '');
+  await removeState(state);
+  expect(await readdir(state)).toEqual(['kubeadm.journal']);
+  await rm(join(state, 'kubeadm.journal'));
+  await removeState(state);
+  expect(existsSync(state)).toBe(false);
 });

@@ -52,8 +52,8 @@ function badName(text: string): RefitError {
   );
 }
 
+/** Counted from now: signers date the beginning back. */
 function renewalOf(certificate: string): string {
-  const { validFromDate, validToDate } = new X509Certificate(certificate);
-  const [from, to] = [validFromDate.getTime(), validToDate.getTime()];
-  return rfc3339(from + (to - from) * USED_PART);
+  const left = new X509Certificate(certificate).validToDate.getTime() - clock.now();
+  return rfc3339(clock.now() + left * USED_PART);
 }

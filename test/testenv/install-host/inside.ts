@@ -5,12 +5,14 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
-import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { buildStandIn } from '../../../sandbox/hosts/stand-in.ts';
 import { askStatus } from '../../../src/agent/service/status-socket.ts';
-import { sleep, systemClock } from '../../../src/util/clock.ts';
+import type { KubeObject } from '../../../src/kube/types.ts';
+import { decodeSignal, encodeSignal } from '../../../src/signal/annotations.ts';
+import { rfc3339, sleep, systemClock } from '../../../src/util/clock.ts';
 import { startControlPlane } from '../../../tools/controlplane/control-plane.ts';
 import { kubectl } from '../../../tools/controlplane/kubectl.ts';
 import type { SeenController } from './seen.ts';
@@ -23,6 +25,8 @@ const SOCKET = '/run/k0s/status.sock';
 const STDIN = '/run/k0s-stdin';
 const ADMIN = '/var/lib/k0s/pki/admin.conf';
 const AGENT_KUBECONFIG = '/etc/refit/agent.kubeconfig';
+/** Of certificates: the agent gets the next one after four fifths of it. */
+const LIFE = '15s';
 const PLACES = [
   '/etc/systemd/system/refit-agent.service',
   '/var/lib/refit',
@@ -61,9 +65,20 @@ async function startK0s(): Promise<void> {
   await until('k0s', async () => await askStatus(SOCKET, 1_000).catch(() => undefined));
 }
 
+const agentPid = (): string =>
+  execFileSync('systemctl', ['show', '--property=MainPID', '--value', 'refit-agent.service'], { encoding: 'utf8' });
+
+/** Resolves once the API server refuses every certificate that it signed before this call. */
+async function untilExpired(name: string, ask: (kubeconfig: string) => Promise<string>): Promise<void> {
+  const path = join(exchange, 'expiring.conf');
+  await writeFile(path, refit('credentials', 'controlnode', name, '--kubeconfig', ADMIN));
+  await until('a certificate that is valid', async () => ((await ask(path)) === '' ? true : undefined));
+  await until('its end', async () => (/Unauthorized|logged in/.test(await ask(path)) ? true : undefined));
+}
+
 async function run(): Promise<SeenController> {
   await using started = new AsyncDisposableStack();
-  const plane = await startControlPlane({ components: ['kube-controller-manager'] });
+  const plane = await startControlPlane({ components: ['kube-controller-manager'], certificateLife: LIFE });
   started.defer(async () => await plane.stop());
   const admin = await plane.kubeconfig('admin');
   const ask = async (kubeconfig: string, ...args: string[]): Promise<string> =>
@@ -71,6 +86,8 @@ async function run(): Promise<SeenController> {
   for (const kind of ['plans', 'controlnodes'])
     await ask(admin, 'apply', '-f', join(DEPLOY, 'crds', `autopilot.k0sproject.io_${kind}.yaml`));
   await ask(admin, 'wait', '--for=condition=Established', 'crd', '--all');
+  // A copy of this machine's, where others may have worked.
+  await rm('/var/lib/refit', { recursive: true, force: true });
   await mkdir('/var/lib/k0s/pki', { recursive: true });
   await copyFile(admin, ADMIN);
   await startK0s();
@@ -80,9 +97,23 @@ async function run(): Promise<SeenController> {
     return names === '' ? undefined : names;
   });
   const user = await ask(AGENT_KUBECONFIG, 'auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}');
+  const name = hostname().toLowerCase();
+  const pid = agentPid();
+  await untilExpired(name, async (path) => (await kubectl(plane.kubectl, path, ['auth', 'whoami'])).stderr);
+  // Refused, because nothing verifies the download; the agent has to write that.
+  const command = { id: 0, kind: 'k0supdate', url: 'http://127.0.0.1:9/k0s', version: 'v1.36.4+k0s.0' } as const;
+  const signal = encodeSignal({ planId: 'plan', created: rfc3339(Date.now()), command });
+  await ask(admin, 'annotate', controlNode, ...Object.entries(signal).map(([key, value]) => `${key}=${value}`));
+  const answered = await until('an answer to the signal', async () => {
+    const { metadata } = JSON.parse(await ask(admin, 'get', controlNode, '-o', 'json')) as KubeObject;
+    return decodeSignal(metadata.annotations)?.status?.status;
+  });
+  const isSame = agentPid() === pid;
   refit('uninstall', 'agent');
   return {
-    name: hostname().toLowerCase(),
+    name,
+    answered,
+    isSame,
     installed,
     controlNode,
     user,

@@ -7,6 +7,10 @@ export interface SeenController {
   readonly controlNode: string;
   /** Whom the API server takes the agent for. */
   readonly user: string;
+  /** Its status for a signal that came after its first certificate had expired. */
+  readonly answered: string;
+  /** Whether it was the same process that answered. */
+  readonly isSame: boolean;
   /** What uninstall left. */
   readonly left: readonly string[];
 }
