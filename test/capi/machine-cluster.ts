@@ -1,9 +1,6 @@
 /** Machines with Nodes and agents on the real API server, and the extension with its documented rights. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, vi } from 'vitest';
-import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
+import type { Cluster } from '../../sandbox/cluster/cluster.ts';
 import { type CallerOptions, callHook, type Protocol } from '../../sandbox/cluster/hook-caller.ts';
 import { type Extension, prepareExtension } from '../../sandbox/cluster/hook-extension.ts';
 import { askCanUpdate, driveUpdate, type ManagerOptions, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
@@ -13,7 +10,8 @@ import { customResourceDefinitions } from '../../src/api/crd.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
-import { controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
+import { kubeconfigFor } from '../testenv/control-plane.ts';
+import { startOwnCluster } from '../testenv/own-cluster.ts';
 
 export const FROM = 'v1.35.0';
 export const TO = 'v1.35.1';
@@ -47,10 +45,7 @@ export function machineOf(node: string): string {
 }
 
 export async function openMachineCluster(options: MachineClusterOptions): Promise<MachineCluster> {
-  const directory = await mkdtemp(join(tmpdir(), 'refit-capi-'));
-  const cluster = await startCluster({
-    plane: { url: controlPlane().url, kubeconfig: kubeconfigFor },
-    directory,
+  const cluster = await startOwnCluster({
     controllers: 0,
     workers: options.workers,
     version: FROM,
@@ -68,7 +63,7 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
   }
   const extension = await prepareExtension({
     cluster,
-    directory,
+    directory: cluster.directory,
     kubeconfig: options.kubeconfig ?? (await kubeconfigFor('capi')),
   });
   const callerOf = (protocol: Protocol): CallerOptions => ({
@@ -79,7 +74,7 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
   });
   return {
     cluster,
-    directory,
+    directory: cluster.directory,
     extension,
     running: await extension.start('extension'),
     manager: (protocol, onCall = () => undefined) => ({
@@ -104,7 +99,6 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
       await client.delete(customResourceDefinitions, `${machines.plural}.${machines.group}`);
       for (const { name } of cluster.hosts) await client.delete(nodes, name);
       await cluster.stop();
-      await rm(directory, { recursive: true });
     },
   };
 }

@@ -1,10 +1,8 @@
 /** Tests that no node fails because its leader is gone: real processes are killed or lose their lease in the middle of a drain. */
 import { globSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
+import type { Cluster } from '../../sandbox/cluster/cluster.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
@@ -16,7 +14,8 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { type AgentReport, decodeSignal, encodeReport } from '../../src/signal/annotations.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { buildUpgradePolicy } from '../builders/policies.ts';
-import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { startOwnCluster } from './own-cluster.ts';
 import { PATIENCE, Puppets } from './puppets.ts';
 import { RefitProcess } from './refit-process.ts';
 
@@ -31,15 +30,11 @@ beforeAll(async () => {
 });
 
 describe('a leader that is killed in the middle of a drain', () => {
-  let directory = '';
   let cluster: Cluster;
   let admin: KubeClient;
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'refit-loss-'));
-    cluster = await startCluster({
-      plane: { url: controlPlane().url, kubeconfig: kubeconfigFor },
-      directory,
+    cluster = await startOwnCluster({
       controllers: 0,
       workers: 2,
       version: FROM,
@@ -51,7 +46,6 @@ describe('a leader that is killed in the middle of a drain', () => {
   });
   afterAll(async () => {
     await cluster.stop();
-    await rm(directory, { recursive: true });
   });
 
   /** A pod that can be evicted but does not end until the returned function is called. */

@@ -1,10 +1,8 @@
 /** Tests one documented Plan on a real API server, with the documented users, watched from outside. */
 import { createHash } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type Cluster, payloadPath, startCluster } from '../../sandbox/cluster/cluster.ts';
+import { type Cluster, payloadPath } from '../../sandbox/cluster/cluster.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';
@@ -13,6 +11,7 @@ import { AGENT_ANNOTATION, controlNodes } from '../../src/signal/names.ts';
 import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
 import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { startOwnCluster } from './own-cluster.ts';
 
 const FROM = 'v1.36.3+k0s.0';
 const TO = 'v1.36.3+k0s.2';
@@ -30,16 +29,12 @@ const MUTATING_CALLS_PER_NODE = 10;
 
 const outages = new Motion();
 const stop = new AbortController();
-let directory = '';
 let cluster: Cluster;
 let sightings: readonly Sighting[] = [];
 let finished: Plan;
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'refit-plan-'));
-  cluster = await startCluster({
-    plane: { url: controlPlane().url, kubeconfig: kubeconfigFor },
-    directory,
+  cluster = await startOwnCluster({
     controllers: CONTROLLERS.length,
     workers: WORKERS.length + 1,
     version: FROM,
@@ -69,7 +64,6 @@ afterAll(async () => {
   for (const name of [...WORKERS, LEFT_OUT]) await cluster.client.delete(nodes, name);
   for (const name of CONTROLLERS) await cluster.client.delete(controlNodes, name);
   await cluster.stop();
-  await rm(directory, { recursive: true });
 });
 
 function documentedPlan(): Plan {

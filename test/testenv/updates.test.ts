@@ -1,10 +1,8 @@
 /** Tests that a cluster upgrades itself from a channel: the tests of k0s, then release after release while leaders die. */
 import { globSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { type Cluster, payloadPath, startCluster } from '../../sandbox/cluster/cluster.ts';
+import { type Cluster, payloadPath } from '../../sandbox/cluster/cluster.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update-config.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../src/engine/model/controls.ts';
@@ -13,7 +11,8 @@ import { ifFound } from '../../src/kube/status-error.ts';
 import { controlNodes, DOWNLOAD_CHECK_ANNOTATION } from '../../src/signal/names.ts';
 import { statusOf } from '../../src/updates/status.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
-import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { startOwnCluster } from './own-cluster.ts';
 import { PATIENCE } from './puppets.ts';
 import { runRefit } from './refit-process.ts';
 import { UpdateServer } from './update-server.ts';
@@ -28,7 +27,6 @@ const ALWAYS: UpdateConfig['spec']['upgradeStrategy'] = {
 };
 const EVERYTHING = { commands: [{ k0supdate: { targets: { controllers: all(), workers: all() } } }] };
 
-let directory = '';
 let cluster: Cluster;
 let server: UpdateServer;
 
@@ -40,10 +38,7 @@ beforeAll(async () => {
   for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
   await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd', '--all']);
   server = await UpdateServer.start();
-  directory = await mkdtemp(join(tmpdir(), 'refit-updates-'));
-  cluster = await startCluster({
-    plane: { url: controlPlane().url, kubeconfig: kubeconfigFor },
-    directory,
+  cluster = await startOwnCluster({
     controllers: 1,
     workers: 1,
     version: FROM,
@@ -67,7 +62,6 @@ afterEach(async () => {
 afterAll(async () => {
   await cluster.stop();
   await server[Symbol.asyncDispose]();
-  await rm(directory, { recursive: true });
 });
 
 const until = async (check: () => Promise<void>): Promise<void> => await vi.waitFor(check, PATIENCE);
