@@ -83,7 +83,6 @@ export function serviceMonitor(): object {
 }
 
 interface Panel {
-  readonly title: string;
   readonly type: 'timeseries' | 'stat' | 'table' | 'bargauge';
   readonly unit?: string;
   readonly queries: Readonly<Record<string, string>>;
@@ -92,82 +91,70 @@ interface Panel {
 const quantile = (share: number, metric: string, by: string): string =>
   `histogram_quantile(${share}, sum by (le, ${by}) (rate(${metric}_bucket[15m])))`;
 
-/** Two in a row; what an operator asks first comes first. The key of a query is its legend. */
-const PANELS: readonly Panel[] = [
-  {
-    title: 'Plans by phase',
+/** Two in a row; what an operator asks first comes first. The key of a panel is its title, that of a query its legend. */
+const PANELS: Readonly<Record<string, Panel>> = {
+  'Plans by phase': {
     type: 'table',
     queries: { '{{dialect}} {{plan}} {{phase}}': 'refit_plans{dialect=~"$dialect"} == 1' },
   },
-  {
-    title: 'Leaders (one for each Lease)',
+  'Leaders (one for each Lease)': {
     type: 'stat',
     queries: { '{{name}}': 'sum by (name) (leader_election_master_status)' },
   },
-  {
-    title: 'Nodes by phase',
+  'Nodes by phase': {
     type: 'timeseries',
     queries: { '{{plan}} {{phase}}': 'sum by (plan, phase) (refit_targets{dialect=~"$dialect"}) > 0' },
   },
-  {
-    title: 'What nodes wait for',
+  'What nodes wait for': {
     type: 'timeseries',
     queries: { '{{plan}} {{gate}} {{reason}}': 'sum by (plan, gate, reason) (refit_waits{dialect=~"$dialect"})' },
   },
-  {
-    title: 'Time of a step, 90 of 100 nodes',
+  'Time of a step, 90 of 100 nodes': {
     type: 'bargauge',
     unit: 's',
     queries: { '{{step}}': quantile(0.9, 'refit_step_duration_seconds', 'step') },
   },
-  {
-    title: 'Steps finished in an hour',
+  'Steps finished in an hour': {
     type: 'timeseries',
     queries: { '{{step}}': 'sum by (step) (increase(refit_step_duration_seconds_count{dialect=~"$dialect"}[1h]))' },
   },
-  {
-    title: 'Reconciles by outcome, each second',
+  'Reconciles by outcome, each second': {
     type: 'timeseries',
     unit: 'reqps',
     queries: {
       '{{controller}} {{outcome}}': 'sum by (controller, outcome) (rate(refit_reconcile_duration_seconds_count[5m]))',
     },
   },
-  {
-    title: 'Queue, and retries in ten minutes',
+  'Queue, and retries in ten minutes': {
     type: 'timeseries',
     queries: {
       'depth {{name}}': 'sum by (name) (workqueue_depth)',
       'retries {{name}}': 'sum by (name) (increase(workqueue_retries_total[10m]))',
     },
   },
-  {
-    title: 'Requests to the API server by code, each second',
+  'Requests to the API server by code, each second': {
     type: 'timeseries',
     unit: 'reqps',
     queries: { '{{code}}': 'sum by (code) (rate(rest_client_requests_total[5m]))' },
   },
-  {
-    title: 'Answers of the API server, 99 of 100',
+  'Answers of the API server, 99 of 100': {
     type: 'timeseries',
     unit: 's',
     queries: { '{{verb}}': quantile(0.99, 'refit_api_request_duration_seconds', 'verb') },
   },
-  {
-    title: 'Memory',
+  Memory: {
     type: 'timeseries',
     unit: 'bytes',
     queries: { '{{pod}}': 'process_resident_memory_bytes and on (instance, job) refit_build_info' },
   },
-  {
-    title: 'CPU',
+  CPU: {
     type: 'timeseries',
     unit: 'percentunit',
     queries: {
       '{{pod}}': 'rate(process_cpu_seconds_total[5m]) and on (instance, job) refit_build_info',
     },
   },
-];
+};
 
 /** For Grafana's import, and for its sidecar. */
 export function dashboard(): string {
@@ -197,14 +184,14 @@ export function dashboard(): string {
           }),
         ],
       },
-      panels: PANELS.map((panel, index) => panelOf(panel, index, source)),
+      panels: Object.entries(PANELS).map(([title, panel], index) => panelOf(title, panel, index, source)),
     },
     null,
     2,
   )}\n`;
 }
 
-function panelOf({ title, type, unit, queries }: Panel, index: number, datasource: object): object {
+function panelOf(title: string, { type, unit, queries }: Panel, index: number, datasource: object): object {
   const isTable = type === 'table';
   return {
     id: index + 1,
