@@ -1,9 +1,10 @@
 /** Shows which plan an order is taken to be for, and that it is never guessed where it could be several. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import { buildMachineUpdate } from '../../../test/builders/machine-updates.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan } from '../../../test/builders/plans.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildLooking, statusOf } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
@@ -18,15 +19,7 @@ import { RefitError } from '../../util/errors.ts';
 import { type Inspection, inspect } from '../status/observe.ts';
 import { choosePlan } from './command.ts';
 
-const machine = withUpdate(buildNode('n1'), {
-  uid: 'u',
-  machine: 'ns/m',
-  version: 'v1',
-  role: 'worker',
-  requested: later(0),
-  platform: 'linux-amd64',
-  url: 'https://example.com',
-});
+const machine = withUpdate(buildNode('n1'), buildMachineUpdate());
 const PLANS: Readonly<Record<string, readonly [Dialect, KubeObject]>> = {
   open: [autopilot, buildPlan({}, statusOf('SchedulableWait', [], []))],
   over: [autopilot, buildPlan({}, statusOf('Warning', [], []))],

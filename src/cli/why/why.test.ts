@@ -1,6 +1,7 @@
 /** Shows what `refit why` says on hand-made worlds: what waits, for what, until when, and what to do. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import { buildMachineUpdate } from '../../../test/builders/machine-updates.ts';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
@@ -256,16 +257,7 @@ test('kubeadm and Cluster API', async () => {
   expect(text).toMatch(
     /note {4}`refit kubeadm apply` carries it out.*\n {2}waits {3}until the controllers are done \(1 min\)$/,
   );
-  const update = {
-    uid: 'u',
-    machine: 'ns/m',
-    version: 'v1',
-    role: 'worker',
-    requested: later(0),
-    platform: 'linux-amd64',
-    url: 'https://example.com',
-  } as const;
-  const [machine] = why(await lookOf('capi', withUpdate(W2, update), W2), 'w2');
+  const [machine] = why(await lookOf('capi', withUpdate(W2, buildMachineUpdate()), W2), 'w2');
   expect(machine).toContain('w2  worker of Machine ns/m');
   expect(machine).toContain('`refit capi-extension` carries it out');
 });
