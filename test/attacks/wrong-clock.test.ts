@@ -1,21 +1,13 @@
 /** The host's clock is wrong, by a bad battery or by who answers its time requests: no signal may be lost, and none be obeyed too late. */
 import { expect, onTestFinished, test } from 'vitest';
-import type { Veto } from '../../src/agent/veto.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { Builds, NEW, Place } from '../agent/in-process.ts';
+import { buildVeto } from '../builders/vetoes.ts';
 import { SkewedClock } from '../faults/skewed-clock.ts';
 
 const DAY = 86_400_000;
-const VETO: Veto = {
-  requireSha256: false,
-  requireHttps: false,
-  allowUnverified: false,
-  allowedHosts: undefined,
-  lowestVersion: undefined,
-  refuseDowngrade: false,
-  maxSignalAgeMs: 7 * DAY,
-};
+const VETO = buildVeto({ maxSignalAgeMs: 7 * DAY });
 
 let warnings: string[];
 const log = { ...silentLogger, warn: (message: string): void => void warnings.push(message) };

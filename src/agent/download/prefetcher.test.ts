@@ -1,23 +1,15 @@
 /** Tests when an agent begins to fetch ahead: at a random moment within the time that the leader gives, which is bounded. */
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { buildVeto } from '../../../test/builders/vetoes.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { silentLogger } from '../../util/log.ts';
 import type { HostFacts } from '../service/host.ts';
-import type { Veto } from '../veto.ts';
 import { Prefetcher } from './prefetcher.ts';
 
 const [MINUTE, HOUR] = [60_000, 3_600_000];
 const COMMAND = { id: 1, kind: 'k0supdate', url: 'https://example.com/k0s', version: 'v2', sha256: 'ab' } as const;
-const ANYTHING: Veto = {
-  requireSha256: false,
-  requireHttps: false,
-  allowUnverified: true,
-  allowedHosts: undefined,
-  lowestVersion: undefined,
-  refuseDowngrade: false,
-  maxSignalAgeMs: 0,
-};
+const ANYTHING = buildVeto({ allowUnverified: true });
 const HOST: HostFacts = {
   binary: '/usr/local/bin/k0s',
   running: { version: 'v1', current: true, process: { pid: 1, started: '1', parent: 0 } },
