@@ -6,13 +6,14 @@ import { loadJournal, saveJournal } from '../../src/agent/state/journal-file.ts'
 import type { Node } from '../../src/kube/types.ts';
 import { encodeAgentPolicy, encodeReport } from '../../src/signal/annotations.ts';
 import { SIGNAL_DATA_ANNOTATION, SIGNAL_STATUSES } from '../../src/signal/names.ts';
-import { type Clock, rfc3339, systemClock } from '../../src/util/clock.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
+import { hurriedClock } from '../faults/hurried-clock.ts';
 import { Fuse } from './fuse.ts';
 import { Builds, NEW, OLD, Place } from './in-process.ts';
 import { MemoryStore, viewOf } from './memory-object.ts';
 
 /** The agent asks who cordons every five seconds. */
-const hurried: Clock = { ...systemClock, schedule: (ms, callback) => systemClock.schedule(ms / 50, callback) };
+const hurried = hurriedClock(50);
 
 let builds: Builds;
 let places = 0;

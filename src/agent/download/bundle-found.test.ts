@@ -9,16 +9,13 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Clock, systemClock } from '../../util/clock.ts';
-import { silentLogger } from '../../util/log.ts';
+import { buildBundleRequest, buildFetchTools } from '../../../test/builders/downloads.ts';
 import type { Files } from '../state/durable-files.ts';
-import { fileTrust } from '../state/trusted-path.ts';
 import { PARTIAL_BUNDLE } from './bundle-name.ts';
 import { type BundleRequest, type PlacedBundle, placeBundle } from './place-bundle.ts';
 
 const BYTES = 'the bundle';
 const LIMITS = { maxBytes: 1_000_000, reserveBytes: 0, totalMs: 1e9, stallMs: 1e9 };
-const hurried: Clock = { ...systemClock, schedule: (ms, callback) => systemClock.schedule(ms / 1000, callback) };
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 let directory: string;
@@ -51,29 +48,21 @@ afterEach(async () => {
 });
 
 function requestFor(path: string, more: Partial<BundleRequest> = {}): BundleRequest {
-  return {
+  return buildBundleRequest(directory, {
     url: origin + path,
     sha256: sha256(BYTES),
-    version: 'v1',
-    imagesDirectory: images,
-    record: join(directory, 'record.json'),
-    list: join(directory, 'list.json'),
-    fileTrust,
-    userAgent: 'refit/1',
     limits: LIMITS,
     ...more,
-  };
+  });
 }
 
 async function place(request: BundleRequest, through: Files = files): Promise<void> {
-  const { signal: abort } = new AbortController();
-  const tools = { clock: hurried, random: () => 0, log: silentLogger, environment: {}, files: through, abort };
-  await placeBundle(request, tools);
+  await placeBundle(request, buildFetchTools({ files: through }));
 }
 
 const placed = async (): Promise<string[]> => (await readdir(images)).toSorted();
 const listed = async (): Promise<PlacedBundle[]> =>
-  (JSON.parse(await readFile(join(directory, 'list.json'), 'utf8')) as { bundles: PlacedBundle[] }).bundles;
+  (JSON.parse(await readFile(join(directory, 'airgap-bundles.json'), 'utf8')) as { bundles: PlacedBundle[] }).bundles;
 const withoutHash = (path: string, more: Partial<BundleRequest> = {}): BundleRequest =>
   requestFor(path, { sha256: undefined, ...more });
 
@@ -97,7 +86,7 @@ test('a file of somebody else under the name that the server suggests is enough,
   reply = (response) => response.writeHead(200, { 'content-disposition': 'attachment; filename=named.tar' }).end(BYTES);
   await place(requestFor('/download'));
   expect(await placed()).toEqual(['named.tar']);
-  expect(existsSync(join(directory, 'list.json'))).toBe(false);
+  expect(existsSync(join(directory, 'airgap-bundles.json'))).toBe(false);
 });
 
 test('a URL without a name, of a server that suggests one', async () => {

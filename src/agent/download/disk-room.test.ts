@@ -1,7 +1,8 @@
 /** Owns the proof that a disk is not filled again and again: by the number of trials, at any time between them. */
 import { expect, test } from 'vitest';
+import { buildLog } from '../../../test/builders/logs.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import { jsonLogger, silentLogger } from '../../util/log.ts';
+import { silentLogger } from '../../util/log.ts';
 import { DiskRoom, whenThereIsRoom } from './disk-room.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -111,11 +112,7 @@ test('the free space is looked at after each 4 MiB, and an endless body ends the
 async function waitFor(work: (trial: number, leftMs: number) => Promise<void>, totalMs = DAY_MS) {
   const clock = new FakeClock();
   const lines: string[] = [];
-  const log = jsonLogger(
-    (line) => lines.push(line),
-    () => 0,
-    'debug',
-  );
+  const log = buildLog(lines, 'debug');
   const { signal: abort } = new AbortController();
   const trials: { at: number; leftMs: number }[] = [];
   let discards = 0;

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Clock, systemClock } from '../../util/clock.ts';
+import { hurriedClock } from '../../../test/faults/hurried-clock.ts';
 import { jsonLogger } from '../../util/log.ts';
 import { type DownloadLimits, type FetchRequest, fetchVerified, type HeadVerdict } from './fetch.ts';
 import { PartialFile } from './partial-file.ts';
@@ -18,7 +18,6 @@ const BODY = Buffer.from('0123456789');
 const HASH = createHash('sha256').update(BODY).digest('hex');
 /** Pauses of seconds are over in milliseconds; no limit in time ends a test, however busy the machine. */
 const LIMITS: DownloadLimits = { maxBytes: 10, reserveBytes: 0, totalMs: 1e9, stallMs: 1e9 };
-const hurried: Clock = { ...systemClock, schedule: (ms, callback) => systemClock.schedule(ms / 1000, callback) };
 
 type Reply = (response: ServerResponse, request: IncomingMessage) => void;
 
@@ -90,7 +89,7 @@ async function fetchFrom(url: string, { limits, inspect, ...more }: Asked = {}) 
   const request = { url, sha256: HASH, paths, userAgent: 'refit/1', limits: { ...LIMITS, ...limits }, ...more };
   await using part = await PartialFile.open({ url, sha256: request.sha256 }, paths, files);
   const tools = {
-    clock: hurried,
+    clock: hurriedClock(1000),
     random: () => 1,
     log: jsonLogger(
       (line) => lines.push(JSON.parse(line) as Record<string, unknown>),

@@ -7,15 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type DownloadServer, startDownloadServer } from '../../../sandbox/hosts/download-server.ts';
-import { type Clock, systemClock } from '../../util/clock.ts';
-import { silentLogger } from '../../util/log.ts';
+import { buildDownloadRequest, buildFetchTools } from '../../../test/builders/downloads.ts';
 import type { Files } from '../state/durable-files.ts';
 import { type DownloadRequest, discardDownload, download } from './stage-binary.ts';
 
 const BYTES = Buffer.alloc(50_000, 'k0s');
 const SHA256 = createHash('sha256').update(BYTES).digest('hex');
 const LIMITS = { maxBytes: 1_000_000, reserveBytes: 0, totalMs: 1e9, stallMs: 1e9 };
-const hurried: Clock = { ...systemClock, schedule: (ms, callback) => systemClock.schedule(ms / 1000, callback) };
 
 let directory: string;
 let server: DownloadServer;
@@ -25,15 +23,7 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-left-'));
   await writeFile(join(directory, 'payload'), BYTES);
   server = await startDownloadServer({ files: { '/k0s': join(directory, 'payload') } });
-  request = {
-    url: `${server.url}/k0s`,
-    sha256: SHA256,
-    staged: join(directory, 'k0s.tmp'),
-    prepare: async () => await Promise.resolve(),
-    paths: { part: join(directory, '.k0s.tmp.part'), record: join(directory, 'download.json') },
-    userAgent: 'refit/1',
-    limits: LIMITS,
-  };
+  request = buildDownloadRequest(directory, { url: `${server.url}/k0s`, sha256: SHA256, limits: LIMITS });
 });
 afterEach(async () => {
   await server.stop();
@@ -41,15 +31,7 @@ afterEach(async () => {
 });
 
 async function fetchNow(through: Files = files): Promise<void> {
-  const { signal: abort } = new AbortController();
-  await download(request, {
-    clock: hurried,
-    random: () => 0,
-    log: silentLogger,
-    files: through,
-    environment: {},
-    abort,
-  });
+  await download(request, buildFetchTools({ files: through }));
 }
 
 test.each<[string, string | Buffer]>([

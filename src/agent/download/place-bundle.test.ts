@@ -10,16 +10,14 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DownloadServer, Fault } from '../../../sandbox/hosts/download-server.ts';
 import { startDownloadServer } from '../../../sandbox/hosts/download-server.ts';
-import type { Clock } from '../../util/clock.ts';
-import { systemClock } from '../../util/clock.ts';
-import { silentLogger } from '../../util/log.ts';
+import { buildBundleRequest, buildFetchTools } from '../../../test/builders/downloads.ts';
+import { hurriedClock } from '../../../test/faults/hurried-clock.ts';
 import type { Files } from '../state/durable-files.ts';
-import { fileTrust } from '../state/trusted-path.ts';
 import type { BundleRequest } from './place-bundle.ts';
 import { discardBundle, placeBundle } from './place-bundle.ts';
 
 const LIMITS = { maxBytes: 1_000_000, reserveBytes: 0, totalMs: 3_600_000, stallMs: 60_000 };
-const hurried: Clock = { ...systemClock, schedule: (ms, callback) => systemClock.schedule(ms / 100, callback) };
+const clock = hurriedClock(100);
 
 let directory: string;
 let images: string;
@@ -53,24 +51,16 @@ async function serve(faults: readonly Fault[] = [{ paceMs: 1, times: Infinity }]
 }
 
 function requestFor(name: string, more: Partial<BundleRequest> = {}): BundleRequest {
-  return {
+  return buildBundleRequest(directory, {
     url: `${server.url}/${name}`,
     sha256: sha256(contentOf(name)),
-    version: 'v1',
-    imagesDirectory: images,
-    record: join(directory, 'download-airgap.json'),
-    list: join(directory, 'airgap-bundles.json'),
-    fileTrust,
-    userAgent: 'refit-agent/0 (worker1)',
     limits: LIMITS,
     ...more,
-  };
+  });
 }
 
 async function place(request: BundleRequest, through: Files = files): Promise<void> {
-  const { signal: abort } = new AbortController();
-  const tools = { clock: hurried, random: () => 0, log: silentLogger, environment: {} };
-  await placeBundle(request, { ...tools, files: through, abort });
+  await placeBundle(request, buildFetchTools({ clock, files: through }));
 }
 
 const placed = async (): Promise<string[]> => (await readdir(images)).toSorted();

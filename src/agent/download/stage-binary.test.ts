@@ -11,9 +11,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DownloadServer, DownloadServerOptions } from '../../../sandbox/hosts/download-server.ts';
 import { startDownloadServer } from '../../../sandbox/hosts/download-server.ts';
-import type { Clock } from '../../util/clock.ts';
-import { systemClock } from '../../util/clock.ts';
-import { jsonLogger, silentLogger } from '../../util/log.ts';
+import { buildDownloadRequest, buildFetchTools } from '../../../test/builders/downloads.ts';
+import { buildLog } from '../../../test/builders/logs.ts';
+import { hurriedClock } from '../../../test/faults/hurried-clock.ts';
 import type { DownloadRequest } from './stage-binary.ts';
 import { discardDownload, download } from './stage-binary.ts';
 
@@ -21,7 +21,7 @@ const BYTES = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index *
 const SHA256 = sha256(BYTES);
 const LIMITS = { maxBytes: 1_000_000, reserveBytes: 0, totalMs: 6 * 3_600_000, stallMs: 60_000 };
 /** Waits of minutes are over in milliseconds; what is measured against them shrinks alike. */
-const hurried: Clock = { ...systemClock, schedule: (ms, callback) => systemClock.schedule(ms / 100, callback) };
+const clock = hurriedClock(100);
 
 let directory: string;
 const open: (() => Promise<unknown>)[] = [];
@@ -56,20 +56,16 @@ async function serve(listener: RequestListener): Promise<string> {
 }
 
 function requestFor(url: string, more: Partial<DownloadRequest> = {}): DownloadRequest {
-  return {
+  return buildDownloadRequest(directory, {
     url,
     sha256: SHA256,
-    staged: join(directory, 'k0s.tmp'),
-    prepare: async () => await Promise.resolve(),
-    paths: { part: join(directory, '.k0s.tmp.part'), record: join(directory, 'download.json') },
-    userAgent: 'refit-agent/0 (worker1)',
     limits: LIMITS,
     ...more,
-  };
+  });
 }
 
 async function fetchNow(request: DownloadRequest, abort = new AbortController().signal): Promise<void> {
-  await download(request, { clock: hurried, random: () => 0, log: silentLogger, files, environment: {}, abort });
+  await download(request, buildFetchTools({ clock, abort }));
 }
 
 /** As an agent that was killed leaves it: some bytes, and the note of what they belong to. */
@@ -404,13 +400,7 @@ test('no log has more of the URL than its host', async () => {
   const server = await serveFile({ faults: [{ status: 503 }] });
   const request = requestFor(`${server.url.replace('//', '//me:secret@')}/k0s?signature=secret`);
   const lines: string[] = [];
-  const log = jsonLogger(
-    (line) => lines.push(line),
-    () => 0,
-    'debug',
-  );
-  const { signal: abort } = new AbortController();
-  await download(request, { clock: hurried, random: () => 0, log, files, environment: {}, abort });
+  await download(request, buildFetchTools({ clock, log: buildLog(lines, 'debug') }));
   expect(lines).toHaveLength(1);
   expect(lines.join('')).not.toContain('secret');
 });

@@ -1,27 +1,15 @@
 /** The proof that each node's lease is marked once, again for a node that joined anew, and until it is done. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { buildLog } from '../../../test/builders/logs.ts';
+import { ChangingNode } from '../../../test/doubles/agent/changing-node.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import type { KubeObject } from '../../kube/types.ts';
-import { jsonLogger } from '../../util/log.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import { keepDelegated } from './lease-delegation.ts';
 
-/** A Node that changes when the test says so. */
-class Cell {
-  newest: KubeObject | undefined;
-  version = 0;
-  readonly #listeners = new Set<() => void>();
-
-  onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
+class Cell extends ChangingNode {
   set(uid: string | undefined): void {
-    this.newest = uid === undefined ? undefined : { metadata: { name: 'n', uid } };
-    this.version++;
-    for (const listener of this.#listeners) listener();
+    this.show(uid === undefined ? undefined : { metadata: { name: 'n', uid } });
   }
 }
 
@@ -41,11 +29,7 @@ beforeEach(() => {
     if (failures-- > 0) await Promise.reject(failure);
   };
   const node = cell as unknown as SignalObject;
-  const log = jsonLogger(
-    (line) => lines.push(line),
-    () => 0,
-    'warn',
-  );
+  const log = buildLog(lines, 'warn');
   done = keepDelegated({ node, offer, clock, random: () => 0.5, log }, stop.signal);
 });
 afterEach(async () => {

@@ -1,8 +1,8 @@
 /** An agent says who it is on its own object: once, again when somebody removed it, and until it is done. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ChangingNode } from '../../../test/doubles/agent/changing-node.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { nodes } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
 import type { AgentPresence } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION } from '../../signal/names.ts';
 import { parseJson } from '../../util/json.ts';
@@ -10,23 +10,13 @@ import { silentLogger } from '../../util/log.ts';
 import { keepAnnounced } from './announce.ts';
 import type { SignalObject } from './signal-object.ts';
 
-/** A Node that changes when the test says so, or when it is patched. */
-class Cell {
-  newest: KubeObject | undefined;
-  version = 0;
+/** Changes also when it is patched. */
+class Cell extends ChangingNode {
   patches = 0;
   fails = false;
-  readonly #listeners = new Set<() => void>();
-
-  onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
 
   set(annotations: Record<string, string>): void {
-    this.newest = { metadata: { name: 'n', annotations } };
-    this.version++;
-    for (const listener of this.#listeners) listener();
+    this.show({ metadata: { name: 'n', annotations } });
   }
 
   async patch(_resource: unknown, name: string, { metadata }: { metadata: { annotations: Record<string, string> } }) {

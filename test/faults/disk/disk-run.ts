@@ -11,10 +11,10 @@ import { pathsBeside, pathsIn } from '../../../src/agent/state/state-directory.t
 import type { FileTrust } from '../../../src/agent/state/trusted-path.ts';
 import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import { decodeReport } from '../../../src/signal/annotations.ts';
-import { type Clock, systemClock } from '../../../src/util/clock.ts';
 import { silentLogger } from '../../../src/util/log.ts';
 import { MemoryStore, viewOf } from '../../agent/memory-object.ts';
 import { FakeClock } from '../fake-clock.ts';
+import { hurriedClock } from '../hurried-clock.ts';
 import { BINARY, bytesOf, type DiskWork, IMAGES, NEW, OLD, STATE, versionAt } from './disk-works.ts';
 import type { PayloadServer } from './payload-server.ts';
 import { failure, type Loss, SunkenFiles } from './sunken-files.ts';
@@ -80,7 +80,7 @@ const MAINTENANCE: Maintenance = {
 };
 
 /** A fetch takes true time, but the waits for room within it are short. */
-const hurried: Clock = { ...systemClock, schedule: (ms, callback) => systemClock.schedule(ms / 1_000, callback) };
+const hurried = hurriedClock(1000);
 
 export async function runDisk(options: DiskRunOptions): Promise<DiskVerdict> {
   return await new DiskRun(options).play();
