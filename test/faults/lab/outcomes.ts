@@ -33,16 +33,19 @@ export class Outcomes {
     return [
       '| where | what goes wrong | runs | how they ended |',
       '|---|---|---|---|',
-      ...rows.map((row) => {
-        const ends = [...row.ends].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([end, count]) => `${end}: ${count}`);
-        return `| ${row.where} | ${row.what} | ${runsIn(row)} | ${ends.join(' · ')} |`;
-      }),
+      ...rows.map((row) => `| ${row.where} | ${row.what} | ${runsIn(row)} | ${endsOf(row).join(' · ')} |`),
     ];
   }
 }
 
 function compare({ what: a }: Row, { what: b }: Row): number {
   return a < b ? -1 : Number(a > b);
+}
+
+/** Without a number if all runs ended so. */
+function endsOf({ ends }: Row): string[] {
+  if (ends.size === 1) return [...ends.keys()];
+  return [...ends].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([end, count]) => `${end}: ${count}`);
 }
 
 function runsIn({ ends }: Row): number {
