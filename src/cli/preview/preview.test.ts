@@ -294,16 +294,18 @@ const slow = names(3).map((name) =>
 /** 2026-11-20 is a Friday. */
 const FRIDAYS = { days: ['Friday' as const], start: '22:00', timeZone: 'UTC' };
 
-test.each<[string, UpgradePolicySpec, string | undefined, string]>([
+test.each<[string, UpgradePolicySpec, object | undefined, string | undefined, string]>([
   [
     'four waves do not fit into one window',
     { windows: [{ ...FRIDAYS, length: '1h' }] },
+    { from: '2026-11-20T22:00:00Z', nodes: 2, of: 5 },
     '2026-11-27T22:50:00Z',
-    'about 1 h 40 min of work: 25 min a wave, ',
+    'fits     2 of 5 nodes in the next window, from 2026-11-20T22:00:00Z (measured)\n',
   ],
   [
     'a blackout',
     { blackouts: [{ from: '2026-11-20', to: '2026-11-20' }] },
+    { from: '2026-11-21T00:00:00Z', nodes: 5, of: 5 },
     '2026-11-21T01:40:00Z',
     'done at about 2026-11-21T01:40:00Z, in the windows of the policy\n',
   ],
@@ -311,13 +313,15 @@ test.each<[string, UpgradePolicySpec, string | undefined, string]>([
     'no window is long enough',
     { windows: [{ ...FRIDAYS, length: '10m' }] },
     undefined,
+    undefined,
     'never done: no window of the policy is long enough for a wave\n',
   ],
-])('when it is done: %s', async (_name, spec, doneAt, said) => {
+])('when it is done: %s', async (_name, spec, window, doneAt, said) => {
   const view = await previewIn({ workers: slow, policies: [buildUpgradePolicy('nights', spec)] });
   expect(view.duration).toMatchObject({ ms: 100 * MINUTE, inWindows: true, ...(doneAt ? { doneAt } : {}) });
-  expect(view.duration?.doneAt).toBe(doneAt);
+  expect([view.duration?.window, view.duration?.doneAt]).toEqual([window, doneAt]);
   expect(textOf(view)).toContain(said);
+  expect(textOf(view)).toContain('about 1 h 40 min of work: 25 min a wave, ');
 });
 
 test('nothing more starts: no wave is shown, and no time', async () => {

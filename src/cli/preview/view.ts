@@ -120,7 +120,7 @@ function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): st
   ];
 }
 
-function durationLines({ ms, perTargetMs, basis, samples, inWindows, doneAt }: Duration): string[] {
+function durationLines({ ms, perTargetMs, basis, samples, inWindows, window, doneAt }: Duration): string[] {
   const each = `${formatDuration(perTargetMs)} a wave`;
   const why =
     basis === 'measured'
@@ -132,5 +132,7 @@ function durationLines({ ms, perTargetMs, basis, samples, inWindows, doneAt }: D
     doneAt === undefined
       ? 'never done: no window of the policy is long enough for a wave'
       : `done at about ${doneAt}, in the windows of the policy`;
-  return [takes, line('ends', end)];
+  const fits =
+    window && `${window.nodes} of ${counted(window.of, 'node')} in the next window, from ${window.from} (${basis})`;
+  return [takes, ...(fits === undefined ? [] : [line('fits', fits)]), line('ends', end)];
 }

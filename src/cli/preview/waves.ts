@@ -93,8 +93,10 @@ export interface Duration {
   readonly samples: number;
   /** True if windows or blackouts apply. */
   readonly inWindows?: true;
-  /** RFC 3339: when it is done within these, if nothing else holds it up; absent if no window is long enough. */
-  readonly doneAt?: string | undefined;
+  /** What the next window has time for, if nothing else holds it up; absent if no window is long enough. */
+  readonly window?: { readonly from: string; readonly nodes: number; readonly of: number };
+  /** RFC 3339: when it is done within these; absent if no window is long enough for a wave. */
+  readonly doneAt?: string;
 }
 
 /** A node of k0s from its signal to its last report, with nothing to drain and a tiny download: docs/internals/benchmark.md. */
@@ -108,29 +110,40 @@ export function durationOf(stages: readonly StagePreview[], inspection: Inspecti
   const spent = measured(inspection);
   const perTargetMs = spent[Math.ceil(spent.length * 0.9) - 1] ?? ASSUMED_MS;
   const waves = stages.flatMap((stage) =>
-    stage.waves.map((names) => (names.every((name) => stage.there.includes(name)) ? THERE_MS : perTargetMs)),
+    stage.waves.map((names) => ({
+      ms: names.every((name) => stage.there.includes(name)) ? THERE_MS : perTargetMs,
+      nodes: names.length,
+    })),
   );
   if (waves.length === 0) return undefined;
   const underWay = stages.filter(({ moving }) => moving.length > 0).length * perTargetMs;
-  const ms = waves.reduce((sum, wave) => sum + wave, underWay);
+  const ms = waves.reduce((sum, wave) => sum + wave.ms, underWay);
   const basis = spent.length > 0 ? 'measured' : 'assumed';
   const { policy } = inspection;
   const isLimited = policy.windows.length + policy.blackouts.length + (policy.planWindows ?? []).length > 0;
   if (!isLimited) return { ms, perTargetMs, basis, samples: spent.length };
-  const end = endOf(waves, policy, now + underWay);
-  const doneAt = end === undefined ? {} : { doneAt: rfc3339(end) };
-  return { ms, perTargetMs, basis, samples: spent.length, inWindows: true, ...doneAt };
+  return { ms, perTargetMs, basis, samples: spent.length, inWindows: true, ...fitInto(waves, policy, now + underWay) };
 }
 
 /** Each wave starts only where it can end before the window closes. */
-function endOf(waves: readonly number[], policy: RolloutPolicy, from: number): number | undefined {
-  let time: number | undefined = from;
-  for (const ms of waves) {
+function fitInto(
+  waves: readonly { readonly ms: number; readonly nodes: number }[],
+  policy: RolloutPolicy,
+  now: number,
+): Pick<Duration, 'window' | 'doneAt'> {
+  const of = waves.reduce((sum, { nodes }) => sum + nodes, 0);
+  let [from, fitting, time]: [number | undefined, number, number] = [undefined, 0, now];
+  let isNext = true;
+  for (const { ms, nodes } of waves) {
     const start = startOf(policy, time, ms);
-    if (start === undefined) return undefined;
+    if (start === undefined) return from === undefined ? {} : { window: { from: rfc3339(from), nodes: fitting, of } };
+    // A wave that follows at once is in the same window.
+    isNext &&= from === undefined || start === time;
+    from ??= start;
+    if (isNext) fitting += nodes;
     time = start + ms;
   }
-  return time;
+  return { window: { from: rfc3339(from ?? now), nodes: fitting, of }, doneAt: rfc3339(time) };
 }
 
 /** More openings than this that never overlap: the plan's own windows and those of the policy exclude each other. */
