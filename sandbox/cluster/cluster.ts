@@ -46,7 +46,7 @@ export interface ClusterOptions {
   readonly played?: boolean;
   /** Hosts with an agent of Refit; all by default. */
   readonly agents?: readonly string[];
-  /** Variables of the controllers, beside PATH and HOME. */
+  /** Variables of the controllers and agents, beside PATH and HOME. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Nodes that get damaged bytes. */
   readonly breakFor?: readonly string[];
@@ -140,7 +140,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const startAgent = async (host: Host): Promise<void> => {
     const kubeconfig = await plane.kubeconfig(userOn(host));
     const args = [...refit.agent, 'agent', ...agentArguments(host, kubeconfig), ...(options.agentFlags ?? [])];
-    agents.set(host.name, await processes.start(`agent-${host.name}`, args));
+    agents.set(host.name, await processes.start(`agent-${host.name}`, args, options.environment));
   };
   await Promise.all(hosts.filter(({ name }) => options.agents?.includes(name) ?? true).map(startAgent));
   const everything = started.move();

@@ -1,6 +1,6 @@
 /** Proves what a leader makes of its channel: a year of windows, hostile servers, skewed clocks, and two leaders at once. */
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { MemoryApi } from '../../test/builders/memory-api.ts';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { type Script, startStubServer } from '../../test/faults/stub-server.ts';
 import { PLAN_NAME, plans } from '../api/autopilot/plan.ts';
@@ -204,6 +204,42 @@ test('an unreachable server is asked again, more and more seldom, and then works
   isUp = true;
   await leader.look();
   expect([planned(), told()?.reason]).toEqual(['v1.36.1+k0s.0', 'UpdateStarted']);
+});
+
+test('a server that sends a byte now and then is given up after 10 s, and that is told', async () => {
+  let bytes = 0;
+  follow(await serve((_, response) => void response.write('x', () => bytes++)));
+  const leader = lead();
+  const looking = leader.look();
+  await vi.waitFor(() => expect(bytes).toBe(1));
+  await clock.advance(10_000);
+  await looking;
+  const message = 'the update server did not finish its answer within 10 s';
+  expect(leader.events).toEqual([{ type: 'Warning', reason: 'CheckFailed', message }]);
+  expect([told(), planned()]).toEqual([expect.objectContaining({ reason: 'CheckFailed', message }), undefined]);
+});
+
+test('a token that may not be read: a Warning with the name of the Secret, no request, and it works once it may be', async () => {
+  let asked = 0;
+  follow(
+    await serve((_, response) => {
+      asked++;
+      response.end(indexOf('v1.36.1+k0s.0'));
+    }),
+  );
+  api.before('get secrets/update-server-token', () => {
+    throw refusal(403, 'Forbidden');
+  });
+  const leader = lead();
+  await leader.look();
+  expect([leader.events.map(({ type, reason }) => [type, reason]), asked, planned()]).toEqual([
+    [['Warning', 'CheckFailed']],
+    0,
+    undefined,
+  ]);
+  await clock.advance(MINUTE);
+  await leader.look();
+  expect([told()?.reason, planned()]).toEqual(['UpdateStarted', 'v1.36.1+k0s.0']);
 });
 
 test.each([-DAY, DAY])(

@@ -1,16 +1,21 @@
 /** Tests that a cluster upgrades itself from a channel: the tests of k0s, then release after release while leaders die. */
 import { globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type Cluster, payloadPath } from '../../sandbox/cluster/cluster.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update-config.ts';
+import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../src/engine/model/controls.ts';
-import { events, namespaces, nodes, secrets } from '../../src/kube/resources.ts';
+import { events, leases, namespaces, nodes, secrets } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
 import { controlNodes, DOWNLOAD_CHECK_ANNOTATION } from '../../src/signal/names.ts';
 import { statusOf } from '../../src/updates/status.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
+import { type HttpsMirror, startHttpsMirror } from '../agent/https-mirror.ts';
+import { publishReleases, startUpdateServer } from '../builders/update-servers.ts';
+import { pick, seededRandom } from '../faults/random.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { startOwnCluster } from './own-cluster.ts';
 import { PATIENCE } from './puppets.ts';
@@ -18,7 +23,9 @@ import { runRefit } from './refit-process.ts';
 import { UpdateServer } from './update-server.ts';
 
 const FROM = 'v1.36.3+k0s.0';
-const RELEASES = ['v1.36.4+k0s.0', 'v1.36.5+k0s.0', 'v1.37.0+k0s.0', 'v1.38.1+k0s.0', 'v1.38.2+k0s.0'];
+const RELEASES = ['v1.36.4+k0s.0', 'v1.36.5+k0s.0', 'v1.37.0+k0s.0', 'v1.37.1+k0s.0', 'v1.38.1+k0s.0', 'v1.38.2+k0s.0'];
+/** Offered by `refit serve`, and to be withdrawn in mid-run. */
+const [SERVED, UNWANTED] = ['v1.38.3+k0s.0', 'v1.38.4+k0s.0'];
 /** Never installed: it is withdrawn before its window. */
 const NEXT = 'v1.36.3+k0s.1';
 const ALWAYS: UpdateConfig['spec']['upgradeStrategy'] = {
@@ -29,6 +36,7 @@ const EVERYTHING = { commands: [{ k0supdate: { targets: { controllers: all(), wo
 
 let cluster: Cluster;
 let server: UpdateServer;
+let mirror: HttpsMirror;
 
 function all(): { discovery: { selector: Record<string, string> } } {
   return { discovery: { selector: {} } };
@@ -38,16 +46,18 @@ beforeAll(async () => {
   for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
   await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd', '--all']);
   server = await UpdateServer.start();
+  mirror = await startHttpsMirror((_, response) => response.end());
   cluster = await startOwnCluster({
     controllers: 1,
     workers: 1,
     version: FROM,
-    offers: [...RELEASES, NEXT],
+    offers: [...RELEASES, NEXT, SERVED, UNWANTED],
     restartDelayMs: 50,
     environment: {
       K0S_UPDATE_PERIOD: '500ms',
       K0S_UPDATE_CHECK_INTERVAL: '500ms',
       K0S_UPDATE_SERVER: server.url,
+      ...mirror.trust,
     },
     agentFlags: ['--soak', '200ms', '--unverified-downloads', 'allow'],
   });
@@ -62,6 +72,7 @@ afterEach(async () => {
 afterAll(async () => {
   await cluster.stop();
   await server[Symbol.asyncDispose]();
+  await mirror[Symbol.asyncDispose]();
 });
 
 const until = async (check: () => Promise<void>): Promise<void> => await vi.waitFor(check, PATIENCE);
@@ -111,7 +122,8 @@ test('ap-updater-periodic (a): without an UpdateConfig a new version is told onc
       count: 1,
     },
   ]);
-  const { url, rawHeaders } = server.asked[0] ?? { rawHeaders: [] };
+  // The first question may come before the controller has told its version.
+  const { url, rawHeaders } = server.asked.at(-1) ?? { rawHeaders: [] };
   expect(url).toBe('/latest/index.yaml');
   expect(headersOf(rawHeaders)).toEqual({
     K0s_arch: 'amd64',
@@ -176,7 +188,7 @@ test('before the first node starts, agents try the download: while one cannot, n
     await cluster.client.patch(plans, 'autopilot', { metadata, ...more }, { type: 'merge' });
   await change({ annotations: { [PAUSE_ANNOTATION]: 'while it is mended' } }, { spec });
   await until(async () => expect(await why()).not.toContain('cannot download'));
-  expect(await why()).toContain('(not-paused, ');
+  expect(await why()).toContain('the plan is paused');
   expect(cluster.hosts.map((host) => host.starts)).toEqual(starts);
   await change({ annotations: { [ABORT_ANNOTATION]: 'tried' } });
   await until(async () => {
@@ -213,25 +225,54 @@ test('ap-updater: a schedule of every second creates a Plan, which completes; th
   expect(headersOf(first?.rawHeaders ?? [])).toEqual({});
 });
 
+/** Name of the process that leads, by its log. */
+async function leaderAmong(names: Iterable<string>): Promise<string | undefined> {
+  const { name, namespace } = LEADER_LEASE;
+  const { spec } = await cluster.client.get(leases, name, { namespace });
+  const identity = spec?.holderIdentity ?? '';
+  for (const each of names) {
+    const log = await readFile(join(cluster.directory, 'logs', `${each}.log`), 'utf8');
+    if (identity !== '' && log.includes(identity)) return each;
+  }
+  return undefined;
+}
+
+const planned = async (): Promise<Plan | undefined> => await ifFound(cluster.client.get(plans, 'autopilot'));
+
+/** When a leader may be killed, around the release `version`. */
+const MOMENTS: readonly ((version: string) => Promise<void>)[] = [
+  async () => await Promise.resolve(),
+  async (version) =>
+    await until(async () => expect((await planned())?.spec.commands[0]?.k0supdate?.version).toBe(version)),
+  async () => await until(async () => expect((await planned())?.status?.state).toMatch(/^Schedulable/)),
+  async (version) =>
+    await until(async () =>
+      expect(await Promise.all(cluster.hosts.map(async (host) => await host.version()))).toContain(version),
+    ),
+  async (version) => void (await isInstalled(version)),
+];
+
 test('ap-updater-periodic (b), five releases in a row: leaders die between and during them, no minor version is skipped', async () => {
   const [, ...rest] = RELEASES;
+  expect(rest).toHaveLength(5);
   const leaders = new Map<string, Process>();
   for (const name of ['first', 'second', 'third']) leaders.set(name, await lead(name));
   server.offer('latest', RELEASES[0] ?? '', cluster);
   await follow('successive', { channel: 'latest', upgradeStrategy: ALWAYS });
   const ids = new Set<string>();
+  const random = seededRandom(13);
   for (const [index, version] of rest.entries()) {
     server.offer('latest', version, cluster);
     // Two minor versions ahead: what lies between is on a channel of its own.
     if (version === 'v1.38.1+k0s.0') server.offer('latest/v1.38', version, cluster);
-    if (index % 2 === 0)
-      await until(async () =>
-        expect((await cluster.client.get(plans, 'autopilot')).status?.state).toMatch(/^Schedulable/),
-      );
-    const [name, leader] = [...leaders][index % 3] ?? [];
-    if (leader) process.kill(leader.pid, 'SIGKILL');
+    await pick(random, MOMENTS)(version);
+    let killed: string | undefined;
+    await until(async () => expect((killed = await leaderAmong(leaders.keys()))).toBeDefined());
+    const leader = leaders.get(killed ?? '');
+    process.kill(leader?.pid ?? 0, 'SIGKILL');
     await leader?.stop();
-    if (name !== undefined) leaders.set(name, await lead(`${name}-${index}`));
+    leaders.delete(killed ?? '');
+    leaders.set(`next-${index}`, await lead(`next-${index}`));
     const { spec } = await isInstalled(version);
     ids.add(spec.id);
   }
@@ -296,4 +337,70 @@ test('`refit updates` shows what is followed, and `check` asks now', async () =>
   const { stdout } = await runRefit('updates', '-o', 'json', '--kubeconfig', await kubeconfigFor('viewer'));
   expect(JSON.parse(stdout.join('\n'))).toMatchObject([{ name: 'shown', channel: 'stable', reason: 'UpToDate' }]);
   expect(stdout.join()).not.toContain('secret');
+});
+
+test('from `refit serve`, over TLS and with a token: a Secret that may not be read, or is wrong, is told; mended, it works without a restart', async () => {
+  const at = join(cluster.directory, 'served');
+  const { cert, key } = mirror.identify();
+  const certificate = { certificate: join(cluster.directory, 'tls.crt'), key: join(cluster.directory, 'tls.key') };
+  const tokenFile = join(cluster.directory, 'tokens');
+  const url = cluster.downloads.url + payloadPath(SERVED);
+  const bytes = Buffer.from(await (await fetch(url)).arrayBuffer());
+  await publishReleases(at, [{ version: SERVED, bytes }]);
+  for (const [path, text] of [
+    [certificate.certificate, cert],
+    [certificate.key, key],
+    [tokenFile, 'right\n'],
+  ] as const)
+    await writeFile(path, text);
+  await using served = await startUpdateServer(at, { certificate, tokenFile });
+  const where = { namespace: 'kube-system' };
+  const secret = (text: string) => ({
+    metadata: { name: 'update-server-token' },
+    data: { token: Buffer.from(text).toString('base64') },
+  });
+  await cluster.client.create(secrets, secret('wrong'), where);
+  onTestFinished(async () => await cluster.client.delete(secrets, 'update-server-token', where));
+  onTestFinished(async () => await apply(await readFile('deploy/rbac-updates.yaml', 'utf8')));
+  await kubectlAs('admin', ['delete', 'rolebinding', 'refit-updates', '-n', 'kube-system']);
+  const leader = await cluster.startController('tls');
+  onTestFinished(async () => await leader.stop());
+  await follow('tls', { updateServer: served.url, upgradeStrategy: ALWAYS });
+  const said = async (): Promise<string> =>
+    (await runRefit('updates', '--kubeconfig', await kubeconfigFor('viewer'))).stdout.join('\n');
+  await until(async () => expect(await said()).toMatch(/CheckFailed[^]*tls: .*update-server-token.* is forbidden/));
+  await until(async () => expect(await reasonsOn('tls')).toContain('CheckFailed'));
+  await apply(await readFile('deploy/rbac-updates.yaml', 'utf8'));
+  await until(async () => expect(await said()).toMatch(/tls: 127\.0\.0\.1:\d+ answered 401/));
+  expect(await planned()).toBeUndefined();
+  await cluster.client.patch(secrets, 'update-server-token', secret('right'), { ...where, type: 'merge' });
+  const { spec } = await isInstalled(SERVED);
+  expect(JSON.stringify(spec)).toContain(`"${served.url}/files/`);
+  const fetched = served.requests.filter(({ path, method }) => String(path).startsWith('/files/') && method === 'GET');
+  expect(fetched.map(({ bytes: sent }) => sent)).toEqual(cluster.hosts.map(() => bytes.length));
+});
+
+test('withdrawn in mid-run: the node in progress ends, the next one is not started, and the Plan says so', async () => {
+  const [controller, worker] = cluster.hosts;
+  const starts = worker?.starts;
+  server.offer('stable', UNWANTED, cluster);
+  await lead('withdrawing');
+  const agent = cluster.agents.get(controller?.name ?? '');
+  await follow('withdrawn', { upgradeStrategy: ALWAYS });
+  // Its agent stops in the middle: the controller stays in progress.
+  await until(async () => {
+    const { metadata } = await cluster.client.get(controlNodes, controller?.name ?? '');
+    expect(metadata.annotations?.['k0sproject.io/autopilot-signal-data']).toContain(UNWANTED);
+  });
+  process.kill(agent?.pid ?? 0, 'SIGSTOP');
+  server.offer('stable', UNWANTED, cluster, { withdrawn: { [UNWANTED]: 'loses data' } });
+  const said = `release ${UNWANTED} was withdrawn: loses data`;
+  await until(async () => expect((await planned())?.metadata.annotations?.[ABORT_ANNOTATION]).toBe(said));
+  process.kill(agent?.pid ?? 0, 'SIGCONT');
+  await until(async () => {
+    const { status } = await cluster.client.get(plans, 'autopilot');
+    expect([status?.state, status?.commands[0]?.description]).toEqual(['ApplyFailed', expect.stringContaining(said)]);
+  });
+  expect([worker?.starts, await worker?.version()]).toEqual([starts, SERVED]);
+  await until(async () => expect(await reasonsOn('withdrawn')).toContain('Withdrawn'));
 });
