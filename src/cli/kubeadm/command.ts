@@ -9,6 +9,7 @@ import { isNotFound, TransportError } from '../../kube/status-error.ts';
 import { sleep } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
+import { printable } from '../../util/printable.ts';
 import type { Output } from '../output.ts';
 import { table } from '../phrases.ts';
 import { carryOut } from './run.ts';
@@ -88,7 +89,9 @@ async function confirm(
   if (yes) return true;
   if (!process.stdin.isTTY) throw new RefitError('REFIT_USAGE', 'there is no terminal to ask: pass --yes');
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  const answer = await terminal.question(`${question} Type yes: `, { signal: abort }).finally(() => terminal.close());
+  const answer = await terminal
+    .question(printable(`${question} Type yes: `), { signal: abort })
+    .finally(() => terminal.close());
   if (answer.trim() === 'yes') return true;
   output.write('Nothing was changed.\n');
   return false;

@@ -163,7 +163,9 @@ class Procedure {
     const { code, stdout } = await this.#runScript(host, stepScript({ step, rollout, version }, bodyFor(host)));
     this.#abort.throwIfAborted();
     if (code === 0) return;
-    const why = stdout.trim().replaceAll(/\s*\n\s*/g, '; ') || 'no output';
+    // A Node holds no more than 256 KiB of annotations.
+    const end = stdout.slice(-1_000).trim();
+    const why = end.replaceAll(/\s*\n\s*/g, '; ') || 'no output';
     const what = code === EXIT_BUSY ? 'another step still runs on this host' : why;
     throw new RefitError('REFIT_SSH', `step ${step} failed with exit code ${code}: ${what}`);
   }

@@ -56,7 +56,7 @@ export type Binary = z.infer<typeof binary>;
 
 /** Options that Refit sets itself, since its safety depends on them. */
 const RESERVED =
-  /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|knownhostscommand|updatehostkeys|verifyhostkeydns|nohostauthenticationforlocalhost|control(master|path|persist))$/i;
+  /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|knownhostscommand|updatehostkeys|verifyhostkeydns|nohostauthenticationforlocalhost|forward(agent|x11)|control(master|path|persist))$/i;
 
 /** Relative paths start at the manifest's directory. @throws RefitError REFIT_FILE with file, field, found and expected */
 export async function loadManifest(path: string): Promise<Manifest> {

@@ -28,8 +28,11 @@ export interface MissingManifest {
   readonly detail: string;
 }
 
+/** It only reads files and asks for versions. */
+const PATIENCE_MS = 60_000;
+
 export async function probeHost(shells: Shells, host: ManifestHost): Promise<HostFacts> {
-  const { code, stdout, stderr } = await shells.run(host, probeScript(host.role));
+  const { code, stdout, stderr } = await shells.run(host, probeScript(host.role), PATIENCE_MS);
   if (code !== 0) {
     const why = stderr.trim().split('\n').at(-1) ?? '';
     throw new RefitError('REFIT_SSH', `${host.name}: cannot read facts from the host (exit code ${code}): ${why}`);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { formatDuration } from '../../util/duration.ts';
 import { RefitError } from '../../util/errors.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 
@@ -15,8 +16,8 @@ export interface ShellResult {
 
 /** Its end closes the shared connections; running scripts continue on their hosts. */
 export interface Shells extends AsyncDisposable {
-  /** Runs a POSIX script as root. @throws RefitError REFIT_SSH if the host is unreachable or its key is wrong */
-  run(host: ManifestHost, script: string): Promise<ShellResult>;
+  /** Runs a POSIX script as root. @throws RefitError REFIT_SSH if the host is unreachable, its key is wrong, or it does not end */
+  run(host: ManifestHost, script: string, patienceMs?: number): Promise<ShellResult>;
 }
 
 /** Seconds. */
@@ -25,6 +26,9 @@ const CONNECT_TIMEOUT = 10;
 const PERSIST = 15;
 /** ssh's exit code for its own errors. */
 const SSH_FAILED = 255;
+/** Somebody may own a host: it must neither fill our memory, nor hold us for ever. A step may wait half an hour for another. */
+const MOST_CHARACTERS = 1024 * 1024;
+const PATIENCE_MS = 2 * 3_600_000;
 
 /** The sockets are in a private directory, since access to them is root access to the hosts. */
 export async function openShells(ssh: Manifest['ssh']): Promise<Shells> {
@@ -37,10 +41,10 @@ export async function openShells(ssh: Manifest['ssh']): Promise<Shells> {
     return socket;
   };
   return {
-    async run(host, script) {
+    async run(host, script, patienceMs = PATIENCE_MS) {
       const user = host.user ?? ssh.user ?? 'root';
       const command = user === 'root' ? 'sh -s' : 'sudo -n sh -s';
-      const result = await call([...argumentsOf(host, ssh, socketOf(host.name)), command], script);
+      const result = await call([...argumentsOf(host, ssh, socketOf(host.name)), command], script, patienceMs);
       if (result.code !== SSH_FAILED) return result;
       throw new RefitError(
         'REFIT_SSH',
@@ -49,7 +53,7 @@ export async function openShells(ssh: Manifest['ssh']): Promise<Shells> {
     },
     async [Symbol.asyncDispose]() {
       const end = async (socket: string): Promise<unknown> =>
-        await call(['-o', `ControlPath=${socket}`, '-O', 'exit', 'host'], '').catch(() => undefined);
+        await call(['-o', `ControlPath=${socket}`, '-O', 'exit', 'host'], '', PATIENCE_MS).catch(() => undefined);
       await Promise.all([...used.values()].map(end));
       await rm(directory, { recursive: true, force: true });
     },
@@ -63,6 +67,9 @@ function argumentsOf(host: ManifestHost, ssh: Manifest['ssh'], socket: string): 
     BatchMode: 'yes',
     StrictHostKeyChecking: 'yes',
     UpdateHostKeys: 'no',
+    // Root on one host must not log in to others with the caller's keys.
+    ForwardAgent: 'no',
+    ForwardX11: 'no',
     ...(ssh.knownHostsFile ? { UserKnownHostsFile: ssh.knownHostsFile, GlobalKnownHostsFile: 'none' } : {}),
     ControlMaster: 'auto',
     ControlPath: socket,
@@ -84,20 +91,35 @@ function argumentsOf(host: ManifestHost, ssh: Manifest['ssh'], socket: string): 
   ];
 }
 
-async function call(args: readonly string[], input: string): Promise<ShellResult> {
+async function call(args: readonly string[], input: string, patienceMs: number): Promise<ShellResult> {
   return await new Promise((resolve, reject) => {
     const child = spawn('ssh', args, { stdio: 'pipe' });
     const text = { stdout: '', stderr: '' };
+    let broken: string | undefined;
+    const giveUp = (why: string): void => {
+      broken ??= why;
+      child.kill('SIGKILL');
+      // The shared connection holds it, too.
+      child.stdout.destroy();
+    };
+    const late = setTimeout(giveUp, patienceMs, `the script did not end within ${formatDuration(patienceMs)}`).unref();
     for (const name of ['stdout', 'stderr'] as const) {
-      child[name].setEncoding('utf8').on('data', (chunk: string) => (text[name] += chunk));
+      child[name].setEncoding('utf8').on('data', (chunk: string) => {
+        if (text[name].length < MOST_CHARACTERS) text[name] += chunk;
+        else giveUp('it printed more than 1 MiB');
+      });
     }
     child.once('error', (error) =>
       reject(new RefitError('REFIT_SSH', `cannot start ssh on this machine: ${error.message}`)),
     );
     // The shared connection keeps standard error open, so the event `close` would come too late.
     const ended = [once(child, 'exit'), once(child.stdout, 'close')];
-    const settled = (): void => void setImmediate(() => resolve({ code: child.exitCode ?? SSH_FAILED, ...text }));
-    Promise.all(ended).then(() => setImmediate(settled), reject);
+    const settled = (): void => {
+      clearTimeout(late);
+      if (broken === undefined) resolve({ code: child.exitCode ?? SSH_FAILED, ...text });
+      else resolve({ code: SSH_FAILED, stdout: '', stderr: broken });
+    };
+    Promise.all(ended).then(() => setImmediate(() => setImmediate(settled)), reject);
     // ssh may exit before it has read its input; the exit code says why.
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
@@ -110,5 +132,5 @@ function reasonOf(stderr: string, user: string): string {
   if (/host key is known/.test(stderr)) return 'its host key is unknown: check it, then add it to the known hosts';
   if (stderr.includes('Permission denied')) return `login as ${user} is denied; check user and identityFile`;
   const lines = stderr.trim().split('\n');
-  return lines.at(-1)?.trim() || 'ssh failed without a message';
+  return lines.at(-1)?.trim().slice(0, 200) || 'ssh failed without a message';
 }
