@@ -32,3 +32,7 @@ test('a log is bounded: three lines, each short', () => {
   expect(text.match(/\dx{118}…/g)).toEqual(['7', '8', '9'].map((digit) => `${digit}${'x'.repeat(118)}…`));
   expect(text.length).toBeLessThan(500);
 });
+
+test('a line of a megabyte takes no longer than a short one', () => {
+  expect(story(0, { log: ['a'.repeat(2 ** 20)] })).toContain(`: ${'a'.repeat(119)}…`);
+});

@@ -14,6 +14,8 @@ export interface SupervisorAccount {
 /** One restart more may be a coincidence. */
 const LOOP_FROM = 3;
 const [MOST_LINES, MOST_CHARACTERS] = [3, 120];
+/** Of a line, whose writer may have made it long: the search for secrets takes the square of it. */
+const MOST_SEARCHED = 2_000;
 
 /**
  * The reason of a roll-back with the story. `exits`: how many processes the agent itself saw end, which may miss some.
@@ -46,6 +48,6 @@ const SECRETS =
 function short(line: string): string {
   const hide = (_all: string, url?: string, query?: string, key?: string): string =>
     url === undefined ? `${query ?? key}***` : `${url}***@`;
-  const text = printable(line).replaceAll(SECRETS, hide).trim();
+  const text = printable(line.slice(0, MOST_SEARCHED)).replaceAll(SECRETS, hide).trim();
   return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS - 1)}…` : text;
 }
