@@ -12,7 +12,7 @@ import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import type { Prefetcher } from './download/prefetcher.ts';
 import { isBundle, type Journal } from './journal.ts';
-import type { Cordoner } from './maintenance/cordoner.ts';
+import type { Cordoner } from './maintenance/lease-observer.ts';
 import type { Maintenance } from './maintenance/node-maintenance.ts';
 import { asksForCordon, asksForService, asksWhoCordons } from './next-step.ts';
 import type { SignalObject } from './object/signal-object.ts';

@@ -11,8 +11,8 @@ import { backoffDelay } from '../../util/backoff.ts';
 import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
-import { type Cordoner, LeaseObserver } from './cordoner.ts';
 import type { LeaseDelegation } from './lease-delegation.ts';
+import { type Cordoner, LeaseObserver } from './lease-observer.ts';
 import { OwnDrain } from './own-drain.ts';
 
 export interface MaintenanceParts extends Tools {

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import type { Lease } from '../../kube/types.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { microTime, systemClock } from '../../util/clock.ts';
-import type { Cordoner } from './cordoner.ts';
-import { LeaseObserver } from './cordoner.ts';
+import type { Cordoner } from './lease-observer.ts';
+import { LeaseObserver } from './lease-observer.ts';
 
 const START = Date.parse('2026-11-20T08:00:00Z');
 
