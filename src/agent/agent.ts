@@ -199,8 +199,7 @@ export class Agent {
     const check = (): void => {
       const signal = this.#observer.signalFor(this.#journal);
       const isCurrent = this.#journal.phase !== 'idle' && isCurrentSignal(signal, this.#journal);
-      if (!isCurrent && LONG_STEPS.includes(kind))
-        own.abort(new Error('the signal was cancelled or replaced: this step stops'));
+      if (!isCurrent && LONG_STEPS.includes(kind)) own.abort(new Error('the signal was cancelled or replaced'));
     };
     // The object may have changed while the journal was written.
     check();

@@ -155,9 +155,7 @@ async function wantedHash(sha256: string | undefined, record: string, files: Fil
 async function checkHash(path: string, wanted: string | undefined, files: Files): Promise<void> {
   const found = await hashFile(path, files);
   if (wanted === undefined || found !== wanted)
-    throw new Error(
-      `the downloaded file changed on the disk (sha256 ${found}, was ${wanted}): check the disk, then retry`,
-    );
+    throw new Error(`the download changed on the disk (sha256 ${found}, was ${wanted}): check the disk, then retry`);
 }
 
 /** A roll-back has no alternative, so a failing disk is tried again. */

@@ -44,6 +44,6 @@ test.each([
   await drainedByLeader(node);
   await node.end();
   expect(node.statuses.at(-1)).toBe('Failed');
-  expect((await node.report())?.reason).toContain('the downloaded file changed on the disk');
+  expect((await node.report())?.reason).toContain('the download changed on the disk');
   expect(await node.installed()).toBe(before);
 });

@@ -22,7 +22,7 @@ test('other bytes than those that were hashed never become the service', async (
   await node.annotate(encodeSignal({ ...signal, status: { status: 'ApplyingUpdate', timestamp: node.created } }));
   await node.end();
   expect(node.statuses.at(-1)).toBe('Failed');
-  expect((await node.report())?.reason).toContain('the downloaded file changed on the disk');
+  expect((await node.report())?.reason).toContain('the download changed on the disk');
   expect(await node.installed()).toBe(before);
 });
 

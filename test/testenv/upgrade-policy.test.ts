@@ -89,7 +89,7 @@ test('of two policies for the same plan the second says that the first counts, a
   const conflicted = '-o=jsonpath={.status.conditions[?(@.type=="Conflicted")].message}';
   await eventually(async () =>
     expect(await shown('policy-test-b', conflicted)).toEqual([
-      'this policy is ignored for plans with name policy-test: UpgradePolicy policy-test has the same entry and an earlier name',
+      'ignored for plans with name policy-test: UpgradePolicy policy-test has the same entry and an earlier name',
     ]),
   );
   await kubectlAs('admin', ['delete', PLURAL, 'policy-test']);

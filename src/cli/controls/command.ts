@@ -59,10 +59,7 @@ async function carryOut(
     const plan = await client.get(dialect.plans, name, { namespace, abort });
     inspection = await inspect(dialect, plan, world, looking, now);
   }
-  throw new RefitError(
-    'REFIT_CONTROL',
-    'the plan changed during every attempt, so nothing was written: run the command again',
-  );
+  throw new RefitError('REFIT_CONTROL', 'the plan kept changing, so nothing was written: run this again');
 }
 
 /** False if the plan has changed since it was read. */

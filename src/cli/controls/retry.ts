@@ -50,9 +50,8 @@ function failedOf(name: string, { dialect, plan, snapshot, view }: ControlledPla
   if (first) return [first, ...others];
   if (failed.length > 0) return refuse(`a later command of ${title} has upgraded ${name} since it failed`);
   const places = found.map((each) => placeOf(each, view));
-  if (places.includes('failed')) {
+  if (places.includes('failed'))
     return refuse(`${name} of ${title} failed, but the leader has not recorded it yet: run this again in some seconds`);
-  }
   return refuse(`${name} of ${title} has not failed: it is ${places.join(', ')}`);
 }
 
@@ -62,8 +61,8 @@ function placeOf({ stage, target }: { stage: Stage; target: Target }, { stages }
     .filter(({ command, role }) => command === stage.command && role === stage.role)
     .flatMap(({ targets }) => targets)
     .find(({ name }) => name === target.name);
-  if (shown?.phase === 'failed') return shown.phase;
-  return shown?.step === undefined ? (shown?.phase ?? target.state) : `at ${shown.step}`;
+  const { phase = target.state, step } = shown ?? {};
+  return step === undefined || phase === 'failed' ? phase : `at ${step}`;
 }
 
 /** By the leader's clock: when the failure was recorded, or when its attempt began if that is later. */

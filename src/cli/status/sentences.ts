@@ -106,9 +106,9 @@ export function nextRows({ next }: PlanView): TargetRow[] {
 
 /** The waits that keep targets from starting. */
 export function waitLines(plan: PlanView, now: number): string[] {
-  const groups = Map.groupBy(heldWaits(plan), ({ target, reason }) =>
-    target === undefined ? reason.message : reason.code,
-  );
+  const moving = movingNames(plan);
+  const held = plan.waits.filter(({ target }) => target === undefined || !moving.has(target));
+  const groups = Map.groupBy(held, ({ target, reason }) => (target === undefined ? reason.message : reason.code));
   return [...groups.entries()].flatMap(([code, members]) => {
     const [first] = members.toSorted(byAge);
     if (!first || members.length <= FEW) return members.map((wait) => waitLine(wait, now));
@@ -125,7 +125,7 @@ export function endLines(waits: readonly Wait[]): string[] {
 const ROUTINE: ReadonlySet<string> = new Set(['InFlight', 'Intended', 'Signalled', 'NoFreeSlot', 'EarlierStage']);
 
 /** True if the target is only being worked on, or waits for its turn. */
-export function isRoutine({ reason }: Wait): boolean {
+export function isRoutine({ reason }: Pick<Wait, 'reason'>): boolean {
   return ROUTINE.has(reason.code);
 }
 
@@ -134,14 +134,8 @@ export function movingNames(plan: PlanView): ReadonlySet<string> {
   return new Set(moving.map(({ name }) => name));
 }
 
-function heldWaits(plan: PlanView): Wait[] {
-  const moving = movingNames(plan);
-  return plan.waits.filter(({ target }) => target === undefined || !moving.has(target));
-}
-
-function waitLine(wait: Wait, now: number): string {
-  const { reason, since } = wait;
-  return `${reason.message} (${isRoutine(wait) ? '' : `${reason.code}, `}${age(since, now)})`;
+function waitLine({ reason, since }: Wait, now: number): string {
+  return `${reason.message} (${isRoutine({ reason }) ? '' : `${reason.code}, `}${age(since, now)})`;
 }
 
 function andMore(name: string, count: number): string {

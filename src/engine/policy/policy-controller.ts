@@ -119,9 +119,7 @@ function conflicted(policy: UpgradePolicy, { policies }: PolicyContext): Conditi
   const lost = entriesOf(policy).flatMap((entry) => {
     const first = earlier.filter((each) => entriesOf(each).includes(entry)).map(({ metadata }) => metadata.name);
     return first.length > 0
-      ? [
-          `this policy is ignored for ${entry}: UpgradePolicy ${first.toSorted()[0]} has the same entry and an earlier name`,
-        ]
+      ? [`ignored for ${entry}: UpgradePolicy ${first.toSorted()[0]} has the same entry and an earlier name`]
       : [];
   });
   const found =

@@ -114,9 +114,7 @@ function resumedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
 function endEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   if (after.phase === 'done') return completedEvents(after);
   if (before.phase === 'new' || after.reason?.code === 'DoneWithFailures') return [];
-  return [
-    { type: 'Warning', reason: because('Stopped', `the plan stopped before every node was done: ${outcomeOf(after)}`) },
-  ];
+  return [{ type: 'Warning', reason: because('Stopped', `the plan ended before all were done: ${outcomeOf(after)}`) }];
 }
 
 function completedEvents(rollout: Rollout): ReportedEvent[] {
