@@ -35,8 +35,6 @@ export interface ListMeta {
 }
 
 export interface KubeList<T extends KubeObject> {
-  apiVersion?: string;
-  kind?: string;
   metadata: ListMeta;
   items: T[];
 }

@@ -1,18 +1,6 @@
 /** Makes the control plane's certificates: one authority, which issues those of servers and clients. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import {
-  bits,
-  boolean,
-  explicit,
-  implicit,
-  integer,
-  octets,
-  oid,
-  sequence,
-  set,
-  time,
-  utf8,
-} from '../../src/install/credentials/der.ts';
+import { bits, element, explicit, integer, oid, sequence, set, utf8 } from '../../src/install/credentials/der.ts';
 
 /** Both in PEM. */
 export interface KeyPair {
@@ -148,4 +136,23 @@ function newKey(): string {
 function pem(der: Buffer): string {
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
+}
+
+function boolean(value: boolean): Buffer {
+  return element(0x01, Buffer.from([value ? 0xff : 0]));
+}
+
+function octets(value: Uint8Array): Buffer {
+  return element(0x04, value);
+}
+
+/** Context-specific and primitive, as in `[2] IMPLICIT IA5String`. */
+function implicit(number: number, value: Uint8Array): Buffer {
+  return element(0x80 | number, value);
+}
+
+/** UTCTime, which X.509 requires before the year 2050. */
+function time(ms: number): Buffer {
+  const digits = new Date(ms).toISOString().replaceAll(/[-:T]/g, '').slice(2, 14);
+  return element(0x17, Buffer.from(`${digits}Z`));
 }

@@ -97,9 +97,11 @@ const drainSchema = object('How nodes are drained before their upgrade.', {
 
 const timeZoneSchema = z.string().regex(TIME_ZONE).describe('Name of a time zone, such as `Europe/Berlin` or `UTC`.');
 
+export const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const;
+
 const windowSchema = object('One window.', {
   days: z
-    .array(z.enum(['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday']))
+    .array(z.enum(WEEKDAYS))
     .meta(SET)
     .exactOptional()
     .describe('The days on which the window opens; every day by default.'),

@@ -1,6 +1,11 @@
 /** Reads an UpgradePolicy into a RolloutPolicy, with a problem for every invalid field. */
 import { pathOf } from '../../api/read-object.ts';
-import { type UpgradePolicy, type UpgradePolicySpec, upgradePolicySpecSchema } from '../../api/refit/upgrade-policy.ts';
+import {
+  type UpgradePolicy,
+  type UpgradePolicySpec,
+  upgradePolicySpecSchema,
+  WEEKDAYS,
+} from '../../api/refit/upgrade-policy.ts';
 import type { AgentDrain, AgentPolicy } from '../../signal/annotations.ts';
 import { parseDuration } from '../../util/duration.ts';
 import { type Blackout, isTimeZone, type MaintenanceWindow } from '../../util/maintenance-windows.ts';
@@ -159,7 +164,6 @@ export type Complain = (field: string, wanted: string, found: unknown) => void;
 type Window = NonNullable<UpgradePolicySpec['windows']>[number];
 type Stretch = NonNullable<UpgradePolicySpec['blackouts']>[number];
 
-const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const;
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** Undefined if a field is invalid, which is noted. */

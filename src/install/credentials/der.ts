@@ -1,4 +1,4 @@
-/** Encodes DER (ITU-T X.690), as far as X.509 certificates and requests for them need it. */
+/** Encodes DER (ITU-T X.690), as far as requests for X.509 certificates need it. */
 
 /** One element: tag, length, contents. */
 export function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
@@ -8,13 +8,9 @@ export function element(tag: number, ...contents: readonly Uint8Array[]): Buffer
 
 export const sequence = (...items: readonly Uint8Array[]): Buffer => element(0x30, ...items);
 export const set = (...items: readonly Uint8Array[]): Buffer => element(0x31, ...items);
-export const boolean = (value: boolean): Buffer => element(0x01, Buffer.from([value ? 0xff : 0]));
-export const octets = (value: Uint8Array): Buffer => element(0x04, value);
 export const utf8 = (value: string): Buffer => element(0x0c, Buffer.from(value));
 /** Context-specific and constructed, as in `[0] EXPLICIT`. */
 export const explicit = (number: number, ...items: readonly Uint8Array[]): Buffer => element(0xa0 | number, ...items);
-/** Context-specific and primitive, as in `[2] IMPLICIT IA5String`. */
-export const implicit = (number: number, value: Uint8Array): Buffer => element(0x80 | number, value);
 
 /** A non-negative integer, given in big-endian bytes. */
 export function integer(bytes: Uint8Array): Buffer {
@@ -31,12 +27,6 @@ export function bits(value: Uint8Array, unused = 0): Buffer {
 export function oid(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
   return element(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
-}
-
-/** UTCTime, which X.509 requires before the year 2050. */
-export function time(ms: number): Buffer {
-  const digits = new Date(ms).toISOString().replaceAll(/[-:T]/g, '').slice(2, 14);
-  return element(0x17, Buffer.from(`${digits}Z`));
 }
 
 function length(size: number): Buffer {

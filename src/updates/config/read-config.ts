@@ -1,6 +1,6 @@
 /** Reads an UpdateConfig: every field that cannot work gets one sentence with what was found and what would be right. */
 import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-config.ts';
-import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { type UpgradePolicySpec, WEEKDAYS } from '../../api/refit/upgrade-policy.ts';
 import { LEAD_TIME_ANNOTATION } from '../../engine/policy/plan-windows.ts';
 import { readWindow } from '../../engine/policy/read-policy.ts';
 import { parseDuration, parseGoDuration } from '../../util/duration.ts';
@@ -118,8 +118,6 @@ function scheduleOf(
   }
 }
 
-const DAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const;
-type Day = (typeof DAYS)[number];
 const AT = 'spec.upgradeStrategy.periodic';
 
 function periodicOf(
@@ -128,8 +126,8 @@ function periodicOf(
   fail: Fail,
 ): Omit<PeriodicSchedule, 'lead'> | undefined {
   const known = days.flatMap((day, index) => {
-    const found = DAYS.find((each) => each === day);
-    if (!found) fail(`${AT}.days[${index}]`, day, `is no weekday; use ${likelyDay(day) ?? DAYS.join(', ')}`);
+    const found = WEEKDAYS.find((each) => each === day);
+    if (!found) fail(`${AT}.days[${index}]`, day, `is no weekday; use ${likelyDay(day) ?? WEEKDAYS.join(', ')}`);
     return found ?? [];
   });
   const isTime = /^([01]?\d|2[0-3]):[0-5]\d$/.test(startTime);
@@ -143,6 +141,6 @@ function periodicOf(
 }
 
 /** For `Tuesdays`, `tue`, or `Tuesdsay`, as documents of the original have it. */
-function likelyDay(found: string): Day | undefined {
-  return DAYS.find((day) => day.slice(0, 3).toLowerCase() === found.trim().slice(0, 3).toLowerCase());
+function likelyDay(found: string): string | undefined {
+  return WEEKDAYS.find((day) => day.slice(0, 3).toLowerCase() === found.trim().slice(0, 3).toLowerCase());
 }
