@@ -4,7 +4,7 @@ import { HOST_DEADLINE_MS } from '../dialects/kubeadm/dialect.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { formatDuration } from '../util/duration.ts';
 import { listed } from '../util/phrases.ts';
-import type { PlanView } from './status/view.ts';
+import type { PlanView, TargetView } from './status/view.ts';
 
 export interface Operator {
   readonly name: string;
@@ -67,8 +67,6 @@ export function operatorOf(dialect: string): Operator {
   return OPERATORS[dialect] ?? UNKNOWN;
 }
 
-const MOST_NAMES = 5;
-
 /** What to do about a plan that failed, wholly or in part, or was refused. */
 export function mendingOf({ dialect, phase, abort, stages }: PlanView): string {
   const { startOver, again, retry } = operatorOf(dialect);
@@ -79,19 +77,20 @@ export function mendingOf({ dialect, phase, abort, stages }: PlanView): string {
   if (failed.length === 0 && all.length > 0) {
     const others = stages.some(({ targets }) => targets.some((target) => target.phase === 'pending'));
     const rest = others ? ` For the other nodes: ${startOver}.` : '';
-    return `Nothing to fix: ${listed(
-      all.map(({ name }) => name),
-      MOST_NAMES,
-    )} runs the version now.${rest}`;
+    return `Nothing to fix: ${namesOf(all)} runs the version now.${rest}`;
   }
   if (retry || failed.length === 0) return `Failed. Fix the cause, then: ${again}.`;
-  const names = listed(
-    failed.map(({ name }) => name),
-    MOST_NAMES,
-  );
+  const names = namesOf(failed);
   const command = failed.length === 1 ? `run: refit retry ${names}` : `run for each of ${names}: refit retry NODE`;
   if (!failed.every(({ gone }) => gone === true))
     return `Failed. Fix the cause (node, or url/sha256 in the Plan), then ${command}`;
   const back = failed.length === 1 ? `When ${names} is` : 'When they are';
   return `Failed. ${back} back, ${command}. Or delete the Plan and apply one without the missing nodes.`;
+}
+
+const MOST_NAMES = 5;
+
+function namesOf(targets: readonly TargetView[]): string {
+  const names = targets.map(({ name }) => name);
+  return listed(names, MOST_NAMES);
 }

@@ -9,7 +9,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { nextStart } from '../../util/maintenance-windows.ts';
 import type { Inspection } from '../status/observe.ts';
 import { isMoving } from '../status/sentences.ts';
-import type { PlanView, StageView } from '../status/view.ts';
+import type { PlanView, StageView, TargetView } from '../status/view.ts';
 
 export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight' | 'selection'> {
   readonly done: number;
@@ -37,13 +37,7 @@ export function stagePreviews(
       done: targets.filter(({ phase }) => phase === 'done').length,
       there: pending.filter(({ isThere }) => isThere === true).map(({ name }) => name),
       moving: targets.filter(isMoving).map(({ name }) => name),
-      waves: isOver
-        ? []
-        : wavesOf(
-            pending.map(({ name }) => name),
-            Math.max(1, stage.maxInFlight),
-            room,
-          ),
+      waves: isOver ? [] : wavesOf(pending, Math.max(1, stage.maxInFlight), room),
     };
   });
 }
@@ -66,9 +60,9 @@ function roomOf({ snapshot, policy }: Inspection): Room {
   return { nodes, counts: (name) => all.has(name) && !unavailable.has(name) };
 }
 
-function wavesOf(names: readonly string[], size: number, room: Room): string[][] {
+function wavesOf(pending: readonly Pick<TargetView, 'name'>[], size: number, room: Room): string[][] {
   const waves: string[][] = [];
-  for (let left = names; left.length > 0; ) {
+  for (let left = pending.map(({ name }) => name); left.length > 0; ) {
     const wave: string[] = [];
     let free = room.nodes;
     left = left.filter((name) => {

@@ -122,17 +122,15 @@ function start(context: DecisionContext, stage: Stage): Rollout {
 export function admit(context: DecisionContext): Rollout {
   const { snapshot, policy, now } = context;
   const { rollout, preconditions, controls } = snapshot;
-  const { problems } = rollout;
-  const [problem] = problems;
-  if (problem) return { ...rollout, phase: 'invalid', reason: because(problem.code, listed(problems)) };
+  const problem = together(rollout.problems);
+  if (problem) return { ...rollout, phase: 'invalid', reason: problem };
   if (controls.abort !== undefined) return { ...rollout, phase: 'failed', reason: abortReason(controls.abort) };
   // The rules below need a readable policy.
   if (preconditions === 'unasked' || isUnanswered(preconditions) || policy.problems.length > 0) return rollout;
-  const [unmet] = preconditions ?? [];
-  if (unmet) return { ...rollout, phase: 'invalid', reason: because(unmet.code, listed(preconditions ?? [])) };
-  const broken = [...payloadProblems(rollout.stages, policy), ...versionVerdict(snapshot, policy).problems];
-  const [rule] = broken;
-  if (rule) return { ...rollout, phase: 'invalid', reason: because(rule.code, listed(broken)) };
+  const unmet = together(preconditions ?? []);
+  if (unmet) return { ...rollout, phase: 'invalid', reason: unmet };
+  const broken = together([...payloadProblems(rollout.stages, policy), ...versionVerdict(snapshot, policy).problems]);
+  if (broken) return { ...rollout, phase: 'invalid', reason: broken };
   const refusals: Reason[] = [];
   const refused: Target[] = [];
   for (const stage of rollout.stages) {
@@ -143,20 +141,18 @@ export function admit(context: DecisionContext): Rollout {
       refused.push({ ...target, state: refusedState(verdict.reason), since: rfc3339(now) });
     }
   }
-  const [first] = refusals;
-  if (!first) return { ...rollout, phase: 'running' };
-  const message = listed(refusals);
-  return { ...withTargets(rollout, refused), phase: 'incomplete', reason: because(first.code, message) };
+  const refusal = together(refusals);
+  if (!refusal) return { ...rollout, phase: 'running' };
+  return { ...withTargets(rollout, refused), phase: 'incomplete', reason: refusal };
 }
 
 /** More reasons than this are only counted, to fit an Event or a status. */
 const MAX_LISTED = 5;
 
-function listed(reasons: readonly Reason[]): string {
-  return listedSentences(
-    reasons.map(({ message }) => message),
-    MAX_LISTED,
-  );
+/** All of them under the code of the first; undefined without any. */
+function together(reasons: readonly Reason[]): Reason | undefined {
+  const messages = reasons.map(({ message }) => message);
+  return reasons[0] && because(reasons[0].code, listedSentences(messages, MAX_LISTED));
 }
 
 export function versionVerdict(snapshot: Snapshot, { allow }: RolloutPolicy): VersionVerdict {

@@ -78,15 +78,8 @@ function inFlightWaits(evaluations: Evaluations, stage: Stage): ExplainedWait[] 
   return stage.targets
     .filter(({ state }) => state === 'intended')
     .map((target) => {
-      const {
-        phase,
-        reason,
-        ends = IN_FLIGHT_ENDS[phase],
-        gate,
-        recheckMs,
-        until: known,
-        probe,
-      } = evaluations.of(stage, target);
+      const evaluation = evaluations.of(stage, target);
+      const { phase, reason, ends = IN_FLIGHT_ENDS[phase], gate, recheckMs, until: known, probe } = evaluation;
       const facts = factsOf(snapshot, target);
       const { observation } = facts;
       // The deadline runs from the signal.
