@@ -33,7 +33,7 @@ async function sweepFiles(outcomes: Outcomes): Promise<void> {
       const verdict = await tryFile(trial, server);
       const { end, reason, violations } = verdict;
       const wrong = isFineOnDisk(verdict) ? '' : `${nameOfTrial(trial)}: ${end} ${reason} ${violations.join('; ')}`;
-      outcomes.count(where, trial.fault, end === 'Completed' ? end : `${end} with a reason`, wrong);
+      outcomes.count(where, trial.fault, end, wrong);
     }
   }
 }
@@ -47,7 +47,7 @@ async function playDice(outcomes: Outcomes, first: number, minutes: number): Pro
     const { verdict } = await play(thrown.scene, seed, thrown.mishaps);
     const what = thrown.mishaps.length === 1 ? '1 thing' : `${thrown.mishaps.length} things`;
     if (isFine(verdict)) {
-      outcomes.count('by chance', what, verdict.end === 'Completed' ? verdict.end : `${verdict.end} with a reason`, '');
+      outcomes.count('by chance', what, verdict.end, '');
       continue;
     }
     const few = await shortest(thrown, seed);

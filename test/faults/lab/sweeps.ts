@@ -117,7 +117,6 @@ export async function tryOut(trial: Trial, seed: number): Promise<Tried> {
   const { mishap } = trial;
   const isReached = mishap.kind !== 'call' || points.some((point) => nameOf(point) === mishap.point);
   const { end, reason, violations } = verdict;
-  const told = end === 'Completed' ? end : `${end} with a reason`;
   const wrong = isFine(verdict) ? '' : `${describe(mishap)}: ${end} ${reason} ${violations.join('; ')}`;
-  return { trial, end: isReached ? told : 'not reached', wrong };
+  return { trial, end: isReached ? end : 'not reached', wrong };
 }
