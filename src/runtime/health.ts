@@ -1,6 +1,6 @@
 /** Serves /healthz (the process runs), /readyz (its caches are synced) and /metrics. */
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { messageOf } from '../util/errors.ts';
 import { closeOnAbort, listen } from '../util/listen.ts';
 import type { Runnable } from './manager.ts';
@@ -18,7 +18,7 @@ export interface HealthServer extends Runnable {
   readonly listening: Promise<AddressInfo>;
 }
 
-/** Probes and scrapes are short and few; other clients must not hold the process. */
+/** Probes and scrapes are short and few; other clients must not hold the process, nor keep them out. */
 const LIMITS = {
   headersTimeout: 5000,
   requestTimeout: 10_000,
@@ -34,7 +34,14 @@ export function createHealthServer(options: HealthOptions): HealthServer {
       respond(response, 500, `${messageOf(error)}\n`),
     );
   });
-  server.maxConnections = MAX_CONNECTIONS;
+  const open = new Set<Socket>();
+  server.on('connection', (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+    // The kubelet ends a process that refuses its probe.
+    const [oldest] = open;
+    if (open.size > MAX_CONNECTIONS) oldest?.destroy();
+  });
   const listening = listen(server, options.address);
   // `run` rejects with it.
   listening.catch(() => undefined);
