@@ -14,14 +14,15 @@ createServer((_request, response) => response.end(JSON.stringify(status)))
 
 /** The program is root's, as `su` is: with its set-user-id bit it runs as root, whoever starts it. */
 attackAsNobody.each([
-  ['a program', 0o755],
-  ['a set-user-id program', 0o4755],
-])('%s that another user started is never the service', async (_name, mode) => {
+  ['a program', 0o755, ''],
+  ['a set-user-id program', 0o4755, ''],
+  ['a set-user-id program that became root in every way, as sudo does,', 0o4755, 'process.setuid(0);'],
+])('%s that another user started is never the service', async (_name, mode, first) => {
   await using attacker = await Attacker.arrive();
   const [program, socket] = [join(attacker.directory, 'k0s'), join(attacker.directory, 's')];
   await copyFile(process.execPath, program);
   await chmod(program, mode);
-  await writeFile(join(attacker.directory, 'worker'), FAKE);
+  await writeFile(join(attacker.directory, 'worker'), first + FAKE);
   const pid = await attacker.run(program, 'worker', `--status-socket=${socket}`);
   expect((await findServices()).map((service) => service.pid)).not.toContain(pid);
 });

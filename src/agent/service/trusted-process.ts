@@ -1,7 +1,9 @@
 /** Decides which processes the agent believes: those of root, or of its own user, outside of containers. */
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { isTrustedUser } from '../state/trusted-path.ts';
 import { identityOf } from './processes.ts';
+
+const SET_ID = 0o6000;
 
 /** Why a process cannot be this host's service; undefined when it can. */
 export async function whyForeign(pid: number): Promise<string | undefined> {
@@ -10,6 +12,10 @@ export async function whyForeign(pid: number): Promise<string | undefined> {
   if (users === undefined) return 'is gone';
   const foreign = users.find((uid) => !isTrustedUser(uid));
   if (foreign !== undefined) return `belongs to user ${foreign}, not to root`;
+  const program = await stat(`/proc/${pid}/exe`).catch(() => undefined);
+  // sudo is root in every way while it waits for a password.
+  if (((program?.mode ?? 0) & SET_ID) !== 0)
+    return 'runs a set-user-id program, with arguments that anybody may choose';
   return (await isElsewhere(pid)) ? 'runs in a container' : undefined;
 }
 
