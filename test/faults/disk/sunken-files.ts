@@ -177,6 +177,7 @@ export class SunkenFiles {
       sync: async () => await sync('sync'),
       datasync: async () => await sync('datasync'),
       close: async () => await Promise.resolve(),
+      [Symbol.asyncDispose]: async () => await Promise.resolve(),
     };
   }
 
