@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildProgram } from '../../tools/build/refit.ts';
 import { buildBinary } from '../../tools/release/binary.ts';
 import { PLATFORMS, readLock } from '../../tools/release/node-package.ts';
+import { whyNoContainer } from '../testenv/container.ts';
 import type { Seen } from './install/seen.ts';
 import { runInJail, whyNoOpenRc } from './openrc/jail.ts';
 import { bootInJail, whyNoSystemd } from './systemd/jail.ts';
@@ -17,6 +18,8 @@ interface Manager {
   readonly name: string;
   readonly service: string;
   readonly why: string | undefined;
+  /** Why no pod can run there; undefined where one can. */
+  readonly whyNoPod: string | undefined;
   /** Returns the output when it failed. */
   readonly run: (program: readonly string[], exchange: string) => string;
 }
@@ -26,6 +29,7 @@ const MANAGERS: readonly Manager[] = [
     name: 'systemd',
     service: 'systemd unit refit-agent.service',
     why: whyNoSystemd(),
+    whyNoPod: whyNoContainer(),
     run(program, exchange) {
       const { status, output } = bootInJail(program, exchange, TIMEOUT_MS);
       return status === 0 ? '' : `exit code ${status}\n${output}`;
@@ -35,6 +39,7 @@ const MANAGERS: readonly Manager[] = [
     name: 'openrc',
     service: 'OpenRC service refit-agent',
     why: whyNoOpenRc(),
+    whyNoPod: 'its jail is a chroot, and nsenter leaves that',
     run(program, exchange) {
       const { status, stdout, stderr } = runInJail(program, TIMEOUT_MS, exchange);
       return status === 0 ? '' : `exit code ${status}\n${stdout}${stderr}`;
@@ -57,10 +62,12 @@ for (const manager of MANAGERS) {
   else test(`under ${manager.name}: left out, since ${manager.why}`, () => expect(MANAGERS).toContain(manager));
 }
 
-function suite({ name, service, run }: Manager): void {
+function suite({ name, service, run, whyNoPod }: Manager): void {
   let seen: Seen;
   beforeAll(() => {
-    expect(run([process.execPath, INSIDE, name, directory], directory)).toBe('');
+    expect(
+      run([process.execPath, INSIDE, name, directory, ...(whyNoPod === undefined ? ['pod'] : [])], directory),
+    ).toBe('');
     const found = JSON.parse(readFileSync(join(directory, 'seen.json'), 'utf8')) as Seen & { error?: string };
     expect(found.error).toBeUndefined();
     seen = found;
@@ -109,4 +116,12 @@ function suite({ name, service, run }: Manager): void {
     expect(seen.removed).toContain('left /etc/refit: it has other files');
     expect(seen.config).toContain('binary: /usr/local/bin/k0s');
   });
+
+  if (whyNoPod !== undefined)
+    test(`the DaemonSet: left out, since ${whyNoPod}`, () => expect(seen.byPod).toBeUndefined());
+  else
+    test('the pod of the DaemonSet upgrades k0s, where the agent is no service', () => {
+      expect(seen.byPod?.[0], seen.byPod?.[1]).toBe('Completed');
+      expect(seen.versions[4]).toBe('v1.36.5+k0s.0');
+    });
 }

@@ -1,7 +1,7 @@
 /**
  * Runs inside a jail with a real service manager: installs the agent beside k0s as the guide says, upgrades the node, and
  * removes the agent. Writes what was seen as one JSON object.
- *   node inside.ts systemd|openrc EXCHANGE
+ *   node inside.ts systemd|openrc EXCHANGE [pod]
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
@@ -18,12 +18,13 @@ import { decodeReport, decodeSignal, encodeSignal } from '../../../src/signal/an
 import { encodePrefetch } from '../../../src/signal/prefetch.ts';
 import { rfc3339, sleep, systemClock } from '../../../src/util/clock.ts';
 import { electSilentLeader } from '../leader-lease.ts';
+import { AgentPod } from './pod.ts';
 import type { Seen } from './seen.ts';
 
-const [manager = '', exchange = ''] = process.argv.slice(2);
+const [manager = '', exchange = '', isPodWanted] = process.argv.slice(2);
 const REFIT = join(exchange, 'refit');
 const NODE = 'jailed';
-const [OLD, NEW, BAD] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2', 'v1.36.4+k0s.0'];
+const [OLD, NEW, BAD, NEXT] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2', 'v1.36.4+k0s.0', 'v1.36.5+k0s.0'];
 const K0S = '/usr/local/bin/k0s';
 const SOCKET = '/run/k0s/status.sock';
 const KUBELET = '/var/lib/k0s/kubelet.conf';
@@ -111,13 +112,22 @@ async function configure(url: string): Promise<void> {
   );
 }
 
+/** Calls `work` while the pod of the DaemonSet runs; the result is what it said where that fails. */
+async function inPod(work: () => Promise<[string, string]>): Promise<[string, string]> {
+  const pod = new AgentPod(join(exchange, 'pod'), REFIT);
+  const result = await work().catch((error: unknown): [string, string] => [String(error), pod.output.join('\n')]);
+  await pod.stop();
+  return result;
+}
+
 async function run(): Promise<Seen> {
   const tooEarly = refit('install', 'agent');
   const server = await startApiServer();
-  const files = { '/new': join(exchange, 'new'), '/bad': join(exchange, 'bad') };
+  const files = { '/new': join(exchange, 'new'), '/bad': join(exchange, 'bad'), '/next': join(exchange, 'next') };
   await buildStandIn({ version: OLD, path: K0S });
   await buildStandIn({ version: NEW, path: files['/new'] });
   await buildStandIn({ version: BAD, path: files['/bad'], broken: 'crashes' });
+  await buildStandIn({ version: NEXT, path: files['/next'] });
   const downloads = await startDownloadServer({ files });
   await configure(server.url);
   const admin = createClient(await loadClusterConfig({ path: KUBELET }));
@@ -168,6 +178,8 @@ async function run(): Promise<Seen> {
   const removed = refit('uninstall', 'agent');
   const left = [...PLACES.filter((path) => existsSync(path)), ...(agentPid() === '' ? [] : ['its process'])];
   const still = await k0s();
+  const byPod = isPodWanted === 'pod' ? await inPod(async () => await upgrade('/next', NEXT)) : undefined;
+  const fourth = await k0s();
   admin.close();
   return {
     tooEarly,
@@ -175,13 +187,14 @@ async function run(): Promise<Seen> {
     again: after === before ? '' : again,
     removed,
     wasThere,
+    ...(byPod && { byPod }),
     left,
     distrusted,
     good,
     bad,
     upgradeMs,
     respawnMs: RESPAWN_S * 1000,
-    versions: [first.version, second.version, third.version, still?.version ?? 'gone'],
+    versions: [first.version, second.version, third.version, still?.version ?? 'gone', fourth?.version ?? 'gone'],
     config: await readFile('/etc/refit/agent.yaml', 'utf8').catch(() => ''),
   };
 }

@@ -15,10 +15,12 @@ export interface Seen {
   /** Last status and report of an upgrade, and of one to a build that ends at once. */
   readonly good: readonly [status: string, report: string];
   readonly bad: readonly [status: string, report: string];
+  /** Of one by the pod of the DaemonSet, after the service was removed. */
+  readonly byPod?: readonly [status: string, report: string];
   readonly upgradeMs: number;
   /** How long the service manager waits before it starts a service anew by itself. */
   readonly respawnMs: number;
-  /** Of k0s: before the upgrade, after it, after the roll-back, and after the agent was removed. */
+  /** Of k0s: before the upgrade, after it, after the roll-back, after the agent was removed, and after the pod's upgrade. */
   readonly versions: readonly string[];
   readonly config: string;
 }
