@@ -12,7 +12,7 @@ import { inSession, type LoadedDialect, type Session, type SessionParts } from '
 import { harmless } from '../status/view.ts';
 import { readText } from '../validate.ts';
 import { lookAtDrains, policyRule } from './findings.ts';
-import { type PlanPreview, previewOf, renderPreview } from './view.ts';
+import { type PlanPreview, renderPreview } from './view.ts';
 import { durationOf, stagePreviews } from './waves.ts';
 
 export interface PreviewFlags extends ConnectionFlags {
@@ -92,11 +92,11 @@ async function previewAt(
   now: number,
   present?: PlanPreview['phase'],
 ): Promise<PlanPreview> {
-  const { dialect, plan } = inspection;
   const view = viewAt(inspection, now);
   const drains = await lookAtDrains(inspection, looking.sources);
-  const policy = policyRule(looking.policies, dialect.name, plan);
+  const policy = policyRule(looking.policies, inspection.dialect.name, inspection.plan);
   const stages = stagePreviews(view, inspection, now);
   const duration = durationOf(stages, inspection, now);
-  return previewOf(view, stages, { policy, drains, duration }, present);
+  const { dialect, kind, name, id, phase, reason, waits, unseen } = view;
+  return { dialect, kind, name, id, phase, present, reason, stages, waits, policy, drains, duration, unseen };
 }

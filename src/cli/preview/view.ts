@@ -11,14 +11,10 @@ import type { Duration, StagePreview } from './waves.ts';
 
 /** `reason`: why the plan will be refused, does nothing, or is about to fail. */
 export interface PlanPreview
-  extends Pick<PlanView, 'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'waits' | 'unseen'>,
-    PreviewFindings {
+  extends Pick<PlanView, 'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'waits' | 'unseen'> {
   /** Phase of the plan with that name in the cluster. */
   readonly present?: RolloutPhase | undefined;
   readonly stages: readonly StagePreview[];
-}
-
-export interface PreviewFindings {
   readonly policy?: PolicyRule | undefined;
   /** Absent if the leader drains no Node of the plan. */
   readonly drains?: PlanDrainPreview | undefined;
@@ -29,16 +25,6 @@ export interface PreviewFindings {
 export interface PreviewView {
   readonly leader: LeaderView;
   readonly plans: readonly PlanPreview[];
-}
-
-export function previewOf(
-  plan: PlanView,
-  stages: readonly StagePreview[],
-  findings: PreviewFindings = {},
-  present?: RolloutPhase,
-): PlanPreview {
-  const { dialect, kind, name, id, phase, reason, waits, unseen } = plan;
-  return { dialect, kind, name, id, phase, present, reason, stages, waits, ...findings, unseen };
 }
 
 /** The JSON form has all of them. */
