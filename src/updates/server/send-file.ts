@@ -1,13 +1,11 @@
-/** Sends files and ranges of them. All downloads share one bounded cache, and copy little of it. */
-import { once } from 'node:events';
+/** Sends files and ranges of them. All downloads share one bounded cache, and copy nothing of it. */
 import { open } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-const BLOCK_BYTES = 1024 * 1024;
-/** What waits for one client. */
-export const PIECE_BYTES = 128 * 1024;
+/** So much waits for one client, also for one that reads slowly or not at all. */
+export const BLOCK_BYTES = 128 * 1024;
 /** 128 MiB at most. */
-const MOST_BLOCKS = 128;
+const MOST_BLOCKS = 1024;
 
 /** Blocks of immutable files, by path; the least recent one goes first. */
 export class BlockCache {
@@ -92,23 +90,21 @@ async function sendBytes(
   { from, to }: ByteRange,
   cache: BlockCache,
 ): Promise<number> {
-  const gone = new AbortController();
-  response.once('close', () => gone.abort());
+  // A listener for each piece would cost more than the piece.
+  let wake = (): void => undefined;
+  response.once('close', () => wake());
   let at = from;
   while (at <= to && !response.destroyed) {
-    const piece = await pieceOf(path, { from: at, to }, cache);
+    const block = await cache.read(path, Math.floor(at / BLOCK_BYTES));
+    const piece = block.subarray(at % BLOCK_BYTES, (at % BLOCK_BYTES) + to - at + 1);
     // The file was cut short: the client must not take this for its end.
     if (piece.length === 0) response.destroy();
-    if (!response.write(piece)) await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+      response.write(piece, () => resolve());
+    });
     at += piece.length;
   }
   response.end();
   return at - from;
-}
-
-/** A copy: a client that reads slowly, or not at all, must not keep a whole block in memory. */
-async function pieceOf(path: string, { from, to }: ByteRange, cache: BlockCache): Promise<Buffer> {
-  const block = await cache.read(path, Math.floor(from / BLOCK_BYTES));
-  const start = from % BLOCK_BYTES;
-  return Buffer.from(block.subarray(start, start + Math.min(PIECE_BYTES, to - from + 1)));
 }

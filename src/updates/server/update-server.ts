@@ -11,7 +11,7 @@ import type { Tools } from '../../util/tools.ts';
 import { FollowedCatalog, pathOfFile, readCatalog, versionFor } from './catalog.ts';
 import { limitEachClient } from './client-limit.ts';
 import { listedIndex, mappedIndex } from './render-index.ts';
-import { BlockCache, PIECE_BYTES, sendFile } from './send-file.ts';
+import { BLOCK_BYTES, BlockCache, sendFile } from './send-file.ts';
 
 export interface UpdateServerOptions extends Pick<Tools, 'clock' | 'log'> {
   /** Made by `refit bundle`. */
@@ -41,7 +41,7 @@ export async function runUpdateServer(options: UpdateServerOptions, abort: Abort
   await tokensOf(options);
   const server = new UpdateRequests(options);
   const listener: RequestListener = (request, response) => void server.answer(request, response);
-  const limits = { ...LIMITS, highWaterMark: PIECE_BYTES };
+  const limits = { ...LIMITS, highWaterMark: BLOCK_BYTES };
   const tls = certificate && createTlsServer({ ...limits, ...(await readCertificate(certificate)) }, listener);
   const listening: Server = tls ?? createServer(limits, listener);
   listening.maxConnections = MOST_CONNECTIONS;
