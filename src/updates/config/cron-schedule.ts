@@ -9,16 +9,6 @@ export interface CronSchedule {
   next(time: number): number | undefined;
 }
 
-/** What robfig/cron v1, the original's library, makes of its words. */
-const WORDS: Readonly<Record<string, string>> = {
-  '@yearly': '0 0 0 1 1 *',
-  '@annually': '0 0 0 1 1 *',
-  '@monthly': '0 0 0 1 * *',
-  '@weekly': '0 0 0 * * 0',
-  '@daily': '0 0 0 * * *',
-  '@midnight': '0 0 0 * * *',
-  '@hourly': '0 0 * * * *',
-};
 const EXAMPLE = 'use six fields, seconds first, such as "0 0 3 * * *" for 03:00 each day';
 /** For the two readings in an error. */
 const SHOWN_FROM = Date.UTC(2026, 0, 1) - 1;
@@ -27,7 +17,8 @@ const SHOWN_FROM = Date.UTC(2026, 0, 1) - 1;
 export function readCron(text: string, timeZone: string): CronSchedule {
   const [, every] = /^@every\s+(\S+)$/.exec(text) ?? [];
   if (every !== undefined) return everyDuration(text, every);
-  const pattern = (WORDS[text.toLowerCase()] ?? text).replaceAll('?', '*').trim();
+  if (text.startsWith('@')) return scheduleOf(text.toLowerCase(), timeZone);
+  const pattern = text.replaceAll('?', '*').trim();
   const fields = pattern.split(/\s+/);
   if (fields.length === 6) return scheduleOf(pattern, timeZone);
   if (fields.length !== 5) throw new Error(`"${text}" is no cron schedule; ${EXAMPLE}`);
@@ -60,7 +51,8 @@ function attempt(pattern: string, timeZone: string): CronSchedule | string {
 
 function scheduleOf(pattern: string, timeZone: string): CronSchedule {
   try {
-    const cron = new Cron(pattern, { timezone: timeZone, mode: '6-part' });
+    // Words such as @hourly stand for five fields, and mean the same to all.
+    const cron = new Cron(pattern, { timezone: timeZone, mode: pattern.startsWith('@') ? '5-part' : '6-part' });
     if (!cron.nextRun(new Date(SHOWN_FROM))) throw new Error('no month has such a day');
     return { next: (time) => cron.nextRun(new Date(time))?.getTime() };
   } catch (error) {
