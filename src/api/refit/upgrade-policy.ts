@@ -189,7 +189,8 @@ export const upgradePolicySpecSchema = object('The settings for the plans that t
     .exactOptional()
     .describe(
       'Which waiting nodes download, verify and try out their version while others are upgraded: as many as have a turn `Next` ' +
-        '(the default), `All` up to 20, or `None`. Their services are not touched.',
+        '(the default), `All` up to 20, or `None`. Their services are not touched. Before the first node starts, agents try the ' +
+        'downloads: of two nodes of each stage and platform, with `All` of every node, with `None` of nobody.',
     ),
   agents: z
     .strictObject({
