@@ -97,7 +97,9 @@ export class Agent {
       // How k0s was started is not watched.
       if (this.#journal.phase === 'idle') return LEADER_POLL_MS;
     }
-    if (step.kind === 'nothing' || (step.kind === 'report' && newest === undefined)) return undefined;
+    // k0s's own agent may have gone on with the signal while this one was down.
+    const isBlind = step.kind === 'swap' && this.#journal.phase === 'kept' && this.#parts.beside !== 'replace';
+    if (step.kind === 'nothing' || ((step.kind === 'report' || isBlind) && newest === undefined)) return undefined;
     if (step.kind === 'await-clock' && newest && signal) await this.#tellWait(newest, signal, step.reason);
     if (step.kind === 'await-service' || step.kind === 'await-leader' || step.kind === 'await-clock')
       return this.#await(step, input);

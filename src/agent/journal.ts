@@ -88,6 +88,8 @@ export interface UpdateJournal extends Progress {
   /** When the last restart was ordered (steady milliseconds); a restarted agent does not reset it. */
   readonly restartedAt?: number;
   readonly drain?: OwnDrainState;
+  /** True when it was taken up at Cordoning, after its journal was lost. */
+  readonly begunLate?: true;
 }
 
 export interface BundleJournal extends Progress {

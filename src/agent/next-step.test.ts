@@ -156,7 +156,7 @@ describe('a signal whose journal was lost', () => {
       { signal: signalAt('Downloading', airgap) },
       { kind: 'begin', as: { phase: 'wanted', work: { signal: airgap }, spent: {} } },
     ],
-    ['Cordoning', { signal: signalAt('Cordoning') }, begin()],
+    ['Cordoning', { signal: signalAt('Cordoning') }, begin({ begunLate: true })],
     ['Cordoning, new one runs', { signal: signalAt('Cordoning'), host: newRuns }, report('UnCordoning', { from: NEW })],
     ['ApplyingUpdate', { signal: signalAt('ApplyingUpdate') }, lost('ApplyingUpdate')],
     ['ApplyingUpdate, service down', { signal: signalAt('ApplyingUpdate'), host: silent }, { kind: 'await-service' }],

@@ -152,7 +152,8 @@ function isClosed({ versions }: NodeState, contents: NodeRules['contents']): boo
   return (objectAt(contents, versions) as Node).spec?.unschedulable === true;
 }
 
-const ENDS: readonly (string | undefined)[] = ['Completed', 'Failed', 'FailedDownload'];
+/** Nobody works on the service then. */
+const ENDS: readonly (string | undefined)[] = ['UnCordoning', 'Completed', 'Failed', 'FailedDownload'];
 
 /** One move to each state, the cheapest and fairest first, without those that change nothing. */
 function distinct(from: NodeState, moves: readonly NodeMove[]): NodeMove[] {

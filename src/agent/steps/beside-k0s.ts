@@ -39,8 +39,7 @@ function isOvertaken({ journal, signal, host, isReported }: StepInput): boolean 
   // Without a journal, only our own report tells whether this agent began the work and lost its journal.
   if (journal.phase === 'idle') return CORDONED.includes(status) && isReported !== true && host.ownAgent !== false;
   if (isBundle(journal)) return false;
-  // Work begun at Cordoning, after a lost journal, is not overtaken: it never was at Downloading.
-  const isBegunLate = journal.spent['Downloading'] === undefined;
+  const { begunLate: isBegunLate = false } = journal;
   // A failure of ours before any restart is not reported under the other agent's work.
   if (journal.phase === 'failed')
     return (

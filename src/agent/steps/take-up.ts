@@ -64,7 +64,8 @@ function takeUpNew(input: NewSignalInput, running: RunningService): Step {
     return { kind: 'report', status: isCordoned ? 'UnCordoning' : 'Completed', from: running.version };
   }
   // The swap compares the hash once more.
-  return begin(input, running, { phase: input.isStaged === true ? 'ready' : 'started' });
+  const begunLate = signal.status?.status === 'Cordoning' && { begunLate: true as const };
+  return begin(input, running, { phase: input.isStaged === true ? 'ready' : 'started', ...begunLate });
 }
 
 /** The target path may hold either binary, and the previous one may not have been kept: touch nothing. */
@@ -84,7 +85,7 @@ function takeUpUnknown(input: NewSignalInput, running: RunningService): Step {
 function begin(
   input: NewSignalInput,
   running: RunningService,
-  first: Pick<UpdateJournal, 'phase' | 'failure' | 'drain'>,
+  first: Pick<UpdateJournal, 'phase' | 'failure' | 'drain' | 'begunLate'>,
 ): Step {
   const { binary } = input.host;
   if (binary === undefined) {

@@ -369,8 +369,15 @@ describe("beside k0s's own agent", () => {
     [
       'work that began at Cordoning, with the journal lost, goes on',
       'Cordoning',
-      { ...observed, journal: journalAt('started') },
+      { ...observed, journal: journalAt('started', { begunLate: true }) },
       { kind: 'download' },
+    ],
+    ['it overtook us before our first report', 'Cordoning', { ...observed, journal: journalAt('started') }, aside],
+    [
+      'a restart of its own may still come',
+      'Restart',
+      { ...observed, journal: journalAt('swappedBack', WHY), host: oldAgain },
+      LOST,
     ],
     [
       'it overtook us after our drain: our cordon goes first',

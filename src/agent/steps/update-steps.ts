@@ -53,7 +53,7 @@ const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>> = {
   proven: (input) =>
     input.signal?.status?.status === 'UnCordoning' ? uncordonOrComplete(input) : report('UnCordoning'),
   swappingBack: ({ journal }) => rollBack(journal.failure?.reason ?? 'the update failed'),
-  swappedBack: (input) => (runsOld(input) ? fail(input.journal, true) : restart(input)),
+  swappedBack: (input) => (runsOld(input) ? fail(input.journal, !othersRestart(input)) : restart(input)),
   restartingBack: (input) => (isStillThere(input) ? restart(input) : concludeRollBack(input)),
   restartedBack: concludeRollBack,
   failed: ({ journal }) => fail(journal),
@@ -84,6 +84,11 @@ function keepPrevious({ host: { running, binary, distrust }, journal, beside }: 
   if (running.current) return { kind: 'keep-previous' };
   const reason = `PID ${running.process.pid} does not run the file ${binary}, so a roll-back would be impossible: restart the service, or put its file back`;
   return { kind: 'give-up', reason };
+}
+
+/** True while another agent reports a restart that may still come. */
+function othersRestart({ signal, journal }: UpdateInput): boolean {
+  return signal?.status?.status === 'Restart' && journal.since === undefined;
 }
 
 function concludeRollBack(input: UpdateInput): Step {
