@@ -21,13 +21,14 @@ import { CONTROLLERS, SLOTS, WORKERS } from './plan/rig.ts';
 import { scaleFindings } from './scale/findings.ts';
 import { WORKERS as MANY, measureScale } from './scale/measure.ts';
 import { measureServer } from './server/measure.ts';
+import { measureStatus } from './status/measure.ts';
 
-const PARTS = ['drain', 'scale', 'client', 'plan', 'agent', 'server'] as const;
+const PARTS = ['drain', 'scale', 'client', 'status', 'plan', 'agent', 'server'] as const;
 type Part = (typeof PARTS)[number];
 
 const HELP = `Usage: npm run bench [-- options] [part]…
 
-Measures Refit on a real kube-apiserver (built on first use, see docs/internals/testenv.md): its client beside the official one, a
+Measures Refit on a real kube-apiserver (built on first use, see docs/internals/testenv.md): its client beside the official one, \`refit status\` beside kubectl, a
 plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent, and one agent by itself. On an API server in memory: drains, and a
 plan over ${MANY} workers. Beside nginx: the update server. Takes some ten minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
 
@@ -103,6 +104,11 @@ async function measurePart(
       const plane = await realPlane();
       say('comparing the clients');
       return await compareClients(await plane.kubeconfig('admin'), abort);
+    }
+    case 'status': {
+      const plane = await realPlane();
+      say('comparing refit status with kubectl get');
+      return await measureStatus({ plane, ...parts });
     }
     case 'agent': {
       const plane = await realPlane();
