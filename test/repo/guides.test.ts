@@ -94,3 +94,19 @@ test('a plan with a mistake, an unknown command and an unknown option: found', a
   expect(await unknownIn('refit status -w --colour')).toEqual(['--colour']);
   expect(await unknownIn('node --lite-mode /opt/refit/refit.js agent --nam c1')).toEqual(['--nam']);
 });
+
+/** Where a text names a version of Refit: it is old after the next release. Manifests and tools take that of package.json. */
+const versionsOfRefitIn = (text: string): string[] =>
+  text.match(/(?:image\.tag=|\brefit[:_-](?:linux_\w+-|image-)?v?)\d[\w.]*/g) ?? [];
+
+test('no page and no file of values names a version of Refit', () => {
+  const texts = [...pages, ...filesOf('deploy/helm-values/*.yaml', 'deploy/chart/values.yaml')];
+  expect(texts.length).toBeGreaterThan(pages.length);
+  const named = texts.flatMap(({ path, text }) => versionsOfRefitIn(text).map((found) => `${path}: ${found}`));
+  expect(named).toEqual([]);
+});
+
+test.each(['--set image.tag=0.1.0', 'registry.example.com/refit:0.1.0', 'helm install refit refit-0.1.0.tgz'])(
+  '%s: found',
+  (text) => expect(versionsOfRefitIn(text)).toHaveLength(1),
+);
