@@ -115,3 +115,31 @@ describe.each([
     expect((await annotate('admin', 'policy-probe', theirs, kind)).stderr).toBe('');
   });
 });
+
+/** Of other objects, written by operators, or no annotation at all. */
+const UNGUARDED = 'pause abort retry check after-failure time-zone update update-status pending v1alpha1'.split(' ');
+
+test('it names every annotation of Refit', async () => {
+  const policy = await readFile(POLICY, 'utf8');
+  const texts = await Promise.all(globSync('src/**/*.ts').map(async (file) => await readFile(file, 'utf8')));
+  const names = texts
+    .flatMap((text) => [...text.matchAll(/'upgrade\.refit\.dev\/([a-z0-9-]+)'/g)])
+    .map(([, name]) => name);
+  expect(names).toContain('prefetch');
+  expect(names.filter((name) => !policy.includes(`'${name}'`) && !UNGUARDED.includes(name ?? ''))).toEqual([]);
+});
+
+test('a node with thousands of annotations does not hold the API server', async () => {
+  const name = 'policy-crowd';
+  const annotations = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`a${index}`, '']));
+  await admin.create(nodes, { metadata: { name, annotations } });
+  const kubelet = await clientOf({ node: name });
+  try {
+    // A request has its own time limit.
+    const patched = kubelet.patch(nodes, name, { metadata: { annotations: { team: 'blue' } } }, { type: 'merge' });
+    await expect(patched).resolves.toBeDefined();
+  } finally {
+    kubelet.close();
+    await admin.delete(nodes, name);
+  }
+});
