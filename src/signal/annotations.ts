@@ -6,6 +6,7 @@ import {
   REPORT_ANNOTATION,
   ROLLOUT_ANNOTATION,
   SIGNAL_DATA_ANNOTATION,
+  SIGNAL_STATUSES,
   SIGNAL_VERSION_ANNOTATION,
 } from './names.ts';
 
@@ -137,9 +138,11 @@ function toReport(
 }
 
 function timesIn(spent: Record<string, unknown>): Record<string, number> {
-  return Object.fromEntries(
-    Object.entries(spent).filter((entry): entry is [string, number] => typeof entry[1] === 'number'),
-  );
+  const times = SIGNAL_STATUSES.flatMap((step): [string, number][] => {
+    const ms = Object.hasOwn(spent, step) ? spent[step] : undefined;
+    return isAmount(ms) ? [[step, ms]] : [];
+  });
+  return Object.fromEntries(times);
 }
 
 /** Drain options for a node that drains itself; without options every pod is evicted, without a time limit. */

@@ -1,4 +1,5 @@
 /** Starts the upgrade of a host over SSH, and reads its progress from an annotation of its Node. */
+import { z } from 'zod';
 import { withoutCordon } from '../../drain/cordon-marks.ts';
 import type { DrainDelegation, Instruction, Signal } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/decision.ts';
@@ -6,33 +7,34 @@ import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
 import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
 import { kubeletVersionOf, nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
-import { isRecord, parseJson } from '../../util/json.ts';
+import { parseJson } from '../../util/json.ts';
 
 const REPORT = 'upgrade.refit.dev/kubeadm';
 
-export interface Report {
+/** The node's kubelet may write it, too. */
+const reportSchema = z.object({
   /** Uid of the rollout, and key of the target. */
-  readonly rollout: string;
-  readonly target: string;
-  /** RFC 3339: the target's `since` at the start. */
-  readonly attempt: string;
-  readonly state: 'working' | 'finished' | 'failed';
-  readonly step: string;
-  /** RFC 3339. */
-  readonly since: string;
+  rollout: z.string(),
+  target: z.string(),
+  /** RFC 3339, as `since`: that of the target at the start. */
+  attempt: z.string(),
+  state: z.enum(['working', 'finished', 'failed']),
+  step: z.string().max(20),
+  since: z.string(),
   /** The kubelet's version before. */
-  readonly from?: string | undefined;
+  from: z.string().optional(),
   /** True once something on the host may have been replaced, also by an earlier attempt that was killed. */
-  readonly touched?: boolean | undefined;
+  touched: z.boolean().optional(),
   /** Milliseconds of each finished step. */
-  readonly spent: Readonly<Record<string, number>>;
+  spent: z.record(z.string(), z.number()).refine((spent) => Object.keys(spent).length <= 10),
   /** Why it failed, or what it waits for. */
-  readonly message?: string | undefined;
-}
+  message: z.string().optional(),
+});
+
+export type Report = Readonly<z.infer<typeof reportSchema>>;
 
 export function reportOn(node: KubeObject | undefined): Report | undefined {
-  const value = parseJson(node?.metadata.annotations?.[REPORT]);
-  return isRecord(value) && typeof value['attempt'] === 'string' ? (value as unknown as Report) : undefined;
+  return reportSchema.safeParse(parseJson(node?.metadata.annotations?.[REPORT])).data;
 }
 
 export function reportPatch(report: Report): object {

@@ -27,8 +27,7 @@ const PERSIST = 15;
 /** ssh's exit code for its own errors. */
 const SSH_FAILED = 255;
 /** Somebody may own a host: it must neither fill our memory, nor hold us for ever. A step may wait half an hour for another. */
-const MOST_CHARACTERS = 1024 * 1024;
-const PATIENCE_MS = 2 * 3_600_000;
+const [MOST_CHARACTERS, PATIENCE_MS] = [1024 * 1024, 2 * 3_600_000];
 
 /** The sockets are in a private directory, since access to them is root access to the hosts. */
 export async function openShells(ssh: Manifest['ssh']): Promise<Shells> {

@@ -96,7 +96,9 @@ export function gateInput(
   const { rollout, controlPlane, apiServers, foreignWork, controls, paceMs } = snapshot;
   const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(rollout, stage)];
   const checked = targetsToCheck(snapshot)(policy);
-  const observed = { facts, controlPlane, apiServers, foreignWork, controls, census, checked, expectedMs: paceMs };
+  // A target that took longer would have failed.
+  const expectedMs = paceMs && Math.min(paceMs, policy.targetDeadlineMs);
+  const observed = { facts, controlPlane, apiServers, foreignWork, controls, census, checked, expectedMs };
   return { stage, target, earlier, ...observed, room, policy, now };
 }
 

@@ -140,13 +140,13 @@ function viewOf(node: Node): NodeView {
   };
 }
 
-/** The 90th percentile of what finished targets took, as their agents measured it. */
+/** The 90th percentile of what finished targets took, as their agents say; never the longest: one that lies must not count. */
 function paceOf({ stages }: Rollout, facts: ReadonlyMap<string, TargetFacts>): number | undefined {
   const spent = stages
     .flatMap(({ targets }) => targets.filter(({ state }) => state === 'done'))
     .flatMap(({ key }) => spentBy(facts.get(key)?.observation) ?? [])
     .toSorted((a, b) => a - b);
-  return spent[Math.ceil(spent.length * 0.9) - 1];
+  return spent.length > 1 ? spent[Math.floor((spent.length - 1) * 0.9)] : undefined;
 }
 
 function spentBy(observation: Observation | undefined): number | undefined {
