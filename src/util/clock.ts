@@ -41,9 +41,11 @@ function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('aborted', { cause: reason });
 }
 
-/** RFC 3339 in UTC with seconds, as `metav1.Time`. */
+const [FIRST_MS, LAST_MS] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59Z')];
+
+/** RFC 3339 in UTC with seconds, as `metav1.Time`. Years have four digits: what nodes write leads to other ones. */
 export function rfc3339(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+  return `${new Date(Math.max(FIRST_MS, Math.min(ms, LAST_MS))).toISOString().slice(0, 19)}Z`;
 }
 
 /** RFC 3339 in UTC with microseconds, as `metav1.MicroTime` demands. */
