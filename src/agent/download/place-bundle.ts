@@ -79,8 +79,13 @@ async function fetchBundle(
   const inspect: Inspect = async (answer, validator) => {
     const name = bundleNameFor(answer);
     if (unless !== undefined && unless === validator) return { isHere: true };
-    const isHere = sha256 !== undefined && (await hashFile(join(imagesDirectory, name), files)) === sha256;
+    const there = await hashFile(join(imagesDirectory, name), files);
+    const isHere = there !== undefined && there === sha256;
     if (isHere) found = name;
+    // No hash covers the name.
+    const isOurs = name === bundleNameIn(new URL(url)) || bundles.some((each) => each.name === name);
+    if (there !== undefined && !isHere && !isOurs)
+      throw new Error(`${answer.url.host} names the bundle ${name}, as another file here: rename one of them`);
     return { isHere, name };
   };
   const paths = { part: await partFor(imagesDirectory, files), record };
