@@ -12,7 +12,6 @@ import {
   fromMapping,
   fromObject,
   generationChanged,
-  type Predicate,
 } from '../runtime/controller.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import type { Tools } from '../util/tools.ts';
@@ -78,7 +77,9 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     plans,
     sources: [
       fromObject(plans, isPlan),
-      ...watched.map((each) => fromMapping(each.informer, keys, whenRelevant(each))),
+      ...watched.map((each) =>
+        fromMapping(each.informer, keys, (now, before) => !before || each.isRelevant(before, now)),
+      ),
       ...(parts.policies ? [fromMapping(parts.policies, keys, generationChanged)] : []),
       ...(drains ? [fromDrains(drains, plans, keys)] : []),
     ],
@@ -105,10 +106,6 @@ function informerOf(
   const options = { log, clock, namespace, transform };
   if (namesIn === undefined) return createInformer(reader, resource, options);
   return createNamedInformer(reader, resource, { ...options, owners: plans, namesIn });
-}
-
-function whenRelevant(watched: Watched): Predicate<KubeObject> {
-  return (object, previous) => previous === undefined || watched.isRelevant(previous, object);
 }
 
 /** Progress of a drain wakes every plan. */

@@ -68,16 +68,12 @@ export class DiskRoom {
   }
 }
 
-interface WaitTools extends Tools {
-  readonly abort: AbortSignal;
-}
-
 /** Runs `work` with the milliseconds that are left; after each full disk `discard` frees what it took, and it runs again. */
 export async function whenThereIsRoom(
   work: (leftMs: number) => Promise<void>,
   discard: () => Promise<void>,
   totalMs: number,
-  { clock, random, log, abort }: WaitTools,
+  { clock, random, log, abort }: Tools & { readonly abort: AbortSignal },
 ): Promise<void> {
   const deadline = clock.monotonic() + totalMs;
   let waits = 0;

@@ -78,7 +78,9 @@ export class ServicePlaces {
     const now = this.#parts.clock.monotonic();
     if (now - this.#searchedAt < PAUSE_MS) return this.#place;
     this.#searchedAt = now;
-    const { service, isProven, why } = await this.#findOne().catch(unknownBecause);
+    const { service, isProven, why } = await this.#findOne().catch(
+      (error: unknown): SearchResult => ({ isProven: false, why: messageOf(error) }),
+    );
     // Without proof, a place that was proven before counts: anybody may start a process that looks like the service.
     const isBelieved = service !== undefined && (isProven || !this.#isFound);
     const found = !isBelieved ? this.#fallback : { ...placeOf(service), ...this.#parts.flags };
@@ -123,10 +125,6 @@ export class ServicePlaces {
     this.#logged = text;
     this.#parts.log.info('place of the service', { ...this.#place, why });
   }
-}
-
-function unknownBecause(error: unknown): SearchResult {
-  return { isProven: false, why: messageOf(error) };
 }
 
 function placeOf(service: FoundService): ServicePlace {

@@ -46,13 +46,11 @@ async function hashOf(file: FileHandle): Promise<string> {
   return hash.digest('hex');
 }
 
-interface Execution {
-  readonly failure?: string;
-  readonly stdout: string;
-}
-
 /** In a session of its own, with an empty environment. */
-async function execute({ fd }: FileHandle, timeoutMs: number): Promise<Execution> {
+async function execute(
+  { fd }: FileHandle,
+  timeoutMs: number,
+): Promise<{ readonly failure?: string; readonly stdout: string }> {
   const user = process.getuid?.() === 0 ? await ownUser() : undefined;
   const ids = user === undefined ? {} : { uid: user, gid: user };
   const child = spawn('/bin/sh', ['-c', SCRIPT], {

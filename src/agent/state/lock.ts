@@ -1,6 +1,6 @@
 /** Locks a state directory to one agent. A lock whose holder is dead is free. */
 import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { RefitError } from '../../util/errors.ts';
 import { isSameProcess, type ProcessId } from '../service/host.ts';
 import { findProcess } from '../service/processes.ts';
@@ -22,7 +22,8 @@ export async function takeLock(path: string, pid: number): Promise<void> {
         throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) uses ${dirname(path)}`);
       }
       if (!(await tryLink(draft, `${path}.${latest + 1}`))) continue;
-      await removeAll(path, latest === 0 ? older : [latest, ...older]);
+      const outdated = latest === 0 ? older : [latest, ...older];
+      for (const number of outdated) await rm(`${path}.${number}`, { force: true });
       return;
     }
   } finally {
@@ -56,8 +57,4 @@ async function readHolder(lock: string): Promise<ProcessId | undefined> {
   } catch {
     return undefined;
   }
-}
-
-async function removeAll(path: string, numbers: readonly number[]): Promise<void> {
-  for (const number of numbers) await rm(join(dirname(path), `${basename(path)}.${number}`), { force: true });
 }
