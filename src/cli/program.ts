@@ -45,7 +45,10 @@ export async function runProgram(
     await program.parseAsync(args, { from: 'user' });
     return exitCode;
   } catch (error) {
-    return usage(error);
+    if (!(error instanceof CommanderError)) throw error;
+    // Help ends well; anything else that the parser throws is a usage error.
+    if (error.exitCode === 0) return 0;
+    throw new RefitError('REFIT_USAGE', error.message.replace(/^error: /, ''), { cause: error });
   }
 }
 
@@ -62,11 +65,4 @@ function addCommand(parent: Command, spec: CommandSpec, call: CommandCall, end: 
     const [first] = given;
     end(await run(command.opts<never>(), { ...call, argument: typeof first === 'string' ? first : undefined }));
   });
-}
-
-/** Help ends well; anything else that the parser throws is a usage error. */
-function usage(error: unknown): number {
-  if (!(error instanceof CommanderError)) throw error;
-  if (error.exitCode === 0) return 0;
-  throw new RefitError('REFIT_USAGE', error.message.replace(/^error: /, ''), { cause: error });
 }

@@ -10,12 +10,6 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-interface Destination {
-  /** In lower case; an IPv6 address without brackets. */
-  readonly host: string;
-  readonly port: string;
-}
-
 /** Undefined: no proxy. Throws when the environment names an unusable proxy. */
 export function proxyFor(address: URL, environment: Environment): URL | undefined {
   const read = (name: string): string => environment[name] || environment[name.toLowerCase()] || '';
@@ -44,24 +38,17 @@ function readProxy(text: string): URL | undefined {
 function isExempt({ hostname, port, protocol }: URL, noProxy: string): boolean {
   const host = withoutBrackets(hostname);
   if (host === 'localhost' || matches(LOOPBACK, host)) return true;
-  const destination = { host, port: port || (PORTS[protocol] ?? '') };
   const entries = noProxy.split(',').map((entry) => entry.trim().toLowerCase());
-  return entries.some((entry) => exempts(entry, destination));
+  return entries.some((entry) => exempts(entry, host, port || (PORTS[protocol] ?? '')));
 }
 
-/** An entry is `*`, a subnet, an address or a domain; address and domain may have a port. */
-function exempts(entry: string, destination: Destination): boolean {
+/** An entry is `*`, a subnet, an address or a domain; address and domain may have a port. `host` is in lower case, without brackets. */
+function exempts(entry: string, host: string, port: string): boolean {
   if (entry === '*') return true;
   const [network = '', bits] = entry.split('/');
-  if (bits !== undefined) return isInSubnet(destination.host, network, Number(bits));
-  const { host, port } = split(entry);
-  if (port !== undefined && port !== destination.port) return false;
-  return isInDomain(destination.host, host);
-}
-
-function split(entry: string): { host: string; port?: string } {
-  const [, host = entry, port] = /^(\[.*\]|[^:]*)(?::(\d+))?$/.exec(entry) ?? [];
-  return { host: withoutBrackets(host), ...(port !== undefined && { port }) };
+  if (bits !== undefined) return isInSubnet(host, network, Number(bits));
+  const [, domain = entry, only = port] = /^(\[.*\]|[^:]*)(?::(\d+))?$/.exec(entry) ?? [];
+  return only === port && isInDomain(host, withoutBrackets(domain));
 }
 
 /** `.example.com` and `*.example.com` match the hosts below; `example.com` also matches itself. */

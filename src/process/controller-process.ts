@@ -39,7 +39,7 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   readonly client: KubeClient;
   readonly dialects: readonly Dialect[] | ((tools: LeaderTools) => readonly Dialect[]);
   readonly controllers?: (tools: LeaderTools) => readonly Controller[];
-  readonly lease?: LeaseOptions;
+  readonly lease?: Omit<ElectionOptions, 'client' | 'identity' | keyof Tools>;
   /** A lease that the caller holds. Without this and without `lease`, the process always leads. */
   readonly held?: WriteGuard;
   /** What binds plans that no UpgradePolicy covers; the defaults if absent. */
@@ -54,11 +54,6 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   readonly healthAddress?: string | undefined;
   readonly metrics?: Metrics;
 }
-
-export type LeaseOptions = Pick<
-  ElectionOptions,
-  'namespace' | 'name' | 'labels' | 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'
->;
 
 /** What only the leader uses. */
 export interface LeaderTools {
@@ -153,14 +148,13 @@ async function checkAccess(
 
 interface ControllerParts
   extends Omit<ControllerProcessOptions, 'policies' | 'dialects' | keyof Tools>,
+    Omit<ControllerProcess, 'run'>,
     LeaderTools,
     Tools {
-  readonly dialects: readonly Dialect[];
   readonly policies: Informer<UpgradePolicy> | undefined;
   readonly reader: KubeClient;
   readonly metrics: Metrics;
   readonly abort: AbortSignal;
-  policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
 }
 
 function addControllers(manager: Manager, parts: ControllerParts): void {

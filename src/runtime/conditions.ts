@@ -2,10 +2,7 @@
 import type { Condition } from '../kube/types.ts';
 import { rfc3339 } from '../util/clock.ts';
 
-export interface ConditionUpdate extends Omit<Condition, 'lastTransitionTime' | 'reason' | 'message'> {
-  readonly reason: string;
-  readonly message: string;
-}
+export type ConditionUpdate = Omit<Condition, 'lastTransitionTime'> & Required<Pick<Condition, 'reason' | 'message'>>;
 
 /** Returns the same list if nothing changes, so that callers can skip the write. */
 export function withCondition(

@@ -14,10 +14,6 @@ export interface HealthOptions {
   readonly metrics: Metrics;
 }
 
-export interface HealthServer extends Runnable {
-  readonly listening: Promise<AddressInfo>;
-}
-
 /** Probes and scrapes are short and few; other clients must not hold the process, nor keep them out. */
 const LIMITS = {
   headersTimeout: 5000,
@@ -28,7 +24,7 @@ const LIMITS = {
 const MAX_CONNECTIONS = 64;
 
 /** Listens at once, before caches are synced; serves until `run` is aborted. */
-export function createHealthServer(options: HealthOptions): HealthServer {
+export function createHealthServer(options: HealthOptions): Runnable & { readonly listening: Promise<AddressInfo> } {
   const server = createServer(LIMITS, (request, response) => {
     answer(request.url ?? '/', options, response).catch((error: unknown) =>
       respond(response, 500, `${messageOf(error)}\n`),

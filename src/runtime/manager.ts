@@ -57,7 +57,9 @@ export class Manager {
     const parts = { ...this.#parts, onFailure: (error: unknown) => failed.abort(error) };
     const [informers, always] = [new Group(parts), new Group(parts)];
     const leading = new Leadership({ ...parts, election: this.#election, runnables: this.#runnables.leading });
-    for (const informer of this.#informers) informers.start(asRunnable(informer));
+    for (const informer of this.#informers) {
+      informers.start({ name: informer.resource.plural, run: async (end) => await informer.run(end) });
+    }
     if (await this.#synced(stop)) {
       for (const runnable of this.#runnables.always) always.start(runnable);
       leading.start();
@@ -78,10 +80,6 @@ export class Manager {
     this.#parts.log.info('caches are synced', { informers: this.#informers.size });
     return true;
   }
-}
-
-function asRunnable(informer: Informer): Runnable {
-  return { name: informer.resource.plural, run: async (abort) => await informer.run(abort) };
 }
 
 export interface LeadershipParts extends GroupParts {

@@ -29,9 +29,9 @@ const ASK_AGAIN_MS = 500;
 /** Changes nothing. Resolves with the exit code; rejects with REFIT_REFUSED if a rule forbids the upgrade. */
 export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Promise<number> {
   return await inSession(flags, abort, async (session) => {
-    const hosts = await probeAll(session.manifest, session.shells);
+    const hosts = await probeAll(session);
     for (const line of repairLines(hosts)) session.output.write(`${line}\n`);
-    const survey = await look(session, hosts);
+    const survey = await surveyCluster(session, hosts);
     show(survey, session.output);
     return EXIT.ok;
   });
@@ -40,18 +40,18 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
 /** Resolves with the exit code: 0 done or nothing to do, 1 if the rollout failed or the answer was not yes. */
 export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal): Promise<number> {
   return await inSession(flags, abort, async (session) => {
-    const { manifest, shells, output } = session;
-    const hosts = await probeAll(manifest, shells);
+    const { manifest, output } = session;
+    const hosts = await probeAll(session);
     for (const line of repairLines(hosts)) output.write(`${line}\n`);
     const isBroken = hosts.some(({ missing }) => missing.some(({ backup }) => backup !== 'refused'));
     if (isBroken && !(await repair(hosts, flags, session))) return EXIT.failed;
-    const survey = await look(session, isBroken ? await probeAll(manifest, shells) : hosts);
+    const survey = await surveyCluster(session, isBroken ? await probeAll(session) : hosts);
     const agreed = show(survey, output);
     if (isNothing(agreed)) return EXIT.ok;
     if (!(await confirm(`Upgrade ${hostsOf(agreed.request).length} hosts to ${manifest.version}?`, flags, session)))
       return EXIT.failed;
     return await carryOut(session, flags, async () => {
-      const now = assess(await look(session, await probeAll(manifest, shells)));
+      const now = assess(await surveyCluster(session, await probeAll(session)));
       stopOn(now);
       if (isNothing(now) || sameJson(now.request, agreed.request)) return now;
       throw new RefitError('REFIT_REFUSED', 'the cluster has changed since the plan was shown: run the command again');
@@ -61,10 +61,6 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
 
 export function isNothing({ request, resumes }: Assessment): boolean {
   return hostsOf(request).length === 0 && !resumes;
-}
-
-async function look({ manifest, client, abort }: KubeadmSession, hosts: readonly HostFacts[]): Promise<Survey> {
-  return await surveyCluster(manifest, hosts, client, abort);
 }
 
 function show(survey: Survey, { write }: Output): Assessment {

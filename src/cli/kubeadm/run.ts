@@ -6,7 +6,6 @@ import { newPlan, PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
-import type { Dialect } from '../../engine/dialect.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createElection, type Election, timesOf } from '../../kube/election/election.ts';
@@ -81,7 +80,7 @@ async function runRollout(
   held: WriteGuard,
   abort: AbortSignal,
 ): Promise<number> {
-  const { client, config, clock, log, manifest, shells } = session;
+  const { client, config, clock, log, output, manifest, shells } = session;
   const done = new AbortController();
   const working = AbortSignal.any([abort, done.signal]);
   const controller = await prepareControllerProcess(
@@ -103,7 +102,10 @@ async function runRollout(
   );
   const running = controller.run(working);
   try {
-    const shown = show(session, flags, controller.dialects, working);
+    const kubeconfig = flags.kubeconfig ?? manifest.kubeconfig;
+    const connection = { ...flags, ...(kubeconfig ? { kubeconfig } : {}) };
+    const parts = { dialects: controller.dialects, clock, output, abort: working };
+    const shown = showStatus({ ...connection, output: 'text', watch: true }, parts);
     // The controller only ends by itself if it failed.
     const code = await Promise.race([shown, running.then(async () => await shown)]);
     if (!working.aborted) await untilCleanedUp(session, controller);
@@ -112,18 +114,6 @@ async function runRollout(
     done.abort(new Error('done'));
     await running.catch(() => undefined);
   }
-}
-
-/** Resolves with the exit code once the rollout has ended. */
-async function show(
-  { clock, output, manifest }: KubeadmSession,
-  flags: KubeadmApplyFlags,
-  dialects: readonly Dialect[],
-  abort: AbortSignal,
-): Promise<number> {
-  const kubeconfig = flags.kubeconfig ?? manifest.kubeconfig;
-  const connection = { ...flags, ...(kubeconfig ? { kubeconfig } : {}) };
-  return await showStatus({ ...connection, output: 'text', watch: true }, { dialects, clock, output, abort });
 }
 
 /** Waits until the leader has removed its cordons and taints from hosts that were not upgraded. */

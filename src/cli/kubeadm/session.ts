@@ -65,19 +65,15 @@ export async function inSession(
 }
 
 /** Writes nothing. @throws RefitError REFIT_SSH with every host that does not answer */
-export async function probeAll(manifest: Manifest, shells: Shells): Promise<HostFacts[]> {
+export async function probeAll({ manifest, shells }: KubeadmSession): Promise<HostFacts[]> {
   const answers = await Promise.allSettled(manifest.hosts.map(async (host) => await probeHost(shells, host)));
   const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [messageOf(answer.reason)] : []));
   if (failures.length > 0) throw new RefitError('REFIT_SSH', failures.join('; '));
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
 }
 
-export async function surveyCluster(
-  manifest: Manifest,
-  hosts: readonly HostFacts[],
-  client: KubeClient,
-  abort: AbortSignal,
-): Promise<Survey> {
+export async function surveyCluster(session: KubeadmSession, hosts: readonly HostFacts[]): Promise<Survey> {
+  const { manifest, client, abort } = session;
   const { namespace, name } = PLACE;
   const [{ items }, config, plan, policies] = await Promise.all([
     client.listAll(nodes, { abort }),
@@ -86,20 +82,16 @@ export async function surveyCluster(
     listPolicies(client, abort),
   ]);
   const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
-  const drainPreviews = policy.drain.enabled
-    ? await previewDrains(client, manifest, policy.drain.options, abort)
-    : new Map();
+  const drainPreviews = policy.drain.enabled ? await previewDrains(session, policy.drain.options) : new Map();
   return { manifest, hosts, nodes: items, clusterVersion: clusterVersionIn(config), plan, policy, drainPreviews };
 }
 
 async function previewDrains(
-  client: KubeClient,
-  { hosts }: Manifest,
+  { client, manifest, abort }: KubeadmSession,
   options: DrainOptions,
-  abort: AbortSignal,
 ): Promise<Survey['drainPreviews']> {
   const look = new DrainPreviewer(client, abort);
-  const looks = hosts.map(async ({ name }) => [name, await look.ahead(name, options)] as const);
+  const looks = manifest.hosts.map(async ({ name }) => [name, await look.ahead(name, options)] as const);
   return new Map(await Promise.all(looks));
 }
 

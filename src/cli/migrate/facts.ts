@@ -35,10 +35,6 @@ export interface MigrationFacts {
 /** The first release whose workers heed `--disable-components=autopilot` of their controllers. */
 export const FIRST = 'v1.35.1+k0s.0';
 
-interface Managed {
-  readonly managedFields?: readonly { readonly manager?: string; readonly time?: string }[];
-}
-
 const PROFILE = 'worker-config-';
 
 export async function readFacts(
@@ -98,7 +94,8 @@ function canSwitchOff(version: string | undefined): boolean {
 /** When k0s's agent started there last: it marks the lease of its node then. */
 function markedAt({ metadata }: Lease): string | undefined {
   if (metadata.labels?.[CENTRAL_CORDONING_LABEL] === undefined) return undefined;
-  return (metadata as Managed).managedFields?.find(({ manager }) => manager === 'k0s/autopilot')?.time;
+  const { managedFields } = metadata as { managedFields?: readonly { manager?: string; time?: string }[] };
+  return managedFields?.find(({ manager }) => manager === 'k0s/autopilot')?.time;
 }
 
 async function ifAllowed<T>(read: Promise<T>): Promise<T | undefined> {

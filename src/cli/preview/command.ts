@@ -8,7 +8,7 @@ import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { askLeader } from '../status/load.ts';
 import { type Inspection, inspect, type Looking, viewAt } from '../status/observe.ts';
-import { inSession, type LoadedDialect, type Session, type SessionParts } from '../status/session.ts';
+import { inSession, type Session, type SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
 import { readText } from '../validate.ts';
 import { lookAtDrains, policyRule } from './findings.ts';
@@ -53,7 +53,7 @@ async function previewFile({ kind: { resource }, object }: Read, session: Sessio
 /** As if it were created at `now`; a status in the file is ignored. */
 export async function previewNew(
   object: KubeObject,
-  seen: LoadedDialect,
+  seen: Session['loaded'][number],
   looking: Looking,
   now: number,
 ): Promise<PlanPreview> {
@@ -70,11 +70,7 @@ export async function previewNew(
 }
 
 /** All plans that have not ended. */
-export async function previewOpen(
-  loaded: readonly LoadedDialect[],
-  looking: Looking,
-  now: number,
-): Promise<PlanPreview[]> {
+export async function previewOpen(loaded: Session['loaded'], looking: Looking, now: number): Promise<PlanPreview[]> {
   const all = loaded.flatMap((seen) => seen.plans().map((plan) => ({ seen, plan })));
   const previews = await Promise.all(
     all.map(async ({ seen, plan }) => {

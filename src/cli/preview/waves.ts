@@ -43,12 +43,7 @@ export function stagePreviews(
 }
 
 /** How many more nodes may be unavailable at once, and which targets count. */
-interface Room {
-  readonly nodes: number;
-  counts(name: string): boolean;
-}
-
-function roomOf({ snapshot, policy }: Inspection): Room {
+function roomOf({ snapshot, policy }: Inspection) {
   const { maxUnavailable } = policy;
   const census = censusFor(snapshot, policy);
   if (!census || !maxUnavailable) return { nodes: Number.POSITIVE_INFINITY, counts: () => false };
@@ -57,10 +52,10 @@ function roomOf({ snapshot, policy }: Inspection): Room {
   const away = [...unavailable].filter((name) => !moving.has(name)).length;
   // Without room nothing starts until a node is available again, and then one at a time.
   const nodes = Math.max(1, nodesAllowedAway(maxUnavailable, all.size) - away);
-  return { nodes, counts: (name) => all.has(name) && !unavailable.has(name) };
+  return { nodes, counts: (name: string) => all.has(name) && !unavailable.has(name) };
 }
 
-function wavesOf(pending: readonly Pick<TargetView, 'name'>[], size: number, room: Room): string[][] {
+function wavesOf(pending: readonly TargetView[], size: number, room: ReturnType<typeof roomOf>): string[][] {
   const waves: string[][] = [];
   for (let left = pending.map(({ name }) => name); left.length > 0; ) {
     const wave: string[] = [];

@@ -130,8 +130,7 @@ export function isRoutine({ reason }: Pick<Wait, 'reason'>): boolean {
 }
 
 export function movingNames(plan: PlanView): ReadonlySet<string> {
-  const moving = targetsOf(plan).filter(isMoving);
-  return new Set(moving.map(({ name }) => name));
+  return new Set(targetsOf(plan).flatMap((target) => (isMoving(target) ? target.name : [])));
 }
 
 function waitLine({ reason, since }: Wait, now: number): string {

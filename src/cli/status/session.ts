@@ -25,11 +25,7 @@ export interface Session {
   readonly contact: Contact;
   readonly looking: Looking;
   /** Of each dialect that the cluster has, as of the start. */
-  readonly loaded: readonly LoadedDialect[];
-}
-
-export interface LoadedDialect extends Loaded {
-  readonly dialect: Dialect;
+  readonly loaded: readonly (Loaded & { readonly dialect: Dialect })[];
 }
 
 const READYZ_TIMEOUT_MS = 3000;

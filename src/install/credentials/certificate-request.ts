@@ -5,14 +5,8 @@ import { bits, explicit, integer, oid, sequence, set, utf8 } from './der.ts';
 const COMMON_NAME = '2.5.4.3';
 const ECDSA_WITH_SHA256 = sequence(oid('1.2.840.10045.4.3.2'));
 
-/** Both in PEM. */
-export interface KeyWithRequest {
-  readonly key: string;
-  readonly request: string;
-}
-
-/** For a client that Kubernetes shall know as `user`. */
-export function requestFor(user: string): KeyWithRequest {
+/** Both in PEM, for a client that Kubernetes shall know as `user`. */
+export function requestFor(user: string): { readonly key: string; readonly request: string } {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'der' });
   const subject = sequence(set(sequence(oid(COMMON_NAME), utf8(user))));

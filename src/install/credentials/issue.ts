@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { KubeClient } from '../../kube/client.ts';
 import { clusterScoped } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { Condition, KubeObject } from '../../kube/types.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { requestFor } from './certificate-request.ts';
@@ -13,12 +13,6 @@ import { requestFor } from './certificate-request.ts';
 export interface ClientCertificate {
   readonly certificate: string;
   readonly key: string;
-}
-
-interface Condition {
-  readonly type: string;
-  readonly status: string;
-  readonly message?: string;
 }
 
 interface SigningRequest extends KubeObject {
@@ -66,7 +60,7 @@ export async function issueCertificate(
   try {
     const now = rfc3339(clock.now());
     const message = `refit credentials made this request for ${user}`;
-    const approval = { type: 'Approved', status: 'True', reason: 'Refit', message, lastUpdateTime: now };
+    const approval = { type: 'Approved', status: 'True', reason: 'Refit', message, lastUpdateTime: now } as const;
     const approved = { ...created, status: { conditions: [approval] } };
     await client.replace(signingRequests, approved, { subresource: 'approval', abort });
     return { key, certificate: await certificateOf(name, { client, clock, abort }) };
