@@ -1,7 +1,7 @@
 /** Previews what a drain would evict and what would block it, and observes drains that somebody else does. */
 import type { KubeClient } from '../kube/client.ts';
 import { podDisruptionBudgets, pods } from '../kube/resources.ts';
-import type { PodDisruptionBudget } from '../kube/types.ts';
+import type { KubeList, PodDisruptionBudget } from '../kube/types.ts';
 import {
   type BlockingBudget,
   describeBlockingBudget,
@@ -23,7 +23,7 @@ export interface DrainPreview {
 export class DrainPreviewer {
   readonly #client: KubeClient;
   readonly #abort: AbortSignal;
-  #budgets: Promise<readonly PodDisruptionBudget[]> | undefined;
+  #budgets: Promise<KubeList<PodDisruptionBudget>> | undefined;
 
   constructor(client: KubeClient, abort: AbortSignal) {
     this.#client = client;
@@ -51,10 +51,8 @@ export class DrainPreviewer {
     const daemonSets = new DaemonSets(client);
     await daemonSets.learn(items, abort);
     const sorted = sortPods(items, options, (pod) => daemonSets.isOrphaned(pod));
-    return { ...sorted, budgets: sorted.evict.length === 0 ? [] : await (this.#budgets ??= this.#listBudgets()) };
-  }
-
-  async #listBudgets(): Promise<readonly PodDisruptionBudget[]> {
-    return (await this.#client.listAll(podDisruptionBudgets, { abort: this.#abort })).items;
+    if (sorted.evict.length === 0) return { ...sorted, budgets: [] };
+    this.#budgets ??= client.listAll(podDisruptionBudgets, { abort });
+    return { ...sorted, budgets: (await this.#budgets).items };
   }
 }

@@ -114,7 +114,8 @@ export class Evictions {
 
   #join(pod: Pod, refusal: EvictionRefusal): Line {
     const { clock, random, log } = this.#parts;
-    const line = this.#lines.get(refusal.line) ?? openLine(refusal);
+    const opened: Line = { pods: new Map(), turns: new Semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
+    const line = this.#lines.get(refusal.line) ?? opened;
     this.#lines.set(refusal.line, line);
     line.refusal = refusal;
     line.pods.set(uidOf(pod), pod);
@@ -127,10 +128,6 @@ export class Evictions {
     else log.debug('eviction still refused', fields);
     return line;
   }
-}
-
-function openLine(refusal: EvictionRefusal): Line {
-  return { pods: new Map(), turns: new Semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
 }
 
 function uidOf({ metadata }: Pod): string {
@@ -159,7 +156,8 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
     return { line: `budget ${key}`, waitMs, describe };
   }
   // The watch will show that this pod is gone; another pod may have its name.
-  if (isPastPod(thrown)) return { line: `pod ${uid}`, waitMs, describe: undefined };
+  if (thrown instanceof StatusError && [404, 409].includes(thrown.code))
+    return { line: `pod ${uid}`, waitMs, describe: undefined };
   if (messageOfCause(thrown, 'NamespaceTerminating') !== undefined) {
     const describe = (pods: string): string => `namespace ${namespace} is being deleted, and its pods with it: ${pods}`;
     return { line: `namespace ${namespace}`, waitMs, describe };
@@ -179,10 +177,6 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
 function messageOfCause(thrown: unknown, reason: string): string | undefined {
   if (!(thrown instanceof StatusError)) return undefined;
   return thrown.status.details?.causes?.find((cause) => cause.reason === reason)?.message;
-}
-
-function isPastPod(thrown: unknown): boolean {
-  return thrown instanceof StatusError && (thrown.code === 404 || thrown.code === 409);
 }
 
 /** No answer, or one that is not about the pod: overload, or a time-out in the server. */
