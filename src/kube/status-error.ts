@@ -50,7 +50,7 @@ export class AnswerError extends Error {
 }
 
 const hasCode =
-  (code: number, ...reasons: string[]) =>
+  (code: number | undefined, ...reasons: string[]) =>
   (thrown: unknown): thrown is StatusError =>
     thrown instanceof StatusError && (thrown.code === code || reasons.includes(thrown.reason));
 
@@ -74,13 +74,9 @@ export function isRefusal(thrown: unknown): thrown is StatusError {
   return thrown instanceof StatusError && [400, 403, 422].includes(thrown.code);
 }
 
-const hasReason =
-  (reason: string) =>
-  (thrown: unknown): thrown is StatusError =>
-    thrown instanceof StatusError && thrown.reason === reason;
-
-export const isConflict = hasReason('Conflict');
-export const isAlreadyExists = hasReason('AlreadyExists');
+// They share code 409: only the reason tells them apart.
+export const isConflict = hasCode(undefined, 'Conflict');
+export const isAlreadyExists = hasCode(undefined, 'AlreadyExists');
 
 /** Codes of Node and OpenSSL for a certificate that is not trusted. */
 const TLS_CODES = new Set([
@@ -101,8 +97,9 @@ const TLS_CODES = new Set([
 export function describeProblem(thrown: unknown): RefitError {
   if (thrown instanceof RefitError) return thrown;
   if (thrown instanceof TransportError) return describeTransport(thrown);
-  if (thrown instanceof StatusError) return describeStatus(thrown);
-  return new RefitError('REFIT_INTERNAL', messageOf(thrown), { cause: thrown });
+  if (!(thrown instanceof StatusError)) return new RefitError('REFIT_INTERNAL', messageOf(thrown), { cause: thrown });
+  const [code, text] = judge(thrown);
+  return new RefitError(code, `${thrown.server ?? 'the API server'} ${text}`, { cause: thrown });
 }
 
 function describeTransport(error: TransportError): RefitError {
@@ -117,11 +114,6 @@ function describeTransport(error: TransportError): RefitError {
   const isTls = TLS_CODES.has(code) || code.startsWith('ERR_TLS_') || code.startsWith('ERR_SSL_');
   const text = `cannot reach ${server}: ${explain(code, root)}`;
   return new RefitError(isTls ? 'REFIT_TLS' : 'REFIT_UNREACHABLE', text, { cause: error });
-}
-
-function describeStatus(error: StatusError): RefitError {
-  const [code, text] = judge(error);
-  return new RefitError(code, `${error.server ?? 'the API server'} ${text}`, { cause: error });
 }
 
 function judge(error: StatusError): [ErrorCode, string] {

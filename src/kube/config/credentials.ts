@@ -34,7 +34,8 @@ export class Credentials {
   async current(): Promise<Identity> {
     const { user, certificateAuthority } = this.#config;
     const ca = await this.#pem(certificateAuthority);
-    const exec = user.exec ? await this.#exec(ca) : undefined;
+    if (user.exec) this.#plugin ??= new ExecPlugin(user.exec, this.#config, ca, this.#clock);
+    const exec = await this.#plugin?.credential();
     const token = exec?.token ?? (await this.#token());
     return {
       headers: {
@@ -65,12 +66,6 @@ export class Credentials {
     const now = this.#clock.now();
     if (now > validToDate.getTime()) return `it expired on ${validToDate.toISOString()}`;
     return now < validFromDate.getTime() ? `it is valid only from ${validFromDate.toISOString()}` : undefined;
-  }
-
-  async #exec(ca: string | undefined): Promise<ExecCredential> {
-    const { exec } = this.#config.user;
-    if (exec) this.#plugin ??= new ExecPlugin(exec, this.#config, ca, this.#clock);
-    return (await this.#plugin?.credential()) ?? {};
   }
 
   async #token(): Promise<string | undefined> {

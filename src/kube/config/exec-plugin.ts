@@ -85,8 +85,9 @@ function execInfo(config: ExecConfig, cluster: ClusterConfig, caText: string | u
 }
 
 function readCredential(stdout: string, command: string): ExecCredential {
-  const status = statusOf(stdout);
-  if (!status)
+  const answer = parseJson(stdout);
+  const status = isRecord(answer) ? answer['status'] : undefined;
+  if (!isRecord(status))
     throw new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} printed no ExecCredential with a status`, {
       hint: PLUGIN_HINT,
     });
@@ -105,9 +106,4 @@ function readCredential(stdout: string, command: string): ExecCredential {
     ...(certificate && key ? { certificate, key } : {}),
     ...(Number.isNaN(expiresAt) ? {} : { expiresAt }),
   };
-}
-
-function statusOf(stdout: string): Record<string, unknown> | undefined {
-  const value = parseJson(stdout);
-  return isRecord(value) && isRecord(value['status']) ? value['status'] : undefined;
 }

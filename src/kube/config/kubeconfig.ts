@@ -42,7 +42,7 @@ async function readPresent(paths: readonly string[]): Promise<Merged[]> {
       try {
         return await readEntries(path);
       } catch (error) {
-        if (error instanceof RefitError && isMissing(error.cause)) return undefined;
+        if (error instanceof RefitError && isRecord(error.cause) && error.cause['code'] === 'ENOENT') return undefined;
         throw error;
       }
     }),
@@ -148,8 +148,4 @@ async function inCluster(env: Readonly<Record<string, string | undefined>>): Pro
     namespace: namespace.trim() || 'default',
     files: [],
   };
-}
-
-function isMissing(cause: unknown): boolean {
-  return isRecord(cause) && cause['code'] === 'ENOENT';
 }

@@ -17,7 +17,7 @@ import {
   takenOver,
   transitionsOf,
 } from './lease-record.ts';
-import { LeadershipTerm, type Term, type WriteGuard } from './write-guard.ts';
+import { LeadershipTerm, type Term, type TermTimes, type WriteGuard } from './write-guard.ts';
 
 export interface ElectionOptions extends Partial<Tools> {
   readonly client: KubeClient;
@@ -45,9 +45,7 @@ export interface Election extends WriteGuard {
 }
 
 /** Renewal has two thirds of the lease's duration, and tries five times in that. */
-export function timesOf(
-  leaseDurationMs: number,
-): Required<Pick<ElectionOptions, 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'>> {
+export function timesOf(leaseDurationMs: number): TermTimes & { readonly retryPeriodMs: number } {
   const renewDeadlineMs = (leaseDurationMs * 2) / 3;
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs: renewDeadlineMs / 5 };
 }
@@ -69,7 +67,7 @@ class LeaseElection implements Election {
   readonly #options: ElectionOptions & Tools;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #times: { leaseDurationMs: number; renewDeadlineMs: number; retryPeriodMs: number };
+  readonly #times: ReturnType<typeof timesOf>;
   readonly #term: LeadershipTerm;
   readonly #listeners = new Set<(term: Term | undefined) => void>();
   #observed: Observation | undefined;

@@ -12,18 +12,13 @@ export interface Claim {
 
 export function firstLease(name: string, namespace: string, transitions: number, claim: Claim): Lease {
   const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
-  return withSpec(lease, claim, { acquireTime: microTime(claim.now), leaseTransitions: transitions });
-}
-
-/** The same holder: only `renewTime` moves. */
-export function renewed(lease: Lease, claim: Claim): Lease {
-  return withSpec(lease, claim, {});
+  return renewed(lease, claim, { acquireTime: microTime(claim.now), leaseTransitions: transitions });
 }
 
 /** Another holder: `leaseTransitions`, the number of the term, grows. */
 export function takenOver(lease: Lease, claim: Claim): Lease {
   const leaseTransitions = transitionsOf(lease) + 1;
-  return withSpec(lease, claim, { acquireTime: microTime(claim.now), leaseTransitions });
+  return renewed(lease, claim, { acquireTime: microTime(claim.now), leaseTransitions });
 }
 
 /** Held by nobody, as client-go writes it, so that any implementation takes it at once. */
@@ -45,7 +40,9 @@ export function renewalOf({ spec }: Lease): string {
   return JSON.stringify([spec?.holderIdentity, spec?.renewTime, spec?.acquireTime, spec?.leaseTransitions]);
 }
 
-function withSpec(lease: Lease, { identity, now, durationSeconds, labels }: Claim, more: Lease['spec'] = {}): Lease {
+/** With the same holder only `renewTime` moves; `more` wins over the rest. */
+export function renewed(lease: Lease, claim: Claim, more: Lease['spec'] = {}): Lease {
+  const { identity, now, durationSeconds, labels } = claim;
   const merged = { ...lease.metadata.labels, ...labels };
   const metadata = { ...lease.metadata, ...(Object.keys(merged).length > 0 ? { labels: merged } : {}) };
   const own = { holderIdentity: identity, leaseDurationSeconds: durationSeconds, renewTime: microTime(now) };

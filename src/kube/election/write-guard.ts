@@ -103,7 +103,8 @@ export class LeadershipTerm implements WriteGuard {
   beginWrite(): GuardedWrite | undefined {
     if (!this.term()) return undefined;
     this.#running++;
-    return { deadlineMs: this.#writableUntil() - this.#clock.monotonic(), end: (known) => this.#end(known) };
+    const writableUntil = this.#renewedAt + this.#times.leaseDurationMs * USABLE_PART;
+    return { deadlineMs: writableUntil - this.#clock.monotonic(), end: (known) => this.#end(known) };
   }
 
   get remainingMs(): number {
@@ -136,9 +137,5 @@ export class LeadershipTerm implements WriteGuard {
     if (this.#running > 0) return;
     for (const resolve of this.#idle) resolve();
     this.#idle.clear();
-  }
-
-  #writableUntil(): number {
-    return this.#renewedAt + this.#times.leaseDurationMs * USABLE_PART;
   }
 }

@@ -71,10 +71,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
   return clientOver(requester, options);
 }
 
-export function clientOver(
-  caller: Caller,
-  options: Pick<ClientOptions, 'fieldManager' | 'deadlineMs' | 'watchIdleMs' | 'mostItems'> = {},
-): KubeClient & Disposable {
+export function clientOver(caller: Caller, options: ClientOptions = {}): KubeClient & Disposable {
   return new HttpClient(caller, options);
 }
 

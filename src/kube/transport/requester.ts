@@ -133,14 +133,19 @@ export class Requester implements Caller {
   }
 
   async #attempt(call: Call, identity: Identity, limit: TimeLimit): Promise<IncomingMessage> {
-    const { transport, clock, onRequest } = this.#parts;
+    const { transport, clock, userAgent, onRequest } = this.#parts;
     const startedAt = clock.monotonic();
     let code = 0;
     try {
       const response = await transport.open({
         method: call.method,
         path: call.path + queryText(call.query ?? {}),
-        headers: { ...identity.headers, ...this.#headers(call) },
+        headers: {
+          ...identity.headers,
+          accept: 'application/json',
+          'user-agent': userAgent,
+          ...(call.body === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' }),
+        },
         tls: identity.tls,
         body: call.body === undefined ? undefined : JSON.stringify(call.body),
         abort: limit.abort,
@@ -165,14 +170,6 @@ export class Requester implements Caller {
     const cause: unknown = limit.abort.aborted ? limit.abort.reason : error;
     const { server } = this.#parts;
     return new TransportError(`${call.method} ${server}${call.path}`, { cause, server, maybeApplied });
-  }
-
-  #headers(call: Call): Record<string, string> {
-    return {
-      accept: 'application/json',
-      'user-agent': this.#parts.userAgent,
-      ...(call.body === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' }),
-    };
   }
 }
 

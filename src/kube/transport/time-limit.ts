@@ -13,9 +13,9 @@ export class TimeLimit implements Disposable {
   constructor(clock: Clock, outer: AbortSignal | undefined, closed?: AbortSignal) {
     this.#clock = clock;
     this.#listening.use(
-      onAbort(outer, () => this.#cancel(new Error('aborted by the caller', { cause: outer?.reason }))),
+      onAbort(outer, () => this.#controller.abort(new Error('aborted by the caller', { cause: outer?.reason }))),
     );
-    this.#listening.use(onAbort(closed, () => this.#cancel(new Error('the client was closed'))));
+    this.#listening.use(onAbort(closed, () => this.#controller.abort(new Error('the client was closed'))));
   }
 
   get abort(): AbortSignal {
@@ -30,17 +30,13 @@ export class TimeLimit implements Disposable {
   allow(ms: number, complaint: string): void {
     this.#stopTimer();
     this.#expiresAt = this.#clock.monotonic() + ms;
-    this.#stopTimer = this.#clock.schedule(ms, () => this.#cancel(new Error(complaint)));
+    this.#stopTimer = this.#clock.schedule(ms, () => this.#controller.abort(new Error(complaint)));
   }
 
   /** Throws after the limit, even when its timer has not fired yet. */
   enforce(): void {
-    if (this.remaining <= 0) this.#cancel(new Error('the deadline passed before the request was sent'));
+    if (this.remaining <= 0) this.#controller.abort(new Error('the deadline passed before the request was sent'));
     this.abort.throwIfAborted();
-  }
-
-  #cancel(reason: Error): void {
-    this.#controller.abort(reason);
   }
 
   [Symbol.dispose](): void {

@@ -3,7 +3,7 @@ import { backoffDelay } from '../../util/backoff.ts';
 import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
-import type { KubeClient, Selection, WatchEvent, WatchOptions } from '../client.ts';
+import type { KubeClient, Selection, WatchEvent } from '../client.ts';
 import { keyOf, type Resource } from '../resources.ts';
 import {
   isForbidden,
@@ -76,8 +76,7 @@ export class Reflector<T extends KubeObject> {
     if (this.#resourceVersion === undefined && this.#streamedListRefused) await this.#list(abort);
     const startedAt = this.#parts.clock.monotonic();
     const before = this.#resourceVersion;
-    if (this.#resourceVersion === undefined) await this.#streamList(abort);
-    else await this.#watch(this.#open(abort, { resourceVersion: this.#resourceVersion }));
+    await this.#watch(abort);
     const lasted = this.#parts.clock.monotonic() - startedAt;
     if (lasted < SHORTEST_WATCH_MS && before === this.#resourceVersion)
       throw new Error(`the watch ended after ${lasted} ms`);
@@ -92,10 +91,14 @@ export class Reflector<T extends KubeObject> {
     );
   }
 
-  /** One request for list and watch: the server sends the objects, a marked bookmark, and then the changes. */
-  async #streamList(abort: AbortSignal): Promise<void> {
-    let found: Map<string, T> | undefined = new Map();
-    for await (const event of this.#open(abort, { sendInitialEvents: true })) {
+  /** Without a version also lists: the server sends the objects, a marked bookmark, and then the changes. */
+  async #watch(abort: AbortSignal): Promise<void> {
+    const { client, resource, selection, random } = this.#parts;
+    const resourceVersion = this.#resourceVersion;
+    let found = resourceVersion === undefined ? new Map<string, T>() : undefined;
+    const timeoutSeconds = Math.round(WATCH_SECONDS.least + random() * (WATCH_SECONDS.most - WATCH_SECONDS.least));
+    const options = { ...selection, resourceVersion, sendInitialEvents: found !== undefined, timeoutSeconds, abort };
+    for await (const event of client.watch(resource, options)) {
       const { type, object } = accept(event);
       if (!found) this.#take(type, object);
       else if (type === 'DELETED') found.delete(keyOf(object));
@@ -108,20 +111,6 @@ export class Reflector<T extends KubeObject> {
         this.#streamedListRefused = true;
         return;
       }
-    }
-  }
-
-  #open(abort: AbortSignal, options: WatchOptions): AsyncIterable<WatchEvent<T>> {
-    const { client, resource, selection, random } = this.#parts;
-    const { least, most } = WATCH_SECONDS;
-    const timeoutSeconds = Math.round(least + random() * (most - least));
-    return client.watch(resource, { ...selection, ...options, timeoutSeconds, abort });
-  }
-
-  async #watch(stream: AsyncIterable<WatchEvent<T>>): Promise<void> {
-    for await (const event of stream) {
-      const { type, object } = accept(event);
-      this.#take(type, object);
     }
   }
 
