@@ -1,8 +1,10 @@
 /** Hashes files without loading them into memory. */
 import { createHash, type Hash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
 import type { Files } from '../state/durable-files.ts';
 
-const CHUNK_BYTES = 256 * 1024;
+/** Large: after each piece the agent waits for its turn, which takes milliseconds on a busy machine. */
+const CHUNK_BYTES = 4 * 1024 * 1024;
 
 /** Lower-case hexadecimal sha256; undefined when there is no such file. */
 export async function hashFile(path: string, files: Pick<Files, 'open'>): Promise<string | undefined> {
@@ -19,10 +21,14 @@ export async function hashFile(path: string, files: Pick<Files, 'open'>): Promis
 /** Feeds a whole file to a hash; returns the number of its bytes. */
 export async function feed(path: string, hash: Hash, files: Pick<Files, 'open'>): Promise<number> {
   await using handle = await files.open(path, 'r');
+  return await feedFrom(handle, hash);
+}
+
+/** The same for an open file; its own position stays. */
+export async function feedFrom(handle: FileHandle, hash: Hash): Promise<number> {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-  let bytes = 0;
-  for (;;) {
-    const { bytesRead } = await handle.read(buffer);
+  for (let bytes = 0; ; ) {
+    const { bytesRead } = await handle.read(buffer, 0, CHUNK_BYTES, bytes);
     if (bytesRead === 0) return bytes;
     hash.update(buffer.subarray(0, bytesRead));
     bytes += bytesRead;

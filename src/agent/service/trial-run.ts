@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { feedFrom } from '../download/hash-file.ts';
 import type { StepOutcome } from '../steps/step.ts';
 
 export interface Trial {
@@ -42,7 +43,7 @@ export async function runTrial({ binary, sha256, version, timeoutMs }: Trial): P
 
 async function hashOf(file: FileHandle): Promise<string> {
   const hash = createHash('sha256');
-  for await (const chunk of file.createReadStream({ autoClose: false, start: 0 })) hash.update(chunk as Buffer);
+  await feedFrom(file, hash);
   return hash.digest('hex');
 }
 
