@@ -1,7 +1,8 @@
 /** Tests the clock: timers that can be cancelled, sleep that ends with its AbortSignal, and how times are written. */
+import { assert, integer, property } from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
-import { microTime, rfc3339, sleep, systemClock } from './clock.ts';
+import { isoTime, microTime, rfc3339, sleep, systemClock } from './clock.ts';
 
 describe('the real clock', () => {
   test('runs a callback later, and not before', async () => {
@@ -115,4 +116,15 @@ test.each([
   [Date.UTC(2026, 11, 31, 23, 59, 59, 999), '2026-12-31T23:59:59Z', '2026-12-31T23:59:59.999000Z'],
 ])('%d is written in each form that somebody reads', (ms, seconds, micros) => {
   expect([rfc3339(ms), microTime(ms)]).toEqual([seconds, micros]);
+});
+
+test('a time is written as Date writes it', () => {
+  const time = integer({ min: Date.UTC(1969), max: Date.UTC(10_001) });
+  assert(
+    property(time, (ms) => isoTime(ms) === new Date(ms).toISOString()),
+    { numRuns: 10_000 },
+  );
+  for (let day = Date.UTC(1970); day < Date.UTC(2410); day += 86_400_000)
+    if (isoTime(day) !== new Date(day).toISOString()) expect.unreachable(isoTime(day));
+  expect(() => isoTime(Number.NaN)).toThrow(RangeError);
 });

@@ -41,14 +41,32 @@ function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('aborted', { cause: reason });
 }
 
+const DAY_MS = 86_400_000;
+
+/** As `Date.prototype.toISOString`, but without Date, which loads all time zones: 1 MiB in each agent. */
+export function isoTime(ms: number): string {
+  if (!(ms >= 0 && ms <= LAST_MS)) return new Date(ms).toISOString();
+  // Days since 1 March 0000: a leap day is the last one of its year, and 400 years have 146,097 days.
+  const days = Math.floor(ms / DAY_MS) + 719_468;
+  const century = Math.floor((days + 0.75) / 36_524.25);
+  const year = Math.floor((days + century - Math.floor(century / 4) + 0.75) / 365.25);
+  const ofYear = days - Math.floor(year * 365.25) + century - Math.floor(century / 4);
+  const month = Math.floor((5 * ofYear + 2) / 153);
+  const day = ofYear - Math.floor((153 * month + 2) / 5) + 1;
+  const pad = (value: number, digits = 2): string => String(Math.floor(value)).padStart(digits, '0');
+  const date = month < 10 ? `${year}-${pad(month + 3)}` : `${year + 1}-${pad(month - 9)}`;
+  const time = `${pad((ms / 3_600_000) % 24)}:${pad((ms / 60_000) % 60)}:${pad((ms / 1000) % 60)}`;
+  return `${date}-${pad(day)}T${time}.${pad(ms % 1000, 3)}Z`;
+}
+
 const [FIRST_MS, LAST_MS] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59Z')];
 
 /** RFC 3339 in UTC with seconds, as `metav1.Time`. Years have four digits: what nodes write leads to other ones. */
 export function rfc3339(ms: number): string {
-  return `${new Date(Math.max(FIRST_MS, Math.min(ms, LAST_MS))).toISOString().slice(0, 19)}Z`;
+  return `${isoTime(Math.max(FIRST_MS, Math.min(ms, LAST_MS))).slice(0, 19)}Z`;
 }
 
 /** RFC 3339 in UTC with microseconds, as `metav1.MicroTime` demands. */
 export function microTime(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 23)}000Z`;
+  return `${isoTime(ms).slice(0, 23)}000Z`;
 }

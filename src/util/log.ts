@@ -1,5 +1,5 @@
 /** The log of every process: one JSON object a line. */
-import { systemClock } from './clock.ts';
+import { isoTime, systemClock } from './clock.ts';
 import { messageOf } from './errors.ts';
 import { escapeSteering } from './printable.ts';
 
@@ -28,7 +28,7 @@ export function jsonLogger(
     (own: LogLevel) =>
     (message: string, fields: LogFields = {}): void => {
       if (ORDER[own] < ORDER[level]) return;
-      const line = { time: new Date(now()).toISOString(), level: own, msg: message, ...base, ...fields };
+      const line = { time: isoTime(now()), level: own, msg: message, ...base, ...fields };
       const text = JSON.stringify(line, (_key, value: unknown) => (value instanceof Error ? messageOf(value) : value));
       write(`${escapeSteering(text)}\n`);
     };
