@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import type { Plane } from '../../sandbox/cluster/plane.ts';
 import type { Host } from '../../sandbox/hosts/host.ts';
-import { AGENT_FLAGS } from '../../src/install/host/agent-flags.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import {
@@ -15,6 +14,7 @@ import {
 } from '../../src/signal/annotations.ts';
 import { type Clock, rfc3339 } from '../../src/util/clock.ts';
 import { buildRefit } from '../../tools/build/refit.ts';
+import { asShipped } from '../shipped.ts';
 
 export interface AgentRigParts {
   readonly plane: Plane;
@@ -68,7 +68,7 @@ export class AgentRig implements AsyncDisposable {
       offers: [],
       restartDelayMs: RESTART_DELAY_MS,
       onService,
-      refit: { agent: [...AGENT_FLAGS, command], controller: [command] },
+      refit: asShipped(command),
     });
     const [host] = cluster.hosts;
     if (host === undefined) throw new Error('the cluster has no host');

@@ -6,7 +6,6 @@ import type { Plane } from '../../sandbox/cluster/plane.ts';
 import type { Host } from '../../sandbox/hosts/host.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
-import { AGENT_FLAGS } from '../../src/install/host/agent-flags.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases } from '../../src/kube/resources.ts';
@@ -18,6 +17,7 @@ import { RefitError } from '../../src/util/errors.ts';
 import { type Sighting, watchSignals } from '../../test/expectations/signal-watch.ts';
 import { buildRefit } from '../../tools/build/refit.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
+import { asShipped } from '../shipped.ts';
 import { type Answers, watchAnswers } from './answers.ts';
 import { untilAtRest } from './processes.ts';
 import { Restarts } from './restarts.ts';
@@ -75,7 +75,7 @@ export async function withRig<T>({ plane, directory, clock, abort }: RigParts, w
     payloadBytes: PAYLOAD_BYTES,
     restartDelayMs: RESTART_DELAY_MS,
     onService: (host, running) => restarts.note(host, running),
-    refit: { agent: [...AGENT_FLAGS, command], controller: [command] },
+    refit: asShipped(command),
   });
   started.defer(async () => await cluster.stop());
   abort.throwIfAborted();

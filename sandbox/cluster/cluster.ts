@@ -62,6 +62,8 @@ export interface ClusterOptions {
 export interface Refit {
   readonly agent: readonly string[];
   readonly controller: readonly string[];
+  /** Variables of the agents, beside PATH and HOME. */
+  readonly agentEnvironment?: Readonly<Record<string, string>>;
 }
 
 export interface Cluster {
@@ -140,7 +142,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const startAgent = async (host: Host): Promise<void> => {
     const kubeconfig = await plane.kubeconfig(userOn(host));
     const args = [...refit.agent, 'agent', ...agentArguments(host, kubeconfig), ...(options.agentFlags ?? [])];
-    agents.set(host.name, await processes.start(`agent-${host.name}`, args, options.environment));
+    agents.set(host.name, await processes.start(`agent-${host.name}`, args, environmentOfAgents(options)));
   };
   await Promise.all(hosts.filter(({ name }) => options.agents?.includes(name) ?? true).map(startAgent));
   const everything = started.move();
@@ -171,6 +173,10 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       await processes.start(name, [...refit.controller, command, ...args, '--lease-duration', LEASE_DURATION]),
     stop: async () => await everything.disposeAsync(),
   };
+}
+
+function environmentOfAgents({ refit, environment }: ClusterOptions): ClusterOptions['environment'] {
+  return { ...refit?.agentEnvironment, ...environment };
 }
 
 /** The user of the agent on a host. */

@@ -12,6 +12,7 @@ import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { EXIT } from '../../src/util/errors.ts';
 import { buildProgram } from '../../tools/build/refit.ts';
+import { AGENT_ENVIRONMENT } from '../../tools/deploy/agent-environment.ts';
 import { buildBinary } from '../../tools/release/binary.ts';
 import { PLATFORMS, readLock } from '../../tools/release/node-package.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
@@ -77,7 +78,7 @@ test('its agent upgrades a node, and has at most 60 MiB when it is idle', async 
     admin,
     kubeconfig,
     refit: [binary, options],
-    environment: NOTHING,
+    environment: { ...NOTHING, ...AGENT_ENVIRONMENT },
   });
   forgetContent(binary);
   const agent = rig.startAgent();

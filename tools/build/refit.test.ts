@@ -1,6 +1,6 @@
 /** Tests that the built command needs no packages: every subcommand loads without any, the agent with its flags. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,6 +23,12 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 test('it says its version', () => {
   expect(execFileSync(process.execPath, [command, 'version'], { encoding: 'utf8' })).toBe(`refit ${VERSION}\n`);
+});
+
+test('every character takes one byte, in memory too', () => {
+  const chunks = readdirSync(directory).filter((name) => name.endsWith('.js'));
+  expect(chunks.length).toBeGreaterThan(10);
+  expect(chunks.filter((name) => /[^\0-\x7F]/.test(readFileSync(join(directory, name), 'utf8')))).toEqual([]);
 });
 
 test('an agent starts with the flags that keep it small', () => {

@@ -1,7 +1,7 @@
 /** Builds the `refit` command as it ships: plain JavaScript in one directory, packages included. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { build } from 'rolldown';
+import { build, type Plugin } from 'rolldown';
 import { deployFilesInside } from './deploy-files.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -35,9 +35,23 @@ export async function buildProgram(directory: string): Promise<void> {
     input: join(ROOT, 'src', 'cmd', 'refit.ts'),
     platform: 'node',
     logLevel: 'warn',
-    plugins: [deployFilesInside],
+    plugins: [deployFilesInside, ascii],
     output,
   });
+}
+
+/** V8 keeps a text with one other character at two bytes for each. Outside of strings and patterns there are none. */
+const ascii: Plugin = {
+  name: 'ascii',
+  generateBundle(_options, bundle) {
+    for (const chunk of Object.values(bundle)) {
+      if (chunk.type === 'chunk') chunk.code = chunk.code.replaceAll(/[^\0-\x7F]/g, escaped);
+    }
+  },
+};
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /** Of Node.js, as package.json says. */

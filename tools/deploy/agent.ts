@@ -1,6 +1,7 @@
 /** The agent as a privileged DaemonSet, for hosts where nobody may install a service. */
 import { VERSION } from '../../src/cli/version.ts';
 import { AGENT_FLAGS } from '../../src/install/host/agent-flags.ts';
+import { AGENT_ENVIRONMENT } from './agent-environment.ts';
 import { object } from './objects.ts';
 
 const LABELS = { 'app.kubernetes.io/name': 'refit', 'app.kubernetes.io/component': 'refit-agent' };
@@ -40,6 +41,7 @@ export function agentDaemonSet(): object {
               image: LAUNCHER,
               command: ['/bin/sh', '-c', SCRIPT, 'agent'],
               args: FLAGS,
+              env: Object.entries(AGENT_ENVIRONMENT).map(([name, value]) => ({ name, value })),
               securityContext: { privileged: true },
               resources: { requests: { cpu: '10m', memory: '64Mi' } },
               volumeMounts: [

@@ -8,10 +8,12 @@ import { readFlagsFile } from '../../src/agent/flags-file.ts';
 import { parseAgentOptions } from '../../src/agent/options.ts';
 import { AGENT_FLAGS } from '../../src/install/host/agent-flags.ts';
 import { run } from '../controlplane/run.ts';
+import { AGENT_ENVIRONMENT } from './agent-environment.ts';
 
 const HOST = join(import.meta.dirname, '../../deploy/host');
 const ANALYZE = '/usr/bin/systemd-analyze';
 const BINARY = '/usr/local/bin/refit';
+const VARIABLES = Object.entries(AGENT_ENVIRONMENT).map(([name, value]) => `${name}=${value}`);
 const OPTIONS = `--node-options=${AGENT_FLAGS.join(' ')}`;
 
 async function temporary(): Promise<string> {
@@ -24,6 +26,7 @@ test('systemd takes the unit', async (context) => {
   context.skip(!existsSync(ANALYZE), `no ${ANALYZE}: Debian's package systemd has it`);
   const directory = await temporary();
   const unit = await readFile(join(HOST, 'refit-agent.service'), 'utf8');
+  expect(unit).toContain(`\nEnvironment=${VARIABLES.join(' ')}\n`);
   expect(unit).toContain(`ExecStart=${BINARY} "${OPTIONS}" agent\n`);
   const verify = async (text: string) => {
     const path = join(directory, 'refit-agent.service');
@@ -38,8 +41,10 @@ test('systemd takes the unit', async (context) => {
 test('a shell takes the script for OpenRC', async () => {
   const path = join(HOST, 'refit-agent.initd');
   expect(await run('sh', ['-n', path])).toEqual({ ok: true, stdout: '', stderr: '' });
-  const { stdout } = await run('sh', ['-c', `. ${path}; echo "$supervisor $command $command_args"`]);
-  expect(stdout.trim()).toBe(`supervise-daemon ${BINARY} '${OPTIONS}' agent`);
+  const { stdout } = await run('sh', ['-c', `. ${path}; echo "$supervisor $command $command_args"; env`]);
+  expect(stdout.split('\n')).toEqual(
+    expect.arrayContaining([`supervise-daemon ${BINARY} '${OPTIONS}' agent`, ...VARIABLES]),
+  );
 });
 
 test.each(globSync('*.yaml', { cwd: HOST }))('the agent takes the flags of %s', async (file) => {

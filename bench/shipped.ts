@@ -1,0 +1,8 @@
+/** The built command as units and DaemonSet start it. */
+import type { Refit } from '../sandbox/cluster/cluster.ts';
+import { AGENT_FLAGS } from '../src/install/host/agent-flags.ts';
+import { AGENT_ENVIRONMENT } from '../tools/deploy/agent-environment.ts';
+
+export function asShipped(command: string): Refit {
+  return { agent: [...AGENT_FLAGS, command], controller: [command], agentEnvironment: AGENT_ENVIRONMENT };
+}
