@@ -3,7 +3,7 @@ import type { KubeObject, LabelSelector, Node } from './types.ts';
 
 export type Matcher = (object: KubeObject) => boolean;
 
-type Requirement = NonNullable<LabelSelector['matchExpressions']>[number];
+export type Requirement = NonNullable<LabelSelector['matchExpressions']>[number];
 
 /** A selector does not parse; the message quotes the wrong part. */
 export class SelectorError extends Error {

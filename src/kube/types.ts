@@ -29,13 +29,8 @@ export interface KubeObject {
   metadata: ObjectMeta;
 }
 
-export interface ListMeta {
-  resourceVersion?: string;
-  continue?: string;
-}
-
 export interface KubeList<T extends KubeObject> {
-  metadata: ListMeta;
+  metadata: { resourceVersion?: string; continue?: string };
   items: T[];
 }
 

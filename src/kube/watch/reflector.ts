@@ -15,21 +15,14 @@ import {
   TransportError,
 } from '../status-error.ts';
 import type { KubeObject } from '../types.ts';
-
-/** Receives what the reflector finds, in the server's order. */
-export interface Sink<T extends KubeObject> {
-  /** Everything at `resourceVersion`: objects that are not in it are gone. */
-  replace(items: readonly T[], resourceVersion: string): void;
-  apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void;
-  /** Nothing older than `resourceVersion` follows. */
-  advance(resourceVersion: string): void;
-}
+import type { Store } from './store.ts';
 
 export interface ReflectorParts<T extends KubeObject> extends Tools {
   readonly client: KubeClient;
   readonly resource: Resource<T>;
   readonly selection: Selection;
-  readonly sink: Sink<T>;
+  /** Receives what the reflector finds, in the server's order. */
+  readonly sink: Store<T>;
   /** Makes objects smaller as they arrive: thousands of complete ones may not fit into memory. */
   readonly transform: (object: T) => T;
 }

@@ -4,7 +4,6 @@ import type { Logger } from '../../util/log.ts';
 import { untilAborted } from '../../util/waits.ts';
 import { keyOf } from '../resources.ts';
 import type { KubeObject } from '../types.ts';
-import type { Sink } from './reflector.ts';
 
 /** In the server's order. For each uid: added, then updates, then deleted; another uid under a name is another object. */
 export interface Handler<T extends KubeObject> {
@@ -16,7 +15,7 @@ export interface Handler<T extends KubeObject> {
 
 type Change<T extends KubeObject> = (handler: Handler<T>) => void;
 
-export class Store<T extends KubeObject> implements Sink<T> {
+export class Store<T extends KubeObject> {
   readonly #objects = new Map<string, T>();
   readonly #handlers = new Set<Handler<T>>();
   readonly #waiting = new Set<() => void>();
@@ -50,6 +49,7 @@ export class Store<T extends KubeObject> implements Sink<T> {
     await untilAborted(this.#resourceVersion === undefined ? synced : Promise.resolve(), abort);
   }
 
+  /** Everything at `resourceVersion`: objects that are not in it are gone. */
   replace(items: readonly T[], resourceVersion: string): void {
     const present = new Set(items.map(keyOf));
     for (const [key, object] of this.#objects) if (!present.has(key)) this.#remove(key, object);
@@ -64,6 +64,7 @@ export class Store<T extends KubeObject> implements Sink<T> {
     if (known && known.metadata.uid === object.metadata.uid) this.#remove(key, object);
   }
 
+  /** Nothing older than `resourceVersion` follows. */
   advance(resourceVersion: string): void {
     this.#resourceVersion = resourceVersion;
     for (const onSynced of this.#waiting) onSynced();
