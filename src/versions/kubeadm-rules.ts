@@ -192,13 +192,12 @@ export interface Finding {
 }
 
 export const hard = (rule: string, message: string): Finding => ({ rule, severity: 'hard', message });
-export const force = (rule: string, message: string): Finding => ({ rule, severity: 'force', message });
 export const warn = (rule: string, message: string): Finding => ({ rule, severity: 'warn', message });
 
 export class Findings {
   readonly list: Finding[] = [];
   readonly hard = (rule: string, message: string): unknown => this.list.push(hard(rule, message));
-  readonly force = (rule: string, message: string): unknown => this.list.push(force(rule, message));
+  readonly force = (rule: string, message: string): unknown => this.list.push({ rule, severity: 'force', message });
   readonly warn = (rule: string, message: string): unknown => this.list.push(warn(rule, message));
 }
 

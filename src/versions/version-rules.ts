@@ -122,12 +122,7 @@ function stepFindings(who: string, now: Version, servers: readonly Version[], ta
   return [];
 }
 
-function moveFindings(
-  who: string,
-  now: Version,
-  next: Version,
-  how: Pick<KubeletFacts, 'drained' | 'replaced'>,
-): Finding[] {
+function moveFindings(who: string, now: Version, next: Version, how: KubeletFacts): Finding[] {
   if (how.replaced || now.minor === next.minor) return [];
   const findings = new Findings();
   if (how.drained !== true) findings.hard('R9', `the node of ${who} must be drained before its minor version changes`);

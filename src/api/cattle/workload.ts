@@ -23,8 +23,6 @@ export const labelSelectorSchema = z
   })
   .meta({ 'x-kubernetes-map-type': 'atomic' });
 
-export type LabelSelector = z.input<typeof labelSelectorSchema>;
-
 /** A core type of Kubernetes that is kept unread. */
 const coreType = (): z.ZodUnknown => z.unknown().meta({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true });
 

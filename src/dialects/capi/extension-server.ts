@@ -76,22 +76,13 @@ async function serve(
     response.writeHead(code, headers).end();
     request.resume();
   };
-  if (typeof hook === 'number') {
-    refuse(hook, hook === 405 ? { allow: 'POST' } : {});
-    return;
-  }
-  if (load.requests >= limits.requests) {
-    refuse(503);
-    return;
-  }
+  if (typeof hook === 'number') return refuse(hook, hook === 405 ? { allow: 'POST' } : {});
+  if (load.requests >= limits.requests) return refuse(503);
   const own = { requests: 1, bytes: 0 };
   load.requests += 1;
   try {
     const body = await readBody(request, limits, load, own);
-    if (typeof body === 'number') {
-      refuse(body);
-      return;
-    }
+    if (typeof body === 'number') return refuse(body);
     const answered = await answer(hook, body, answerWithin(new URLSearchParams(query).get('timeout'), callTimeoutMs));
     log.info('answered', { hook, status: answered.status, message: answered.message });
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answered));

@@ -84,10 +84,8 @@ function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan
 function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan {
   const failure: ConditionUpdate = { type: 'LatestResolved', status: 'False', reason: 'Error', message };
   if (says(plan, RESOLVED) || says(plan, failure)) return plan;
-  return {
-    ...plan,
-    status: { ...plan.status, conditions: withVerdicts(plan.status?.conditions ?? [], [failure], now) },
-  };
+  const conditions = withVerdicts(plan.status?.conditions ?? [], [failure], now);
+  return { ...plan, status: { ...plan.status, conditions } };
 }
 
 /** The engine writes the same status: on a conflict, applies the change again to the current object. */

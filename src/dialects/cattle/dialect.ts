@@ -22,12 +22,7 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
     watched: [
       { resource: nodes, isRelevant },
       { resource: jobs, namespace, isRelevant: isRelevantJobChange },
-      {
-        resource: secrets,
-        namespace,
-        isRelevant: isRelevantSecretChange,
-        namesIn: (plan: CattlePlan) => hashedSecrets(plan),
-      },
+      { resource: secrets, namespace, isRelevant: isRelevantSecretChange, namesIn: hashedSecrets },
     ],
     resolve: (plan, world, now) => resolve(plan, world, now, (name) => world.get(secrets, name, namespace)),
   };

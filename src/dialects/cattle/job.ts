@@ -4,6 +4,7 @@ import type { ContainerSpec, DrainSpec, SecretSpec } from '../../api/cattle/work
 import { apiVersionOf } from '../../kube/resources.ts';
 import type { Job, Node } from '../../kube/types.ts';
 import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
+import { defined } from '../../util/json.ts';
 import type { CattleConfig, JobSettings } from './config.ts';
 import {
   CONTROLLER_LABEL,
@@ -110,9 +111,7 @@ function podSpecOf(rendering: Rendering): Record<string, unknown> {
     hostNetwork: true,
     dnsPolicy: 'ClusterFirstWithHostNet',
     restartPolicy: 'Never',
-    ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
-    ...(priorityClassName === undefined ? {} : { priorityClassName }),
-    ...(imagePullSecrets === undefined ? {} : { imagePullSecrets }),
+    ...defined({ serviceAccountName, priorityClassName, imagePullSecrets }),
     tolerations: [
       { key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' },
       ...tolerations,

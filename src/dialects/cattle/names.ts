@@ -1,7 +1,7 @@
 /** Labels, annotations, shortened names and selectors as `upgrade.cattle.io` writes them, since other tools read them. */
 import { createHash } from 'node:crypto';
-import type { LabelSelector } from '../../api/cattle/workload.ts';
-import { SelectorError } from '../../kube/selectors.ts';
+import { type Requirement, SelectorError } from '../../kube/selectors.ts';
+import type { LabelSelector } from '../../kube/types.ts';
 
 const GROUP = 'upgrade.cattle.io';
 
@@ -43,8 +43,6 @@ export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelS
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
     .join(',');
 }
-
-type Requirement = NonNullable<LabelSelector['matchExpressions']>[number];
 
 function requirementText({ key, operator, values = [] }: Requirement): string {
   if ((operator === 'In' || operator === 'NotIn') && values.length === 0) {

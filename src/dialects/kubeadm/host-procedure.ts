@@ -199,24 +199,20 @@ class Procedure {
   /** One write after the other, so that the last report wins. */
   async #save(report: Report, abort: AbortSignal): Promise<void> {
     const earlier = this.#written.catch(() => undefined);
-    this.#written = earlier.then(async () => await this.#untilAnswered(abort, async () => await this.#write(report)));
+    this.#written = earlier.then(async () => await this.#write(report, abort));
     await this.#written;
   }
 
-  async #write(report: Report): Promise<void> {
-    const { writer } = this.#parts;
+  /** Retries: API server and lease are unavailable while kubeadm replaces the API server. */
+  async #write(report: Report, abort: AbortSignal): Promise<void> {
+    const { writer, clock } = this.#parts;
     const { name } = this.#work.target;
-    this.#found ??= foundOn(await writer.get(nodes, name), report);
-    await writer.patch(nodes, name, reportPatch({ ...this.#found, ...report }), { type: 'merge' });
-  }
-
-  /** API server and lease are unavailable while kubeadm replaces the API server. */
-  async #untilAnswered(abort: AbortSignal, request: () => Promise<void>): Promise<void> {
-    const { clock } = this.#parts;
     for (;;) {
       abort.throwIfAborted();
       try {
-        return await request();
+        this.#found ??= foundOn(await writer.get(nodes, name), report);
+        await writer.patch(nodes, name, reportPatch({ ...this.#found, ...report }), { type: 'merge' });
+        return;
       } catch (error) {
         const isBusy = error instanceof StatusError && error.code >= 500;
         if (!(error instanceof TransportError) && !isConflict(error) && !isBusy) throw error;

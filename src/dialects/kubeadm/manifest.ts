@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { pathOf } from '../../api/read-object.ts';
 import { readBounded } from '../../util/bounded-file.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { parseVersion } from '../../util/version.ts';
@@ -64,19 +65,19 @@ export async function loadManifest(path: string): Promise<Manifest> {
     throw new RefitError('REFIT_FILE', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
   });
   const read = parseManifest(text, path);
-  const { kubeconfig, ssh } = read;
+  const { ssh } = read;
   const absolute = (file: string | undefined): string | undefined => file && resolve(dirname(path), file);
-  return {
+  return defined({
     ...read,
-    ...given('kubeconfig', absolute(kubeconfig)),
-    ssh: {
+    kubeconfig: absolute(read.kubeconfig),
+    ssh: defined({
       ...ssh,
-      ...given('identityFile', absolute(ssh.identityFile)),
-      ...given('knownHostsFile', absolute(ssh.knownHostsFile)),
-      ...given('configFile', absolute(ssh.configFile)),
-    },
-    hosts: read.hosts.map((each) => ({ ...each, ...given('identityFile', absolute(each.identityFile)) })),
-  };
+      identityFile: absolute(ssh.identityFile),
+      knownHostsFile: absolute(ssh.knownHostsFile),
+      configFile: absolute(ssh.configFile),
+    }),
+    hosts: read.hosts.map((each) => defined({ ...each, identityFile: absolute(each.identityFile) })),
+  });
 }
 
 export function parseManifest(text: string, file: string): Manifest {
@@ -112,8 +113,4 @@ function describe(issue: z.core.$ZodIssue | undefined): string {
 /** Only text with `://` can be a URL with a password. */
 function hideSecrets(_key: string, value: unknown): unknown {
   return typeof value === 'string' && value.includes('://') ? printableUrl(value) : value;
-}
-
-function given<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
-  return value === undefined ? {} : ({ [key]: value } as { [P in K]?: V });
 }

@@ -1,5 +1,6 @@
 /** Reads the facts of a host from its files and binaries. */
 import { RefitError } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
 import type { NodeFacts } from '../../versions/kubeadm-rules.ts';
 import type { ManifestHost } from './manifest.ts';
 import { probeScript } from './scripts.ts';
@@ -71,12 +72,10 @@ export function tagOf(image: string): string | undefined {
 
 /** From the file system type of /sys/fs/cgroup, the output of `containerd --version`, and `uname -r` without suffix. */
 function groundOf(cgroup: string | undefined, containerd = '', kernel = ''): HostFacts['ground'] {
-  const version = cgroup === 'cgroup2fs' ? 2 : cgroup === 'tmpfs' ? 1 : undefined;
-  const runtime = /^\S+ \S+ v?(\d+\.\d+\.\d+)/.exec(containerd)?.[1];
-  const linux = /^\d+\.\d+/.exec(kernel)?.[0];
-  return {
-    ...(version === undefined ? {} : { cgroup: version }),
-    ...(runtime === undefined ? {} : { containerd: runtime }),
-    ...(linux === undefined ? {} : { kernel: linux }),
-  };
+  const version: NodeFacts['cgroup'] = cgroup === 'cgroup2fs' ? 2 : cgroup === 'tmpfs' ? 1 : undefined;
+  return defined({
+    cgroup: version,
+    containerd: /^\S+ \S+ v?(\d+\.\d+\.\d+)/.exec(containerd)?.[1],
+    kernel: /^\d+\.\d+/.exec(kernel)?.[0],
+  });
 }
