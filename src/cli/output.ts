@@ -2,17 +2,11 @@
 import { styleText } from 'node:util';
 import { printable } from '../util/printable.ts';
 
-/** In characters; infinite for a pipe. */
-export interface Size {
-  readonly columns: number;
-  readonly rows: number;
-}
-
 export interface Output {
   readonly isTerminal: boolean;
   readonly hasColours: boolean;
-  /** Asked before each drawing: people resize their windows. */
-  readonly size: () => Size;
+  /** In characters; infinite for a pipe. Asked before each drawing: people resize their windows. */
+  readonly size: () => { readonly columns: number; readonly rows: number };
   readonly write: (text: string) => void;
   /** False if nobody can follow advice: what is shown is gone afterwards. */
   readonly advises?: boolean;
@@ -46,13 +40,14 @@ export type Style = Parameters<typeof styleText>[0];
 export interface Medium {
   /** Characters in a line; infinite for a pipe. */
   readonly width: number;
-  readonly paint: (style: Style, text: string) => string;
+  readonly paint: (style: Style | undefined, text: string) => string;
   readonly advises?: boolean | undefined;
 }
 
 export function mediumOf({ hasColours, size, advises }: Pick<Output, 'hasColours' | 'size' | 'advises'>): Medium {
   // Node must not check the stream again.
-  const paint = (style: Style, text: string): string => styleText(style, text, { validateStream: false });
+  const paint = (style: Style | undefined, text: string): string =>
+    style === undefined ? text : styleText(style, text, { validateStream: false });
   return { width: size().columns, paint: hasColours ? paint : (_style, text) => text, advises };
 }
 

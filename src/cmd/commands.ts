@@ -34,7 +34,21 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'controller',
     summary: 'Carries out Plans. Run two or more: one leads, the others stand by.',
-    options: [...controllerOptions(), ...updateOptions()],
+    options: [
+      ...controllerOptions(),
+      new Option(
+        '--cluster-info <storage,network>',
+        'tell update servers about the cluster, such as etcd,kuberouter',
+      ).argParser((text) => {
+        const [storage = '', network = '', ...more] = text.split(',');
+        if (storage !== '' && network !== '' && more.length === 0) return { storage, network };
+        throw new InvalidArgumentError('write storage and network, such as etcd,kuberouter');
+      }),
+      new Option(
+        '--insecure-updates',
+        'allow update servers with plain http, and downloads with neither https nor a sha256',
+      ),
+    ],
     run: async (flags: UpdateFlags, { abort }) => await (await import('./controller.ts')).runController(flags, abort),
   },
   {
@@ -119,7 +133,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'serve',
     summary: 'Serves releases and channels to clusters: an update server.',
     argument: new Argument('<directory>', 'made by `refit bundle`'),
-    options: serveOptions(),
+    options: [
+      new Option('--address <host:port>', 'serve at this address').default('127.0.0.1:8080'),
+      new Option('--url <url>', 'address of the files in indexes; default: as each client asks'),
+      new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; default: plain http'),
+      new Option('--token-file <file>', 'tokens for the channels, one a line; default: anybody may read them'),
+      healthAddress(),
+      logLevel(),
+    ],
     run: async (flags: ServeFlags, { argument = '', abort }) =>
       await (await import('./serve.ts')).runServe(argument, flags, abort),
   },
@@ -230,34 +251,6 @@ function updatesOptions(): Option[] {
   return [
     ...connectionOptions(),
     new Option('-o, --output <form>', 'output format').choices(['text', 'json']).default('text'),
-  ];
-}
-
-function serveOptions(): Option[] {
-  return [
-    new Option('--address <host:port>', 'serve at this address').default('127.0.0.1:8080'),
-    new Option('--url <url>', 'address of the files in indexes; default: as each client asks'),
-    new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; default: plain http'),
-    new Option('--token-file <file>', 'tokens for the channels, one a line; default: anybody may read them'),
-    healthAddress(),
-    logLevel(),
-  ];
-}
-
-function updateOptions(): Option[] {
-  return [
-    new Option(
-      '--cluster-info <storage,network>',
-      'tell update servers about the cluster, such as etcd,kuberouter',
-    ).argParser((text) => {
-      const [storage = '', network = '', ...more] = text.split(',');
-      if (storage !== '' && network !== '' && more.length === 0) return { storage, network };
-      throw new InvalidArgumentError('write storage and network, such as etcd,kuberouter');
-    }),
-    new Option(
-      '--insecure-updates',
-      'allow update servers with plain http, and downloads with neither https nor a sha256',
-    ),
   ];
 }
 

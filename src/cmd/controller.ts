@@ -7,21 +7,21 @@ import { VERSION } from '../cli/version.ts';
 import { phaseOfPlan } from '../dialects/autopilot/states.ts';
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
-import type { KubeClient } from '../kube/client.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import { createRoamingClient } from '../kube/transport/roaming-client.ts';
 import { type LeaderTools, prepareControllerProcess } from '../process/controller-process.ts';
 import type { Controller } from '../runtime/controller.ts';
-import { createMetrics, type Metrics } from '../runtime/metrics.ts';
+import { createMetrics } from '../runtime/metrics.ts';
 import { CENTRAL_CORDONING_LABEL } from '../signal/names.ts';
 import type { ClusterInfo } from '../updates/channel/cluster-headers.ts';
 import { updateController } from '../updates/update-controller.ts';
+import type { UpdateParts } from '../updates/update-follower.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { parseGoDuration } from '../util/duration.ts';
 import { EXIT, messageOf, RefitError } from '../util/errors.ts';
-import { type Logger, stderrLogger } from '../util/log.ts';
+import { stderrLogger } from '../util/log.ts';
 
 /** Percent by which the heap may grow before V8 collects: with 15,000 nodes it saves 196 of 466 MiB for 7 % more CPU. */
 const HEAP_GROWTH = 30;
@@ -67,16 +67,10 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
 const PERIOD_MS = 10 * 60_000;
 const PROBE_MS = 30 * 60_000;
 
-interface UpdateTools {
-  readonly client: KubeClient;
-  readonly metrics: Metrics;
-  readonly log: Logger;
-}
-
 /** Automatic updates are off without the kind UpdateConfig, and without the right to read it. */
 async function prepareUpdates(
   { insecureUpdates = false, clusterInfo }: UpdateFlags,
-  tools: UpdateTools,
+  tools: Pick<UpdateParts, 'client' | 'metrics' | 'log'>,
   abort: AbortSignal,
 ): Promise<(leader: LeaderTools) => readonly Controller[]> {
   const { env: environment } = process;

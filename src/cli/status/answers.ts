@@ -52,18 +52,14 @@ export class InspectionAnswers {
     this.#subject = subject;
   }
 
-  get known(): Known {
+  get known() {
     return {
       controlPlane: this.#controlPlane,
       preconditions: this.#preconditions,
       drainPreviews: this.#drainPreviews,
-      drainDelegationOf: ({ key }) => this.#delegations.get(key),
-      drainOf: (node) => this.#drains.get(node),
-    };
-  }
-
-  knowsDrainOf(node: string): boolean {
-    return this.#drains.has(node);
+      drainDelegationOf: ({ key }: Target) => this.#delegations.get(key),
+      drainOf: (node: string) => this.#drains.get(node),
+    } satisfies Known;
   }
 
   /** Does not reject if a request is denied. */

@@ -104,7 +104,7 @@ export function viewAt({ dialect, plan, snapshot, policy, unseen }: Inspection, 
 function questionsOf(snapshot: Snapshot, policy: RolloutPolicy, answers: InspectionAnswers, now: number): Question[] {
   const decisions = [explainToPeople(new Evaluations(snapshot, policy, now)), decide(snapshot, policy, now)];
   const probes = decisions.flatMap((each) => each.probes);
-  const drains = drainsIn(snapshot, policy, now).filter(({ node }) => !answers.knowsDrainOf(node));
+  const drains = drainsIn(snapshot, policy, now).filter(({ node }) => answers.known.drainOf(node) === undefined);
   const asked = new Map([...probes, ...drains].map((question) => [keyOf(question), question]));
   return [...asked.values()];
 }

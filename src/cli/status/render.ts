@@ -1,9 +1,9 @@
 /** The output formats of `refit status`, once or as a watch: text, wide, json, yaml, and lines of changes in a pipe. */
 import { rfc3339 } from '../../util/clock.ts';
-import { type Medium, mediumOf, type Output, Screen } from '../output.ts';
+import { mediumOf, type Output, Screen } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 import { isRoutine } from './sentences.ts';
-import { fullNameOf, type Noted, noteLines, notesOf, renderPlan, stateOf } from './text.ts';
+import { fullNameOf, noteLines, notesOf, renderPlan, stateOf } from './text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
 
 export type Form = 'text' | 'wide' | 'json' | 'yaml';
@@ -19,16 +19,11 @@ export async function render(view: StatusView, form: Form, now: number, shape: S
 
 function renderLines(view: StatusView, form: 'text' | 'wide', now: number, shape: Shape): string[] {
   const medium = mediumOf(shape);
-  const notes = renderNotes(view, now, medium);
-  if (view.plans.length === 0) return [...notes, 'There is no plan.'];
+  const notes = noteLines(view, now).flatMap((line) => wrapped(line, medium.width));
+  const painted = notes.map((line) => medium.paint('yellow', line));
+  if (view.plans.length === 0) return [...painted, 'There is no plan.'];
   const blocks = view.plans.map((plan) => renderPlan(plan, form, now, medium));
-  return [...notes, ...blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]))];
-}
-
-export function renderNotes(view: Noted, now: number, { paint, width }: Medium): string[] {
-  return noteLines(view, now)
-    .flatMap((line) => wrapped(line, width))
-    .map((line) => paint('yellow', line));
+  return [...painted, ...blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]))];
 }
 
 export type Show = (view: StatusView, now: number) => Promise<void>;

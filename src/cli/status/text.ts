@@ -65,10 +65,7 @@ export function renderSections(sections: readonly Section[], { paint, width }: M
   return sections.flatMap(({ heading, lines, style }) =>
     lines
       .flatMap((line) => wrapped(line, width - MARGIN))
-      .map((line, index) => {
-        const text = style === undefined ? line : paint(style, line);
-        return `  ${(index === 0 ? heading : '').padEnd(MARGIN - 3)} ${text}`;
-      }),
+      .map((line, index) => `  ${(index === 0 ? heading : '').padEnd(MARGIN - 3)} ${paint(style, line)}`),
   );
 }
 
@@ -95,8 +92,7 @@ export function header(plan: PlanView, now: number, { paint, width }: Medium, pr
     const isNext = used > 0 && used + gap.length + text.length > width;
     if (isNext) lines.push('');
     used = isNext ? text.length + 2 : used + gap.length + text.length;
-    const painted = style === undefined ? text : paint(style, text);
-    lines[lines.length - 1] += `${isNext ? '  ' : gap}${painted}`;
+    lines[lines.length - 1] += `${isNext ? '  ' : gap}${paint(style, text)}`;
   }
   return lines;
 }
@@ -245,13 +241,12 @@ function stageBars(stages: readonly StageView[], medium: Medium): string[] {
 
 function barOf(stage: StageView, { paint, width }: Medium): string {
   const { selection, targets } = stage;
-  const painted = ({ style }: Mark, text: string): string => (style === undefined ? text : paint(style, text));
   if (selection !== undefined) return paint('yellow', `nothing matched ${selection}`);
   if (targets.length <= Math.min(MOST_MARKS, width - BESIDE_MARKS))
-    return targets.map((target) => painted(markOf(target), markOf(target).sign)).join('');
+    return targets.map((target) => paint(markOf(target).style, markOf(target).sign)).join('');
   return [MOVING, FAILED, PENDING]
     .filter((mark) => countOf(stage, mark) > 0)
-    .map((mark) => painted(mark, `${countOf(stage, mark)} ${mark.word}`))
+    .map((mark) => paint(mark.style, `${countOf(stage, mark)} ${mark.word}`))
     .join(', ');
 }
 

@@ -19,7 +19,7 @@ import { EXIT, RefitError } from '../../util/errors.ts';
 import { kubeconfigWith, withCommand } from '../credentials/kubeconfig.ts';
 import { findK0s, type RunningK0s } from './find-k0s.ts';
 import { assertOwnedByRoot, BINARY, ownProgram, type Program, placeBinary } from './program.ts';
-import { agentService } from './service-managers.ts';
+import { type AgentService, agentService } from './service-managers.ts';
 
 export interface AgentInstallFlags {
   /** Credentials of the agent on a controller, instead of ones that it gets itself. */
@@ -38,8 +38,7 @@ const RUN = '/run/refit';
 const VALIDITY = '168h';
 
 export async function installAgent({ credentials }: AgentInstallFlags, write: Write): Promise<number> {
-  assertRoot();
-  const service = agentService(createCommands(process.env, systemClock));
+  const service = ownService();
   const k0s = await findK0s();
   const program = await ownProgram();
   const source = await credentialsFor(k0s, program, credentials);
@@ -63,15 +62,19 @@ export async function installAgent({ credentials }: AgentInstallFlags, write: Wr
   return EXIT.ok;
 }
 
-function assertRoot(): void {
+function ownService(): AgentService {
   if (process.getuid?.() !== 0) throw new RefitError('REFIT_INSTALL', 'the agent runs as root: run this as root, too');
+  return agentService(createCommands(process.env, systemClock));
 }
 
 type Source = { readonly file: string } | { readonly text: string; readonly what: string };
 
 /** The kubelet's own on a worker. On a controller: a file that was given, or a command that gets them. */
 async function credentialsFor(k0s: RunningK0s, { refit }: Program, given: string | undefined): Promise<Source> {
-  if (given !== undefined) return { text: await readGiven(given), what: `a copy of ${given}` };
+  if (given !== undefined) {
+    await loadTrustedConfig(given);
+    return { text: await readFile(given, 'utf8'), what: `a copy of ${given}` };
+  }
   if (k0s.role === 'worker') {
     const file = join(k0s.dataDirectory, 'kubelet.conf');
     if (!existsSync(file))
@@ -99,11 +102,6 @@ async function loadTrustedConfig(path: string): Promise<ClusterConfig> {
   const config = await loadClusterConfig({ path });
   await assertTrustedConfig(config);
   return config;
-}
-
-async function readGiven(path: string): Promise<string> {
-  await loadTrustedConfig(path);
-  return await readFile(path, 'utf8');
 }
 
 async function assertIdle(state: string): Promise<void> {
@@ -140,8 +138,7 @@ async function isUsedByOthers(path: string): Promise<boolean> {
 
 /** Removes all that install wrote, and all that the agent did. */
 export async function uninstallAgent(write: Write): Promise<number> {
-  assertRoot();
-  const service = agentService(createCommands(process.env, systemClock));
+  const service = ownService();
   const { binary, stateDirectory, runDirectory } = await ownOptions();
   const beside = await besideK0s(binary);
   for (const path of beside) await assertOwnedByRoot(dirname(path));
