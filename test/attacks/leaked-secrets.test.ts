@@ -68,10 +68,7 @@ test.each([
     const { stdout, stderr } = await runRefit(...args, '--kubeconfig', kubeconfig);
     outputs.push([...stdout, ...stderr].join('\n'));
   }
-  const printed = `${node.server.url.replace('//', '//***@')}${path}?***`;
   expect(outputs[0]).toContain(reason);
-  expect(outputs[3]).toContain(printed);
-  expect(outputs[4]).toContain(printed);
   for (const text of [agent.log.join('\n'), JSON.stringify(report), ...outputs]) expect(text).not.toMatch(SECRETS);
 });
 
