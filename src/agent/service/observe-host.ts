@@ -26,6 +26,8 @@ export async function observeHost({ places, binary: configured }: HostPlace, jou
     const binary = known ?? (await executableOf(pid));
     if (binary !== undefined) await fileTrust.assertReplaceable(binary);
     const current = binary !== undefined && (await executes(pid, binary));
+    // Of a process that ended meanwhile nothing can be said.
+    if (!isSameProcess(await findProcess(pid), process)) throw new Error(`PID ${pid} ended while it was examined`);
     const running: RunningService = { version, process, current };
     return {
       running,
