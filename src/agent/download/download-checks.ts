@@ -22,7 +22,7 @@ export interface DownloadChecksParts {
 
 /** Milliseconds for which an answer lasts: while a plan waits for its window, servers and disks change. */
 const LASTING = { possible: 600_000, impossible: 50_000 };
-/** Milliseconds for one download, less than leaders wait. */
+/** Milliseconds for one request. Both together take less than leaders wait. */
 const TIMEOUT_MS = 4_000;
 
 export class DownloadChecks {
@@ -64,10 +64,9 @@ export class DownloadChecks {
 
 /** 0 if the server does not say it. Some know no HEAD, and a signed URL is for GET only: then the first byte is requested. */
 async function sizeOf(request: Get): Promise<number> {
-  const abort = AbortSignal.timeout(TIMEOUT_MS);
   const headers = { ...request.headers, range: 'bytes=0-0' };
-  using answer = await httpGet({ ...request, method: 'HEAD' }, abort).catch(
-    async () => await httpGet({ ...request, headers }, abort),
+  using answer = await httpGet({ ...request, method: 'HEAD' }, AbortSignal.timeout(TIMEOUT_MS)).catch(
+    async () => await httpGet({ ...request, headers }, AbortSignal.timeout(TIMEOUT_MS)),
   );
   const { 'content-range': range = '', 'content-length': length = '0' } = answer.response.headers;
   return Number(/\/(\d+)$/.exec(range)?.[1] ?? length);

@@ -49,14 +49,17 @@ test.each<[string, Given, string]>([
   ['none if the policy says so', { policy: { prefetch: 'none' } }, ''],
   ['none once one has started', { first: 'intended' }, ''],
   ['those that cannot answer are left out', { facts: { c1: { downloads: undefined } } }, 'c2 c3 w1 w2'],
+  ['those that have the version are left out', { facts: { w1: { isThere: true } } }, 'c1 c2 w2 w3'],
   ['those that answered count', { facts: { w1: { downloads: 'possible' } } }, 'c1 c2 w1 w2'],
 ])('%s', (_what, given, names) => {
   expect(named(given)).toBe(names);
 });
 
 test('a node of two commands is asked once', () => {
-  const stages = [buildStage('worker', ['w1']), { ...buildStage('worker', ['w1']), id: 'other', command: 1 }];
-  const snapshot = buildSnapshot(buildRollout(stages, { phase: 'running' }), { w1: UNASKED });
+  const [first, second] = [buildStage('worker', ['w1']), buildStage('worker', [{ ...buildTarget('w1'), key: '1/w1' }])];
+  const stages = [first, { ...second, id: 'other', command: 1 }];
+  const facts = buildSnapshot(buildRollout(stages, { phase: 'running' }), { w1: UNASKED }).facts.get('w1');
+  const snapshot = buildSnapshot(buildRollout(stages, { phase: 'running' }), { w1: UNASKED, '1/w1': { ...facts } });
   expect(targetsToCheck(snapshot)(buildPolicy())).toHaveLength(1);
 });
 

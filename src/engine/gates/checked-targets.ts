@@ -20,12 +20,13 @@ export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
     const able = rollout.stages.flatMap((stage) =>
       stage.targets.flatMap((target): CheckedTarget[] => {
         const known = facts.get(target.key);
-        return known?.downloads === undefined ? [] : [{ stage, target, facts: known }];
+        // Who has the version downloads nothing.
+        return known?.downloads === undefined || known.isThere === true ? [] : [{ stage, target, facts: known }];
       }),
     );
     const places = Map.groupBy(able, ({ stage, facts: { platform } }) => `${stage.id} ${platform}`);
     const chosen = [...places.values()].flatMap((group) => group.slice(0, most));
-    // A node of two commands has one check.
-    return [...new Map(chosen.map((each) => [each.target.key, each])).values()];
+    // A node of two commands has one check; its targets have keys of their own.
+    return [...new Map(chosen.map((each) => [`${each.stage.role} ${each.target.name}`, each])).values()];
   }),
 );

@@ -1,23 +1,31 @@
-/** Gate: before the first target starts, agents try the downloads of the plan: reachable, not too big, and room for them. */
+/** Gate: before the first target starts, agents try the downloads of the plan: reachable, not too big, and room for them. It holds for a time only. */
 import { counted, listedSentences } from '../../util/phrases.ts';
 import type { CheckedTarget } from './checked-targets.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
 /** Milliseconds for which this leader waits for answers: an agent may be down. */
 const PATIENCE_MS = 10_000;
+/** Milliseconds for which a problem holds the plan, so that people can mend it. Then nodes find out, and fail or not. */
+const HOLD_MS = 300_000;
 const MOST_SHOWN = 5;
 
 export const downloadsPossible: Gate = {
   name: 'downloads-possible',
   ofRollout: true,
   evaluate({ checked }) {
-    const problems = checked.flatMap(({ target, facts: { downloads } }) =>
-      typeof downloads === 'object' ? [`${target.name} cannot download ${downloads.problem}`] : [],
-    );
+    const problems = checked.flatMap(({ target, facts: { downloads, watchedMs = 0 } }) => {
+      const leftMs = HOLD_MS - watchedMs;
+      if (typeof downloads !== 'object' || leftMs <= 0) return [];
+      return [{ leftMs, text: `${target.name} cannot download ${downloads.problem}` }];
+    });
     if (problems.length > 0) {
+      const message = listedSentences(
+        problems.map(({ text }) => text),
+        MOST_SHOWN,
+      );
       const ends =
-        'every node that was asked can download it: mend the server, the way to it or the plan; agents ask again every minute';
-      return wait('DownloadImpossible', listedSentences(problems, MOST_SHOWN), ends);
+        'every node that was asked can download it, or after 5 min, when nodes try it: mend the server, the way to it or the plan; agents ask again every minute';
+      return wait('DownloadImpossible', message, ends, { recheckMs: Math.max(...problems.map((each) => each.leftMs)) });
     }
     const left = checked.map(leftMs).filter((ms) => ms > 0);
     if (left.length === 0) return PASS;
@@ -28,6 +36,6 @@ export const downloadsPossible: Gate = {
 };
 
 /** Milliseconds for which its answer is waited for. Read-only commands do not wait. */
-function leftMs({ facts: { downloads, watchedMs } }: CheckedTarget): number {
-  return downloads === 'possible' ? 0 : Math.max(0, PATIENCE_MS - (watchedMs ?? PATIENCE_MS));
+function leftMs({ facts: { downloads, watchedMs = PATIENCE_MS } }: CheckedTarget): number {
+  return downloads === 'asked' || downloads === 'unasked' ? PATIENCE_MS - watchedMs : 0;
 }

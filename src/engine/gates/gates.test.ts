@@ -74,6 +74,7 @@ const rows: [Gate, string, GateInput, string][] = [
     saying({ w1: 'asked', w2: { problem: 'http://x/file: x answered 404 Not Found' }, w3: 'possible' }, 0),
     'wait DownloadImpossible: w2 cannot download http://x/file: x answered 404 Not Found',
   ],
+  [downloadsPossible, 'one still cannot after 5 min', saying({ w1: { problem: 'x' } }, 300_000), 'pass'],
   [
     downloadsPossible,
     'two have not answered',
