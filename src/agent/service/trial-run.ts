@@ -26,6 +26,7 @@ const NOBODY = 65_534;
 const SCRIPT =
   'echo 1000 2>/dev/null >/proc/self/oom_score_adj; ulimit -c 0; ulimit -f 0; ulimit -t 10; ulimit -d 1048576; ulimit -p 1000 2>/dev/null || ulimit -u 1000; exec /proc/self/fd/3 version';
 const CLOSE_MS = 1_000;
+const KILL_ROUNDS = 5;
 
 /**
  * Runs `<binary> version`: it must end with 0 in time and print the version as a separate word. The file is opened once;
@@ -105,10 +106,17 @@ function killGroup(leader: number | undefined): void {
   if (leader !== undefined) kill(-leader);
 }
 
-/** All at once, by the user itself: a process that forks and ends all the time is in no list long enough. */
+/**
+ * All at once, by the user itself: a process that forks and ends all the time is in no list long enough. As such a process
+ * may stop or kill its killer, that one has a time limit and successors.
+ */
 async function killAllOf(user: number): Promise<void> {
-  const killer = spawn('/bin/sh', ['-c', 'kill -9 -1'], { stdio: 'ignore', cwd: '/', env: {}, uid: user, gid: user });
-  await new Promise((resolve) => killer.once('error', resolve).once('exit', resolve));
+  for (let round = 0; round < KILL_ROUNDS; round++) {
+    const as = { uid: user, gid: user, timeout: CLOSE_MS, killSignal: 'SIGKILL' } as const;
+    const killer = spawn('/bin/sh', ['-c', 'kill -9 -1'], { stdio: 'ignore', cwd: '/', env: {}, ...as });
+    const code = await new Promise((resolve) => killer.once('error', resolve).once('exit', resolve));
+    if (code !== null) return;
+  }
 }
 
 /** A process that is gone already is fine. */
