@@ -8,7 +8,7 @@ const TURNS = {
   /** These compute all the time: one worker for each core of a small machine. */
   computing: { order: 0, workers: 2 },
   /** These mostly wait, for other processes and for real clocks. */
-  waiting: { order: 1, workers: 4 },
+  waiting: { order: 1, workers: 5 },
   /** These look at what the others left behind. */
   last: { order: 2, workers: 1 },
 } as const;
