@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(async () => await scene[Symbol.asyncDispose]());
 
 function apply(): Run {
-  return scene.refit('apply', '--yes', '-m', manifest, '--lease-duration', '2s');
+  return scene.refit('apply', '--yes', '-m', manifest);
 }
 
 async function told(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {

@@ -68,7 +68,7 @@ async function apiServerVersions(): Promise<string[]> {
 }
 
 function start(): Run {
-  return scene.refit('apply', '--yes', '-m', manifest, '--lease-duration', '2s');
+  return scene.refit('apply', '--yes', '-m', manifest, '--lease-duration', '3s');
 }
 
 async function node(name: string): Promise<Node> {
