@@ -33,7 +33,7 @@ describe.each(PAIRS)('%s', (_name, combination) => {
 
   describe('ap-airgap', () => {
     const scene = useScene(combination, { controllers: 1, workers: 1, files });
-    const title = isOurs ? 'fetched once' : 'differs: fetched once or twice';
+    const title = isOurs ? 'fetched once' : 'differs: fetched once or more';
 
     test(`the bundle is there before anything is restarted, ${title}`, async () => {
       const at = scene();
@@ -46,7 +46,9 @@ describe.each(PAIRS)('%s', (_name, combination) => {
         [1, 'Completed'],
       ]);
       await expectBundleOn(at, 'worker1');
-      expect(isOurs ? [1] : [1, 2]).toContain(fetches(at));
+      // Agents of k0s fetch again whenever their Node changed meanwhile.
+      if (isOurs) expect(fetches(at)).toBe(1);
+      else expect(fetches(at)).toBeGreaterThanOrEqual(1);
       const asked = at.downloads.requests.map(({ path }) => path);
       expect(asked.lastIndexOf(PATH)).toBeLessThan(asked.findIndex((path) => path !== PATH));
       // Agents of k0s before 1.36.3+k0s.1 may request a restart twice.
