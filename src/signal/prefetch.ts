@@ -51,17 +51,16 @@ export function decodeDownloadCheck(annotations: Annotations = {}): DownloadChec
 }
 
 /** Names the check in its answer. */
-export function downloadCheckId(annotations: Annotations): string {
-  return read(annotations).checkId;
-}
+export const downloadCheckId = onceForEach((annotations: Annotations): string =>
+  createHash('sha256')
+    .update(annotations[DOWNLOAD_CHECK_ANNOTATION] ?? '')
+    .digest('hex')
+    .slice(0, 16),
+);
 
 const read = onceForEach((annotations: Annotations) => {
   const { [PREFETCH_ANNOTATION]: prefetch, [DOWNLOAD_CHECK_ANNOTATION]: check } = annotations;
-  const checkId = createHash('sha256')
-    .update(check ?? '')
-    .digest('hex')
-    .slice(0, 16);
-  return { prefetch: decode(prefetch), check: decode(check), checkId };
+  return { prefetch: decode(prefetch), check: decode(check) };
 });
 
 /** Somebody else may have written it. */
