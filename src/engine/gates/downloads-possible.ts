@@ -13,19 +13,17 @@ export const downloadsPossible: Gate = {
   name: 'downloads-possible',
   ofRollout: true,
   evaluate({ checked }) {
-    const problems = checked.flatMap(({ target, facts: { downloads, watchedMs = 0 } }) => {
-      const leftMs = HOLD_MS - watchedMs;
-      if (typeof downloads !== 'object' || leftMs <= 0) return [];
-      return [{ leftMs, text: `${target.name} cannot download ${downloads.problem}` }];
-    });
+    const problems = checked.flatMap(({ target, facts: { downloads, watchedMs = 0 } }) =>
+      typeof downloads === 'object' && watchedMs < HOLD_MS
+        ? [{ heldMs: HOLD_MS - watchedMs, text: `${target.name} cannot download ${downloads.problem}` }]
+        : [],
+    );
     if (problems.length > 0) {
-      const message = listedSentences(
-        problems.map(({ text }) => text),
-        MOST_SHOWN,
-      );
+      const texts = problems.map(({ text }) => text);
       const ends =
         'every node that was asked can download it, or after 5 min, when nodes try it: mend the server, the way to it or the plan; agents ask again every minute';
-      return wait('DownloadImpossible', message, ends, { recheckMs: Math.max(...problems.map((each) => each.leftMs)) });
+      const recheckMs = Math.max(...problems.map(({ heldMs }) => heldMs));
+      return wait('DownloadImpossible', listedSentences(texts, MOST_SHOWN), ends, { recheckMs });
     }
     const left = checked.map(leftMs).filter((ms) => ms > 0);
     if (left.length === 0) return PASS;
