@@ -1,12 +1,14 @@
 /** What the attacks share: a cluster, nodes with a real agent, and an unprivileged attacker on the same host. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
+import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
 import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';
-import { Rig, type RigOptions } from '../agent/rig.ts';
+import { NEW, Rig, type RigOptions } from '../agent/rig.ts';
 
 /** User and group `nobody`: no rights on this host. */
 export const NOBODY = 65_534;
@@ -37,6 +39,32 @@ if (!isRoot) process.stdout.write('skipped: attacks of other users and on mounte
 
 /** A test that mounts a disk; skipped unless root runs it. */
 export const attackOnDisk = test.skipIf(!isRoot);
+
+/** What the agent says after the trial run of a version that is this script; it may know the directory in which it lies. */
+export async function reasonAfter(
+  script: string | ((directory: string) => string),
+  { programs = {}, ...options }: Partial<RigOptions> & { readonly programs?: Readonly<Record<string, Buffer>> } = {},
+): Promise<string> {
+  await using node = await startNode(options);
+  const directory = await mkdtemp(join(tmpdir(), 'refit-payload-'));
+  const path = join(directory, 'payload');
+  const text = `#!/bin/sh\n${typeof script === 'string' ? script : script(directory)}\n`;
+  await chmod(directory, 0o755);
+  for (const [name, program] of Object.entries(programs))
+    await writeFile(join(directory, name), program, { mode: 0o755 });
+  await writeFile(path, text);
+  const server = await startDownloadServer({ files: { '/payload': path } });
+  try {
+    node.startAgent();
+    const sha256 = createHash('sha256').update(text).digest('hex');
+    await node.send('/new', NEW, { url: `${server.url}/payload`, sha256 });
+    await node.end();
+    return (await node.report())?.reason ?? '';
+  } finally {
+    await server.stop();
+    await rm(directory, { recursive: true });
+  }
+}
 
 /** A test with a process of nobody's; skipped unless root runs it. */
 export const attackAsNobody = test.skipIf(!isRoot);

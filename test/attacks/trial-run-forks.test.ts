@@ -1,12 +1,6 @@
 /** A downloaded program forks and ends all the time: it was never found in a list of processes, so it outlived its trial run. */
-import { createHash } from 'node:crypto';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, vi } from 'vitest';
-import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
-import { NEW } from '../agent/rig.ts';
-import { attackAsNobody, startNode, useCluster } from './rig.ts';
+import { attackAsNobody, reasonAfter, useCluster } from './rig.ts';
 
 useCluster();
 
@@ -43,23 +37,9 @@ function comet(): Buffer {
 
 /** What the script printed; `$DIRECTORY/comet` is there. */
 async function printedBy(script: string): Promise<string> {
-  await using node = await startNode();
-  const directory = await mkdtemp(join(tmpdir(), 'refit-payload-'));
-  const [path, text] = [join(directory, 'payload'), `#!/bin/sh\nDIRECTORY=${directory}\n${script}\n`];
-  await chmod(directory, 0o755);
-  await writeFile(join(directory, 'comet'), comet(), { mode: 0o755 });
-  await writeFile(path, text);
-  const server = await startDownloadServer({ files: { '/payload': path } });
-  try {
-    node.startAgent();
-    const sha256 = createHash('sha256').update(text).digest('hex');
-    await node.send('/new', NEW, { url: `${server.url}/payload`, sha256 });
-    await node.end();
-    return /"(.*)"/.exec((await node.report())?.reason ?? '')?.[1] ?? '';
-  } finally {
-    await server.stop();
-    await rm(directory, { recursive: true });
-  }
+  const programs = { comet: comet() };
+  const reason = await reasonAfter((directory) => `DIRECTORY=${directory}\n${script}`, { programs });
+  return /"(.*)"/.exec(reason)?.[1] ?? '';
 }
 
 attackAsNobody('it is ended with all that it starts', async () => {
