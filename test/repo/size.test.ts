@@ -10,7 +10,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_890,
-  'src/api': 990,
+  'src/api': 1_057,
   'src/cli': 4_235,
   'src/cmd': 862,
   'src/dialects': 358,

@@ -9,8 +9,9 @@ import type { Resource } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
+import { REFUSED, TAKEN } from '../builders/odd-cattle-plans.ts';
 import { type CustomObject, canonicalSpec, recordedObjects, recordedShapes } from '../recordings.ts';
-import { kubeconfigFor } from './control-plane.ts';
+import { kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 const TARGET = { discovery: { static: { nodes: ['worker0'] } } };
 const PLATFORMS = { 'linux-amd64': { url: 'https://example.com/k0s' } };
@@ -276,4 +277,21 @@ test.each<[string, string, string, unknown, CustomObject['status']?]>([
   const { code, reason, details } = (refused as StatusError).status;
   expect({ code, reason }).toEqual({ code: 422, reason: 'Invalid' });
   expect(details?.causes?.map((cause) => cause.field)).toContain(field);
+});
+
+test('odd Plans of system-upgrade-controller are judged strictly, as by the definition of the original', async () => {
+  const head = { apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan' };
+  const planOf = (name: string, spec?: object): object => ({ ...head, metadata: { name, namespace: 'default' }, spec });
+  const items = [
+    ...TAKEN.map((spec, index) => planOf(`taken-${index}`, spec)),
+    ...REFUSED.map(([, spec], index) => planOf(`refused-${index}`, spec)),
+  ];
+  // kubectl judges a List itself.
+  const documents = items.map((item) => JSON.stringify(item)).join('\n---\n');
+  const args = ['create', '--dry-run=server', '--validate=strict', '-o', 'name', '-f', '-'];
+  const { stdout, stderr } = await kubectlAs('admin', args, documents);
+  expect(stdout.trim().split('\n')).toEqual(TAKEN.map((_, index) => `plan.upgrade.cattle.io/taken-${index}`));
+  const told = stderr.trim().split(/\n(?=Error from server|The Plan)/);
+  expect(told).toHaveLength(REFUSED.length);
+  for (const [index, [field]] of REFUSED.entries()) expect(told[index]).toContain(field);
 });

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { namespaced } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { type CustomKind, flag, object, text } from '../crd.ts';
-import { containerSchema, drainSchema, labelSelectorSchema, secretSchema, tolerationsSchema } from './workload.ts';
+import { nameSchema, tolerationSchema } from './core-types.ts';
+import { containerSchema, drainSchema, labelSelectorSchema, secretSchema } from './workload.ts';
 
 /** In lower case only; 0 is Sunday. */
 const DAYS = [
@@ -36,7 +37,10 @@ const specSchema = object('What runs on which nodes.', {
   channel: text('URL whose redirect names the version; ignored with `version`.'),
   version: text('The version; a `+` becomes a `-`.'),
   secrets: z.array(secretSchema).exactOptional().describe('Secrets to mount in the containers.'),
-  tolerations: tolerationsSchema.exactOptional().describe('Core Tolerations, in addition to that for cordoned nodes.'),
+  tolerations: z
+    .array(tolerationSchema)
+    .exactOptional()
+    .describe('Core Tolerations, in addition to that for cordoned nodes.'),
   exclusive: flag('Runs on no node together with another exclusive Plan.'),
   window: windowSchema.exactOptional(),
   prepare: containerSchema.exactOptional().describe('Runs before the node is cordoned or drained.'),
@@ -44,7 +48,7 @@ const specSchema = object('What runs on which nodes.', {
   cordon: flag('Cordons the node before the upgrade; no effect with `drain`.'),
   drain: drainSchema.exactOptional().describe('Drains the node before the upgrade.'),
   imagePullSecrets: z
-    .array(z.strictObject({ name: z.string().default('').describe('Name of the Secret.') }))
+    .array(z.strictObject({ name: nameSchema }).meta({ 'x-kubernetes-map-type': 'atomic' }))
     .exactOptional()
     .describe('Secrets to pull images with.'),
   postCompleteDelay: text('Duration such as `30s`: how long a node keeps its slot after its Job is complete.'),

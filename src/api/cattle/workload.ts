@@ -1,15 +1,16 @@
-/**
- * What a Plan of `upgrade.cattle.io` says about the pod on each node: containers, volumes, drain, secrets.
- * The core types that are handed through to the pod as they are (EnvVar, EnvFromSource, SecurityContext, Toleration) are
- * open objects here: Kubernetes itself judges them when the Job is created.
- */
+/** What a Plan of `upgrade.cattle.io` says about the pod on each node: containers, volumes, drain, secrets. */
 import { z } from 'zod';
 import { flag, object } from '../crd.ts';
+import { securityContextSchema, variableSchema, variablesSchema } from './core-types.ts';
 
 const requirementSchema = object('One requirement.', {
   key: z.string().describe('The label.'),
   operator: z.string().describe('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
-  values: z.array(z.string()).exactOptional().describe('The values, with `In` and `NotIn` only.'),
+  values: z
+    .array(z.string())
+    .meta({ 'x-kubernetes-list-type': 'atomic' })
+    .exactOptional()
+    .describe('The values, with `In` and `NotIn` only.'),
 });
 
 export const labelSelectorSchema = z
@@ -23,9 +24,6 @@ export const labelSelectorSchema = z
   })
   .meta({ 'x-kubernetes-map-type': 'atomic' });
 
-/** A core type of Kubernetes that is kept unread. */
-const coreType = (): z.ZodUnknown => z.unknown().meta({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true });
-
 const volumeSchema = object('A path of the node in the container.', {
   name: z.string().describe('Name of the volume.'),
   source: z.string().describe('Path on the node.'),
@@ -36,10 +34,12 @@ export const containerSchema = z.strictObject({
   image: z.string().describe('Image; without tag and digest, `status.latestVersion` is the tag.'),
   command: z.array(z.string()).exactOptional().describe('Entry point; that of the image by default.'),
   args: z.array(z.string()).exactOptional().describe('Arguments.'),
-  envs: z.array(coreType()).exactOptional().describe('Environment: core EnvVar objects.'),
-  envFrom: z.array(coreType()).exactOptional().describe('Environment from ConfigMaps and Secrets: core EnvFromSource.'),
+  envs: z.array(variableSchema).exactOptional().describe('Environment: core EnvVar objects.'),
+  envFrom: z.array(variablesSchema).exactOptional().describe('Environment from ConfigMaps and Secrets.'),
   volumes: z.array(volumeSchema).exactOptional().describe('Paths of the node.'),
-  securityContext: coreType().exactOptional().describe('Core SecurityContext; replaces the default one as a whole.'),
+  securityContext: securityContextSchema
+    .exactOptional()
+    .describe('Core SecurityContext; replaces the default one as a whole.'),
 });
 
 export const drainSchema = z.strictObject({
@@ -71,8 +71,6 @@ export const secretSchema = object('A Secret to mount in every container.', {
   ignoreUpdates: flag('Its content does not change `status.latestHash`.'),
   defaultMode: z.int().meta({ format: 'int32' }).exactOptional().describe('Mode of its files.'),
 });
-
-export const tolerationsSchema = z.array(coreType());
 
 export type ContainerSpec = z.input<typeof containerSchema>;
 export type DrainSpec = z.input<typeof drainSchema>;

@@ -1,0 +1,67 @@
+/** Core types of Kubernetes that a Plan hands through to its pods. A typo in one is refused with the Plan. */
+import { z } from 'zod';
+
+type Fields = Readonly<Record<string, z.ZodType>>;
+
+/** These optional fields, all of one type. */
+const fields = (type: z.ZodType, ...names: readonly string[]): Fields =>
+  Object.fromEntries(names.map((name) => [name, type.exactOptional()]));
+const texts = (...names: readonly string[]): Fields => fields(z.string(), ...names);
+const flags = (...names: readonly string[]): Fields => fields(z.boolean(), ...names);
+const int64 = z.int().meta({ format: 'int64' });
+const list = z.array(z.string()).meta({ 'x-kubernetes-list-type': 'atomic' });
+const reference = (members: Fields): z.ZodType => z.strictObject(members).meta({ 'x-kubernetes-map-type': 'atomic' });
+
+/** Of an object in the Plan's namespace. */
+export const nameSchema = z.string().default('').describe('Name of the object.');
+const sourceSchema = reference({ name: nameSchema, ...flags('optional') });
+const keySchema = reference({ key: z.string(), name: nameSchema, ...flags('optional') });
+const divisorSchema = z.unknown().meta({
+  'x-kubernetes-int-or-string': true,
+  pattern:
+    '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$',
+});
+const fileKey = { ...fields(z.boolean().default(false), 'optional'), path: z.string(), volumeName: z.string() };
+const valueSchema = z.strictObject({
+  ...fields(keySchema, 'configMapKeyRef', 'secretKeyRef'),
+  ...fields(reference({ ...texts('apiVersion'), fieldPath: z.string() }), 'fieldRef'),
+  ...fields(reference({ key: z.string(), ...fileKey }), 'fileKeyRef'),
+  ...fields(
+    reference({ ...texts('containerName'), ...fields(divisorSchema, 'divisor'), resource: z.string() }),
+    'resourceFieldRef',
+  ),
+});
+
+export const variableSchema = z.strictObject({
+  name: z.string(),
+  value: z.string().exactOptional(),
+  valueFrom: valueSchema.exactOptional(),
+});
+
+export const variablesSchema = z.strictObject({
+  ...fields(sourceSchema, 'configMapRef', 'secretRef'),
+  ...texts('prefix'),
+});
+
+const profileSchema = z.strictObject({ type: z.string(), ...texts('localhostProfile') });
+
+export const securityContextSchema = z.strictObject({
+  ...flags('allowPrivilegeEscalation', 'privileged', 'readOnlyRootFilesystem', 'runAsNonRoot'),
+  ...fields(profileSchema, 'appArmorProfile', 'seccompProfile'),
+  ...fields(z.strictObject(fields(list, 'add', 'drop')), 'capabilities'),
+  ...texts('procMount'),
+  ...fields(int64, 'runAsGroup', 'runAsUser'),
+  ...fields(z.strictObject(texts('level', 'role', 'type', 'user')), 'seLinuxOptions'),
+  ...fields(
+    z.strictObject({
+      ...texts('gmsaCredentialSpec', 'gmsaCredentialSpecName', 'runAsUserName'),
+      ...flags('hostProcess'),
+    }),
+    'windowsOptions',
+  ),
+});
+
+export const tolerationSchema = z.strictObject({
+  ...texts('effect', 'key', 'operator', 'value'),
+  ...fields(int64, 'tolerationSeconds'),
+});
