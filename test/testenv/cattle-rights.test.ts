@@ -1,54 +1,59 @@
 /** Proves that the stand-in for system-upgrade-controller runs with the original's rights, which know no kind of ours. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
+import { buildCattlePlan } from '../builders/cattle-plans.ts';
 import { apply, controlPlane, kubectlAs } from './control-plane.ts';
 
 const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 const NAMESPACE = 'system-upgrade';
 const USER = 'original-rights';
-const OURS = 'upgrade.refit.dev';
 
-interface Manifest {
-  readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
-  readonly rules?: readonly { readonly apiGroups: readonly string[] }[];
-  readonly roleRef?: { readonly name: string };
-}
+const ALL = ['get', 'list', 'watch'];
+const rule = (group: string, resources: string[], verbs: string[], names: string[] = []) => ({
+  apiGroups: [group],
+  resources,
+  verbs,
+  ...(names.length > 0 ? { resourceNames: names } : {}),
+});
+/** Word for word the rules of the original's ClusterRole. */
+const IN_CLUSTER = [
+  rule('batch', ['jobs'], ALL),
+  rule('apiextensions.k8s.io', ['customresourcedefinitions'], [...ALL, 'create', 'patch', 'update']),
+  rule('', ['namespaces', 'nodes'], ALL),
+  rule('', ['nodes'], ['update']),
+  rule('', ['events'], ['get', 'create', 'patch', 'update']),
+  rule('coordination.k8s.io', ['leases'], ['create']),
+  rule('coordination.k8s.io', ['leases'], ['get', 'update'], ['system-upgrade-controller']),
+  rule('upgrade.cattle.io', ['plans', 'plans/status'], [...ALL, 'create', 'patch', 'update', 'delete']),
+];
+/** And of its Role. */
+const IN_NAMESPACE = [
+  rule('batch', ['jobs'], ['create', 'delete', 'deletecollection', 'patch', 'update', ...ALL]),
+  rule('', ['secrets'], ALL),
+];
 
-/** The original installs its CRD. */
-const INSTALLS_CRD = {
-  apiGroups: ['apiextensions.k8s.io'],
-  resources: ['customresourcedefinitions'],
-  verbs: ['create'],
-};
-
-/** The rights of deploy/rbac-cattle.yaml without those on kinds of ours, for another service account. */
 async function grantOriginalRights(): Promise<void> {
-  const documents = parseAllDocuments(await readFile('deploy/rbac-cattle.yaml', 'utf8'));
-  const manifests = documents.map((document) => document.toJS() as Manifest);
-  const subjects = [{ kind: 'ServiceAccount', name: USER, namespace: NAMESPACE }];
-  const items = manifests
-    .filter(({ metadata }) => metadata.name === 'refit-cattle')
-    .map((manifest) => ({
-      ...manifest,
-      metadata: { ...manifest.metadata, name: USER },
-      ...(manifest.rules
-        ? {
-            rules: [
-              ...manifest.rules.filter(({ apiGroups }) => !apiGroups.includes(OURS)),
-              ...(manifest.kind === 'ClusterRole' ? [INSTALLS_CRD] : []),
-            ],
-          }
-        : {}),
-      ...(manifest.roleRef ? { roleRef: { ...manifest.roleRef, name: USER }, subjects } : {}),
-    }));
-  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: USER, namespace: NAMESPACE } };
-  await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [account, ...items] }));
+  const metadata = { name: USER };
+  const local = { name: USER, namespace: NAMESPACE };
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  const bind = (kind: string) => ({
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: USER },
+    subjects: [{ kind: 'ServiceAccount', ...local }],
+  });
+  const items = [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: local },
+    { apiVersion, kind: 'ClusterRole', metadata, rules: IN_CLUSTER },
+    { apiVersion, kind: 'ClusterRoleBinding', metadata, ...bind('ClusterRole') },
+    { apiVersion, kind: 'Role', metadata: local, rules: IN_NAMESPACE },
+    { apiVersion, kind: 'RoleBinding', metadata: local, ...bind('Role') },
+  ];
+  await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 }
 
 async function writeKubeconfig(path: string): Promise<void> {
@@ -66,7 +71,7 @@ async function writeKubeconfig(path: string): Promise<void> {
   await writeFile(path, JSON.stringify(config));
 }
 
-test('it leads without UpgradePolicies, says once that they are off, and ends well', async () => {
+test('with the rights of the original it upgrades a node, says once that UpgradePolicies are off, and ends well', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'refit-rights-'));
   onTestFinished(async () => await rm(directory, { recursive: true }));
   const path = join(directory, 'kubeconfig');
@@ -88,6 +93,22 @@ test('it leads without UpgradePolicies, says once that they are off, and ends we
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
   await vi.waitFor(() => expect(log).toContain('"msg":"leading"'), { timeout: 150_000, interval: 50 });
+  const name = 'original-rights-node';
+  await apply(JSON.stringify({ ...simulatedNode(name), apiVersion: 'v1', kind: 'Node' }));
+  onTestFinished(async () => void (await kubectlAs('admin', ['delete', 'node', name])));
+  await apply(
+    JSON.stringify(buildCattlePlan('rights', { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': name } } })),
+  );
+  const waited = [
+    'wait',
+    '--for=condition=Complete',
+    'plans.upgrade.cattle.io/rights',
+    '-n',
+    NAMESPACE,
+    '--timeout=150s',
+  ];
+  expect((await kubectlAs('admin', waited)).stderr).toBe('');
+  await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', 'rights', '-n', NAMESPACE]);
   child.kill('SIGTERM');
   const [code] = (await ended) as [number | null];
   expect(code).toBe(0);
