@@ -1,7 +1,5 @@
 /** Who carries a plan out, by dialect, and what to do when it has failed. */
-import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL } from '../dialects/cattle/names.ts';
 import { HOST_DEADLINE_MS } from '../dialects/kubeadm/dialect.ts';
-import type { KubeObject } from '../kube/types.ts';
 import { formatDuration } from '../util/duration.ts';
 import { listed } from '../util/phrases.ts';
 import type { PlanView, TargetView } from './status/view.ts';
@@ -15,7 +13,7 @@ export interface Operator {
   /** What to do after a failure that `refit retry` does not end, once the cause is fixed. */
   readonly again: string;
   /** How to try one failed node again; absent if `refit retry` does it. */
-  readonly retry?: (node: string, plan: KubeObject['metadata']) => string;
+  readonly retry?: () => string;
   /** True if its user runs it, on the same machine as the commands that look. */
   readonly runsHere?: true;
 }
@@ -30,19 +28,8 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   cattle: {
     name: 'the system-upgrade-controller',
     limit: 'its Job has failed or used all its time',
-    startOver: 'remove the annotation upgrade.refit.dev/abort from the Plan',
-    again:
-      'give the Plan another version; docs/guides/system-upgrade-controller.md shows how to retry a node with the same one',
-    retry: (node, { name, namespace }) => {
-      const label = hashLabelOf(name);
-      const job = `-n ${namespace} -l ${PLAN_LABEL}=${name},${NODE_LABEL}=${node}`;
-      const commands = [
-        `kubectl label node ${node} --overwrite ${label}=${DISABLED}`,
-        `kubectl delete jobs ${job}`,
-        `kubectl label node ${node} ${label}-`,
-      ];
-      return `give the Plan another version; or, to try the same one again: ${commands.join('; ')}`;
-    },
+    startOver: 'remove the annotation refit.upgrade.cattle.io/abort from the Plan',
+    again: 'apply the Plan again with a change of its spec, or delete the failed Job',
   },
   kubeadm: {
     name: '`refit kubeadm apply`',

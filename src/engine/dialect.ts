@@ -34,6 +34,8 @@ export interface Dialect<P extends KubeObject = KubeObject> extends Capabilities
 /** What only some dialects bring. Without a capability the engine does without the feature. */
 export interface Capabilities<P extends KubeObject> {
   readonly scope?: PlanScope<P>;
+  /** What the keys of controls on a plan begin with, where others read its annotations too. */
+  readonly controlPrefix?: string;
   readonly statusRecord?: StatusRecord;
   readonly shards?: StatusSharding<P>;
   /** The plan's versions are Kubernetes versions, so the version skew rules apply. */
@@ -160,6 +162,8 @@ export type Instruction =
   | { readonly kind: 'replace'; readonly resource: Resource; readonly object: KubeObject }
   /** An existing object of that name counts as created. */
   | { readonly kind: 'create'; readonly resource: Resource; readonly object: KubeObject }
+  /** Deletes it in the background, only if it is unchanged on the server. */
+  | { readonly kind: 'delete'; readonly resource: Resource; readonly object: KubeObject }
   /** Starts work outside the API, unless it runs already; resolves once it runs. */
   | { readonly kind: 'begin'; begin(): Promise<void> };
 

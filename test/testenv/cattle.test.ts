@@ -266,31 +266,32 @@ describe('a Job that fails', () => {
     expect(conditionOf(await plan('fragile'), 'Complete').reason).toBe('JobFailed');
   });
 
-  test('runs again with the same version after a retry', async () => {
+  test('is tried again after its deletion, after a retry, and after an edit of its template', async () => {
     const name = 'again';
     await apply(planOf(name, fragile, { 'example.com/outcome': 'failure' }));
-    const failed = await until(name, 'Complete', 'False', 'JobFailed');
-    const node = failed.status?.applying?.[0] ?? '';
-    const operator = await kubeconfigFor('operator');
-    const { code, stderr } = await runRefit(
-      'retry',
-      node,
-      '--plan',
-      `cattle/${NAMESPACE}/${name}`,
-      '--kubeconfig',
-      operator,
-    );
-    expect(code).toBe(1);
-    expect(stderr[0]).toMatch(
-      `REFIT_CONTROL: refit retry cannot retry ${node} of Plan ${NAMESPACE}/${name} (${failed.status?.latestHash}): `,
-    );
-
+    const attempts = new Set<string>();
+    const nextFailure = async (): Promise<Job> =>
+      await vi.waitFor(async () => {
+        const [job, ...others] = await jobsOf(name);
+        const { uid = '' } = job?.metadata ?? {};
+        expect({ others, isNew: !attempts.has(uid) }).toEqual({ others: [], isNew: true });
+        const times = conditionOf(await plan(name), 'RefitFailedNodes').message?.match(/\d{4}\S+Z/) ?? [];
+        expect(Date.parse(times[0] ?? '')).toBeGreaterThanOrEqual(timeOf(job?.metadata.creationTimestamp));
+        attempts.add(uid);
+        return job as Job;
+      }, PATIENCE);
+    const first = await nextFailure();
+    const node = first.metadata.labels?.['upgrade.cattle.io/node'] ?? '';
+    await admin.delete(jobs, first.metadata.name, { namespace: NAMESPACE, propagationPolicy: 'Background' });
+    await nextFailure();
+    const flags = ['--plan', `cattle/${NAMESPACE}/${name}`, '--kubeconfig', await kubeconfigFor('operator')];
+    expect(await runRefit('retry', node, ...flags)).toMatchObject({ code: 0, stderr: [] });
+    const { metadata } = await nextFailure();
+    expect(Object.keys((await plan(name)).metadata.annotations ?? {})).toContain('refit.upgrade.cattle.io/retry');
+    expect(metadata.labels?.['upgrade.cattle.io/node']).toBe(node);
     await patch(name, { metadata: { labels: { 'example.com/outcome': null } } });
-    const commands = [...(stderr[0] ?? '').matchAll(/kubectl ([^;(]*[^;( ])/g)].map(([, args = '']) => args.split(' '));
-    expect(commands).toHaveLength(3);
-    for (const args of commands) expect((await kubectlAs('admin', args)).stderr).toBe('');
     await until(name, 'Complete', 'True', 'Complete');
-    expect((await admin.get(nodes, node)).metadata.labels?.[`plan.upgrade.cattle.io/${name}`]).toMatch(/^[0-9a-f]+$/);
+    expect((await jobsOf(name)).map((job) => attempts.has(job.metadata.uid ?? ''))).toEqual([false, false]);
   });
 
   test('does not end the plan: a new version starts again', async () => {

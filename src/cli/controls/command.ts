@@ -1,4 +1,5 @@
 /** Applies a control: chooses the plan, decides, writes with a precondition, and says what happens next. */
+import { controlKey } from '../../engine/model/controls.ts';
 import { isFinal } from '../../engine/model/recorded.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isConflict } from '../../kube/status-error.ts';
@@ -70,7 +71,13 @@ async function write(
   abort: AbortSignal,
 ): Promise<boolean> {
   const { name, namespace, resourceVersion } = plan.metadata;
-  const patch = { metadata: { annotations, resourceVersion } };
+  const written = Object.fromEntries(
+    Object.entries(annotations).flatMap(([key, value]) =>
+      // What is removed may have been written by a release that knew no other prefix.
+      [controlKey(key, dialect.controlPrefix), ...(value === null ? [key] : [])].map((each) => [each, value] as const),
+    ),
+  );
+  const patch = { metadata: { annotations: written, resourceVersion } };
   try {
     await client.patch(dialect.plans, name, patch, { type: 'merge', namespace, abort });
     return true;

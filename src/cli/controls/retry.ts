@@ -1,7 +1,7 @@
 /** Implements `refit retry`: tries one failed node again, and continues its plan. */
 import { isOutdone } from '../../engine/decide/retry.ts';
 import { factsOf } from '../../engine/gates/types.ts';
-import { RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
+import { controlKey, RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
 import type { Stage, Target } from '../../engine/model/recorded.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -12,13 +12,17 @@ import type { Control, ControlledPlan } from './control.ts';
 
 export function retry(name: string): Control {
   return (controlled) => {
-    const { plan, snapshot, view } = controlled;
+    const { dialect, plan, snapshot, view } = controlled;
     const failed = failedOf(name, controlled);
     const at = momentOf(failed, snapshot);
     const said = effectsOf(name, controlled);
     const before = snapshot.controls.retries.get(name);
     if (before !== undefined && before >= at) return { said: [`${name} already has a retry.`, ...said] };
-    const text = withRetry(plan.metadata.annotations?.[RETRY_ANNOTATION], name, rfc3339(at));
+    const text = withRetry(
+      plan.metadata.annotations?.[controlKey(RETRY_ANNOTATION, dialect.controlPrefix)],
+      name,
+      rfc3339(at),
+    );
     return {
       annotations: { [RETRY_ANNOTATION]: text },
       said: [`${name} of ${titleOf(view)} will be tried again.`, ...said],
@@ -26,7 +30,7 @@ export function retry(name: string): Control {
   };
 }
 
-function failedOf(name: string, { dialect, plan, snapshot, view }: ControlledPlan): readonly [Target, ...Target[]] {
+function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): readonly [Target, ...Target[]] {
   const refuse = (why: string): never => {
     throw new RefitError('REFIT_CONTROL', why);
   };
@@ -40,7 +44,7 @@ function failedOf(name: string, { dialect, plan, snapshot, view }: ControlledPla
   if (found.length === 0) return refuse(`${name} is not a target of ${title}`);
   const failed = found.filter(({ target }) => target.state === 'failed');
   if (byHand && failed.length > 0) {
-    return refuse(`refit retry cannot retry ${name} of ${title}: fix the cause, then ${byHand(name, plan.metadata)}`);
+    return refuse(`refit retry cannot retry ${name} of ${title}: fix the cause, then ${byHand()}`);
   }
   const open = failed.filter(({ stage, target }) => !isOutdone(snapshot.rollout, stage, target));
   const [first, ...others] = open.map(({ target }) => target);

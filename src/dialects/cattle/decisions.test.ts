@@ -130,6 +130,8 @@ const running = (applying: string[], more: object[] = []): CattlePlan['status'] 
   applying,
 });
 
+const FAILED = { type: 'RefitFailedNodes', status: 'True', message: `a at ${later(10 * MINUTE)}; generation 0` };
+
 const aborted = (status?: CattlePlan['status']): CattlePlan => {
   const plan = of({}, status);
   return { ...plan, metadata: { ...plan.metadata, annotations: { [ABORT_ANNOTATION]: 'wrong image' } } };
@@ -222,15 +224,16 @@ const rows: [string, Pass, Expected][] = [
       conditions: [
         `Complete False JobFailed Job ${NAMESPACE}/${job('a').metadata.name} failed on Node a: Why: because`,
         ...GOOD,
-        'RefitFailedNodes True JobFailed a',
+        `RefitFailedNodes True JobFailed ${FAILED.message}`,
       ],
       applying: ['host-a'],
     },
   ],
   [
-    'and stays failed after its Job is gone, while the other slot goes on',
+    'and stays failed after Kubernetes has deleted its Job, while the other slot goes on',
     {
-      plan: of({ concurrency: 2 }, running(['host-a'], [{ type: 'RefitFailedNodes', status: 'True', message: 'a' }])),
+      now: NOW + HOUR,
+      plan: of({ concurrency: 2 }, running(['host-a'], [FAILED])),
       nodes: [node('a'), node('b'), node('c')],
     },
     { applying: ['host-a', 'host-c'], signalled: ['c'] },
@@ -238,10 +241,7 @@ const rows: [string, Pass, Expected][] = [
   [
     'a new version begins anew with it',
     {
-      plan: of(
-        { version: 'v1.2.4' },
-        running(['host-a'], [{ type: 'RefitFailedNodes', status: 'True', message: 'a' }]),
-      ),
+      plan: of({ version: 'v1.2.4' }, running(['host-a'], [FAILED])),
       nodes: [node('a')],
     },
     { conditions: ['Complete False Resolved', ...GOOD], applying: ['host-a'], signalled: ['a'] },

@@ -6,8 +6,10 @@ import { type RolloutPolicy, WITHOUT_DEADLINES } from '../../engine/policy/rollo
 import { jobs, nodes, secrets } from '../../kube/resources.ts';
 import type { Job, KubeObject, Secret } from '../../kube/types.ts';
 import { sameJson } from '../../util/json.ts';
+import { attemptsOf } from './attempts.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
 import { hashedSecrets } from './latest.ts';
+import { CONTROL_PREFIX } from './names.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
 import { jobSignal } from './signal.ts';
@@ -16,15 +18,18 @@ import { windowsOf } from './window.ts';
 /** For the controller of one namespace. */
 export function cattle(config: CattleConfig): Dialect<CattlePlan> {
   const { namespace } = config;
+  const attempts = attemptsOf(config);
   return {
     ...viewOf(config),
+    signal: jobSignal(config, attempts),
     scope: { namespace },
     watched: [
       { resource: nodes, isRelevant },
       { resource: jobs, namespace, isRelevant: isRelevantJobChange },
       { resource: secrets, namespace, isRelevant: isRelevantSecretChange, namesIn: hashedSecrets },
     ],
-    resolve: (plan, world, now) => resolve(plan, world, now, (name) => world.get(secrets, name, namespace)),
+    resolve: (plan, world, now) =>
+      resolve(plan, world, now, { attempts, secretOf: (name) => world.get(secrets, name, namespace) }),
   };
 }
 
@@ -40,11 +45,12 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     name: 'cattle',
     plans: cattlePlans,
     statusRecord: {},
+    controlPrefix: CONTROL_PREFIX,
     watched: [
       { resource: nodes, isRelevant },
       { resource: jobs, isRelevant: isRelevantJobChange },
     ] satisfies Watched[],
-    resolve: (plan, world, now) => resolve(plan, world, now, undefined),
+    resolve: (plan, world, now) => resolve(plan, world, now, {}),
     project,
     planRules: { apply: policyOf },
     // The Job cordons and drains; the leader only uncordons.

@@ -1,9 +1,11 @@
 /** Proves that Jobs are rendered as by the original. */
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 
 import type { DrainSpec } from '../../api/cattle/workload.ts';
+import type { Job } from '../../kube/types.ts';
 import { DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
 import { deadlineOf, drainArguments, jobNameOf, jobOf, withLatestTag } from './job.ts';
 import { shortenedName } from './names.ts';
@@ -54,9 +56,12 @@ test('labels and annotations', () => {
     'example.com/why': 'c',
     'x.cattle.io/y': 'd',
     'kubectl.kubernetes.io/last-applied-configuration': 'e',
+    'upgrade.refit.dev/pause': 'f',
   };
   const { metadata, spec } = render({}, {}, { labels, annotations });
-  expect(metadata.labels).toEqual({
+  const { 'objectset.rio.cattle.io/hash': set, ...own } = metadata.labels;
+  expect(set).toBe('d661ea5d7278683dce770ce40b105bf148fce4d9');
+  expect(own).toEqual({
     'upgrade.cattle.io/controller': 'system-upgrade-controller',
     'upgrade.cattle.io/exclusive': 'false',
     'upgrade.cattle.io/node': 'w1.example.com',
@@ -65,11 +70,20 @@ test('labels and annotations', () => {
     'plan.upgrade.cattle.io/server-plan': HASH,
     'example.com/team': 'a',
   });
-  expect(metadata.annotations).toEqual({
+  const { 'objectset.rio.cattle.io/applied': applied = '', ...others } = metadata.annotations;
+  expect(others).toEqual({
     'example.com/why': 'c',
     'upgrade.cattle.io/ttl-seconds-after-finished': '900',
+    'objectset.rio.cattle.io/id': 'system-upgrade-controller',
+    'objectset.rio.cattle.io/owner-gvk': 'upgrade.cattle.io/v1, Kind=Plan',
+    'objectset.rio.cattle.io/owner-name': 'server-plan',
+    'objectset.rio.cattle.io/owner-namespace': 'system-upgrade',
   });
-  expect(spec.template.metadata).toEqual({ labels: metadata.labels, annotations: { 'example.com/why': 'c' } });
+  const last = JSON.parse(gunzipSync(Buffer.from(applied, 'base64')).toString()) as Job;
+  expect(applied).not.toContain('=');
+  expect(last.metadata.annotations).toEqual(others);
+  expect(last.spec).toEqual(spec);
+  expect(spec.template.metadata).toEqual({ labels: own, annotations: { 'example.com/why': 'c' } });
 });
 
 test('the pod is on its node, with the rights of the original', () => {

@@ -1,6 +1,7 @@
 /** Renders the Job that upgrades one node exactly as the original, so that each can continue the other's Jobs. */
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { ContainerSpec, DrainSpec, SecretSpec } from '../../api/cattle/workload.ts';
+import { COMMON_PREFIX } from '../../engine/model/controls.ts';
 import { apiVersionOf } from '../../kube/resources.ts';
 import type { Job, Node } from '../../kube/types.ts';
 import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
@@ -18,6 +19,7 @@ import {
   TTL_ANNOTATION,
   VERSION_LABEL,
 } from './names.ts';
+import { stamped } from './stamps.ts';
 
 export function jobNameOf(planName: string, nodeName: string, hash: string): string {
   return shortenedName('apply', planName, 'on', nodeName.split('.')[0] ?? '', 'with', hash);
@@ -33,10 +35,10 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
   const { plan, node, hash } = rendering;
   const { metadata, spec } = plan;
   const labels = labelsOf(config, rendering);
-  const annotations = copied(metadata.annotations, 'cattle.io/', 'kubectl.kubernetes.io/');
+  const annotations = copied(metadata.annotations, 'cattle.io/', 'kubectl.kubernetes.io/', COMMON_PREFIX);
   const ttl = ttlOf(rendering);
   const deadline = deadlineOf(spec?.jobActiveDeadlineSecs, config.job);
-  return {
+  const job: Job = {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
@@ -65,6 +67,7 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
       template: { metadata: { labels, annotations }, spec: podSpecOf(rendering) },
     },
   };
+  return stamped(job, config.name, plan);
 }
 
 function labelsOf({ name }: CattleConfig, { plan, node, version, hash }: Rendering): Record<string, string> {
@@ -88,7 +91,7 @@ function copied(
 }
 
 /** Seconds until a finished Job is deleted. */
-function ttlOf({ plan, settings }: Rendering): number {
+export function ttlOf({ plan, settings }: Pick<Rendering, 'plan' | 'settings'>): number {
   const delay = (parseGoDuration(plan.spec?.postCompleteDelay ?? '') ?? 0) / 1e9;
   return delay > settings.ttlSecondsAfterFinish ? Math.ceil(delay) + 60 : settings.ttlSecondsAfterFinish;
 }

@@ -95,7 +95,7 @@ function asWritten(value: unknown, name: string): unknown {
   return Object.fromEntries(members.filter(([key, member]) => POINTERS.has(key) || !isZero(member)));
 }
 
-function isZero(value: unknown): boolean {
+export function isZero(value: unknown): boolean {
   if (Array.isArray(value)) return value.length === 0;
   if (isRecord(value)) return Object.keys(value).length === 0;
   return value === undefined || value === null || value === '' || value === 0 || value === false;

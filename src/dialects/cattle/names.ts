@@ -13,6 +13,9 @@ export const VERSION_LABEL = `${GROUP}/version`;
 export const DIGEST_ANNOTATION = `${GROUP}/digest`;
 export const TTL_ANNOTATION = `${GROUP}/ttl-seconds-after-finished`;
 
+/** The original copies annotations of a Plan to its Jobs, but none with `cattle.io/` in its key. */
+export const CONTROL_PREFIX = `refit.${GROUP}/`;
+
 export const HOSTNAME_LABEL = 'kubernetes.io/hostname';
 
 /** On Jobs and pods: the hash they apply. On nodes: the last hash applied. */

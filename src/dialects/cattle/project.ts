@@ -3,19 +3,19 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { type Rollout, targetsIn } from '../../engine/model/recorded.ts';
 import { sameJson } from '../../util/json.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
+import { FAILED_TYPE, failuresText } from './attempts.ts';
 import { type ConditionUpdate, conditionOf, withVerdicts } from './conditions.ts';
 import { conditionsOf, NOT_READY } from './latest.ts';
 import { windowsOf } from './window.ts';
 
 /** Our own conditions; each is removed when it is no longer true. */
-export const FAILED_TYPE = 'RefitFailedNodes';
 export const WAITING_TYPE = 'RefitWaits';
 export const ABORTED_TYPE = 'RefitAborted';
 const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE]);
 
 export function project(rollout: Rollout, plan: CattlePlan, now: number): CattlePlan {
   const applying = applyingOf(rollout);
-  const own = [failedNodes(rollout), waiting(rollout), aborted(rollout)].flatMap((verdict) => verdict ?? []);
+  const own = [failedNodes(rollout, plan), waiting(rollout), aborted(rollout)].flatMap((verdict) => verdict ?? []);
   const verdicts = [completeness(rollout, plan, applying, now), ...conditionsOf(plan, rollout.problems), ...own];
   const holding = new Set(own.map(({ type }) => type));
   const kept = (plan.status?.conditions ?? []).filter(({ type }) => !OWN_TYPES.has(type) || holding.has(type));
@@ -65,10 +65,10 @@ function failureOf({ reason }: Rollout): string {
   return (reason?.message ?? '').replace(/^\S+: (?=Job )/, '');
 }
 
-function failedNodes(rollout: Rollout): ConditionUpdate | undefined {
-  const names = targetsIn(rollout, 'failed').map(({ name }) => name);
-  if (names.length === 0) return undefined;
-  return { type: FAILED_TYPE, status: 'True', reason: 'JobFailed', message: names.toSorted().join(', ') };
+function failedNodes(rollout: Rollout, plan: CattlePlan): ConditionUpdate | undefined {
+  const since = new Map(targetsIn(rollout, 'failed').map((target) => [target.name, target.since]));
+  if (since.size === 0) return undefined;
+  return { type: FAILED_TYPE, status: 'True', reason: 'JobFailed', message: failuresText(since, plan) };
 }
 
 function waiting({ blocked }: Rollout): ConditionUpdate | undefined {

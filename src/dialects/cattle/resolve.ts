@@ -17,16 +17,23 @@ import { parseLabelSelector } from '../../kube/selectors.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
+import { type Attempts, recordedFailures } from './attempts.ts';
 import { conditionOf } from './conditions.ts';
 import { hostnameOf, jobNameOf } from './job.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
-import { DISABLED, HOSTNAME_LABEL, hashLabelOf, selectorText } from './names.ts';
-import { ABORTED_TYPE, FAILED_TYPE, WAITING_TYPE } from './project.ts';
-import { unfinishedJobs } from './signal.ts';
+import { CONTROL_PREFIX, DISABLED, HOSTNAME_LABEL, hashLabelOf, selectorText } from './names.ts';
+import { ABORTED_TYPE, WAITING_TYPE } from './project.ts';
+import { jobFor, unfinishedJobs } from './signal.ts';
 
-export function resolve(plan: CattlePlan, world: World, now: number, secretOf: SecretLookup | undefined): Rollout {
+/** What read-only commands lack. */
+interface Knowledge {
+  readonly secretOf?: SecretLookup;
+  readonly attempts?: Attempts;
+}
+
+export function resolve(plan: CattlePlan, world: World, now: number, { secretOf, attempts }: Knowledge): Rollout {
   const judgement = resolveLatest(plan, secretOf);
-  const targets = targetsOf(plan, world, now, judgement);
+  const targets = targetsOf(plan, world, now, judgement, attempts);
   return {
     source: sourceOf(cattlePlans, plan),
     id: judgement.hash,
@@ -66,7 +73,7 @@ function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]
 }
 
 function isAborted(plan: CattlePlan): boolean {
-  return controlsOn(plan).abort !== undefined && conditionOf(plan, ABORTED_TYPE) !== undefined;
+  return controlsOn(plan, CONTROL_PREFIX).abort !== undefined && conditionOf(plan, ABORTED_TYPE) !== undefined;
 }
 
 function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefined {
@@ -76,9 +83,11 @@ function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefi
   return isFailure ? because('TargetFailed', message) : undefined;
 }
 
-function targetsOf(plan: CattlePlan, world: World, now: number, judgement: Latest): Target[] {
+function targetsOf(plan: CattlePlan, world: World, now: number, judgement: Latest, attempts?: Attempts): Target[] {
   const { concurrency = 0 } = plan.spec ?? {};
-  const stateOf = stateReader(plan, world, judgement);
+  const { since } = recordedFailures(plan);
+  const counts = failureReader(plan, world, now, judgement, attempts);
+  const stateOf = stateReader(plan, world, judgement, counts);
   const isSelected = selectorOf(plan, judgement);
   return world
     .list(nodes)
@@ -89,7 +98,10 @@ function targetsOf(plan: CattlePlan, world: World, now: number, judgement: Lates
       key: `${hostnameOf(node)}/${node.metadata.name}`,
       name: node.metadata.name,
       state,
-      since: (state === 'done' ? doneSince(node, plan, world, judgement.hash) : undefined) ?? rfc3339(now),
+      since:
+        (state === 'failed' && since.get(node.metadata.name)) ||
+        (state === 'done' && doneSince(node, plan, world, judgement.hash)) ||
+        rfc3339(now),
     }));
 }
 
@@ -113,20 +125,43 @@ function selectorOf({ metadata, spec }: CattlePlan, { problems }: Latest): (node
 
 /**
  * A node is done if its label has the hash. It is in flight if the status lists its host name, or if a Job of the plan works
- * on it, also one of an earlier hash. A failed node stays failed for this hash, even if its Job is deleted.
+ * on it, also one of an earlier hash. A failed node keeps its place until its failure no longer counts.
  */
-function stateReader(plan: CattlePlan, world: World, { hash, problems }: Latest): (node: Node) => RecordedState {
+function stateReader(
+  plan: CattlePlan,
+  world: World,
+  { hash, problems }: Latest,
+  counts: (node: Node) => boolean,
+): (node: Node) => RecordedState {
   const isSameRun = plan.status?.latestHash === hash;
   const applying = new Set(isSameRun && problems.length === 0 ? plan.status?.applying : []);
-  const failed = new Set(isSameRun ? conditionOf(plan, FAILED_TYPE)?.message?.split(', ') : []);
+  const { since: failed } = recordedFailures(plan);
   const working = new Set(unfinishedJobs(plan, world).map(({ nodeName }) => nodeName));
   const label = hashLabelOf(plan.metadata.name);
   return (node) => {
     const { name, labels = {} } = node.metadata;
     if (hash !== '' && labels[label] === hash) return 'done';
     if (working.has(name)) return 'intended';
-    if (failed.has(name)) return 'failed';
+    if (isSameRun && failed.has(name)) return counts(node) ? 'failed' : 'pending';
     return applying.has(hostnameOf(node)) && labels[label] !== DISABLED ? 'intended' : 'pending';
+  };
+}
+
+/** Whether a recorded failure of a node still counts. */
+function failureReader(
+  plan: CattlePlan,
+  world: World,
+  now: number,
+  { version, hash }: Latest,
+  attempts: Attempts | undefined,
+): (node: Node) => boolean {
+  if (!attempts) return () => true;
+  const failures = recordedFailures(plan);
+  return (node) => {
+    const { name } = node.metadata;
+    const job = jobFor(world, { id: hash }, name, plan);
+    if (!job) return !attempts.isForgotten(name, plan, failures, now);
+    return !attempts.isObsolete(job, { plan, node, version, hash });
   };
 }
 

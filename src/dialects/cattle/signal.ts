@@ -5,14 +5,18 @@ import type { Observation } from '../../engine/model/decision.ts';
 import type { Rollout, Stage } from '../../engine/model/recorded.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';
+import type { Attempts } from './attempts.ts';
 import type { CattleConfig } from './config.ts';
 import { jobNameOf, jobOf } from './job.ts';
 import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
 
-export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
+/** The settings of Jobs are those of one controller: read-only commands, which lack them, believe what is recorded. */
+export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<CattlePlan> {
   return {
-    read(world, rollout, { restMs = 0 }, { name, state }, plan) {
+    read(world, rollout, { version, restMs = 0 }, { name, state }, plan) {
       const job = jobFor(world, rollout, name, plan);
+      if (job && attempts?.isObsolete(job, { plan, node: world.get(nodes, name), version, hash: rollout.id }))
+        return { kind: 'none' };
       const isResting = restMs > 0 && isCordonedBy(world.get(nodes, name), plan);
       if (job && !isPaused(job)) return observe(job, name, isResting);
       const earlier =
@@ -25,9 +29,11 @@ export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
     send(world, rollout, { stage, target }, plan) {
       const node = world.get(nodes, target.name);
       if (!node || rollout.problems.length > 0) return undefined;
-      const paused = jobFor(world, rollout, target.name, plan);
-      const resumed = paused && { ...paused, spec: { ...paused.spec, parallelism: 1 } };
-      if (resumed) return { kind: 'replace', resource: jobs, object: resumed };
+      const job = jobFor(world, rollout, target.name, plan);
+      if (job && isPaused(job))
+        return { kind: 'replace', resource: jobs, object: { ...job, spec: { ...job.spec, parallelism: 1 } } };
+      // The Job of an earlier attempt has the name of the next one.
+      if (job) return { kind: 'delete', resource: jobs, object: job };
       const object = jobOf(config, { plan, node, version: stage.version, hash: rollout.id, settings: config.job });
       return { kind: 'create', resource: jobs, object };
     },
@@ -46,7 +52,7 @@ export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
   };
 }
 
-function jobFor(world: World, { id }: Rollout, nodeName: string, plan: CattlePlan): Job | undefined {
+export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: string, plan: CattlePlan): Job | undefined {
   const { name, namespace } = plan.metadata;
   const job = world.get(jobs, jobNameOf(name, nodeName, id), namespace);
   return job && isOf(job, plan) && job.metadata.labels?.[NODE_LABEL] === nodeName ? job : undefined;

@@ -29,6 +29,11 @@ export async function carryOut(effects: Effects, instruction: Instruction): Prom
   const { client, ownWrites, abort } = effects;
   const { kind, resource, object } = instruction;
   try {
+    if (kind === 'delete') {
+      const { name, namespace, uid, resourceVersion } = object.metadata;
+      await client.delete(resource, name, { namespace, uid, resourceVersion, propagationPolicy: 'Background', abort });
+      return true;
+    }
     const write =
       kind === 'create' ? client.create(resource, object, { abort }) : client.replace(resource, object, { abort });
     ownWrites.remember(resource, await write);

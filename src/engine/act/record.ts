@@ -94,7 +94,7 @@ async function isNotYetSignalled(
 ): Promise<boolean> {
   if (signal.kind === 'begin') return true;
   const { kind, resource, object } = signal;
-  if (kind === 'replace') return await areUnchanged(client, [{ resource, object }], abort);
+  if (kind !== 'create') return await areUnchanged(client, [{ resource, object }], abort);
   const { name, namespace } = object.metadata;
   return (await ifFound(client.get(resource, name, { namespace, abort }))) === undefined;
 }

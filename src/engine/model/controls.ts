@@ -2,12 +2,13 @@
 import type { KubeObject } from '../../kube/types.ts';
 import { because, type Reason } from './reasons.ts';
 
+export const COMMON_PREFIX = 'upgrade.refit.dev/';
 /** Holds the time of the pause, RFC 3339. Any value but `false` pauses. */
-export const PAUSE_ANNOTATION = 'upgrade.refit.dev/pause';
+export const PAUSE_ANNOTATION = `${COMMON_PREFIX}pause`;
 /** Holds the reason, in the user's words. */
-export const ABORT_ANNOTATION = 'upgrade.refit.dev/abort';
+export const ABORT_ANNOTATION = `${COMMON_PREFIX}abort`;
 /** `<target>@<RFC 3339>`, separated by commas: retries a failure from before that time. */
-export const RETRY_ANNOTATION = 'upgrade.refit.dev/retry';
+export const RETRY_ANNOTATION = `${COMMON_PREFIX}retry`;
 
 export interface Controls {
   readonly paused: boolean;
@@ -20,9 +21,16 @@ export interface Controls {
 
 export const NO_CONTROLS: Controls = { paused: false, retries: new Map() };
 
+/** The key of a control on plans of a dialect with this prefix. */
+export function controlKey(annotation: string, prefix = COMMON_PREFIX): string {
+  return annotation.replace(COMMON_PREFIX, prefix);
+}
+
 /** An unreadable control counts as absent, but an unreadable pause still pauses. */
-export function controlsOn({ metadata: { annotations = {} } }: KubeObject): Controls {
-  const { [PAUSE_ANNOTATION]: pause, [ABORT_ANNOTATION]: abort, [RETRY_ANNOTATION]: retry } = annotations;
+export function controlsOn({ metadata: { annotations = {} } }: KubeObject, prefix?: string): Controls {
+  const [pause, abort, retry] = [PAUSE_ANNOTATION, ABORT_ANNOTATION, RETRY_ANNOTATION].map(
+    (key) => annotations[controlKey(key, prefix)] ?? annotations[key],
+  );
   return {
     paused: pause !== undefined && pause !== 'false',
     pausedSince: isMoment(pause) ? pause : undefined,

@@ -48,7 +48,7 @@ export function gather<P extends KubeObject>(
   const waitsFor = dialect.preconditions !== undefined && known.isReadOnly !== true;
   const preconditions = known.preconditions ?? (waitsFor ? 'unasked' : undefined);
   const facts = gatherFacts({ dialect, plan, rollout, world, known }, now);
-  return { ...facts, controls: controlsOn(plan), preconditions };
+  return { ...facts, controls: controlsOn(plan, dialect.controlPrefix), preconditions };
 }
 
 interface Scene<P extends KubeObject> {

@@ -14,6 +14,7 @@ import type { Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { RecordedState, Stage, Target } from '../model/recorded.ts';
 import { STALE_AFTER_MS } from '../observe/gather.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /** Two controllers at once can cost the quorum. */
 const CONTROLLERS_IN_FLIGHT = 1;
@@ -25,6 +26,13 @@ export function limitOf(stage: Stage): number {
 /** A target holds its slot from its recorded intent to its recorded end. */
 export function freeSlots(stage: Stage): number {
   return Math.max(0, limitOf(stage) - heldSlots(stage));
+}
+
+/** Failed targets hold their slots, but not where a policy has a failure budget: when that is used up, nothing starts. */
+export function givenUp({ targets, failedHoldSlots }: Stage, { maxFailures }: RolloutPolicy): number {
+  if (failedHoldSlots !== true || maxFailures === 0) return 0;
+  const failed = targets.filter(({ state }) => state === 'failed').length;
+  return failed > maxFailures ? Number.NEGATIVE_INFINITY : failed;
 }
 
 /** Computed once per stage: every target in flight needs it. */

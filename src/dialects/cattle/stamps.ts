@@ -1,0 +1,73 @@
+/** What the original's library writes on every object that it applies: with it, the original knows our Jobs and leaves them alone. */
+import { createHash } from 'node:crypto';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import type { Job } from '../../kube/types.ts';
+import { isRecord, parseJson, sameJson } from '../../util/json.ts';
+import { isZero } from './latest.ts';
+
+const PREFIX = 'objectset.rio.cattle.io';
+const OWNER_KIND = 'upgrade.cattle.io/v1, Kind=Plan';
+/** Bytes that stay of a text. */
+const MOST = 64;
+/** In items of lists the values of these keys stay whole. */
+const WHOLE = new Set('apiVersion containerPort devicePath ip kind mountPath name port topologyKey type'.split(' '));
+/** Anybody who may write Jobs may write the stamp. */
+const MOST_JSON_BYTES = 1 << 20;
+
+/** `controller` is the name of the controller. */
+export function stamped(job: Job, controller: string, { metadata }: CattlePlan): Job {
+  const { name, namespace = '' } = metadata;
+  const hash = createHash('sha1').update(`${controller}${OWNER_KIND}${name}${namespace}`).digest('hex');
+  const labels = { ...job.metadata.labels, [`${PREFIX}/hash`]: hash };
+  const annotations = {
+    ...job.metadata.annotations,
+    [`${PREFIX}/id`]: controller,
+    [`${PREFIX}/owner-gvk`]: OWNER_KIND,
+    [`${PREFIX}/owner-name`]: name,
+    [`${PREFIX}/owner-namespace`]: namespace,
+  };
+  const object = { ...job, metadata: { ...job.metadata, labels, annotations } };
+  const applied = gzipSync(JSON.stringify(cut(object)))
+    .toString('base64')
+    .replaceAll('=', '');
+  return {
+    ...object,
+    metadata: { ...object.metadata, annotations: { ...annotations, [`${PREFIX}/applied`]: applied } },
+  };
+}
+
+/** True if the Job was made from another pod template than `wanted`. A Job without a stamp counts as made from the same. */
+export function isOutdated(job: Job, wanted: Job): boolean {
+  const [was, is] = [templateOf(job), templateOf(wanted)];
+  return was !== undefined && !sameJson(was, is);
+}
+
+function templateOf({ metadata }: Job): unknown {
+  try {
+    const packed = Buffer.from(metadata.annotations?.[`${PREFIX}/applied`] ?? '', 'base64');
+    const applied = parseJson(gunzipSync(packed, { maxOutputLength: MOST_JSON_BYTES }).toString()) as Job | undefined;
+    return withoutZeros(applied?.spec?.['template']);
+  } catch {
+    return undefined;
+  }
+}
+
+function cut(value: unknown, isKept = false, isInList = false): unknown {
+  if (typeof value === 'string') return isKept ? value : Buffer.from(value).subarray(0, MOST).toString();
+  if (Array.isArray(value)) return value.map((item) => cut(item, false, true));
+  if (!isRecord(value)) return value;
+  const members = Object.entries(value).map(([key, member]) => [
+    key,
+    cut(member, isInList && WHOLE.has(key), isInList),
+  ]);
+  return Object.fromEntries(members);
+}
+
+/** Go writes some members that are empty. */
+function withoutZeros(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutZeros);
+  if (!isRecord(value)) return value;
+  const members = Object.entries(value).map(([key, member]) => [key, withoutZeros(member)] as const);
+  return Object.fromEntries(members.filter(([, member]) => !isZero(member)));
+}
