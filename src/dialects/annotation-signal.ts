@@ -166,9 +166,12 @@ function downloadChecks({ resourceOf }: Pick<Carriers, 'resourceOf'>): Pick<Sign
       const commands = object && downloadsFor(object, rollout, stage, target);
       if (!answer || !commands?.length) return undefined;
       const asked = decodeDownloadCheck(annotations);
-      if (asked?.rollout !== rollout.source.uid || !sameJson(asked.commands, commands)) return 'unasked';
-      if (answer.id !== downloadCheckId(annotations)) return 'asked';
-      return answer.problem === undefined ? 'possible' : { problem: answer.problem };
+      const { room, bytes, problem } = answer;
+      if (asked?.rollout !== rollout.source.uid || !sameJson(asked.commands, commands))
+        return { answer: 'unasked', room };
+      const { policy } = asked;
+      if (answer.id !== downloadCheckId(annotations)) return { answer: 'asked', policy, room };
+      return { answer: problem === undefined ? 'possible' : 'impossible', policy, problem, bytes, room };
     },
 
     checkDownloads(world, rollout, stage, target, policy) {

@@ -2,6 +2,7 @@
 import { splitKey } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts';
+import type { AgentPolicy } from '../signal/annotations.ts';
 import type { Clock } from '../util/clock.ts';
 import { type Effects, isCurrent, send } from './act/effects.ts';
 import { endIdleDrains, prepareNodeActions } from './act/node-actions.ts';
@@ -58,7 +59,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       }
       const policy = options.policyFor(plan);
       const now = clock.now();
-      const snapshot = gather(dialect, plan, world, now, knownTo(options, answers, times));
+      const snapshot = gather(dialect, plan, world, now, knownTo(options, answers, times, policy.agent));
       const evaluations = new Evaluations(snapshot, policy, now);
       const outcome = await take(effects, answers, { plan, policy, snapshot, now, evaluations });
       if (outcome) return { ...outcome, ...soonest(outcome, await cleanUpOrphanedWork(effects, plans)) };
@@ -103,7 +104,12 @@ function soonest(...outcomes: readonly ReconcileResult[]): Pick<ReconcileResult,
   return times.length === 0 ? {} : { requeueAfterMs: Math.min(...times) };
 }
 
-function knownTo({ drains, prober }: ReconcilerOptions, answers: Answers, times: WatchTimes): Known {
+function knownTo(
+  { drains, prober }: ReconcilerOptions,
+  answers: Answers,
+  times: WatchTimes,
+  agent: AgentPolicy,
+): Known {
   const { controlPlane, preconditions, drainPreviews } = answers;
   return {
     controlPlane,
@@ -113,6 +119,7 @@ function knownTo({ drains, prober }: ReconcilerOptions, answers: Answers, times:
     drainOf: (node, owner) => drains?.stateOf(node, owner),
     watch: (target, observation) => times.watch(target, observation),
     watchForeign: (work) => times.watchForeign(work),
+    watchPayloads: (rollout) => times.watchPayloads(rollout, agent),
   };
 }
 

@@ -19,6 +19,10 @@ export interface AgentPresence {
 export interface DownloadAnswer {
   /** Id of the check; empty before the first one. */
   readonly id: string;
+  /** Bytes that downloads may take: rounded down, and measured now and then, asked or not. Absent while that is not known. */
+  readonly room?: number;
+  /** Of the largest file that was named; 0 if no server said it. */
+  readonly bytes?: number;
   /** Why this host cannot download what was named. */
   readonly problem?: string;
 }
@@ -68,8 +72,13 @@ const presenceOn = onceForEach(({ metadata: { annotations } }: KubeObject): Agen
 
 function answerIn(value: unknown): DownloadAnswer | undefined {
   if (!isRecord(value) || typeof value['id'] !== 'string') return undefined;
-  const { id, problem } = value;
-  return { id, ...(typeof problem === 'string' && { problem: printable(problem.slice(0, 300)) }) };
+  const { id, room, bytes, problem } = value;
+  return {
+    id,
+    ...(typeof room === 'number' && { room }),
+    ...(typeof bytes === 'number' && { bytes }),
+    ...(typeof problem === 'string' && { problem: printable(problem.slice(0, 600)) }),
+  };
 }
 
 function hasForeignStatus({ metadata: { annotations } }: KubeObject, presence: AgentPresence | undefined): boolean {

@@ -1,6 +1,6 @@
 /** Encodes what a leader asks the agent of a waiting node to try, or to fetch before its turn. Other agents than ours ignore it. */
 import { createHash } from 'node:crypto';
-import { isRecord, parseJson } from '../util/json.ts';
+import { defined, isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import {
   type AgentPolicy,
@@ -20,7 +20,6 @@ export interface DownloadCheck {
   /** Uid of the rollout that asks. */
   readonly rollout: string;
   readonly commands: readonly SignalCommand[];
-  /** Only what concerns downloads. */
   readonly policy: AgentPolicy;
 }
 
@@ -33,9 +32,13 @@ export function encodeDownloadCheck(check: DownloadCheck): Record<string, string
 }
 
 function encode({ rollout, commands, policy }: DownloadCheck): string {
+  return JSON.stringify({ rollout, commands: commands.map(encodeCommand), policy: forDownloads(policy) });
+}
+
+/** Only what concerns downloads. */
+export function forDownloads(policy: AgentPolicy): AgentPolicy {
   const { requireHttps, diskReserveBytes, downloadTimeoutMs, spreadMs } = policy;
-  const limits = { requireHttps, diskReserveBytes, downloadTimeoutMs, spreadMs };
-  return JSON.stringify({ rollout, commands: commands.map(encodeCommand), policy: limits });
+  return defined({ requireHttps, diskReserveBytes, downloadTimeoutMs, spreadMs });
 }
 
 /** Undefined when nothing is asked for, or nothing that can be verified. */

@@ -40,6 +40,11 @@ export class DiskRoom {
     this.#written = written;
   }
 
+  /** Bytes that are free beside the reserve. */
+  async free(): Promise<number> {
+    return Math.max(0, (await this.#measure()).free - this.#reserveBytes);
+  }
+
   /** Throws unless `bytes` fit beside the reserve: with an error that is final when they could never fit. */
   async require(bytes: number): Promise<void> {
     const { free, size } = await this.#measure();

@@ -1,5 +1,5 @@
 /** Tests what an agent answers when its leader asks whether the host could download, on real servers and the real disk. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rename, rm, statfs, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -35,7 +35,8 @@ async function scene(script: Script, limits: object = {}): Promise<Scene> {
     limits: { ...LIMITS, ...limits },
     userAgent: 'refit-agent/test (w1)',
     environment: {},
-    directoryFor: async () => await Promise.resolve(directory),
+    placeFor: async () =>
+      await Promise.resolve({ directory, held: [join(directory, 'staged'), join(directory, 'part')] }),
   });
   const check: Scene['check'] = (policy = {}, url = `${server.config.server}/k0s?token=secret`, kind = 'k0supdate') =>
     encodeDownloadCheck({ rollout: 'uid', commands: [{ id: 0, kind, url, version: 'v2' }], policy });
@@ -76,7 +77,7 @@ test.each<[string, Script, object, AgentPolicy, string | undefined]>([
 
 test('no bytes of the payload are fetched where the server answers HEAD, and nobody is asked without a check', async () => {
   const { server, checks, check } = await scene(whole);
-  expect(await checks.answer({})).toEqual({ id: '' });
+  expect(await checks.answer({})).toEqual({ id: '', room: expect.any(Number) });
   const answer = await checks.answer(check());
   // The last answer stays when the check is gone.
   expect(await checks.answer(undefined)).toEqual(answer);
@@ -114,3 +115,40 @@ test('a server that never answers is a problem, not a wait without end', async (
   const { problem } = await checks.answer(check());
   expect(problem).toContain('/k0s');
 }, 30_000);
+
+test('every problem is told, each once', async () => {
+  const { server, checks } = await scene(answering(404));
+  const command = (id: number, path: string) =>
+    ({ id, kind: 'k0supdate', url: `${server.config.server}/${path}`, version: 'v2' }) as const;
+  const commands = [command(0, 'a'), command(1, 'b'), command(2, 'a')];
+  const { problem = '' } = await checks.answer(encodeDownloadCheck({ rollout: 'uid', commands, policy: {} }));
+  expect(problem.match(/\/[ab]: .*? answered 404 Not Found/g)).toHaveLength(2);
+});
+
+test('the size is told, and the room in round numbers, asked or not: beside the reserve, as often as the rest', async () => {
+  const { bavail, bsize } = await statfs(directory);
+  const { clock, checks, check } = await scene(whole, { reserveBytes: bavail * bsize - 3 * 2 ** 30 });
+  const { room = 0 } = await checks.answer({});
+  // Others write to the disk, too.
+  expect([2 ** 30, 2 ** 31]).toContain(room);
+  expect(await checks.answer(check())).toMatchObject({ bytes: 5_000 });
+  const full = await scene(whole, { reserveBytes: 2 ** 60 });
+  expect(await full.checks.answer({})).toEqual({ id: '', room: 0 });
+  await clock.advance(10 * MINUTE);
+  expect(await checks.answer(check())).toMatchObject({ bytes: 5_000, room: expect.any(Number) });
+  const huge = await scene(whole, { reserveBytes: -(2 ** 40) });
+  expect((await huge.checks.answer({})).room).toBe(2 ** 32);
+});
+
+test('what was fetched ahead needs no room again, and what was fetched of it less', async () => {
+  const { bavail, bsize } = await statfs(directory);
+  const { checks, check } = await scene(whole);
+  const scarce = (reserve: number): Annotations => check({ diskReserveBytes: bavail * bsize * 2 + reserve });
+  expect((await checks.answer(scarce(0))).problem).toContain('the download needs 5000 and');
+  await writeFile(join(directory, 'part'), 'x'.repeat(2_000));
+  expect((await checks.answer(scarce(1))).problem).toContain('the download needs 3000 and');
+  await rename(join(directory, 'part'), join(directory, 'staged'));
+  await truncate(join(directory, 'staged'), 5_000);
+  expect((await checks.answer(scarce(2))).problem).toBeUndefined();
+  await rm(join(directory, 'staged'));
+});

@@ -1,12 +1,13 @@
-/** Answers, before a rollout starts, whether this host could download what its leader names: reachable, and room for it. */
+/** Answers, before a rollout starts, whether this host could download what its leader names; and tells its room, asked or not. */
 import * as files from 'node:fs/promises';
 import { type Get, httpGet } from '../../http/http-get.ts';
 import type { Environment } from '../../http/proxy-choice.ts';
 import type { DownloadAnswer } from '../../signal/agent-presence.ts';
-import type { AgentPolicy, Annotations, SignalCommand } from '../../signal/annotations.ts';
-import { decodeDownloadCheck, downloadCheckId } from '../../signal/prefetch.ts';
+import type { Annotations, SignalCommand } from '../../signal/annotations.ts';
+import { type DownloadCheck, decodeDownloadCheck, downloadCheckId } from '../../signal/prefetch.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { DiskRoom } from './disk-room.ts';
 import { type DownloadLimits, limitsFor, requestFor } from './fetch.ts';
@@ -16,19 +17,33 @@ export interface DownloadChecksParts {
   readonly limits: DownloadLimits;
   readonly userAgent: string;
   readonly environment: Environment;
-  /** Where the payload of a command goes; undefined while that is not known. */
-  readonly directoryFor: (kind: SignalCommand['kind']) => Promise<string | undefined>;
+  /** Undefined while it is not known. */
+  readonly placeFor: (kind: SignalCommand['kind']) => Promise<DownloadPlace | undefined>;
+}
+
+/** Where the payload of a command goes. */
+export interface DownloadPlace {
+  readonly directory: string;
+  /** Files of an earlier download that the next one goes on from, or replaces. */
+  readonly held: readonly string[];
 }
 
 /** Milliseconds for which an answer lasts: while a plan waits for its window, servers and disks change. */
 const LASTING = { possible: 600_000, impossible: 50_000 };
 /** Milliseconds for one request. Both together take less than leaders wait. */
 const TIMEOUT_MS = 4_000;
+/** More room is as good as this. */
+const MOST_ROOM = 2 ** 32;
+
+interface Tried {
+  readonly bytes: number;
+  readonly problem?: string;
+}
 
 export class DownloadChecks {
   readonly #parts: DownloadChecksParts;
   #known: DownloadAnswer = { id: '' };
-  #until = 0;
+  #until = Number.NEGATIVE_INFINITY;
 
   constructor(parts: DownloadChecksParts) {
     this.#parts = parts;
@@ -38,28 +53,53 @@ export class DownloadChecks {
   async answer(annotations: Annotations = {}): Promise<DownloadAnswer> {
     const { clock } = this.#parts;
     const check = decodeDownloadCheck(annotations);
-    const id = downloadCheckId(annotations);
-    if (check === undefined || (id === this.#known.id && clock.monotonic() < this.#until)) return this.#known;
-    const found = await Promise.all(check.commands.map(async (each) => await this.#problemWith(each, check.policy)));
-    const problem = found.find((each) => each !== undefined);
-    this.#until = clock.monotonic() + LASTING[problem === undefined ? 'possible' : 'impossible'];
-    this.#known = { id, ...(problem !== undefined && { problem }) };
+    const id = check ? downloadCheckId(annotations) : this.#known.id;
+    if (id === this.#known.id && clock.monotonic() < this.#until) return this.#known;
+    const said = check ? await this.#try(check) : this.#known;
+    this.#until = clock.monotonic() + LASTING[said.problem === undefined ? 'possible' : 'impossible'];
+    this.#known = defined({ ...said, id, room: await this.#room() });
     return this.#known;
   }
 
-  async #problemWith({ url, sha256, kind }: SignalCommand, policy: AgentPolicy): Promise<string | undefined> {
-    const { userAgent, environment, directoryFor } = this.#parts;
+  async #try({ commands, policy }: DownloadCheck): Promise<Tried> {
     const limits = limitsFor(this.#parts.limits, policy);
+    const found = await Promise.all(commands.map(async (each) => await this.#tryOne(each, limits)));
+    const problems = new Set(found.flatMap(({ problem }) => problem ?? []));
+    const bytes = Math.max(0, ...found.map((each) => each.bytes));
+    return { bytes, ...(problems.size > 0 && { problem: [...problems].join('; ') }) };
+  }
+
+  async #tryOne({ url, sha256, kind }: SignalCommand, limits: DownloadLimits): Promise<Tried> {
+    const { userAgent, environment, placeFor } = this.#parts;
+    let bytes = 0;
     try {
-      const bytes = await sizeOf(requestFor({ url, sha256, userAgent, limits, environment }));
+      bytes = await sizeOf(requestFor({ url, sha256, userAgent, limits, environment }));
       if (bytes > limits.maxBytes) throw new Error(`it has ${bytes} bytes, and ${limits.maxBytes} is the limit`);
-      const directory = await directoryFor(kind);
-      if (directory !== undefined) await new DiskRoom(directory, limits.reserveBytes, files).require(bytes);
-      return undefined;
+      const place = await placeFor(kind);
+      if (!place) return { bytes };
+      const held = Math.max(...(await Promise.all(place.held.map(sizeOnDisk))), 0);
+      if (held === 0 || bytes > held)
+        await new DiskRoom(place.directory, limits.reserveBytes, files).require(bytes - held);
+      return { bytes };
     } catch (error) {
-      return `${printableUrl(url)}: ${messageOf(error)}`;
+      return { bytes, problem: `${printableUrl(url)}: ${messageOf(error)}` };
     }
   }
+
+  /** Where there is least. A power of two, because each change of it is a write. */
+  async #room(): Promise<number | undefined> {
+    const { placeFor, limits } = this.#parts;
+    const [binary, bundles] = [await placeFor('k0supdate'), await placeFor('airgapupdate')];
+    if (!binary || !bundles) return undefined;
+    const free = [binary, bundles].map(
+      async (place) => await new DiskRoom(place.directory, limits.reserveBytes, files).free(),
+    );
+    return 2 ** Math.floor(Math.log2(Math.min(MOST_ROOM, ...(await Promise.all(free)))));
+  }
+}
+
+async function sizeOnDisk(path: string): Promise<number> {
+  return (await files.stat(path).catch(() => undefined))?.size ?? 0;
 }
 
 /** 0 if the server does not say it. Some know no HEAD, and a signed URL is for GET only: then the first byte is requested. */

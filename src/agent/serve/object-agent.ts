@@ -27,7 +27,7 @@ import type { ServiceRestarter } from '../service/service-restarter.ts';
 import { askService } from '../service/trusted-service.ts';
 import { FinishedSignals } from '../state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../state/journal-file.ts';
-import type { StatePaths } from '../state/state-directory.ts';
+import { pathsBeside, type StatePaths } from '../state/state-directory.ts';
 import { fileTrust } from '../state/trusted-path.ts';
 
 /** Shared by all agents of one host. */
@@ -93,13 +93,15 @@ export async function announce(
 ): Promise<void> {
   const { version, clock, options, places, userAgent } = host;
   const since = rfc3339(clock.now());
-  const directoryFor: DownloadChecksParts['directoryFor'] = async (kind) => {
-    if (kind === 'airgapupdate') return places.current.dataDirectory;
+  const placeFor: DownloadChecksParts['placeFor'] = async (kind) => {
+    if (kind === 'airgapupdate') return { directory: places.current.dataDirectory, held: [] };
     const { binary } = await observeHost({ places, binary: host.binary }, IDLE);
-    return binary && dirname(binary);
+    if (binary === undefined) return undefined;
+    const { staged, part } = pathsBeside(binary);
+    return { directory: dirname(binary), held: [staged, part] };
   };
   const limits = limitsOf(options);
-  const checks = new DownloadChecks({ clock, limits, userAgent, environment: process.env, directoryFor });
+  const checks = new DownloadChecks({ clock, limits, userAgent, environment: process.env, placeFor });
   const presence = async (): Promise<AgentPresence> => {
     const service = await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(() => undefined);
     if (options.beside !== 'replace' && service?.ownAgent) return { version, since, aside: true };

@@ -190,7 +190,7 @@ export const upgradePolicySpecSchema = object('The settings for the plans that t
     .describe(
       'Which waiting nodes download, verify and try out their version while others are upgraded: as many as have a turn `Next` ' +
         '(the default), `All` up to 20, or `None`. Their services are not touched. Before the first node starts, agents try the ' +
-        'downloads: of two nodes of each stage and platform, with `All` of every node, with `None` of nobody.',
+        'downloads: two nodes of each stage and platform, and those that may lack room; with `All` every node, with `None` nobody.',
     ),
   agents: z
     .strictObject({

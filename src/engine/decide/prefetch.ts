@@ -47,7 +47,7 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
 export function downloadChecksOf({ snapshot, policy }: Evaluations): NodeAction[] {
   if (snapshot.rollout.phase !== 'running' || isStopping(snapshot, policy) || policy.problems.length > 0) return [];
   return targetsToCheck(snapshot)(policy)
-    .filter(({ facts }) => facts.downloads === 'unasked')
+    .filter(({ downloads }) => downloads.answer === 'unasked')
     .map(({ stage, target }) => ({ kind: 'check-downloads', stage, target, agent: policy.agent }));
 }
 

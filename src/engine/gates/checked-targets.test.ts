@@ -9,14 +9,21 @@ import { T0 } from '../../../test/builders/times.ts';
 import { Evaluations } from '../decide/evaluate-target.ts';
 import { downloadChecksOf } from '../decide/prefetch.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { DownloadState, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { targetsToCheck } from './checked-targets.ts';
 
 const WORKERS = ['w1', 'w2', 'w3', 'w4'];
-const UNASKED = { downloads: 'unasked' } as const;
+const ROOM = 1_000;
+/** Answered, or not. */
+const said = (answer: DownloadState['answer'], more: Partial<DownloadState> = {}): Partial<TargetFacts> => ({
+  downloads: { answer, room: ROOM, ...more },
+});
+const UNASKED = said('unasked');
+const SMALL = said('possible', { bytes: ROOM });
+const BIG = said('possible', { bytes: ROOM + 1 });
 
 interface Given {
   readonly facts?: Readonly<Record<string, Partial<TargetFacts>>>;
@@ -50,7 +57,20 @@ test.each<[string, Given, string]>([
   ['none once one has started', { first: 'intended' }, ''],
   ['those that cannot answer are left out', { facts: { c1: { downloads: undefined } } }, 'c2 c3 w1 w2'],
   ['those that have the version are left out', { facts: { w1: { isThere: true } } }, 'c1 c2 w2 w3'],
-  ['those that answered count', { facts: { w1: { downloads: 'possible' } } }, 'c1 c2 w1 w2'],
+  ['those that answered count', { facts: { w1: SMALL } }, 'c1 c2 w1 w2'],
+  ['those with less room than was found to be needed, too', { facts: { w2: BIG } }, 'c1 c2 w1 w2 w3 w4'],
+  ['not those with enough', { facts: { w1: BIG, w3: said('unasked', { room: ROOM + 1 }) } }, 'c1 c2 w1 w2 w4'],
+  [
+    'those that do not tell their room',
+    { facts: { w1: SMALL, w4: said('unasked', { room: undefined }) } },
+    'c1 c2 w1 w2 w4',
+  ],
+  ['still those once they answered', { facts: { w1: BIG, w3: BIG, w4: SMALL } }, 'c1 c2 w1 w2 w3 w4'],
+  [
+    'those without the reserve of the policy',
+    { facts: { w1: SMALL }, policy: { agent: { diskReserveBytes: 1 } } },
+    'c1 c2 w1 w2 w3 w4',
+  ],
 ])('%s', (_what, given, names) => {
   expect(named(given)).toBe(names);
 });
@@ -69,8 +89,11 @@ function asked(given: Given, more: Partial<Snapshot> = {}): string[] {
 }
 
 test('only those that were not asked yet, while the plan is to go on', () => {
-  const facts = { c1: { downloads: 'asked' }, c2: { downloads: { problem: '404' } } } as const;
+  const facts = { c1: said('asked'), c2: said('impossible', { problem: '404' }) };
   expect(asked({ facts })).toEqual(['w1', 'w2']);
+  // The policy has changed since.
+  const older = { w1: said('possible', { policy: { diskReserveBytes: 5 } }), w2: said('possible', { policy: {} }) };
+  expect(asked({ facts: { ...facts, ...older } })).toEqual(['w1']);
   const { rollout } = snapshotOf({});
   expect([
     asked({}, { controls: { ...NO_CONTROLS, abort: 'wrong' } }),

@@ -1,31 +1,43 @@
 /** Which targets are asked, before the first one starts, whether they can download what the plan names. */
+import { forDownloads } from '../../signal/prefetch.ts';
+import { sameJson } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
-import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { DownloadState, Snapshot } from '../model/decision.ts';
 import { hasStarted, type Stage, type Target } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 export interface CheckedTarget {
   readonly stage: Stage;
   readonly target: Target;
-  readonly facts: TargetFacts;
+  readonly downloads: DownloadState;
 }
 
-/** Of each stage and platform, because each check costs two writes. A plan with windows of its own runs unattended: all. */
+/**
+ * Of each stage and platform, because each check costs two writes; and each node that may lack room for what these say. A plan
+ * with windows of its own runs unattended: all.
+ */
 const MOST_CHECKED = 2;
 
 export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
-  onceForEach(({ prefetch, planWindows }: RolloutPolicy): CheckedTarget[] => {
+  onceForEach(({ prefetch, planWindows, agent }: RolloutPolicy): CheckedTarget[] => {
     if (hasStarted(rollout) || prefetch === 'none') return [];
     const most = prefetch === 'all' || planWindows !== undefined ? Infinity : MOST_CHECKED;
     const able = rollout.stages.flatMap((stage) =>
-      stage.targets.flatMap((target): CheckedTarget[] => {
-        const known = facts.get(target.key);
+      stage.targets.flatMap((target): (CheckedTarget & { place: string })[] => {
+        const { downloads: said, isThere, platform } = facts.get(target.key) ?? {};
         // Who has the version downloads nothing.
-        return known?.downloads === undefined || known.isThere === true ? [] : [{ stage, target, facts: known }];
+        if (said === undefined || isThere === true) return [];
+        const isOld = said.policy !== undefined && !sameJson(said.policy, forDownloads(agent));
+        const downloads = isOld ? { ...said, answer: 'unasked' as const } : said;
+        return [{ stage, target, downloads, place: `${stage.id} ${platform}` }];
       }),
     );
-    const places = Map.groupBy(able, ({ stage, facts: { platform } }) => `${stage.id} ${platform}`);
-    const chosen = [...places.values()].flatMap((group) => group.slice(0, most));
+    const chosen = [...Map.groupBy(able, ({ place }) => place).values()].flatMap((group) => {
+      const first = group.slice(0, most);
+      const bytes = first.reduce((most, { downloads }) => Math.max(most, downloads.bytes ?? 0), 0);
+      const needed = bytes + (agent.diskReserveBytes ?? 0);
+      return [...first, ...group.slice(first.length).filter(({ downloads: { room = 0 } }) => room < needed)];
+    });
     // A node of two commands has one check; its targets have keys of their own.
     return [...new Map(chosen.map((each) => [`${each.stage.role} ${each.target.name}`, each])).values()];
   }),

@@ -55,14 +55,17 @@ const withWatched = (given: GateInput, watchedMs: number): GateInput => ({
   facts: { ...given.facts, watchedMs },
 });
 
+type Answer = Exclude<DownloadState['answer'], 'impossible'> | { readonly problem: string };
+
 /** What agents say, by name of their node. */
-function saying(answers: Readonly<Record<string, DownloadState>>, watchedMs?: number): GateInput {
+function saying(answers: Readonly<Record<string, Answer>>, payloadsWatchedMs?: number): GateInput {
   const stage = buildStage('worker', Object.keys(answers));
   const checked = stage.targets.map((target) => {
-    const downloads = answers[target.name];
-    return { stage, target, facts: buildFacts({ downloads, watchedMs }) };
+    const answer = answers[target.name] ?? 'unasked';
+    const downloads = typeof answer === 'string' ? { answer } : { answer: 'impossible' as const, ...answer };
+    return { stage, target, downloads };
   });
-  return { ...input('worker'), checked };
+  return { ...input('worker'), checked, payloadsWatchedMs };
 }
 
 const rows: [Gate, string, GateInput, string][] = [

@@ -8,7 +8,8 @@ import { type Rollout, type Stage, stagesBefore, type Target, targetsIn } from '
 import type { NodeLimit, RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type CheckedTarget, targetsToCheck } from './checked-targets.ts';
 
-export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' | 'foreignWork' | 'controls'> {
+export interface GateInput
+  extends Pick<Snapshot, 'controlPlane' | 'apiServers' | 'foreignWork' | 'controls' | 'payloadsWatchedMs'> {
   readonly stage: Stage;
   readonly target: Target;
   readonly facts: TargetFacts;
@@ -93,13 +94,12 @@ export function gateInput(
   census = censusFor(context.snapshot, context.policy),
 ): GateInput {
   const { snapshot, stage, target, policy, now } = context;
-  const { rollout, controlPlane, apiServers, foreignWork, controls, paceMs } = snapshot;
+  const { rollout, paceMs } = snapshot;
   const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(rollout, stage)];
   const checked = targetsToCheck(snapshot)(policy);
   // A target that took longer would have failed.
   const expectedMs = paceMs && Math.min(paceMs, policy.targetDeadlineMs);
-  const observed = { facts, controlPlane, apiServers, foreignWork, controls, census, checked, expectedMs };
-  return { stage, target, earlier, ...observed, room, policy, now };
+  return { ...snapshot, stage, target, facts, earlier, room, policy, census, checked, expectedMs, now };
 }
 
 export function censusFor({ fleet, rollout }: Snapshot, { maxUnavailable }: RolloutPolicy): NodeCensus | undefined {

@@ -86,7 +86,16 @@ export interface TargetFacts {
 export type PrefetchState = 'possible' | 'asked' | 'outdated';
 
 /** Whether the target can download what it needs, as its agent says. */
-export type DownloadState = 'unasked' | 'asked' | 'possible' | { readonly problem: string };
+export interface DownloadState {
+  readonly answer: 'unasked' | 'asked' | 'possible' | 'impossible';
+  /** With which it was asked. */
+  readonly policy?: AgentPolicy | undefined;
+  readonly problem?: string | undefined;
+  /** Size of the largest file, if it was asked and the server says it. */
+  readonly bytes?: number | undefined;
+  /** Bytes that there is room for at least; asked or not. */
+  readonly room?: number | undefined;
+}
 
 export interface NodeView {
   readonly name: string;
@@ -140,6 +149,8 @@ export interface Snapshot {
   readonly fleet?: readonly Node[] | undefined;
   /** Milliseconds within which 90 % of the finished targets were done; undefined before the first. */
   readonly paceMs?: number | undefined;
+  /** Milliseconds for which this leader has watched plan and policy ask for the same payloads; undefined for read-only commands. */
+  readonly payloadsWatchedMs?: number | undefined;
 }
 
 /** Why a target, or without one the whole rollout, waits, and what ends the wait. */

@@ -18,7 +18,7 @@ import type {
   Unanswered,
 } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
-import { ownerOf, type Rollout, type Stage, type Target } from '../model/recorded.ts';
+import { hasStarted, ownerOf, type Rollout, type Stage, type Target } from '../model/recorded.ts';
 import type { WatchFacts } from './watch-times.ts';
 
 /** What no watch shows: probe answers, and this process's own drains and watch times. */
@@ -35,6 +35,7 @@ export interface Known {
   /** Milliseconds since this process first observed the attempt. */
   readonly watchForeign?: ((work: ForeignWork) => number) | undefined;
   readonly watch?: ((target: Target, observation: Observation) => WatchFacts) | undefined;
+  readonly watchPayloads?: ((rollout: Rollout) => number) | undefined;
 }
 
 export function gather<P extends KubeObject>(
@@ -76,6 +77,7 @@ export function gatherFacts<P extends KubeObject>(scene: Scene<P>, now: number):
     fleet: dialect.fleet?.nodes(world),
     apiServers: dialect.versions ? dialect.endpoints(world) : undefined,
     paceMs: paceOf(rollout, facts),
+    payloadsWatchedMs: hasStarted(rollout) ? undefined : known.watchPayloads?.(rollout),
   };
 }
 

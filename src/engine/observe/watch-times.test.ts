@@ -1,10 +1,12 @@
 /** How long each report of a target, and its attempt, was watched. */
 import { expect, test } from 'vitest';
 import { working } from '../../../test/builders/observations.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE } from '../../../test/builders/times.ts';
 import type { Observation } from '../model/decision.ts';
-import type { RecordedState } from '../model/recorded.ts';
+import type { RecordedState, Rollout } from '../model/recorded.ts';
 import { WatchTimes } from './watch-times.ts';
 
 const [download, restart] = [working('Downloading'), working('Restart')];
@@ -81,4 +83,20 @@ test.each<[string, (readonly [state: RecordedState, observation: Observation])[]
     return times.watch(buildTarget('w1', state), observation);
   });
   expect(seen.at(-1)).toEqual({ watchedMs: watched * MINUTE, followedMs: followed * MINUTE });
+});
+
+test('a plan is watched since it asks for the same payloads, whatever its nodes say', () => {
+  let now = 0;
+  const times = new WatchTimes({ monotonic: () => now });
+  const rollout = (url: string, uid = 'uid'): Rollout => {
+    const stage = { ...buildStage('worker', ['w1']), payloads: { 'linux-amd64': { url } } };
+    const { source, ...rest } = buildRollout([stage]);
+    return { ...rest, source: { ...source, uid } };
+  };
+  const watched = (url: string, uid?: string, policy = {}): number => {
+    now += MINUTE;
+    return times.watchPayloads(rollout(url, uid), policy) / MINUTE;
+  };
+  expect(['a', 'a', 'a', 'b', 'b'].map((url) => watched(url))).toEqual([0, 1, 2, 0, 1]);
+  expect([watched('b', 'other'), watched('b'), watched('b', 'uid', { requireHttps: true })]).toEqual([0, 3, 0]);
 });

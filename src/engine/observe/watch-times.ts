@@ -1,7 +1,8 @@
 /** How long this process has watched each target report the same, so that deadlines do not depend on other clocks. */
+import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { ForeignWork, Observation, TargetFacts } from '../model/decision.ts';
-import type { RecordedState, Target } from '../model/recorded.ts';
+import type { RecordedState, Rollout, Target } from '../model/recorded.ts';
 
 export type WatchFacts = Pick<TargetFacts, 'watchedMs' | 'followedMs'>;
 
@@ -20,8 +21,8 @@ interface Watched {
 export class WatchTimes {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #watched = new Map<string, Watched>();
-  /** By role and name: the newest attempt for another rollout. */
-  readonly #foreign = new Map<string, { readonly attempt: string; readonly at: number }>();
+  /** What was said last about each key, and since when. */
+  readonly #said = new Map<string, { readonly words: string; readonly at: number }>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
@@ -29,12 +30,21 @@ export class WatchTimes {
 
   /** Milliseconds since the first observation of the attempt, whatever step the node reports. */
   watchForeign({ role, name, attempt }: ForeignWork): number {
+    return this.#since(`foreign ${role}/${name}`, attempt);
+  }
+
+  /** Since when plan and policy ask for these payloads. What nodes say does not count: one could say something new for ever. */
+  watchPayloads({ source, stages }: Rollout, policy: AgentPolicy): number {
+    const payloads = stages.map((stage) => [stage.version, stage.payloads]);
+    return this.#since(`payloads ${source.uid}`, JSON.stringify([payloads, policy]));
+  }
+
+  #since(key: string, words: string): number {
     const now = this.#clock.monotonic();
-    const key = `${role}/${name}`;
-    const known = this.#foreign.get(key);
-    const seen = known?.attempt === attempt ? known : { attempt, at: now };
-    this.#foreign.set(key, seen);
-    return now - seen.at;
+    const known = this.#said.get(key);
+    const said = known?.words === words ? known : { words, at: now };
+    this.#said.set(key, said);
+    return now - said.at;
   }
 
   watch(target: Pick<Target, 'key' | 'state'>, observation: Observation): WatchFacts {
