@@ -10,13 +10,12 @@ import { namespaces } from '../kube/resources.ts';
 import { createClient } from '../kube/transport/http-client.ts';
 import { prepareControllerProcess } from '../process/controller-process.ts';
 import { createMetrics } from '../runtime/metrics.ts';
-import { askChannel } from '../updates/channel/redirected-version.ts';
+import { RedirectChannels } from '../updates/channel/redirected-version.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
-const CHANNEL_TIMEOUT_MS = 30_000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -32,8 +31,9 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
   if (isSet(env, 'INSTALL_CRD')) await installMissing(client, cattlePlanKind, namespace, clock, abort);
   // Rejects if the CRD is missing: Plans would wait in silence.
   else await client.list(cattlePlanKind.resource, { limit: 1, namespace, abort });
+  const channels = new RedirectChannels({ clock, environment: env, userAgent: name, abort });
   const ask: ChannelParts['ask'] = async (channel, latestVersion) =>
-    await askChannel(channel, { clusterId, latestVersion, timeoutMs: CHANNEL_TIMEOUT_MS, environment: env });
+    await channels.ask(channel, clusterId, latestVersion);
   const intervalMs = pollingInterval(env, log);
   const controller = await prepareControllerProcess(
     {

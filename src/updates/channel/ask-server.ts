@@ -1,6 +1,6 @@
-/** Asks an update server for one document: bounded in size and time, and not sent again when nothing changed. */
-import type { OutgoingHttpHeaders } from 'node:http';
-import { chunksOf, httpGet } from '../../http/http-get.ts';
+/** Asks an update server or a channel: bounded in size and time, through proxies, and not answered in full when nothing changed. */
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { chunksOf, type Get, getOnce, httpGet } from '../../http/http-get.ts';
 import type { Environment } from '../../http/proxy-choice.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -34,15 +34,48 @@ const MAX_BYTES = 1024 * 1024;
 /** Head and body together, as for k0s. */
 const TIMEOUT_MS = 10_000;
 
-/** Rejects with one sentence that names the host, never with user, password or token. */
+/** Follows redirects. Rejects with one sentence that names the host, never with user, password or token. */
 export async function askServer(question: ServerQuestion, tools: ServerTools): Promise<ServerAnswer> {
-  const { clock, environment, userAgent, abort } = tools;
+  const { url, secretHeaders, known } = question;
+  const accept = { accept: 'application/yaml, */*', 'accept-encoding': 'identity' };
+  const request = {
+    ...requestFor(question, tools),
+    url,
+    ...(secretHeaders && { secretHeaders }),
+    source: 'spec.updateServer',
+  };
+  return await inTime(tools, async (abort) => {
+    using answer = await httpGet({ ...request, headers: { ...accept, ...request.headers } }, abort);
+    const { response, url: from } = answer;
+    const { statusCode = 0, headers } = response;
+    if (statusCode === 304 && known !== undefined) return { text: undefined, etag: known };
+    if (statusCode !== 200) throw new Error(`${from.host} answered ${statusCode} instead of the index`);
+    return { text: await textOf(response, from.host), etag: headers.etag };
+  });
+}
+
+/** Where a redirect leads is the answer: none is followed, and no body is read. */
+export async function askHead(question: ServerQuestion, tools: ServerTools): Promise<IncomingMessage> {
+  const request = requestFor(question, tools);
+  const response = await inTime(tools, async (abort) => await getOnce(new URL(question.url), request, abort));
+  response.destroy();
+  return response;
+}
+
+function requestFor(
+  { headers, known }: ServerQuestion,
+  { environment, userAgent }: ServerTools,
+): Pick<Get, 'headers' | 'environment'> {
+  const conditional = known === undefined ? {} : { 'if-none-match': known };
+  return { headers: { 'user-agent': userAgent, ...headers, ...conditional }, environment };
+}
+
+async function inTime<T>({ clock, abort }: ServerTools, ask: (abort: AbortSignal) => Promise<T>): Promise<T> {
   const over = new AbortController();
   const late = new Error(`the update server did not finish its answer within ${formatDuration(TIMEOUT_MS)}`);
   const cancel = clock.schedule(TIMEOUT_MS, () => over.abort(late));
-  const stop = AbortSignal.any([abort, over.signal]);
   try {
-    return await ask(question, environment, userAgent, stop);
+    return await ask(AbortSignal.any([abort, over.signal]));
   } catch (error) {
     throw over.signal.reason === late ? late : error;
   } finally {
@@ -50,30 +83,7 @@ export async function askServer(question: ServerQuestion, tools: ServerTools): P
   }
 }
 
-async function ask(
-  { url, headers, secretHeaders, known }: ServerQuestion,
-  environment: Environment,
-  userAgent: string,
-  abort: AbortSignal,
-): Promise<ServerAnswer> {
-  const own = { 'user-agent': userAgent, accept: 'application/yaml, */*', 'accept-encoding': 'identity' };
-  const conditional = known === undefined ? {} : { 'if-none-match': known };
-  const request = {
-    url,
-    headers: { ...own, ...headers, ...conditional },
-    ...(secretHeaders && { secretHeaders }),
-    source: 'spec.updateServer',
-    environment,
-  };
-  using answer = await httpGet(request, abort);
-  const { response, url: from } = answer;
-  const { statusCode = 0, headers: answered } = response;
-  if (statusCode === 304 && known !== undefined) return { text: undefined, etag: known };
-  if (statusCode !== 200) throw new Error(`${from.host} answered ${statusCode} instead of the index`);
-  return { text: await textOf(response, from.host), etag: answered.etag };
-}
-
-async function textOf(response: Parameters<typeof chunksOf>[0], host: string): Promise<string> {
+async function textOf(response: IncomingMessage, host: string): Promise<string> {
   const parts: Buffer[] = [];
   let length = 0;
   for await (const part of chunksOf(response)) {

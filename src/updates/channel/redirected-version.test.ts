@@ -1,8 +1,9 @@
 /** Proves how a channel is read: from a redirect or from the URL itself, with a timeout. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
-import { askChannel, versionIn } from './redirected-version.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { RedirectChannels, versionIn } from './redirected-version.ts';
 
 const answer = (statusCode: number, location?: string): Parameters<typeof versionIn>[1] => ({
   statusCode,
@@ -46,24 +47,49 @@ async function serve(listener: (request: IncomingMessage, response: ServerRespon
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/stable`;
 }
 
+function channels(clock = new FakeClock(0)): RedirectChannels {
+  return new RedirectChannels({ clock, environment: {}, userAgent: 'suc', abort: new AbortController().signal });
+}
+
 test('the question names the cluster, and the version where one is known, in the letters of the original', async () => {
   const questions: string[][] = [];
   const channel = await serve((request, response) => {
-    questions.push(request.rawHeaders.filter((text) => /suc|^uid|^v1$/i.test(text)));
+    questions.push(request.rawHeaders.filter((text) => /suc|agent|^uid|^v1$/i.test(text)));
     response.writeHead(302, { location: '/v2' }).end();
   });
-  const asking = { clusterId: 'uid-1', timeoutMs: 10_000, environment: {} };
-  expect(await askChannel(channel, { ...asking, latestVersion: '' })).toBe('v2');
-  expect(await askChannel(channel, { ...asking, latestVersion: 'v1' })).toBe('v2');
+  const asked = channels();
+  expect(await asked.ask(channel, 'uid-1', '')).toBe('v2');
+  expect(await asked.ask(channel, 'uid-1', 'v1')).toBe('v2');
   expect(questions).toEqual([
-    ['X-SUC-Cluster-ID', 'uid-1'],
-    ['X-SUC-Cluster-ID', 'uid-1', 'X-SUC-Latest-Version', 'v1'],
+    ['user-agent', 'suc', 'X-SUC-Cluster-ID', 'uid-1'],
+    ['user-agent', 'suc', 'X-SUC-Cluster-ID', 'uid-1', 'X-SUC-Latest-Version', 'v1'],
   ]);
 });
 
+test('an answer that has not changed need not be sent again; a 304 that nobody asked for is one as of the original', async () => {
+  const known: (string | undefined)[] = [];
+  const channel = await serve(({ headers }, response) => {
+    known.push(headers['if-none-match']);
+    if (known.length === 2 || known.length === 5) response.writeHead(304).end();
+    else if (known.length === 3) response.writeHead(503).end();
+    else response.writeHead(302, { location: '/v2', ...(known.length < 4 && { etag: '"a"' }) }).end();
+  });
+  const asked = channels();
+  const ask = async (): Promise<string> => await asked.ask(channel, 'uid', '');
+  expect([await ask(), await ask()]).toEqual(['v2', 'v2']);
+  await expect(ask()).rejects.toThrow('unexpected response: HTTP/1.1 503');
+  expect([await ask(), await ask()]).toEqual(['v2', 'stable']);
+  expect(known).toEqual([undefined, '"a"', '"a"', '"a"', undefined]);
+});
+
 test('a silent server is given up', async () => {
-  const channel = await serve(() => undefined);
-  await expect(
-    askChannel(channel, { clusterId: 'uid', latestVersion: '', timeoutMs: 50, environment: {} }),
-  ).rejects.toThrow('no answer');
+  const clock = new FakeClock(0);
+  let isAsked = false;
+  const channel = await serve(() => void (isAsked = true));
+  const answer = expect(channels(clock).ask(channel, 'uid', '')).rejects.toThrow(
+    'did not finish its answer within 10 s',
+  );
+  await vi.waitFor(() => expect(isAsked).toBe(true));
+  await clock.advance(10_000);
+  await answer;
 });

@@ -1,28 +1,27 @@
 /** Asks a channel whose answer is a redirect: the version is the last segment of the URL that it leads to. */
 import type { IncomingMessage } from 'node:http';
 import { basename } from 'node:path/posix';
-import { getOnce } from '../../http/http-get.ts';
-import type { Environment } from '../../http/proxy-choice.ts';
+import { askHead, type ServerTools } from './ask-server.ts';
 
-export interface Asking {
-  /** UID of the namespace `kube-system`, which identifies the cluster. */
-  readonly clusterId: string;
-  /** Empty if none is known yet. */
-  readonly latestVersion: string;
-  /** Milliseconds; the original has no timeout. */
-  readonly timeoutMs: number;
-  /** Names the proxies. */
-  readonly environment: Environment;
-}
+export class RedirectChannels {
+  readonly #tools: ServerTools;
+  readonly #answers = new Map<string, { readonly etag: string | undefined; readonly version: string }>();
 
-/** The version as the channel writes it. Reads no body. Rejects on an error status or a timeout. */
-export async function askChannel(channel: string, asking: Asking): Promise<string> {
-  const { clusterId, latestVersion, timeoutMs, environment } = asking;
-  const known = latestVersion === '' ? {} : { 'X-SUC-Latest-Version': latestVersion };
-  const headers = { 'X-SUC-Cluster-ID': clusterId, ...known };
-  const response = await getOnce(new URL(channel), { headers, environment }, AbortSignal.timeout(timeoutMs));
-  response.destroy();
-  return versionIn(channel, response);
+  constructor(tools: ServerTools) {
+    this.#tools = tools;
+  }
+
+  /** The version as the channel writes it. `latestVersion`: empty if none is known yet. */
+  async ask(channel: string, clusterId: string, latestVersion: string): Promise<string> {
+    const told = latestVersion === '' ? {} : { 'X-SUC-Latest-Version': latestVersion };
+    const known = this.#answers.get(channel);
+    const headers = { 'X-SUC-Cluster-ID': clusterId, ...told };
+    const response = await askHead({ url: channel, headers, known: known?.etag }, this.#tools);
+    if (response.statusCode === 304 && known?.etag !== undefined) return known.version;
+    const version = versionIn(channel, response);
+    this.#answers.set(channel, { etag: response.headers.etag, version });
+    return version;
+  }
 }
 
 /** The last path segment: of the redirect target for a 302, of the channel's own URL for any other status below 400. */
