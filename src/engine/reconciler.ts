@@ -3,8 +3,8 @@ import { splitKey } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts';
 import type { AgentPolicy } from '../signal/annotations.ts';
-import type { Clock } from '../util/clock.ts';
-import { type Effects, isCurrent, send } from './act/effects.ts';
+import { type Clock, rfc3339 } from '../util/clock.ts';
+import { type Effects, isCurrent, type Sent, send } from './act/effects.ts';
 import { endIdleDrains, prepareNodeActions } from './act/node-actions.ts';
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
 import { record } from './act/record.ts';
@@ -12,6 +12,8 @@ import { batchMs, restOf } from './act/status-shards.ts';
 import { decideOn, recordedWork } from './decide/decide.ts';
 import { Evaluations } from './decide/evaluate-target.ts';
 import type { Decision, NodeAction, Probe } from './model/decision.ts';
+import { because } from './model/reasons.ts';
+import { type Rollout, type Target, withTargets } from './model/recorded.ts';
 import { gather, type Known } from './observe/gather.ts';
 import { Answers, type DrainDelegations, ProbeBackoff, type Prober } from './observe/probes.ts';
 import { WatchTimes } from './observe/watch-times.ts';
@@ -140,9 +142,25 @@ async function act(
   endIdleDrains(options, snapshot);
   const sent = await send(options, plan, rollout, signals);
   options.reporter?.sent(turn, sent);
+  const refused = withRefusals(rollout, sent, rfc3339(options.clock.now()));
+  if (refused !== rollout) {
+    if (!(await record(options, plan, rollout, refused, options.clock.now()))) return RECHECK_SOON;
+    options.reporter?.recorded(turn, refused, []);
+    return undefined;
+  }
   if (sent.some(({ result }) => result === 'outdated')) return RECHECK_SOON;
   if (nodeActions.length === 0) return { requeueAfterMs: recheckAfterMs };
   return (await runNodeActions(options, turn, nodeActions)) ? undefined : RECHECK_SOON;
+}
+
+/** The same object if nothing was refused. A target that cannot be signalled gives up its slot. */
+function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): Rollout {
+  const refused = sent.filter(({ result }) => result === 'refused');
+  const [first] = refused;
+  if (!first) return rollout;
+  const message = `${first.signalling.target.name}: the API server refused what would start it: ${first.refusal}`;
+  const moved = refused.map(({ signalling }): Target => ({ ...signalling.target, state: 'unsupported', since }));
+  return { ...withTargets(rollout, moved), reason: because('TargetRefused', message) };
 }
 
 /** True if anything was done, and the plan stayed as decided on to the end. */

@@ -13,19 +13,16 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { jobs, nodes, pods, secrets } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import type { Condition, Job } from '../../src/kube/types.ts';
+import type { Job } from '../../src/kube/types.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
-import { systemClock } from '../../src/util/clock.ts';
-import { type Process, startProcess } from '../../tools/controlplane/process.ts';
-import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
+import type { Process } from '../../tools/controlplane/process.ts';
 import type { CattleSpec } from '../builders/cattle-plans.ts';
 import { secretReader } from '../builders/secret-reader.ts';
 import { followUnfinished, type Unfinished } from '../expectations/unfinished.ts';
+import { conditionOf, NAMESPACE, nodeOf, planOf, startController, timeOf } from './cattle-rig.ts';
 import { apply as applyManifest, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
-const NAMESPACE = 'system-upgrade';
-const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 /** The hash of the published version and service account. */
 const HASH = '0e4e3f4e3f8b1e811d841099cb49e4712b93833bee0604115b9a141c';
 const SERVERS = ['turing-node-1', ...Array.from({ length: 10 }, (_, index) => `server-${index + 1}`)];
@@ -59,21 +56,7 @@ beforeAll(async () => {
     response.writeHead(302, { location: '/releases/v2.0.0%2Bchannel1' }).end();
   });
   await new Promise<void>((resolve) => channel.listen(0, '127.0.0.1', resolve));
-  controller = await startProcess({
-    name: 'system-upgrade-controller',
-    command: process.execPath,
-    args: [ENTRY, 'system-upgrade-controller'],
-    environment: {
-      SYSTEM_UPGRADE_CONTROLLER_KUBE_CONFIG: await kubeconfigFor('cattle'),
-      SYSTEM_UPGRADE_CONTROLLER_NAME: 'system-upgrade-controller',
-      SYSTEM_UPGRADE_CONTROLLER_NAMESPACE: NAMESPACE,
-      SYSTEM_UPGRADE_CONTROLLER_LEADER_ELECT: 'true',
-      SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0',
-    },
-    directory,
-    ready: async () => (await kubectlAs('admin', ['get', 'lease', 'system-upgrade-controller', '-n', NAMESPACE])).ok,
-    clock: systemClock,
-  });
+  controller = await startController(directory, { SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0' });
 });
 
 afterAll(async () => {
@@ -88,26 +71,7 @@ afterAll(async () => {
 });
 
 async function createNode(name: string, labels: Record<string, string>): Promise<void> {
-  const node = simulatedNode(name);
-  await admin.create(nodes, {
-    ...node,
-    metadata: { ...node.metadata, labels: { ...node.metadata.labels, ...labels } },
-  });
-}
-
-function planOf(name: string, spec: Partial<CattleSpec>, labels: Record<string, string> = {}): CattlePlan {
-  return {
-    apiVersion: 'upgrade.cattle.io/v1',
-    kind: 'Plan',
-    metadata: { name, namespace: NAMESPACE, labels },
-    spec: {
-      concurrency: 1,
-      nodeSelector: { matchLabels: { pool: 'servers' } },
-      serviceAccountName: 'system-upgrade',
-      upgrade: { image: 'example.com/upgrade', args: ['--all'] },
-      ...spec,
-    },
-  };
+  await admin.create(nodes, nodeOf(name, labels));
 }
 
 async function apply(plan: CattlePlan): Promise<void> {
@@ -131,11 +95,6 @@ async function until(name: string, type: string, status: string, reason: string)
     expect({ type, status: is, reason: why }).toEqual({ type, status, reason });
     return found;
   }, PATIENCE);
-}
-
-function conditionOf({ status }: CattlePlan, type: string): Partial<Condition> {
-  const found = status?.conditions?.find((condition) => condition.type === type);
-  return found ? (found as Partial<Condition>) : {};
 }
 
 async function jobsOf(planName: string): Promise<Job[]> {
@@ -301,6 +260,36 @@ describe('a Job that fails', () => {
   });
 });
 
+test("a Job that the API server refuses is told in the server's words, holds no slot, and is made after an edit", async () => {
+  const volumes = [{ name: 'own', source: '/a', destination: '/a' }];
+  const spec = { nodeSelector: { matchLabels: { pool: 'fragile' } }, version: 'v1' };
+  await apply(planOf('refused', { ...spec, prepare: { image: 'example.com/prepare', volumes } }));
+  const all = `${FRAGILE.map((name) => `${name} refused at \\S+`).join(', ')}; generation 1`;
+  const refused = await vi.waitFor(async () => {
+    const found = await plan('refused');
+    expect(conditionOf(found, 'RefitFailedNodes').message).toMatch(new RegExp(`^${all}$`));
+    return found;
+  }, PATIENCE);
+  const words = 'spec.template.spec.initContainers[0].volumeMounts[2].name: Not found: "own"';
+  expect(conditionOf(refused, 'Complete')).toMatchObject({ status: 'False', reason: 'JobFailed' });
+  expect(conditionOf(refused, 'Complete').message).toContain(words);
+  expect(refused.status?.applying).toBeUndefined();
+  await vi.waitFor(async () => {
+    const about = [
+      'get',
+      'events',
+      '-n',
+      NAMESPACE,
+      '--field-selector',
+      'involvedObject.name=refused,reason=TargetRefused',
+    ];
+    expect((await kubectlAs('admin', [...about, '-o', 'jsonpath={.items[*].message}'])).stdout).toContain(words);
+  }, PATIENCE);
+  await patch('refused', { spec: { prepare: null } });
+  await until('refused', 'Complete', 'True', 'Complete');
+  expect(await jobsOf('refused')).toHaveLength(FRAGILE.length);
+});
+
 test('a channel gives the version by its redirect', async () => {
   const { port } = channel.address() as AddressInfo;
   const nobody = { nodeSelector: { matchLabels: { pool: 'nobody' } } };
@@ -425,10 +414,6 @@ test('a node keeps its slot after its Job for as long as the Plan says, and runs
     expect(own.filter((each, index) => each !== own[index - 1])).toEqual(['cordoned', 'open', 'done']);
   }
 });
-
-function timeOf(text: string | undefined): number {
-  return Date.parse(text ?? '');
-}
 
 test('a policy holds a Plan and reports that', async () => {
   const policy = {

@@ -1,5 +1,6 @@
 /** Tells which failures are over: the Plan has changed since, or somebody deleted the Job. Then the node is tried again. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
+import type { Target } from '../../engine/model/recorded.ts';
 import type { Job, Node } from '../../kube/types.ts';
 import { conditionOf } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
@@ -11,25 +12,31 @@ export const FAILED_TYPE = 'RefitFailedNodes';
 /** Before that Kubernetes itself may have deleted a failed Job, by a clock that differs a little from ours. */
 const SKEW_MS = 30_000;
 
+/** `unsupported`: the API server refused its Job. */
+type Failure = Pick<Target, 'since' | 'state'>;
+
 export interface Failures {
-  /** When each was recorded (RFC 3339), by name of its node. */
-  readonly since: ReadonlyMap<string, string>;
+  /** By name of the node; `since` is when each was recorded. */
+  readonly nodes: ReadonlyMap<string, Failure>;
   /** That of the Plan when they were. */
   readonly generation: number | undefined;
 }
 
-export function failuresText(since: ReadonlyMap<string, string>, { metadata }: CattlePlan): string {
-  const names = [...since].map(([name, at]) => `${name} at ${at}`).toSorted();
-  return `${names.join(', ')}; generation ${metadata.generation ?? 0}`;
+export function failuresText(failed: readonly Target[], { metadata }: CattlePlan): string {
+  const names = failed.map(({ name, state, since }) => `${name}${state === 'failed' ? '' : REFUSED} at ${since}`);
+  return `${names.toSorted().join(', ')}; generation ${metadata.generation ?? 0}`;
 }
+
+const REFUSED = ' refused';
 
 export function recordedFailures(plan: CattlePlan): Failures {
   const [names = '', generation] = conditionOf(plan, FAILED_TYPE)?.message?.split('; generation ') ?? [];
-  const since = names.split(', ').filter((name) => name !== '');
-  return {
-    since: new Map(since.map((entry) => entry.split(' at ')).map(([name = '', at = '']) => [name, at])),
-    generation: generation === undefined ? undefined : Number(generation),
-  };
+  const entries = names.split(', ').map((entry): [string, Failure] => {
+    const [name = '', since = ''] = entry.split(' at ');
+    const state = name.endsWith(REFUSED) ? 'unsupported' : 'failed';
+    return [name.replace(REFUSED, ''), { state, since }];
+  });
+  return { nodes: new Map(entries), generation: generation === undefined ? undefined : Number(generation) };
 }
 
 type Made = Omit<Rendering, 'settings' | 'node'> & { readonly node: Node | undefined };
@@ -43,12 +50,17 @@ export interface Attempts {
 
 export function attemptsOf(config: CattleConfig): Attempts {
   const settings = config.job;
+  let begun: number | undefined;
   return {
     isObsolete: (job, { node, ...made }) =>
       node !== undefined && hasFailed(job) && isOutdated(job, jobOf(config, { ...made, node, settings })),
-    isForgotten(name, plan, { since, generation }, now) {
+    isForgotten(name, plan, { nodes, generation }, now) {
+      begun ??= now;
       if (generation !== undefined && generation !== (plan.metadata.generation ?? 0)) return true;
-      return now < Date.parse(since.get(name) ?? '') + ttlOf({ plan, settings }) * 1000 - SKEW_MS;
+      const { state, since = '' } = nodes.get(name) ?? {};
+      // Another process may have other settings for Jobs.
+      if (state === 'unsupported') return Date.parse(since) < begun;
+      return now < Date.parse(since) + ttlOf({ plan, settings }) * 1000 - SKEW_MS;
     },
   };
 }

@@ -47,7 +47,7 @@ function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly str
   if (rollout.problems.length > 0) return NOT_READY;
   if (rollout.phase === 'done') return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
   const open = (reason: string, message = '') => ({ type: 'Complete', status: 'False', reason, message }) as const;
-  if (targetsIn(rollout, 'failed').length > 0) return open('JobFailed', failureOf(rollout));
+  if (targetsIn(rollout, 'failed', 'unsupported').length > 0) return open('JobFailed', failureOf(rollout));
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
   if (rollout.blocked && !isOpenAt(plan, now)) return open('Waiting', 'current time is not within configured window');
   const { status, reason = '' } = conditionOf(plan, 'Complete') ?? {};
@@ -66,9 +66,9 @@ function failureOf({ reason }: Rollout): string {
 }
 
 function failedNodes(rollout: Rollout, plan: CattlePlan): ConditionUpdate | undefined {
-  const since = new Map(targetsIn(rollout, 'failed').map((target) => [target.name, target.since]));
-  if (since.size === 0) return undefined;
-  return { type: FAILED_TYPE, status: 'True', reason: 'JobFailed', message: failuresText(since, plan) };
+  const failed = targetsIn(rollout, 'failed', 'unsupported');
+  if (failed.length === 0) return undefined;
+  return { type: FAILED_TYPE, status: 'True', reason: 'JobFailed', message: failuresText(failed, plan) };
 }
 
 function waiting({ blocked }: Rollout): ConditionUpdate | undefined {

@@ -17,7 +17,7 @@ import { parseLabelSelector } from '../../kube/selectors.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
-import { type Attempts, recordedFailures } from './attempts.ts';
+import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
 import { conditionOf } from './conditions.ts';
 import { hostnameOf, jobNameOf } from './job.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
@@ -33,7 +33,7 @@ interface Knowledge {
 
 export function resolve(plan: CattlePlan, world: World, now: number, { secretOf, attempts }: Knowledge): Rollout {
   const judgement = resolveLatest(plan, secretOf);
-  const targets = targetsOf(plan, world, now, judgement, attempts);
+  const targets = targetsOf({ plan, world, now, judgement, attempts, failures: recordedFailures(plan) });
   return {
     source: sourceOf(cattlePlans, plan),
     id: judgement.hash,
@@ -79,15 +79,24 @@ function isAborted(plan: CattlePlan): boolean {
 function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefined {
   if (isAborted(plan)) return because('Aborted', conditionOf(plan, ABORTED_TYPE)?.message ?? '');
   const { reason, message = '' } = conditionOf(plan, 'Complete') ?? {};
-  const isFailure = reason === 'JobFailed' && targets.some(({ state }) => state === 'failed');
+  const isFailure =
+    reason === 'JobFailed' && targets.some(({ state }) => state === 'failed' || state === 'unsupported');
   return isFailure ? because('TargetFailed', message) : undefined;
 }
 
-function targetsOf(plan: CattlePlan, world: World, now: number, judgement: Latest, attempts?: Attempts): Target[] {
+interface Look {
+  readonly plan: CattlePlan;
+  readonly world: World;
+  readonly now: number;
+  readonly judgement: Latest;
+  readonly failures: Failures;
+  readonly attempts: Attempts | undefined;
+}
+
+function targetsOf(look: Look): Target[] {
+  const { plan, now, judgement, world } = look;
   const { concurrency = 0 } = plan.spec ?? {};
-  const { since } = recordedFailures(plan);
-  const counts = failureReader(plan, world, now, judgement, attempts);
-  const stateOf = stateReader(plan, world, judgement, counts);
+  const stateOf = stateReader(look);
   const isSelected = selectorOf(plan, judgement);
   return world
     .list(nodes)
@@ -98,11 +107,13 @@ function targetsOf(plan: CattlePlan, world: World, now: number, judgement: Lates
       key: `${hostnameOf(node)}/${node.metadata.name}`,
       name: node.metadata.name,
       state,
-      since:
-        (state === 'failed' && since.get(node.metadata.name)) ||
-        (state === 'done' && doneSince(node, plan, world, judgement.hash)) ||
-        rfc3339(now),
+      since: endedAt(node, state, look) ?? rfc3339(now),
     }));
+}
+
+function endedAt(node: Node, state: RecordedState, { plan, world, judgement, failures }: Look): string | undefined {
+  if (state === 'done') return doneSince(node, plan, world, judgement.hash);
+  return state === 'failed' || state === 'unsupported' ? failures.nodes.get(node.metadata.name)?.since : undefined;
 }
 
 /** When its Job completed; if that is deleted, when the plan completed. */
@@ -127,42 +138,29 @@ function selectorOf({ metadata, spec }: CattlePlan, { problems }: Latest): (node
  * A node is done if its label has the hash. It is in flight if the status lists its host name, or if a Job of the plan works
  * on it, also one of an earlier hash. A failed node keeps its place until its failure no longer counts.
  */
-function stateReader(
-  plan: CattlePlan,
-  world: World,
-  { hash, problems }: Latest,
-  counts: (node: Node) => boolean,
-): (node: Node) => RecordedState {
+function stateReader(look: Look): (node: Node) => RecordedState {
+  const { plan, world, judgement, failures } = look;
+  const { hash, problems } = judgement;
   const isSameRun = plan.status?.latestHash === hash;
   const applying = new Set(isSameRun && problems.length === 0 ? plan.status?.applying : []);
-  const { since: failed } = recordedFailures(plan);
   const working = new Set(unfinishedJobs(plan, world).map(({ nodeName }) => nodeName));
   const label = hashLabelOf(plan.metadata.name);
   return (node) => {
     const { name, labels = {} } = node.metadata;
     if (hash !== '' && labels[label] === hash) return 'done';
     if (working.has(name)) return 'intended';
-    if (isSameRun && failed.has(name)) return counts(node) ? 'failed' : 'pending';
+    const failure = isSameRun ? failures.nodes.get(name) : undefined;
+    if (failure) return isOver(node, look) ? 'pending' : failure.state;
     return applying.has(hostnameOf(node)) && labels[label] !== DISABLED ? 'intended' : 'pending';
   };
 }
 
-/** Whether a recorded failure of a node still counts. */
-function failureReader(
-  plan: CattlePlan,
-  world: World,
-  now: number,
-  { version, hash }: Latest,
-  attempts: Attempts | undefined,
-): (node: Node) => boolean {
-  if (!attempts) return () => true;
-  const failures = recordedFailures(plan);
-  return (node) => {
-    const { name } = node.metadata;
-    const job = jobFor(world, { id: hash }, name, plan);
-    if (!job) return !attempts.isForgotten(name, plan, failures, now);
-    return !attempts.isObsolete(job, { plan, node, version, hash });
-  };
+/** True if the recorded failure of the node counts no longer. */
+function isOver(node: Node, { plan, world, now, judgement, attempts, failures }: Look): boolean {
+  const { version, hash } = judgement;
+  const job = jobFor(world, { id: hash }, node.metadata.name, plan);
+  const isObsolete = job && attempts?.isObsolete(job, { plan, node, version, hash });
+  return isObsolete ?? attempts?.isForgotten(node.metadata.name, plan, failures, now) ?? false;
 }
 
 /** Random, but always the same for a plan and hash. */

@@ -1,7 +1,7 @@
 /** The writes that every effect is made of, signals among them. Each has a precondition and can be repeated without harm. */
 import type { Drains } from '../../drain/drains.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { ifFound, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
+import { ifFound, isAlreadyExists, isBadRequest, isConflict, isInvalid, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Dialect, Instruction, World, WorldObject } from '../dialect.ts';
@@ -71,7 +71,9 @@ export async function areUnchanged(
 
 export interface Sent {
   readonly signalling: Signalling;
-  readonly result: 'written' | 'outdated';
+  readonly result: 'written' | 'outdated' | 'refused';
+  /** The API server's words, if it refuses the object as it is: sending it again would not help. */
+  readonly refusal?: string;
 }
 
 /** Keeps a server busy, and ends soon enough that the check of the plan still holds. */
@@ -100,8 +102,13 @@ export async function send(
     const targets = batch.map(({ target }) => target);
     const isPlanCurrent = await isCurrent(effects, plan, targets);
     const results = prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
-      const isWritten = isPlanCurrent && instruction !== undefined && (await carryOut(effects, instruction));
-      return { signalling, result: isWritten ? 'written' : 'outdated' };
+      try {
+        const isWritten = isPlanCurrent && instruction !== undefined && (await carryOut(effects, instruction));
+        return { signalling, result: isWritten ? 'written' : 'outdated' };
+      } catch (error) {
+        if (instruction?.kind !== 'create' || !(isInvalid(error) || isBadRequest(error))) throw error;
+        return { signalling, result: 'refused', refusal: error.message };
+      }
     });
     sent.push(...(await settleAll(results)));
   }

@@ -19,7 +19,7 @@ import {
   withTargets,
 } from '../model/recorded.ts';
 import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
-import { type Choice, chooseTargets, failedInFlightIn, freeSlots, givenUp } from '../schedule/slots.ts';
+import { type Choice, chooseTargets, failedInFlightIn, freeSlots, freeWithin } from '../schedule/slots.ts';
 import { FAILURES, isOverBudget, isStopping, stops } from './budget.ts';
 import { type Evaluations, refusedState } from './evaluate-target.ts';
 import { lastingFailures, outcomeOf } from './outcome.ts';
@@ -43,7 +43,7 @@ export function choose(context: DecisionContext, stage: Stage): Choice {
   const { snapshot, policy, now } = context;
   if (isStopping(snapshot, policy)) return { chosen: [], waiting: [], stopped: [] };
   const candidates = stage.targets.filter(({ state }) => state === 'pending');
-  const slots = Math.max(0, freeSlots(stage) + givenUp(stage, policy) - failedInFlightIn(snapshot, now).length);
+  const slots = Math.max(0, freeWithin(stage, policy) - failedInFlightIn(snapshot, now).length);
   return chooseTargets(context, stage, candidates, slots);
 }
 

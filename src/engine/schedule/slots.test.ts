@@ -7,7 +7,8 @@ import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { T0 } from '../../../test/builders/times.ts';
 import type { RecordedState, Role } from '../model/recorded.ts';
-import { failedInFlightIn, freeSlots, limitOf } from './slots.ts';
+import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
+import { failedInFlightIn, freeSlots, freeWithin, limitOf } from './slots.ts';
 
 test.each<[string, Role, number, RecordedState[], { limit: number; free: number }]>([
   ['workers, none in flight', 'worker', 5, ['pending', 'done'], { limit: 5, free: 5 }],
@@ -34,4 +35,11 @@ test('a failed node at work takes one slot, also when failures hold their slots'
     return failedInFlightIn(snapshot, T0).length;
   };
   expect([extra(false), extra(true)]).toEqual([1, 0]);
+});
+
+test('failed nodes that hold their slots give them up within a failure budget; beyond it nothing starts', () => {
+  const targets = [buildTarget('w1', 'failed'), buildTarget('w2', 'failed'), buildTarget('w3', 'pending')];
+  const stage = { ...buildStage('worker', targets, { maxInFlight: 1 }), failedHoldSlots: true };
+  const free = (maxFailures: number): number => freeWithin(stage, { ...DEFAULT_POLICY, maxFailures });
+  expect([free(0), free(1), free(2)]).toEqual([0, 0, 1]);
 });

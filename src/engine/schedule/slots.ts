@@ -28,11 +28,11 @@ export function freeSlots(stage: Stage): number {
   return Math.max(0, limitOf(stage) - heldSlots(stage));
 }
 
-/** Failed targets hold their slots, but not where a policy has a failure budget: when that is used up, nothing starts. */
-export function givenUp({ targets, failedHoldSlots }: Stage, { maxFailures }: RolloutPolicy): number {
-  if (failedHoldSlots !== true || maxFailures === 0) return 0;
-  const failed = targets.filter(({ state }) => state === 'failed').length;
-  return failed > maxFailures ? Number.NEGATIVE_INFINITY : failed;
+/** Where failed targets hold their slots, a failure budget frees them, up to its end: then nothing starts. */
+export function freeWithin(stage: Stage, { maxFailures }: RolloutPolicy): number {
+  if (stage.failedHoldSlots !== true || maxFailures === 0) return freeSlots(stage);
+  const failed = stage.targets.filter(({ state }) => state === 'failed').length;
+  return failed > maxFailures ? 0 : freeSlots({ ...stage, failedHoldSlots: false });
 }
 
 /** Computed once per stage: every target in flight needs it. */

@@ -1,0 +1,61 @@
+/** What tests of the cattle dialect on a real control plane have in common. */
+import { join } from 'node:path';
+import type { CattlePlan } from '../../src/api/cattle/plan.ts';
+import type { Condition, Node } from '../../src/kube/types.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { type Process, startProcess } from '../../tools/controlplane/process.ts';
+import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
+import type { CattleSpec } from '../builders/cattle-plans.ts';
+import { kubeconfigFor, kubectlAs } from './control-plane.ts';
+
+const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
+export const NAMESPACE = 'system-upgrade';
+
+/** For the nodes of the pool `servers`. */
+export function planOf(name: string, spec: Partial<CattleSpec>, labels: Record<string, string> = {}): CattlePlan {
+  return {
+    apiVersion: 'upgrade.cattle.io/v1',
+    kind: 'Plan',
+    metadata: { name, namespace: NAMESPACE, labels },
+    spec: {
+      concurrency: 1,
+      nodeSelector: { matchLabels: { pool: 'servers' } },
+      serviceAccountName: 'system-upgrade',
+      upgrade: { image: 'example.com/upgrade', args: ['--all'] },
+      ...spec,
+    },
+  };
+}
+
+export function conditionOf({ status }: CattlePlan, type: string): Partial<Condition> {
+  const found = status?.conditions?.find((condition) => condition.type === type);
+  return found ? (found as Partial<Condition>) : {};
+}
+
+export function timeOf(text: string | undefined): number {
+  return Date.parse(text ?? '');
+}
+
+export function nodeOf(name: string, labels: Record<string, string>): Node {
+  const node = simulatedNode(name);
+  return { ...node, metadata: { ...node.metadata, labels: { ...node.metadata.labels, ...labels } } };
+}
+
+/** Resolves once it leads. */
+export async function startController(directory: string, environment: Record<string, string>): Promise<Process> {
+  return await startProcess({
+    name: 'system-upgrade-controller',
+    command: process.execPath,
+    args: [ENTRY, 'system-upgrade-controller'],
+    environment: {
+      SYSTEM_UPGRADE_CONTROLLER_KUBE_CONFIG: await kubeconfigFor('cattle'),
+      SYSTEM_UPGRADE_CONTROLLER_NAME: 'system-upgrade-controller',
+      SYSTEM_UPGRADE_CONTROLLER_NAMESPACE: NAMESPACE,
+      SYSTEM_UPGRADE_CONTROLLER_LEADER_ELECT: 'true',
+      ...environment,
+    },
+    directory,
+    ready: async () => (await kubectlAs('admin', ['get', 'lease', 'system-upgrade-controller', '-n', NAMESPACE])).ok,
+    clock: systemClock,
+  });
+}
