@@ -7,7 +7,7 @@ import { sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Tools } from '../util/tools.ts';
 import { type DownloadLimits, limitsFor } from './download/fetch.ts';
-import { hashFile } from './download/hash-file.ts';
+import { hashFile, stampOf } from './download/hash-file.ts';
 import { sealedHash } from './download/partial-file.ts';
 import { discardBundle, placeBundle } from './download/place-bundle.ts';
 import { discardDownload, download } from './download/stage-binary.ts';
@@ -35,6 +35,8 @@ export interface EffectTools extends Tools {
   readonly restarter: Pick<ServiceRestarter, 'restart'>;
   readonly files: Files;
   readonly fileTrust: FileTrust;
+  /** Staged files since their trial run in this process: stamp and hash by path. Without it they are hashed again. */
+  readonly tried?: Map<string, string>;
 }
 
 /** Time limit for a binary to print its version. */
@@ -80,13 +82,13 @@ async function updateEffectOf(
         { ...tools, abort },
       );
       return DONE;
-    case 'trial-run':
-      return await runTrial({
-        binary: staged,
-        sha256: await wantedHash(sha256, paths.record, files),
-        timeoutMs: TRIAL_TIMEOUT_MS,
-        ...(forceupdate === true && tools.checkForced !== true ? {} : { version }),
-      });
+    case 'trial-run': {
+      const wanted = await wantedHash(sha256, paths.record, files);
+      const anyVersion = forceupdate === true && tools.checkForced !== true;
+      const trial = { binary: staged, sha256: wanted, timeoutMs: TRIAL_TIMEOUT_MS, ...(!anyVersion && { version }) };
+      tools.tried?.set(staged, `${await stampOf(staged)} ${wanted}`);
+      return await runTrial(trial);
+    }
     case 'cordon-and-drain':
       await maintenance.cordonAndDrain(writeOwner({ plan: planId, attempt: created }), drain, abort);
       return DONE;
@@ -99,9 +101,7 @@ async function updateEffectOf(
       return DONE;
     case 'swap':
       await fileTrust.assertReplaceable(work.binary);
-      await replaceDurably(staged, work.binary, files, async (path) => {
-        await checkHash(path, await wantedHash(sha256, paths.record, files), files);
-      });
+      await swap(staged, work.binary, await wantedHash(sha256, paths.record, files), tools);
       return DONE;
     case 'roll-back':
       await fileTrust.assertReplaceable(previous);
@@ -151,11 +151,26 @@ async function wantedHash(sha256: string | undefined, record: string, files: Fil
   return sha256?.toLowerCase() ?? (await sealedHash(record, files));
 }
 
-/** The bytes that were hashed are the ones that the rename puts in place. */
-async function checkHash(path: string, wanted: string | undefined, files: Files): Promise<void> {
-  const found = await hashFile(path, files);
-  if (wanted === undefined || found !== wanted)
-    throw new Error(`the download changed on the disk (sha256 ${found}, was ${wanted}): check the disk, then retry`);
+/** The bytes that were hashed are the ones that the rename puts in place: hashed now, or in a trial run and not changed since. */
+async function swap(
+  staged: string,
+  binary: string,
+  wanted: string | undefined,
+  { files, tried }: Pick<EffectTools, 'files' | 'tried'>,
+): Promise<void> {
+  const stamp = tried && (await stampOf(staged));
+  const isTried = wanted !== undefined && tried?.get(staged) === `${stamp} ${wanted}`;
+  await replaceDurably(staged, binary, files, async (path) => {
+    if (isTried && unnamed(stamp) === unnamed(await stampOf(path))) return;
+    const found = await hashFile(path, files);
+    if (wanted === undefined || found !== wanted)
+      throw new Error(`the download changed on the disk (sha256 ${found}, was ${wanted}): check the disk, then retry`);
+  });
+}
+
+/** A stamp without the part that a new name changes. */
+function unnamed(stamp: string | undefined): string | undefined {
+  return stamp?.slice(0, stamp.lastIndexOf(','));
 }
 
 /** A roll-back has no alternative, so a failing disk is tried again. */

@@ -149,6 +149,7 @@ function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial
     ...tools,
     files,
     fileTrust,
+    tried: new Map(),
     maintenance,
     restarter: {
       async restart(target) {

@@ -1,6 +1,6 @@
 /** Hashes files without loading them into memory. */
 import { createHash, type Hash } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
+import { type FileHandle, stat } from 'node:fs/promises';
 import type { Files } from '../state/durable-files.ts';
 
 /** Large: after each piece the agent waits for its turn, which takes milliseconds on a busy machine. */
@@ -33,4 +33,10 @@ export async function feedFrom(handle: FileHandle, hash: Hash): Promise<number> 
     hash.update(buffer.subarray(0, bytesRead));
     bytes += bytesRead;
   }
+}
+
+/** Changes with every write to the file; its last part also with every new name. Undefined when there is no such file. */
+export async function stampOf(path: string): Promise<string | undefined> {
+  const found = await stat(path, { bigint: true }).catch(() => undefined);
+  return found && [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join();
 }

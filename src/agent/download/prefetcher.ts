@@ -1,5 +1,4 @@
 /** Fetches a version before the node's turn: downloaded, verified and tried out, while the service runs on untouched. */
-import { stat } from 'node:fs/promises';
 import type { SignalCommand } from '../../signal/annotations.ts';
 import type { Prefetch } from '../../signal/prefetch.ts';
 import { sleep } from '../../util/clock.ts';
@@ -12,6 +11,7 @@ import { pathsBeside } from '../state/state-directory.ts';
 import type { BesideK0s } from '../step-input.ts';
 import type { Step, StepOutcome } from '../steps/step.ts';
 import { type Veto, vetoOf } from '../veto.ts';
+import { stampOf } from './hash-file.ts';
 
 export interface PrefetcherParts extends Tools {
   readonly observe: (journal: Journal) => Promise<HostFacts>;
@@ -114,10 +114,4 @@ function journalFor(
   const signal = { planId: rollout, created: '', command };
   const work: Work = { signal, policy, binary, from: version, original: process };
   return { phase: 'started', work, spent: {} };
-}
-
-/** Undefined when there is no such file. */
-async function stampOf(path: string): Promise<string | undefined> {
-  const found = await stat(path, { bigint: true }).catch(() => undefined);
-  return found && [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join();
 }

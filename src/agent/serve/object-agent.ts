@@ -142,6 +142,7 @@ export function createObjectAgent(
     restarter,
     files,
     fileTrust,
+    tried: new Map<string, string>(),
     clock,
     random,
     log,
