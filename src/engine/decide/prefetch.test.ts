@@ -86,6 +86,22 @@ test('nobody fetches while the others are drained and their files swapped', () =
   expect(lines(LAST, {}, { observation })).toEqual([]);
 });
 
+test('nodes that swap their files come first: only what more nodes restart may fetch', () => {
+  const rollout = (parts: readonly ('apply' | 'restart')[]): string[] => {
+    const moving = parts.map((part, index) => [`w${index}`, { ...RESTARTING, part }] as const);
+    const targets = [
+      ...moving.map(([name]) => buildTarget(name, 'intended')),
+      ...['x', 'y'].map((name) => buildTarget(name)),
+    ];
+    const facts = Object.fromEntries(moving.map(([name, observation]) => [name, { observation }]));
+    const waiting = { x: { prefetch: 'possible' as const }, y: { prefetch: 'possible' as const } };
+    const stage = buildStage('worker', targets, { maxInFlight: 3 });
+    const snapshot = buildSnapshot(buildRollout([stage], { phase: 'running' }), { ...facts, ...waiting });
+    return prefetchesOf(new Evaluations(snapshot, buildPolicy({}), T0)).map(({ target }) => target.name);
+  };
+  expect([rollout(['restart', 'apply']), rollout(['restart', 'restart', 'apply'])]).toEqual([[], ['x']]);
+});
+
 test('in the lead time of a plan, before its window: up to 20, though nobody moves', () => {
   const windows = (startMinute: number) => [{ days: [], startMinute, lengthMs: 3_600_000, timeZone: 'UTC' }];
   const minute = Math.floor((T0 % 86_400_000) / 60_000);

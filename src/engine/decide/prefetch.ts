@@ -70,19 +70,21 @@ function beforeWindow({ policy: { planWindows, planLeadMs = 0 }, now }: Evaluati
 
 /**
  * How many targets may hold a payload now. Nobody fetches while nodes are drained and files swapped, or in a rest or a closed
- * window: each target that restarts lets one fetch, and the last ones of a stage let the first ones of the next.
+ * window: each target that restarts lets one fetch, and the last ones of a stage let the first ones of the next. Those that
+ * swap come first: the service of each is about to be away.
  */
 function turnsIn({ snapshot, policy }: Evaluations, [first]: readonly Pair[]): number {
   const stage = activeStage(snapshot.rollout);
-  const restarting = (stage?.targets ?? []).filter((target) => {
-    const { observation } = factsOf(snapshot, target);
-    return target.state === 'intended' && observation.kind === 'working' && AWAY.includes(observation.part);
-  });
+  const countAt = (...parts: readonly TimedStep[]): number =>
+    (stage?.targets ?? []).filter((target) => {
+      const { observation } = factsOf(snapshot, target);
+      const part = observation.kind === 'working' ? observation.part : undefined;
+      return target.state === 'intended' && part !== undefined && parts.includes(part);
+    }).length;
+  const turns = countAt('restart', 'ready') - countAt('apply');
   const isPaired = policy.prefetch === 'next' && first?.[0] === stage;
-  return isPaired || restarting.length === 0 ? restarting.length : Infinity;
+  return isPaired || turns <= 0 ? turns : Infinity;
 }
-
-const AWAY: readonly (TimedStep | undefined)[] = ['restart', 'ready'];
 
 /** As many as may move at once when the turn of the first comes, or all up to the limit. */
 function aheadIn(next: readonly Pair[], prefetch: 'next' | 'all' | 'none'): number {
