@@ -6,6 +6,7 @@ import {
   argumentsOf,
   childrenOf,
   findProcess,
+  isOlder,
   ownerOf,
   variableOf,
   wasStartedFrom,
@@ -21,6 +22,8 @@ export interface FoundService {
   readonly hostnameOverride?: string;
   readonly hostname?: string;
 }
+
+type Origin = Pick<ProcessId, 'parent' | 'started'>;
 
 /** The default of k0s run by root. */
 export const DEFAULT_STATUS_SOCKET = '/run/k0s/status.sock';
@@ -55,13 +58,14 @@ async function describeProcess(pid: number): Promise<FoundService | undefined> {
 }
 
 /**
- * The child of `parent` that was started from `path`, whatever file is there now. Anybody's orphan is a child of PID 1, and
- * chooses its arguments.
+ * `original`, or a later child of its parent, that was started from `path`, whatever file is there now. Anybody's orphan is
+ * a child of PID 1, and chooses its arguments.
  */
-export async function findService(path: string, parent: number): Promise<ProcessId | undefined> {
+export async function findService(path: string, original: Origin): Promise<ProcessId | undefined> {
+  const { parent } = original;
   for (const pid of (await childrenOf(parent)) ?? (await allPids())) {
     const process = await findProcess(pid);
-    if (process?.parent !== parent) continue;
+    if (process?.parent !== parent || isOlder(process, original)) continue;
     if ((await whyForeign(pid)) === undefined && (await wasStartedFrom(pid, path))) return process;
   }
   return undefined;

@@ -71,7 +71,7 @@ async function findUnresponsiveService(journal: Journal): Promise<ProcessId | un
 
 /** The service's process, responsive or not. Expensive: reads the whole process table. */
 export async function searchService({ binary, original }: Work): Promise<ProcessId | undefined> {
-  return (await findService(binary, original.parent)) ?? (await findWithoutSupervisor(binary, original.parent));
+  return (await findService(binary, original)) ?? (await findWithoutSupervisor(binary, original.parent));
 }
 
 /** A service manager may have replaced the supervisor together with the service: then only the command line is left. */

@@ -33,6 +33,8 @@ async function start(path: string, args: readonly string[]): Promise<number> {
   return child.pid ?? 0;
 }
 
+const child = () => ({ parent: process.pid, started: '' });
+
 const startNode = async (): Promise<number> =>
   await start(binary, ['-e', 'console.log("up"); setInterval(() => undefined, 60_000)']);
 
@@ -45,7 +47,7 @@ test('a real executable is found from its PID, and after another file took its p
   await rename(`${binary}.new`, binary);
   expect(await executableOf(pid)).toBe(binary);
   expect(await executes(pid, binary)).toBe(false);
-  expect(await findService(binary, process.pid)).toEqual(await findProcess(pid));
+  expect(await findService(binary, child())).toEqual(await findProcess(pid));
 });
 
 test('a script is found by its path', async () => {
@@ -54,13 +56,13 @@ test('a script is found by its path', async () => {
   const pid = await start(binary, []);
   expect(await executes(pid, binary)).toBe(true);
   expect(await executes(pid, `${binary}x`)).toBe(false);
-  expect(await findService(binary, process.pid)).toMatchObject({ pid, parent: process.pid });
+  expect(await findService(binary, child())).toMatchObject({ pid, parent: process.pid });
 });
 
 test('a process of another parent is not the service', async () => {
   await copyFile(process.execPath, binary);
   await startNode();
-  expect(await findService(binary, 1)).toBeUndefined();
+  expect(await findService(binary, { ...child(), parent: 1 })).toBeUndefined();
 });
 
 test('a process is signalled once and only itself', async () => {

@@ -21,6 +21,12 @@ export async function ageOf({ started }: ProcessId): Promise<number> {
   return 1000 * Number(seconds) - 10 * Number(ticks);
 }
 
+/** False also when one of them is from before the last boot. */
+export function isOlder(process: Pick<ProcessId, 'started'>, than: Pick<ProcessId, 'started'>): boolean {
+  const [[boot, ticks], [otherBoot, otherTicks]] = [process.started.split('/'), than.started.split('/')];
+  return boot === otherBoot && Number(ticks) < Number(otherTicks);
+}
+
 /** Path of the file that a process executes, even if the file was replaced; undefined when unreadable. */
 export async function executableOf(pid: number): Promise<string | undefined> {
   const path = await readlink(`/proc/${pid}/exe`).catch(() => undefined);

@@ -30,12 +30,16 @@ export async function usersOf(pid: number): Promise<number[] | undefined> {
  * own prove nothing: systemd's PrivateTmp gives them to a service, too.
  */
 async function isElsewhere(pid: number): Promise<boolean> {
-  const [own, theirs] = await Promise.all([containerOf('self'), containerOf(pid)]);
-  if (theirs !== undefined && theirs !== own) return true;
+  own ??= Promise.all([containerOf('self'), rootOf('self'), rootOf(1)]);
+  const [container, ...roots] = await own;
+  const theirs = await containerOf(pid);
+  if (theirs !== undefined && theirs !== container) return true;
   const root = await rootOf(pid);
-  // An agent in a container that sees the host's processes finds the host's root with PID 1.
-  return root !== undefined && !(await Promise.all([rootOf('self'), rootOf(1)])).includes(root);
+  return root !== undefined && !roots.includes(root);
 }
+
+/** Read once. An agent in a container that sees the host's processes finds the host's root with PID 1. */
+let own: Promise<(string | undefined)[]> | undefined;
 
 async function containerOf(pid: number | 'self'): Promise<string | undefined> {
   const text = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
