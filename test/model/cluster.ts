@@ -53,8 +53,8 @@ export interface Configuration {
   readonly maxFailures: number;
   /** True where k0s's own agent is on as well, on every node, and ours is told to leave signals to it. */
   readonly theirs: boolean;
-  /** True where one power loss may be for good. */
-  readonly mayDie: boolean;
+  /** Whether it may go while the agent works on the service, and come back: always, or but once. */
+  readonly power: 'stays' | 'returns' | 'may stay off';
 }
 
 /** The version that runs at first. */

@@ -29,7 +29,7 @@ export function configure(name: string, nodes: string, more: Partial<Configurati
     fetchesAhead: false,
     maxFailures: 0,
     theirs: false,
-    mayDie: false,
+    power: 'returns',
     ...more,
   };
 }
@@ -62,8 +62,14 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   configure('payload never comes up on 1 of 2 workers, 1 may fail', 'w1:dead w2', { maxFailures: 1 }),
   configure('payload comes up as another version', 'c1:impostor c2:impostor w1', { faults: 2 }),
   configure('payload falls while it is watched', 'c1:brief w1:brief', { faults: 2 }),
-  configure('deadline, nodes may stay off', 'w1', { mayDie: true, ...DEADLINE }),
+  configure('deadline, nodes may stay off', 'w1', { power: 'may stay off', ...DEADLINE }),
   configure("k0s's own agent is on the worker as well", 'w1', { theirs: true, faults: 0 }),
+  configure("k0s's own agent is on the worker as well, the power stays", 'w1', {
+    theirs: true,
+    power: 'stays',
+    faults: 0,
+    crashesEach: 1,
+  }),
   configure('workers cordon themselves', 'w1 w2', { cordoner: 'self' }),
   configure('1 worker cordons itself, 2 faults', 'w1', { cordoner: 'self', faults: 2 }),
   configure('1 worker cordons itself, its payload falls', 'w1:brief', { cordoner: 'self', faults: 2 }),
@@ -120,5 +126,5 @@ export const LARGE: readonly Configuration[] = [
     concurrent: 2,
     faults: 0,
   }),
-  configure('deadline, 2 workers may stay off', 'w1 w2', { mayDie: true, ...DEADLINE }),
+  configure('deadline, 2 workers may stay off', 'w1 w2', { power: 'may stay off', ...DEADLINE }),
 ];

@@ -112,7 +112,7 @@ function crash(node: NodeState, cost = 0): Pick<NodeMove, 'cost' | 'to'> {
  * The power goes only while the agent works on the service: what goes down before or after that is nobody's doing here,
  * and any number of nodes may.
  */
-function misfortunes(node: NodeState, { contents, mayDie, qualityOf }: NodeRules): NodeMove[] {
+function misfortunes(node: NodeState, { contents, power, qualityOf }: NodeRules): NodeMove[] {
   const { host, journal } = node;
   const touched = written(node, node.versions.at(-1) ?? 0);
   const moves: NodeMove[] = [
@@ -123,9 +123,10 @@ function misfortunes(node: NodeState, { contents, mayDie, qualityOf }: NodeRules
   if (journal.phase === 'soaking' && host.service?.life === 'up' && qualityOf(host.service.file) === 'brief') {
     moves.push({ label: 'the service falls', fair: false, cost: 0, to: { ...node, host: fallen(host) } });
   }
+  if (power === 'stays') return moves;
   const off = crash({ ...node, host: powerLost(host) });
   moves.push({ label: 'the power goes and comes back', fair: false, ...off });
-  if (!mayDie) return moves;
+  if (power === 'returns') return moves;
   const dark = { ...node, host: powerLostForGood(host) };
   return [...moves, { label: 'the power goes for good', fair: false, cost: 1, to: dark }];
 }

@@ -28,8 +28,8 @@ export interface NodeRules {
   readonly fetchesAhead: boolean;
   /** See Configuration. */
   readonly theirs: boolean;
-  /** True where the power may also go for good. */
-  readonly mayDie: boolean;
+  /** See Configuration. */
+  readonly power: Configuration['power'];
   /** What a step does to the host; a parameter, so that a mistake can be planted. */
   readonly afterStep: typeof afterStep;
 }

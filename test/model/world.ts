@@ -53,7 +53,7 @@ export class World implements Model {
 
   constructor(configuration: Configuration, planted: Partial<Parts> = {}) {
     const { leader, afterStep } = { ...REAL, ...planted };
-    const { nodes, faults, mayDie, cordoner, othersCordon, controls, fetchesAhead, theirs } = configuration;
+    const { nodes, faults, power, cordoner, othersCordon, controls, fetchesAhead, theirs } = configuration;
     this.#configuration = configuration;
     this.#leaders = new LeaderMoves(configuration, this.#contents, leader);
     const kinds = new Map<string, NodeKind>();
@@ -61,7 +61,7 @@ export class World implements Model {
       const qualityOf: NodeRules['qualityOf'] = (file) => (file === OLD ? 'good' : spec.payload);
       const isNode = spec.role === 'worker';
       const podsReturn = isNode && controls.includes('retry');
-      const limits = { isNode, mayDie, cordoner, othersCordon, fetchesAhead, podsReturn, theirs };
+      const limits = { isNode, power, cordoner, othersCordon, fetchesAhead, podsReturn, theirs };
       const rules = { contents: this.#contents, qualityOf, afterStep, ...limits };
       return new Place(
         spec,

@@ -61,6 +61,19 @@ export function runsNew({ journal, host: { running } }: UpdateInput): boolean {
   return running !== undefined && isWanted(running, journal) && isOther(running, journal);
 }
 
+/**
+ * What to do when k0s's own agent restarted the service as well, and a restart of ours is written down that may have been
+ * ordered before a crash: then the new process ends soon. Undefined when that is not so.
+ */
+export function watchOthers(input: UpdateInput): Step | undefined {
+  const { beside = 'replace', journal, host, now } = input;
+  const { running } = host;
+  const isNew = running !== undefined && isWanted(running, journal);
+  if (beside === 'replace' || !isNew || isSameProcess(running.process, journal.work.original)) return undefined;
+  const until = (journal.since ?? now) + timesOf(input).restartTimeoutMs / 2;
+  return now < until ? { kind: 'await-service', until } : { kind: 'soak', process: running.process };
+}
+
 /** A process that was told to end may still answer: it proves nothing. */
 export function runsOld({ journal, host: { running } }: UpdateInput): boolean {
   if (running === undefined || isSameProcess(running.process, journal.process)) return false;

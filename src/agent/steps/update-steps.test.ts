@@ -308,6 +308,10 @@ describe("beside k0s's own agent", () => {
     signal: signalAt('Downloading', airgap),
     journal: { phase: 'wanted', work: { signal: airgap }, spent: {} },
   };
+  const twice: Partial<StepInput> = {
+    journal: journalAt('restarting', { process: after, since: NOW }),
+    host: running(NEW, after),
+  };
   const disable = says('start k0s with --disable-components=autopilot');
   const begin: unknown = expect.objectContaining({ kind: 'begin' });
   check([
@@ -330,6 +334,19 @@ describe("beside k0s's own agent", () => {
       { ...observed, journal: journalAt('swapped'), host: running(NEW, after) },
       { kind: 'soak', process: after },
     ],
+    [
+      'it restarted the service before our crash: the process may be about to end',
+      'Restart',
+      { ...observed, ...twice },
+      { kind: 'await-service', until: NOW + 45_000 },
+    ],
+    [
+      '… and it has not ended',
+      'Completed',
+      { ...observed, ...twice, now: NOW + 45_000 },
+      { kind: 'soak', process: after },
+    ],
+    ['… and it is off: the restart is ordered again', 'Restart', twice, { kind: 'restart', process: after }],
     ['a new signal is taken up as if it were off', undefined, itsOwn, begin as object],
     ['it is off: a new signal is taken up', undefined, { ...refusing, journal: IDLE }, begin as object],
     [

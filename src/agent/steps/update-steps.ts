@@ -1,6 +1,6 @@
 /** The steps of a k0supdate: one rule for each phase. */
 import { mayBeCordoned, type UpdateJournal, type UpdatePhase } from '../journal.ts';
-import { afterRestart, isStillThere, provePrevious, runsNew, runsOld, soak } from '../service/proof.ts';
+import { afterRestart, isStillThere, provePrevious, runsNew, runsOld, soak, watchOthers } from '../service/proof.ts';
 import type { UpdateInput } from '../step-input.ts';
 import type { Step } from './step.ts';
 
@@ -47,7 +47,7 @@ const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>> = {
     if (input.signal?.status?.status !== 'Restart') return report('Restart');
     return runsNew(input) ? afterRestart(input) : restart(input);
   },
-  restarting: (input) => (isStillThere(input) ? restart(input) : afterRestart(input)),
+  restarting: (input) => (isStillThere(input) ? (watchOthers(input) ?? restart(input)) : afterRestart(input)),
   restarted: afterRestart,
   soaking: soak,
   proven: (input) =>
