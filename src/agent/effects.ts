@@ -14,7 +14,7 @@ import { discardDownload, download } from './download/stage-binary.ts';
 import { type ActiveJournal, type BundleJournal, isBundle, type UpdateJournal } from './journal.ts';
 import type { Maintenance } from './maintenance/node-maintenance.ts';
 import { DrainLateError } from './maintenance/own-drain.ts';
-import { endProcess } from './service/processes.ts';
+import { endProcess, identityOf } from './service/processes.ts';
 import type { ServiceRestarter } from './service/service-restarter.ts';
 import { runTrial } from './service/trial-run.ts';
 import { type Files, replaceDurably } from './state/durable-files.ts';
@@ -86,7 +86,7 @@ async function updateEffectOf(
       const wanted = await wantedHash(sha256, paths.record, files);
       const anyVersion = forceupdate === true && tools.checkForced !== true;
       const trial = { binary: staged, sha256: wanted, timeoutMs: TRIAL_TIMEOUT_MS, ...(!anyVersion && { version }) };
-      tools.tried?.set(staged, `${await stampOf(staged)} ${wanted}`);
+      if (wanted !== undefined) tools.tried?.set(staged, `${await stampOf(staged)} ${wanted}`);
       return await runTrial(trial);
     }
     case 'cordon-and-drain':
@@ -99,10 +99,17 @@ async function updateEffectOf(
           throw new Error(`${work.binary} is the wanted version already: another agent put it in place`);
       });
       return DONE;
-    case 'swap':
+    case 'swap': {
       await fileTrust.assertReplaceable(work.binary);
-      await swap(staged, work.binary, await wantedHash(sha256, paths.record, files), tools);
+      const wanted = await wantedHash(sha256, paths.record, files);
+      const isTried = tools.tried?.get(staged) === `${await stampOf(staged)} ${wanted}`;
+      await replaceDurably(staged, work.binary, files, async (path) => {
+        // Where there are no hard links it is a copy.
+        const isSame = isTried && (await identityOf(path)) === (await identityOf(staged));
+        if (!isSame) await checkHash(path, wanted, files);
+      });
       return DONE;
+    }
     case 'roll-back':
       await fileTrust.assertReplaceable(previous);
       await retryRollBack(async () => await replaceDurably(previous, work.binary, files), tools, abort);
@@ -123,15 +130,7 @@ async function updateEffectOf(
       await discardDownload({ staged, paths }, files);
       await fileTrust.removeEmpty(staging);
       return DONE;
-    case 'begin':
-    case 'give-up':
-    case 'soak':
-    case 'report':
-    case 'nothing':
-    case 'await-service':
-    case 'await-leader':
-    case 'await-clock':
-    case 'fetch-bundle':
+    default:
       return DONE;
   }
 }
@@ -151,26 +150,11 @@ async function wantedHash(sha256: string | undefined, record: string, files: Fil
   return sha256?.toLowerCase() ?? (await sealedHash(record, files));
 }
 
-/** The bytes that were hashed are the ones that the rename puts in place: hashed now, or in a trial run and not changed since. */
-async function swap(
-  staged: string,
-  binary: string,
-  wanted: string | undefined,
-  { files, tried }: Pick<EffectTools, 'files' | 'tried'>,
-): Promise<void> {
-  const stamp = tried && (await stampOf(staged));
-  const isTried = wanted !== undefined && tried?.get(staged) === `${stamp} ${wanted}`;
-  await replaceDurably(staged, binary, files, async (path) => {
-    if (isTried && unnamed(stamp) === unnamed(await stampOf(path))) return;
-    const found = await hashFile(path, files);
-    if (wanted === undefined || found !== wanted)
-      throw new Error(`the download changed on the disk (sha256 ${found}, was ${wanted}): check the disk, then retry`);
-  });
-}
-
-/** A stamp without the part that a new name changes. */
-function unnamed(stamp: string | undefined): string | undefined {
-  return stamp?.slice(0, stamp.lastIndexOf(','));
+/** The bytes that were hashed are the ones that the rename puts in place. */
+async function checkHash(path: string, wanted: string | undefined, files: Files): Promise<void> {
+  const found = await hashFile(path, files);
+  if (wanted === undefined || found !== wanted)
+    throw new Error(`the download changed on the disk (sha256 ${found}, was ${wanted}): check the disk, then retry`);
 }
 
 /** A roll-back has no alternative, so a failing disk is tried again. */

@@ -8,14 +8,20 @@ const CHUNK_BYTES = 4 * 1024 * 1024;
 
 /** Lower-case hexadecimal sha256; undefined when there is no such file. */
 export async function hashFile(path: string, files: Pick<Files, 'open'>): Promise<string | undefined> {
-  const hash = createHash('sha256');
   try {
-    await feed(path, hash, files);
-    return hash.digest('hex');
+    await using handle = await files.open(path, 'r');
+    return await hashOf(handle);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+/** The same of an open file. */
+export async function hashOf(handle: FileHandle): Promise<string> {
+  const hash = createHash('sha256');
+  await feedFrom(handle, hash);
+  return hash.digest('hex');
 }
 
 /** Feeds a whole file to a hash; returns the number of its bytes. */
@@ -25,7 +31,7 @@ export async function feed(path: string, hash: Hash, files: Pick<Files, 'open'>)
 }
 
 /** The same for an open file; its own position stays. */
-export async function feedFrom(handle: FileHandle, hash: Hash): Promise<number> {
+async function feedFrom(handle: FileHandle, hash: Hash): Promise<number> {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   for (let bytes = 0; ; ) {
     const { bytesRead } = await handle.read(buffer, 0, CHUNK_BYTES, bytes);

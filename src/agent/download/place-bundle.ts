@@ -2,7 +2,7 @@
 import { dirname, join } from 'node:path';
 import { isRecord } from '../../util/json.ts';
 import { type Files, syncPath, writeDurably } from '../state/durable-files.ts';
-import type { FileTrust } from '../state/trusted-path.ts';
+import { type FileTrust, unless } from '../state/trusted-path.ts';
 import { bundleNameFor, bundleNameIn, isBundleName, PARTIAL_BUNDLE } from './bundle-name.ts';
 import { whenThereIsRoom } from './disk-room.ts';
 import { type FetchRequest, type FetchTools, fetchVerified, type Inspect } from './fetch.ts';
@@ -137,9 +137,7 @@ async function makeDirectory({ imagesDirectory: path, fileTrust }: BundleRequest
     if (error.code !== 'ENOENT') throw error;
     throw new Error(`there is no data directory ${dirname(path)}`, { cause: error });
   });
-  await files.mkdir(path, 0o755).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error;
-  });
+  await unless('EEXIST', files.mkdir(path, 0o755));
   await fileTrust.assertTrusted(path);
   // The process that made it may have ended before its name was on the disk.
   await syncPath(dirname(path), files);

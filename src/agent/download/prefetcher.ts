@@ -20,22 +20,16 @@ export interface PrefetcherParts extends Tools {
   readonly beside: BesideK0s;
 }
 
-/** What lies at the staging path; `stamp` changes with every write to the file. */
-interface Staged {
-  readonly command: SignalCommand;
-  readonly path: string;
-  readonly stamp: string;
-}
-
 /** Others than the leader may write the wish. */
 const MOST_SPREAD_MS = 600_000;
+const HOLDS_NOTHING = async (_command: SignalCommand): Promise<boolean> => await Promise.resolve(false);
 
 /** Only to be used while the journal is idle: it shares the paths of the update. */
 export class Prefetcher {
   readonly #parts: PrefetcherParts;
   /** What was asked for last; undefined before anything was seen. */
   #wish: Prefetch | 'nothing' | undefined;
-  #staged: Staged | undefined;
+  #holds = HOLDS_NOTHING;
   #abort = new AbortController();
   #running: Promise<void> = Promise.resolve();
 
@@ -67,8 +61,7 @@ export class Prefetcher {
 
   /** True when the payload of the command was tried out and is still as it was. */
   async holds(command: SignalCommand): Promise<boolean> {
-    const staged = this.#staged;
-    return staged !== undefined && sameJson(staged.command, command) && (await stampOf(staged.path)) === staged.stamp;
+    return await this.#holds(command);
   }
 
   async #fetch(wish: Prefetch, abort: AbortSignal): Promise<void> {
@@ -88,12 +81,12 @@ export class Prefetcher {
     await this.#perform('trial-run', journal, abort);
     const path = pathsBeside(binary).staged;
     const stamp = await stampOf(path);
-    if (stamp !== undefined) this.#staged = { command, path, stamp };
+    this.#holds = async (asked) => stamp !== undefined && sameJson(asked, command) && (await stampOf(path)) === stamp;
     log.info('fetched ahead', { version });
   }
 
   async #discard(abort: AbortSignal): Promise<void> {
-    this.#staged = undefined;
+    this.#holds = HOLDS_NOTHING;
     const { running, binary } = await this.#parts.observe(IDLE);
     if (running === undefined || binary === undefined) return;
     const command = { id: 0, kind: 'k0supdate', url: '', version: '' } as const;

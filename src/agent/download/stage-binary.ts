@@ -1,6 +1,7 @@
 /** Downloads a binary to its staging path, verified and executable, and never twice. */
 import { dirname } from 'node:path';
 import { type Files, syncPath } from '../state/durable-files.ts';
+import { unless } from '../state/trusted-path.ts';
 import { whenThereIsRoom } from './disk-room.ts';
 import { type FetchRequest, type FetchTools, fetchVerified } from './fetch.ts';
 import { hashFile } from './hash-file.ts';
@@ -45,9 +46,7 @@ export async function discardDownload(
 ): Promise<void> {
   for (const path of [staged, paths.part, paths.record]) await files.rm(path, { force: true });
   // Without this they are back after a loss of power, when nothing removes them any more.
-  await syncPath(dirname(staged), files).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-  });
+  await unless('ENOENT', syncPath(dirname(staged), files));
 }
 
 /** Makes executable and syncs what the original may have staged. A symbolic link is refused: its target may change. */

@@ -23,8 +23,6 @@ export interface FoundService {
   readonly hostname?: string;
 }
 
-type Origin = Pick<ProcessId, 'parent' | 'started'>;
-
 /** The default of k0s run by root. */
 export const DEFAULT_STATUS_SOCKET = '/run/k0s/status.sock';
 export const DEFAULT_DATA_DIRECTORY = '/var/lib/k0s';
@@ -61,7 +59,7 @@ async function describeProcess(pid: number): Promise<FoundService | undefined> {
  * `original`, or a later child of its parent, that was started from `path`, whatever file is there now. Anybody's orphan is
  * a child of PID 1, and chooses its arguments.
  */
-export async function findService(path: string, original: Origin): Promise<ProcessId | undefined> {
+export async function findService(path: string, original: Omit<ProcessId, 'pid'>): Promise<ProcessId | undefined> {
   const { parent } = original;
   for (const pid of (await childrenOf(parent)) ?? (await allPids())) {
     const process = await findProcess(pid);

@@ -107,8 +107,13 @@ async function bootId(): Promise<string> {
 /** Signals the process unless it is gone; a process that reuses its PID is left alone. */
 export async function endProcess(target: ProcessId, how: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   if (!isSameProcess(await findProcess(target.pid), target)) return;
+  sendSignal(target.pid, how);
+}
+
+/** A process that is gone already is fine; a negative number is a process group. */
+export function sendSignal(pid: number, how: 'SIGTERM' | 'SIGKILL'): void {
   try {
-    process.kill(target.pid, how);
+    process.kill(pid, how);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }

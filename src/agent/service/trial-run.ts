@@ -1,10 +1,10 @@
 /** Runs a staged binary once, without rights, to see whether it starts here and has the right version. */
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
-import { feedFrom } from '../download/hash-file.ts';
+import { hashOf } from '../download/hash-file.ts';
 import type { StepOutcome } from '../steps/step.ts';
+import { sendSignal } from './processes.ts';
 
 export interface Trial {
   readonly binary: string;
@@ -40,12 +40,6 @@ export async function runTrial({ binary, sha256, version, timeoutMs }: Trial): P
   if (failure !== undefined) return no(failure);
   if (version === undefined || stdout.split(/\s+/).includes(version)) return { ok: true };
   return no(`it reports version "${firstLine(stdout).slice(0, 80)}" instead of ${version}`);
-}
-
-async function hashOf(file: FileHandle): Promise<string> {
-  const hash = createHash('sha256');
-  await feedFrom(file, hash);
-  return hash.digest('hex');
 }
 
 /** In a session of its own, with an empty environment. */
@@ -103,7 +97,7 @@ async function ownUser(): Promise<number> {
 }
 
 function killGroup(leader: number | undefined): void {
-  if (leader !== undefined) kill(-leader);
+  if (leader !== undefined) sendSignal(-leader, 'SIGKILL');
 }
 
 /**
@@ -116,15 +110,6 @@ async function killAllOf(user: number): Promise<void> {
     const killer = spawn('/bin/sh', ['-c', 'kill -9 -1'], { stdio: 'ignore', cwd: '/', env: {}, ...as });
     const code = await new Promise((resolve) => killer.once('error', resolve).once('exit', resolve));
     if (code !== null) return;
-  }
-}
-
-/** A process that is gone already is fine. */
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 

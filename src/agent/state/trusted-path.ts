@@ -90,7 +90,8 @@ export const fileTrust: FileTrust = {
   },
 };
 
-async function unless(code: string, work: Promise<unknown>): Promise<void> {
+/** An error with this code is fine. */
+export async function unless(code: string, work: Promise<unknown>): Promise<void> {
   await work.catch((error: NodeJS.ErrnoException) => {
     if (error.code !== code) throw error;
   });

@@ -4,7 +4,6 @@ import { targetsToCheck } from '../gates/checked-targets.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Snapshot } from '../model/decision.ts';
 import { activeStage, isFinal, type Stage, type Target } from '../model/recorded.ts';
-import type { TimedStep } from '../policy/rollout-policy.ts';
 import { isStopping } from './budget.ts';
 import type { Evaluations } from './evaluate-target.ts';
 
@@ -75,13 +74,12 @@ function beforeWindow({ policy: { planWindows, planLeadMs = 0 }, now }: Evaluati
  */
 function turnsIn({ snapshot, policy }: Evaluations, [first]: readonly Pair[]): number {
   const stage = activeStage(snapshot.rollout);
-  const countAt = (...parts: readonly TimedStep[]): number =>
-    (stage?.targets ?? []).filter((target) => {
-      const { observation } = factsOf(snapshot, target);
-      const part = observation.kind === 'working' ? observation.part : undefined;
-      return target.state === 'intended' && part !== undefined && parts.includes(part);
-    }).length;
-  const turns = countAt('restart', 'ready') - countAt('apply');
+  const parts = (stage?.targets ?? []).map((target) => {
+    const { observation } = factsOf(snapshot, target);
+    return target.state === 'intended' && observation.kind === 'working' ? observation.part : undefined;
+  });
+  const restarting = parts.filter((part) => part === 'restart' || part === 'ready').length;
+  const turns = restarting - parts.filter((part) => part === 'apply').length;
   const isPaired = policy.prefetch === 'next' && first?.[0] === stage;
   return isPaired || turns <= 0 ? turns : Infinity;
 }
