@@ -130,7 +130,15 @@ async function updateEffectOf(
       await discardDownload({ staged, paths }, files);
       await fileTrust.removeEmpty(staging);
       return DONE;
-    default:
+    case 'begin':
+    case 'give-up':
+    case 'soak':
+    case 'report':
+    case 'nothing':
+    case 'await-service':
+    case 'await-leader':
+    case 'await-clock':
+    case 'fetch-bundle':
       return DONE;
   }
 }
