@@ -11,6 +11,7 @@ import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION, RETRY_ANNOTATION } from '../../engine/model/controls.ts';
 import type { Node } from '../../kube/types.ts';
+import { encodeReport } from '../../signal/annotations.ts';
 import { RefitError } from '../../util/errors.ts';
 import { inspect, viewAt } from '../status/observe.ts';
 import { abort } from './abort.ts';
@@ -33,20 +34,23 @@ interface Situation {
   readonly says?: Readonly<Record<string, string>>;
   /** Who cordoned them: uid of a plan, or '' for nobody we know. */
   readonly cordons?: Readonly<Record<string, string>>;
+  /** Says that its roll-back did not work. */
+  readonly broken?: string;
   /** Without a Node. */
   readonly gone?: string;
   readonly controls?: Readonly<Record<string, string>>;
   readonly isPolicyPaused?: boolean;
 }
 
-function nodeOf(name: string, { says = {}, cordons = {} }: Situation): Node {
+function nodeOf(name: string, { says = {}, cordons = {}, broken }: Situation): Node {
   const [said, owner] = [says[name], cordons[name]];
   const node = owner === undefined ? buildNode(name) : { ...buildNode(name), spec: { unschedulable: true } };
   const mine = owner ? { [CORDON_ANNOTATION]: `${owner}/${ATTEMPT}` } : {};
   const owned = { ...node, metadata: { ...node.metadata, annotations: mine } };
   if (said === undefined) return owned;
   const status = said === '' ? {} : { status: said, timestamp: later(2 * MINUTE) };
-  return signalled(owned, { created: ATTEMPT, ...status });
+  const report = broken === name ? encodeReport({ created: ATTEMPT, rolledBack: false }) : {};
+  return signalled(owned, { created: ATTEMPT, ...status }, report);
 }
 
 async function give(control: Control, situation: Situation): Promise<PlanChange | string> {
@@ -234,6 +238,12 @@ test.each<[string, string, Situation, PlanChange | string]>([
     'w1',
     { ...FAILED, state: 'SchedulableWait', states: { w1: 'SignalSent' } },
     `w1 of ${PLAN} failed, but the leader has not recorded it yet: run this again in some seconds`,
+  ],
+  [
+    'one whose roll-back did not work, so that it keeps its slot',
+    'w1',
+    { ...FAILED, state: 'SchedulableWait', states: { w1: 'SignalSent' }, broken: 'w1' },
+    `w1 of ${PLAN} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Mend it, and retry it once it is not Ready or its deadline has passed`,
   ],
   ['one that is gone', 'w1', { ...FAILED, says: {}, gone: 'w1' }, 'there is no node w1; retry it when it is back'],
   ['one that is none of its targets', 'w9', FAILED, `w9 is not a target of ${PLAN}`],

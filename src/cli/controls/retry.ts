@@ -1,4 +1,5 @@
 /** Implements `refit retry`: tries one failed node again, and continues its plan. */
+import { isUnsettled } from '../../engine/decide/budget.ts';
 import { isOutdone } from '../../engine/decide/retry.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { controlKey, RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
@@ -53,6 +54,11 @@ function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): re
   }
   if (first) return [first, ...others];
   if (failed.length > 0) return refuse(`a later command of ${title} has upgraded ${name} since it failed`);
+  // Were its slot free, another node would restart beside it.
+  if (found.some(({ target }) => isUnsettled(snapshot, target)))
+    return refuse(
+      `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Mend it, and retry it once it is not Ready or its deadline has passed`,
+    );
   const places = found.map((each) => placeOf(each, view));
   if (places.includes('failed'))
     return refuse(`${name} of ${title} failed, but the leader has not recorded it yet: run this again in some seconds`);
