@@ -113,6 +113,7 @@ test.each<[string, string]>([
     'status -o xml',
     "option '-o, --output <form>' argument 'xml' is invalid. Allowed choices are text, wide, json, yaml.",
   ],
+  ['serve . --url x', "option '--url <url>' argument 'x' is invalid. write a URL, such as https://updates.example.com"],
   ['status --kubeconfig', "option '--kubeconfig <file>' argument missing"],
   ...['0', '65536', '1.5', 'https', ''].map((port): [string, string] => [
     `status --api-port ${port}`,

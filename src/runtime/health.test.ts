@@ -65,6 +65,9 @@ test('an address that is none, or taken, is told', async () => {
   await expect(createHealthServer({ ...options, address: 'here' }).run(abort)).rejects.toThrow(
     '"here" is not an address',
   );
+  await expect(createHealthServer({ ...options, address: 'localhost:65536' }).run(abort)).rejects.toThrow(
+    '"localhost:65536" is not an address',
+  );
   const taken = new URL(await serve([])).host;
   await expect(createHealthServer({ ...options, address: taken }).run(abort)).rejects.toThrow('EADDRINUSE');
 });

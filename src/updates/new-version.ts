@@ -5,6 +5,7 @@ import { events, namespaces } from '../kube/resources.ts';
 import { isAlreadyExists } from '../kube/status-error.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
+import { defined } from '../util/json.ts';
 import type { Tools } from '../util/tools.ts';
 import { compareVersions, parseVersion } from '../util/version.ts';
 import type { ChannelMemory, Current } from './channel/follow-channel.ts';
@@ -64,13 +65,7 @@ export class NewVersionProbe {
       apiVersion: 'v1',
       kind: 'Event',
       metadata: { name: `k0s-update-probe-${version.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '-')}`, namespace },
-      involvedObject: {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        name: namespace,
-        namespace,
-        ...(metadata.uid && { uid: metadata.uid }),
-      },
+      involvedObject: defined({ apiVersion: 'v1', kind: 'Namespace', name: namespace, namespace, uid: metadata.uid }),
       type: 'Normal' as const,
       reason: 'NewVersionAvailable',
       message: `New version available: ${version}`,

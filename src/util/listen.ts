@@ -7,7 +7,7 @@ import { aborted } from './waits.ts';
 /** `address` is `host:port`; port 0 takes a free one. Rejects with REFIT_USAGE. */
 export async function listen(server: Server, address: string): Promise<AddressInfo> {
   const [, host = '', port] = /^(.*):(\d+)$/.exec(address) ?? [];
-  if (port === undefined)
+  if (port === undefined || Number(port) > 65_535)
     throw new RefitError('REFIT_USAGE', `"${address}" is not an address: use host:port, such as 127.0.0.1:8080`);
   const bare = host.replace(/^\[|\]$/g, '');
   return await new Promise((resolve, reject) => {

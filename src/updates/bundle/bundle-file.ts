@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { readBounded } from '../../util/bounded-file.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { parseYaml } from '../../util/yaml.ts';
-import { channelsSchema } from '../server/catalog.ts';
+import { channelsSchema, versionSchema } from '../server/catalog.ts';
 
 const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/, 'is no SHA-256: use 64 hexadecimal digits');
 
@@ -16,7 +16,7 @@ const sourceSchema = z.strictObject({
 });
 
 const bundleSchema = z.strictObject({
-  releases: z.array(z.strictObject({ version: z.string(), files: z.array(sourceSchema) })),
+  releases: z.array(z.strictObject({ version: versionSchema, files: z.array(sourceSchema) })),
   channels: channelsSchema,
 });
 

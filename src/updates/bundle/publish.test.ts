@@ -101,6 +101,11 @@ test.each<readonly [string, Wanted, string]>([
     { channels: { stable: [{ version: VERSION, ...entry }] } },
     'channels.stable: no release is for every cluster',
   ]),
+  [
+    'a channel that clients could not ask for',
+    { channels: { Stable: [{ version: VERSION }] } },
+    'is no channel: use lower-case',
+  ],
   ['150 percent', { channels: { stable: [{ version: VERSION, percent: 150 }] } }, 'percent'],
   ['a field that is none', { channels: { stable: [{ version: VERSION, held: true }] } }, 'held'],
 ])('%s: nothing is published', async (_name, wanted, problem) => {

@@ -119,15 +119,12 @@ async function publish(directory: string, catalog: Catalog): Promise<void> {
 
 /** In place as a whole, also after power loss, and readable for the account that serves it. */
 async function settle(path: string, target: string): Promise<void> {
-  for (const [each, move] of [
-    [path, true],
-    [dirname(target), false],
-  ] as const) {
-    await using handle = await open(each, 'r');
-    if (move) await handle.chmod(0o644);
-    await handle.sync();
-    if (move) await rename(path, target);
-  }
+  await using file = await open(path, 'r');
+  await file.chmod(0o644);
+  await file.sync();
+  await rename(path, target);
+  await using directory = await open(dirname(target), 'r');
+  await directory.sync();
 }
 
 function problem(message: string, cause?: unknown): RefitError {

@@ -10,7 +10,10 @@ import { compareVersions, parseVersion } from '../../util/version.ts';
 export const CATALOG_FILE = 'catalog.json';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
-const percentSchema = z.int().min(0).max(100);
+
+export const versionSchema = z
+  .string()
+  .refine((text) => parseVersion(text) !== undefined && text.startsWith('v'), 'is no version such as v1.36.3+k0s.0');
 
 const fileSchema = z.strictObject({
   /** `<os>-<architecture>`. */
@@ -22,18 +25,18 @@ const fileSchema = z.strictObject({
 
 /** One release on a channel. */
 export const entrySchema = z.strictObject({
-  version: z
-    .string()
-    .refine((text) => parseVersion(text) !== undefined && text.startsWith('v'), 'is no version such as v1.36.3+k0s.0'),
+  version: versionSchema,
   /** Of clusters that get it; all by default. */
-  percent: percentSchema.optional(),
+  percent: z.int().min(0).max(100).optional(),
   /** True: nobody gets it for now. */
   hold: z.boolean().optional(),
   /** The reason: nobody gets it any more, and running Plans stop. */
   withdrawn: z.string().min(1).optional(),
 });
 
-export const channelsSchema = z.record(z.string().regex(/^[a-z][a-z0-9-]*$/), z.array(entrySchema));
+export const channelsSchema = z.record(z.string().regex(/^[a-z][a-z0-9-]*$/), z.array(entrySchema), {
+  error: ({ code }) => (code === 'invalid_key' ? 'is no channel: use lower-case letters, digits and -' : undefined),
+});
 const catalogSchema = z.strictObject({ releases: z.record(z.string(), z.array(fileSchema)), channels: channelsSchema });
 
 export type CatalogFile = z.infer<typeof fileSchema>;

@@ -112,6 +112,13 @@ test('channels need a token of the file, which may change; a download needs none
   expect((await fetch(`${server.url}/files/${SHA}/k0s`)).status).toBe(200);
 });
 
+test('a token file that is missing, or without a token, is told before anything is served', async () => {
+  const tokenFile = join(directory, 'tokens');
+  await expect(serve([OLDER], { tokenFile })).rejects.toThrow(`cannot use the tokens in ${tokenFile}: ENOENT`);
+  await writeFile(tokenFile, '\n');
+  await expect(serve([OLDER], { tokenFile })).rejects.toThrow('it has no token; write one a line');
+});
+
 test('a staged release goes to its share of clusters, the same ones each time', async () => {
   const server = await serve([OLDER, { version: NEW, bytes: BYTES, percent: 30 }]);
   const clusters = Array.from({ length: 200 }, (_, each) => `kube-system:cluster-${each}`);

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTlsServer } from 'node:https';
 import { type CertificateFiles, followCertificate, readCertificate } from '../../runtime/certificate.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { messageOf } from '../../util/errors.ts';
+import { messageOf, RefitError } from '../../util/errors.ts';
 import { closeOnAbort, listen } from '../../util/listen.ts';
 import type { Tools } from '../../util/tools.ts';
 import { FollowedCatalog, pathOfFile, readCatalog, versionFor } from './catalog.ts';
@@ -38,7 +38,8 @@ const MOST_OF_ONE = 1_000;
 export async function runUpdateServer(options: UpdateServerOptions, abort: AbortSignal): Promise<void> {
   const { directory, certificate, log } = options;
   await readCatalog(directory);
-  await tokensOf(options);
+  const tokens = await tokensOf(options).catch((error: unknown) => noTokens(options, messageOf(error)));
+  if (tokens?.length === 0) noTokens(options, 'it has no token; write one a line');
   const server = new UpdateRequests(options);
   const listener: RequestListener = (request, response) => void server.answer(request, response);
   const limits = { ...LIMITS, highWaterMark: BLOCK_BYTES };
@@ -59,6 +60,10 @@ async function tokensOf({ tokenFile }: Pick<UpdateServerOptions, 'tokenFile'>): 
   if (tokenFile === undefined) return undefined;
   const lines = (await readFile(tokenFile, 'utf8')).split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '');
+}
+
+function noTokens({ tokenFile }: UpdateServerOptions, why: string): never {
+  throw new RefitError('REFIT_FILE', `cannot use the tokens in ${tokenFile}: ${why}`);
 }
 
 class UpdateRequests {
