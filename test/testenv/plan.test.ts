@@ -22,8 +22,8 @@ const LEFT_OUT = 'worker7';
 const CONCURRENT = 5;
 const STATUSES = ['', 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed'];
 /**
- * Writes of all processes, without leases and without Events, which may be dropped: 8 to 9, as in the benchmark. A lost
- * race on a loaded machine costs one more.
+ * Accepted writes of all processes, without leases and without Events, which may be dropped: 8 to 9, as in the benchmark. A
+ * node whose turn comes before it fetched ahead reports one more.
  */
 const MUTATING_CALLS_PER_NODE = 10;
 /** Two controllers and two workers are asked whether they can download, and answer. */
@@ -192,9 +192,13 @@ describe('the API', () => {
     };
     const unexpected = writes.filter(({ user, resource, name }) => !allowed[user]?.test(`${resource} ${name}`));
     expect(unexpected).toEqual([]);
-    const calls = writes.filter(({ resource }) => resource !== 'events').length;
+    const [accepted, refused] = acceptedAndRefused(writes.filter(({ resource }) => resource !== 'events'));
     const nodes = CONTROLLERS.length + WORKERS.length;
-    expect((calls - DOWNLOAD_CHECK_CALLS) / nodes).toBeLessThanOrEqual(MUTATING_CALLS_PER_NODE);
+    expect((accepted.length - DOWNLOAD_CHECK_CALLS) / nodes).toBeLessThanOrEqual(MUTATING_CALLS_PER_NODE);
+    // How many races are lost depends on the machine. But each one is lost to another write of the same object.
+    expect(refused.filter(({ code }) => code !== 409)).toEqual([]);
+    for (const [name, lost] of Map.groupBy(refused, (write) => write.name))
+      expect(lost.length, name).toBeLessThan(accepted.filter((write) => write.name === name).length);
   });
 
   test('Events report the start and the end of the plan', async () => {
@@ -214,30 +218,42 @@ interface Mutation {
   readonly user: string;
   readonly resource: string;
   readonly name: string;
+  /** HTTP status. */
+  readonly code: number;
+}
+
+function acceptedAndRefused(writes: readonly Mutation[]): [Mutation[], Mutation[]] {
+  return [writes.filter(({ code }) => code < 300), writes.filter(({ code }) => code >= 300)];
 }
 
 /** Writes of Refit's processes and of the nodes since this test's plan was created. */
 async function mutations(): Promise<Mutation[]> {
   const lines = (await readFile(controlPlane().auditLog, 'utf8')).trim().split('\n');
-  const since = Date.parse(finished.metadata.creationTimestamp ?? '');
-  return lines
-    .map((line) => JSON.parse(line) as AuditEvent)
+  const events = lines.map((line) => JSON.parse(line) as AuditEvent);
+  // `creationTimestamp` has whole seconds: the agents announce themselves in the same one.
+  const created = events.findLast(({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'plans');
+  expect(created?.responseStatus.code).toBe(201);
+  return events
     .filter(
       ({ verb, user, requestReceivedTimestamp }) =>
         ['create', 'update', 'patch', 'delete'].includes(verb) &&
         /^(refit|system:node:worker)/.test(user.username) &&
-        Date.parse(requestReceivedTimestamp) >= since,
+        requestReceivedTimestamp >= (created?.requestReceivedTimestamp ?? ''),
     )
-    .map(({ user, objectRef }) => ({
+    .map(({ user, objectRef, responseStatus }) => ({
       user: user.username,
-      resource: [objectRef.resource, objectRef.subresource].filter(Boolean).join('/'),
-      name: objectRef.name ?? '',
+      resource: [objectRef?.resource, objectRef?.subresource].filter(Boolean).join('/'),
+      name: objectRef?.name ?? '',
+      code: responseStatus.code,
     }));
 }
 
 interface AuditEvent {
   readonly verb: string;
   readonly user: { readonly username: string };
+  /** RFC 3339 with microseconds. */
   readonly requestReceivedTimestamp: string;
-  readonly objectRef: { readonly resource: string; readonly subresource?: string; readonly name?: string };
+  readonly responseStatus: { readonly code: number };
+  /** Absent for paths such as /version. */
+  readonly objectRef?: { readonly resource: string; readonly subresource?: string; readonly name?: string };
 }
