@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { memoryOf, untilAtRest } from '../../bench/plan/processes.ts';
 import { AGENT_HELP } from '../../src/agent/options.ts';
 import { VERSION } from '../../src/cli/version.ts';
@@ -11,16 +11,15 @@ import { AGENT_FLAGS } from '../../src/install/host/agent-flags.ts';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { EXIT } from '../../src/util/errors.ts';
-import { buildProgram } from '../../tools/build/refit.ts';
 import { AGENT_ENVIRONMENT } from '../../tools/deploy/agent-environment.ts';
-import { buildBinary } from '../../tools/release/binary.ts';
-import { PLATFORMS, readLock } from '../../tools/release/node-package.ts';
+import { PLATFORMS } from '../../tools/release/node-package.ts';
+import { buildOneFile, packOneFile } from '../one-file.ts';
+import { emulator, whyNoEmulator } from './foreign-machine.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, Rig } from './rig.ts';
 
 const MIB = 1024 * 1024;
 const NOTHING = { PATH: '/nonexistent' };
-const ROOT = join(import.meta.dirname, '..', '..');
 
 let directory = '';
 let binary = '';
@@ -28,11 +27,7 @@ let cluster: MemoryCluster;
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'refit-binary-'));
-  binary = join(directory, 'refit');
-  const platform = PLATFORMS.find(({ arch }) => arch === process.arch);
-  if (platform === undefined) throw new Error(`no binary is made for ${process.arch}`);
-  await buildProgram(join(directory, 'program'));
-  await buildBinary(platform, await readLock(ROOT), join(directory, 'program'), binary);
+  binary = await buildOneFile(directory);
   cluster = await startMemoryCluster();
 });
 afterAll(async () => {
@@ -89,6 +84,28 @@ test('its agent upgrades a node, and has at most 60 MiB when it is idle', async 
   await rig.end();
   expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
   expect(await rig.host.version()).toBe(NEW);
+});
+
+const foreign = PLATFORMS.filter(({ arch }) => arch !== process.arch);
+
+describe.each(foreign)('the binary for linux-$arch', (platform) => {
+  const why = whyNoEmulator(platform);
+  if (why !== undefined) {
+    test(`left out, since ${why}`, () => expect(foreign).toContain(platform));
+    return;
+  }
+
+  test('starts with the libraries of the image, and reads a kubeconfig', async () => {
+    const run = [
+      ...(await emulator(platform, join(directory, 'machine'))),
+      await packOneFile(platform, directory, 'foreign'),
+    ];
+    const [command = '', ...args] = run;
+    const call = (...more: string[]) => spawnSync(command, [...args, ...more], { env: NOTHING, encoding: 'utf8' });
+    expect(call('--version')).toMatchObject({ status: 0, stderr: '', stdout: `${VERSION}\n` });
+    const { status, stderr } = call('status', '--kubeconfig', '/missing');
+    expect([status, stderr]).toEqual([EXIT.usage, expect.stringMatching(/^REFIT_KUBECONFIG/)]);
+  });
 });
 
 /**

@@ -5,12 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
-import { buildProgram } from '../../tools/build/refit.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
-import { buildBinary } from '../../tools/release/binary.ts';
 import { fetchLibraries } from '../../tools/release/debian.ts';
 import { ociArchive } from '../../tools/release/image.ts';
-import { PLATFORMS, readLock } from '../../tools/release/node-package.ts';
+import { PLATFORMS } from '../../tools/release/node-package.ts';
+import { buildOneFile } from '../one-file.ts';
 import { Container, UnpackedImage, whyNoContainer } from './container.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 
@@ -27,10 +26,8 @@ let image: UnpackedImage;
 async function unpackImage(): Promise<UnpackedImage> {
   const platform = PLATFORMS.find(({ arch }) => arch === process.arch);
   if (platform === undefined) throw new Error(`no image is made for ${process.arch}`);
-  const [program, binary, archive] = ['program', 'refit', 'image.tar'].map((name) => join(directory, name));
-  if (program === undefined || binary === undefined || archive === undefined) throw new Error('unreachable');
-  await buildProgram(program);
-  await buildBinary(platform, await readLock(process.cwd()), program, binary);
+  const archive = join(directory, 'image.tar');
+  const binary = await buildOneFile(directory);
   const libraries = await fetchLibraries(platform.debianArch);
   await writeFile(
     archive,

@@ -10,7 +10,7 @@ import type { TarEntry } from './tar.ts';
 const PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6', 'libatomic1'];
 
 /** Libraries with the loader, and the licences; no converters between character sets, no profilers. */
-const WANTED = /^(?:usr\/)?lib(?:64|\/[^/]+)\/[^/]+\.so(?:\.[\d.]+)?$|^usr\/share\/doc\/[^/]+\/copyright$/;
+const WANTED = /^(?:usr\/)?lib(?:64)?\/(?:[^/]+\/)?[^/]+\.so(?:\.[\d.]+)?$|^usr\/share\/doc\/[^/]+\/copyright$/;
 
 export interface DebianPackage {
   readonly name: string;
