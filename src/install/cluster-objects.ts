@@ -51,24 +51,22 @@ export async function applyObjects(objects: readonly KubeObject[], run: ObjectsR
 }
 
 /** Such as the original system-upgrade-controller, or what Helm installed. */
-async function assertNotForeign(object: KubeObject, { client, abort }: ObjectsRun): Promise<void> {
-  const { resource, address } = placeOf(object, abort);
+async function assertNotForeign(object: KubeObject, run: ObjectsRun): Promise<void> {
+  const { found } = await lookUp(object, run);
   const { name, namespace } = object.metadata;
-  const found = await ifFound(client.get(resource, name, address));
   if (!found || isOurs(found)) return;
   const maker = found.metadata.labels?.[LABEL] ?? 'somebody else';
   const hint = `remove it as you installed it, such as by \`kubectl -n ${namespace} delete deployment ${name}\`; then run this again`;
   throw new RefitError('REFIT_INSTALL', `${titleOf(object)} is there already, made by ${maker}`, { hint });
 }
 
-async function applyOne(object: KubeObject, { client, abort }: ObjectsRun): Promise<string> {
-  const { resource, address } = placeOf(object, abort);
+async function applyOne(object: KubeObject, run: ObjectsRun): Promise<string> {
+  const { resource, address, found: before } = await lookUp(object, run);
   const { name, labels } = object.metadata;
-  const before = await ifFound(client.get(resource, name, address));
   if (before && SHARED.includes(resource.kind) && !isOurs(before)) return 'left as it is: it was there before';
   const owned = { ...object, metadata: { ...object.metadata, labels: { ...labels, [LABEL]: OWNER } } };
   const options = { ...address, type: 'apply', fieldManager: FIELD_MANAGER, force: true } as const;
-  const after = await client.patch(resource, name, owned, options);
+  const after = await run.client.patch(resource, name, owned, options);
   if (!before) return 'created';
   return before.metadata.resourceVersion === after.metadata.resourceVersion ? 'unchanged' : 'configured';
 }
@@ -86,13 +84,11 @@ export async function removeObjects(
   }
 }
 
-async function removeOne(object: KubeObject, { client, abort }: ObjectsRun): Promise<string> {
-  const { resource, address } = placeOf(object, abort);
-  const { name } = object.metadata;
-  const found = await ifFound(client.get(resource, name, address));
+async function removeOne(object: KubeObject, run: ObjectsRun): Promise<string> {
+  const { resource, address, found } = await lookUp(object, run);
   if (!found) return 'not found';
   if (!isOurs(found)) return 'left as it is: refit install did not make it';
-  await ifFound(client.delete(resource, name, { ...address, uid: found.metadata.uid }));
+  await ifFound(run.client.delete(resource, object.metadata.name, { ...address, uid: found.metadata.uid }));
   return 'deleted';
 }
 
@@ -100,10 +96,12 @@ function isOurs({ metadata }: KubeObject): boolean {
   return metadata.labels?.[LABEL] === OWNER;
 }
 
-function placeOf({ kind, metadata: { name, namespace } }: KubeObject, abort: AbortSignal) {
+/** The object as the cluster has it, and where that is. */
+async function lookUp({ kind, metadata: { name, namespace } }: KubeObject, { client, abort }: ObjectsRun) {
   const resource = RESOURCES.find((each) => each.kind === kind);
   if (resource === undefined) throw new RefitError('REFIT_INTERNAL', `${kind} ${name} is of no kind that is installed`);
-  return { resource, address: { namespace, abort } };
+  const address = { namespace, abort };
+  return { resource, address, found: await ifFound(client.get(resource, name, address)) };
 }
 
 function titleOf(object: KubeObject): string {

@@ -3,9 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildProgram } from '../../tools/build/refit.ts';
-import { buildBinary } from '../../tools/release/binary.ts';
-import { PLATFORMS, readLock } from '../../tools/release/node-package.ts';
+import { buildOneFile } from '../one-file.ts';
 import { whyNoContainer } from '../testenv/container.ts';
 import type { Seen } from './install/seen.ts';
 import { runInJail, whyNoOpenRc } from './openrc/jail.ts';
@@ -21,17 +19,17 @@ interface Manager {
   /** Why no pod can run there; undefined where one can. */
   readonly whyNoPod: string | undefined;
   /** Returns the output when it failed. */
-  readonly run: (program: readonly string[], exchange: string) => string;
+  readonly run: (program: readonly string[], exchange: string) => Promise<string>;
 }
 
 const MANAGERS: readonly Manager[] = [
   {
     name: 'systemd',
     service: 'systemd unit refit-agent.service',
-    why: whyNoSystemd(),
+    why: await whyNoSystemd(),
     whyNoPod: whyNoContainer(),
-    run(program, exchange) {
-      const { status, output } = bootInJail(program, exchange, TIMEOUT_MS);
+    async run(program, exchange) {
+      const { status, output } = await bootInJail(program, exchange, TIMEOUT_MS);
       return status === 0 ? '' : `exit code ${status}\n${output}`;
     },
   },
@@ -42,7 +40,7 @@ const MANAGERS: readonly Manager[] = [
     whyNoPod: 'its jail is a chroot, and nsenter leaves that',
     run(program, exchange) {
       const { status, stdout, stderr } = runInJail(program, TIMEOUT_MS, exchange);
-      return status === 0 ? '' : `exit code ${status}\n${stdout}${stderr}`;
+      return Promise.resolve(status === 0 ? '' : `exit code ${status}\n${stdout}${stderr}`);
     },
   },
 ];
@@ -50,10 +48,7 @@ const MANAGERS: readonly Manager[] = [
 let directory = '';
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'refit-install-'));
-  const platform = PLATFORMS.find(({ arch }) => arch === process.arch);
-  if (platform === undefined) throw new Error(`no binary is made for ${process.arch}`);
-  await buildProgram(join(directory, 'program'));
-  await buildBinary(platform, await readLock(process.cwd()), join(directory, 'program'), join(directory, 'refit'));
+  await buildOneFile(directory);
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
@@ -64,10 +59,9 @@ for (const manager of MANAGERS) {
 
 function suite({ name, service, run, whyNoPod }: Manager): void {
   let seen: Seen;
-  beforeAll(() => {
-    expect(
-      run([process.execPath, INSIDE, name, directory, ...(whyNoPod === undefined ? ['pod'] : [])], directory),
-    ).toBe('');
+  beforeAll(async () => {
+    const pod = whyNoPod === undefined ? ['pod'] : [];
+    expect(await run([process.execPath, INSIDE, name, directory, ...pod], directory)).toBe('');
     const found = JSON.parse(readFileSync(join(directory, 'seen.json'), 'utf8')) as Seen & { error?: string };
     expect(found.error).toBeUndefined();
     seen = found;

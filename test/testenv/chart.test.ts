@@ -1,16 +1,14 @@
 /** Tests the Helm chart and the kustomize bases on the real API server: same content, and a controller that works with its account. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
-import { startCluster } from '../../sandbox/cluster/cluster.ts';
-import { plans } from '../../src/api/autopilot/plan.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
-import { freePort } from '../../tools/controlplane/ports.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { TO as MACHINE_TO, openMachineCluster } from '../capi/machine-cluster.ts';
+import { accountKubeconfig, askedBy } from './account.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { buildHelm, helm } from './helm.ts';
 
@@ -253,32 +251,13 @@ describe('installed', () => {
     expect((await kubectlAs('admin', ['get', 'namespace', 'k0s-autopilot'])).stderr).toBe('');
   });
 
-  test('the controller upgrades nodes with the rights of its account and no other', async () => {
-    const kubeconfig = await accountKubeconfig('refit-controller');
-    await using cluster = await runningCluster(kubeconfig);
-    const ports = await Promise.all([freePort(), freePort()]);
-    for (const port of ports) await cluster.startController(`chart-${port}`, ['--health-address', `127.0.0.1:${port}`]);
-    // The one that stands by is ready, too: else a Deployment would never be available.
-    const ready = async (): Promise<number[]> => await Promise.all(ports.map(async (port) => await statusOf(port)));
-    await expect.poll(ready, { timeout: MINUTES }).toEqual([200, 200]);
-    await apply(JSON.stringify(cluster.plan({ id: 'chart', version: TO, concurrent: 1 })));
-    const stateOf = async () => (await cluster.client.get(plans, 'autopilot')).status?.state;
-    await expect.poll(stateOf, { timeout: 2 * MINUTES }).toBe('Completed');
-    expect(await cluster.hosts[1]?.version()).toBe(TO);
-    const asked = await askedBy('refit-controller');
-    expect(asked.length).toBeGreaterThan(10);
-    // Automatic updates are an option of the chart.
-    const refused = asked.filter((line) => line.startsWith('forbid') && !line.includes('/updateconfigs?'));
-    expect(refused).toEqual([]);
-  });
-
   test('the extension for Cluster API updates a Machine with the rights of its account and no other', async () => {
-    const kubeconfig = await accountKubeconfig('refit-capi');
+    const kubeconfig = await accountKubeconfig(directory, NAMESPACE, 'refit-capi');
     await using scene = await openMachineCluster({ workers: 1, kubeconfig });
     await scene.whenCallable('h2');
     await scene.update('worker1', scene.manager('h2'));
     expect(await scene.cluster.hosts[0]?.version()).toBe(MACHINE_TO);
-    const asked = await askedBy('refit-capi');
+    const asked = await askedBy(NAMESPACE, 'refit-capi');
     expect(asked.length).toBeGreaterThan(10);
     expect(asked.filter((line) => line.startsWith('forbid'))).toEqual([]);
   });
@@ -300,69 +279,4 @@ function chartNode(name: string, labels: Readonly<Record<string, string>>, spec:
     metadata: { ...metadata, labels: { ...metadata.labels, pool: 'chart', ...labels } },
     spec,
   };
-}
-
-const [FROM, TO] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'];
-
-async function statusOf(port: number): Promise<number> {
-  const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
-  return answer?.status ?? 0;
-}
-
-/** As a pod has it: a bound token, and nothing else. */
-async function accountKubeconfig(account: string): Promise<string> {
-  const { stdout, stderr } = await kubectlAs('admin', ['create', 'token', account, '-n', NAMESPACE]);
-  expect(stderr).toBe('');
-  const { url, caCertificate } = controlPlane();
-  const path = join(directory, `${account}.yaml`);
-  const authority = Buffer.from(caCertificate).toString('base64');
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'refit', cluster: { server: url, 'certificate-authority-data': authority } }],
-    users: [{ name: 'refit', user: { token: stdout.trim() } }],
-    contexts: [{ name: 'refit', context: { cluster: 'refit', user: 'refit' } }],
-    'current-context': 'refit',
-  };
-  await writeFile(path, stringify(config), { mode: 0o600 });
-  return path;
-}
-
-async function runningCluster(kubeconfig: string) {
-  const cluster = await startCluster({
-    plane: {
-      url: controlPlane().url,
-      kubeconfig: async (user) => (user === 'controller' ? kubeconfig : await kubeconfigFor(user)),
-    },
-    directory: join(directory, 'cluster'),
-    controllers: 1,
-    workers: 1,
-    prefix: 'chart-',
-    version: FROM,
-    offers: [TO],
-    restartDelayMs: 300,
-  });
-  const stop = async (): Promise<void> => {
-    await cluster.client.delete(plans, 'autopilot');
-    await cluster.stop();
-  };
-  return { ...cluster, [Symbol.asyncDispose]: stop };
-}
-
-/** `<decision> <verb> <path>` of each request of an account. */
-async function askedBy(account: string): Promise<string[]> {
-  const lines = (await readFile(controlPlane().auditLog, 'utf8')).split('\n').slice(0, -1);
-  return lines
-    .map((line) => JSON.parse(line) as AuditLine)
-    .filter((event) => event.user.username === `system:serviceaccount:${NAMESPACE}:${account}`)
-    .map(
-      ({ verb, requestURI, annotations }) => `${annotations?.['authorization.k8s.io/decision']} ${verb} ${requestURI}`,
-    );
-}
-
-interface AuditLine {
-  readonly verb: string;
-  readonly requestURI: string;
-  readonly user: { readonly username: string };
-  readonly annotations?: Readonly<Record<string, string>>;
 }

@@ -3,14 +3,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildProgram } from '../../tools/build/refit.ts';
-import { buildBinary } from '../../tools/release/binary.ts';
-import { PLATFORMS, readLock } from '../../tools/release/node-package.ts';
 import { bootInJail, whyNoSystemd } from '../agent/systemd/jail.ts';
+import { buildOneFile } from '../one-file.ts';
 import type { SeenController } from './install-host/seen.ts';
 
 const INSIDE = join(import.meta.dirname, 'install-host', 'inside.ts');
-const why = whyNoSystemd();
+const why = await whyNoSystemd();
 
 if (why === undefined) describe('a controller', suite);
 else test(`a controller: left out, since ${why}`, () => expect(INSIDE).toContain('inside'));
@@ -21,11 +19,8 @@ function suite(): void {
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'refit-install-'));
-    const platform = PLATFORMS.find(({ arch }) => arch === process.arch);
-    if (platform === undefined) throw new Error(`no binary is made for ${process.arch}`);
-    await buildProgram(join(directory, 'program'));
-    await buildBinary(platform, await readLock(process.cwd()), join(directory, 'program'), join(directory, 'refit'));
-    const { status, output } = bootInJail([process.execPath, INSIDE, directory], directory, 200_000);
+    await buildOneFile(directory);
+    const { status, output } = await bootInJail([process.execPath, INSIDE, directory], directory, 200_000);
     expect(status, output).toBe(0);
     const found = JSON.parse(readFileSync(join(directory, 'seen.json'), 'utf8')) as SeenController & { error?: string };
     expect(found.error).toBeUndefined();
@@ -50,7 +45,11 @@ function suite(): void {
     expect(seen.isSame).toBe(true);
   });
 
-  test('uninstall leaves nothing on the host', () => {
-    expect(seen.left).toEqual([]);
+  test('uninstall leaves nothing on the host but an agent.yaml that it cannot read, and says so', () => {
+    expect(seen.removed).toContain(
+      'could not read the agent\'s options: cannot use /etc/refit/agent.yaml: line 1 is "soak 1s": write a flag and its value, such as require-https: true\n' +
+        "left the directories that /etc/refit/agent.yaml names, and what the agent keeps beside k0s's binary\n",
+    );
+    expect(seen.left).toEqual(['/etc/refit']);
   });
 }

@@ -1,12 +1,11 @@
 /** Has the cluster sign a client certificate, by a CertificateSigningRequest that this command approves itself. */
-
 import { randomUUID } from 'node:crypto';
-import type { KubeClient } from '../../kube/client.ts';
 import { clusterScoped } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { Condition, KubeObject } from '../../kube/types.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
+import type { ObjectsRun } from '../cluster-objects.ts';
 import { requestFor } from './certificate-request.ts';
 
 /** Both in PEM. */
@@ -30,11 +29,7 @@ const signingRequests = clusterScoped<SigningRequest>(
 const PATIENCE_MS = 30_000;
 const POLL_MS = 200;
 
-export interface IssueParts {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly abort: AbortSignal;
-}
+export type IssueParts = Pick<ObjectsRun, 'client' | 'abort'> & { readonly clock: Clock };
 
 /** The request is deleted again. The signer may choose a shorter time than `seconds`. */
 export async function issueCertificate(

@@ -1,6 +1,7 @@
 /** Writes kubeconfigs for agents: with a certificate in it, or with a command that gets a new one whenever it is due. */
 import { readFile } from 'node:fs/promises';
-import { stringify } from 'yaml';
+import { resolve } from 'node:path';
+import { parse, stringify } from 'yaml';
 import type { ClusterConfig, Pem } from '../../kube/config/cluster-config.ts';
 import type { ClientCertificate } from './issue.ts';
 
@@ -20,6 +21,16 @@ export async function kubeconfigWith(config: ClusterConfig, user: object): Promi
     users: [{ name: 'agent', user }],
     contexts: [{ name: 'agent', context: { cluster: 'cluster', user: 'agent' } }],
     'current-context': 'agent',
+  });
+}
+
+const PATHS = new Set(['certificate-authority', 'client-certificate', 'client-key', 'tokenFile']);
+
+/** The kubeconfig `text` as JSON for another folder: relative paths, which start at `folder`, become full ones. */
+export function withFullPaths(text: string, folder: string): string {
+  return JSON.stringify(parse(text), (key, value: unknown) => {
+    const isPath = (it: string): boolean => (key === 'command' ? it.includes('/') : PATHS.has(key) && it !== '');
+    return typeof value === 'string' && isPath(value) ? resolve(folder, value) : value;
   });
 }
 

@@ -16,7 +16,7 @@ import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { systemClock } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
-import { kubeconfigWith, withCommand } from '../credentials/kubeconfig.ts';
+import { kubeconfigWith, withCommand, withFullPaths } from '../credentials/kubeconfig.ts';
 import { findK0s, type RunningK0s } from './find-k0s.ts';
 import { assertOwnedByRoot, BINARY, ownProgram, type Program, placeBinary } from './program.ts';
 import { type AgentService, agentService } from './service-managers.ts';
@@ -32,8 +32,7 @@ const CONFIG = '/etc/refit';
 const CREDENTIALS = join(CONFIG, 'agent.kubeconfig');
 const FLAGS = join(CONFIG, 'agent.yaml');
 const USUAL_K0S = '/usr/local/bin/k0s';
-const STATE = '/var/lib/refit';
-const RUN = '/run/refit';
+const USUAL = { binary: undefined, stateDirectory: '/var/lib/refit', runDirectory: '/run/refit' };
 /** How long a certificate of the agent is valid; the next one is fetched when most of that is over. */
 const VALIDITY = '168h';
 
@@ -73,7 +72,7 @@ type Source = { readonly file: string } | { readonly text: string; readonly what
 async function credentialsFor(k0s: RunningK0s, { refit }: Program, given: string | undefined): Promise<Source> {
   if (given !== undefined) {
     await loadTrustedConfig(given);
-    return { text: await readFile(given, 'utf8'), what: `a copy of ${given}` };
+    return { text: withFullPaths(await readFile(given, 'utf8'), dirname(given)), what: `a copy of ${given}` };
   }
   if (k0s.role === 'worker') {
     const file = join(k0s.dataDirectory, 'kubelet.conf');
@@ -115,8 +114,7 @@ async function assertIdle(state: string): Promise<void> {
 
 /** As the agent reads them. */
 async function ownOptions() {
-  const { binary, stateDirectory = STATE, runDirectory = RUN } = parseAgentOptions(await readFlagsFile(FLAGS)) ?? {};
-  return { binary, stateDirectory, runDirectory };
+  return parseAgentOptions(await readFlagsFile(FLAGS)) ?? USUAL;
 }
 
 /** The previous binary, and what was fetched ahead. Without a running k0s: beside its usual place. */
@@ -139,8 +137,13 @@ async function isUsedByOthers(path: string): Promise<boolean> {
 /** Removes all that install wrote, and all that the agent did. */
 export async function uninstallAgent(write: Write): Promise<number> {
   const service = ownService();
-  const { binary, stateDirectory, runDirectory } = await ownOptions();
-  const beside = await besideK0s(binary);
+  const options = await ownOptions().catch(({ message }: Error) => {
+    const left = `the directories that ${FLAGS} names, and what the agent keeps beside k0s's binary`;
+    write(`could not read the agent's options: ${message}\nleft ${left}\n`);
+  });
+  const { stateDirectory, runDirectory } = options ?? USUAL;
+  // An upgrade that nobody knows of may still need it.
+  const beside = options === undefined ? [] : await besideK0s(options.binary);
   for (const path of beside) await assertOwnedByRoot(dirname(path));
   try {
     // An agent that still runs could begin an upgrade meanwhile.

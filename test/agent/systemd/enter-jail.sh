@@ -1,6 +1,6 @@
 #!/bin/sh
 # Boots systemd in a copy of this machine's files, of which nothing reaches the machine itself:
-#   unshare --cgroup --mount --propagation private --pid --uts --ipc --net --fork --kill-child \
+#   unshare --cgroup --mount --propagation private --pid --uts --ipc --fork --kill-child \
 #     sh enter-jail.sh DIRECTORY REPOSITORY EXCHANGE PROGRAM...
 # DIRECTORY is an empty one, EXCHANGE holds what the program reads and writes. Every other write goes to memory: the root is
 # an overlay, the repository is bound read-only, kernel settings and /sys are read-only, and systemd sees only the cgroup in
@@ -31,11 +31,6 @@ mount -t proc proc "$jail/proc"
 mount --bind "$jail/proc/sys" "$jail/proc/sys"
 mount -o remount,ro,bind "$jail/proc/sys"
 [ "$(stat -f -c %T "$jail")" = overlayfs ]
-ip link set lo up
-# The API server wants an address that is not of loopback; nothing is behind it.
-ip address add 192.0.2.1/32 dev lo
-ip route add default dev lo
-
 units=$jail/etc/systemd/system
 rm -rf "$units" "$jail"/lib/systemd/system/*.wants "$jail"/lib/systemd/system-generators
 mkdir -p "$units/proof.target.wants"

@@ -109,7 +109,8 @@ async function run(): Promise<SeenController> {
     return decodeSignal(metadata.annotations)?.status?.status;
   });
   const isSame = agentPid() === pid;
-  refit('uninstall', 'agent');
+  await writeFile('/etc/refit/agent.yaml', 'soak 1s\n');
+  const removed = refit('uninstall', 'agent');
   return {
     name,
     answered,
@@ -117,6 +118,7 @@ async function run(): Promise<SeenController> {
     installed,
     controlNode,
     user,
+    removed,
     left: PLACES.filter((path) => existsSync(path)),
   };
 }

@@ -11,6 +11,8 @@ export interface SeenController {
   readonly answered: string;
   /** Whether it was the same process that answered. */
   readonly isSame: boolean;
+  /** Output of uninstall. */
+  readonly removed: string;
   /** What uninstall left. */
   readonly left: readonly string[];
 }
