@@ -78,7 +78,9 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     sources: [
       fromObject(plans, isPlan),
       ...watched.map((each) =>
-        fromMapping(each.informer, keys, (now, before) => !before || each.isRelevant(before, now)),
+        fromMapping(each.informer, keys, (now, before) =>
+          before ? each.isRelevant(before, now) : each.advisory !== true,
+        ),
       ),
       ...(parts.policies ? [fromMapping(parts.policies, keys, generationChanged)] : []),
       ...(drains ? [fromDrains(drains, plans, keys)] : []),
@@ -97,14 +99,14 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
 }
 
 function informerOf(
-  { resource, namespace, transform, namesIn }: Watched,
+  { resource, namespace, labelSelector, transform, namesIn }: Watched,
   plans: Informer,
   { reader, log, clock }: Pick<RolloutParts, 'reader' | 'log' | 'clock'>,
 ): Informer {
   // Plans that are targets too share one informer: two would be stale at different times.
   if (resource === plans.resource) return plans;
   const options = { log, clock, namespace, transform };
-  if (namesIn === undefined) return createInformer(reader, resource, options);
+  if (namesIn === undefined) return createInformer(reader, resource, { ...options, labelSelector });
   return createNamedInformer(reader, resource, { ...options, owners: plans, namesIn });
 }
 

@@ -106,8 +106,11 @@ export interface Watched {
   readonly namespace?: string | undefined;
   /** Only the objects that plans name are watched, one by one, so that a role can name them. */
   readonly namesIn?: (plan: KubeObject) => readonly string[];
+  readonly labelSelector?: string;
   /** True if read-only commands work without it, when the kind or the right to read it is missing. */
   readonly optional?: boolean;
+  /** No decision depends on it, only what is said: the leader works without the right to read it, and ignores what comes or goes. */
+  readonly advisory?: boolean;
   /** False for a change that no decision depends on, such as a heartbeat. */
   isRelevant(before: KubeObject, after: KubeObject): boolean;
   /** What the cache keeps of an object: everything that decisions read and that writes must not lose. */

@@ -86,7 +86,19 @@ export interface Node extends KubeObject {
 
 export interface Pod extends KubeObject {
   spec?: { nodeName?: string; volumes?: { name: string; emptyDir?: unknown }[] };
-  status?: { phase?: string; conditions?: Condition[] };
+  status?: {
+    phase?: string;
+    reason?: string;
+    message?: string;
+    conditions?: Condition[];
+    initContainerStatuses?: ContainerStatus[];
+    containerStatuses?: ContainerStatus[];
+  };
+}
+
+export interface ContainerStatus {
+  name: string;
+  state?: { waiting?: { reason?: string; message?: string } };
 }
 
 /** One that is `{}` selects everything, one that is absent nothing. */
@@ -117,6 +129,7 @@ export interface Job extends KubeObject {
   spec?: Record<string, unknown>;
   status?: {
     startTime?: string;
+    ready?: number;
     completionTime?: string;
     active?: number;
     succeeded?: number;

@@ -6,7 +6,7 @@ import { type UpgradePolicy, upgradePolicies } from '../api/refit/upgrade-policy
 import { DrainPreviewer } from '../drain/drain-preview.ts';
 import { createDrains, type Drains } from '../drain/drains.ts';
 import { rolloutController } from '../engine/controller.ts';
-import type { Dialect } from '../engine/dialect.ts';
+import type { Dialect, Watched } from '../engine/dialect.ts';
 import { askControlPlane, type Prober } from '../engine/observe/probes.ts';
 import { policyOfPlan } from '../engine/policy/choose-policy.ts';
 import { policyController } from '../engine/policy/policy-controller.ts';
@@ -89,8 +89,8 @@ export async function prepareControllerProcess(
   const drains = createDrains({ client: writer, clock, random, log });
   const events = new EventRecorder({ client, component, clock, random, log });
   const tools = { writer, drains, events };
-  const dialects = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
-  await checkAccess(dialects, options, abort);
+  const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
+  const dialects = await withAccess(given, options, abort);
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
     policyOfPlan(dialect, policies?.list() ?? [], plan, options.policy);
   const shared = { reader: client, writer, policies, clock, random, log, metrics };
@@ -130,20 +130,32 @@ async function findPolicies(
   return createInformer(client, upgradePolicies, { log, ...(clock ? { clock } : {}) });
 }
 
-async function checkAccess(
+/** Without what only advises and cannot be read. */
+async function withAccess(
   dialects: readonly Dialect[],
-  { client, lease }: ControllerProcessOptions,
+  { client, lease, log }: ControllerProcessOptions,
   abort: AbortSignal,
-): Promise<void> {
-  for (const { plans, scope: { namespace: home, fieldSelector } = {}, watched } of dialects) {
-    const whole = watched.filter(({ namesIn }) => namesIn === undefined);
-    for (const { resource, namespace } of [{ resource: plans, namespace: home }, ...whole]) {
-      const own = resource === plans ? fieldSelector : undefined;
-      await client.list(resource, { limit: 1, abort, namespace, fieldSelector: own });
+): Promise<readonly Dialect[]> {
+  const readable: Dialect[] = [];
+  for (const dialect of dialects) {
+    const { plans, scope: { namespace: home, fieldSelector } = {} } = dialect;
+    await client.list(plans, { limit: 1, abort, namespace: home, fieldSelector });
+    const watched: Watched[] = [];
+    for (const each of dialect.watched) {
+      const { resource, namespace, namesIn, advisory } = each;
+      try {
+        if (namesIn === undefined) await client.list(resource, { limit: 1, abort, namespace });
+        watched.push(each);
+      } catch (error) {
+        if (advisory !== true || !isForbidden(error)) throw error;
+        log.info(`cannot read ${resource.plural}: nothing is said of them`, { problem: messageOf(error) });
+      }
     }
+    readable.push({ ...dialect, watched });
   }
   // The first leader creates it.
   if (lease) await ifFound(client.get(leases, lease.name, { namespace: lease.namespace, abort }));
+  return readable;
 }
 
 interface ControllerParts

@@ -144,6 +144,7 @@ const EVERYTHING: Complete<StatusView> = {
               spent: {},
               failure: '',
               delay: '',
+              stalled: '',
               rolledBack: true,
               rollsBack: { unanswered: '', notReady: '' },
               agent: { ours: true, title: '', lacks: '' },

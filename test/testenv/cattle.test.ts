@@ -290,6 +290,23 @@ test("a Job that the API server refuses is told in the server's words, holds no 
   expect(await jobsOf('refused')).toHaveLength(FRAGILE.length);
 });
 
+test('a pod that cannot start says why', async () => {
+  const label = { 'kubernetes.io/hostname': 'server-1' };
+  // kwok plays pods of its own nodes only: this one stays unscheduled.
+  const spec = { version: 'v1', nodeSelector: { matchLabels: label }, upgrade: { image: 'example.com/stall' } };
+  await kubectlAs('admin', ['taint', 'node', 'server-1', 'example.com/busy=yes:NoSchedule']);
+  await apply(planOf('stalled', spec));
+  const about = ['get', 'events', '-A', '--field-selector', 'involvedObject.name=server-1,reason=Stalled'];
+  const words = /server-1 is at Starting: its pod has no place: 0\/\d+ nodes are available/;
+  await vi.waitFor(async () => {
+    expect((await kubectlAs('admin', [...about, '-o', 'jsonpath={.items[*].message}'])).stdout).toMatch(words);
+  }, PATIENCE);
+  const flags = ['--plan', `cattle/${NAMESPACE}/stalled`, '--kubeconfig', await kubeconfigFor('admin')];
+  expect((await runRefit('status', ...flags)).stdout.join('\n')).toContain('its pod has no place');
+  await kubectlAs('admin', ['taint', 'node', 'server-1', 'example.com/busy-']);
+  await until('stalled', 'Complete', 'True', 'Complete');
+});
+
 test('a channel gives the version by its redirect', async () => {
   const { port } = channel.address() as AddressInfo;
   const nobody = { nodeSelector: { matchLabels: { pool: 'nobody' } } };

@@ -2,7 +2,7 @@
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { LEADER_LEASE } from '../../dialects/registry.ts';
 import type { Dialect, Watched, World } from '../../engine/dialect.ts';
-import { freshWorld, OwnWrites, type View, viewsOf } from '../../engine/observe/world.ts';
+import { freshWorld, NOTHING, OwnWrites, type View, viewsOf } from '../../engine/observe/world.ts';
 import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient, Selection } from '../../kube/client.ts';
@@ -21,8 +21,8 @@ export interface Loaded {
 }
 
 export async function loadOnce(client: KubeClient, dialect: Dialect, abort: AbortSignal): Promise<Loaded> {
-  return await load(client, dialect, abort, async ({ resource, namespace, fieldSelector }) => {
-    const { items, metadata } = await client.listAll(resource, { abort, namespace, fieldSelector });
+  return await load(client, dialect, abort, async ({ resource, ...scope }) => {
+    const { items, metadata } = await client.listAll(resource, { abort, ...selectionOf(scope) });
     const byKey = new Map(items.map((object) => [keyOf(object), object]));
     return {
       list: () => items,
@@ -40,10 +40,11 @@ export async function follow(
   onChange: () => void,
 ): Promise<Loaded> {
   return await load(client, dialect, abort, async (followed) => {
-    const { resource, namespace, fieldSelector } = followed;
+    const { resource } = followed;
+    const selection = selectionOf(followed);
     // Fails at once if the kind is missing: an informer would wait for it.
-    await client.list(resource, { limit: 1, namespace, fieldSelector, abort });
-    const informer = createInformer(client, resource, { namespace, fieldSelector });
+    await client.list(resource, { limit: 1, ...selection, abort });
+    const informer = createInformer(client, resource, selection);
     void informer.run(abort);
     await informer.whenSynced(abort);
     const updated = (after: KubeObject, before: KubeObject): void => {
@@ -57,7 +58,9 @@ export async function follow(
 type Scope = Pick<Selection, 'namespace' | 'fieldSelector'>;
 type Followed = Watched & Scope;
 
-const NOTHING: View<KubeObject> = { list: () => [], get: () => undefined, resourceVersion: () => undefined };
+function selectionOf({ namespace, fieldSelector, labelSelector }: Selection): Selection {
+  return { namespace, fieldSelector, labelSelector };
+}
 
 async function load(
   client: KubeClient,

@@ -33,7 +33,7 @@ function stateOf({ phase, step = phase }: TargetView): string {
   return step;
 }
 
-function messageOf({ phase, failure, rolledBack, gone, drains }: TargetView, wait: Wait | undefined): string {
+function messageOf({ phase, failure, rolledBack, gone, drains, stalled }: TargetView, wait: Wait | undefined): string {
   if (phase === 'failed') {
     if (gone === true) return 'there is no such node';
     const undone = rolledBack === true ? RUNS_AGAIN : '';
@@ -42,6 +42,7 @@ function messageOf({ phase, failure, rolledBack, gone, drains }: TargetView, wai
   if (phase === 'done') return '';
   // Without a gate the wait names the phase itself.
   if (wait !== undefined && wait.gate !== phase) return `${wait.reason.message} (${wait.reason.code})`;
+  if (phase === 'working' && stalled !== undefined) return stalled;
   if (phase === 'signalled') return 'its agent has not answered yet';
   return drains === 'node' ? 'its agent cordons and drains it (see its log)' : '';
 }

@@ -39,6 +39,8 @@ export interface TargetView {
   readonly failure?: string | undefined;
   /** Why its agent has not begun yet, as it says. */
   readonly delay?: string | undefined;
+  /** Why it does not go on. */
+  readonly stalled?: string | undefined;
   readonly rolledBack?: boolean | undefined;
   /** RFC 3339: when its agent rolls back, if the new version has not answered by then, or the node is not Ready by then. */
   readonly rollsBack?: { readonly unanswered: string; readonly notReady: string } | undefined;
@@ -228,6 +230,7 @@ function targetView(stage: Stage, target: Target, { snapshot, policy }: ViewInpu
     spent,
     ...(observation.kind === 'failed' && phase === 'failed' ? { failure: observation.message } : {}),
     ...(observation.kind === 'sent' && observation.report?.reason && { delay: observation.report.reason }),
+    ...(observation.kind === 'working' && observation.stalled && { stalled: observation.stalled }),
     rolledBack,
     rollsBack: phase === 'working' ? rollBackTimes(facts, policy) : undefined,
     ...(observation.kind === 'working' && observation.waitsFor !== undefined && isOpen && node && policy.drain.enabled

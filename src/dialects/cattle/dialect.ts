@@ -3,17 +3,27 @@ import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { Dialect, Watched } from '../../engine/dialect.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import { type RolloutPolicy, WITHOUT_DEADLINES } from '../../engine/policy/rollout-policy.ts';
-import { jobs, nodes, secrets } from '../../kube/resources.ts';
+import { jobs, nodes, pods, secrets } from '../../kube/resources.ts';
 import type { Job, KubeObject, Secret } from '../../kube/types.ts';
 import { sameJson } from '../../util/json.ts';
 import { attemptsOf } from './attempts.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
 import { hashedSecrets } from './latest.ts';
-import { CONTROL_PREFIX } from './names.ts';
+import { CONTROL_PREFIX, PLAN_LABEL } from './names.ts';
+import { stallIn } from './pods.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
 import { jobSignal } from './signal.ts';
 import { windowsOf } from './window.ts';
+
+/** The original's rights do not let the controller read them. */
+const watchedPods: Watched = {
+  resource: pods,
+  labelSelector: PLAN_LABEL,
+  optional: true,
+  advisory: true,
+  isRelevant: (before, after) => stallIn(before) !== stallIn(after),
+};
 
 /** For the controller of one namespace. */
 export function cattle(config: CattleConfig): Dialect<CattlePlan> {
@@ -26,6 +36,7 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
     watched: [
       { resource: nodes, isRelevant },
       { resource: jobs, namespace, isRelevant: isRelevantJobChange },
+      { ...watchedPods, namespace },
       { resource: secrets, namespace, isRelevant: isRelevantSecretChange, namesIn: hashedSecrets },
     ],
     resolve: (plan, world, now) =>
@@ -49,6 +60,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     watched: [
       { resource: nodes, isRelevant },
       { resource: jobs, isRelevant: isRelevantJobChange },
+      watchedPods,
     ] satisfies Watched[],
     resolve: (plan, world, now) => resolve(plan, world, now, {}),
     project,

@@ -9,6 +9,7 @@ import type { Attempts } from './attempts.ts';
 import type { CattleConfig } from './config.ts';
 import { jobNameOf, jobOf } from './job.ts';
 import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
+import { stallOf } from './pods.ts';
 
 /** The settings of Jobs are those of one controller: read-only commands, which lack them, believe what is recorded. */
 export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<CattlePlan> {
@@ -18,7 +19,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       if (job && attempts?.isObsolete(job, { plan, node: world.get(nodes, name), version, hash: rollout.id }))
         return { kind: 'none' };
       const isResting = restMs > 0 && isCordonedBy(world.get(nodes, name), plan);
-      if (job && !isPaused(job)) return observe(job, name, isResting);
+      if (job && !isPaused(job)) return observe(job, name, isResting, stallOf(job, world));
       const earlier =
         state === 'intended' ? unfinishedJobs(plan, world).find(({ nodeName }) => nodeName === name) : undefined;
       if (!earlier) return { kind: 'none' };
@@ -82,7 +83,7 @@ function isOf({ metadata }: Job, plan: CattlePlan): boolean {
   );
 }
 
-function observe(job: Job, nodeName: string, isResting: boolean): Observation {
+function observe(job: Job, nodeName: string, isResting: boolean, stalled: string | undefined): Observation {
   const { name, namespace } = job.metadata;
   const failure = holds(job, 'Failed');
   if (failure) {
@@ -95,7 +96,8 @@ function observe(job: Job, nodeName: string, isResting: boolean): Observation {
     return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...timesOf(job, completion) };
   if (completion) return { kind: 'succeeded', ...timesOf(job, completion) };
   if (job.status?.startTime === undefined) return { kind: 'sent', ...timesOf(job) };
-  return { kind: 'working', step: (job.status.active ?? 0) > 0 ? 'Running' : 'Starting', ...timesOf(job) };
+  const step = (job.status.active ?? 0) > 0 && stalled === undefined ? 'Running' : 'Starting';
+  return { kind: 'working', step, stalled, ...timesOf(job) };
 }
 
 /** Each Job is one attempt. */

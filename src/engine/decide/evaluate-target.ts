@@ -139,7 +139,8 @@ function resting(target: Target, phase: TargetPhase, facts: TargetFacts, effect:
 function restingReason(target: Target, phase: TargetPhase, { observation }: TargetFacts): Reason {
   if (phase === 'intended') return because('Intended', `${target.name} is about to be signalled`);
   if (phase === 'signalled') return because('Signalled', `${target.name} is signalled; its agent has not answered yet`);
-  const step = observation.kind === 'working' ? observation.step : phase;
+  const { step, stalled } = observation.kind === 'working' ? observation : { step: phase };
+  if (stalled !== undefined) return because('Stalled', `${target.name} is at ${step}: ${stalled}`);
   return because('InFlight', `${target.name} is at ${step}`);
 }
 

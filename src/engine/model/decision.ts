@@ -39,6 +39,8 @@ interface Working {
   readonly waitsFor?: 'drain' | 'uncordon' | undefined;
   /** True if the Node was cordoned for this attempt by an agent or leader that cannot name an owner. */
   readonly ownsCordon?: boolean | undefined;
+  /** Why it does not go on, if anything says so. */
+  readonly stalled?: string | undefined;
   /** True while the service is untouched, so that the signal can be cancelled. */
   readonly cancellable?: boolean | undefined;
 }

@@ -13,9 +13,7 @@ export function viewsOf(entries: Iterable<readonly [Resource, View<KubeObject>]>
   const views = new Map([...entries].map(([resource, view]) => [kindOf(resource), view]));
   return {
     of<T extends KubeObject>(resource: Resource<T>): View<T> {
-      const view = views.get(kindOf(resource)) as View<T> | undefined;
-      if (!view) throw new Error(`${resource.plural} are not watched`);
-      return view;
+      return (views.get(kindOf(resource)) ?? NOTHING) as View<T>;
     },
   };
 }
@@ -29,6 +27,9 @@ export function freshWorld(views: Views, ownWrites: OwnWrites): World {
 
 /** An informer's cache of one kind; it lags behind the server. */
 export type View<T extends KubeObject> = Pick<Informer<T>, 'get' | 'list' | 'resourceVersion'>;
+
+/** Of a kind that cannot be read. */
+export const NOTHING: View<KubeObject> = { list: () => [], get: () => undefined, resourceVersion: () => undefined };
 
 export class OwnWrites {
   /** By kind, then by namespace and name. */

@@ -17,6 +17,7 @@ import {
   planEvents,
   type ReportedEvent,
   signalEvents,
+  stalls,
   type TargetEvent,
   targetEvents,
 } from './events.ts';
@@ -65,6 +66,8 @@ export function createReporter(parts: ReporterParts): Reporter {
       log(event, { plan: nameOf(plan), node: target.name });
     }
   };
+  /** By plan: what was said of targets that stall. */
+  const told = new Map<string, ReadonlySet<string>>();
   return {
     recorded(turn, after, waits) {
       const { snapshot, plan, policy } = turn;
@@ -88,6 +91,9 @@ export function createReporter(parts: ReporterParts): Reporter {
     },
     async decided(turn, decision) {
       const { plan, snapshot, now } = turn;
+      const found = stalls(turn, told.get(nameOf(plan)) ?? new Set());
+      onTargets(turn, found.events);
+      told.set(nameOf(plan), found.all);
       measurePlan(metrics, dialect.name, nameOf(plan), snapshot, decision);
       if (dialect.statusRecord?.conditionsInAnnotation !== true || snapshot.rollout.phase === 'new') return undefined;
       const writing = { ...parts, plans: dialect.plans, onEvent: (event: ReportedEvent) => onPlan(plan, event) };
@@ -101,7 +107,10 @@ export function createReporter(parts: ReporterParts): Reporter {
       }
     },
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
-    gone: (key) => metrics.forgetPlan(dialect.name, key),
+    gone: (key) => {
+      told.delete(key);
+      metrics.forgetPlan(dialect.name, key);
+    },
   };
 }
 

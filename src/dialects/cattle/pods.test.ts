@@ -1,0 +1,28 @@
+/** Proves that the commonest reasons of a pod that does not run are told, and that a pod that just starts says nothing. */
+import { expect, test } from 'vitest';
+import type { Pod } from '../../kube/types.ts';
+import { stallIn } from './pods.ts';
+
+const waiting = (reason: string, message?: string) => ({
+  name: 'upgrade',
+  state: { waiting: { reason, ...(message === undefined ? {} : { message }) } },
+});
+
+test.each<[Pod['status'], string | undefined]>([
+  [{ phase: 'Pending', containerStatuses: [waiting('PodInitializing')] }, undefined],
+  [{ phase: 'Pending', initContainerStatuses: [waiting('ContainerCreating')] }, undefined],
+  [{ phase: 'Running', containerStatuses: [{ name: 'upgrade', state: {} }] }, undefined],
+  [{ phase: 'Failed' }, 'its last pod failed'],
+  [{ phase: 'Failed', reason: 'Evicted', message: 'low on memory' }, 'its last pod failed (Evicted: low on memory)'],
+  [
+    { conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes are available' }] },
+    'its pod has no place: 0/3 nodes are available',
+  ],
+  [
+    { initContainerStatuses: [{ name: 'drain' }], containerStatuses: [waiting('ImagePullBackOff', 'Back-off')] },
+    'its container upgrade waits (ImagePullBackOff: Back-off)',
+  ],
+  [{ containerStatuses: [waiting('CrashLoopBackOff')] }, 'its container upgrade waits (CrashLoopBackOff)'],
+])('%j', (status, told) => {
+  expect(stallIn({ metadata: { name: 'p' }, ...(status ? { status } : {}) })).toBe(told);
+});

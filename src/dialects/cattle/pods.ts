@@ -1,0 +1,32 @@
+/** Says why the pod of a Job does not run, in the words of the scheduler and the kubelet. */
+import type { World } from '../../engine/dialect.ts';
+import { pods } from '../../kube/resources.ts';
+import type { Job, Pod } from '../../kube/types.ts';
+
+/** A pod that just starts says these. */
+const ROUTINE = new Set(['PodInitializing', 'ContainerCreating']);
+
+/** Of its last pod; undefined while that runs, or if pods cannot be read. */
+export function stallOf(job: Job, world: World): string | undefined {
+  // Without a ready pod only, so that many nodes at work cost nothing.
+  if ((job.status?.ready ?? 0) > 0) return undefined;
+  const made = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
+  const own = world.list(pods).filter(({ metadata }) => metadata.ownerReferences?.[0]?.uid === job.metadata.uid);
+  const [last] = own.toSorted((a, b) => (made(a) < made(b) ? 1 : -1));
+  return last && stallIn(last);
+}
+
+export function stallIn({ status = {} }: Pod): string | undefined {
+  const { phase, reason, message, conditions = [] } = status;
+  if (phase === 'Failed') return `its last pod failed${reason === undefined ? '' : ` (${reason}: ${message})`}`;
+  const unscheduled = conditions.find((each) => each.type === 'PodScheduled' && each.status === 'False');
+  if (unscheduled) return `its pod has no place: ${unscheduled.message}`;
+  const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  const [stalled] = containers.flatMap(({ name, state }) => {
+    const { reason: why, message: words } = state?.waiting ?? {};
+    return why === undefined || ROUTINE.has(why)
+      ? []
+      : `its container ${name} waits (${[why, words].filter(Boolean).join(': ')})`;
+  });
+  return stalled;
+}
