@@ -8,6 +8,7 @@ import { plainOutput } from '../../src/cli/output.ts';
 import { showUpdates } from '../../src/cli/updates/command.ts';
 import { runBundle } from '../../src/cmd/bundle.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
+import { statusOf } from '../../src/updates/status.ts';
 import { systemClock as clock, sleep } from '../../src/util/clock.ts';
 import { EXIT } from '../../src/util/errors.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
@@ -51,11 +52,13 @@ export async function showReleases(
       await cluster.startServer('update-server', [served, '--address', `127.0.0.1:${port}`]);
       await createConfig(cluster, server, concurrent);
     }
-    await untilPlanned(cluster, version, abort);
+    await until(async () => (await planned(cluster, abort)) === version, abort);
     say('The cluster has found it and created its own Plan.\n');
     const { code } = await follow(await plane.kubeconfig('viewer'), ground, cluster.apiPort);
     if (code !== EXIT.ok) return code;
   }
+  const state = async () => statusOf(await cluster.client.get(updateConfigs, 'stable', { abort }))?.reason;
+  await until(async () => (await state()) === 'UpToDate', abort);
   say('');
   const flags = { kubeconfig: await plane.kubeconfig('viewer'), output: 'text' } as const;
   return await showUpdates(flags, { clock, output: plainOutput, abort });
@@ -69,10 +72,11 @@ async function createConfig({ client }: Cluster, updateServer: string, concurren
   await client.create(updateConfigs, { apiVersion, kind, metadata: { name: 'stable' }, spec });
 }
 
-async function untilPlanned({ client }: Cluster, version: string, abort: AbortSignal): Promise<void> {
-  for (;;) {
-    const plan = await ifFound(client.get(plans, 'autopilot', { abort }));
-    if (plan?.spec.commands[0]?.k0supdate?.version === version) return;
-    await sleep(clock, POLL_MS, abort);
-  }
+async function planned({ client }: Cluster, abort: AbortSignal): Promise<string | undefined> {
+  const plan = await ifFound(client.get(plans, 'autopilot', { abort }));
+  return plan?.spec.commands[0]?.k0supdate?.version;
+}
+
+async function until(isSo: () => Promise<boolean>, abort: AbortSignal): Promise<void> {
+  while (!(await isSo())) await sleep(clock, POLL_MS, abort);
 }
