@@ -112,7 +112,7 @@ function describeTransport(error: TransportError): RefitError {
   }
   const code = isRecord(root) && typeof root['code'] === 'string' ? root['code'] : '';
   const server = error.server ?? 'the API server';
-  const isTls = TLS_CODES.has(code) || code.startsWith('ERR_TLS_') || code.startsWith('ERR_SSL_');
+  const isTls = TLS_CODES.has(code) || /^ERR_(TLS|SSL|OSSL)_/.test(code);
   const text = `cannot reach ${server}: ${explain(code, root)}`;
   return new RefitError(isTls ? 'REFIT_TLS' : 'REFIT_UNREACHABLE', text, { cause: error });
 }

@@ -250,6 +250,18 @@ test.each<[string, Partial<ClusterConfig>, { certificate: string; key: string },
   expect(error.message).toContain(`cannot reach ${server.config.server}: `);
 });
 
+test('a key that does not fit its certificate, as between two rotations, leaves no connection open', async () => {
+  const [one, two] = ['one', 'two'].map((commonName) => issueClient(issuer, { commonName }, lasting));
+  const user = { clientCertificate: { text: one?.certificate ?? '' }, clientKey: { text: two?.key ?? '' } };
+  await using server = await startStubServer(ok, tls);
+  const client = createClient({ ...server.config, ...trust, user });
+  const sockets = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+  const before = sockets();
+  for (let round = 0; round < 3; round++)
+    expect(describeProblem(await failure(client.get(nodes, 'n1')))).toMatchObject({ code: 'REFIT_TLS' });
+  await expect.poll(sockets).toBeLessThanOrEqual(before);
+});
+
 test('an expired client certificate is named as the reason of a 401', async () => {
   const { certificate, key } = issueClient(issuer, { commonName: 'late' }, expired);
   await using server = await startStubServer((_request, response) => sendStatus(response, 401, 'Unauthorized'), tls);

@@ -49,10 +49,16 @@ class TlsAgent extends https.Agent {
   ): Duplex | null | undefined {
     const address = this.#addresses?.next();
     const wire = connect({ ...options, ...address } as TcpNetConnectOpts);
-    const socket = super.createConnection({ ...options, socket: wire } as ClientRequestArgs, callback);
-    if (socket) wires.set(socket, wire);
-    if (socket && address) this.#judge(address, wire, socket);
-    return socket;
+    try {
+      const socket = super.createConnection({ ...options, socket: wire } as ClientRequestArgs, callback);
+      if (socket) wires.set(socket, wire);
+      if (socket && address) this.#judge(address, wire, socket);
+      return socket;
+    } catch (error) {
+      // A key that does not fit its certificate: nobody else would close the connection, or hear of its error.
+      wire.destroy();
+      throw error;
+    }
   }
 
   #judge(address: ServerAddress, wire: Socket, socket: Duplex): void {
