@@ -6,7 +6,7 @@ import { LeaseServer, type Link, leaseClient } from '../../../test/faults/lease-
 import { jsonLogger, type Logger } from '../../util/log.ts';
 import type { RequestOptions } from '../client.ts';
 import { leases } from '../resources.ts';
-import { TransportError } from '../status-error.ts';
+import { StatusError, TransportError } from '../status-error.ts';
 import type { Lease } from '../types.ts';
 import { timesOf } from './election.ts';
 import { guardedClient, LeadershipTerm } from './write-guard.ts';
@@ -102,6 +102,30 @@ test('the lease of another that was deleted is made anew, without what others ha
   await clock.advance(60_000);
   expect(server.read().metadata).not.toHaveProperty('labels');
   expect(server.read().spec).toMatchObject({ holderIdentity: 'one', leaseTransitions: 8 });
+});
+
+test('a claim that the server refuses, such as without its namespace, is told until it succeeds', async () => {
+  const server = new LeaseServer();
+  const clock = new FakeClock();
+  let refusal: StatusError | undefined = new StatusError({
+    kind: 'Status',
+    code: 404,
+    reason: 'NotFound',
+    message: 'no namespace',
+  });
+  const client = leaseClient(server, async (apply, options, mutating) => {
+    if (mutating && refusal) throw refusal;
+    return await direct(apply, options, mutating);
+  });
+  const lines: string[] = [];
+  const { heard } = stand(server, clock, 'one', { client, log: logInto(lines) });
+  await clock.advance(0);
+  expect(lines.filter((line) => line.includes('warn'))).toEqual([
+    `${PLACE.name}/one warn cannot reach the lease {"problem":"no namespace"}`,
+  ]);
+  refusal = undefined;
+  await clock.advance(6_000);
+  expect(heard).toEqual([0]);
 });
 
 test('a renewal is one request, within a third of the renewal time', async () => {

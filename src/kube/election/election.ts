@@ -120,7 +120,7 @@ class LeaseElection implements Election {
       if (this.#leading) await this.#renew();
       else await this.#acquire(abort);
     } catch (error) {
-      const isRoutine = hasChanged(error) || abort.aborted;
+      const isRoutine = this.#hasChanged(error) || abort.aborted;
       if (!isRoutine) this.#log.warn('cannot reach the lease', { problem: messageOf(error) });
       if (this.#leading) return this.#hurryMs();
     }
@@ -159,7 +159,7 @@ class LeaseElection implements Election {
     try {
       await this.#prolong();
     } catch (error) {
-      if (!hasChanged(error)) throw error;
+      if (!this.#hasChanged(error)) throw error;
       // Perhaps only a label changed, or an earlier claim arrived whose answer was lost: read it and try once more.
       await this.#refresh();
       if (this.#leading) await this.#prolong();
@@ -274,8 +274,9 @@ class LeaseElection implements Election {
   #attemptMs(): number {
     return this.#times.renewDeadlineMs / 3;
   }
-}
-
-function hasChanged(thrown: unknown): boolean {
-  return isConflict(thrown) || isAlreadyExists(thrown) || isNotFound(thrown);
+  /** Routine: somebody else wrote. A lease that cannot be created because its namespace is missing is not. */
+  #hasChanged(thrown: unknown): boolean {
+    const wasThere = this.#observed?.lease.metadata.uid !== undefined;
+    return isConflict(thrown) || isAlreadyExists(thrown) || (wasThere && isNotFound(thrown));
+  }
 }
