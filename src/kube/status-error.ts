@@ -25,8 +25,8 @@ export class StatusError extends Error {
 
   /** Milliseconds that the server asked to wait, if any. */
   get retryAfterMs(): number | undefined {
-    const seconds = this.status.details?.retryAfterSeconds;
-    return seconds === undefined ? undefined : seconds * 1000;
+    const ms = Number(this.status.details?.retryAfterSeconds) * 1000;
+    return Number.isNaN(ms) ? undefined : ms;
   }
 }
 

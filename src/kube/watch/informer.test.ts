@@ -193,6 +193,19 @@ test('the time a server asks for is waited', async () => {
   expect(rig.asked).toHaveLength(2);
 });
 
+test.each<[string, unknown, number, number]>([
+  ['an hour, which is too long to see nothing', 3_600, 1, 2],
+  ['no number', 'x', 1, 30],
+  ['more than any number', Number.POSITIVE_INFINITY, 1, 2],
+])('a server that asks for %s is asked again all the same, but not at once', async (_what, seconds, least, most) => {
+  const busy = refusal(503, 'ServiceUnavailable');
+  busy.status.details = { retryAfterSeconds: seconds as number };
+  const rig = start({ watches: Array.from({ length: 200 }, () => [busy]) });
+  await rig.clock.advance(30_000);
+  expect(rig.asked.length).toBeGreaterThan(least);
+  expect(rig.asked.length).toBeLessThanOrEqual(most);
+});
+
 test('a handler that throws keeps neither others nor later events from being told', async () => {
   const error = vi.fn<() => void>();
   const watches = [[event('ADDED', 'a', 'u1', 1), initialEnd(5), event('MODIFIED', 'a', 'u1', 6), 'silence' as const]];
