@@ -13,11 +13,11 @@ export function onAbort(abort: AbortSignal | undefined, listener: () => void): D
 
 /** Settles as `work` does, or rejects with the reason of `abort` when that comes first. */
 export async function untilAborted<T>(work: Promise<T>, abort?: AbortSignal): Promise<T> {
-  abort?.throwIfAborted();
   const { promise, reject } = Promise.withResolvers<never>();
   using listening = new DisposableStack();
   listening.use(onAbort(abort, () => reject(abort?.reason instanceof Error ? abort.reason : new Error('aborted'))));
-  return await Promise.race([work, promise]);
+  // Hears of both, so that the rejection of one that comes later ends no process.
+  return await Promise.race([promise, work]);
 }
 
 /** As `Promise.all`, but settles only when every promise has: nothing outlives its caller. */

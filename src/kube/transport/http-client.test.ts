@@ -1,8 +1,10 @@
 /** Shows what goes over the wire: paths, queries, bodies, and how answers of all kinds come back. */
+import { access } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type SeenRequest, sendJson, sendStatus, startStubServer } from '../../../test/faults/stub-server.ts';
+import { messageOf } from '../../util/errors.ts';
 import type { KubeClient } from '../client.ts';
 import { leases, nodes, pods } from '../resources.ts';
 import { isConflict, isNotFound, StatusError, TransportError } from '../status-error.ts';
@@ -329,4 +331,18 @@ test('errors know what they are', async () => {
   const client = createClient(server.config);
   await expect(client.get(nodes, 'n1')).rejects.toSatisfy(isNotFound);
   await expect(client.replace(leases, lease)).rejects.toSatisfy(isConflict);
+});
+
+test('a request that is given up before its credentials are read fails once, and ends nobody', async () => {
+  const config = { server: 'https://127.0.0.1:1', user: { tokenFile: '/nonexistent/token' } };
+  const client = createClient({ ...config, namespace: 'default', files: [] });
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown): void => void unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  const given = AbortSignal.abort(new Error('stop'));
+  expect(messageOf(await failure(client.get(nodes, 'n1', { abort: given })))).toContain('stop');
+  await expect(access('/nonexistent/token')).rejects.toThrow('ENOENT');
+  await new Promise((resolve) => void setImmediate(resolve));
+  process.off('unhandledRejection', note);
+  expect(unhandled).toEqual([]);
 });
