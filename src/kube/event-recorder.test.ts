@@ -98,6 +98,17 @@ test('an event that was removed from the server begins anew', async () => {
   expect(created.map(({ count }) => count)).toEqual([1, 2]);
 });
 
+test('an event that was written although its answer was lost goes on counting', async () => {
+  const exists = new StatusError({ kind: 'Status', code: 409, reason: 'AlreadyExists' });
+  const { recorder, clock, created, patched } = rig([new TransportError('lost'), exists]);
+  recorder.record(plan, note);
+  await clock.runUntil(recorder.flush());
+  recorder.record(plan, note);
+  await clock.runUntil(recorder.flush());
+  expect(created).toEqual([]);
+  expect(patched).toMatchObject([{ patch: { count: 1 } }, { patch: { count: 2 } }]);
+});
+
 test.each([
   ['a refusal', [refused(403)], 0, 1],
   ['one lost answer', [new TransportError('lost')], 1, 1],

@@ -7,7 +7,7 @@ import { DEFAULT_TOOLS, type Tools } from '../util/tools.ts';
 import { aborted } from '../util/waits.ts';
 import type { KubeClient } from './client.ts';
 import { events } from './resources.ts';
-import { isNotFound, StatusError } from './status-error.ts';
+import { isAlreadyExists, isNotFound, StatusError } from './status-error.ts';
 import type { Event, KubeObject } from './types.ts';
 
 export interface EventNote {
@@ -140,7 +140,9 @@ export class EventRecorder {
       series.attempts = 0;
     } catch (error) {
       this.#options.log.warn('cannot write an event', { reason: series.event.reason, problem: messageOf(error) });
-      if (series.created && isNotFound(error)) series.created = false;
+      // The answer to an earlier attempt was lost.
+      if (isAlreadyExists(error)) series.created = true;
+      else if (series.created && isNotFound(error)) series.created = false;
       else if (isRefusal(error) || ++series.attempts >= MAX_ATTEMPTS) return;
       else await this.#pause(RETRY_MS);
       this.#unwritten.add(series);
