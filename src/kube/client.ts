@@ -18,8 +18,6 @@ export interface Selection {
 export interface ListOptions extends RequestOptions, Selection {
   readonly limit?: number | undefined;
   readonly continue?: string | undefined;
-  readonly resourceVersion?: string | undefined;
-  readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan' | undefined;
 }
 
 export interface WatchOptions extends RequestOptions, Selection {
@@ -37,7 +35,6 @@ export type WatchEvent<T extends KubeObject> =
 
 export interface WriteOptions extends RequestOptions {
   readonly subresource?: string | undefined;
-  readonly dryRun?: boolean | undefined;
   readonly fieldManager?: string | undefined;
 }
 
@@ -52,7 +49,7 @@ export interface PatchOptions extends WriteOptions {
 export interface DeleteOptions extends RequestOptions {
   readonly uid?: string | undefined;
   readonly resourceVersion?: string | undefined;
-  readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan' | undefined;
+  readonly propagationPolicy?: 'Background' | undefined;
 }
 
 export interface EvictOptions extends RequestOptions {

@@ -1,7 +1,6 @@
 /** Shows what becomes of a key: success, waiting, retry, giving up; and how a controller stops. */
 import { expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
-import { TerminalError } from '../util/errors.ts';
 import { type Controller, type Enqueue, type EventSource, type ReconcileContext, runController } from './controller.ts';
 import { type Metrics, noMetrics, type ReconcileOutcome } from './metrics.ts';
 
@@ -40,7 +39,6 @@ test.each<[string, () => object | undefined, ReconcileOutcome[], number]>([
   ['nothing', () => undefined, ['success'], 1],
   ['an empty result', () => ({}), ['success'], 1],
   ['a wish to come back', () => ({ requeueAfterMs: 1_000 }), ['requeue'], 11],
-  ['a terminal error', () => fail(new TerminalError('no use')), ['terminal'], 1],
   ['an error', () => fail(new Error('not now')), ['error'], 7],
 ])('%s', async (_name, act, outcome, times) => {
   const rig = start(async () => await Promise.resolve(act()));

@@ -2,7 +2,7 @@
 import { keyOf } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Informer } from '../kube/watch/informer.ts';
-import { messageOf, TerminalError } from '../util/errors.ts';
+import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import { DEFAULT_TOOLS, type Tools } from '../util/tools.ts';
 import { onAbort } from '../util/waits.ts';
@@ -22,7 +22,7 @@ export interface ReconcileResult {
   readonly restMs?: number | undefined;
 }
 
-/** Never reconciles a key twice at once. Every error but a TerminalError is retried with backoff. */
+/** Never reconciles a key twice at once. Every error is retried with backoff. */
 export interface Controller {
   readonly name: string;
   readonly sources: readonly EventSource[];
@@ -101,11 +101,6 @@ async function attempt(
     queue.addAfter(key, requeueAfterMs);
     return { outcome: 'requeue', restMs };
   } catch (error) {
-    if (error instanceof TerminalError) {
-      queue.forget(key);
-      log.error('reconcile failed and will not be retried', { key, problem: messageOf(error) });
-      return { outcome: 'terminal' };
-    }
     if (!parts.stop.aborted) log.warn('reconcile failed, will retry', { key, problem: messageOf(error) });
     queue.retry(key);
     return { outcome: 'error' };

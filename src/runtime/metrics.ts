@@ -2,8 +2,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { RequestRecord } from '../kube/transport/requester.ts';
 
-/** How one reconcile ended; `terminal` is not retried. */
-export type ReconcileOutcome = 'success' | 'requeue' | 'error' | 'terminal';
+/** How one reconcile ended. */
+export type ReconcileOutcome = 'success' | 'requeue' | 'error';
 
 export interface PlanMeasure {
   readonly dialect: string;
@@ -61,7 +61,7 @@ function workMetrics({ gauge, counter, histogram }: Define) {
   const retries = counter('workqueue_retries_total', 'Failed reconciles that controller `name` retries.', 'name');
   const reconciles = histogram(
     'refit_reconcile_duration_seconds',
-    'Time of one reconcile by controller and outcome (success, requeue, error, terminal).',
+    'Time of one reconcile by controller and outcome (success, requeue, error).',
     [...REQUEST_BUCKETS, 60],
     'controller',
     'outcome',

@@ -1,6 +1,6 @@
 /** The proof that an error reaches a person whole: its code, every cause, on one line. */
 import { describe, expect, test } from 'vitest';
-import { ERRORS, EXIT, messageOf, RefitError, TerminalError } from './errors.ts';
+import { ERRORS, EXIT, messageOf, RefitError } from './errors.ts';
 
 describe('the message of', () => {
   const refused = new AggregateError([
@@ -46,9 +46,4 @@ test('every code has a meaning, an exit code that is not success, and advice wit
     expect(exit).toBeGreaterThan(0);
     expect(hint).not.toMatch(/\.$/);
   }
-});
-
-test('an error that no retry can help is told from others by its type', () => {
-  expect(new TerminalError('x')).toBeInstanceOf(TerminalError);
-  expect(new Error('x')).not.toBeInstanceOf(TerminalError);
 });

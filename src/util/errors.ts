@@ -125,11 +125,6 @@ export class RefitError extends Error {
   }
 }
 
-/** A retry cannot help: the work queue drops the key. */
-export class TerminalError extends Error {
-  override readonly name = 'TerminalError';
-}
-
 /** The message of anything that was thrown, with the messages of its causes. */
 export function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);

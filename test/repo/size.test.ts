@@ -21,13 +21,13 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 887,
   'src/engine': 5_218,
   'src/http': 356,
-  'src/kube': 3_270,
+  'src/kube': 3_300,
   'src/process': 205,
-  'src/runtime': 847,
+  'src/runtime': 837,
   'src/signal': 460,
   'src/updates': 2_000,
   'src/install': 857,
-  'src/util': 852,
+  'src/util': 847,
   'src/versions': 600,
 };
 

@@ -38,10 +38,10 @@ test.each<[string, (client: KubeClient) => Promise<unknown>, Partial<SeenRequest
   ],
   [
     'create',
-    async (c) => await c.create(leases, lease, { dryRun: true }),
+    async (c) => await c.create(leases, lease),
     {
       method: 'POST',
-      url: '/apis/coordination.k8s.io/v1/namespaces/ns/leases?fieldManager=refit&dryRun=All',
+      url: '/apis/coordination.k8s.io/v1/namespaces/ns/leases?fieldManager=refit',
       body: JSON.stringify(lease),
       type: 'application/json',
     },
@@ -135,10 +135,10 @@ test('listAll follows the pages of one list', async () => {
     const metadata = { resourceVersion: '7', ...(page < 2 ? { continue: String(page + 1) } : {}) };
     sendJson(response, 200, { metadata, items: [{ metadata: { name: `n${page}` } }] });
   });
-  const list = await createClient(server.config).listAll(nodes, { labelSelector: 'a', resourceVersion: '7' });
+  const list = await createClient(server.config).listAll(nodes, { labelSelector: 'a' });
   expect(list.items.map(({ metadata }) => metadata.name)).toEqual(['n0', 'n1', 'n2']);
   expect(server.requests.map(({ url }) => url.split('?')[1])).toEqual([
-    'labelSelector=a&limit=500&resourceVersion=7',
+    'labelSelector=a&limit=500',
     'labelSelector=a&limit=500&continue=1',
     'labelSelector=a&limit=500&continue=2',
   ]);

@@ -90,9 +90,8 @@ class HttpClient implements KubeClient, Disposable {
   }
 
   async list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> {
-    const { labelSelector, fieldSelector, limit, resourceVersion, resourceVersionMatch } = options;
-    const page = { limit, resourceVersion, resourceVersionMatch, continue: options.continue };
-    const query = { labelSelector, fieldSelector, ...page };
+    const { labelSelector, fieldSelector, limit } = options;
+    const query = { labelSelector, fieldSelector, limit, continue: options.continue };
     const call = { ...this.#callOf('list', resource, options), query, check: listCheck(resource.kind) };
     const list = await this.#caller.json<KubeList<T>>(call);
     return { ...list, items: (list.items ?? []).map((item) => withKind(resource, item)) };
@@ -107,9 +106,7 @@ class HttpClient implements KubeClient, Disposable {
       // Many more pages than objects: nobody pages like that but to keep us busy.
       if (items.length > mostItems || pages > items.length + MOST_EMPTY_PAGES)
         throw new TransportError(`the list of ${resource.plural} does not end: ${items.length} in ${pages} pages`);
-      // The token implies the version; the server refuses both together.
-      const { resourceVersion: _, resourceVersionMatch: __, ...rest } = options;
-      page = await this.list(resource, { limit: PAGE_SIZE, ...rest, continue: page.metadata.continue });
+      page = await this.list(resource, { limit: PAGE_SIZE, ...options, continue: page.metadata.continue });
       items.push(...page.items);
     }
     return { ...page, items };
@@ -199,7 +196,7 @@ class HttpClient implements KubeClient, Disposable {
     const path = pathOf(resource, { namespace, name: place.name, subresource });
     const label = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
     const fieldManager = options.fieldManager ?? this.#options.fieldManager ?? 'refit';
-    const query = { fieldManager, ...(options.dryRun ? { dryRun: 'All' } : {}), ...extra };
+    const query = { fieldManager, ...extra };
     // A subresource may answer with a kind of its own.
     const check = objectCheck(subresource === undefined ? resource.kind : undefined);
     return await this.#caller.json<T>({ ...this.#call(verb, label, path, options), method, query, check, ...content });
