@@ -16,11 +16,11 @@ import {
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import type { Tools } from '../util/tools.ts';
 import type { Dialect, Watched } from './dialect.ts';
+import type { ReportedEvent } from './model/reasons.ts';
 import type { Prober } from './observe/probes.ts';
 import { freshWorld, OwnWrites, viewsOf } from './observe/world.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import { createReconciler } from './reconciler.ts';
-import type { ReportedEvent } from './report/events.ts';
 import { createReporter } from './report/reporter.ts';
 
 export interface RolloutParts extends Pick<Tools, 'clock' | 'log'> {

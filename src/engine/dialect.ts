@@ -5,7 +5,7 @@ import type { KubeObject, Node } from '../kube/types.ts';
 import type { NodeAgent } from '../signal/agent-presence.ts';
 import type { AgentPolicy } from '../signal/annotations.ts';
 import type { DownloadState, ForeignWork, Observation, PrefetchState, Signalling } from './model/decision.ts';
-import type { Reason } from './model/reasons.ts';
+import type { Reason, ReportedEvent } from './model/reasons.ts';
 import type { Rollout, Stage, Target } from './model/recorded.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 
@@ -37,6 +37,8 @@ export interface Capabilities<P extends KubeObject> {
   /** What the keys of controls on a plan begin with, where others read its annotations too. */
   readonly controlPrefix?: string;
   readonly statusRecord?: StatusRecord;
+  /** The Events of a record, where users know others than ours; then targets have none. */
+  planEvents?(before: P, after: P, ours: readonly ReportedEvent[]): readonly ReportedEvent[];
   readonly shards?: StatusSharding<P>;
   /** The plan's versions are Kubernetes versions, so the version skew rules apply. */
   readonly versions?: {

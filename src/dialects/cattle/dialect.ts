@@ -10,6 +10,7 @@ import { attemptsOf } from './attempts.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
 import { hashedSecrets } from './latest.ts';
 import { CONTROL_PREFIX, PLAN_LABEL } from './names.ts';
+import { cattleEvents } from './plan-events.ts';
 import { stallIn } from './pods.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
@@ -64,6 +65,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     ] satisfies Watched[],
     resolve: (plan, world, now) => resolve(plan, world, now, {}),
     project,
+    planEvents: cattleEvents,
     planRules: { apply: policyOf },
     // The Job cordons and drains; the leader only uncordons.
     drainDelegation: {

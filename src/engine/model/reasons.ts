@@ -65,6 +65,12 @@ export interface Reason {
   readonly message: string;
 }
 
+export interface ReportedEvent {
+  readonly type: 'Normal' | 'Warning';
+  /** One of ours, or one that users of a dialect know. */
+  readonly reason: Pick<Reason, 'message'> & { readonly code: string };
+}
+
 export function because(code: ReasonCode, message: string): Reason {
   return { code, message };
 }

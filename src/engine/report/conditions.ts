@@ -6,10 +6,9 @@ import type { Condition, KubeObject } from '../../kube/types.ts';
 import { withCondition } from '../../runtime/conditions.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import type { Wait } from '../model/decision.ts';
-import { isUnasked } from '../model/reasons.ts';
+import { isUnasked, type ReportedEvent } from '../model/reasons.ts';
 import { isFinal, type Rollout } from '../model/recorded.ts';
 import type { OwnWrites } from '../observe/world.ts';
-import type { ReportedEvent } from './events.ts';
 
 /** JSON: a list as in `status.conditions` of other kinds. */
 export const CONDITIONS_ANNOTATION = 'upgrade.refit.dev/conditions';

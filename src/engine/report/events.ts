@@ -6,7 +6,7 @@ import type { Evaluations } from '../decide/evaluate-target.ts';
 import { outcomeOf } from '../decide/outcome.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Signalling, Snapshot, Wait } from '../model/decision.ts';
-import { because, type Reason } from '../model/reasons.ts';
+import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';
 import {
   activeStage,
   isFinal,
@@ -93,11 +93,6 @@ export function cleanUpEvents({ reason }: Rollout, nodeAction: NodeAction): Node
 
 /** A large rollout reports only failures: an Event for every step would load the API server. */
 const isQuiet = isLarge;
-
-export interface ReportedEvent {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: Reason;
-}
 
 /** `waits` are those of the rollout as it is recorded now. */
 export function planEvents(before: Rollout, after: Rollout, waits: readonly Wait[] = []): ReportedEvent[] {

@@ -7,7 +7,7 @@ import type { Effects, Sent } from '../act/effects.ts';
 import { uncheckedReason } from '../decide/advance.ts';
 import type { Evaluations } from '../decide/evaluate-target.ts';
 import type { Decision, NodeAction, Snapshot, Wait } from '../model/decision.ts';
-import type { Reason } from '../model/reasons.ts';
+import type { Reason, ReportedEvent } from '../model/reasons.ts';
 import { isFinal, type Rollout } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { writeConditions } from './conditions.ts';
@@ -15,7 +15,6 @@ import {
   cleanUpEvents,
   nodeActionEvents,
   planEvents,
-  type ReportedEvent,
   signalEvents,
   stalls,
   type TargetEvent,
@@ -71,11 +70,13 @@ export function createReporter(parts: ReporterParts): Reporter {
   return {
     recorded(turn, after, waits) {
       const { snapshot, plan, policy } = turn;
-      for (const event of planEvents(snapshot.rollout, after, waits)) onPlan(plan, event);
+      const ours = planEvents(snapshot.rollout, after, waits);
+      const known = dialect.planEvents?.(plan, dialect.project(after, plan, turn.now), ours);
+      for (const event of known ?? ours) onPlan(plan, event);
       const begins = snapshot.rollout.phase === 'new' && after.phase === 'running';
       const reason = begins ? uncheckedReason(snapshot, policy) : undefined;
       if (reason) onPlan(plan, { type: 'Warning', reason });
-      onTargets(turn, targetEvents(turn.evaluations, after));
+      if (!known) onTargets(turn, targetEvents(turn.evaluations, after));
       measureSteps(metrics, dialect.name, snapshot, after);
       if (!isFinal(after) || isFinal(snapshot.rollout)) return;
       const level = after.phase === 'done' ? 'info' : 'warn';
@@ -83,7 +84,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     },
     sent(turn, sent) {
       const written = sent.filter(({ result }) => result === 'written').map(({ signalling }) => signalling);
-      onTargets(turn, signalEvents(turn.snapshot.rollout, written));
+      if (!dialect.planEvents) onTargets(turn, signalEvents(turn.snapshot.rollout, written));
     },
     ran(turn, nodeAction) {
       parts.log.info(actionMessage(turn, nodeAction), { node: nodeAction.target.name, plan: nameOf(turn.plan) });
