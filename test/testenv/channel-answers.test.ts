@@ -25,10 +25,13 @@ const ALWAYS: NonNullable<UpdateConfig['spec']['upgradeStrategy']> = {
 
 let cluster: Cluster;
 let mirror: HttpsMirror;
-let answer: Script = () => undefined;
+/** By channel: each row has its own, so that a late check of the last row gets no answer of the next. */
+const scripts = new Map<string, Script>();
 
 beforeAll(async () => {
-  mirror = await startHttpsMirror((request, response) => answer(request, response));
+  mirror = await startHttpsMirror((request, response) =>
+    scripts.get(request.url.split('/')[1] ?? '')?.(request, response),
+  );
   const environment = { K0S_UPDATE_PERIOD: '300ms', ...mirror.trust };
   cluster = await startOwnCluster({
     controllers: 0,
@@ -79,10 +82,10 @@ let count = 0;
 
 /** The name of a new UpdateConfig that follows the mirror. */
 async function follow(script: Script, annotations = {}, updateServer = mirror.server.config.server): Promise<string> {
-  answer = script;
   const name = `row-${++count}`;
+  scripts.set(name, script);
   const [apiVersion, kind] = ['autopilot.k0sproject.io/v1beta2', 'UpdateConfig'];
-  const spec = { updateServer, channel: 'odd', upgradeStrategy: ALWAYS };
+  const spec = { updateServer, channel: name, upgradeStrategy: ALWAYS };
   await cluster.client.create(updateConfigs, { apiVersion, kind, metadata: { name, annotations }, spec });
   onTestFinished(async () => {
     await cluster.client.delete(updateConfigs, name);
@@ -112,7 +115,7 @@ test.each<[string, Script, string, object]>([
   const { spec } = await cluster.client.get(plans, 'autopilot');
   expect(spec.commands[0]?.k0supdate?.version).toBe(version);
   // Else it could come back while its UpdateConfig goes.
-  answer = says(index(RUNS));
+  scripts.set(name, says(index(RUNS)));
   await until(async () => expect(statusOf(await cluster.client.get(updateConfigs, name))?.reason).toBe('UpToDate'));
 });
 

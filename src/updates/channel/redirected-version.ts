@@ -3,6 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { basename } from 'node:path/posix';
 import { askHead, type ServerTools } from './ask-server.ts';
 
+const MOST_ANSWERS = 1_000;
+
 export class RedirectChannels {
   readonly #tools: ServerTools;
   readonly #answers = new Map<string, { readonly etag: string | undefined; readonly version: string }>();
@@ -19,6 +21,8 @@ export class RedirectChannels {
     const response = await askHead({ url: channel, headers, known: known?.etag }, this.#tools);
     if (response.statusCode === 304 && known?.etag !== undefined) return known.version;
     const version = versionIn(channel, response);
+    // Plans may name any number of channels.
+    if (this.#answers.size > MOST_ANSWERS) this.#answers.clear();
     this.#answers.set(channel, { etag: response.headers.etag, version });
     return version;
   }

@@ -2,7 +2,6 @@
 import { Cron } from 'croner';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
-import { messageOf } from '../../util/errors.ts';
 
 export interface CronSchedule {
   /** The first moment after `time`, both in milliseconds since the Unix epoch; undefined if none comes. */
@@ -24,9 +23,9 @@ export function readCron(text: string, timeZone: string): CronSchedule {
   if (fields.length !== 5) throw new Error(`"${text}" is no cron schedule; ${EXAMPLE}`);
   const crontab = attempt(`0 ${pattern}`, timeZone);
   const k0s = attempt(`${pattern} *`, timeZone);
-  const [only] = [crontab, k0s].filter((each) => typeof each !== 'string');
+  const only = crontab ?? k0s;
   if (!only) throw new Error(`"${text}" is no cron schedule; ${EXAMPLE}`);
-  if (typeof crontab === 'string' || typeof k0s === 'string') return only;
+  if (!crontab || !k0s) return only;
   const shown = (schedule: CronSchedule): string => timesOf(schedule).join(', ');
   throw new Error(
     `"${text}" has two readings: k0s takes the first field as seconds (${shown(k0s)}, …), ` +
@@ -41,11 +40,11 @@ function everyDuration(text: string, every: string): CronSchedule {
   return { next: (time) => (Math.floor(time / ms) + 1) * ms };
 }
 
-function attempt(pattern: string, timeZone: string): CronSchedule | string {
+function attempt(pattern: string, timeZone: string): CronSchedule | undefined {
   try {
     return scheduleOf(pattern, timeZone);
-  } catch (error) {
-    return messageOf(error);
+  } catch {
+    return undefined;
   }
 }
 
