@@ -1,6 +1,6 @@
 /** Asks an update server or a channel: bounded in size and time, through proxies, and not answered in full when nothing changed. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import { chunksOf, type Get, getOnce, httpGet } from '../../http/http-get.ts';
+import { chunksOf, getOnce, httpGet } from '../../http/http-get.ts';
 import type { Environment } from '../../http/proxy-choice.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -37,37 +37,28 @@ const TIMEOUT_MS = 10_000;
 /** Follows redirects. Rejects with one sentence that names the host, never with user, password or token. */
 export async function askServer(question: ServerQuestion, tools: ServerTools): Promise<ServerAnswer> {
   const { url, secretHeaders, known } = question;
-  const accept = { accept: 'application/yaml, */*', 'accept-encoding': 'identity' };
-  const request = {
-    ...requestFor(question, tools),
-    url,
-    ...(secretHeaders && { secretHeaders }),
-    source: 'spec.updateServer',
-  };
+  const headers = { accept: 'application/yaml, */*', 'accept-encoding': 'identity', ...headersOf(question, tools) };
+  const more = { ...(secretHeaders && { secretHeaders }), source: 'spec.updateServer', environment: tools.environment };
   return await inTime(tools, async (abort) => {
-    using answer = await httpGet({ ...request, headers: { ...accept, ...request.headers } }, abort);
+    using answer = await httpGet({ url, headers, ...more }, abort);
     const { response, url: from } = answer;
-    const { statusCode = 0, headers } = response;
+    const { statusCode = 0, headers: answered } = response;
     if (statusCode === 304 && known !== undefined) return { text: undefined, etag: known };
     if (statusCode !== 200) throw new Error(`${from.host} answered ${statusCode} instead of the index`);
-    return { text: await textOf(response, from.host), etag: headers.etag };
+    return { text: await textOf(response, from.host), etag: answered.etag };
   });
 }
 
 /** Where a redirect leads is the answer: none is followed, and no body is read. */
 export async function askHead(question: ServerQuestion, tools: ServerTools): Promise<IncomingMessage> {
-  const request = requestFor(question, tools);
+  const request = { headers: headersOf(question, tools), environment: tools.environment };
   const response = await inTime(tools, async (abort) => await getOnce(new URL(question.url), request, abort));
   response.destroy();
   return response;
 }
 
-function requestFor(
-  { headers, known }: ServerQuestion,
-  { environment, userAgent }: ServerTools,
-): Pick<Get, 'headers' | 'environment'> {
-  const conditional = known === undefined ? {} : { 'if-none-match': known };
-  return { headers: { 'user-agent': userAgent, ...headers, ...conditional }, environment };
+function headersOf({ headers, known }: ServerQuestion, { userAgent }: ServerTools): OutgoingHttpHeaders {
+  return { 'user-agent': userAgent, ...headers, ...(known !== undefined && { 'if-none-match': known }) };
 }
 
 async function inTime<T>({ clock, abort }: ServerTools, ask: (abort: AbortSignal) => Promise<T>): Promise<T> {
