@@ -10,7 +10,7 @@ export interface Clock {
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonic: () => performance.now(),
+  monotonic: () => Number(process.hrtime.bigint()) / 1e6,
   schedule(ms, callback) {
     // Node warns on standard error about negative times.
     const timer = setTimeout(callback, Math.max(0, Math.min(ms, MAX_TIMER_MS)));

@@ -36,6 +36,25 @@ test('an agent starts with the flags that keep it small', () => {
   expect(execFileSync(process.execPath, args, { encoding: 'utf8' })).toBe(AGENT_HELP);
 });
 
+test('an agent forgets the YAML parser once it has read its kubeconfig, and never loads perf_hooks', () => {
+  const [watch, kubeconfig] = [join(directory, 'watch.cjs'), join(directory, 'kubeconfig')];
+  writeFileSync(
+    watch,
+    "process.on('exit', () => console.log([...Object.keys(require.cache), ...process.moduleLoadList].join('\\n')));\n",
+  );
+  const [name, cluster] = ['c', { server: 'https://127.0.0.1:1' }];
+  const parts = { clusters: [{ name, cluster }], users: [{ name, user: { token: 't' } }] };
+  const context = `current-context: c\ncontexts: [{ name: c, context: { cluster: c, user: c } }]\n`;
+  const lists = Object.entries(parts).map(([key, list]) => `${key}: ${JSON.stringify(list)}\n`);
+  writeFileSync(kubeconfig, context + lists.join(''), { mode: 0o600 });
+  const own = ['--kubeconfig', kubeconfig, '--state-dir', '/proc/none'];
+  const ran = spawnSync(process.execPath, ['--require', watch, command, 'agent', ...own], { encoding: 'utf8' });
+  expect(ran.stderr).toContain('/proc/none');
+  expect(ran.stdout).toContain(`${directory}/kubeconfig-`);
+  expect(ran.stdout).not.toContain(`${directory}/yaml-`);
+  expect(ran.stdout).not.toContain('NativeModule perf_hooks');
+});
+
 test('an older Node.js says in one line that it is too old, and does nothing else', () => {
   const pretend = join(directory, 'pretend.cjs');
   writeFileSync(pretend, "Object.defineProperty(process, 'versions', { value: { node: '24.9.1' } });\n");

@@ -35,7 +35,7 @@ export async function buildProgram(directory: string): Promise<void> {
     input: join(ROOT, 'src', 'cmd', 'refit.ts'),
     platform: 'node',
     logLevel: 'warn',
-    plugins: [deployFilesInside, ascii],
+    plugins: [deployFilesInside, forgetful, ascii],
     output,
   });
 }
@@ -49,6 +49,34 @@ const ascii: Plugin = {
     }
   },
 };
+
+const YAML = /\/node_modules\/yaml\/|\/src\/util\/yaml\.ts$/;
+
+/**
+ * An agent reads YAML once, at its start: where nothing else has loaded the parser, Node forgets it after that. It is the
+ * greatest file of all.
+ */
+const forgetful: Plugin = {
+  name: 'forgetful',
+  generateBundle(_options, bundle) {
+    const chunks = Object.values(bundle).filter((output) => output.type === 'chunk');
+    const parser = chunks
+      .filter(({ moduleIds }) => moduleIds.some((id) => YAML.test(id)))
+      .map((chunk) => chunk.fileName);
+    for (const chunk of chunks) {
+      chunk.code = chunk.code.replace(/(?<=then\(\(\)=>)require\("\.\/([^"]+)"\)/g, (load: string, name: string) =>
+        parser.includes(name) ? forgetting(load, parser) : load,
+      );
+    }
+  },
+};
+
+/** In a single executable application `require` has no cache. */
+function forgetting(load: string, names: readonly string[]): string {
+  const paths = `${JSON.stringify(names)}.map(n=>__dirname+"/"+n)`;
+  const forget = `for(const p of o)delete require.cache[p];module.children=module.children.filter(c=>!o.includes(c.id))`;
+  return `{const c=require.cache,o=c?${paths}.filter(p=>!c[p]):[],r=${load};if(c){${forget}}return r}`;
+}
 
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
