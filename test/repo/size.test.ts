@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_956,
   'src/api': 1_057,
-  'src/cli': 4_235,
+  'src/cli': 4_242,
   'src/cmd': 862,
   'src/dialects': 360,
   'src/dialects/autopilot': 1_118,
@@ -19,7 +19,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/cattle': 1_605,
   'src/dialects/kubeadm': 1_330,
   'src/drain': 887,
-  'src/engine': 5_221,
+  'src/engine': 5_231,
   'src/http': 356,
   'src/kube': 3_300,
   'src/process': 205,

@@ -58,12 +58,14 @@ export async function previewNew(
   now: number,
 ): Promise<PlanPreview> {
   const { status: _recorded, ...plan } = object as KubeObject & { status?: unknown };
-  const metadata = { ...plan.metadata, uid: '', creationTimestamp: rfc3339(now) };
-  const { name, namespace } = metadata;
+  const { name, namespace } = plan.metadata;
   const { dialect, world } = seen;
   const present = seen
     .plans()
     .find(({ metadata: it }) => it.name === name && (namespace === undefined || it.namespace === namespace));
+  // The order of its nodes depends on its uid.
+  const uid = (dialect.name === 'cattle' && present?.metadata.uid) || '';
+  const metadata = { ...plan.metadata, uid, creationTimestamp: rfc3339(now) };
   const inspection = await inspect(dialect, { ...plan, metadata }, world, looking, now);
   const phase = present && dialect.resolve(present, world, now).phase;
   return await previewAt(inspection, looking, now, phase);
@@ -93,6 +95,9 @@ async function previewAt(
   const policy = policyRule(looking.policies, inspection.dialect.name, inspection.plan);
   const stages = stagePreviews(view, inspection, now);
   const duration = durationOf(stages, inspection, now);
-  const { dialect, kind, name, id, phase, reason, waits, unseen } = view;
+  const { dialect, kind, name, id, phase, reason, waits } = view;
+  const isOrdered = dialect !== 'cattle' || (inspection.plan.metadata.uid ?? '') !== '';
+  const unordered = 'the order of its nodes, until the Plan exists: it hashes the uid';
+  const unseen = isOrdered ? view.unseen : [...(view.unseen ?? []), unordered];
   return { dialect, kind, name, id, phase, present, reason, stages, waits, policy, drains, duration, unseen };
 }

@@ -138,6 +138,10 @@ test('a Plan of the system-upgrade-controller', async () => {
   const view = await preview('cattle', buildCattlePlan('p', { concurrency: 2 }), hosts);
   expect(view.stages[0]?.waves.map(({ length }) => length)).toEqual([2, 1]);
   expect(view.stages[0]?.waves.flat().toSorted()).toEqual(names(3));
+  expect(view.duration).toBeUndefined();
+  expect(renderPreview({ leader: { state: 'none' }, plans: [view] }, T0)).toContain(
+    'unknown  the order of its nodes, until the Plan exists: it hashes the uid',
+  );
   const channel = await preview('cattle', buildCattlePlan('p', { version: '', channel: 'https://example.com' }), hosts);
   expect(channel.reason).toBe('waiting for the version of the channel');
 });

@@ -95,8 +95,7 @@ function observe(job: Job, nodeName: string, isResting: boolean, stalled: string
   if (completion && isResting)
     return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...timesOf(job, completion) };
   if (completion) return { kind: 'succeeded', ...timesOf(job, completion) };
-  if (job.status?.startTime === undefined) return { kind: 'sent', ...timesOf(job) };
-  const step = (job.status.active ?? 0) > 0 && stalled === undefined ? 'Running' : 'Starting';
+  const step = (job.status?.active ?? 0) > 0 && stalled === undefined ? 'Running' : 'Starting';
   return { kind: 'working', step, stalled, ...timesOf(job) };
 }
 

@@ -204,3 +204,11 @@ test.each<[string, string, string]>([
   const waits = explained(buildRollout(stages), { facts, now: HOUR }).waits;
   expect(waits.map(({ gate, since }) => [gate, since])).toEqual([['node-ready', since]]);
 });
+
+test('failed nodes that keep all slots are named, with the command that ends it', () => {
+  const stage = buildStage('worker', ['w1', buildTarget('w2', 'failed')], { maxInFlight: 1 });
+  expect(last(buildRollout([{ ...stage, failedHoldSlots: true }]), { facts: {} })).toMatchObject({
+    reason: because('NoFreeSlot', '1 worker queued (1 at a time); failed and keeping a slot: w2'),
+    ends: 'a failed node is tried again: run refit retry NODE',
+  });
+});

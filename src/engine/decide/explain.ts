@@ -1,5 +1,6 @@
 /** Explains a rollout: the phase of each target, and what the others wait for. */
 import { rfc3339 } from '../../util/clock.ts';
+import { listed } from '../../util/phrases.ts';
 import { type DecisionContext, factsOf } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import { isUnanswered, type Probe, type Snapshot, type TargetPhase, untilAsked, type Wait } from '../model/decision.ts';
@@ -150,9 +151,18 @@ function slotWait(
   const who = `${count} ${stage.role}${count === 1 ? '' : 's'} queued (${limit} at a time)`;
   const names = failedInFlight.map(({ target }) => target.name).join(', ');
   const failed = names === '' ? '' : `; failed, but still at work and keeping a slot: ${names}`;
-  const message = `${who}${failed}`;
+  const kept = stage.failedHoldSlots === true ? stage.targets.filter(({ state }) => state === 'failed') : [];
+  const keeping =
+    kept.length === 0
+      ? ''
+      : `; failed and keeping a slot: ${listed(
+          kept.map(({ name }) => name),
+          5,
+        )}`;
+  const message = `${who}${failed}${keeping}`;
   const recheckMs = Math.min(...failedInFlight.map(({ leftMs }) => leftMs).filter(Number.isFinite));
-  const ends = 'a node in progress is done';
+  const isAtWork = kept.length === 0 || stage.targets.some(({ state }) => state === 'intended');
+  const ends = isAtWork ? 'a node in progress is done' : 'a failed node is tried again: run refit retry NODE';
   const wait = { gate: 'slots', reason: because('NoFreeSlot', message), ends, since, ofStage: true } as const;
   return [{ wait, ...(Number.isFinite(recheckMs) ? { recheckMs } : {}) }];
 }
