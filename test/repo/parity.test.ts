@@ -14,6 +14,9 @@ const PAGES = [
   ['system-upgrade-controller', 30, page('parity-suc.md')],
 ] as const;
 
+/** KubeOne's checks and steps, and the ideas of safer tools, by the names of their rows. */
+const KUBEONE_ROWS = [...named('F', 12), ...named('', 28), ...named('S', 32)];
+
 interface Claim {
   readonly path: string;
   /** The title of a test or of a row of its table; undefined when the page names only a file. */
@@ -24,6 +27,10 @@ interface Row {
   readonly number: number;
   readonly text: string;
   readonly claims: readonly Claim[];
+}
+
+function named(letter: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);
 }
 
 function rowsOf(page: string): Row[] {
@@ -64,6 +71,23 @@ test.each(PAGES)(
     expect(unfounded(rowsOf(text))).toEqual([]);
   },
 );
+
+test('KubeOne: each check, step and idea has its row, and what is done in part or whole names tests that exist', () => {
+  const rows = [...page('parity-kubeone.md').matchAll(/^\| ([FS]?\d+) \|.*$/gm)].map(([text, name = '']) => ({
+    name,
+    text,
+  }));
+  expect(rows.map(({ name }) => name)).toEqual(KUBEONE_ROWS);
+  for (const { name, text } of rows) {
+    expect(text, name).toMatch(/\*\*(Done|Partly|Open|Not wanted)\b/);
+    const claims = claimsIn(text);
+    expect(claims.length > 0, name).toBe(/\*\*(Done|Partly):?\*\*/.test(text));
+    expect(
+      claims.filter((claim) => !isThere(claim)),
+      name,
+    ).toEqual([]);
+  }
+});
 
 test('a test that is not there, a file without one and a row without any: found', () => {
   const links = '`test/repo/links.test.ts`';
