@@ -9,6 +9,7 @@ import { buildLooking, READY, recorded, signalled, statusOf } from '../../../tes
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
+import { cattleView } from '../../dialects/cattle/dialect.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { because } from '../../engine/model/reasons.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
@@ -142,6 +143,11 @@ test('a Plan of the system-upgrade-controller', async () => {
   expect(renderPreview({ leader: { state: 'none' }, plans: [view] }, T0)).toContain(
     'unknown  the order of its nodes, until the Plan exists: it hashes the uid',
   );
+  const present = buildCattlePlan('p');
+  const edited = await preview('cattle', buildCattlePlan('p'), hosts, READY, [present]);
+  const order = cattleView.resolve(present, buildWorldOf([nodes, hosts], [jobs, []]), T0).stages[0]?.targets;
+  expect(edited.stages[0]?.waves.flat()).toEqual(order?.map(({ name }) => name));
+  expect(edited.unseen).toBeUndefined();
   const channel = await preview('cattle', buildCattlePlan('p', { version: '', channel: 'https://example.com' }), hosts);
   expect(channel.reason).toBe('waiting for the version of the channel');
 });
