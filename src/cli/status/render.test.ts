@@ -352,6 +352,15 @@ describe('at the end', () => {
     expect(header).toBe('Plan autopilot (id1)  done 1/1 after 45 s, 15 s ago  to v1.36.3+k0s.2');
   });
 
+  test("a rule that k0s's own leader does not know: what Refit's would do as leader", async () => {
+    const newer = { ...W2, status: { ...W2.status, nodeInfo: { kubeletVersion: 'v1.37.0+k0s' } } };
+    const status = statusOf('SchedulableWait', [], recorded({ w1: 'SignalSent', w2: 'SignalPending' }));
+    const w1 = signalled(buildNode('w1'), at('Downloading'));
+    expect(await textOf({ plans: [buildPlan({}, status)], workers: [w1, newer] })).toContain(
+      '  waits   nothing new starts: w2 would go from v1.37.0+k0s down to v1.36.3+k0s.2 (rule Downgrade) (FinishingInFlight, 59 s)',
+    );
+  });
+
   test('what the leader cannot decide, by its own word', async () => {
     const blocked = [
       { type: 'Blocked', status: 'True', reason: 'CannotDecide', message: 'could not check who drains w1: 403' },
