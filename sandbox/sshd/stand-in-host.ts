@@ -16,7 +16,9 @@ export interface StandInOptions extends StandInHost {
   readonly kubeconfig: string;
 }
 
-const PROGRAM = join(import.meta.dirname, 'stand-in.ts');
+/** An SSH server passes no environment on: without the cache, Node compiles the program's files at each of many starts. */
+const CACHE = process.env['NODE_COMPILE_CACHE'] ?? '';
+const PROGRAM = `NODE_COMPILE_CACHE="${CACHE}" "${process.execPath}" "${join(import.meta.dirname, 'stand-in.ts')}"`;
 
 export async function createStandInHost({
   name,
@@ -55,11 +57,11 @@ async function writeManifests(root: string, version: string): Promise<void> {
 
 /** Versions are told by the shell: they are asked for often, and Node takes a while to start. */
 function kubeadmOf(version: string): string {
-  return `if [ "$1" = version ]; then echo ${version}; exit 0; fi\n"${process.execPath}" "${PROGRAM}" kubeadm ${version} "$@"\n`;
+  return `if [ "$1" = version ]; then echo ${version}; exit 0; fi\n${PROGRAM} kubeadm ${version} "$@"\n`;
 }
 
 function kubeletOf(version: string): string {
-  return `if [ "$1" = --version ]; then echo "Kubernetes ${version}"; exit 0; fi\n"${process.execPath}" "${PROGRAM}" kubelet ${version} "$@"\n`;
+  return `if [ "$1" = --version ]; then echo "Kubernetes ${version}"; exit 0; fi\n${PROGRAM} kubelet ${version} "$@"\n`;
 }
 
 function systemctlFor(node: string): string {
