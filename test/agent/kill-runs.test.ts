@@ -7,10 +7,10 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import { type Plane, startSandboxPlane } from '../../sandbox/cluster/plane.ts';
 import { pathsBeside } from '../../src/agent/state/state-directory.ts';
-import { plans } from '../../src/api/autopilot/plan.ts';
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { CORDON_ANNOTATION } from '../../src/drain/cordon-marks.ts';
 import { nodes as nodeKind } from '../../src/kube/resources.ts';
-import { isNotFound } from '../../src/kube/status-error.ts';
+import { createInformer, type Informer } from '../../src/kube/watch/informer.ts';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { sleep, systemClock } from '../../src/util/clock.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
@@ -34,6 +34,8 @@ let plane: Plane;
 let cluster: Cluster;
 let controller: Process;
 let sightings: readonly Sighting[] = [];
+/** Requests in the rhythm of the waits cost much. */
+let planWatch: Informer<Plan>;
 let outages = new Motion();
 
 beforeAll(async () => {
@@ -50,6 +52,9 @@ beforeAll(async () => {
     onService: (host, running) => outages[running ? 'end' : 'begin'](host, performance.now()),
   });
   sightings = await watchSignals(cluster.client, stop.signal);
+  planWatch = createInformer(cluster.client, plans);
+  void planWatch.run(stop.signal);
+  await planWatch.whenSynced(stop.signal);
   controller = await startController();
 });
 
@@ -101,22 +106,15 @@ function versionAt(index: number): string {
   return VERSIONS[index] ?? '';
 }
 
-async function finalState(): Promise<string> {
-  const { status } = await cluster.client.get(plans, 'autopilot');
-  return status && !status.state.startsWith('Schedulable') ? status.state : '';
+/** Empty until the plan has ended. */
+function finalState(): string {
+  const state = planWatch.get('autopilot')?.status?.state ?? '';
+  return state.startsWith('Schedulable') ? '' : state;
 }
 
 async function deletePlan(): Promise<void> {
   await cluster.client.delete(plans, 'autopilot');
-  const isGone = async (): Promise<boolean> => {
-    try {
-      await cluster.client.get(plans, 'autopilot');
-      return false;
-    } catch (error) {
-      return isNotFound(error);
-    }
-  };
-  await vi.waitUntil(isGone, PATIENCE);
+  await vi.waitUntil(() => planWatch.get('autopilot') === undefined, PATIENCE);
 }
 
 async function logOf(node: string): Promise<string> {
