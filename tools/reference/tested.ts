@@ -29,7 +29,14 @@ function built(): Row[] {
 const OTHERS: readonly Row[] = [
   ['Node.js', node, 'the one in the binary', 'test/testenv/image.test.ts'],
   ['runc', "Debian's", 'the real program runs the image', 'test/testenv/image.test.ts'],
-  ['systemd', "Debian's", 'the real program, as first process of a jail', 'test/agent/install.test.ts'],
+  ['systemd', "Debian's", 'the real program, as first process of a jail', 'test/testenv/whole-install.test.ts'],
+  [
+    'the agents as a DaemonSet',
+    '',
+    'runc runs the container beside real systemd; no kubelet ever started it, pulled its image, mounted an image volume or restarted it',
+    'test/agent/install.test.ts',
+  ],
+  ['user-mode QEMU', "Debian's", 'the real program starts the arm64 binary', 'test/agent/binary.test.ts'],
   ['OpenRC', "Debian's", 'the real supervise-daemon, in a jail', 'test/agent/openrc.test.ts'],
   [
     'OpenSSH',
@@ -62,7 +69,7 @@ export function testedReference(): string {
     '# What Refit is tested with',
     '',
     '`npm run generate` writes this page. *The real program* means that the tests start it; a double or a stand-in plays it. No test runs real k0s, kubeadm,',
-    'system-upgrade-controller or managers of Cluster API: try a first upgrade on a cluster that you can lose. Other versions of Kubernetes are not tested.',
+    'kubelets, system-upgrade-controller or managers of Cluster API: try a first upgrade on a cluster that you can lose. Other versions of Kubernetes are not tested.',
     '',
     '| what | version | how | test |',
     '|---|---|---|---|',
