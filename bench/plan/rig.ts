@@ -10,7 +10,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
-import { askReadyz, createClient } from '../../src/kube/transport/http-client.ts';
+import { askerOf, createClient } from '../../src/kube/transport/http-client.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
@@ -92,9 +92,10 @@ export async function withRig<T>({ plane, directory, clock, abort }: RigParts, w
     clock,
     abort,
   );
+  const askHost = askerOf(config);
   const ask = (index: number, until: AbortSignal): Answers => {
     const options = { port: cluster.apiPort, timeoutMs: ANSWER_TIMEOUT_MS, abort: until };
-    return watchAnswers(async () => await askReadyz(config, controllerAddress(index + 1), options), clock, until);
+    return watchAnswers(async () => await askHost(controllerAddress(index + 1), options), clock, until);
   };
   const apiServers = Array.from({ length: CONTROLLERS }, (_, index) => ask(index, watching));
   const restartBare = async () =>

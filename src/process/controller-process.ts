@@ -20,7 +20,7 @@ import { EventRecorder } from '../kube/event-recorder.ts';
 import { leases } from '../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../kube/status-error.ts';
 import { boundedClient } from '../kube/transport/bounded-client.ts';
-import { askReadyz } from '../kube/transport/http-client.ts';
+import { askerOf } from '../kube/transport/http-client.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import type { Controller } from '../runtime/controller.ts';
@@ -176,11 +176,12 @@ function addControllers(manager: Manager, parts: ControllerParts): void {
   // Before the controllers, so that a drain never outlives the lease.
   if (drainsNodes)
     manager.addRunnable({ name: 'drains', run: async (term) => await parts.drains.run(term) }, 'leading');
+  const prober = proberOf(parts);
   const rollouts = dialects.map((dialect) =>
     rolloutController(dialect, {
       ...parts,
       drains: drainsNodes ? parts.drains : undefined,
-      prober: proberOf(parts),
+      prober,
       policyFor: (plan) => parts.policyFor(dialect, plan),
       recordEvent: (object, { type, reason }) =>
         events.record(object, { type, reason: reason.code, message: reason.message }),
@@ -195,10 +196,11 @@ function addControllers(manager: Manager, parts: ControllerParts): void {
 }
 
 function proberOf({ config, apiPort, writer, drainsNodes = true, abort }: ControllerParts): Prober {
+  const ask = askerOf(config);
   return {
     askControlPlane: async (endpoints, stop) => {
       const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, abort: stop };
-      return await askControlPlane(endpoints, async (host) => await askReadyz(config, host, options));
+      return await askControlPlane(endpoints, async (host) => await ask(host, options));
     },
     ...(drainsNodes ? { previewDrains: (stop = abort) => new DrainPreviewer(writer, stop) } : {}),
   };

@@ -1,7 +1,7 @@
 /** What connects a double with a cluster: its user, the record of its writes, time, and chance. */
 import { randomInt } from 'node:crypto';
 import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
-import { askReadyz, createClient } from '../../src/kube/transport/http-client.ts';
+import { askerOf, createClient } from '../../src/kube/transport/http-client.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { type Logger, silentLogger } from '../../src/util/log.ts';
 import type { Surroundings } from './k0s-process.ts';
@@ -25,6 +25,7 @@ export interface SurroundingsOptions {
 export function surroundingsFor(options: SurroundingsOptions): Surroundings & { close(): void } {
   const { config, author, recorder, times, apiPort, pick = pickAny, log = silentLogger } = options;
   const client = createClient(config, { userAgent: 'k0s/v0.0.0', fieldManager: 'k0s' });
+  const ask = askerOf(config);
   return {
     connect: (abort) => recorded(client, author, recorder, abort),
     times,
@@ -32,7 +33,7 @@ export function surroundingsFor(options: SurroundingsOptions): Surroundings & { 
     random: Math.random,
     log,
     pick,
-    askReadyz: async (host) => await askReadyz(config, host, { port: apiPort, timeoutMs: times.readyz }),
+    askReadyz: async (host) => await ask(host, { port: apiPort, timeoutMs: times.readyz }),
     close: () => client.close(),
   };
 }

@@ -3,7 +3,7 @@ import type { Dialect } from '../../engine/dialect.ts';
 import { askControlPlane } from '../../engine/observe/probes.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
-import { askReadyz, createClient } from '../../kube/transport/http-client.ts';
+import { askerOf, createClient } from '../../kube/transport/http-client.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
@@ -40,9 +40,10 @@ export async function inSession(
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   const contact = new Contact(clock);
   using client = createClient(config, { userAgent, onRequest: (record) => contact.note(record) });
+  const askHost = askerOf(config);
   const readyz = { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS };
   const ask: AskControlPlane = async (endpoints) =>
-    await askControlPlane(endpoints, async (host) => await askReadyz(config, host, readyz));
+    await askControlPlane(endpoints, async (host) => await askHost(host, readyz));
   const installed = await installedOf(client, dialects, abort);
   const loaded = await Promise.all(
     installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, abort)) })),

@@ -40,6 +40,8 @@ export interface ClientOptions {
   readonly mostItems?: number;
   /** More places where the server answers. */
   readonly addresses?: ServerAddresses;
+  /** Those of the connection by default. Clients that come and go share them: a plugin may ask a person. */
+  readonly credentials?: Credentials;
   /** Called for each attempt, including retries. */
   readonly onRequest?: (record: RequestRecord) => void;
 }
@@ -61,7 +63,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
   const clock = options.clock ?? systemClock;
   const requester = new Requester({
     transport: new Transport(config, options.addresses),
-    credentials: new Credentials(config, clock),
+    credentials: options.credentials ?? new Credentials(config, clock),
     clock,
     server: printableUrl(config.server),
     userAgent: options.userAgent ?? 'refit',
@@ -244,10 +246,21 @@ export interface ReadyzOptions {
   readonly abort?: AbortSignal | undefined;
 }
 
-/** Resolves with the HTTP status. Opens a new connection: an old one does not prove that the server accepts clients. */
-export async function askReadyz(config: ClusterConfig, host: string, options: ReadyzOptions): Promise<number> {
-  using client = createClient({ ...config, server: originOf(config, host, options) });
-  return (await client.raw('/readyz', { deadlineMs: options.timeoutMs, abort: options.abort })).status;
+/**
+ * Asks the API server at an address for its HTTP status. Opens a new connection: an old one does not prove that the server
+ * accepts clients. Addresses come from Nodes: one that no certificate proves gets no credentials.
+ */
+export function askerOf(config: ClusterConfig): (host: string, options: ReadyzOptions) => Promise<number> {
+  const { origin, protocol } = new URL(config.server);
+  const isProven = protocol === 'https:' && config.insecureSkipTlsVerify !== true;
+  const known = new Credentials(config, systemClock);
+  const unknown = new Credentials({ ...config, user: {} }, systemClock);
+  return async (host, options) => {
+    const server = originOf(config, host, options);
+    const credentials = isProven || server === origin ? known : unknown;
+    using client = createClient({ ...config, server }, { credentials });
+    return (await client.raw('/readyz', { deadlineMs: options.timeoutMs, abort: options.abort })).status;
+  };
 }
 
 /** Parses the whole URL: the setters of URL ignore bad values, and then the connection's own server would answer. */
