@@ -6,8 +6,8 @@ import { EXIT, RefitError } from '../util/errors.ts';
 const interrupted = new AbortController();
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 for (const name of SIGNALS) process.once(name, () => interrupted.abort(new Error(name)));
-// A closed pipe, such as by `head`, ends a watch.
-process.stdout.on('error', (error) => interrupted.abort(error));
+// A closed pipe, such as by `head`, ends a watch, and a controller in order.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', (error) => interrupted.abort(error));
 
 /** The agent loads only what it needs: it stays in memory for months. */
 async function run([command, ...rest]: readonly string[]): Promise<number> {
