@@ -176,12 +176,11 @@ function addControllers(manager: Manager, parts: ControllerParts): void {
   // Before the controllers, so that a drain never outlives the lease.
   if (drainsNodes)
     manager.addRunnable({ name: 'drains', run: async (term) => await parts.drains.run(term) }, 'leading');
-  const prober = proberOf(parts);
   const rollouts = dialects.map((dialect) =>
     rolloutController(dialect, {
       ...parts,
       drains: drainsNodes ? parts.drains : undefined,
-      prober,
+      prober: proberOf(parts),
       policyFor: (plan) => parts.policyFor(dialect, plan),
       recordEvent: (object, { type, reason }) =>
         events.record(object, { type, reason: reason.code, message: reason.message }),

@@ -4,6 +4,7 @@ import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
 import type { Election } from '../kube/election/election.ts';
 import type { Term } from '../kube/election/write-guard.ts';
 import { nodes } from '../kube/resources.ts';
+import { StatusError } from '../kube/status-error.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import { Manager, type ManagerOptions, type Runnable } from './manager.ts';
 
@@ -46,6 +47,7 @@ function election(diary: Diary): FakeElection {
     identity: 'me',
     name: 'lease',
     leader: () => 'me',
+    refusal: () => undefined,
     term: () => undefined,
     beginWrite: () => undefined,
     onChange: (given) => {
@@ -140,6 +142,12 @@ test('a new term waits until the work of the last one has ended', async () => {
   expect(diary.slice(2).join(' ')).toBe('+slow -slow ended +slow');
   stop.abort();
   await clock.runUntil(running);
+});
+
+test('a process that is refused its lease is not ready, and says why', () => {
+  const refused = new StatusError({ kind: 'Status', code: 403, message: 'leases is forbidden' });
+  const { manager } = rig({ election: { ...election([]), refusal: () => refused } });
+  expect(manager.waitingFor()).toContain('lease lease (leases is forbidden)');
 });
 
 test('a part that fails ends the process, with its error', async () => {

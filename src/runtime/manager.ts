@@ -45,9 +45,13 @@ export class Manager {
     this.#runnables[when].push(runnable);
   }
 
-  /** The plurals of what is not synced yet. */
+  /** The plurals of what is not synced yet, and why the server refuses the lease. */
   waitingFor(): string[] {
-    return [...this.#informers].filter((informer) => !informer.synced()).map(({ resource }) => resource.plural);
+    const refusal = this.#election?.refusal();
+    const unsynced = [...this.#informers]
+      .filter((informer) => !informer.synced())
+      .map(({ resource }) => resource.plural);
+    return refusal ? [...unsynced, `lease ${this.#election?.name} (${refusal.message})`] : unsynced;
   }
 
   /** Runs until `abort`, and stops in the opposite order. Rejects if a part failed or did not stop in time: end the process then. */

@@ -59,6 +59,8 @@ async function locked(election: Election, { clock, output, abort }: KubeadmSessi
   const since = clock.monotonic();
   let isSaid = false;
   while (!election.term()) {
+    const refusal = election.refusal();
+    if (refusal) throw refusal;
     if (!isSaid && clock.monotonic() - since > PATIENCE_MS && election.leader() !== '') {
       output.write(`Waiting for the lock ${PLACE.namespace}/${PLACE.name}: ${election.leader()} holds it.\n`);
       isSaid = true;

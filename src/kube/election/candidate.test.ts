@@ -118,14 +118,16 @@ test('a claim that the server refuses, such as without its namespace, is told un
     return await direct(apply, options, mutating);
   });
   const lines: string[] = [];
-  const { heard } = stand(server, clock, 'one', { client, log: logInto(lines) });
+  const { election, heard } = stand(server, clock, 'one', { client, log: logInto(lines) });
   await clock.advance(0);
+  expect(election.refusal()?.code).toBe(404);
   expect(lines.filter((line) => line.includes('warn'))).toEqual([
     `${PLACE.name}/one warn cannot reach the lease {"problem":"no namespace"}`,
   ]);
   refusal = undefined;
   await clock.advance(6_000);
   expect(heard).toEqual([0]);
+  expect(election.refusal()).toBeUndefined();
 });
 
 test('a renewal is one request, within a third of the renewal time', async () => {

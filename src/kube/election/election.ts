@@ -5,7 +5,7 @@ import type { Logger } from '../../util/log.ts';
 import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import type { KubeClient } from '../client.ts';
 import { leases } from '../resources.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../status-error.ts';
+import { isAlreadyExists, isConflict, isNotFound, StatusError } from '../status-error.ts';
 import type { Lease } from '../types.ts';
 import {
   type Claim,
@@ -38,6 +38,8 @@ export interface Election extends WriteGuard {
   readonly name: string;
   /** Who held the lease when it was last read; empty when nobody did. */
   leader(): string;
+  /** The server's last answer if it refuses us the lease: a right or the namespace is missing. */
+  refusal(): StatusError | undefined;
   /** Calls `listener` when a term of ours begins, and with undefined when it ends; the returned function unsubscribes. */
   onChange(listener: (term: Term | undefined) => void): () => void;
   /** Stands for election until `abort`. Then waits for its writes and releases the lease, unless one may still arrive. */
@@ -71,6 +73,7 @@ class LeaseElection implements Election {
   readonly #term: LeadershipTerm;
   readonly #listeners = new Set<(term: Term | undefined) => void>();
   #observed: Observation | undefined;
+  #refusal: StatusError | undefined;
   #leading = false;
   #stopExpiry: () => void = () => undefined;
 
@@ -101,6 +104,10 @@ class LeaseElection implements Election {
     return this.#observed ? holderOf(this.#observed.lease) : '';
   }
 
+  refusal(): StatusError | undefined {
+    return this.#refusal;
+  }
+
   onChange(listener: (term: Term | undefined) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -119,8 +126,11 @@ class LeaseElection implements Election {
     try {
       if (this.#leading) await this.#renew();
       else await this.#acquire(abort);
+      this.#refusal = undefined;
     } catch (error) {
       const isRoutine = this.#hasChanged(error) || abort.aborted;
+      const isAnswer = error instanceof StatusError && error.code < 500 && error.code !== 429;
+      this.#refusal = isAnswer && !isRoutine ? error : undefined;
       if (!isRoutine) this.#log.warn('cannot reach the lease', { problem: messageOf(error) });
       if (this.#leading) return this.#hurryMs();
     }
