@@ -11,7 +11,8 @@ export async function listen(server: Server, address: string): Promise<AddressIn
     throw new RefitError('REFIT_USAGE', `"${address}" is not an address: use host:port, such as 127.0.0.1:8080`);
   const bare = host.replace(/^\[|\]$/g, '');
   return await new Promise((resolve, reject) => {
-    server.once('error', (cause) => {
+    // Stays: a connection that cannot be accepted later must not end the process.
+    server.on('error', (cause) => {
       const hint = 'choose another address, or stop the process that uses it';
       reject(new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, { cause, hint }));
     });
