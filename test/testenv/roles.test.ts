@@ -147,7 +147,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'cluster.x-k8s.io/machines/status@default': {},
   'core/serviceaccounts/token@default': {},
   'batch/jobs@default': { ...LOOK },
-  'batch/jobs@system-upgrade': { cattle: `${READ} create update`, ...LOOK },
+  'batch/jobs@system-upgrade': { cattle: `${READ} create update delete`, ...LOOK },
   'apps/daemonsets@kube-system': { busy: 'get', controller: 'get', ...drainers('get'), viewer: 'get', operator: 'get' },
   'apiextensions.k8s.io/customresourcedefinitions': {},
   'rbac.authorization.k8s.io/clusterroles': {},
