@@ -127,6 +127,19 @@ test.each([
   },
 );
 
+test.each([true, false])(
+  'definitions and namespaces, and so all Plans, stay after `helm uninstall`: %s',
+  async (keep) => {
+    const objects = await templated('--set=cattle.enabled=true', `--set=crds.keep=${keep}`);
+    const kept = objects.filter(({ metadata }) => metadata.annotations?.['helm.sh/resource-policy'] === 'keep');
+    const holders = objects.filter(({ kind }) => kind === 'Namespace' || kind === 'CustomResourceDefinition');
+    expect(holders.map(nameOf)).toEqual(
+      expect.arrayContaining(['Namespace /k0s-autopilot', 'Namespace /system-upgrade']),
+    );
+    expect(kept).toEqual(keep ? holders : []);
+  },
+);
+
 test('the admission policies of the chart are those of deploy/', async () => {
   const objects = await templated('--set=admission.signals=true', '--set=admission.k0sPlans=true');
   const policies = objects.filter(({ kind }) => kind?.startsWith('ValidatingAdmission'));

@@ -37,13 +37,13 @@ system-upgrade-controller bring some of them along. */}}
 {{- if $wanted }}yes{{ end -}}
 {{- end }}
 
-{{/* Definitions stay when the release goes, unless told otherwise: with them, all Plans would go. */}}
+{{/* Definitions and namespaces stay after `helm uninstall`, unless crds.keep is false: with them, all Plans would go. */}}
 {{- define "refit.labels" -}}
 {{- $metadata := .object.metadata -}}
 {{- $labels := dict "app.kubernetes.io/managed-by" .root.Release.Service "app.kubernetes.io/instance" .root.Release.Name -}}
 {{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_") -}}
 {{- $_ := set $metadata "labels" (mergeOverwrite (dict) ($metadata.labels | default dict) $labels) -}}
-{{- if and (eq .object.kind "CustomResourceDefinition") .root.Values.crds.keep -}}
+{{- if and (has .object.kind (list "CustomResourceDefinition" "Namespace")) .root.Values.crds.keep -}}
 {{- $_ := set $metadata "annotations" (dict "helm.sh/resource-policy" "keep") -}}
 {{- end -}}
 {{- end }}
