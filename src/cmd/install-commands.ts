@@ -6,12 +6,13 @@ import type { InstallFlags, UninstallFlags } from '../install/cluster-command.ts
 import type { CredentialsFlags } from '../install/credentials/command.ts';
 import type { AgentInstallFlags } from '../install/host/command.ts';
 import type { Component } from '../install/manifests.ts';
+import { systemClock } from '../util/clock.ts';
 
-/** What runs in the cluster. */
-const COMPONENTS: readonly (readonly [Component, string])[] = [
-  ['controller', 'the controller for Plans of k0s'],
-  ['cattle', 'the stand-in for system-upgrade-controller'],
-  ['capi', 'the extension for Cluster API'],
+/** What runs in the cluster, and the dialect of its plans. */
+const COMPONENTS: readonly (readonly [Component, string, string])[] = [
+  ['controller', 'the controller for Plans of k0s', 'autopilot'],
+  ['cattle', 'the stand-in for system-upgrade-controller', 'cattle'],
+  ['capi', 'the extension for Cluster API', 'capi'],
 ];
 
 const YEAR_MS = 365 * 24 * 3_600_000;
@@ -51,7 +52,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
         run: async (_flags, { write }) => await (await import('../install/host/command.ts')).uninstallAgent(write),
       },
       ...COMPONENTS.map(
-        ([name, what]): CommandSpec => ({
+        ([name, what, dialect]): CommandSpec => ({
           name,
           summary: `Removes ${what} from the cluster.`,
           options: [
@@ -61,8 +62,15 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
               'also delete the namespaces and definitions that install made, and so all Plans',
             ),
           ],
-          run: async (flags: UninstallFlags, call) =>
-            await (await import('../install/cluster-command.ts')).uninstallComponent(name, flags, call),
+          run: async (flags: UninstallFlags, call) => {
+            const [{ assertNoOpenPlan }, { DIALECTS }] = await Promise.all([
+              import('../cli/status/session.ts'),
+              import('../dialects/registry.ts'),
+            ]);
+            const dialects = DIALECTS.filter((each) => each.name === dialect);
+            await assertNoOpenPlan(flags, { dialects, clock: systemClock, abort: call.abort });
+            return await (await import('../install/cluster-command.ts')).uninstallComponent(name, flags, call);
+          },
         }),
       ),
     ],

@@ -3,7 +3,7 @@ import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { createClient } from '../kube/transport/http-client.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 import { applyObjects, type ObjectsRun, removeObjects } from './cluster-objects.ts';
-import { type Component, type ManifestFlags, manifestsOf, objectsIn } from './manifests.ts';
+import { COMPONENTS, type Component, type ManifestFlags, manifestsOf, objectsIn } from './manifests.ts';
 
 export interface ClusterFlags {
   readonly kubeconfig?: string;
@@ -32,8 +32,9 @@ export async function installComponent(component: Component, flags: InstallFlags
 
 export async function uninstallComponent(component: Component, flags: UninstallFlags, call: Call): Promise<number> {
   const objects = objectsIn(manifestsOf(component, {}));
+  const others = COMPONENTS.filter((each) => each !== component).map((each) => objectsIn(manifestsOf(each, {})));
   const withPlans = flags.deletePlans === true;
-  await inCluster(flags, call, async (run) => await removeObjects(objects, run, { withPlans }));
+  await inCluster(flags, call, async (run) => await removeObjects(objects, run, { others, withPlans }));
   return EXIT.ok;
 }
 

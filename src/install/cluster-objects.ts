@@ -12,6 +12,7 @@ import {
 import { ifFound } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { RefitError } from '../util/errors.ts';
+import { sameJson } from '../util/json.ts';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
@@ -63,7 +64,9 @@ async function assertNotForeign(object: KubeObject, run: ObjectsRun): Promise<vo
 async function applyOne(object: KubeObject, run: ObjectsRun): Promise<string> {
   const { resource, address, found: before } = await lookUp(object, run);
   const { name, labels } = object.metadata;
-  if (before && SHARED.includes(resource.kind) && !isOurs(before)) return 'left as it is: it was there before';
+  const isManaged = before?.metadata.labels?.[LABEL] !== undefined;
+  if (before && !isOurs(before) && (isManaged || SHARED.includes(resource.kind)))
+    return 'left as it is: it was there before';
   const owned = { ...object, metadata: { ...object.metadata, labels: { ...labels, [LABEL]: OWNER } } };
   const options = { ...address, type: 'apply', fieldManager: FIELD_MANAGER, force: true } as const;
   const after = await run.client.patch(resource, name, owned, options);
@@ -71,17 +74,39 @@ async function applyOne(object: KubeObject, run: ObjectsRun): Promise<string> {
   return before.metadata.resourceVersion === after.metadata.resourceVersion ? 'unchanged' : 'configured';
 }
 
-/** Without `withPlans`, definitions and namespaces stay: Plans would go with them. */
+type Objects = readonly KubeObject[];
+
+/** What an installed one of the other components needs stays. Without `withPlans`, so do definitions and namespaces. */
 export async function removeObjects(
-  objects: readonly KubeObject[],
+  objects: Objects,
   run: ObjectsRun,
-  { withPlans }: { readonly withPlans: boolean },
+  { others, withPlans }: { readonly others: readonly Objects[]; readonly withPlans: boolean },
 ): Promise<void> {
+  const needed = await neededOf(others, run);
   for (const object of objects.toReversed()) {
-    const keeps = !withPlans && HOLDERS.includes(object.kind ?? '');
-    const what = keeps ? 'left as it is: Plans would go with it (--delete-plans)' : await removeOne(object, run);
-    run.write(`${titleOf(object)} ${what}\n`);
+    const user = needed.get(titleOf(object));
+    const holds =
+      !withPlans && HOLDERS.includes(object.kind ?? '') && 'all that it holds would go with it (--delete-plans)';
+    const why = user === undefined ? holds : `${user} needs it`;
+    run.write(`${titleOf(object)} ${why ? `left as it is: ${why}` : await removeOne(object, run)}\n`);
   }
+}
+
+/** From each object to the Deployment that needs it. One of the same name that is not of Refit needs nothing. */
+async function neededOf(others: readonly Objects[], run: ObjectsRun): Promise<Map<string, string>> {
+  const needed = new Map<string, string>();
+  for (const objects of others) {
+    const deployment: Deployment | undefined = objects.find(({ kind }) => kind === 'Deployment');
+    if (!deployment) continue;
+    const { found }: { readonly found?: Deployment | undefined } = await lookUp(deployment, run);
+    if (!sameJson(found?.spec?.selector, deployment.spec?.selector)) continue;
+    for (const object of objects) needed.set(titleOf(object), titleOf(deployment));
+  }
+  return needed;
+}
+
+interface Deployment extends KubeObject {
+  readonly spec?: { readonly selector?: unknown };
 }
 
 async function removeOne(object: KubeObject, run: ObjectsRun): Promise<string> {

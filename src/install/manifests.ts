@@ -7,6 +7,7 @@ import { deployFile } from './deploy-files.ts';
 const FOLDERS = { controller: ['base', 'k0s'], cattle: ['base', 'cattle'], capi: ['base', 'capi'] } as const;
 
 export type Component = keyof typeof FOLDERS;
+export const COMPONENTS = Object.keys(FOLDERS) as readonly Component[];
 
 export interface ManifestFlags {
   /** As in `registry.example.com/refit:1.2.3`. */

@@ -7,6 +7,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
 import { kubectl } from '../../tools/controlplane/kubectl.ts';
+import { buildPlan } from '../builders/plans.ts';
 import { reviewAccess, type Target } from './access-review.ts';
 import { runRefit } from './refit-process.ts';
 
@@ -202,4 +203,35 @@ describe('credentials of a controller', () => {
     expect(code).toBe(2);
     expect(stderr).toEqual([expect.stringContaining(message)]);
   });
+});
+
+test('uninstall stays away while a plan is open, and leaves what another component needs', async () => {
+  const cluster = ['--kubeconfig', admin];
+  // As Helm left it; what else the two components share is theirs.
+  await ask('delete', 'clusterrolebinding', 'refit-viewer', '--ignore-not-found');
+  await ask('create', 'clusterrolebinding', 'refit-viewer', '--clusterrole=refit-viewer', '--group=sre');
+  await ask('label', 'clusterrolebinding', 'refit-viewer', 'app.kubernetes.io/managed-by=Helm');
+  const installed = await refit('install', 'controller', '--apply', ...cluster);
+  expect(installed).toContain('clusterrolebinding refit-viewer left as it is: it was there before');
+  await refit('install', 'cattle', '--apply', ...cluster);
+
+  const { kind, spec } = buildPlan();
+  const plan = { apiVersion: 'autopilot.k0sproject.io/v1beta2', kind, metadata: { name: 'autopilot' }, spec };
+  expect(await kubectl(plane.kubectl, admin, ['apply', '-f', '-'], JSON.stringify(plan))).toMatchObject({ ok: true });
+  const before = await ours(`${KINDS},customresourcedefinitions,namespaces`);
+  const { code, stdout, stderr } = await runRefit('uninstall', 'controller', '--delete-plans', ...cluster);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: [] });
+  expect(stderr).toEqual([expect.stringMatching(/^REFIT_INSTALL: Plan autopilot .*has not ended .*refit abort/)]);
+  expect(await ours(`${KINDS},customresourcedefinitions,namespaces`)).toEqual(before);
+  await ask('delete', 'plans.autopilot.k0sproject.io', 'autopilot');
+
+  const removed = await refit('uninstall', 'cattle', '--delete-plans', ...cluster);
+  const shared = ['namespace refit-system', 'customresourcedefinition upgradepolicies.upgrade.refit.dev'];
+  const needed = removed.filter((line) =>
+    line.endsWith('left as it is: deployment refit-system/refit-controller needs it'),
+  );
+  expect(needed.map((line) => line.replace(/ left .*/, ''))).toEqual(expect.arrayContaining(shared));
+  const ended = await refit('uninstall', 'controller', '--delete-plans', ...cluster);
+  expect(ended.filter((line) => line.startsWith(`${shared[1]} `))).toEqual([`${shared[1]} deleted`]);
+  expect(await ask('delete', 'clusterrolebinding', 'refit-viewer')).toContain('deleted');
 });

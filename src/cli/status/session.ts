@@ -3,14 +3,17 @@ import type { Dialect } from '../../engine/dialect.ts';
 import { askControlPlane } from '../../engine/observe/probes.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { ifFound } from '../../kube/status-error.ts';
 import { askerOf, createClient } from '../../kube/transport/http-client.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
 import { type AskControlPlane, sourcesOf } from './answers.ts';
 import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
 import { type Looking, observe } from './observe.ts';
 import type { PlanFilter } from './plan-names.ts';
+import { isOpen, titleOf } from './text.ts';
 import type { StatusView } from './view.ts';
 
 export interface SessionParts {
@@ -33,7 +36,7 @@ const READYZ_TIMEOUT_MS = 3000;
 /** Closes the client after `work`. It lists first, also for a watch: a list fails at once, an informer retries forever. */
 export async function inSession(
   flags: ConnectionFlags & PlanFilter,
-  { dialects, clock, abort }: SessionParts,
+  { dialects, clock, abort }: Omit<SessionParts, 'output'>,
   userAgent: string,
   work: (session: Session) => Promise<number>,
 ): Promise<number> {
@@ -61,6 +64,17 @@ export async function lookOnce(
   const leader = await askLeader(client, now, abort);
   const plans = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, looking, now)));
   return { leader, plans: plans.flat() };
+}
+
+/** Without its controller, nobody would lift the cordons of an open plan. A cluster without the kind has none. */
+export async function assertNoOpenPlan(flags: ConnectionFlags, parts: Omit<SessionParts, 'output'>): Promise<void> {
+  const check = inSession(flags, parts, 'refit-install', async (session) => {
+    const open = (await lookOnce(session, parts.clock.now(), parts.abort)).plans.find(isOpen);
+    if (!open) return EXIT.ok;
+    const hint = 'wait for its end with `refit status --watch`, or end it with `refit abort`; then run this again';
+    throw new RefitError('REFIT_INSTALL', `${titleOf(open)} has not ended`, { hint });
+  });
+  await ifFound(check);
 }
 
 /** Remembers whether the API server answers: a watch that lost it shows old data, and must say so. */
