@@ -6,10 +6,10 @@ import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/catt
 import { cattle } from '../dialects/cattle/dialect.ts';
 import { installMissing } from '../dialects/cattle/install-crd.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
-import { namespaces } from '../kube/resources.ts';
 import { createClient } from '../kube/transport/http-client.ts';
 import { prepareControllerProcess } from '../process/controller-process.ts';
 import { createMetrics } from '../runtime/metrics.ts';
+import { clusterIdOf } from '../updates/channel/cluster-headers.ts';
 import { RedirectChannels } from '../updates/channel/redirected-version.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
@@ -26,8 +26,7 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
   const metrics = createMetrics(VERSION);
   const config = await connection(env);
   using client = createClient(config, { userAgent: name, onRequest: metrics.requested });
-  // Channel servers get this as the cluster's name.
-  const clusterId = (await client.get(namespaces, 'kube-system', { abort })).metadata.uid ?? '';
+  const clusterId = await clusterIdOf(client, abort);
   if (isSet(env, 'INSTALL_CRD')) await installMissing(client, cattlePlanKind, namespace, clock, abort);
   // Rejects if the CRD is missing: Plans would wait in silence.
   else await client.list(cattlePlanKind.resource, { limit: 1, namespace, abort });

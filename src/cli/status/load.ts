@@ -3,7 +3,7 @@ import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-pol
 import { LEADER_LEASE } from '../../dialects/registry.ts';
 import type { Dialect, Watched, World } from '../../engine/dialect.ts';
 import { freshWorld, NOTHING, OwnWrites, type View, viewsOf } from '../../engine/observe/world.ts';
-import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
+import { listPolicies, policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient, Selection } from '../../kube/client.ts';
 import { holderOf } from '../../kube/election/lease-record.ts';
@@ -141,10 +141,9 @@ const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.P
 /** A cluster without the kind has none. */
 export async function loadPolicies(client: KubeClient, abort: AbortSignal): Promise<Policies> {
   try {
-    const { items } = await client.listAll(upgradePolicies, { abort });
-    return { list: () => items };
+    const items = await listPolicies(client, abort);
+    return items ? { list: () => items } : NO_POLICIES;
   } catch (error) {
-    if (isNotFound(error)) return NO_POLICIES;
     if (isForbidden(error)) return { list: () => [], unseen: `policies: ${messageOf(error)}` };
     throw error;
   }
