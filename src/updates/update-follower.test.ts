@@ -44,8 +44,8 @@ type Strategy = NonNullable<UpdateConfig['spec']['upgradeStrategy']>;
 
 interface Leader {
   readonly events: readonly EventNote[];
-  /** Resolves with the milliseconds until it wants to look again. */
-  look(): Promise<number>;
+  /** Resolves with the milliseconds until it wants to check again. */
+  follow(): Promise<number>;
 }
 
 function lead(more: Partial<UpdateParts> = {}): Leader {
@@ -67,9 +67,9 @@ function lead(more: Partial<UpdateParts> = {}): Leader {
     probe: undefined,
     ...more,
   });
-  const look = async (): Promise<number> =>
+  const follow = async (): Promise<number> =>
     (await follower.followAll((await api.client.listAll(updateConfigs)).items, NEVER)).requeueAfterMs ?? DAY;
-  return { events, look };
+  return { events, follow };
 }
 
 async function serve(script: Script): Promise<string> {
@@ -85,7 +85,7 @@ function follow(updateServer: string, more: Partial<UpdateConfig['spec']> = {}, 
   api.put(updateConfigs, { metadata, spec: { updateServer, upgradeStrategy: ALWAYS, ...more } });
 }
 
-const told = (): ReturnType<typeof statusOf> => statusOf(api.read(updateConfigs, 'u'));
+const reported = (): ReturnType<typeof statusOf> => statusOf(api.read(updateConfigs, 'u'));
 const planned = (): string | undefined => {
   const found = api.calls.includes(`create plans/${PLAN_NAME}`) ? api.read(plans, PLAN_NAME) : undefined;
   return found?.spec.commands[0]?.k0supdate?.version;
@@ -103,7 +103,7 @@ async function aYear(timeZone: string, strategy: Strategy): Promise<Temporal.Zon
   const starts: Temporal.ZonedDateTime[] = [];
   const created = (): number => api.calls.filter((call) => call.startsWith('create plans')).length;
   while (clock.now() < START + 365 * DAY) {
-    const waitMs = await leader.look();
+    const waitMs = await leader.follow();
     if (created() === starts.length) await clock.advance(Math.min(Math.max(waitMs, 1), DAY));
     else {
       starts.push(local());
@@ -183,10 +183,10 @@ test.each<readonly [string, Script, string, RegExp]>([
 ])('a server with %s: a Warning, and no Plan', async (_name, script, reason, message) => {
   follow(await serve(script));
   const leader = lead();
-  await leader.look();
-  await leader.look();
+  await leader.follow();
+  await leader.follow();
   expect(leader.events).toEqual([{ type: 'Warning', reason, message: expect.stringMatching(message) }]);
-  expect(told()).toMatchObject({ reason, message: expect.stringMatching(message) });
+  expect(reported()).toMatchObject({ reason, message: expect.stringMatching(message) });
   expect(planned()).toBeUndefined();
 });
 
@@ -196,27 +196,27 @@ test('an unreachable server is asked again, more and more seldom, and then works
   const leader = lead();
   const waits: number[] = [];
   for (let attempt = 0; attempt < 7; attempt++) {
-    waits.push(Math.round((await leader.look()) / 1_000));
+    waits.push(Math.round((await leader.follow()) / 1_000));
     await clock.advance((waits.at(-1) ?? 0) * 1_000);
   }
   expect(waits).toEqual([23, 45, 90, 180, 360, 450, 450]);
-  expect([leader.events.length, told()?.reason]).toEqual([1, 'CheckFailed']);
+  expect([leader.events.length, reported()?.reason]).toEqual([1, 'CheckFailed']);
   isUp = true;
-  await leader.look();
-  expect([planned(), told()?.reason]).toEqual(['v1.36.1+k0s.0', 'UpdateStarted']);
+  await leader.follow();
+  expect([planned(), reported()?.reason]).toEqual(['v1.36.1+k0s.0', 'UpdateStarted']);
 });
 
-test('a server that sends a byte now and then is given up after 10 s, and that is told', async () => {
+test('a server that sends a byte now and then is given up after 10 s, and that is reported', async () => {
   let bytes = 0;
   follow(await serve((_, response) => void response.write('x', () => bytes++)));
   const leader = lead();
-  const looking = leader.look();
+  const looking = leader.follow();
   await vi.waitFor(() => expect(bytes).toBe(1));
   await clock.advance(10_000);
   await looking;
   const message = 'the update server did not finish its answer within 10 s';
   expect(leader.events).toEqual([{ type: 'Warning', reason: 'CheckFailed', message }]);
-  expect([told(), planned()]).toEqual([expect.objectContaining({ reason: 'CheckFailed', message }), undefined]);
+  expect([reported(), planned()]).toEqual([expect.objectContaining({ reason: 'CheckFailed', message }), undefined]);
 });
 
 test('a token that may not be read: a Warning with the name of the Secret, no request, and it works once it may be', async () => {
@@ -231,15 +231,15 @@ test('a token that may not be read: a Warning with the name of the Secret, no re
     throw refusal(403, 'Forbidden');
   });
   const leader = lead();
-  await leader.look();
+  await leader.follow();
   expect([leader.events.map(({ type, reason }) => [type, reason]), asked, planned()]).toEqual([
     [['Warning', 'CheckFailed']],
     0,
     undefined,
   ]);
   await clock.advance(MINUTE);
-  await leader.look();
-  expect([told()?.reason, planned()]).toEqual(['UpdateStarted', 'v1.36.1+k0s.0']);
+  await leader.follow();
+  expect([reported()?.reason, planned()]).toEqual(['UpdateStarted', 'v1.36.1+k0s.0']);
 });
 
 test.each([-DAY, DAY])(
@@ -250,7 +250,7 @@ test.each([-DAY, DAY])(
       metadata: { annotations: object };
     };
     follow(await offering(() => indexOf('v1.36.1+k0s.0')), {}, metadata.annotations);
-    expect(await lead().look()).toBeLessThanOrEqual(10 * MINUTE);
+    expect(await lead().follow()).toBeLessThanOrEqual(10 * MINUTE);
     expect(planned()).toBe('v1.36.1+k0s.0');
   },
 );
@@ -258,10 +258,10 @@ test.each([-DAY, DAY])(
 test('two leaders at the seam of an election create one Plan, and agree on it', async () => {
   follow(await offering(() => indexOf('v1.36.1+k0s.0')));
   const [first, second] = [lead(), lead()];
-  await Promise.allSettled([first.look(), second.look()]);
+  await Promise.allSettled([first.follow(), second.follow()]);
   const { id } = api.read(plans, PLAN_NAME).spec;
   api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'SchedulableWait', commands: [] } }));
-  await Promise.all([first.look(), second.look()]);
+  await Promise.all([first.follow(), second.follow()]);
   expect(api.read(plans, PLAN_NAME).spec.id).toBe(id);
   expect(api.calls.filter((call) => call.startsWith('delete'))).toEqual([]);
 });
@@ -270,11 +270,11 @@ test('a running Plan of a withdrawn release is aborted once', async () => {
   let withdrawn = {};
   follow(await offering(() => indexOf('v1.36.1+k0s.0', { withdrawn })));
   const leader = lead();
-  await leader.look();
+  await leader.follow();
   withdrawn = { 'v1.36.1+k0s.0': 'loses data' };
   await clock.advance(10 * MINUTE);
-  await leader.look();
-  await leader.look();
+  await leader.follow();
+  await leader.follow();
   expect(api.read(plans, PLAN_NAME).metadata.annotations?.[ABORT_ANNOTATION]).toBe(
     'release v1.36.1+k0s.0 was withdrawn: loses data',
   );
@@ -288,21 +288,21 @@ test('a channel two minor versions ahead is followed step by step', async () => 
     ),
   );
   const leader = lead();
-  await leader.look();
+  await leader.follow();
   expect(planned()).toBe('v1.37.5+k0s.0');
   runs('v1.37.5+k0s.0');
   api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'Completed', commands: [] } }));
-  await leader.look();
+  await leader.follow();
   expect(planned()).toBe('v1.38.0+k0s.0');
 });
 
 test('a tick that no leader heard is made up for within ten minutes, and not later', async () => {
   follow(await offering(() => indexOf('v1.36.1+k0s.0')), { upgradeStrategy: { type: 'cron', cron: '0 0 3 * * *' } });
   await clock.advance(3 * HOUR + 30 * MINUTE);
-  expect(Math.round((await lead().look()) / MINUTE)).toBe(23.5 * 60);
+  expect(Math.round((await lead().follow()) / MINUTE)).toBe(23.5 * 60);
   expect(planned()).toBeUndefined();
   await clock.advance(23.5 * HOUR + 5 * MINUTE);
-  await lead().look();
+  await lead().follow();
   expect(planned()).toBe('v1.36.1+k0s.0');
 });
 
@@ -316,18 +316,18 @@ test('a Plan that changes while its successor is created costs no tick: the next
   };
   follow(await serve(script), { upgradeStrategy: { type: 'cron', cron: '0 0 3 * * *' } });
   const leader = lead();
-  await leader.look();
+  await leader.follow();
   await clock.advance(3 * HOUR);
-  await leader.look();
+  await leader.follow();
   runs('v1.36.1+k0s.0');
   api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'Completed', commands: [] } }));
   isTouched = true;
   await clock.advance(DAY);
-  await expect(leader.look()).rejects.toThrow('Conflict');
+  await expect(leader.follow()).rejects.toThrow('Conflict');
   expect(planned()).toBe('v1.36.1+k0s.0');
   await clock.advance(1_000);
-  await leader.look();
-  expect([planned(), told()?.reason]).toEqual(['v1.36.2+k0s.0', 'UpdateStarted']);
+  await leader.follow();
+  expect([planned(), reported()?.reason]).toEqual(['v1.36.2+k0s.0', 'UpdateStarted']);
 });
 
 const ask = (): void =>
@@ -341,33 +341,37 @@ test('the next leader asks the channel of a schedule at once, so it knows what t
   const script: Script = (_, response) =>
     isUp ? response.end(indexOf('v1.36.0+k0s.0')) : response.writeHead(503).end();
   follow(await serve(script), { upgradeStrategy: { type: 'cron', cron: '0 0 3 * * *' } });
-  await lead().look();
-  await lead().look();
-  expect(told()).toMatchObject({ reason: 'UpToDate', available: 'v1.36.0+k0s.0' });
+  await lead().follow();
+  await lead().follow();
+  expect(reported()).toMatchObject({ reason: 'UpToDate', available: 'v1.36.0+k0s.0' });
   isUp = false;
   const leader = lead();
-  expect([await leader.look(), await leader.look(), told()?.reason]).toEqual([3 * HOUR, 3 * HOUR, 'CheckFailed']);
+  expect([await leader.follow(), await leader.follow(), reported()?.reason]).toEqual([
+    3 * HOUR,
+    3 * HOUR,
+    'CheckFailed',
+  ]);
 });
 
 test('between two ticks a schedule starts nothing, and says so: neither when a person asks nor when a Plan ends', async () => {
   let offered = 'v1.36.1+k0s.0';
   follow(await offering(() => indexOf(offered)), { upgradeStrategy: { type: 'cron', cron: '0 0 3 * * *' } });
   const leader = lead();
-  await leader.look();
+  await leader.follow();
   ask();
-  await leader.look();
+  await leader.follow();
   const waiting = { reason: 'WindowClosed', message: 'v1.36.1+k0s.0 waits for the next tick of the schedule' };
-  expect([planned(), told()]).toEqual([undefined, expect.objectContaining({ ...waiting, obeyed: 'now' })]);
+  expect([planned(), reported()]).toEqual([undefined, expect.objectContaining({ ...waiting, obeyed: 'now' })]);
   await clock.advance(3 * HOUR);
-  await leader.look();
+  await leader.follow();
   expect(planned()).toBe(offered);
   offered = 'v1.36.2+k0s.0';
   await clock.advance(DAY);
-  await leader.look();
+  await leader.follow();
   runs('v1.36.1+k0s.0');
   api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'Completed', commands: [] } }));
-  await leader.look();
-  expect([planned(), told()?.reason]).toEqual(['v1.36.1+k0s.0', 'WindowClosed']);
+  await leader.follow();
+  expect([planned(), reported()?.reason]).toEqual(['v1.36.1+k0s.0', 'WindowClosed']);
   expect(leader.events.filter(({ reason }) => reason === 'UpdateStarted')).toHaveLength(1);
 });
 
@@ -380,18 +384,18 @@ test('a person may ask for a check at any time; the token is read each time', as
     }),
   );
   const leader = lead();
-  await leader.look();
-  await leader.look();
+  await leader.follow();
+  await leader.follow();
   expect(tokens).toEqual([undefined]);
   api.put(secrets, {
     metadata: { name: 'update-server-token' },
     data: { token: Buffer.from('new').toString('base64') },
   });
   ask();
-  await leader.look();
-  await leader.look();
+  await leader.follow();
+  await leader.follow();
   expect(tokens).toEqual([undefined, 'Bearer new']);
-  expect(told()).toMatchObject({ obeyed: 'now', reason: 'UpToDate', current: 'v1.36.0+k0s.0' });
+  expect(reported()).toMatchObject({ obeyed: 'now', reason: 'UpToDate', current: 'v1.36.0+k0s.0' });
 });
 
 test('an UpdateConfig that cannot be read asks nobody, and lets the next one own the Plan', async () => {
@@ -402,12 +406,12 @@ test('an UpdateConfig that cannot be read asks nobody, and lets the next one own
   const updateServer = await offering(() => indexOf('v1.36.1+k0s.0'));
   api.put(updateConfigs, { metadata, spec: { updateServer, upgradeStrategy: ALWAYS } });
   const leader = lead();
-  await leader.look();
+  await leader.follow();
   expect(leader.events.map(({ type, reason }) => [type, reason])).toEqual([
     ['Warning', 'InvalidConfig'],
     ['Normal', 'UpdateStarted'],
   ]);
-  expect(told()?.message).toContain('days[0]: "Tuesdsay" is no weekday; use Tuesday');
+  expect(reported()?.message).toContain('days[0]: "Tuesdsay" is no weekday; use Tuesday');
 });
 
 test('an UpdateConfig that waits for another one, or that cannot be read, also says that it was asked', async () => {
@@ -420,7 +424,7 @@ test('an UpdateConfig that waits for another one, or that cannot be read, also s
     const annotations = { [CHECK_ANNOTATION]: 'now' };
     api.put(updateConfigs, { metadata: { ...metadata, annotations }, spec: { updateServer, upgradeStrategy: ALWAYS } });
   }
-  await lead().look();
+  await lead().follow();
   expect(['younger', 'bad'].map((name) => statusOf(api.read(updateConfigs, name)))).toMatchObject([
     { reason: 'NotOwner', obeyed: 'now' },
     { reason: 'InvalidConfig', obeyed: 'now' },

@@ -73,21 +73,21 @@ export class UpdateFollower {
       all.filter((config) => !live.includes(config)).map(async (config) => await this.#release(config, abort)),
     );
     metrics.keepUpdates(live.map(({ metadata }) => metadata.name));
-    const current = await this.#look(abort);
+    const current = await this.#observe(abort);
     if (live.length === 0) return { requeueAfterMs: await this.#probe?.probe(current, abort) };
     const read = live.map((config) => ({ config, ...readUpdateConfig(config, allowInsecure) }));
     const owner = read.find(({ settings }) => settings !== undefined);
     let next = Number.POSITIVE_INFINITY;
     for (const { config, settings, problems } of read) {
-      if (!settings) await this.#tell(config, { reason: 'InvalidConfig', message: problems.join('; ') }, abort);
+      if (!settings) await this.#report(config, { reason: 'InvalidConfig', message: problems.join('; ') }, abort);
       else if (config === owner?.config) next = await this.#follow(config, settings, current, abort);
-      else await this.#tell(config, waitsFor(owner?.config), abort);
+      else await this.#report(config, waitsFor(owner?.config), abort);
     }
     return Number.isFinite(next) ? { requeueAfterMs: Math.max(0, next - clock.now()) } : {};
   }
 
   /** Resolves with the time of the next check, in milliseconds since the Unix epoch. */
-  async #follow(config: UpdateConfig, settings: UpdateSettings, look: Look, abort: AbortSignal): Promise<number> {
+  async #follow(config: UpdateConfig, settings: UpdateSettings, cluster: Cluster, abort: AbortSignal): Promise<number> {
     const { clock } = this.#parts;
     const memory = this.#memoryOf(config);
     const asked = config.metadata.annotations?.[CHECK_ANNOTATION];
@@ -97,15 +97,15 @@ export class UpdateFollower {
     // The last leader took what it knew with it.
     const isUnknown = !memory.release && memory.failures === 0;
     if (isAsked || isTick || isUnknown) {
-      await this.#check(settings, look, memory, abort);
+      await this.#check(settings, cluster, memory, abort);
       this.#parts.metrics.updateChecked(config.metadata.name, clock.now() / 1000, memory.failures > 0);
     }
     // A schedule starts Plans at its ticks only, a window at any time.
     const mayCreate = settings.schedule.kind === 'periodic' || clock.now() - (memory.due ?? -Infinity) <= CATCH_UP_MS;
-    const decided = memory.release && (await this.#decide(settings, memory.release, look, abort));
+    const decided = memory.release && (await this.#decide(settings, memory.release, cluster, abort));
     const decision = decided?.action === 'create' && !mayCreate ? { ...decided, ...waitsForTick(decided) } : decided;
-    if (decision?.action === 'create') await this.#start(config, settings, decision.release, look, abort);
-    if (decision?.action === 'abort') await this.#withdraw(decision.message, look, abort);
+    if (decision?.action === 'create') await this.#start(config, settings, decision.release, cluster, abort);
+    if (decision?.action === 'abort') await this.#withdraw(decision.message, cluster, abort);
     memory.due = undefined;
     const next = Math.min(this.#nextCheck(config, settings, memory), decision?.until ?? Number.POSITIVE_INFINITY);
     const { reason, message } =
@@ -115,17 +115,17 @@ export class UpdateFollower {
       checkedAt: memory.last === undefined ? undefined : rfc3339(memory.last),
       nextCheck: Number.isFinite(next) ? rfc3339(next) : undefined,
       nextWindow: window === undefined ? undefined : rfc3339(window),
-      current: look.version || undefined,
+      current: cluster.version || undefined,
       available: memory.release?.version,
     });
-    await this.#tell(config, { reason, message, ...times }, abort);
+    await this.#report(config, { reason, message, ...times }, abort);
     return next;
   }
 
-  async #check(settings: UpdateSettings, look: Look, memory: Memory, abort: AbortSignal): Promise<void> {
+  async #check(settings: UpdateSettings, cluster: Cluster, memory: Memory, abort: AbortSignal): Promise<void> {
     memory.last = this.#parts.clock.now();
     try {
-      memory.release = await this.#channels.ask(settings, look, abort);
+      memory.release = await this.#channels.ask(settings, cluster, abort);
       memory.failures = 0;
       memory.problem = undefined;
     } catch (error) {
@@ -139,7 +139,7 @@ export class UpdateFollower {
   async #decide(
     settings: UpdateSettings,
     release: Release,
-    { versions, plan, ...look }: Look,
+    { versions, plan, ...cluster }: Cluster,
     abort: AbortSignal,
   ): Promise<UpdateDecision & { readonly release: Release }> {
     const { clock, phaseOf, allowInsecure } = this.#parts;
@@ -147,7 +147,7 @@ export class UpdateFollower {
     const decision = decideUpdate({ ...facts, release });
     if (decision.action !== 'ask' || decision.minor === undefined) return { ...decision, release };
     try {
-      const between = await this.#channels.ask(settings, look, abort, decision.minor);
+      const between = await this.#channels.ask(settings, cluster, abort, decision.minor);
       const { withdrawn } = release;
       const step = { ...between, withdrawn: { ...between.withdrawn, ...withdrawn } };
       const { action, ...rest } = decideUpdate({ ...facts, release: step });
@@ -163,7 +163,7 @@ export class UpdateFollower {
     config: UpdateConfig,
     settings: UpdateSettings,
     release: Release,
-    { plan }: Look,
+    { plan }: Cluster,
     abort: AbortSignal,
   ): Promise<void> {
     const { writer, log } = this.#parts;
@@ -175,7 +175,7 @@ export class UpdateFollower {
     log.info('created a Plan', { config: config.metadata.name, version: release.version, id: made.spec.id });
   }
 
-  async #withdraw(reason: string, { plan }: Look, abort: AbortSignal): Promise<void> {
+  async #withdraw(reason: string, { plan }: Cluster, abort: AbortSignal): Promise<void> {
     if (!plan || plan.metadata.annotations?.[ABORT_ANNOTATION] !== undefined) return;
     const { uid, resourceVersion } = plan.metadata;
     const metadata = { uid, resourceVersion, annotations: { [ABORT_ANNOTATION]: reason } };
@@ -183,23 +183,23 @@ export class UpdateFollower {
   }
 
   /** Writes what changed, and an Event when the reason did. */
-  async #tell(config: UpdateConfig, verdict: UpdateStatus, abort: AbortSignal): Promise<void> {
+  async #report(config: UpdateConfig, verdict: UpdateStatus, abort: AbortSignal): Promise<void> {
     const { writer, events, metrics, log, clock } = this.#parts;
     const { name, annotations } = config.metadata;
-    const told = defined({ ...verdict, obeyed: annotations?.[CHECK_ANNOTATION] });
-    metrics.update(name, told.reason, told.current ?? '', told.available ?? '');
+    const status = defined({ ...verdict, obeyed: annotations?.[CHECK_ANNOTATION] });
+    metrics.update(name, status.reason, status.current ?? '', status.available ?? '');
     const before = statusOf(config);
-    const isNews = before?.reason !== told.reason || before.message !== told.message;
-    const isFresh = Date.parse(before?.checkedAt ?? '') > clock.now() - REFRESH_MS && told.checkedAt !== undefined;
+    const isNew = before?.reason !== status.reason || before.message !== status.message;
+    const isFresh = Date.parse(before?.checkedAt ?? '') > clock.now() - REFRESH_MS && status.checkedAt !== undefined;
     const lasting = ({ checkedAt: _c, nextCheck: _n, nextWindow: _w, ...rest }: UpdateStatus): unknown => rest;
-    if (before && (sameJson(before, told) || (isFresh && sameJson(lasting(before), lasting(told))))) return;
-    await ifFound(writer.patch(updateConfigs, name, statusPatch(told), { type: 'merge', abort }));
-    if (!isNews) return;
-    log.info('update', { config: name, reason: told.reason, message: told.message });
+    if (before && (sameJson(before, status) || (isFresh && sameJson(lasting(before), lasting(status))))) return;
+    await ifFound(writer.patch(updateConfigs, name, statusPatch(status), { type: 'merge', abort }));
+    if (!isNew) return;
+    log.info('update', { config: name, reason: status.reason, message: status.message });
     events.record(config, {
-      type: NORMAL.has(told.reason) ? 'Normal' : 'Warning',
-      reason: told.reason,
-      message: told.message,
+      type: NORMAL.has(status.reason) ? 'Normal' : 'Warning',
+      reason: status.reason,
+      message: status.message,
     });
   }
 
@@ -214,8 +214,8 @@ export class UpdateFollower {
   #memoryOf({ metadata: { uid = '', generation = 0, ...metadata } }: UpdateConfig): Memory {
     const known = this.#memories.get(uid);
     if (known?.generation === generation) return known;
-    const told = Date.parse(statusOf({ metadata, spec: {} })?.checkedAt ?? '');
-    const memory: Memory = { failures: 0, generation, ...(known || Number.isNaN(told) ? {} : { last: told }) };
+    const checked = Date.parse(statusOf({ metadata, spec: {} })?.checkedAt ?? '');
+    const memory: Memory = { failures: 0, generation, ...(known || Number.isNaN(checked) ? {} : { last: checked }) };
     this.#memories.set(uid, memory);
     return memory;
   }
@@ -225,7 +225,7 @@ export class UpdateFollower {
     return nextCheck(schedule, { last, failures, created }, this.#parts, this.#parts.clock.now());
   }
 
-  async #look(abort: AbortSignal): Promise<Look> {
+  async #observe(abort: AbortSignal): Promise<Cluster> {
     const { client } = this.#parts;
     const [plan, controllers] = await Promise.all([
       ifFound(client.get(plans, PLAN_NAME, { abort })),
@@ -237,7 +237,7 @@ export class UpdateFollower {
 }
 
 /** What the cluster is like. */
-interface Look extends Current {
+interface Cluster extends Current {
   readonly plan: Plan | undefined;
   /** Of all controllers. */
   readonly versions: readonly string[];

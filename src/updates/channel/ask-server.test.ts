@@ -72,7 +72,7 @@ test('a token is told to the host of the URL, and to no host behind a redirect',
   });
   const question = { url: `${server.config.server}/`, headers: { K0s_arch: 'amd64' } };
   await ask({ ...question, secretHeaders: { authorization: 'Bearer t0k3n' } });
-  const told = [...server.requests, ...other.requests].map(({ headers }) => headers['authorization']);
-  expect(told).toEqual(['Bearer t0k3n', 'Bearer t0k3n', undefined]);
+  const tokens = [...server.requests, ...other.requests].map(({ headers }) => headers['authorization']);
+  expect(tokens).toEqual(['Bearer t0k3n', 'Bearer t0k3n', undefined]);
   expect(other.requests[0]?.headers).toMatchObject({ k0s_arch: 'amd64', 'user-agent': 'refit-test' });
 });

@@ -40,15 +40,15 @@ export class ChannelMemory {
     const { client, clusterInfo } = this.#tools;
     const url = await this.#address(settings, current, abort, minor);
     const isCron = settings.schedule.kind === 'cron';
-    const told = clusterInfo && !isCron ? await clusterHeaders(client, clusterInfo, current.version, abort) : {};
-    return await this.#read(url, told, await this.#token(abort), abort);
+    const headers = clusterInfo && !isCron ? await clusterHeaders(client, clusterInfo, current.version, abort) : {};
+    return await this.#read(url, headers, await this.#token(abort), abort);
   }
 
   /** The newest release of all, for clusters that follow no channel. No token is sent. */
   async askLatest(server: string, current: Current, abort: AbortSignal): Promise<Release> {
     const { client, clusterInfo } = this.#tools;
-    const told = clusterInfo ? await clusterHeaders(client, clusterInfo, current.version, abort) : {};
-    return await this.#read(`${server}/latest/index.yaml`, told, {}, abort);
+    const headers = clusterInfo ? await clusterHeaders(client, clusterInfo, current.version, abort) : {};
+    return await this.#read(`${server}/latest/index.yaml`, headers, {}, abort);
   }
 
   async #address(settings: UpdateSettings, current: Current, abort: AbortSignal, minor?: string): Promise<string> {

@@ -25,12 +25,12 @@ const RETRY_MS = 30_000;
 /** Milliseconds since the Unix epoch; in the past when a check is due. */
 export function nextCheck(
   schedule: UpdateSettings['schedule'],
-  { last: told, failures, created }: CheckHistory,
+  { last: recorded, failures, created }: CheckHistory,
   { periodMs, random }: CheckPace,
   now: number,
 ): number {
   // The clock of another leader may have been ahead.
-  const last = told !== undefined && told > now ? undefined : told;
+  const last = recorded !== undefined && recorded > now ? undefined : recorded;
   const retry =
     failures === 0 ? undefined : (last ?? now) + backoffDelay(failures - 1, { base: RETRY_MS, cap: periodMs, random });
   if (schedule.kind === 'cron') {

@@ -154,8 +154,8 @@ class UpdateRequests {
 /** The UID of the namespace kube-system, in the ways of k0s and of system-upgrade-controller; empty if it is not told. */
 function clusterOf(request: IncomingMessage): string {
   const { k0s_clusterid: ofK0s, 'x-suc-cluster-id': ofSuc } = request.headers;
-  const told = ofK0s ?? ofSuc;
-  const id = typeof told === 'string' ? told : addressOf(request).searchParams.get('clusterID');
+  const given = ofK0s ?? ofSuc;
+  const id = typeof given === 'string' ? given : addressOf(request).searchParams.get('clusterID');
   return (id ?? '').replace(/^kube-system:/, '').slice(0, 64);
 }
 
