@@ -11,8 +11,8 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_956,
   'src/api': 1_057,
-  'src/cli': 4_245,
-  'src/cmd': 862,
+  'src/cli': 4_258,
+  'src/cmd': 865,
   'src/dialects': 360,
   'src/dialects/autopilot': 1_118,
   'src/dialects/capi': 1_042,
