@@ -21,7 +21,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 887,
   'src/engine': 5_231,
   'src/http': 356,
-  'src/kube': 3_296,
+  'src/kube': 3_301,
   'src/process': 206,
   'src/runtime': 838,
   'src/signal': 460,

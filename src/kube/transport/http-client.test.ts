@@ -346,3 +346,14 @@ test('a request that is given up before its credentials are read fails once, and
   process.off('unhandledRejection', note);
   expect(unhandled).toEqual([]);
 });
+
+test.each([{ kind: 'Pod', metadata: { name: 'a' } }, { kind: 'Node' }])(
+  'a watch refuses what it did not ask for: %j',
+  async (object) => {
+    await using server = await startStubServer((_request, response) => {
+      response.writeHead(200).end(`${JSON.stringify({ type: 'ADDED', object })}\n`);
+    });
+    const events = createClient(server.config).watch(nodes)[Symbol.asyncIterator]();
+    expect(await failure(events.next())).toMatchObject({ cause: { name: 'AnswerError' } });
+  },
+);

@@ -120,7 +120,7 @@ class HttpClient implements KubeClient, Disposable {
     const query = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, ...initial };
     const call = this.#callOf('watch', resource, options);
     return this.#caller.stream<WatchEvent<T>>(
-      { ...call, query: { ...query, watch: true, allowWatchBookmarks: true }, check: eventProblem },
+      { ...call, query: { ...query, watch: true, allowWatchBookmarks: true }, check: eventCheck(resource.kind) },
       options.idleMs ?? this.#options.watchIdleMs ?? 180_000,
     );
   }
@@ -233,9 +233,13 @@ function listCheck(kind: string): (answer: unknown) => string | undefined {
   };
 }
 
-function eventProblem(event: unknown): string | undefined {
-  if (isRecord(event) && typeof event['type'] === 'string' && isRecord(event['object'])) return undefined;
-  return `it sent ${JSON.stringify(event).slice(0, 60)}, not an event of a watch`;
+function eventCheck(kind: string): (event: unknown) => string | undefined {
+  const checkObject = objectCheck(kind);
+  return (event) => {
+    if (!isRecord(event) || typeof event['type'] !== 'string' || !isRecord(event['object']))
+      return `it sent ${JSON.stringify(event).slice(0, 60)}, not an event of a watch`;
+    return event['type'] === 'ERROR' ? undefined : checkObject(event['object']);
+  };
 }
 
 export interface ReadyzOptions {

@@ -48,10 +48,11 @@ export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
   const update = (): void => {
     if (running === undefined || running.aborted) return;
     const wanted = new Set(owners.list().flatMap((owner) => namesIn(owner)));
-    for (const [name, { stop }] of members) {
+    for (const [name, { stop, informer }] of members) {
       if (wanted.has(name)) continue;
       stop.abort();
       members.delete(name);
+      for (const gone of informer.list()) for (const handler of handlers.keys()) handler.deleted?.(gone);
     }
     for (const name of wanted) if (!members.has(name)) members.set(name, follow(name, running));
   };
