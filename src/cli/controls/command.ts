@@ -9,7 +9,7 @@ import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
 import { askLeader } from '../status/load.ts';
 import { type Inspection, inspect, viewAt } from '../status/observe.ts';
-import { isNamed, refOf } from '../status/plan-names.ts';
+import { isNamed, noPlan, refOf } from '../status/plan-names.ts';
 import { inSession, type Session, type SessionParts } from '../status/session.ts';
 import { noteLines } from '../status/text.ts';
 import type { PlanView } from '../status/view.ts';
@@ -97,7 +97,7 @@ export function choosePlan(plans: readonly Inspection[], named: string | undefin
   const open = matching.filter(({ snapshot }) => !isFinal(snapshot.rollout));
   const candidates = open.length > 0 ? open : newest(matching);
   const [chosen, second] = candidates;
-  if (!chosen) throw new RefitError('REFIT_CONTROL', none(plans, named));
+  if (!chosen) throw new RefitError('REFIT_CONTROL', noPlan(plans, { plan: named }));
   if (!second) return chosen;
   const choice = candidates.map(refOf).toSorted().join(', ');
   const hint = 'name one of them with --plan';
@@ -108,9 +108,4 @@ function newest(plans: readonly Inspection[]): Inspection[] {
   const created = ({ snapshot }: Inspection): number => Date.parse(snapshot.rollout.source.created);
   const last = Math.max(...plans.map(created));
   return plans.filter((each) => created(each) === last);
-}
-
-function none(plans: readonly Inspection[], named: string | undefined): string {
-  if (plans.length === 0) return 'there is no plan';
-  return `there is no plan ${named}; there is ${plans.map(refOf).toSorted().join(', ')}`;
 }

@@ -39,6 +39,18 @@ export function refOf({ dialect, plan: { metadata } }: Pick<Named, 'dialect' | '
   return [dialect.name, namespace, name].filter((part) => part !== undefined).join('/');
 }
 
+/** For a filter that keeps none of the plans: what it asks for, and what there is. */
+export function noPlan(plans: readonly Pick<Named, 'dialect' | 'plan'>[], filter: PlanFilter = {}): string {
+  if (plans.length === 0) return 'there is no plan';
+  const { namespace, plan, dialect } = filter;
+  const asked = [
+    plan === undefined ? '' : ` ${plan}`,
+    dialect === undefined ? '' : ` of dialect ${dialect}`,
+    namespace === undefined ? '' : ` in namespace ${namespace}`,
+  ];
+  return `there is no plan${asked.join('')}; there is ${plans.map(refOf).toSorted().join(', ')}`;
+}
+
 /** For some dialects people see another kind and name than those of the object. */
 function namesOf(subject: Named): string[] {
   const { dialect, plan, snapshot } = subject;

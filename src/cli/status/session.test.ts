@@ -1,8 +1,16 @@
 /** Shows what a watch remembers of the API server's answers. */
 import { expect, test } from 'vitest';
+import { MemoryApi } from '../../../test/builders/memory-api.ts';
+import { buildPlan } from '../../../test/builders/plans.ts';
 import { later, SECOND, T0 } from '../../../test/builders/times.ts';
+import { READY } from '../../../test/builders/views.ts';
+import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import { Contact } from './session.ts';
+import { autopilot } from '../../dialects/autopilot/dialect.ts';
+import { nodes } from '../../kube/resources.ts';
+import { controlNodes } from '../../signal/names.ts';
+import { sourcesOf } from './answers.ts';
+import { Contact, lookOnce } from './session.ts';
 
 test('the API server is silent since the first request without an answer, until the next answer', async () => {
   const clock = new FakeClock(T0);
@@ -14,4 +22,21 @@ test('the API server is silent since the first request without an answer, until 
     await clock.advance(SECOND);
   }
   expect(seen).toEqual([undefined, later(SECOND), later(SECOND), undefined, later(4 * SECOND)]);
+});
+
+test.each([
+  [{ plan: 'nosuch' }, 'there is no plan nosuch; there is autopilot/autopilot'],
+  [
+    { dialect: 'cattle', namespace: 'a' },
+    'there is no plan of dialect cattle in namespace a; there is autopilot/autopilot',
+  ],
+])('a filter that keeps no plan is an error: %j', async (filter, message) => {
+  const client = new MemoryApi().client;
+  const { signal: abort } = new AbortController();
+  const sources = sourcesOf(client, READY, new FakeClock(T0), abort);
+  const looking = { sources, policies: { list: () => [] }, filter };
+  const world = buildWorldOf([nodes, []], [controlNodes, []]);
+  const loaded = [{ dialect: autopilot, plans: () => [buildPlan()], world }];
+  const look = lookOnce({ client, contact: new Contact(new FakeClock(T0)), looking, loaded }, T0, abort);
+  await expect(look).rejects.toThrow(message);
 });

@@ -12,7 +12,7 @@ import type { Output } from '../output.ts';
 import { type AskControlPlane, sourcesOf } from './answers.ts';
 import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
 import { type Looking, observe } from './observe.ts';
-import type { PlanFilter } from './plan-names.ts';
+import { noPlan, type PlanFilter } from './plan-names.ts';
 import { isOpen, titleOf } from './text.ts';
 import type { StatusView } from './view.ts';
 
@@ -62,8 +62,11 @@ export async function lookOnce(
   abort: AbortSignal,
 ): Promise<StatusView> {
   const leader = await askLeader(client, now, abort);
-  const plans = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, looking, now)));
-  return { leader, plans: plans.flat() };
+  const views = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, looking, now)));
+  const plans = views.flat();
+  const all = loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
+  if (plans.length === 0 && all.length > 0) throw new RefitError('REFIT_CONTROL', noPlan(all, looking.filter));
+  return { leader, plans };
 }
 
 /** Without its controller, nobody would lift the cordons of an open plan. A cluster without the kind has none. */
