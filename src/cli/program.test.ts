@@ -62,4 +62,5 @@ test('it is in the help, with its options and its notes', async () => {
 test('its options are checked', async () => {
   await expect(run('toy', 'w1', '--time', '3')).rejects.toThrow("unknown option '--time'");
   await expect(run('toy')).rejects.toThrow("missing required argument 'node'");
+  await expect(run('box')).rejects.toThrow('a command is missing');
 });

@@ -48,6 +48,7 @@ export async function runProgram(
     if (!(error instanceof CommanderError)) throw error;
     // Help ends well; anything else that the parser throws is a usage error.
     if (error.exitCode === 0) return 0;
+    if (error.code === 'commander.help') throw new RefitError('REFIT_USAGE', 'a command is missing', { cause: error });
     throw new RefitError('REFIT_USAGE', error.message.replace(/^error: /, ''), { cause: error });
   }
 }
