@@ -18,7 +18,7 @@ import type { Tools } from '../util/tools.ts';
 import type { Dialect, Watched } from './dialect.ts';
 import type { ReportedEvent } from './model/reasons.ts';
 import type { Prober } from './observe/probes.ts';
-import { freshWorld, OwnWrites, viewsOf } from './observe/world.ts';
+import { freshWorld, NOTHING, OwnWrites, viewsOf } from './observe/world.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import { createReconciler } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';
@@ -54,7 +54,9 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   const { namespace, fieldSelector } = dialect.scope ?? {};
   const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
   const isPlan = (object: KubeObject): boolean => dialect.scope?.isPlan?.(object) ?? true;
-  const watched = dialect.watched.map((each) => ({ ...each, informer: informerOf(each, plans, parts) }));
+  const watched = dialect.watched
+    .filter(({ unreadable }) => unreadable !== true)
+    .map((each) => ({ ...each, informer: informerOf(each, plans, parts) }));
   const named = watched.filter(({ namesIn }) => namesIn !== undefined).map(({ informer }) => informer);
   // A relevant change wakes every plan: they are few, and a decision is cheap. Without plans it wakes the clean-up of
   // orphaned work.
@@ -63,7 +65,8 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     return all.length > 0 || !dialect.orphanedWork ? all : [ORPHANED_WORK];
   };
   const ownWrites = new OwnWrites();
-  const views = viewsOf(watched.map(({ resource, informer }) => [resource, informer]));
+  const empty = dialect.watched.map(({ resource }) => [resource, NOTHING] as const);
+  const views = viewsOf([...empty, ...watched.map(({ resource, informer }) => [resource, informer] as const)]);
   const effects = { dialect, client: writer, world: freshWorld(views, ownWrites), ownWrites };
   const options = {
     ...parts,

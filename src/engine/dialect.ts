@@ -113,6 +113,8 @@ export interface Watched {
   readonly optional?: boolean;
   /** No decision depends on it, only what is said: the leader works without the right to read it, and ignores what comes or goes. */
   readonly advisory?: boolean;
+  /** True if it may not be read: it looks empty. */
+  readonly unreadable?: boolean;
   /** False for a change that no decision depends on, such as a heartbeat. */
   isRelevant(before: KubeObject, after: KubeObject): boolean;
   /** What the cache keeps of an object: everything that decisions read and that writes must not lose. */

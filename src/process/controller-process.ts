@@ -148,6 +148,7 @@ async function withAccess(
         watched.push(each);
       } catch (error) {
         if (advisory !== true || !isForbidden(error)) throw error;
+        watched.push({ ...each, unreadable: true });
         log.info(`cannot read ${resource.plural}: nothing is said of them`, { problem: messageOf(error) });
       }
     }

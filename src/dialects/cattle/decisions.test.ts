@@ -11,7 +11,7 @@ import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import type { Rollout } from '../../engine/model/recorded.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { jobs, nodes, secrets } from '../../kube/resources.ts';
+import { jobs, nodes, pods, secrets } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
@@ -62,7 +62,7 @@ interface Pass {
 }
 
 function worldOf({ nodes: all = [], jobs: made = [] }: Pass): World {
-  return buildWorldOf([nodes, all], [jobs, made], [secrets, []]);
+  return buildWorldOf([nodes, all], [jobs, made], [pods, []], [secrets, []]);
 }
 
 interface Outcome {

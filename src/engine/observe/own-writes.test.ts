@@ -80,8 +80,8 @@ describe('the world that decisions use', () => {
     expect(world.list(nodes).map(({ metadata }) => metadata.name)).toEqual(['w1', 'w2', 'w3']);
   });
 
-  test('has nothing of kinds that cannot be watched', () => {
-    expect(world.list({ ...nodes, plural: 'unknowns' })).toEqual([]);
+  test('throws for kinds that are not watched', () => {
+    expect(() => world.list({ ...nodes, plural: 'unknowns' })).toThrow('unknowns are not watched');
   });
 
   test('keeps the kinds apart', () => {

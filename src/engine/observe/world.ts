@@ -13,7 +13,9 @@ export function viewsOf(entries: Iterable<readonly [Resource, View<KubeObject>]>
   const views = new Map([...entries].map(([resource, view]) => [kindOf(resource), view]));
   return {
     of<T extends KubeObject>(resource: Resource<T>): View<T> {
-      return (views.get(kindOf(resource)) ?? NOTHING) as View<T>;
+      const view = views.get(kindOf(resource)) as View<T> | undefined;
+      if (!view) throw new Error(`${resource.plural} are not watched`);
+      return view;
     },
   };
 }
