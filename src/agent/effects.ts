@@ -102,7 +102,8 @@ async function updateEffectOf(
     case 'swap': {
       await fileTrust.assertReplaceable(work.binary);
       const wanted = await wantedHash(sha256, paths.record, files);
-      const isTried = tools.tried?.get(staged) === `${await stampOf(staged)} ${wanted}`;
+      const tried = tools.tried?.get(staged);
+      const isTried = tried !== undefined && tried === `${await stampOf(staged)} ${wanted}`;
       await replaceDurably(staged, work.binary, files, async (path) => {
         // Where there are no hard links it is a copy.
         const isSame = isTried && (await identityOf(path)) === (await identityOf(staged));
