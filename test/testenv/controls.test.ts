@@ -9,8 +9,8 @@ import { createControlNode } from '../../sandbox/cluster/objects.ts';
 import { buildStandIn } from '../../sandbox/hosts/stand-in.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { cattlePlans } from '../../src/api/cattle/plan.ts';
+import { CONTROL_PREFIX } from '../../src/dialects/cattle/names.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
-import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../src/engine/model/controls.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases } from '../../src/kube/resources.ts';
@@ -245,11 +245,13 @@ test('a Plan of the system-upgrade-controller can be paused and aborted the same
     (await admin.get(cattlePlans, metadata.name, { namespace })).metadata.annotations;
   try {
     expect(await outputOf('pause')).toMatch(/^Plan default\/controls-image \(\w+\) is paused\.\n/);
-    expect(await annotations()).toEqual({ [PAUSE_ANNOTATION]: expect.stringMatching(/^20\d\d-.*Z$/) as string });
+    expect(await annotations()).toEqual({
+      [`${CONTROL_PREFIX}pause`]: expect.stringMatching(/^20\d\d-.*Z$/) as string,
+    });
     expect(await outputOf('resume', '--plan', 'cattle/default/controls-image')).toContain('continues.');
     expect(await annotations()).toBeUndefined();
     await outputOf('abort', '--reason', 'wrong image');
-    expect(await annotations()).toEqual({ [ABORT_ANNOTATION]: 'wrong image' });
+    expect(await annotations()).toEqual({ [`${CONTROL_PREFIX}abort`]: 'wrong image' });
     expect(await refused('retry', 'controls-w1')).toContain(
       'was aborted, so no node of it can be retried; to start again: remove the annotation',
     );
