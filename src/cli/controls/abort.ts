@@ -1,5 +1,5 @@
 /** Implements `refit abort`: cancels signals of nodes that have not started; the others finish, then the plan ends. */
-import { hostname, userInfo } from 'node:os';
+import { hostname } from 'node:os';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
 import { factsOf } from '../../engine/gates/types.ts';
@@ -10,11 +10,12 @@ import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import { isMoving } from '../status/sentences.ts';
 import { stateOf, titleOf } from '../status/text.ts';
+import { userName } from '../user-name.ts';
 import { type Control, type ControlledPlan, inProgress } from './control.ts';
 
 const MOST_NAMES = 8;
 
-export function abort(reason = `by ${userInfo().username}@${hostname()}`): Control {
+export function abort(reason = `by ${userName()}@${hostname()}`): Control {
   return (plan, now) => {
     const { snapshot, view } = plan;
     const title = titleOf(view);

@@ -1,7 +1,7 @@
 /** The session of `refit kubeadm`: manifest, API connection and shells on the hosts, and the survey through them. */
 
 import { randomBytes } from 'node:crypto';
-import { hostname, userInfo } from 'node:os';
+import { hostname } from 'node:os';
 import { parse } from 'yaml';
 import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
 import { loadManifest, type Manifest } from '../../dialects/kubeadm/manifest.ts';
@@ -26,6 +26,7 @@ import { stderrLogger } from '../../util/log.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Output, plainOutput } from '../output.ts';
+import { userName } from '../user-name.ts';
 
 export interface KubeadmFlags extends ConnectionFlags {
   readonly manifest: string;
@@ -58,7 +59,7 @@ export async function inSession(
   await using shells = await openShells(manifest.ssh);
   using client = createClient(config, { userAgent: 'refit-kubeadm' });
   const random = randomBytes(4).toString('hex');
-  const identity = leaderIdentity(hostname(), userInfo().username.slice(0, 16), String(process.pid), random);
+  const identity = leaderIdentity(hostname(), userName().slice(0, 16), String(process.pid), random);
   // The status view shows progress, so only problems are logged.
   const here = { clock: systemClock, output: plainOutput, log: stderrLogger('warn'), abort };
   return await work({ ...here, manifest, config, client, shells, identity });
