@@ -83,6 +83,8 @@ async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
     const looking = { ...parts.looking, policies };
     const leader = followLeader(client, await askLeader(client, clock.now(), abort), abort);
     for (;;) {
+      // Its error ends the watch.
+      if (contact.isLoggedOut) await askLeader(client, clock.now(), abort);
       const [now, began] = [clock.now(), clock.monotonic()];
       const views = await Promise.all(followed.map(async (each) => await observe(each.dialect, each, looking, now)));
       const plans = views.flat();

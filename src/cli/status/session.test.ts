@@ -16,9 +16,10 @@ test('the API server is silent since the first request without an answer, until 
   const clock = new FakeClock(T0);
   const contact = new Contact(clock);
   const seen: (string | undefined)[] = [];
-  for (const code of [200, 0, 0, 403, 0]) {
+  for (const code of [200, 0, 503, 401, 0]) {
     contact.note({ code });
     seen.push(contact.silentSince);
+    expect(contact.isLoggedOut).toBe(code === 401);
     await clock.advance(SECOND);
   }
   expect(seen).toEqual([undefined, later(SECOND), later(SECOND), undefined, later(4 * SECOND)]);

@@ -84,6 +84,7 @@ export async function assertNoOpenPlan(flags: ConnectionFlags, parts: Omit<Sessi
 export class Contact {
   readonly #clock: Clock;
   #lostAt: number | undefined;
+  #code = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -91,7 +92,13 @@ export class Contact {
 
   /** `code` is 0 if no answer came. */
   note({ code }: { readonly code: number }): void {
-    this.#lostAt = code === 0 ? (this.#lostAt ?? this.#clock.now()) : undefined;
+    this.#code = code;
+    this.#lostAt = code === 0 || code >= 500 ? (this.#lostAt ?? this.#clock.now()) : undefined;
+  }
+
+  /** True if the last answer refused the user's credentials: they may have expired. */
+  get isLoggedOut(): boolean {
+    return this.#code === 401;
   }
 
   /** RFC 3339: since when no request was answered; undefined if the last one was. */
