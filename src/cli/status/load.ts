@@ -46,7 +46,8 @@ export async function follow(
     await client.list(resource, { limit: 1, ...selection, abort });
     const informer = createInformer(client, resource, selection);
     void informer.run(abort);
-    await informer.whenSynced(abort);
+    // Whoever may list pods need not be allowed to watch them.
+    if (followed.advisory !== true) await informer.whenSynced(abort);
     const updated = (after: KubeObject, before: KubeObject): void => {
       if (followed.isRelevant(before, after)) onChange();
     };
