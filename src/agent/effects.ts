@@ -102,8 +102,7 @@ async function updateEffectOf(
     case 'swap': {
       await fileTrust.assertReplaceable(work.binary);
       const wanted = await wantedHash(sha256, paths.record, files);
-      const tried = tools.tried?.get(staged);
-      const isTried = tried !== undefined && tried === `${await stampOf(staged)} ${wanted}`;
+      const isTried = await wasTried(tools, staged, wanted);
       await replaceDurably(staged, work.binary, files, async (path) => {
         // Where there are no hard links it is a copy.
         const isSame = isTried && (await identityOf(path)) === (await identityOf(staged));
@@ -157,6 +156,11 @@ async function isSameContent(path: string, other: string, files: Files): Promise
 /** The signal's hash, if it has one: the record on the disk may have been changed. */
 async function wantedHash(sha256: string | undefined, record: string, files: Files): Promise<string | undefined> {
   return sha256?.toLowerCase() ?? (await sealedHash(record, files));
+}
+
+async function wasTried({ tried }: EffectTools, staged: string, wanted: string | undefined): Promise<boolean> {
+  const then = tried?.get(staged);
+  return then !== undefined && then === `${await stampOf(staged)} ${wanted}`;
 }
 
 /** The bytes that were hashed are the ones that the rename puts in place. */

@@ -9,9 +9,9 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_956,
+  'src/agent': 5_960,
   'src/api': 1_057,
-  'src/cli': 4_269,
+  'src/cli': 4_292,
   'src/cmd': 865,
   'src/dialects': 360,
   'src/dialects/autopilot': 1_118,
