@@ -2,7 +2,7 @@
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Target } from '../../engine/model/recorded.ts';
 import type { Job, Node } from '../../kube/types.ts';
-import { conditionOf } from './conditions.ts';
+import { conditionOf, holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { jobOf, type Rendering, ttlOf } from './job.ts';
 import { isOutdated } from './stamps.ts';
@@ -53,7 +53,9 @@ export function attemptsOf(config: CattleConfig): Attempts {
   let begun: number | undefined;
   return {
     isObsolete: (job, { node, ...made }) =>
-      node !== undefined && hasFailed(job) && isOutdated(job, jobOf(config, { ...made, node, settings })),
+      node !== undefined &&
+      holds(job, 'Failed') !== undefined &&
+      isOutdated(job, jobOf(config, { ...made, node, settings })),
     isForgotten(name, plan, { nodes, generation }, now) {
       begun ??= now;
       if (generation !== undefined && generation !== (plan.metadata.generation ?? 0)) return true;
@@ -63,8 +65,4 @@ export function attemptsOf(config: CattleConfig): Attempts {
       return now < Date.parse(since) + ttlOf({ plan, settings }) * 1000 - SKEW_MS;
     },
   };
-}
-
-function hasFailed({ status }: Job): boolean {
-  return (status?.conditions ?? []).some(({ type, status: is }) => type === 'Failed' && is === 'True');
 }

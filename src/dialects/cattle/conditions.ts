@@ -1,5 +1,6 @@
-/** Updates conditions of a Plan as the original does: a new status or message changes the time, a new reason alone does not. */
+/** Reads conditions, and updates those of a Plan as the original does: a new status or message changes the time, a new reason alone does not. */
 import type { CattleCondition, CattlePlan } from '../../api/cattle/plan.ts';
+import type { Condition, Job } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 
 export interface ConditionUpdate {
@@ -11,6 +12,11 @@ export interface ConditionUpdate {
 
 export function conditionOf(plan: CattlePlan, type: string): CattleCondition | undefined {
   return plan.status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** The condition of a Job, while it is true. */
+export function holds({ status }: Job, type: string): Condition | undefined {
+  return status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');
 }
 
 /** True if the plan already has exactly this condition. */

@@ -84,7 +84,7 @@ function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefi
   return isFailure ? because('TargetFailed', message) : undefined;
 }
 
-interface Look {
+interface Scene {
   readonly plan: CattlePlan;
   readonly world: World;
   readonly now: number;
@@ -93,10 +93,10 @@ interface Look {
   readonly attempts: Attempts | undefined;
 }
 
-function targetsOf(look: Look): Target[] {
-  const { plan, now, judgement, world } = look;
+function targetsOf(scene: Scene): Target[] {
+  const { plan, now, judgement, world } = scene;
   const { concurrency = 0 } = plan.spec ?? {};
-  const stateOf = stateReader(look);
+  const stateOf = stateReader(scene);
   const isSelected = selectorOf(plan, judgement);
   return world
     .list(nodes)
@@ -107,11 +107,11 @@ function targetsOf(look: Look): Target[] {
       key: `${hostnameOf(node)}/${node.metadata.name}`,
       name: node.metadata.name,
       state,
-      since: endedAt(node, state, look) ?? rfc3339(now),
+      since: endedAt(node, state, scene) ?? rfc3339(now),
     }));
 }
 
-function endedAt(node: Node, state: RecordedState, { plan, world, judgement, failures }: Look): string | undefined {
+function endedAt(node: Node, state: RecordedState, { plan, world, judgement, failures }: Scene): string | undefined {
   if (state === 'done') return doneSince(node, plan, world, judgement.hash);
   return state === 'failed' || state === 'unsupported' ? failures.nodes.get(node.metadata.name)?.since : undefined;
 }
@@ -138,8 +138,8 @@ function selectorOf({ metadata, spec }: CattlePlan, { problems }: Latest): (node
  * A node is done if its label has the hash. It is in flight if the status lists its host name, or if a Job of the plan works
  * on it, also one of an earlier hash. A failed node keeps its place until its failure no longer counts.
  */
-function stateReader(look: Look): (node: Node) => RecordedState {
-  const { plan, world, judgement, failures } = look;
+function stateReader(scene: Scene): (node: Node) => RecordedState {
+  const { plan, world, judgement, failures } = scene;
   const { hash, problems } = judgement;
   const isSameRun = plan.status?.latestHash === hash;
   const applying = new Set(isSameRun && problems.length === 0 ? plan.status?.applying : []);
@@ -150,13 +150,13 @@ function stateReader(look: Look): (node: Node) => RecordedState {
     if (hash !== '' && labels[label] === hash) return 'done';
     if (working.has(name)) return 'intended';
     const failure = isSameRun ? failures.nodes.get(name) : undefined;
-    if (failure) return isOver(node, look) ? 'pending' : failure.state;
+    if (failure) return isOver(node, scene) ? 'pending' : failure.state;
     return applying.has(hostnameOf(node)) && labels[label] !== DISABLED ? 'intended' : 'pending';
   };
 }
 
 /** True if the recorded failure of the node counts no longer. */
-function isOver(node: Node, { plan, world, now, judgement, attempts, failures }: Look): boolean {
+function isOver(node: Node, { plan, world, now, judgement, attempts, failures }: Scene): boolean {
   const { version, hash } = judgement;
   const job = jobFor(world, { id: hash }, node.metadata.name, plan);
   const isObsolete = job && attempts?.isObsolete(job, { plan, node, version, hash });

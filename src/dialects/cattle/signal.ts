@@ -6,6 +6,7 @@ import type { Rollout, Stage } from '../../engine/model/recorded.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';
 import type { Attempts } from './attempts.ts';
+import { holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { jobNameOf, jobOf } from './job.ts';
 import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
@@ -103,10 +104,6 @@ function observe(job: Job, nodeName: string, isResting: boolean, stalled: string
 function timesOf({ metadata, status }: Job, condition?: Condition): { attempt: string; since: string } {
   const { creationTimestamp: attempt = '' } = metadata;
   return { attempt, since: condition?.lastTransitionTime ?? status?.startTime ?? attempt };
-}
-
-function holds({ status }: Job, type: string): Condition | undefined {
-  return status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');
 }
 
 /** True if the node is unschedulable because the plan cordons or drains. */
