@@ -1,16 +1,14 @@
 /** Credentials of a ServiceAccount, as its pod has them, and what it did with them. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect } from 'vitest';
 import { stringify } from 'yaml';
 import { controlPlane, kubectlAs } from './control-plane.ts';
 
-/** Path of a new kubeconfig in `directory` with a bound token, and nothing else. */
-export async function accountKubeconfig(directory: string, namespace: string, account: string): Promise<string> {
+/** Writes a kubeconfig with a bound token, and nothing else. */
+export async function writeAccountKubeconfig(path: string, namespace: string, account: string): Promise<void> {
   const { stdout, stderr } = await kubectlAs('admin', ['create', 'token', account, '-n', namespace]);
   expect(stderr).toBe('');
   const { url, caCertificate } = controlPlane();
-  const path = join(directory, `${account}.yaml`);
   const authority = Buffer.from(caCertificate).toString('base64');
   const config = {
     apiVersion: 'v1',
@@ -21,7 +19,6 @@ export async function accountKubeconfig(directory: string, namespace: string, ac
     'current-context': 'refit',
   };
   await writeFile(path, stringify(config), { mode: 0o600 });
-  return path;
 }
 
 /** `<decision> <verb> <path>` of each request of an account so far. */

@@ -1,13 +1,14 @@
 /** Proves that the stand-in for system-upgrade-controller runs with the original's rights, which know no kind of ours. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { buildCattlePlan } from '../builders/cattle-plans.ts';
-import { apply, controlPlane, kubectlAs } from './control-plane.ts';
+import { writeAccountKubeconfig } from './account.ts';
+import { apply, kubectlAs } from './control-plane.ts';
 
 const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 const NAMESPACE = 'system-upgrade';
@@ -56,27 +57,12 @@ async function grantOriginalRights(): Promise<void> {
   await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 }
 
-async function writeKubeconfig(path: string): Promise<void> {
-  const { stdout: token } = await kubectlAs('admin', ['create', 'token', USER, '-n', NAMESPACE]);
-  const { url, caCertificate } = controlPlane();
-  const authority = Buffer.from(caCertificate).toString('base64');
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'it', cluster: { server: url, 'certificate-authority-data': authority } }],
-    users: [{ name: 'it', user: { token: token.trim() } }],
-    contexts: [{ name: 'it', context: { cluster: 'it', user: 'it' } }],
-    'current-context': 'it',
-  };
-  await writeFile(path, JSON.stringify(config));
-}
-
 test('with the rights of the original it upgrades a node, says once that UpgradePolicies are off, and ends well', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'refit-rights-'));
   onTestFinished(async () => await rm(directory, { recursive: true }));
   const path = join(directory, 'kubeconfig');
   await grantOriginalRights();
-  await writeKubeconfig(path);
+  await writeAccountKubeconfig(path, NAMESPACE, USER);
   const child = spawn(process.execPath, [ENTRY, 'system-upgrade-controller'], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {

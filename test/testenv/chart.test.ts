@@ -8,7 +8,7 @@ import type { KubeObject } from '../../src/kube/types.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { TO as MACHINE_TO, openMachineCluster } from '../capi/machine-cluster.ts';
-import { accountKubeconfig, askedBy } from './account.ts';
+import { askedBy, writeAccountKubeconfig } from './account.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { buildHelm, helm } from './helm.ts';
 
@@ -265,7 +265,8 @@ describe('installed', () => {
   });
 
   test('the extension for Cluster API updates a Machine with the rights of its account and no other', async () => {
-    const kubeconfig = await accountKubeconfig(directory, NAMESPACE, 'refit-capi');
+    const kubeconfig = join(directory, 'refit-capi.yaml');
+    await writeAccountKubeconfig(kubeconfig, NAMESPACE, 'refit-capi');
     await using scene = await openMachineCluster({ workers: 1, kubeconfig });
     await scene.whenCallable('h2');
     await scene.update('worker1', scene.manager('h2'));

@@ -19,7 +19,7 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { bootAsHost, whyNoSystemd } from '../agent/systemd/jail.ts';
 import { buildOneFile } from '../one-file.ts';
-import { accountKubeconfig, askedBy } from './account.ts';
+import { askedBy, writeAccountKubeconfig } from './account.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { buildHelm, helm } from './helm.ts';
 import { CREDENTIALS, FINISH, type HostJob, type SeenHost } from './whole-install/seen.ts';
@@ -95,7 +95,8 @@ async function writeCredentials(exchange: string): Promise<void> {
 async function startControllers(): Promise<void> {
   const wanted = ['get', 'deployment', 'refit-controller', '-n', NAMESPACE, '-o', 'json'];
   const { spec } = JSON.parse((await kubectlAs('admin', wanted)).stdout) as { spec: Spec };
-  const kubeconfig = await accountKubeconfig(directory, NAMESPACE, 'refit-controller');
+  const kubeconfig = join(directory, 'refit-controller.yaml');
+  await writeAccountKubeconfig(kubeconfig, NAMESPACE, 'refit-controller');
   const ports = await Promise.all(Array.from({ length: spec.replicas }, freePort));
   for (const port of ports) {
     const args = spec.template.spec.containers[0].args.map((it) => it.replace('=:8080', `=127.0.0.1:${port}`));

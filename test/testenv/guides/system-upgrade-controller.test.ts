@@ -1,10 +1,10 @@
 /** Follows docs/guides/system-upgrade-controller.md from a running original to the end of the first Plan, on the real API server. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { stringify } from 'yaml';
 import { simulatedNode } from '../../../tools/controlplane/simulated-nodes.ts';
+import { writeAccountKubeconfig } from '../account.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs } from '../control-plane.ts';
 import { blocksOf } from './blocks.ts';
 import { ReaderShell } from './shell.ts';
@@ -55,19 +55,8 @@ function original(): object {
 
 /** The kubeconfig at the place that the page names, with the rights of the account and no others. */
 async function writeAccount(): Promise<void> {
-  const { stdout: token } = await kubectlAs('admin', ['create', 'token', 'system-upgrade', '-n', NAMESPACE]);
-  const { url, caCertificate } = controlPlane();
-  const authority = Buffer.from(caCertificate).toString('base64');
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'guide', cluster: { server: url, 'certificate-authority-data': authority } }],
-    users: [{ name: 'guide', user: { token: token.trim() } }],
-    contexts: [{ name: 'guide', context: { cluster: 'guide', user: 'guide' } }],
-    'current-context': 'guide',
-  };
   await mkdir(join(shell.directory, '.kube'));
-  await writeFile(join(shell.directory, '.kube', 'config'), stringify(config), { mode: 0o600 });
+  await writeAccountKubeconfig(join(shell.directory, '.kube', 'config'), NAMESPACE, 'system-upgrade');
 }
 
 test('the page can be followed', () => {
