@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { leases, namespaces, nodes, type Resource } from '../../src/kube/resources.ts';
@@ -15,18 +15,19 @@ import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 const CRD_DIRECTORY = join(import.meta.dirname, '..', '..', 'deploy', 'crds');
 const POLL_MS = 50;
 
-/** Creates what is missing, and waits until the API server serves the kinds. */
+/** Creates what is missing, and waits until the API server serves every kind: one that is new takes seconds. */
 export async function installDefinitions(client: KubeClient, clock: Clock, abort?: AbortSignal): Promise<void> {
   const files = (await readdir(CRD_DIRECTORY)).filter((file) => file.endsWith('.yaml'));
-  for (const file of files) {
-    await createMissing(
-      client,
-      customResourceDefinitions,
-      parse(await readFile(join(CRD_DIRECTORY, file), 'utf8')) as CustomResourceDefinition,
-    );
-  }
+  const texts = await Promise.all(files.map(async (file) => await readFile(join(CRD_DIRECTORY, file), 'utf8')));
+  const definitions = texts.map((text) => parse(text) as CustomResourceDefinition);
+  for (const definition of definitions) await createMissing(client, customResourceDefinitions, definition);
   await createMissing(client, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'k0s-autopilot' } });
-  for (const resource of [plans, controlNodes]) await untilServed(client, resource, clock, abort);
+  for (const definition of definitions) await untilServed(client, kindOf(definition), clock, abort);
+}
+
+function kindOf({ spec: { group, names, scope, versions } }: CustomResourceDefinition): Resource {
+  const version = versions.find(({ served }) => served)?.name ?? '';
+  return { group, version, kind: names.kind, plural: names.plural, namespaced: scope === 'Namespaced' };
 }
 
 /** Waits until the API server serves the kind. */

@@ -1,4 +1,6 @@
 /** Machines with Nodes and agents on the real API server, and the extension with its documented rights. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, vi } from 'vitest';
 import type { Cluster } from '../../sandbox/cluster/cluster.ts';
 import { type CallerOptions, callHook, type Protocol } from '../../sandbox/cluster/hook-caller.ts';
@@ -44,6 +46,12 @@ export function machineOf(node: string): string {
   return `machine-of-${node}`;
 }
 
+/** Its end may be why nobody can call. */
+async function logOf({ directory }: Cluster): Promise<string> {
+  const logs = (await readdir(join(directory, 'logs'))).filter((name) => name.startsWith('extension'));
+  return (await Promise.all(logs.map(async (name) => await readFile(join(directory, 'logs', name), 'utf8')))).join('');
+}
+
 export async function openMachineCluster(options: MachineClusterOptions): Promise<MachineCluster> {
   const cluster = await startOwnCluster({
     controllers: 0,
@@ -87,7 +95,11 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
     async whenCallable(protocol) {
       const call = async (): Promise<void> =>
         expect(await callHook(callerOf(protocol), 'discovery', {})).toMatchObject({ status: 'Success' });
-      await vi.waitFor(call, { timeout: 150_000 });
+      try {
+        await vi.waitFor(call, { timeout: 150_000 });
+      } catch (cause) {
+        throw new Error(`the extension cannot be called: ${await logOf(cluster)}`, { cause });
+      }
     },
     async update(node, manager) {
       const wanted = { machine: machineOf(node), version: TO };

@@ -1,5 +1,4 @@
 /** Tests pause, resume, abort and retry for Machines, as the documented operator: on a real API server, through the hooks. */
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { driveUpdate } from '../../sandbox/cluster/machine-manager.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
@@ -8,7 +7,7 @@ import { UPDATE_ANNOTATION } from '../../src/dialects/capi/rollout.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { buildUpgradePolicy } from '../builders/policies.ts';
 import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
-import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
@@ -18,8 +17,6 @@ const [PAUSED, ABORTED] = ['worker1', 'worker2'] as const;
 let scene: MachineCluster;
 
 beforeAll(async () => {
-  await apply(await readFile('deploy/crds/upgrade.refit.dev_upgradepolicies.yaml', 'utf8'));
-  await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd/upgradepolicies.upgrade.refit.dev']);
   scene = await openMachineCluster({ workers: 2 });
   await scene.whenCallable('h2');
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { machines } from '../../src/api/capi/machine.ts';
 import { cattlePlans } from '../../src/api/cattle/plan.ts';
+import { customResourceDefinitions } from '../../src/api/crd.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -54,6 +55,7 @@ afterAll(async () => {
       async () => {
         const wrong = (await left()).filter(({ isReleased }) => !isReleased);
         expect(wrong.map(keyOf)).toEqual([]);
+        expect(await withAdmin(definitionsThatGo)).toEqual([]);
       },
       { timeout: 150_000, interval: 200 },
     );
@@ -92,6 +94,12 @@ async function remove(client: KubeClient, left: readonly Left[]): Promise<void> 
     await client.delete(resource, name, { namespace }).catch((error: unknown) => {
       if (!isNotFound(error)) throw error;
     });
+}
+
+/** The next file could take a definition that goes away for one that stays. */
+async function definitionsThatGo(client: KubeClient): Promise<string[]> {
+  const { items } = await client.listAll(customResourceDefinitions);
+  return items.filter(({ metadata }) => metadata.deletionTimestamp !== undefined).map(({ metadata }) => metadata.name);
 }
 
 const keyOf = ({ resource, name, namespace }: Left): string =>

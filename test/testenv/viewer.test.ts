@@ -2,6 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
+import { installDefinitions } from '../../sandbox/cluster/objects.ts';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/api/crd.ts';
 import { plainOutput } from '../../src/cli/output.ts';
 import { showStatus } from '../../src/cli/status/command.ts';
@@ -34,7 +35,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const text of definitions) await apply(text);
+  await installDefinitions(admin, systemClock);
   admin.close();
 });
 
