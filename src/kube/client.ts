@@ -50,6 +50,7 @@ export interface DeleteOptions extends RequestOptions {
   readonly uid?: string | undefined;
   readonly resourceVersion?: string | undefined;
   readonly propagationPolicy?: 'Background' | undefined;
+  readonly gracePeriodSeconds?: number | undefined;
 }
 
 export interface EvictOptions extends RequestOptions {

@@ -147,9 +147,9 @@ class HttpClient implements KubeClient, Disposable {
   }
 
   async delete(resource: Resource, name: string, options: DeleteOptions = {}): Promise<void> {
-    const { uid, resourceVersion, propagationPolicy } = options;
+    const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
     const preconditions = uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
-    const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions };
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, gracePeriodSeconds, preconditions };
     const call = this.#callOf('delete', resource, options, { name });
     await this.#caller.json({ ...call, method: 'DELETE', body });
   }
