@@ -36,7 +36,7 @@ export async function runContainer(spec: ContainerSpec, parts: ContainerParts): 
     await symlink(volumes.get(name) ?? '/nonexistent', at);
   }
   const [command = '', ...args] = [...(spec.command ?? program), ...(spec.args ?? [])];
-  const values = (spec.env ?? []).map(({ name, value, valueFrom }) => [
+  const values = (spec.env ?? []).map(({ name, value, valueFrom }): [string, string] => [
     name,
     value ?? fieldOf(pod, valueFrom?.fieldRef?.fieldPath ?? ''),
   ]);

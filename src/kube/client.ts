@@ -46,11 +46,10 @@ export interface PatchOptions extends WriteOptions {
   readonly force?: boolean | undefined;
 }
 
-export interface DeleteOptions extends RequestOptions {
+export interface DeleteOptions extends EvictOptions {
   readonly uid?: string | undefined;
   readonly resourceVersion?: string | undefined;
   readonly propagationPolicy?: 'Background' | undefined;
-  readonly gracePeriodSeconds?: number | undefined;
 }
 
 export interface EvictOptions extends RequestOptions {
