@@ -24,7 +24,7 @@ test.each([
   ['a redirect to the root', 'https://example.com/stable', answer(302, '/'), '/'],
   ['a page', 'https://example.com/channels/v1.2.3', answer(200), 'v1.2.3'],
   ['a page with a query', 'https://example.com/stable?x=y', answer(200), 'stable?x=y'],
-  ['another redirect', 'https://example.com/stable/', answer(307, '/tag/v1'), 'stable'],
+  ['a choice of pages', 'https://example.com/stable/', answer(300), 'stable'],
 ])('%s tells a version', (_name, channel, response, version) => {
   expect(versionIn(channel, response)).toBe(version);
 });
@@ -80,6 +80,27 @@ test('an answer that has not changed need not be sent again; a 304 that nobody a
   await expect(ask()).rejects.toThrow('unexpected response: HTTP/1.1 503');
   expect([await ask(), await ask()]).toEqual(['v2', 'stable']);
   expect(known).toEqual([undefined, '"a"', '"a"', '"a"', undefined]);
+});
+
+test.each([301, 303, 307, 308])('a %i leads to another place of the channel, and is never a version', async (status) => {
+  const questions: string[] = [];
+  const channel = await serve(({ url, headers }, response) => {
+    questions.push(`${url} ${String(headers['x-suc-cluster-id'])}`);
+    if (url === '/stable') response.writeHead(status, { location: '/moved/301' }).end();
+    else response.writeHead(302, { location: '/tag/v3' }).end();
+  });
+  expect(await channels().ask(channel, 'uid', '')).toBe('v3');
+  expect(questions).toEqual(['/stable uid', '/moved/301 uid']);
+});
+
+test.each<[string, string | undefined, string]>([
+  ['leads in a circle', '/stable', 'more than 5 redirects; use the URL that the channel has moved to'],
+  ['leads nowhere', undefined, '301 response missing Location header'],
+])('a channel that has moved and %s has no version', async (_name, location, message) => {
+  const channel = await serve((_request, response) => {
+    response.writeHead(301, location === undefined ? {} : { location }).end();
+  });
+  await expect(channels().ask(channel, 'uid', '')).rejects.toThrow(message);
 });
 
 test('a silent server is given up', async () => {

@@ -1,9 +1,12 @@
-/** Asks a channel whose answer is a redirect: the version is the last segment of the URL that it leads to. */
+/** Asks a channel whose answer is a 302: the version is the last segment of the URL that it leads to. */
 import type { IncomingMessage } from 'node:http';
 import { basename } from 'node:path/posix';
 import { askHead, type ServerTools } from './ask-server.ts';
 
 const MOST_ANSWERS = 1_000;
+/** These lead to another place of the same channel, whose answer counts. */
+const MOVED = [301, 303, 307, 308];
+const MOST_MOVES = 5;
 
 export class RedirectChannels {
   readonly #tools: ServerTools;
@@ -18,17 +21,36 @@ export class RedirectChannels {
     const told = latestVersion === '' ? {} : { 'X-SUC-Latest-Version': latestVersion };
     const known = this.#answers.get(channel);
     const headers = { 'X-SUC-Cluster-ID': clusterId, ...told };
-    const response = await askHead({ url: channel, headers, known: known?.etag }, this.#tools);
-    if (response.statusCode === 304 && known?.etag !== undefined) return known.version;
-    const version = versionIn(channel, response);
-    // Plans may name any number of channels.
-    if (this.#answers.size > MOST_ANSWERS) this.#answers.clear();
-    this.#answers.set(channel, { etag: response.headers.etag, version });
-    return version;
+    let url = channel;
+    for (let moves = 0; moves <= MOST_MOVES; moves++) {
+      const isFirst = url === channel;
+      const response = await askHead({ url, headers, known: isFirst ? known?.etag : undefined }, this.#tools);
+      const moved = movedTo(url, response);
+      if (moved !== undefined) {
+        url = moved;
+        continue;
+      }
+      if (response.statusCode === 304 && isFirst && known?.etag !== undefined) return known.version;
+      const version = versionIn(url, response);
+      // Plans may name any number of channels.
+      if (this.#answers.size > MOST_ANSWERS) this.#answers.clear();
+      this.#answers.set(channel, { etag: isFirst ? response.headers.etag : undefined, version });
+      return version;
+    }
+    throw new Error(`more than ${MOST_MOVES} redirects; use the URL that the channel has moved to`);
   }
 }
 
-/** The last path segment: of the redirect target for a 302, of the channel's own URL for any other status below 400. */
+function movedTo(url: string, { statusCode = 0, headers: { location } }: IncomingMessage): string | undefined {
+  if (!MOVED.includes(statusCode)) return undefined;
+  if (location === undefined) throw new Error(`${statusCode} response missing Location header`);
+  const next = new URL(location, url);
+  if (url.startsWith('https:') && next.protocol !== 'https:')
+    throw new Error(`${statusCode} response leads from https to ${next.protocol}//${next.host}`);
+  return next.href;
+}
+
+/** The last path segment: of the redirect target for a 302, of the URL itself for any other status below 400. */
 export function versionIn(
   channel: string,
   {
