@@ -44,8 +44,8 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
       // The original's service account knows nothing of ours.
       policies: 'if-allowed',
       drainsNodes: false,
-      controllers: ({ writer }) => [
-        channelController({ reader: client, writer, namespace, intervalMs, clock, log, ask }),
+      controllers: ({ writer, events }) => [
+        channelController({ reader: client, writer, events, namespace, intervalMs, clock, log, ask }),
       ],
       healthAddress: env[`${PREFIX}HEALTH_ADDRESS`] || undefined,
       metrics,

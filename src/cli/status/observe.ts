@@ -75,6 +75,7 @@ export async function inspect(
       ...answers.unseen,
       ...unprovenLines(dialect, world, snapshot),
       ...undecidedLines(plan),
+      ...(dialect.unknownsOf?.(plan) ?? []),
     ],
   };
 }

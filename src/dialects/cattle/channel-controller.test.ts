@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
 import { refusal } from '../../../test/builders/memory-api.ts';
-import { MINUTE, T0 } from '../../../test/builders/times.ts';
+import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { FakeClock, settle } from '../../../test/faults/fake-clock.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { KubeClient, WatchEvent } from '../../kube/client.ts';
@@ -16,6 +16,8 @@ interface Rig {
   readonly controller: Controller;
   readonly clock: FakeClock;
   readonly asked: string[];
+  /** What Events said. */
+  readonly told: string[];
   /** What the server holds now. */
   readonly stored: () => CattlePlan;
   readonly reconcile: () => Promise<number | undefined>;
@@ -35,7 +37,7 @@ async function start(
   const clock = new FakeClock(T0);
   let plan: CattlePlan = { ...buildCattlePlan('p', spec), ...(status ? { status } : {}) };
   let left = conflicts;
-  const asked: string[] = [];
+  const [asked, told]: [string[], string[]] = [[], []];
   async function* watch(): AsyncGenerator<WatchEvent<CattlePlan>> {
     yield { type: 'ADDED', object: plan };
     yield {
@@ -56,6 +58,7 @@ async function start(
   const controller = channelController({
     reader: client,
     writer: client,
+    events: { record: (_plan, { type, reason, message }) => void told.push(`${type} ${reason} ${message}`) },
     namespace: 'system-upgrade',
     intervalMs: 15 * MINUTE,
     clock,
@@ -75,7 +78,7 @@ async function start(
     const context = { abort: stop.signal, log: silentLogger, failures: 0 };
     return (await controller.reconcile('system-upgrade/p', context))?.requeueAfterMs;
   };
-  return { controller, clock, asked, stored: () => plan, reconcile };
+  return { controller, clock, asked, told, stored: () => plan, reconcile };
 }
 
 const tells = async (): Promise<string> => await Promise.resolve('v1.2.3+k3s1');
@@ -104,20 +107,55 @@ test('others who write the same status do not make it ask again', async () => {
 });
 
 test('a failure is told where nothing was resolved before', async () => {
-  const { reconcile, stored } = await start(fails);
+  const { reconcile, stored, told } = await start(fails);
+  await expect(reconcile()).rejects.toThrow('no route');
   await expect(reconcile()).rejects.toThrow('no route');
   expect(stored().status?.conditions).toMatchObject([
     { type: 'LatestResolved', status: 'False', reason: 'Error', message: 'no route' },
   ]);
+  expect(told).toEqual(['Warning ResolveFailed no route']);
 });
 
-test('what was resolved stays so while the channel fails', async () => {
+test('what was resolved stays so while the channel fails, and since when it fails is told', async () => {
   const conditions = [{ type: 'LatestResolved', status: 'True', reason: 'Channel' }];
   const status = { latestVersion: 'v1', conditions };
-  const { reconcile, stored, asked } = await start(fails, { status });
-  await expect(reconcile()).rejects.toThrow('no route');
-  expect(stored().status).toEqual(status);
-  expect(asked).toEqual([`${CHANNEL} v1`]);
+  const failures = ['no route', 'no route', 'status 503'];
+  const ask = async (): Promise<string> => {
+    const failure = failures.shift();
+    return failure === undefined ? await tells() : await Promise.reject(new Error(failure));
+  };
+  const { reconcile, stored, asked, told, clock } = await start(ask, { status });
+  const failing = (why: string): object => ({
+    latestVersion: 'v1',
+    conditions: [
+      ...conditions,
+      {
+        type: 'RefitChannelFails',
+        reason: 'ResolveFailed',
+        message: `the channel says no version since ${later(0)}: ${why}`,
+      },
+    ],
+  });
+  for (const why of ['no route', 'no route', 'status 503']) {
+    await expect(reconcile()).rejects.toThrow(why);
+    expect(stored().status).toMatchObject(failing(why));
+    await clock.advance(MINUTE);
+  }
+  expect(asked[0]).toBe(`${CHANNEL} v1`);
+  await reconcile();
+  expect(stored().status?.conditions?.map(({ type }) => type)).toEqual(['LatestResolved']);
+  expect(told).toEqual([
+    'Warning ResolveFailed no route',
+    'Warning ResolveFailed status 503',
+    'Normal Resolved the channel says version v1.2.3-k3s1',
+  ]);
+});
+
+test('a plan that follows no channel any more has none that fails', async () => {
+  const conditions = [{ type: 'RefitChannelFails', status: 'True', message: 'why' }];
+  const { reconcile, stored } = await start(fails, { spec: { version: 'v1' }, status: { conditions } });
+  await reconcile();
+  expect(stored().status?.conditions).toEqual([]);
 });
 
 test('a version of the plan itself wins: nobody is asked', async () => {

@@ -1,18 +1,21 @@
 /** Keeps a Plan's latest version as its channel says: requests the channel at once, then once per interval. */
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import type { EventRecorder } from '../../kube/event-recorder.ts';
 import { keyOf, splitKey } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import { type Controller, fromObject, generationChanged, type ReconcileResult } from '../../runtime/controller.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
-import { type ConditionUpdate, says, withVerdicts } from './conditions.ts';
+import { CHANNEL_TYPE, type ConditionUpdate, conditionOf, says, withVerdicts } from './conditions.ts';
 import { mungeVersion } from './latest.ts';
 
 export interface ChannelParts extends Pick<Tools, 'clock' | 'log'> {
   readonly reader: KubeClient;
   readonly writer: KubeClient;
+  readonly events: Pick<EventRecorder, 'record'>;
   readonly namespace: string;
   /** Milliseconds between two requests to a channel that answered. */
   readonly intervalMs: number;
@@ -43,6 +46,7 @@ export function channelController(parts: ChannelParts): Controller {
         return await follow(parts, plan, plan.spec.channel, answers);
       }
       answers.delete(key);
+      if (plan && conditionOf(plan, CHANNEL_TYPE)) await record(parts.writer, plan, withoutFailure);
       return {};
     },
     concurrency: 2,
@@ -51,7 +55,7 @@ export function channelController(parts: ChannelParts): Controller {
 }
 
 async function follow(
-  { intervalMs, clock, log, ask, writer }: ChannelParts,
+  { intervalMs, clock, log, ask, writer, events }: ChannelParts,
   plan: CattlePlan,
   channel: string,
   answers: Map<string, Answer>,
@@ -63,9 +67,14 @@ async function follow(
   try {
     const version = mungeVersion(await ask(channel, plan.status?.latestVersion ?? ''));
     log.info('channel resolved', { plan: key, version });
-    await record(writer, plan, (current) => withVersion(current, version, clock.now()));
+    const isNew = await record(writer, plan, (current) => withVersion(current, version, clock.now()));
+    const message = `the channel says version ${version}`;
+    if (isNew && plan.status?.latestVersion !== version)
+      events.record(plan, { type: 'Normal', reason: 'Resolved', message });
   } catch (error) {
-    await record(writer, plan, (current) => withFailure(current, messageOf(error), clock.now()));
+    const message = messageOf(error);
+    const isNew = await record(writer, plan, (current) => withFailure(current, message, clock.now()));
+    if (isNew) events.record(plan, { type: 'Warning', reason: 'ResolveFailed', message });
     throw error;
   }
   answers.set(key, { channel, at: clock.monotonic() });
@@ -75,32 +84,49 @@ async function follow(
 const RESOLVED: ConditionUpdate = { type: 'LatestResolved', status: 'True', reason: 'Channel', message: '' };
 
 function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan {
-  if (says(plan, RESOLVED) && plan.status?.latestVersion === version) return plan;
-  const conditions = withVerdicts(plan.status?.conditions ?? [], [RESOLVED], now);
-  return { ...plan, status: { ...plan.status, conditions, latestVersion: version } };
+  const isKnown = says(plan, RESOLVED) && plan.status?.latestVersion === version;
+  if (isKnown && !conditionOf(plan, CHANNEL_TYPE)) return plan;
+  return withStatus(withoutFailure(plan), RESOLVED, now, { latestVersion: version });
 }
 
-/** A resolved version stays, so a rollout continues while its channel is unavailable. */
+/** A resolved version stays, so a rollout continues while its channel is unavailable: that has a condition of its own. */
 function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan {
-  const failure: ConditionUpdate = { type: 'LatestResolved', status: 'False', reason: 'Error', message };
-  if (says(plan, RESOLVED) || says(plan, failure)) return plan;
-  const conditions = withVerdicts(plan.status?.conditions ?? [], [failure], now);
-  return { ...plan, status: { ...plan.status, conditions } };
+  const [, since = rfc3339(now)] = / since (\S+): /.exec(conditionOf(plan, CHANNEL_TYPE)?.message ?? '') ?? [];
+  const failing = `the channel says no version since ${since}: ${message}`;
+  const failure: ConditionUpdate = says(plan, RESOLVED)
+    ? { type: CHANNEL_TYPE, status: 'True', reason: 'ResolveFailed', message: failing }
+    : { type: 'LatestResolved', status: 'False', reason: 'Error', message };
+  return says(plan, failure) ? plan : withStatus(plan, failure, now);
 }
 
-/** The engine writes the same status: on a conflict, applies the change again to the current object. */
+function withoutFailure({ status, ...plan }: CattlePlan): CattlePlan {
+  const kept = (status?.conditions ?? []).filter(({ type }) => type !== CHANNEL_TYPE);
+  return { ...plan, status: { ...status, conditions: kept } };
+}
+
+function withStatus(
+  plan: CattlePlan,
+  verdict: ConditionUpdate,
+  now: number,
+  more: Partial<CattlePlan['status']> = {},
+): CattlePlan {
+  const conditions = withVerdicts(plan.status?.conditions ?? [], [verdict], now);
+  return { ...plan, status: { ...plan.status, conditions, ...more } };
+}
+
+/** The engine writes the same status: on a conflict, applies the change again to the current object. False if nothing changes. */
 async function record(
   writer: KubeClient,
   { metadata: { name, namespace, uid } }: CattlePlan,
   change: (plan: CattlePlan) => CattlePlan,
-): Promise<void> {
+): Promise<boolean> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const current = await writer.get(cattlePlans, name, { namespace });
     const changed = change(current);
-    if (changed === current || current.metadata.uid !== uid) return;
+    if (changed === current || current.metadata.uid !== uid) return false;
     try {
       await writer.replace(cattlePlans, changed, { subresource: 'status' });
-      return;
+      return true;
     } catch (error) {
       if (!isConflict(error)) throw error;
     }

@@ -3,6 +3,9 @@ import type { CattleCondition, CattlePlan } from '../../api/cattle/plan.ts';
 import type { Condition, Job } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 
+/** A condition of our own: the channel fails, and what it said last stays. */
+export const CHANNEL_TYPE = 'RefitChannelFails';
+
 export interface ConditionUpdate {
   readonly type: string;
   readonly status: 'True' | 'False';

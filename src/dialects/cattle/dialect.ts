@@ -7,6 +7,7 @@ import { jobs, nodes, pods, secrets } from '../../kube/resources.ts';
 import type { Job, KubeObject, Secret } from '../../kube/types.ts';
 import { sameJson } from '../../util/json.ts';
 import { attemptsOf } from './attempts.ts';
+import { CHANNEL_TYPE, conditionOf } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
 import { hashedSecrets } from './latest.ts';
 import { CONTROL_PREFIX, PLAN_LABEL } from './names.ts';
@@ -66,6 +67,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     resolve: (plan, world, now) => resolve(plan, world, now, {}),
     project,
     planEvents: cattleEvents,
+    unknownsOf: (plan) => [conditionOf(plan, CHANNEL_TYPE)].flatMap((failing) => failing?.message ?? []),
     planRules: { apply: policyOf },
     // The Job cordons and drains; the leader only uncordons.
     drainDelegation: {

@@ -82,16 +82,19 @@ test('an answer that has not changed need not be sent again; a 304 that nobody a
   expect(known).toEqual([undefined, '"a"', '"a"', '"a"', undefined]);
 });
 
-test.each([301, 303, 307, 308])('a %i leads to another place of the channel, and is never a version', async (status) => {
-  const questions: string[] = [];
-  const channel = await serve(({ url, headers }, response) => {
-    questions.push(`${url} ${String(headers['x-suc-cluster-id'])}`);
-    if (url === '/stable') response.writeHead(status, { location: '/moved/301' }).end();
-    else response.writeHead(302, { location: '/tag/v3' }).end();
-  });
-  expect(await channels().ask(channel, 'uid', '')).toBe('v3');
-  expect(questions).toEqual(['/stable uid', '/moved/301 uid']);
-});
+test.each([301, 303, 307, 308])(
+  'a %i leads to another place of the channel, and is never a version',
+  async (status) => {
+    const questions: string[] = [];
+    const channel = await serve(({ url, headers }, response) => {
+      questions.push(`${url} ${String(headers['x-suc-cluster-id'])}`);
+      if (url === '/stable') response.writeHead(status, { location: '/moved/301' }).end();
+      else response.writeHead(302, { location: '/tag/v3' }).end();
+    });
+    expect(await channels().ask(channel, 'uid', '')).toBe('v3');
+    expect(questions).toEqual(['/stable uid', '/moved/301 uid']);
+  },
+);
 
 test.each<[string, string | undefined, string]>([
   ['leads in a circle', '/stable', 'more than 5 redirects; use the URL that the channel has moved to'],
