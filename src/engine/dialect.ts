@@ -161,6 +161,8 @@ export interface Signal<P extends KubeObject = KubeObject> {
     target: Target,
     agent: AgentPolicy,
   ): Instruction | undefined;
+  /** Carried out before a pending target is recorded as intended, or one as failed. */
+  remember?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Instruction | undefined;
   /** Carried out after the target is verified and before it is recorded as done. */
   finish?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Instruction | undefined;
 }

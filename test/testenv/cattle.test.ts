@@ -29,6 +29,7 @@ const CORDONED = ['server-3', 'server-7'];
 const DISABLED = 'server-10';
 const FRAGILE = ['fragile-1', 'fragile-2'];
 const CONCURRENCY = 3;
+const CORDON = { spec: { unschedulable: true } };
 const PATIENCE = { timeout: 150_000, interval: 100 };
 
 let directory = '';
@@ -99,6 +100,11 @@ async function until(name: string, type: string, status: string, reason: string)
 async function jobsOf(planName: string): Promise<Job[]> {
   const labelSelector = `upgrade.cattle.io/plan=${planName}`;
   return (await admin.list(jobs, { namespace: NAMESPACE, labelSelector })).items;
+}
+
+async function messagesOf(name: string, reason: string): Promise<string> {
+  const about = ['get', 'events', '-A', '--field-selector', `involvedObject.name=${name},reason=${reason}`];
+  return (await kubectlAs('admin', [...about, '-o', 'jsonpath={.items[*].message}'])).stdout;
 }
 
 describe('eleven nodes, three at a time', () => {
@@ -172,13 +178,14 @@ describe('eleven nodes, three at a time', () => {
     expect(seen.created()).toBe(SERVERS.length - 1);
   });
 
-  test('each finished node is marked and schedulable again', async () => {
+  test('each finished node is labelled, and cordoned only where somebody else had cordoned it', async () => {
     const found = await Promise.all(SERVERS.map(async (name) => await admin.get(nodes, name)));
     for (const { metadata, spec } of found) {
       const isLeftOut = metadata.name === DISABLED;
       expect(metadata.labels?.['plan.upgrade.cattle.io/server-plan']).toBe(isLeftOut ? 'disabled' : HASH);
       expect(metadata.labels?.['done']).toBe(isLeftOut ? undefined : 'v1.27.6-k3s1');
-      expect(spec?.unschedulable).toBeUndefined();
+      expect(spec?.unschedulable ?? false).toBe(CORDONED.includes(metadata.name));
+      expect(Object.keys(metadata.annotations ?? {}).filter((key) => key.startsWith('cordon.refit'))).toEqual([]);
     }
   });
 
@@ -282,17 +289,7 @@ test("a Job that the API server refuses is told in the server's words, holds no 
   expect(conditionOf(refused, 'Complete')).toMatchObject({ status: 'False', reason: 'JobFailed' });
   expect(conditionOf(refused, 'Complete').message).toContain(words);
   expect(refused.status?.applying).toBeUndefined();
-  await vi.waitFor(async () => {
-    const about = [
-      'get',
-      'events',
-      '-n',
-      NAMESPACE,
-      '--field-selector',
-      'involvedObject.name=refused,reason=JobFailed',
-    ];
-    expect((await kubectlAs('admin', [...about, '-o', 'jsonpath={.items[*].message}'])).stdout).toContain(words);
-  }, PATIENCE);
+  await vi.waitFor(async () => expect(await messagesOf('refused', 'JobFailed')).toContain(words), PATIENCE);
   await patch('refused', { spec: { prepare: null } });
   await until('refused', 'Complete', 'True', 'Complete');
   expect(await jobsOf('refused')).toHaveLength(FRAGILE.length);
@@ -304,11 +301,8 @@ test('a pod that cannot start says why', async () => {
   const spec = { version: 'v1', nodeSelector: { matchLabels: label }, upgrade: { image: 'example.com/stall' } };
   await kubectlAs('admin', ['taint', 'node', 'server-1', 'example.com/busy=yes:NoSchedule']);
   await apply(planOf('stalled', spec));
-  const about = ['get', 'events', '-A', '--field-selector', 'involvedObject.name=server-1,reason=Stalled'];
   const words = /server-1 is at Starting: its pod has no place: 0\/\d+ nodes are available/;
-  await vi.waitFor(async () => {
-    expect((await kubectlAs('admin', [...about, '-o', 'jsonpath={.items[*].message}'])).stdout).toMatch(words);
-  }, PATIENCE);
+  await vi.waitFor(async () => expect(await messagesOf('server-1', 'Stalled')).toMatch(words), PATIENCE);
   const flags = ['--plan', `cattle/${NAMESPACE}/stalled`, '--kubeconfig', await kubeconfigFor('admin')];
   expect((await runRefit('status', ...flags)).stdout.join('\n')).toContain('its pod has no place');
   await kubectlAs('admin', ['taint', 'node', 'server-1', 'example.com/busy-']);
@@ -412,22 +406,28 @@ test('a node keeps its slot after its Job for as long as the Plan says, and runs
   void informer.run(stop.signal);
   await informer.whenSynced(stop.signal);
   // Stands in for the kubectl of the Jobs, whose pods kwok plays.
-  await kubectlAs('admin', ['cordon', ...FRAGILE]);
+  const made = createInformer(admin, jobs, { namespace: NAMESPACE, labelSelector: 'upgrade.cattle.io/plan=delayed' });
+  made.addHandler({
+    added: ({ metadata }) =>
+      void admin.patch(nodes, metadata.labels?.['upgrade.cattle.io/node'] ?? '', CORDON, { type: 'merge' }),
+  });
+  void made.run(stop.signal);
   const spec = { nodeSelector: { matchLabels: { pool: 'fragile' } }, version: 'v3', cordon: true };
   await apply(planOf('delayed', { ...spec, postCompleteDelay: '3s' }));
   await until('delayed', 'Complete', 'True', 'Complete');
   stop.abort();
-  const made = (await jobsOf('delayed')).toSorted(
+  const ended = (await jobsOf('delayed')).toSorted(
     (a, b) => timeOf(a.metadata.creationTimestamp) - timeOf(b.metadata.creationTimestamp),
   );
-  expect(made).toHaveLength(FRAGILE.length);
-  for (const [index, { metadata }] of made.slice(1).entries())
-    expect(timeOf(metadata.creationTimestamp) - timeOf(made[index]?.status?.completionTime)).toBeGreaterThanOrEqual(
+  expect(ended).toHaveLength(FRAGILE.length);
+  for (const [index, { metadata }] of ended.slice(1).entries())
+    expect(timeOf(metadata.creationTimestamp) - timeOf(ended[index]?.status?.completionTime)).toBeGreaterThanOrEqual(
       3000,
     );
   for (const name of FRAGILE) {
     const own = seen.filter((each) => each.startsWith(`${name} `)).map((each) => each.split(' ')[1]);
-    expect(own.filter((each, index) => each !== own[index - 1])).toEqual(['cordoned', 'open', 'done']);
+    const changes = own.filter((each, index) => each !== own[index - 1]);
+    expect(changes.slice(changes.indexOf('cordoned'))).toEqual(['cordoned', 'open', 'done']);
   }
 });
 

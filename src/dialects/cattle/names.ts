@@ -21,6 +21,9 @@ export const HOSTNAME_LABEL = 'kubernetes.io/hostname';
 /** On Jobs and pods: the hash they apply. On nodes: the last hash applied. */
 export const hashLabelOf = (planName: string): string => `plan.${GROUP}/${planName}`;
 
+/** On nodes: whose cordon it is. The original ignores it. */
+export const cordonMarkOf = (planName: string): string => `cordon.refit.${GROUP}/${planName}`;
+
 /** A node with this value in its hash label is never upgraded by the plan. */
 export const DISABLED = 'disabled';
 

@@ -9,6 +9,7 @@ import type { Attempts } from './attempts.ts';
 import { holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { jobNameOf, jobOf } from './job.ts';
+import { isCordonedBy, withCordonMark, withoutCordonMark } from './job-cordons.ts';
 import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
 import { stallOf } from './pods.ts';
 
@@ -26,6 +27,12 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       if (!earlier) return { kind: 'none' };
       const step = `the Job for ${earlier.job.metadata.labels?.[VERSION_LABEL] ?? 'an earlier version'}`;
       return { kind: 'working', step, ...timesOf(earlier.job) };
+    },
+
+    remember(world, _rollout, _stage, target, plan) {
+      const node = world.get(nodes, target.name);
+      const marked = node && withCordonMark(node, plan, target);
+      return marked && marked !== node ? { kind: 'replace', resource: nodes, object: marked } : undefined;
     },
 
     send(world, rollout, { stage, target }, plan) {
@@ -106,17 +113,12 @@ function timesOf({ metadata, status }: Job, condition?: Condition): { attempt: s
   return { attempt, since: condition?.lastTransitionTime ?? status?.startTime ?? attempt };
 }
 
-/** True if the node is unschedulable because the plan cordons or drains. */
-export function isCordonedBy(node: Node | undefined, { spec }: CattlePlan): boolean {
-  return node?.spec?.unschedulable === true && (spec?.cordon === true || spec?.drain !== undefined);
-}
-
 export function schedulable({ spec, ...rest }: Node): Node {
   const { unschedulable: _, ...kept } = spec ?? {};
   return { ...rest, spec: kept };
 }
 
-/** Adds the plan's labels, the hash label last, and uncordons if the plan cordoned. */
+/** Adds the plan's labels, the hash label last, and uncordons if its Job cordoned. */
 export function finished(
   node: Node,
   plan: CattlePlan,
@@ -132,7 +134,7 @@ export function finished(
     [hashLabelOf(metadata.name)]: id,
   };
   const labelled = { ...node, metadata: { ...node.metadata, labels } };
-  return isCordonedBy(node, plan) ? schedulable(labelled) : labelled;
+  return withoutCordonMark(isCordonedBy(node, plan) ? schedulable(labelled) : labelled, plan);
 }
 
 /** As kubelets expand variables: `$$` is a `$`, unknown names stay. */

@@ -19,7 +19,7 @@ export async function record(
 ): Promise<boolean> {
   const { dialect, world } = effects;
   if (!(await areNotYetSignalled(effects, plan, before, after))) return false;
-  for (const instruction of finishing(effects, plan, before, after)) {
+  for (const instruction of accompanying(effects, plan, before, after)) {
     if (!(await carryOut(effects, instruction))) return false;
   }
   const projected = dialect.project(after, plan, now);
@@ -58,15 +58,18 @@ async function writePlan(
   }
 }
 
-function finishing(
+/** What stands on the targets' objects before the record says that they start, failed or are done. */
+function accompanying(
   { dialect: { signal }, world }: Effects,
   plan: KubeObject,
   before: Rollout,
   after: Rollout,
 ): Instruction[] {
-  return stateChanges(before, after)
-    .filter(({ target }) => target.state === 'done')
-    .flatMap(({ stage, target }) => signal.finish?.(world, after, stage, target, plan) ?? []);
+  return stateChanges(before, after).flatMap(({ stage, target, before: was }) => {
+    if (target.state === 'done') return signal.finish?.(world, after, stage, target, plan) ?? [];
+    const matters = target.state === 'failed' || (target.state === 'intended' && was?.state === 'pending');
+    return matters ? (signal.remember?.(world, after, stage, target, plan) ?? []) : [];
+  });
 }
 
 /** An abort releases targets that show no signal. False if one may have been sent: a stale cache may hide it. */

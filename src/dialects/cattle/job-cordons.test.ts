@@ -1,0 +1,65 @@
+/** Proves whose cordon stays after an upgrade, through failures and retries, and what the Node remembers of it. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { later } from '../../../test/builders/times.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import type { Node } from '../../kube/types.ts';
+import { withCordonMark } from './job-cordons.ts';
+import { finished } from './signal.ts';
+
+const MARK = 'cordon.refit.upgrade.cattle.io/p';
+const [STARTS, FAILS] = [buildTarget('a', 'intended'), buildTarget('a', 'failed')];
+const plan = (spec: Partial<CattleSpec> = { cordon: true }, status?: CattlePlan['status']): CattlePlan => ({
+  ...buildCattlePlan('p', spec),
+  ...(status && { status }),
+});
+const FAILED_BEFORE = plan(
+  { cordon: true },
+  {
+    conditions: [{ type: 'RefitFailedNodes', status: 'True', message: `a at ${later(0)}; generation 0` }],
+  },
+);
+
+const cordon = (node: Node): Node => ({ ...node, spec: { ...node.spec, unschedulable: true } });
+const uncordon = (node: Node): Node => ({ ...node, spec: {} });
+const start = (node: Node, of = plan()): Node => withCordonMark(node, of, STARTS);
+const fail = (node: Node): Node => withCordonMark(node, plan(), FAILS);
+const end = (node: Node, of = plan()): string => {
+  const { metadata, spec } = finished(node, of, { id: 'hash' }, { version: 'v1' });
+  return `${spec?.unschedulable === true ? 'cordoned' : 'schedulable'} ${metadata.annotations?.[MARK] ?? 'unmarked'}`;
+};
+const open = buildNode('a');
+const closed = cordon(open);
+
+test.each<[string, string, string]>([
+  ['a node that the Job cordons is schedulable after it', end(cordon(start(open))), 'schedulable unmarked'],
+  ['one that somebody had cordoned stays cordoned', end(cordon(start(closed))), 'cordoned unmarked'],
+  ['so for a plan that drains', end(start(closed, plan({ drain: {} })), plan({ drain: {} })), 'cordoned unmarked'],
+  ['the Job of the original left no mark', end(closed), 'schedulable unmarked'],
+  [
+    'a Job that failed cordoned it: the next one ends that',
+    end(start(fail(cordon(start(open))))),
+    'schedulable unmarked',
+  ],
+  ['the cordon of somebody else outlives a failure', end(start(fail(cordon(start(closed))))), 'cordoned unmarked'],
+  ['one that a failed Job of the original left is ours', end(start(closed, FAILED_BEFORE)), 'schedulable unmarked'],
+  [
+    'a mark of an earlier attempt does not count when somebody has uncordoned it',
+    end(cordon(start(uncordon(start(closed))))),
+    'schedulable unmarked',
+  ],
+])('%s', (_name, told, expected) => {
+  expect(told).toBe(expected);
+});
+
+test('a node without a cordon costs no write', () => {
+  expect([start(open), fail(open)]).toEqual([open, open]);
+  expect(start(open)).toBe(open);
+  expect(fail(start(closed))).toEqual(start(closed));
+});
+
+test('a plan that neither cordons nor drains remembers nothing', () => {
+  expect(start(closed, plan({}))).toBe(closed);
+});

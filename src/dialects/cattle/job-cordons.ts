@@ -1,0 +1,47 @@
+/** Tells a cordon that a Job made from one that was there before: only the former ends with the upgrade. */
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import type { Target } from '../../engine/model/recorded.ts';
+import { annotated } from '../../kube/resources.ts';
+import type { Node } from '../../kube/types.ts';
+import { recordedFailures } from './attempts.ts';
+import { hostnameOf } from './job.ts';
+import { cordonMarkOf } from './names.ts';
+
+/** Somebody else had cordoned the node before the first Job of the plan. */
+const FOUND = 'found';
+/** A Job of the plan cordoned it, and failed. */
+const OURS = 'ours';
+
+/** Before the record says that the target starts or has failed; `plan` as recorded until then. The same node if nothing changes. */
+export function withCordonMark(node: Node, plan: CattlePlan, { state }: Target): Node {
+  const isMarked = markOn(node, plan) !== undefined;
+  if (node.spec?.unschedulable !== true) return state === 'intended' ? withoutCordonMark(node, plan) : node;
+  if (isMarked || !cordons(plan)) return node;
+  const mark = state === 'failed' || wasTried(node, plan) ? OURS : FOUND;
+  return annotated(node, { [cordonMarkOf(plan.metadata.name)]: mark });
+}
+
+export function withoutCordonMark(node: Node, plan: CattlePlan): Node {
+  if (markOn(node, plan) === undefined) return node;
+  const { [cordonMarkOf(plan.metadata.name)]: _mark, ...annotations } = node.metadata.annotations ?? {};
+  return { ...node, metadata: { ...node.metadata, annotations } };
+}
+
+/** True if a Job of the plan made the node unschedulable. Without a mark it did: the original leaves none. */
+export function isCordonedBy(node: Node | undefined, plan: CattlePlan): boolean {
+  return node?.spec?.unschedulable === true && cordons(plan) && markOn(node, plan) !== FOUND;
+}
+
+function cordons({ spec }: CattlePlan): boolean {
+  return spec?.cordon === true || spec?.drain !== undefined;
+}
+
+function markOn({ metadata }: Node, plan: CattlePlan): string | undefined {
+  return metadata.annotations?.[cordonMarkOf(plan.metadata.name)];
+}
+
+/** A Job of the original may have cordoned it. */
+function wasTried(node: Node, plan: CattlePlan): boolean {
+  const failure = recordedFailures(plan).nodes.get(node.metadata.name);
+  return failure?.state === 'failed' || plan.status?.applying?.includes(hostnameOf(node)) === true;
+}
