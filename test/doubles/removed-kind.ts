@@ -27,7 +27,6 @@ export const REMOVED_KIND_FOUND =
 /** Resolves once the object is there; kind and object are gone after the disposal. */
 export async function installRemovedKind(): Promise<AsyncDisposable> {
   await apply(DEFINITION);
-  await kubectlAs('admin', ['wait', '--for=condition=Established', `crd/${NAME}`]);
   await vi.waitFor(async () => await apply(OBJECT), { timeout: 150_000 });
   return {
     async [Symbol.asyncDispose]() {

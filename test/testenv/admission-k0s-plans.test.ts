@@ -79,12 +79,6 @@ async function enforcePolicy(): Promise<void> {
 
 beforeAll(async () => {
   await apply(await readFile('deploy/crds/autopilot.k0sproject.io_plans.yaml', 'utf8'));
-  await kubectlAs('admin', [
-    'wait',
-    '--for=condition=Established',
-    'crd/plans.autopilot.k0sproject.io',
-    '--timeout=60s',
-  ]);
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   await enforcePolicy();
   await kubectlAs('admin', ['delete', 'plans.autopilot.k0sproject.io', '--all']);

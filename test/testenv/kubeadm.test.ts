@@ -123,7 +123,6 @@ function refusals(startServer: StartServer): void {
     const spec = { plans: [{ dialect: 'kubeadm' }], drain: { enabled: false } };
     const name = 'kubeadm-undrained';
     await apply(await readFile('deploy/crds/upgrade.refit.dev_upgradepolicies.yaml', 'utf8'));
-    await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd/upgradepolicies.upgrade.refit.dev']);
     await apply(
       JSON.stringify({ apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpgradePolicy', metadata: { name }, spec }),
     );

@@ -26,7 +26,6 @@ const until = async (check: () => Promise<void>): Promise<void> => await vi.wait
 
 beforeAll(async () => {
   for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
-  await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd', '--all']);
 });
 
 describe('a leader that is killed in the middle of a drain', () => {

@@ -1,5 +1,4 @@
 /** Tests that a cluster upgrades itself from a channel: the tests of k0s, then release after release while leaders die. */
-import { globSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
@@ -47,8 +46,6 @@ function all(): { discovery: { selector: Record<string, string> } } {
 }
 
 beforeAll(async () => {
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
-  await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd', '--all']);
   server = await UpdateServer.start();
   mirror = await startHttpsMirror((_, response) => response.end());
   cluster = await startOwnCluster({

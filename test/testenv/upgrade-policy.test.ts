@@ -31,11 +31,8 @@ let client: KubeClient;
 let running: Promise<unknown>;
 
 beforeAll(async () => {
-  for (const kind of ['upgrade.refit.dev_upgradepolicies', 'autopilot.k0sproject.io_plans']) {
+  for (const kind of ['upgrade.refit.dev_upgradepolicies', 'autopilot.k0sproject.io_plans'])
     await apply(await readFile(`deploy/crds/${kind}.yaml`, 'utf8'));
-    const [group, plural] = kind.split('_');
-    await kubectlAs('admin', ['wait', '--for=condition=Established', `crd/${plural}.${group}`]);
-  }
   client = createClient(await loadClusterConfig({ path: await kubeconfigFor('controller') }));
   const informers = [createInformer(client, upgradePolicies), createInformer(client, plans)] as const;
   const [policies, planned] = informers;

@@ -16,8 +16,15 @@ export async function kubectl(
   });
 }
 
-/** Applies YAML or JSON text; throws REFIT_TESTENV when the API server refuses any of it. */
+/** Applies YAML or JSON text; a kind that it defines is served then. Throws REFIT_TESTENV when any of it is refused. */
 export async function applyManifest(command: string, kubeconfig: string, manifest: string): Promise<void> {
-  const { ok, stderr } = await kubectl(command, kubeconfig, ['apply', '-f', '-'], manifest);
-  if (!ok) throw new RefitError('REFIT_TESTENV', `kubectl apply: ${stderr.trim()}`);
+  await must(command, kubeconfig, ['apply', '-f', '-'], manifest);
+  // A busy API server that lost a definition before serves it again only after seconds.
+  if (/^kind: CustomResourceDefinition$/m.test(manifest))
+    await must(command, kubeconfig, ['wait', '--for=condition=Established', '--timeout=150s', '-f', '-'], manifest);
+}
+
+async function must(command: string, kubeconfig: string, args: readonly string[], input: string): Promise<void> {
+  const { ok, stderr } = await kubectl(command, kubeconfig, args, input);
+  if (!ok) throw new RefitError('REFIT_TESTENV', `kubectl ${args[0]}: ${stderr.trim()}`);
 }

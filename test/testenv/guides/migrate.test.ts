@@ -44,7 +44,6 @@ beforeAll(async () => {
     await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', '-'], roles.join(''));
   }
   await apply(await readFile('deploy/crds/upgrade.cattle.io_plans.yaml', 'utf8'));
-  await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd/plans.upgrade.cattle.io', '--timeout=60s']);
   const { metadata, ...plan } = buildCattlePlan('kept');
   await apply(JSON.stringify({ ...plan, metadata: { name: metadata.name, namespace: NAMESPACE } }));
   await apply(JSON.stringify(original));
