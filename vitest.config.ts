@@ -22,14 +22,15 @@ const project = (name: string, turn: keyof typeof TURNS, include: string[], more
     hookTimeout: 240_000,
     maxWorkers: TURNS[turn].workers,
     sequence: { groupOrder: TURNS[turn].order },
-    // Tests start Refit hundreds of times: with this, Node compiles its files once.
+    // Tests start stand-ins hundreds of times: with this, Node compiles their files once.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled') },
     ...more,
   },
 });
 
+const builtRefit = 'test/built-refit.ts';
 /** Each test file has a real control plane to itself while it runs. */
-const realControlPlane = { globalSetup: ['test/testenv/global-setup.ts'], pool: 'forks' };
+const realControlPlane = { globalSetup: ['test/testenv/global-setup.ts', builtRefit], pool: 'forks' };
 const borrowControlPlane = 'test/testenv/own-control-plane.ts';
 
 export default defineConfig({
@@ -45,7 +46,7 @@ export default defineConfig({
       ),
       // One exploration takes half a minute, and several times that on a busy machine.
       project('model', 'computing', ['test/model/**/*.test.ts'], { testTimeout: 300_000 }),
-      project('agent', 'waiting', ['test/{agent,attacks}/**/*.test.ts'], { pool: 'forks' }),
+      project('agent', 'waiting', ['test/{agent,attacks}/**/*.test.ts'], { globalSetup: [builtRefit], pool: 'forks' }),
       project('conformance', 'waiting', ['test/conformance/**/*.test.ts'], {
         ...realControlPlane,
         setupFiles: [borrowControlPlane],

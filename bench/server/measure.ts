@@ -2,6 +2,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { REFIT } from '../../sandbox/refit.ts';
 import { runBundle } from '../../src/cmd/bundle.ts';
 import { readCatalog } from '../../src/updates/server/catalog.ts';
 import type { Clock } from '../../src/util/clock.ts';
@@ -18,7 +19,6 @@ const CLIENTS = 1_000;
 const RANGE_BYTES = 2 * MIB;
 const ROUNDS = 5;
 const VERSION = 'v1.36.4+k0s.0';
-const REFIT = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 const LOAD = join(import.meta.dirname, '..', 'download-load.ts');
 
 interface ServerParts {

@@ -13,6 +13,7 @@ import { type Process, startProcess } from '../../tools/controlplane/process.ts'
 import { type DownloadServer, startDownloadServer } from '../hosts/download-server.ts';
 import { agentArguments, type Host } from '../hosts/host.ts';
 import { buildStandIn } from '../hosts/stand-in.ts';
+import { REFIT } from '../refit.ts';
 import { startHosts } from './hosts.ts';
 import { keepReady } from './kubelet.ts';
 import { deleteObjects, examplePlan, installDefinitions } from './objects.ts';
@@ -54,7 +55,7 @@ export interface ClusterOptions {
   readonly mute?: string;
   /** Called for every start and end of a host's service. */
   readonly onService?: (host: string, running: boolean) => void;
-  /** The file that Node runs as `refit`; the source by default. */
+  /** The file that Node runs as `refit`; `REFIT` by default. */
   readonly refit?: Refit;
 }
 
@@ -89,14 +90,13 @@ export interface Cluster {
   stop(): Promise<void>;
 }
 
-const SOURCE = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 /** Short, so that a killed leader is replaced soon. */
 const LEASE_DURATION = '3s';
 
 /** Resolves when every host runs its first version and every agent is started. No controller of Refit runs yet. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   await using started = new AsyncDisposableStack();
-  const { plane, directory, refit = { agent: [SOURCE], controller: [SOURCE] } } = options;
+  const { plane, directory, refit = { agent: [REFIT], controller: [REFIT] } } = options;
   for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder), { recursive: true });
   const client = createClient(await loadClusterConfig({ path: await plane.kubeconfig('admin') }));
   started.defer(() => client.close());

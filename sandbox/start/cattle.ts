@@ -14,6 +14,7 @@ import { startProcess } from '../../tools/controlplane/process.ts';
 import { createNode, installDefinitions, reportReady } from '../cluster/objects.ts';
 import { startSandboxPlane } from '../cluster/plane.ts';
 import { runJobs } from '../hosts/job-runner.ts';
+import { REFIT } from '../refit.ts';
 import type { Demonstration, Ground } from './demonstration.ts';
 import { follow } from './follow.ts';
 
@@ -24,7 +25,6 @@ const TO = 'v1.36.3+k3s1';
 const JOB_MS = 2000;
 const NAMESPACE = 'system-upgrade';
 const CONTROLLER = 'system-upgrade-controller';
-const REFIT = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 const HASH_LABEL = 'plan.upgrade.cattle.io/k3s-server';
 
 export const cattle: Demonstration = {

@@ -2,9 +2,8 @@
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { REFIT } from '../refit.ts';
 import type { Ground } from './demonstration.ts';
-
-const REFIT = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 
 /** Resolves when `abort` aborts. */
 export async function keepRunning(

@@ -6,6 +6,7 @@ import { table } from '../../src/cli/phrases.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { EXIT } from '../../src/util/errors.ts';
 import { startSandboxPlane } from '../cluster/plane.ts';
+import { REFIT } from '../refit.ts';
 import { type SshCluster, startSshCluster } from '../sshd/cluster.ts';
 import { startJavascriptServer } from '../sshd/javascript-server.ts';
 import { logOf } from '../sshd/stand-in-host.ts';
@@ -15,7 +16,6 @@ const CONTROL_PLANE = 2;
 const WORKERS = 2;
 const FROM = 'v1.36.2';
 const TO = 'v1.36.3';
-const REFIT = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 
 export const kubeadm: Demonstration = {
   dialect: 'kubeadm',

@@ -7,6 +7,7 @@ import { expect, vi } from 'vitest';
 import { type DownloadServer, type Fault, startDownloadServer } from '../../sandbox/hosts/download-server.ts';
 import { agentArguments, type Host, type HostOptions, startHost } from '../../sandbox/hosts/host.ts';
 import { type Broken, buildStandIn } from '../../sandbox/hosts/stand-in.ts';
+import { REFIT } from '../../sandbox/refit.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { apiVersionOf, type Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
@@ -29,7 +30,6 @@ export const OLD = 'v1.36.3+k0s.0';
 export const NEW = 'v1.36.3+k0s.2';
 export const NEXT = 'v1.36.4+k0s.0';
 
-const FROM_SOURCE = [process.execPath, new URL('../../src/cmd/refit.ts', import.meta.url).pathname] as const;
 const TERMINAL = ['Completed', 'FailedDownload', 'Failed'];
 
 export interface RigOptions extends Partial<Pick<HostOptions, 'restartDelayMs' | 'apiServer' | 'ownAgent'>> {
@@ -49,7 +49,7 @@ export interface RigOptions extends Partial<Pick<HostOptions, 'restartDelayMs' |
   /** Size of the build of NEW. */
   readonly bytes?: number;
   readonly flags?: readonly string[];
-  /** How to start the command; from its source where absent. */
+  /** How to start the command, where not as all tests do. */
   readonly refit?: readonly [string, ...string[]];
   /** An empty directory for the host, such as a mounted disk; a temporary one where absent. */
   readonly hostDirectory?: string;
@@ -121,7 +121,7 @@ export class Rig implements AsyncDisposable {
   }
 
   startAgent(...more: string[]): AgentProcess {
-    const { kubeconfig, flags = [], environment, refit = FROM_SOURCE } = this.#options;
+    const { kubeconfig, flags = [], environment, refit = [process.execPath, REFIT] } = this.#options;
     const agent = startAgentProcess(refit, [...agentArguments(this.host, kubeconfig), ...flags, ...more], environment);
     this.#things.defer(async () => void (await agent.stop('SIGKILL')));
     this.agent = agent;

@@ -6,9 +6,9 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { REFIT } from '../../sandbox/refit.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 
-const REFIT = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
 const CONNECTIONS = 200;
 const PROBES = 20;
 

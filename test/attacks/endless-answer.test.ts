@@ -4,11 +4,11 @@ import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { REFIT } from '../../sandbox/refit.ts';
 import { startAgentProcess } from '../agent/agent-process.ts';
 import { sendJson, startStubServer } from '../faults/stub-server.ts';
 import { kubeconfigOf } from './rig.ts';
 
-const ENTRY = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
 const PATIENCE = { timeout: 150_000, interval: 20 };
 const MIB = 1024 * 1024;
 const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', resourceVersion: '1' } };
@@ -56,7 +56,7 @@ test.each([
     join(directory, 'none'),
   ];
   const agent = startAgentProcess(
-    [process.execPath, ENTRY],
+    [process.execPath, REFIT],
     ['--name', 'n1', '--kubeconfig', kubeconfig, ...files, '--log-level', 'debug'],
   );
   try {

@@ -8,9 +8,8 @@ import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { vi } from 'vitest';
 import { callHook } from '../../sandbox/cluster/hook-caller.ts';
 import { type Extension, prepareExtension } from '../../sandbox/cluster/hook-extension.ts';
+import { REFIT } from '../../sandbox/refit.ts';
 import { startMemoryCluster } from '../agent/memory-cluster.ts';
-
-const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 
 export class ExtensionRig implements AsyncDisposable {
   readonly extension: Extension;
@@ -42,7 +41,7 @@ export class ExtensionRig implements AsyncDisposable {
       directory,
       kubeconfig: cluster.kubeconfig,
     });
-    const child = spawn(process.execPath, [ENTRY, ...extension.commandLine], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(process.execPath, [REFIT, ...extension.commandLine], { stdio: ['ignore', 'ignore', 'pipe'] });
     const rig = new ExtensionRig(extension, child, stack);
     await vi.waitFor(async () => await rig.callAsManager(), { timeout: 60_000, interval: 200 });
     return rig;

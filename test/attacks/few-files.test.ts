@@ -4,16 +4,15 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { agentArguments } from '../../sandbox/hosts/host.ts';
+import { REFIT } from '../../sandbox/refit.ts';
 import { startNode, useCluster } from './rig.ts';
 
 useCluster();
 
-const ENTRY = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
-
 test.each([32, 64, 127])('with %i files the agent ends with one clear error', async (most) => {
   await using node = await startNode();
   const script = `ulimit -n ${most}; exec "$@"`;
-  const args = [process.execPath, ENTRY, 'agent', ...agentArguments(node.host, '/nowhere')];
+  const args = [process.execPath, REFIT, 'agent', ...agentArguments(node.host, '/nowhere')];
   const child = spawn('sh', ['-c', script, 'sh', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
   expect(said).toContain(`REFIT_AGENT: this process may open only ${most} files, and the agent needs 128`);

@@ -6,13 +6,13 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { REFIT } from '../../sandbox/refit.ts';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { makeKey, type SshServer } from '../../sandbox/sshd/server.ts';
 import { openShells } from '../../src/dialects/kubeadm/ssh.ts';
 import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
 import { kubeconfigOf } from './rig.ts';
 
-const REFIT = join(import.meta.dirname, '../../src/cmd/refit.ts');
 const host = { name: 'w1', address: '127.0.0.1', role: 'controlPlane' } as const;
 const isReal = whyNoSshd() === undefined;
 if (!isReal) process.stdout.write(`a server in JavaScript takes its place: ${whyNoSshd()}\n`);

@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test, vi } from 'vitest';
+import { REFIT } from '../../sandbox/refit.ts';
 
 const MIB = 1024 * 1024;
 const CLIENTS = 400;
 const STEP = 8 * MIB;
 const HASH = 'ab'.repeat(32);
-const REFIT = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
 
 /** A directory with one sparse file, larger than all that the kernel's buffers hold. */
 async function release(): Promise<string> {

@@ -5,11 +5,11 @@ import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { REFIT } from '../../sandbox/refit.ts';
 import { type AgentProcess, startAgentProcess } from '../agent/agent-process.ts';
 import { sendJson, sendStatus, startStubServer } from '../faults/stub-server.ts';
 import { kubeconfigOf } from './rig.ts';
 
-const ENTRY = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
 const PATIENCE = { timeout: 150_000, interval: 20 };
 const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', resourceVersion: '1' } };
 
@@ -29,7 +29,7 @@ async function startAgent(answer: (response: ServerResponse, asked: number) => v
   ];
   const kubeconfig = await kubeconfigOf(directory, server.config.server);
   const agent: AgentProcess = startAgentProcess(
-    [process.execPath, ENTRY],
+    [process.execPath, REFIT],
     ['--name', 'n1', '--kubeconfig', kubeconfig, ...files],
   );
   things.defer(async () => void (await agent.stop('SIGKILL')));

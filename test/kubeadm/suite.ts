@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { REFIT } from '../../sandbox/refit.ts';
 import { type SshCluster, startSshCluster } from '../../sandbox/sshd/cluster.ts';
 import type { StartServer } from '../../sandbox/sshd/server.ts';
 import { run } from '../../tools/controlplane/run.ts';
@@ -11,7 +12,6 @@ import { controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
 
 export const FROM = 'v1.36.2';
 export const TO = 'v1.36.3';
-const ROOT = join(import.meta.dirname, '..', '..');
 
 export interface Scene extends AsyncDisposable {
   readonly cluster: SshCluster;
@@ -78,7 +78,7 @@ async function endConnections(temporary: string): Promise<void> {
 }
 
 function start(args: readonly string[], temporary: string): Run {
-  const child = spawn(process.execPath, [join(ROOT, 'src/cmd/refit.ts'), ...args], {
+  const child = spawn(process.execPath, [REFIT, ...args], {
     env: { ...process.env, TMPDIR: temporary },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

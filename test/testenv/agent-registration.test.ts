@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
 import { agentArguments, type Host, type HostOptions, startHost } from '../../sandbox/hosts/host.ts';
+import { REFIT } from '../../sandbox/refit.ts';
 import { LeaseDelegation } from '../../src/agent/maintenance/lease-delegation.ts';
 import { NodeMaintenance } from '../../src/agent/maintenance/node-maintenance.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -22,7 +23,6 @@ import { apply, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
 import { clientOf, PATIENCE, Stage } from './drain-stage.ts';
 import { Workloads } from './drain-workloads.ts';
 
-const ENTRY = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
 const VERSION = 'v1.36.3+k0s.0';
 const { signal: abort } = new AbortController();
 let admin: KubeClient;
@@ -53,7 +53,7 @@ async function startStandIn(name: string, more: Partial<HostOptions> = {}): Prom
 
 async function startAgent(host: Host, user: User, ...more: string[]): Promise<AgentProcess> {
   const agent = startAgentProcess(
-    [process.execPath, ENTRY],
+    [process.execPath, REFIT],
     [...agentArguments(host, await kubeconfigFor(user)), ...more],
   );
   things.defer(async () => void (await agent.stop('SIGKILL')));
@@ -156,7 +156,7 @@ test('the service gives mode, Node name and bundle directory; a bundle is signal
   const told = agentArguments(host, await kubeconfigFor({ controlNode: name }));
   // All but the data directory, which the agent must find.
   const args = told.filter((word, i) => word !== '--data-dir' && told[i - 1] !== '--data-dir');
-  const agent = startAgentProcess([process.execPath, ENTRY], [...args, '--unverified-downloads', 'allow']);
+  const agent = startAgentProcess([process.execPath, REFIT], [...args, '--unverified-downloads', 'allow']);
   things.defer(async () => void (await agent.stop('SIGKILL')));
   await shows(name, {
     metadata: {

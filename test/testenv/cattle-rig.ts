@@ -1,5 +1,5 @@
 /** What tests of the cattle dialect on a real control plane have in common. */
-import { join } from 'node:path';
+import { REFIT } from '../../sandbox/refit.ts';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import type { Condition, Node } from '../../src/kube/types.ts';
 import { systemClock } from '../../src/util/clock.ts';
@@ -8,7 +8,6 @@ import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import type { CattleSpec } from '../builders/cattle-plans.ts';
 import { kubeconfigFor, kubectlAs } from './control-plane.ts';
 
-const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 export const NAMESPACE = 'system-upgrade';
 
 /** For the nodes of the pool `servers`. */
@@ -46,7 +45,7 @@ export async function startController(directory: string, environment: Record<str
   return await startProcess({
     name: 'system-upgrade-controller',
     command: process.execPath,
-    args: [ENTRY, 'system-upgrade-controller'],
+    args: [REFIT, 'system-upgrade-controller'],
     environment: {
       SYSTEM_UPGRADE_CONTROLLER_KUBE_CONFIG: await kubeconfigFor('cattle'),
       SYSTEM_UPGRADE_CONTROLLER_NAME: 'system-upgrade-controller',

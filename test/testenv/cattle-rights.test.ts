@@ -5,12 +5,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { REFIT } from '../../sandbox/refit.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { buildCattlePlan } from '../builders/cattle-plans.ts';
 import { writeAccountKubeconfig } from './account.ts';
 import { apply, kubectlAs } from './control-plane.ts';
 
-const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 const NAMESPACE = 'system-upgrade';
 const USER = 'original-rights';
 
@@ -63,7 +63,7 @@ test('with the rights of the original it upgrades a node, says once that Upgrade
   const path = join(directory, 'kubeconfig');
   await grantOriginalRights();
   await writeAccountKubeconfig(path, NAMESPACE, USER);
-  const child = spawn(process.execPath, [ENTRY, 'system-upgrade-controller'], {
+  const child = spawn(process.execPath, [REFIT, 'system-upgrade-controller'], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {
       ...process.env,

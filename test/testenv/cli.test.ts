@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startApiServer } from '../../sandbox/api-server/api-server.ts';
+import { REFIT } from '../../sandbox/refit.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
@@ -215,8 +216,7 @@ test('requested output goes to standard output and is no error', async () => {
 });
 
 test('kubectl finds refit as its plugin, with filters and all', async () => {
-  const source = join(import.meta.dirname, '../../src/cmd/refit.ts');
-  await writeFile(join(directory, 'kubectl-refit'), `#!/bin/sh\nexec ${process.execPath} ${source} "$@"\n`, {
+  await writeFile(join(directory, 'kubectl-refit'), `#!/bin/sh\nexec ${process.execPath} ${REFIT} "$@"\n`, {
     mode: 0o755,
   });
   const environment = { PATH: `${directory}:${process.env['PATH']}`, KUBECONFIG: await kubeconfigFor('viewer') };

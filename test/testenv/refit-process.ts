@@ -1,10 +1,8 @@
 /** Runs `refit` as users do: a process with two outputs, signals and an exit code. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-
-const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
+import { REFIT } from '../../sandbox/refit.ts';
 
 export class RefitProcess implements AsyncDisposable {
   /** Lines so far. */
@@ -16,7 +14,7 @@ export class RefitProcess implements AsyncDisposable {
 
   /** Starts immediately, with a pipe for each output. */
   constructor(...args: readonly string[]) {
-    const child = spawn(process.execPath, [ENTRY, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [REFIT, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     createInterface({ input: child.stdout }).on('line', (line) => this.stdout.push(line));
     createInterface({ input: child.stderr }).on('line', (line) => this.stderr.push(line));
     this.ended = once(child, 'close').then(([code]) => code as number | null);

@@ -10,12 +10,15 @@ const LAUNCHER = join(import.meta.dirname, 'launch.cjs');
 /** The file in the directory that `buildProgram` writes which loads the others. */
 export const PROGRAM = 'program.js';
 
+/** Of the JavaScript: it ships minified, and names in a stack trace are readable where it is not. */
+export type Form = 'minified' | 'readable';
+
 /**
  * Empties `directory`, writes the command and its chunks into it, and resolves with the path of the command. Node can run
  * the source, too, but its type stripper stays in memory: 40 MiB in every agent.
  */
-export async function buildRefit(directory: string): Promise<string> {
-  await buildProgram(directory);
+export async function buildRefit(directory: string, form?: Form): Promise<string> {
+  await buildProgram(directory, form);
   // Else Node.js would read the files as the package's type says.
   await writeFile(join(directory, 'package.json'), '{"type":"commonjs"}\n');
   const launcher = await readFile(LAUNCHER, 'utf8');
@@ -28,9 +31,9 @@ export async function buildRefit(directory: string): Promise<string> {
  * Empties `directory` and writes the program into it. Each subcommand loads only its own chunks. CommonJS, because Node's
  * loader of ES modules needs 5 MiB in every agent, and because a single executable application loads nothing else by name.
  */
-export async function buildProgram(directory: string): Promise<void> {
+export async function buildProgram(directory: string, form: Form = 'minified'): Promise<void> {
   const names = { entryFileNames: PROGRAM, chunkFileNames: '[name]-[hash].js' } as const;
-  const output = { dir: directory, format: 'cjs', minify: true, cleanDir: true, ...names } as const;
+  const output = { dir: directory, format: 'cjs', minify: form === 'minified', cleanDir: true, ...names } as const;
   await build({
     input: join(ROOT, 'src', 'cmd', 'refit.ts'),
     platform: 'node',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { installDefinitions } from '../../../sandbox/cluster/objects.ts';
 import { agentArguments, startHost } from '../../../sandbox/hosts/host.ts';
+import { REFIT } from '../../../sandbox/refit.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
 import { systemClock } from '../../../src/util/clock.ts';
@@ -12,7 +13,6 @@ import { kubeconfigFor } from '../control-plane.ts';
 import { clientOf, PATIENCE } from '../drain-stage.ts';
 import { FROM } from './scene.ts';
 
-const ENTRY = new URL('../../../src/cmd/refit.ts', import.meta.url).pathname;
 const HOSTNAME = 'k0s-CONTROLLER';
 const NAME = 'k0s-controller';
 
@@ -30,7 +30,7 @@ test('the agent on k0s-CONTROLLER registers k0s-controller', async () => {
   onTestFinished(async () => await host.stop());
   const all = agentArguments(host, await kubeconfigFor({ controlNode: NAME }));
   const args = all.filter((word, index) => word !== '--name' && all[index - 1] !== '--name');
-  const agent = startAgentProcess([process.execPath, ENTRY], [...args, '--api-address', '127.0.0.11'], {
+  const agent = startAgentProcess([process.execPath, REFIT], [...args, '--api-address', '127.0.0.11'], {
     AUTOPILOT_HOSTNAME: HOSTNAME,
   });
   onTestFinished(async () => {

@@ -4,10 +4,9 @@ import { once } from 'node:events';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { REFIT } from '../../../sandbox/refit.ts';
 import { ROOT } from '../../repo/tree.ts';
 import type { Block } from './blocks.ts';
-
-const REFIT = join(ROOT, 'src/cmd/refit.ts');
 
 export interface ShellResult {
   readonly code: number | null;
