@@ -12,6 +12,10 @@ export interface Operator {
   readonly startOver: string;
   /** What to do after a failure that `refit retry` does not end, once the cause is fixed. */
   readonly again: string;
+  /** What to do about a plan that is refused, if it then goes on by itself. */
+  readonly corrected?: string;
+  /** Where to look for the cause of a failure. */
+  readonly causes?: string;
   /** How to try one failed node again; absent if `refit retry` does it. */
   readonly retry?: () => string;
   /** True if its user runs it, on the same machine as the commands that look. */
@@ -30,6 +34,8 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
     limit: 'its Job has failed or used all its time',
     startOver: 'remove the annotation refit.upgrade.cattle.io/abort from the Plan',
     again: 'apply the Plan again with a change of its spec, or delete the failed Job',
+    corrected: 'Correct the Plan, its Secret or its channel: it then goes on by itself.',
+    causes: 'see the log of its Job',
   },
   kubeadm: {
     name: '`refit kubeadm apply`',
@@ -55,9 +61,11 @@ export function operatorOf(dialect: string): Operator {
 }
 
 /** What to do about a plan that failed, wholly or in part, or was refused. */
-export function mendingOf({ dialect, phase, abort, stages }: PlanView): string {
-  const { startOver, again, retry } = operatorOf(dialect);
+export function mendingOf(plan: PlanView): string {
+  const { dialect, phase, abort, stages } = plan;
+  const { startOver, again, retry, corrected, causes = 'node, or url/sha256 in the Plan' } = operatorOf(dialect);
   if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
+  if (phase === 'invalid' && corrected !== undefined) return `Not started. ${corrected}`;
   if (phase === 'invalid') return `Refused. Fix the cause, then: ${again}.`;
   const all = stages.flatMap(({ targets }) => targets).filter((target) => target.phase === 'failed');
   const failed = all.filter(({ isThere }) => isThere !== true);
@@ -69,10 +77,15 @@ export function mendingOf({ dialect, phase, abort, stages }: PlanView): string {
   if (retry || failed.length === 0) return `Failed. Fix the cause, then: ${again}.`;
   const names = namesOf(failed);
   const command = failed.length === 1 ? `run: refit retry ${names}` : `run for each of ${names}: refit retry NODE`;
-  if (!failed.every(({ gone }) => gone === true))
-    return `Failed. Fix the cause (node, or url/sha256 in the Plan), then ${command}`;
+  const retried = `${command}${planFlag(plan)}`;
+  if (!failed.every(({ gone }) => gone === true)) return `Failed. Fix the cause (${causes}), then ${retried}`;
   const back = failed.length === 1 ? `When ${names} is` : 'When they are';
-  return `Failed. ${back} back, ${command}. Or delete the Plan and apply one without the missing nodes.`;
+  return `Failed. ${back} back, ${retried}. Or delete the Plan and apply one without the missing nodes.`;
+}
+
+/** For a command about this plan: others in its namespace are common. */
+export function planFlag({ dialect, namespace, name }: Pick<PlanView, 'dialect' | 'namespace' | 'name'>): string {
+  return namespace === undefined ? '' : ` --plan ${dialect}/${namespace}/${name}`;
 }
 
 const MOST_NAMES = 5;

@@ -129,6 +129,17 @@ test('an UpdateConfig as the documentation of k0s has it: what would be right', 
   );
 });
 
+test('a Plan of system-upgrade-controller that selects no node is carried out, with a warning', async () => {
+  const path = await file(stringify({ ...buildCattlePlan('k3s'), spec: { upgrade: { image: 'i' }, version: 'v1' } }));
+  const said: string[] = [];
+  expect(await validate(path, (line) => void said.push(line))).toBe(0);
+  const nobody = 'so the Plan selects no node and is Complete at once';
+  expect(said.slice(1)).toEqual([
+    `${path}: warning: spec.nodeSelector: is missing, ${nobody}; use {} for all nodes\n`,
+    `${path}: warning: spec.concurrency: is missing, ${nobody}; use 1\n`,
+  ]);
+});
+
 test('no file at all', async () => {
   expect(await lineOf(join(directory, 'none.yaml'))).toContain(`cannot read ${directory}/none.yaml: ENOENT`);
   expect(await lineOf(directory)).toContain(`cannot read ${directory}: EISDIR`);
@@ -138,6 +149,11 @@ test.each<[string, string, string]>([
   [
     'a Plan of system-upgrade-controller',
     stringify(buildCattlePlan('k3s')),
+    'Plan system-upgrade/k3s can be carried out',
+  ],
+  [
+    'a Plan of system-upgrade-controller with a channel, which only the controller asks',
+    stringify(buildCattlePlan('k3s', { version: '', channel: 'https://example.com/stable' })),
     'Plan system-upgrade/k3s can be carried out',
   ],
   ['the hosts of kubeadm', MANIFEST, '1 host to upgrade to v1.36.3: can be read'],
@@ -150,6 +166,11 @@ test.each<[string, string, string]>([
 
 test.each<[string, string, string]>([
   ['a version that is no label', stringify(buildCattlePlan('k3s', { version: 'v 1' })), 'plan.yaml: '],
+  [
+    'neither a version nor a channel',
+    stringify(buildCattlePlan('k3s', { version: '' })),
+    'cannot resolve plan: missing channel and version',
+  ],
   ['a version of kubeadm', MANIFEST.replace('v1.36.3', 'latest'), 'is not a version'],
 ])('%s that is wrong', async (_what, text, wanted) => {
   expect(await lineOf(await file(text))).toContain(wanted);

@@ -53,8 +53,18 @@ function judgeManifest({ version, hosts }: Manifest): Judgement {
 function judgeCattlePlan(plan: CattlePlan): Judgement {
   const { name, namespace = 'default' } = plan.metadata;
   const title = `Plan ${namespace}/${name} can be carried out`;
+  const { spec } = plan;
   const { problems } = resolveLatest(plan, undefined);
-  return { title, problems, warnings: [], page: 'docs/guides/system-upgrade-controller.md' };
+  // A channel answers only the controller.
+  const own = problems.filter(({ code }) => code !== 'VersionUnknown' || !spec?.channel);
+  const nobody = 'so the Plan selects no node and is Complete at once';
+  const warnings = [
+    ...(spec?.nodeSelector ? [] : [`spec.nodeSelector: is missing, ${nobody}; use {} for all nodes`]),
+    ...((spec?.concurrency ?? 0) > 0
+      ? []
+      : [`spec.concurrency: is ${spec?.concurrency ?? 'missing'}, ${nobody}; use 1`]),
+  ];
+  return { title, problems: own, warnings, page: 'docs/guides/system-upgrade-controller.md' };
 }
 
 function judgeConfig(config: UpdateConfig): Judgement {

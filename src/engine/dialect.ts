@@ -42,6 +42,8 @@ export interface Capabilities<P extends KubeObject> {
   /** The Events of a record, where users know others than ours; then targets have none. */
   planEvents?(before: P, after: P, ours: readonly ReportedEvent[]): readonly ReportedEvent[];
   readonly shards?: StatusSharding<P>;
+  /** The order of targets depends on the plan's uid. */
+  readonly ordersByUid?: true;
   /** The plan's versions are Kubernetes versions, so the version skew rules apply. */
   readonly versions?: {
     of(object: KubeObject): string | undefined;

@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_960,
   'src/api': 1_057,
-  'src/cli': 4_310,
+  'src/cli': 4_320,
   'src/cmd': 865,
   'src/dialects': 360,
   'src/dialects/autopilot': 1_118,

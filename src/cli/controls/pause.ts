@@ -9,7 +9,8 @@ import { type ControlledPlan, inProgress, nextToStart, type PlanChange } from '.
 
 export function pause({ snapshot, view }: ControlledPlan, now: number): PlanChange {
   const title = titleOf(view);
-  if (isFinal(snapshot.rollout))
+  // One that goes on by itself is never over.
+  if (isFinal(snapshot.rollout) && operatorOf(view.dialect).corrected === undefined)
     throw new RefitError('REFIT_CONTROL', `${title} ${stateOf(view)}: nothing is left to pause`);
   const next = [inProgress(view, now), 'No new node starts until `refit resume`.'];
   if (snapshot.controls.paused) return { said: [`${title} is already paused.`, ...next] };

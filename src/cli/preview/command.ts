@@ -63,8 +63,7 @@ export async function previewNew(
   const present = seen
     .plans()
     .find(({ metadata: it }) => it.name === name && (namespace === undefined || it.namespace === namespace));
-  // The order of its nodes depends on its uid.
-  const uid = (dialect.name === 'cattle' && present?.metadata.uid) || '';
+  const uid = (dialect.ordersByUid === true && present?.metadata.uid) || '';
   const metadata = { ...plan.metadata, uid, creationTimestamp: rfc3339(now) };
   const inspection = await inspect(dialect, { ...plan, metadata }, world, looking, now);
   const phase = present && dialect.resolve(present, world, now).phase;
@@ -96,7 +95,7 @@ async function previewAt(
   const stages = stagePreviews(view, inspection, now);
   const duration = durationOf(stages, inspection, now);
   const { dialect, kind, name, id, phase, reason, waits } = view;
-  const isOrdered = dialect !== 'cattle' || (inspection.plan.metadata.uid ?? '') !== '';
+  const isOrdered = inspection.dialect.ordersByUid !== true || (inspection.plan.metadata.uid ?? '') !== '';
   const unordered = 'the order of its nodes, until the Plan exists: it hashes the uid';
   const unseen = isOrdered ? view.unseen : [...(view.unseen ?? []), unordered];
   return { dialect, kind, name, id, phase, present, reason, stages, waits, policy, drains, duration, unseen };

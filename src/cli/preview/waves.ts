@@ -97,8 +97,8 @@ const THERE_MS = 1000;
 /** Of all waves, one after the other; undefined if nothing will start or finish. */
 export function durationOf(stages: readonly StagePreview[], inspection: Inspection, now: number): Duration | undefined {
   const spent = measured(inspection);
-  // What a container does to a node has no usual time.
-  if (spent.length === 0 && inspection.dialect.name === 'cattle') return undefined;
+  // Only what agents do has a usual time.
+  if (spent.length === 0 && !inspection.dialect.agents) return undefined;
   const perTargetMs = spent[Math.ceil(spent.length * 0.9) - 1] ?? ASSUMED_MS;
   const waves = stages.flatMap((stage) =>
     stage.waves.map((names) => ({

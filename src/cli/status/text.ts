@@ -2,7 +2,7 @@
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../dialects/registry.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { listed } from '../../util/phrases.ts';
-import { mendingOf } from '../operators.ts';
+import { mendingOf, operatorOf } from '../operators.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, table, wrapped } from '../phrases.ts';
 import { picture } from './picture.ts';
@@ -162,7 +162,8 @@ function aheadLines(plan: PlanView): string[] {
 }
 
 export function toDo(plan: PlanView): string[] {
-  if (isRefused(plan)) return ['This plan will be refused as it stands. Correct it.'];
+  if (isRefused(plan))
+    return [operatorOf(plan.dialect).corrected ?? 'This plan will be refused as it stands. Correct it.'];
   const hasFailed = targetsOf(plan).some(({ phase, isThere }) => phase === 'failed' && isThere !== true);
   return hasFailed || !(isOpen(plan) || plan.phase === 'done') ? [mendingOf(plan)] : [];
 }

@@ -2,7 +2,7 @@
 import type { Wait } from '../../engine/model/decision.ts';
 import { EXIT } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { operatorOf } from '../operators.ts';
+import { operatorOf, planFlag } from '../operators.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
 import { age } from '../phrases.ts';
@@ -217,5 +217,6 @@ function isLeaderless({ leader, silentSince }: StatusView, plan: PlanView): bool
 
 function controlsOf(plan: PlanView): string[] {
   if (!isOpen(plan) || plan.abort !== undefined || isRefused(plan)) return [];
-  return [plan.paused === 'plan' ? 'refit resume, refit abort' : 'refit pause, refit abort'];
+  const flag = planFlag(plan);
+  return [`refit ${plan.paused === 'plan' ? 'resume' : 'pause'}${flag}, refit abort${flag}`];
 }

@@ -188,7 +188,7 @@ const rows: [string, Pass, Expected][] = [
       conditions: [
         'Complete False Resolved',
         ...GOOD,
-        'RefitWaits True Gate a slot is free, but a gate holds all nodes back; run: refit status',
+        'RefitWaits True Gate a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/system-upgrade/p',
       ],
     },
   ],
@@ -347,7 +347,7 @@ const rows: [string, Pass, Expected][] = [
       conditions: [
         'Complete False Waiting current time is not within configured window',
         ...GOOD,
-        'RefitWaits True Gate a slot is free, but a gate holds all nodes back; run: refit status',
+        'RefitWaits True Gate a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/system-upgrade/p',
       ],
     },
   ],
@@ -368,7 +368,7 @@ const rows: [string, Pass, Expected][] = [
       conditions: [
         'Complete False Resolved',
         ...GOOD,
-        'RefitWaits True Gate a slot is free, but a gate holds all nodes back; run: refit status',
+        'RefitWaits True Gate a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/system-upgrade/p',
       ],
     },
   ],

@@ -67,6 +67,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     resolve: (plan, world, now) => resolve(plan, world, now, {}),
     project,
     planEvents: cattleEvents,
+    ordersByUid: true,
     unknownsOf: (plan) => [conditionOf(plan, CHANNEL_TYPE)].flatMap((failing) => failing?.message ?? []),
     planRules: { apply: policyOf },
     // The Job cordons and drains; the leader only uncordons.

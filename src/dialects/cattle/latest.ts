@@ -116,11 +116,14 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   const recorded = { version: latestVersion, hash: recordedHash };
   const secrets = hashedSecrets(plan).map((name) => ({ name, secret: secretOf?.(name) }));
   const absent = secretOf ? secrets.filter(({ secret }) => !secret) : [];
-  const fault = faultOf(plan) ?? absent.map(({ name }) => `secrets "${name}" not found`).join(', ');
+  const fault =
+    faultOf(plan) ??
+    recordedFault(plan, secretOf) ??
+    absent.map(({ name }) => `secrets "${name}" not found`).join(', ');
   if (fault !== '') return { ...recorded, problems: [because('InvalidPlan', fault)] };
   const version = versionOf(plan);
   if (version === undefined) {
-    const message = plan.spec?.channel ? 'waiting for the version of the channel' : NEITHER;
+    const message = plan.spec?.channel ? waitingFor(plan) : NEITHER;
     return { ...recorded, problems: [because('VersionUnknown', message)] };
   }
   if (!LABEL_VALUE.test(version)) {
@@ -157,6 +160,18 @@ function faultOf({ spec }: CattlePlan): string | undefined {
   if (delay === undefined)
     return `spec.postCompleteDelay is invalid, "${postCompleteDelay}" is not a duration; use for example 90s or 1h30m`;
   return delay < 0 ? 'spec.postCompleteDelay is negative' : undefined;
+}
+
+/** Who cannot read Secrets believes the leader, for as long as the Plan names some. */
+function recordedFault(plan: CattlePlan, secretOf: SecretLookup | undefined): string | undefined {
+  const { status, message } = conditionOf(plan, 'Validated') ?? {};
+  const isKnown = secretOf === undefined && status === 'False' && hashedSecrets(plan).length > 0;
+  return isKnown && message?.startsWith('secrets "') === true ? message : undefined;
+}
+
+function waitingFor(plan: CattlePlan): string {
+  const { message = '' } = conditionOf(plan, 'LatestResolved') ?? {};
+  return `waiting for the version of the channel${message === '' ? '' : `: ${message}`}`;
 }
 
 function versionOf(plan: CattlePlan): string | undefined {

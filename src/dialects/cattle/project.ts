@@ -1,6 +1,7 @@
 /** Writes a rollout into the status of its Plan, with the conditions of the original, which scripts wait for. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { type Rollout, targetsIn } from '../../engine/model/recorded.ts';
+import { keyOf } from '../../kube/resources.ts';
 import { sameJson } from '../../util/json.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
 import { FAILED_TYPE, failuresText } from './attempts.ts';
@@ -15,7 +16,9 @@ const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE]);
 
 export function project(rollout: Rollout, plan: CattlePlan, now: number): CattlePlan {
   const applying = applyingOf(rollout);
-  const own = [failedNodes(rollout, plan), waiting(rollout), aborted(rollout)].flatMap((verdict) => verdict ?? []);
+  const own = [failedNodes(rollout, plan), waiting(rollout, plan), aborted(rollout)].flatMap(
+    (verdict) => verdict ?? [],
+  );
   const verdicts = [completeness(rollout, plan, applying, now), ...conditionsOf(plan, rollout.problems), ...own];
   const holding = new Set(own.map(({ type }) => type));
   const kept = (plan.status?.conditions ?? []).filter(({ type }) => !OWN_TYPES.has(type) || holding.has(type));
@@ -71,9 +74,9 @@ function failedNodes(rollout: Rollout, plan: CattlePlan): ConditionUpdate | unde
   return { type: FAILED_TYPE, status: 'True', reason: 'JobFailed', message: failuresText(failed, plan) };
 }
 
-function waiting({ blocked }: Rollout): ConditionUpdate | undefined {
+function waiting({ blocked }: Rollout, { metadata }: CattlePlan): ConditionUpdate | undefined {
   if (!blocked) return undefined;
-  const message = 'a slot is free, but a gate holds all nodes back; run: refit status';
+  const message = `a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/${keyOf({ metadata })}`;
   return { type: WAITING_TYPE, status: 'True', reason: 'Gate', message };
 }
 

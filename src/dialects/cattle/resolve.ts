@@ -107,12 +107,14 @@ function targetsOf(scene: Scene): Target[] {
       key: `${hostnameOf(node)}/${node.metadata.name}`,
       name: node.metadata.name,
       state,
-      since: endedAt(node, state, scene) ?? rfc3339(now),
+      since: knownSince(node, state, scene) ?? rfc3339(now),
     }));
 }
 
-function endedAt(node: Node, state: RecordedState, { plan, world, judgement, failures }: Scene): string | undefined {
+function knownSince(node: Node, state: RecordedState, { plan, world, judgement, failures }: Scene): string | undefined {
   if (state === 'done') return doneSince(node, plan, world, judgement.hash);
+  if (state === 'pending')
+    return conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp;
   return state === 'failed' || state === 'unsupported' ? failures.nodes.get(node.metadata.name)?.since : undefined;
 }
 

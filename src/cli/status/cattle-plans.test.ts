@@ -1,0 +1,83 @@
+/** Proves that status says of Rancher's Plans what is true of them, and what their user can do. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { buildLooking } from '../../../test/builders/views.ts';
+import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { cattleView } from '../../dialects/cattle/dialect.ts';
+import { latestHash } from '../../dialects/cattle/latest.ts';
+import { jobs, nodes, pods } from '../../kube/resources.ts';
+import { observe } from './observe.ts';
+import { render } from './render.ts';
+
+const NOW = T0 + 10 * MINUTE;
+const hosts = ['a', 'b'].map((name) => buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
+const HASH = latestHash(buildCattlePlan('p'), 'v1.2.3', []);
+const channel = { version: '', channel: 'https://example.com' };
+
+type Told = [type: string, status: string, reason: string, message?: string];
+const VALID: Told[] = [['Validated', 'True', 'PlanIsValid']];
+const NOT_READY: Told = ['Complete', 'False', 'NotReady', 'plan is not valid and resolved'];
+const FAILS = `the channel says no version since ${later(0)}: no route`;
+const FAILED: Told[] = [
+  ['Complete', 'False', 'JobFailed', 'Job x failed on Node a: why'],
+  ...VALID,
+  ['LatestResolved', 'True', 'Version'],
+  ['RefitFailedNodes', 'True', 'JobFailed', `a at ${later(0)}; generation 0`],
+];
+
+test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], readonly string[]]>([
+  [
+    'its channel fails from the start',
+    channel,
+    [NOT_READY, ...VALID, ['LatestResolved', 'False', 'Error', 'no route']],
+    {},
+    [
+      'why     waiting for the version of the channel: no route',
+      'to do   Not started. Correct the Plan, its Secret or its channel: it then goes on by itself.',
+    ],
+  ],
+  [
+    'its channel was not asked yet',
+    channel,
+    [],
+    {},
+    ['why     waiting for the version of the channel', 'to do   Correct the Plan, its Secret or its channel'],
+  ],
+  [
+    'its channel fails later',
+    channel,
+    [...VALID, ['LatestResolved', 'True', 'Channel'], ['RefitChannelFails', 'True', 'ResolveFailed', FAILS]],
+    { latestVersion: 'v1' },
+    [`unknown ${FAILS}`],
+  ],
+  [
+    'a Secret is missing, as the leader says',
+    { secrets: [{ name: 's', path: 's' }] },
+    [NOT_READY, ['Validated', 'False', 'Error', 'secrets "s" not found']],
+    {},
+    ['why     secrets "s" not found', 'to do   Not started. Correct the Plan, its Secret'],
+  ],
+  [
+    'a Job failed',
+    {},
+    FAILED,
+    { latestVersion: 'v1.2.3', latestHash: HASH, applying: ['a'] },
+    [
+      'keeping a slot: a (10 min)',
+      'Fix the cause (see the log of its Job), then run: refit retry a --plan cattle/system-upgrade/p',
+    ],
+  ],
+])('%s', async (_name, spec, told, status, lines) => {
+  const conditions = told.map(([type, is, reason, message = '']) => ({ type, status: is, reason, message }));
+  const plan = { ...buildCattlePlan('p', spec), status: { ...status, conditions } };
+  const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
+  const plans = await observe(cattleView, { plans: () => [plan], world }, buildLooking(), NOW);
+  const shape = { hasColours: false, size: () => ({ columns: 200, rows: 50 }), advises: true };
+  const text = await render({ leader: { state: 'none' }, plans }, 'text', NOW, shape);
+  for (const line of lines) expect(text).toContain(line);
+  expect(text).not.toContain('refused');
+  expect(text).not.toContain('(0 s)');
+});
