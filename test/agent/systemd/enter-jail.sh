@@ -20,6 +20,11 @@ for place in "$repository" "$exchange"; do
   mount --bind "$place" "$jail$place"
 done
 mount -o remount,ro,bind "$jail$repository"
+cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}
+if [ -d "$cache" ] && [ ! -e "$jail$cache" ]; then
+  mkdir -p "$directory/cache" "$directory/cache-work" "$jail$cache"
+  mount -t overlay overlay -o "lowerdir=$cache,upperdir=$directory/cache,workdir=$directory/cache-work" "$jail$cache"
+fi
 for device in null zero full random urandom; do
   : >"$jail/dev/$device"
   mount --bind "/dev/$device" "$jail/dev/$device"
