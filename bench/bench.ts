@@ -11,6 +11,8 @@ import { EXIT, RefitError, usageError } from '../src/util/errors.ts';
 import { guardDirectory } from '../tools/controlplane/guard.ts';
 import { runMain } from '../tools/main.ts';
 import { measureAgent } from './agent/measure.ts';
+import { cattleFindings } from './cattle/findings.ts';
+import { measureCattle, NODES } from './cattle/measure.ts';
 import { compareClients } from './client/compare.ts';
 import { drainFindings } from './drain/findings.ts';
 import { measureDrains } from './drain/measure.ts';
@@ -23,14 +25,15 @@ import { WORKERS as MANY, measureScale } from './scale/measure.ts';
 import { measureServer } from './server/measure.ts';
 import { measureStatus } from './status/measure.ts';
 
-const PARTS = ['drain', 'scale', 'client', 'status', 'plan', 'agent', 'server'] as const;
+const PARTS = ['drain', 'scale', 'client', 'status', 'plan', 'agent', 'server', 'cattle'] as const;
 type Part = (typeof PARTS)[number];
 
 const HELP = `Usage: npm run bench [-- options] [part]…
 
 Measures Refit on a real kube-apiserver (built on first use, see docs/internals/testenv.md): its client beside the official one, \`refit status\` beside kubectl, a
 plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent, and one agent by itself. On an API server in memory: drains, and a
-plan over ${MANY} workers. Beside nginx: the update server. Takes some ten minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
+plan over ${MANY} workers. Beside nginx: the update server. Beside bare Jobs: a Plan of system-upgrade-controller over ${NODES} simulated nodes. Takes
+some fifteen minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
 
   part           only these of ${PARTS.join(', ')}
   --only <part>  the same, of one
@@ -123,6 +126,8 @@ async function measurePart(
     case 'server':
       say('downloading from the update server and from nginx');
       return await measureServer(parts);
+    case 'cattle':
+      return cattleFindings(await measureCattle(parts, say));
     case 'scale':
       return scaleFindings(await measureScale(parts, say));
   }

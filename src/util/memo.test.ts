@@ -1,6 +1,6 @@
 /** Proves that what was computed from an object is computed once, and for each object on its own. */
 import { expect, test } from 'vitest';
-import { onceForEach } from './memo.ts';
+import { onceForEach, onceForEachWith } from './memo.ts';
 
 test('each object is computed once, whatever comes out', () => {
   const asked: object[] = [];
@@ -11,4 +11,15 @@ test('each object is computed once, whatever comes out', () => {
   const [a, b, none] = [{ name: 'a' }, { name: 'a' }, {}];
   expect([a, b, none, a, none].map(nameOf)).toEqual(['a', 'a', undefined, 'a', undefined]);
   expect(asked).toEqual([a, b, none]);
+});
+
+test('an object and a text are computed once', () => {
+  const asked: string[] = [];
+  const joined = onceForEachWith((key: { readonly name: string }, text) => {
+    asked.push(text);
+    return key.name + text;
+  });
+  const [a, b] = [{ name: 'a' }, { name: 'b' }];
+  expect([joined(a, '1'), joined(a, '2'), joined(b, '1'), joined(a, '1')]).toEqual(['a1', 'a2', 'b1', 'a1']);
+  expect(asked).toEqual(['1', '2', '1']);
 });

@@ -1,7 +1,10 @@
 /** Proves that the commonest reasons of a pod that does not run are told, and that a pod that just starts says nothing. */
 import { expect, test } from 'vitest';
+import { later, SECOND } from '../../../test/builders/times.ts';
+import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import { pods } from '../../kube/resources.ts';
 import type { Pod } from '../../kube/types.ts';
-import { stallIn } from './pods.ts';
+import { stallIn, stallOf } from './pods.ts';
 
 const waiting = (reason: string, message?: string) => ({
   name: 'upgrade',
@@ -25,4 +28,22 @@ test.each<[Pod['status'], string | undefined]>([
   [{ containerStatuses: [waiting('CrashLoopBackOff')] }, 'its container upgrade waits (CrashLoopBackOff)'],
 ])('%j', (status, told) => {
   expect(stallIn({ metadata: { name: 'p' }, ...(status ? { status } : {}) })).toBe(told);
+});
+
+test('of several pods of a Job the last one counts, and that of another Job says nothing', () => {
+  const made = (name: string, uid: string, second: number): Pod => ({
+    metadata: {
+      name,
+      creationTimestamp: later(second * SECOND),
+      ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: uid, uid }],
+    },
+    status: { phase: 'Failed', reason: name, message: '' },
+  });
+  const world = buildWorldOf([
+    pods,
+    [made('first', 'a', 1), made('last', 'a', 3), made('second', 'a', 2), made('other', 'b', 4)],
+  ]);
+  const job = { metadata: { name: 'a', uid: 'a' } };
+  expect(stallOf(job, world)).toBe('its last pod failed (last: )');
+  expect(stallOf({ ...job, status: { ready: 1 } }, world)).toBeUndefined();
 });

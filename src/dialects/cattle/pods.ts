@@ -2,6 +2,7 @@
 import type { World } from '../../engine/dialect.ts';
 import { pods } from '../../kube/resources.ts';
 import type { Job, Pod } from '../../kube/types.ts';
+import { onceForEach } from '../../util/memo.ts';
 
 /** A pod that just starts says these. */
 const ROUTINE = new Set(['PodInitializing', 'ContainerCreating']);
@@ -10,11 +11,21 @@ const ROUTINE = new Set(['PodInitializing', 'ContainerCreating']);
 export function stallOf(job: Job, world: World): string | undefined {
   // Without a ready pod only, so that many nodes at work cost nothing.
   if ((job.status?.ready ?? 0) > 0) return undefined;
-  const made = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
-  const own = world.list(pods).filter(({ metadata }) => metadata.ownerReferences?.[0]?.uid === job.metadata.uid);
-  const [last] = own.toSorted((a, b) => (made(a) < made(b) ? 1 : -1));
+  const last = lastByOwner(world.list(pods)).get(job.metadata.uid);
   return last && stallIn(last);
 }
+
+/** The pod that was made last for each Job. */
+const lastByOwner = onceForEach((all: readonly Pod[]) => {
+  const made = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
+  const last = new Map<string | undefined, Pod>();
+  for (const pod of all) {
+    const owner = pod.metadata.ownerReferences?.[0]?.uid;
+    const known = last.get(owner);
+    if (!known || made(pod) > made(known)) last.set(owner, pod);
+  }
+  return last;
+});
 
 export function stallIn({ status = {} }: Pod): string | undefined {
   const { phase, reason, message, conditions = [] } = status;

@@ -12,18 +12,19 @@ import {
   sourceOf,
   type Target,
 } from '../../engine/model/recorded.ts';
-import { jobs, nodes } from '../../kube/resources.ts';
+import { nodes } from '../../kube/resources.ts';
 import { parseLabelSelector } from '../../kube/selectors.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
+import { onceForEachWith } from '../../util/memo.ts';
 import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
 import { conditionOf } from './conditions.ts';
-import { hostnameOf, jobNameOf } from './job.ts';
+import { hostnameOf } from './job.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
 import { CONTROL_PREFIX, DISABLED, HOSTNAME_LABEL, hashLabelOf, selectorText } from './names.ts';
 import { ABORTED_TYPE, WAITING_TYPE } from './project.ts';
-import { jobFor, unfinishedJobs } from './signal.ts';
+import { jobFor, nodesAtWork } from './signal.ts';
 
 /** What read-only commands lack. */
 interface Knowledge {
@@ -98,16 +99,15 @@ function targetsOf(scene: Scene): Target[] {
   const { concurrency = 0 } = plan.spec ?? {};
   const stateOf = stateReader(scene);
   const isSelected = selectorOf(plan, judgement);
-  return world
-    .list(nodes)
-    .map((node) => ({ node, state: stateOf(node), order: orderOf(node, plan, judgement.hash) }))
+  const time = rfc3339(now);
+  return inOrder(world.list(nodes), `${plan.metadata.uid ?? ''}${judgement.hash}`)
+    .map((node) => ({ node, state: stateOf(node) }))
     .filter(({ node, state }) => state === 'intended' || (isSelected(node) && (concurrency > 0 || state !== 'pending')))
-    .toSorted((a, b) => (a.order < b.order ? -1 : 1))
     .map(({ node, state }) => ({
       key: `${hostnameOf(node)}/${node.metadata.name}`,
       name: node.metadata.name,
       state,
-      since: knownSince(node, state, scene) ?? rfc3339(now),
+      since: knownSince(node, state, scene) ?? time,
     }));
 }
 
@@ -120,7 +120,7 @@ function knownSince(node: Node, state: RecordedState, { plan, world, judgement, 
 
 /** When its Job completed; if that is deleted, when the plan completed. */
 function doneSince({ metadata }: Node, plan: CattlePlan, world: World, hash: string): string | undefined {
-  const job = world.get(jobs, jobNameOf(plan.metadata.name, metadata.name, hash), plan.metadata.namespace);
+  const job = jobFor(world, { id: hash }, metadata.name, plan);
   const { status, lastUpdateTime } = conditionOf(plan, 'Complete') ?? {};
   return job?.status?.completionTime ?? (status === 'True' ? lastUpdateTime : undefined);
 }
@@ -145,7 +145,7 @@ function stateReader(scene: Scene): (node: Node) => RecordedState {
   const { hash, problems } = judgement;
   const isSameRun = plan.status?.latestHash === hash;
   const applying = new Set(isSameRun && problems.length === 0 ? plan.status?.applying : []);
-  const working = new Set(unfinishedJobs(plan, world).map(({ nodeName }) => nodeName));
+  const working = nodesAtWork(plan, world);
   const label = hashLabelOf(plan.metadata.name);
   return (node) => {
     const { name, labels = {} } = node.metadata;
@@ -166,8 +166,12 @@ function isOver(node: Node, { plan, world, now, judgement, attempts, failures }:
 }
 
 /** Random, but always the same for a plan and hash. */
-function orderOf({ metadata }: Node, plan: CattlePlan, hash: string): string {
-  return createHash('sha256')
-    .update(`${metadata.uid ?? ''}${plan.metadata.uid ?? ''}${hash}`)
-    .digest('hex');
-}
+const inOrder = onceForEachWith((all: readonly Node[], salt) =>
+  all.toSorted((a, b) => (orderOf(a, salt) < orderOf(b, salt) ? -1 : 1)),
+);
+
+const orderOf = onceForEachWith(({ metadata }: Node, salt) =>
+  createHash('sha256')
+    .update(`${metadata.uid ?? ''}${salt}`)
+    .digest('hex'),
+);

@@ -5,6 +5,7 @@ import type { Observation } from '../../engine/model/decision.ts';
 import type { Rollout, Stage } from '../../engine/model/recorded.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';
+import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import type { Attempts } from './attempts.ts';
 import { holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
@@ -20,13 +21,15 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       const job = jobFor(world, rollout, name, plan);
       if (job && attempts?.isObsolete(job, { plan, node: world.get(nodes, name), version, hash: rollout.id }))
         return { kind: 'none' };
-      const isResting = restMs > 0 && isCordonedBy(world.get(nodes, name), plan);
-      if (job && !isPaused(job)) return observe(job, name, isResting, stallOf(job, world));
-      const earlier =
-        state === 'intended' ? unfinishedJobs(plan, world).find(({ nodeName }) => nodeName === name) : undefined;
-      if (!earlier) return { kind: 'none' };
-      const step = `the Job for ${earlier.job.metadata.labels?.[VERSION_LABEL] ?? 'an earlier version'}`;
-      return { kind: 'working', step, ...timesOf(earlier.job) };
+      if (job && !isPaused(job)) {
+        const completion = restMs > 0 && isCordonedBy(world.get(nodes, name), plan) && holds(job, 'Complete');
+        if (!completion) return observe(job, stallOf(job, world) ?? '');
+        return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...timesOf(job, completion) };
+      }
+      const earlier = state === 'intended' ? jobsOn(name, plan, world).find(isUnfinished) : undefined;
+      if (!earlier) return NOTHING;
+      const step = `the Job for ${earlier.metadata.labels?.[VERSION_LABEL] ?? 'an earlier version'}`;
+      return { kind: 'working', step, ...timesOf(earlier) };
     },
 
     remember(world, _rollout, _stage, target, plan) {
@@ -62,25 +65,37 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 }
 
 export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: string, plan: CattlePlan): Job | undefined {
-  const { name, namespace } = plan.metadata;
-  const job = world.get(jobs, jobNameOf(name, nodeName, id), namespace);
-  return job && isOf(job, plan) && job.metadata.labels?.[NODE_LABEL] === nodeName ? job : undefined;
+  return jobsOn(nodeName, plan, world).find((job) => isNamedFor(job, id));
 }
+
+function jobsOn(nodeName: string, plan: CattlePlan, world: World): Job[] {
+  return (byNode(world.list(jobs)).get(nodeName) ?? []).filter((job) => isOf(job, plan));
+}
+
+const byNode = onceForEach((all: readonly Job[]) => Map.groupBy(all, nodeOf));
+
+function nodeOf({ metadata }: Job): string | undefined {
+  return metadata.labels?.[NODE_LABEL];
+}
+
+const isNamedFor = onceForEachWith(
+  (job: Job, hash) => job.metadata.name === jobNameOf(job.metadata.labels?.[PLAN_LABEL] ?? '', nodeOf(job) ?? '', hash),
+);
 
 /** The original creates Jobs paused and then starts them: a paused Job has not started anything. */
 function isPaused({ spec }: Job): boolean {
   return spec?.['parallelism'] === 0;
 }
 
-/** Jobs of this plan, for any hash, that started and have neither failed nor completed. */
-export function unfinishedJobs(plan: CattlePlan, world: World): { readonly job: Job; readonly nodeName: string }[] {
-  return world
-    .list(jobs)
-    .filter((job) => isOf(job, plan) && !isPaused(job) && !holds(job, 'Complete') && !holds(job, 'Failed'))
-    .flatMap((job) => {
-      const nodeName = job.metadata.labels?.[NODE_LABEL];
-      return nodeName === undefined ? [] : [{ job, nodeName }];
-    });
+/** The nodes of Jobs of this plan, for any hash, that started and have neither failed nor completed. */
+export function nodesAtWork(plan: CattlePlan, world: World): ReadonlySet<string | undefined> {
+  return new Set(unfinished(world.list(jobs)).flatMap((job) => (isOf(job, plan) ? nodeOf(job) : [])));
+}
+
+const unfinished = onceForEach((all: readonly Job[]) => all.filter(isUnfinished));
+
+function isUnfinished(job: Job): boolean {
+  return !isPaused(job) && !holds(job, 'Complete') && !holds(job, 'Failed');
 }
 
 /** False for the Jobs of a deleted plan of the same name. */
@@ -91,21 +106,22 @@ function isOf({ metadata }: Job, plan: CattlePlan): boolean {
   );
 }
 
-function observe(job: Job, nodeName: string, isResting: boolean, stalled: string | undefined): Observation {
+const NOTHING: Observation = { kind: 'none' };
+
+const observe = onceForEachWith((job: Job, stall): Observation => {
   const { name, namespace } = job.metadata;
+  const stalled = stall === '' ? undefined : stall;
   const failure = holds(job, 'Failed');
   if (failure) {
     const why = `${failure.reason ?? ''}: ${failure.message ?? ''}`;
-    const message = `Job ${namespace}/${name} failed on Node ${nodeName}: ${why}`;
+    const message = `Job ${namespace}/${name} failed on Node ${nodeOf(job)}: ${why}`;
     return { kind: 'failed', ...timesOf(job, failure), message };
   }
   const completion = holds(job, 'Complete');
-  if (completion && isResting)
-    return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...timesOf(job, completion) };
   if (completion) return { kind: 'succeeded', ...timesOf(job, completion) };
   const step = (job.status?.active ?? 0) > 0 && stalled === undefined ? 'Running' : 'Starting';
   return { kind: 'working', step, stalled, ...timesOf(job) };
-}
+});
 
 /** Each Job is one attempt. */
 function timesOf({ metadata, status }: Job, condition?: Condition): { attempt: string; since: string } {

@@ -19,9 +19,8 @@ export async function record(
 ): Promise<boolean> {
   const { dialect, world } = effects;
   if (!(await areNotYetSignalled(effects, plan, before, after))) return false;
-  for (const instruction of accompanying(effects, plan, before, after)) {
-    if (!(await carryOut(effects, instruction))) return false;
-  }
+  const written = accompanying(effects, plan, before, after).map(async (each) => await carryOut(effects, each));
+  if ((await settleAll(written)).includes(false)) return false;
   const projected = dialect.project(after, plan, now);
   const split = dialect.shards?.split(plan, projected, world, now) ?? { plan: projected, writes: [] };
   if (!(await writeShards(effects, plan, split, restingOn(before, after)))) return false;

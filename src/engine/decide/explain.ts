@@ -208,12 +208,9 @@ function pendingIn({ targets }: Stage): Target[] {
 
 /** When anything was last recorded: the earliest known start of a wait. */
 function lastProgress({ stages, source }: Rollout): string {
-  return (
-    stages
-      .flatMap(({ targets }) => targets.map(({ since }) => since))
-      .toSorted((a, b) => Date.parse(a) - Date.parse(b))
-      .at(-1) ?? source.created
-  );
+  const times = new Set(stages.flatMap(({ targets }) => targets.map(({ since }) => since)));
+  const last = [...times].map((text) => [Date.parse(text), text] as const);
+  return last.reduce((a, b) => (a[0] > b[0] ? a : b), last[0] ?? [0, source.created])[1];
 }
 
 const MAX_TARGETS = 10;

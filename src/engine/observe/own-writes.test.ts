@@ -89,3 +89,20 @@ describe('the world that decisions use', () => {
     expect(world.list(hosts).map(({ metadata }) => metadata.name)).toEqual(['c1']);
   });
 });
+
+test('a list is that of the view while it lacks nothing, so that what depends on it is computed once', () => {
+  const ownWrites = new OwnWrites();
+  const seen = [at('7'), at('3', 'w2')];
+  const same = { ...view(seen, '7'), list: () => seen };
+  expect(ownWrites.latestOfAll(nodes, same)).toBe(seen);
+  ownWrites.remember(nodes, at('7'));
+  expect(ownWrites.latestOfAll(nodes, same)).toBe(seen);
+  ownWrites.remember(nodes, at('9'));
+  ownWrites.remember(nodes, at('8', 'w3'));
+  const versions = ownWrites.latestOfAll(nodes, same).map(({ metadata }) => [metadata.name, metadata.resourceVersion]);
+  expect(versions).toEqual([
+    ['w1', '9'],
+    ['w2', '3'],
+    ['w3', '8'],
+  ]);
+});

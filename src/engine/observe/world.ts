@@ -58,20 +58,19 @@ export class OwnWrites {
     return written;
   }
 
-  latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): T[] {
-    const own = this.#of(resource);
-    if (own.size === 0) return view.list();
-    const written = new Map(
-      [...own].map(([key, { metadata }]) => [key, this.latest(resource, view, metadata.name, metadata.namespace)]),
-    );
-    const listed = view.list().flatMap((object) => {
-      const key = keyOf(object);
-      if (!written.has(key)) return object;
-      const newest = written.get(key);
-      written.delete(key);
-      return newest ?? [];
-    });
-    return [...listed, ...[...written.values()].filter((object) => object !== undefined)];
+  /** The list of the view itself while it lacks nothing. */
+  latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): readonly T[] {
+    const newer = new Map<T, T>();
+    const added: T[] = [];
+    for (const { metadata } of this.#of(resource).values()) {
+      const seen = view.get(metadata.name, metadata.namespace);
+      const newest = this.latest(resource, view, metadata.name, metadata.namespace);
+      if (newest === seen || !newest) continue;
+      if (seen) newer.set(seen, newest);
+      else added.push(newest);
+    }
+    if (newer.size === 0 && added.length === 0) return view.list();
+    return [...view.list().map((object) => newer.get(object) ?? object), ...added];
   }
 
   #of(resource: Resource): Map<string, KubeObject> {

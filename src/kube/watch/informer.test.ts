@@ -69,7 +69,9 @@ test('one stream gives the list and the changes', async () => {
   await rig.informer.whenSynced();
   await rig.clock.advance(0);
   expect(rig.told).toEqual(['+a/u1', '+b/u2', '~a/u1:6', '-b/u2', '+c/u3']);
-  expect(rig.informer.list().map(({ metadata }) => metadata.name)).toEqual(['a', 'c']);
+  const listed = rig.informer.list();
+  expect(listed.map(({ metadata }) => metadata.name)).toEqual(['a', 'c']);
+  expect(rig.informer.list()).toBe(listed);
   expect(rig.informer.resourceVersion()).toBe('9');
   expect(rig.asked).toEqual([{ verb: 'watch', sendInitialEvents: true, timeoutSeconds: 450 }]);
 });

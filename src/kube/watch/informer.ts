@@ -15,7 +15,7 @@ export interface InformerOptions<T extends KubeObject> extends Selection, Partia
 export interface Informer<T extends KubeObject = KubeObject> {
   readonly resource: Resource<T>;
   get(name: string, namespace?: string): T | undefined;
-  list(): T[];
+  list(): readonly T[];
   /** Replays the stored objects as `added`; the returned function removes the handler. Errors of a handler are logged. */
   addHandler(handler: Handler<T>): () => void;
   synced(): boolean;

@@ -21,6 +21,7 @@ export class Store<T extends KubeObject> {
   readonly #waiting = new Set<() => void>();
   readonly #log: Logger;
   #resourceVersion: string | undefined;
+  #list: readonly T[] | undefined;
 
   constructor(log: Logger) {
     this.#log = log;
@@ -34,8 +35,10 @@ export class Store<T extends KubeObject> {
     return this.#objects.get(key);
   }
 
-  list(): T[] {
-    return [...this.#objects.values()];
+  /** The same array until something changes: what depends on all objects is computed once for it. */
+  list(): readonly T[] {
+    this.#list ??= [...this.#objects.values()];
+    return this.#list;
   }
 
   addHandler(handler: Handler<T>): () => void {
@@ -72,6 +75,7 @@ export class Store<T extends KubeObject> {
   }
 
   #put(object: T): void {
+    this.#list = undefined;
     const key = keyOf(object);
     const known = this.#objects.get(key);
     if (known && known.metadata.uid === object.metadata.uid) {
@@ -86,6 +90,7 @@ export class Store<T extends KubeObject> {
   }
 
   #remove(key: string, last: T): void {
+    this.#list = undefined;
     this.#objects.delete(key);
     this.#notifyAll((handler) => handler.deleted?.(last));
   }

@@ -1,0 +1,131 @@
+/** The measured run of one Plan of system-upgrade-controller, between two loops of bare Job creations on the same server. */
+import { readFile } from 'node:fs/promises';
+import { cattlePlans } from '../../src/api/cattle/plan.ts';
+import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
+import { jobOf } from '../../src/dialects/cattle/job.ts';
+import { jobs } from '../../src/kube/resources.ts';
+import type { Job, Node } from '../../src/kube/types.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
+import type { Clock } from '../../src/util/clock.ts';
+import { type AuditEvent, parseAuditLog } from '../plan/audit-log.ts';
+import { cpuSecondsOf, memoryOf } from '../plan/processes.ts';
+import { followJobs, type JobTimes } from './follow-jobs.ts';
+import { type CattleParts, type CattleRig, examplePlan, NAMESPACE, startRig } from './rig.ts';
+import { measureStarts, type Starts } from './start.ts';
+
+export const NODES = 1_000;
+/** One in ten. */
+const SHARE = 10;
+const MUTATING = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
+
+export interface CattleRun {
+  readonly nodes: number;
+  readonly slots: number;
+  readonly wallSeconds: number;
+  /** Before the Plan and after it. */
+  readonly bareSeconds: readonly number[];
+  readonly times: JobTimes;
+  readonly starts: Starts;
+  /** Of the controller, from its start to the end of the Plan. */
+  readonly cpuSeconds: number;
+  readonly peakRssMiB: number;
+  /** By `<verb> <resource>`, without Leases. */
+  readonly calls: ReadonlyMap<string, number>;
+}
+
+export async function measureCattle(parts: CattleParts, say: (line: string) => void): Promise<CattleRun> {
+  const { nodes: count = NODES, clock } = parts;
+  const slots = Math.ceil(count / SHARE);
+  say(`starting a control plane with ${count} simulated nodes`);
+  await using rig = await startRig(parts, count);
+  say('starting the controller and a bare client in turns');
+  const starts = await measureStarts(rig, clock);
+  say(`creating ${count} bare Jobs, ${slots} at a time`);
+  const before = await createBare(rig, 'before', slots, parts);
+  say('carrying out the Plan');
+  const plan = await carryOut(rig, slots, parts);
+  say('creating the bare Jobs again');
+  const after = await createBare(rig, 'after', slots, parts);
+  return { ...plan, nodes: count, slots, starts, bareSeconds: [before, after] };
+}
+
+type Planned = Pick<CattleRun, 'wallSeconds' | 'times' | 'cpuSeconds' | 'peakRssMiB' | 'calls'>;
+
+async function carryOut(rig: CattleRig, slots: number, { clock, abort }: CattleParts): Promise<Planned> {
+  const { client, nodes, plane } = rig;
+  const controller = await rig.start();
+  try {
+    const plan = examplePlan(slots);
+    const end = untilComplete(rig, clock, abort);
+    let begunAt = 0;
+    const followed = followJobs(client, { plan: plan.metadata.name, count: nodes.length, clock, abort }, () => {
+      begunAt = clock.monotonic();
+      void client.create(cattlePlans, plan);
+    });
+    const [times, endedAt] = await Promise.all([followed, end]);
+    const events = parseAuditLog(await readFile(plane.auditLog ?? '', 'utf8'));
+    return {
+      times,
+      wallSeconds: (endedAt - begunAt) / 1000,
+      cpuSeconds: await cpuSecondsOf(controller.pid),
+      peakRssMiB: (await memoryOf(controller.pid)).peak,
+      calls: callsOf(events),
+    };
+  } finally {
+    await controller.stop();
+  }
+}
+
+/** The moment at which a watch shows it. */
+async function untilComplete({ client }: CattleRig, clock: Clock, abort: AbortSignal): Promise<number> {
+  const over = new AbortController();
+  const informer = createInformer(client, cattlePlans, { namespace: NAMESPACE, clock });
+  informer.addHandler({
+    updated: ({ status }) => {
+      if (status?.conditions?.some(({ type, status: is }) => type === 'Complete' && is === 'True') === true)
+        over.abort();
+    },
+  });
+  await informer.run(AbortSignal.any([over.signal, abort]));
+  abort.throwIfAborted();
+  return clock.monotonic();
+}
+
+/** Seconds for the same Jobs, each created as soon as one is complete, by somebody who does nothing else. */
+async function createBare(rig: CattleRig, name: string, slots: number, { clock, abort }: CattleParts): Promise<number> {
+  const { client, nodes } = rig;
+  const waiting = nodes.map((node) => bareJob(name, node));
+  const creating: Promise<unknown>[] = [];
+  const createNext = (): void => {
+    const job = waiting.shift();
+    if (job) creating.push(client.create(jobs, job));
+  };
+  let begunAt = 0;
+  const begin = (): void => {
+    begunAt = clock.monotonic();
+    for (let slot = 0; slot < slots; slot++) createNext();
+  };
+  await followJobs(client, { plan: name, count: nodes.length, clock, abort }, begin, createNext);
+  await Promise.all(creating);
+  return (clock.monotonic() - begunAt) / 1000;
+}
+
+function bareJob(name: string, node: Node): Job {
+  const plan = { ...examplePlan(1), metadata: { name, namespace: NAMESPACE } };
+  const config = { name: 'bare', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
+  const rendering = { plan, node, version: 'v1.36.3-k3s1', hash: '0'.repeat(56), settings: config.job };
+  const { ownerReferences: _, ...metadata } = jobOf(config, rendering).metadata;
+  return { ...jobOf(config, rendering), metadata };
+}
+
+/** Of the controller since the Plan was created. */
+function callsOf(events: readonly AuditEvent[]): ReadonlyMap<string, number> {
+  const creation = events.findIndex(({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'plans');
+  const calls = new Map<string, number>();
+  for (const { verb, user, objectRef } of events.slice(creation + 1)) {
+    if (user.username !== 'refit-cattle' || !MUTATING.has(verb) || objectRef?.resource === 'leases') continue;
+    const key = [verb, [objectRef?.resource, objectRef?.subresource].filter(Boolean).join('/')].join(' ');
+    calls.set(key, (calls.get(key) ?? 0) + 1);
+  }
+  return calls;
+}
