@@ -98,7 +98,8 @@ export class Agent {
       if (this.#journal.phase === 'idle') return LEADER_POLL_MS;
     }
     // k0s's own agent may have gone on with the signal while this one was down.
-    const isBlind = step.kind === 'swap' && this.#journal.phase === 'kept' && this.#parts.beside !== 'replace';
+    const isRisky = step.kind === 'download' || (step.kind === 'swap' && this.#journal.phase === 'kept');
+    const isBlind = isRisky && this.#parts.beside !== 'replace';
     if (step.kind === 'nothing' || ((step.kind === 'report' || isBlind) && newest === undefined)) return undefined;
     if (step.kind === 'await-clock' && newest && signal) await this.#tellWait(newest, signal, step.reason);
     if (step.kind === 'await-service' || step.kind === 'await-leader' || step.kind === 'await-clock')
@@ -147,8 +148,9 @@ export class Agent {
     if (before.phase === 'idle') return;
     log.info('step', { step: step.kind, phase: before.phase });
     using watch = this.#cancelWhenSuperseded(step, stop);
-    const outcome = await perform(step, before, watch.abort);
+    // First: after a crash in between, what is left or over is not begun again.
     await this.#remember(step, before);
+    const outcome = await perform(step, before, watch.abort);
     if (!outcome.ok) log.error('the step failed', { step: step.kind, reason: outcome.reason });
     await this.#save(journalAfter(step, before, outcome, this.#now()));
     if (!outcome.ok && this.#journal === before) throw new Error(outcome.reason);

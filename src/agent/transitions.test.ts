@@ -186,6 +186,12 @@ test('a restart is dated before it is carried out, and anew where it is carried 
   expect(watched).toMatchObject({ phase: 'soaking', since: 20, restartedAt: 5 });
 });
 
+test('a roll-back that is given up for what runs leaves no failure behind', () => {
+  const watched = journalBefore({ kind: 'soak', process: id(2) }, at('swappingBack', failed('why')), 20);
+  expect(watched).toMatchObject({ phase: 'soaking', since: 20 });
+  expect(watched).not.toHaveProperty('failure');
+});
+
 test('a step that changes nothing in the journal gives the same object, so that nothing need be written', () => {
   const journal: Journal = {
     phase: 'ready',

@@ -21,7 +21,10 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
   if (step.kind === 'cordon-and-drain') return journal.drain === 'started' ? journal : { ...journal, drain: 'started' };
   if (step.kind === 'swap') return { ...journal, phase: 'swapping' };
   if (step.kind === 'restart') return restarting(journal, step.process, now);
-  if (step.kind === 'soak') return { ...journal, phase: 'soaking', fresh: step.process, since: now };
+  if (step.kind === 'soak') {
+    const { failure: _, ...going } = journal;
+    return { ...going, phase: 'soaking', fresh: step.process, since: now };
+  }
   if (step.kind === 'give-up')
     return {
       ...journal,

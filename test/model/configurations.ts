@@ -28,7 +28,7 @@ export function configure(name: string, nodes: string, more: Partial<Configurati
     targetDeadlineMs: Infinity,
     fetchesAhead: false,
     maxFailures: 0,
-    theirs: false,
+    theirs: 'off',
     power: 'returns',
     ...more,
   };
@@ -63,10 +63,15 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   configure('payload comes up as another version', 'c1:impostor c2:impostor w1', { faults: 2 }),
   configure('payload falls while it is watched', 'c1:brief w1:brief', { faults: 2 }),
   configure('deadline, nodes may stay off', 'w1', { power: 'may stay off', ...DEADLINE }),
-  configure("k0s's own agent is on the worker as well", 'w1', { theirs: true, faults: 0 }),
+  configure("k0s's own agent is on the worker as well", 'w1', { theirs: 'on', faults: 0 }),
   configure("k0s's own agent is on the worker as well, the power stays", 'w1', {
-    theirs: true,
+    theirs: 'on',
     power: 'stays',
+    faults: 0,
+    crashesEach: 2,
+  }),
+  configure("k0s's own agent is on the worker as well, until ours rolls back", 'w1', {
+    theirs: 'until ours rolls back',
     faults: 0,
     crashesEach: 1,
   }),
@@ -125,6 +130,20 @@ export const LARGE: readonly Configuration[] = [
     times: A_MOMENT_LATER,
     concurrent: 2,
     faults: 0,
+  }),
+  configure("k0s's own agent is on the worker as well, the power stays, 3 crashes", 'w1', {
+    theirs: 'on',
+    power: 'stays',
+    faults: 0,
+    crashesEach: 3,
+  }),
+  configure("k0s's own agent is on the worker as well, until ours rolls back, 1 fault", 'w1', {
+    theirs: 'until ours rolls back',
+  }),
+  configure("k0s's own agent is on the worker as well, until ours rolls back, 2 crashes", 'w1', {
+    theirs: 'until ours rolls back',
+    faults: 0,
+    crashesEach: 2,
   }),
   configure('deadline, 2 workers may stay off', 'w1 w2', { power: 'may stay off', ...DEADLINE }),
 ];

@@ -18,6 +18,8 @@ export interface NodeState {
   readonly host: Host;
   /** Attempts that the agent left to k0s's own one, on the disk like the journal. */
   readonly left: readonly string[];
+  /** True where its object changed since k0s's own agent last ended the service: it does so at updates of the object only. */
+  readonly isNews: boolean;
   /** What the leader's process knows of its drain of the node: in memory only, and gone with the process. */
   readonly drain: 'none' | 'draining' | 'drained';
   /** True where somebody else cordoned the node; nobody takes that back here. */
@@ -38,12 +40,20 @@ export interface Beginning {
 
 export function freshNode({ content, file, hasPods, ...more }: Beginning): NodeState {
   const agent = { floor: 1, known: true, journal: IDLE };
-  return { versions: [content], ...agent, host: freshHost(file, hasPods), left: [], drain: 'none', ...more };
+  return {
+    versions: [content],
+    ...agent,
+    host: freshHost(file, hasPods),
+    left: [],
+    isNews: true,
+    drain: 'none',
+    ...more,
+  };
 }
 
 /** The object with one version more, whoever wrote it. */
 export function written(node: NodeState, content: number): NodeState {
-  return { ...node, versions: [...node.versions, content] };
+  return { ...node, versions: [...node.versions, content], isNews: true };
 }
 
 /** An object as the API server would send it at this resourceVersion. */

@@ -1,4 +1,5 @@
 /** The moves of k0s's own agent on a node that ours is on, too: it lives in the service, and asks nobody. */
+import type { Journal } from '../../src/agent/journal.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
 import type { SignalStatus } from '../../src/signal/names.ts';
 import type { Host } from './host.ts';
@@ -6,17 +7,23 @@ import type { NodeMove } from './node-moves.ts';
 import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
 import type { NodeRules } from './turn-trail.ts';
 
+const ROLLING_BACK: readonly Journal['phase'][] = ['swappingBack', 'swappedBack', 'restartingBack', 'restartedBack'];
+
 /** As test/doubles/agent does it; it loses nothing here, since it is ours whose work is examined. */
 export function theirMoves(node: NodeState, rules: NodeRules): NodeMove[] {
-  const { host } = node;
+  const { host, journal } = node;
   const object = objectAt(rules.contents, node.versions);
   const signal = decodeSignal(object.metadata.annotations);
-  if (!rules.theirs || signal === undefined || host.service?.life !== 'up') return [];
+  const isOn = rules.theirs === 'on' || (rules.theirs !== 'off' && !ROLLING_BACK.includes(journal.phase));
+  if (!isOn || signal === undefined || host.service?.life !== 'up') return [];
   const to = nextOf(signal, host);
   if (to === undefined) return [];
   const { status, host: after } = to;
   const moved = { ...node, host: after };
-  if (status === undefined) return [{ label: "k0s's agent restarts the service", fair: true, cost: 0, to: moved }];
+  if (status === undefined) {
+    const to = { ...moved, isNews: false };
+    return node.isNews ? [{ label: "k0s's agent restarts the service", fair: true, cost: 0, to }] : [];
+  }
   const { metadata } = object;
   const data = encodeSignal({ ...signal, status: { status, timestamp: signal.created } });
   const changed = { ...object, metadata: { ...metadata, annotations: { ...metadata.annotations, ...data } } };

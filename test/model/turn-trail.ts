@@ -27,7 +27,7 @@ export interface NodeRules {
   /** See Configuration. */
   readonly fetchesAhead: boolean;
   /** See Configuration. */
-  readonly theirs: boolean;
+  readonly theirs: Configuration['theirs'];
   /** See Configuration. */
   readonly power: Configuration['power'];
   /** What a step does to the host; a parameter, so that a mistake can be planted. */
@@ -77,7 +77,7 @@ class RecordedTurn {
     // What is older than what was seen is dropped from then on, whoever sends it: OwnObject takes care of that.
     this.#node = view === undefined ? node : { ...node, known: true, floor: view };
     this.#rules = rules;
-    this.beside = rules.theirs ? 'observe' : 'replace';
+    this.beside = rules.theirs === 'off' ? 'replace' : 'observe';
     this.#answers = answers;
     this.journal = node.journal;
     this.object = view === undefined ? undefined : objectAt(rules.contents, node.versions, view);
@@ -105,7 +105,8 @@ class RecordedTurn {
   }
 
   leave(created: string): void {
-    this.#reach('leaves the signal', { ...this.#node, left: [...this.#node.left, created] });
+    // Told again after a crash, it is left once.
+    this.#reach('leaves the signal', { ...this.#node, left: [...new Set([...this.#node.left, created])] });
   }
 
   save(journal: Journal): void {

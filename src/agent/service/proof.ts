@@ -30,7 +30,8 @@ export function soak(input: UpdateInput): Step {
   const { soakMs, readyTimeoutMs } = timesOf(input);
   const began = journal.since ?? now;
   const change = changeOf(input);
-  if (change !== undefined) return rollBack(`${change} ${seconds(now - began)} after its first answer`);
+  if (change !== undefined)
+    return watchAgain(input) ?? rollBack(`${change} ${seconds(now - began)} after its first answer`);
   if (host.running === undefined) {
     const until = began + soakMs + UNRESPONSIVE_MS;
     return now < until ? { kind: 'await-service', until } : rollBack('the new process stopped answering');
@@ -72,6 +73,16 @@ export function watchOthers(input: UpdateInput): Step | undefined {
   if (beside === 'replace' || !isNew || isSameProcess(running.process, journal.work.original)) return undefined;
   const until = (journal.since ?? now) + timesOf(input).restartTimeoutMs / 2;
   return now < until ? { kind: 'await-service', until } : { kind: 'soak', process: running.process };
+}
+
+/**
+ * When the agent was down meanwhile, k0s's own one may have reported the wanted version, which runs, as the end: that is
+ * watched instead of rolled back. Undefined when that is not so: exits that were seen are a crash loop.
+ */
+export function watchAgain(input: UpdateInput): Step | undefined {
+  const { running, ownAgent, exits } = input.host;
+  const isPossible = input.beside !== 'replace' && input.beside && ownAgent !== false && exits === undefined;
+  return isPossible && running && runsNew(input) ? { kind: 'soak', process: running.process } : undefined;
 }
 
 /** A process that was told to end may still answer: it proves nothing. */

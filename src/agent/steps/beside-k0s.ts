@@ -20,6 +20,7 @@ const CORDONED: readonly (string | undefined)[] = ['Cordoning', 'ApplyingUpdate'
 export function besideK0s(input: StepInput): Step | undefined {
   const { beside = 'replace', journal, host } = input;
   if (beside === 'replace') return undefined;
+  if (input.ended === 'left') return { kind: 'stand-aside', reason: "this signal was left to k0s's own agent before" };
   // A signal that is failed or ended under k0s's own agent would keep that one's cordon.
   if (isOvertaken(input)) {
     const reason = `another agent reported ${input.signal?.status?.status}: k0s's own one works on this signal`;

@@ -312,6 +312,11 @@ describe("beside k0s's own agent", () => {
     journal: journalAt('restarting', { process: after, since: NOW }),
     host: running(NEW, after),
   };
+  const watched: Partial<StepInput> = {
+    journal: journalAt('soaking', { process: before, fresh: after, since: NOW }),
+    host: running(NEW, third),
+  };
+  const back: object = { kind: 'roll-back', reason: says('crash loop') };
   const disable = says('start k0s with --disable-components=autopilot');
   const begin: unknown = expect.objectContaining({ kind: 'begin' });
   check([
@@ -374,6 +379,26 @@ describe("beside k0s's own agent", () => {
         ],
       ];
     }),
+    [
+      'we left it before our crash, and have not read it since: nothing is fetched again',
+      'Downloading',
+      { ...observed, journal: journalAt('started'), ended: 'left' },
+      { kind: 'stand-aside', reason: says('was left') },
+    ],
+    [
+      'it may have reported, while we were down, what a power loss started anew',
+      'Restart',
+      { ...observed, ...watched },
+      { kind: 'soak', process: third },
+    ],
+    ['… and it is off', 'Restart', { ...observed, ...watched, host: { ...watched.host, ownAgent: false } }, back],
+    ['… and we saw it end', 'Restart', { ...observed, ...watched, host: { ...watched.host, exits: 1 } }, back],
+    [
+      '… and a roll-back was written down before our crash',
+      'Restart',
+      { ...observed, ...watched, journal: journalAt('swappingBack', WHY) },
+      { kind: 'soak', process: third },
+    ],
     ['found at Downloading', 'Downloading', { ...observed, journal: IDLE }, begin as object],
     ['it overtook us, unseen at Cordoning', 'ApplyingUpdate', { ...observed, ...overtaken }, aside],
     ['it overtook us: we act as if it were off', 'Cordoning', overtaken, { kind: 'download' }],

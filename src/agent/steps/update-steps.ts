@@ -1,6 +1,15 @@
 /** The steps of a k0supdate: one rule for each phase. */
 import { mayBeCordoned, type UpdateJournal, type UpdatePhase } from '../journal.ts';
-import { afterRestart, isStillThere, provePrevious, runsNew, runsOld, soak, watchOthers } from '../service/proof.ts';
+import {
+  afterRestart,
+  isStillThere,
+  provePrevious,
+  runsNew,
+  runsOld,
+  soak,
+  watchAgain,
+  watchOthers,
+} from '../service/proof.ts';
 import type { UpdateInput } from '../step-input.ts';
 import type { Step } from './step.ts';
 
@@ -52,7 +61,7 @@ const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>> = {
   soaking: soak,
   proven: (input) =>
     input.signal?.status?.status === 'UnCordoning' ? uncordonOrComplete(input) : report('UnCordoning'),
-  swappingBack: ({ journal }) => rollBack(journal.failure?.reason ?? 'the update failed'),
+  swappingBack: (input) => watchAgain(input) ?? rollBack(input.journal.failure?.reason ?? 'the update failed'),
   swappedBack: (input) => (runsOld(input) ? fail(input.journal, !othersRestart(input)) : restart(input)),
   restartingBack: (input) => (isStillThere(input) ? restart(input) : concludeRollBack(input)),
   restartedBack: concludeRollBack,
