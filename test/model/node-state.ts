@@ -19,7 +19,7 @@ export interface NodeState {
   /** Attempts that the agent left to k0s's own one, on the disk like the journal. */
   readonly left: readonly string[];
   /** True where its object changed since k0s's own agent last ended the service: it does so at updates of the object only. */
-  readonly isNews: boolean;
+  readonly isChanged: boolean;
   /** What the leader's process knows of its drain of the node: in memory only, and gone with the process. */
   readonly drain: 'none' | 'draining' | 'drained';
   /** True where somebody else cordoned the node; nobody takes that back here. */
@@ -45,7 +45,7 @@ export function freshNode({ content, file, hasPods, ...more }: Beginning): NodeS
     ...agent,
     host: freshHost(file, hasPods),
     left: [],
-    isNews: true,
+    isChanged: true,
     drain: 'none',
     ...more,
   };
@@ -53,7 +53,7 @@ export function freshNode({ content, file, hasPods, ...more }: Beginning): NodeS
 
 /** The object with one version more, whoever wrote it. */
 export function written(node: NodeState, content: number): NodeState {
-  return { ...node, versions: [...node.versions, content], isNews: true };
+  return { ...node, versions: [...node.versions, content], isChanged: true };
 }
 
 /** An object as the API server would send it at this resourceVersion. */

@@ -21,8 +21,8 @@ export function theirMoves(node: NodeState, rules: NodeRules): NodeMove[] {
   const { status, host: after } = to;
   const moved = { ...node, host: after };
   if (status === undefined) {
-    const to = { ...moved, isNews: false };
-    return node.isNews ? [{ label: "k0s's agent restarts the service", fair: true, cost: 0, to }] : [];
+    const to = { ...moved, isChanged: false };
+    return node.isChanged ? [{ label: "k0s's agent restarts the service", fair: true, cost: 0, to }] : [];
   }
   const { metadata } = object;
   const data = encodeSignal({ ...signal, status: { status, timestamp: signal.created } });
