@@ -66,7 +66,7 @@ export interface Failure {
 }
 
 interface Progress {
-  readonly failure?: Failure;
+  readonly failure?: Failure | undefined;
   /** Current status on the object, and when it was entered (steady milliseconds). */
   readonly entered?: { readonly status: string; readonly at: number };
   /** Milliseconds spent in each earlier status. */
@@ -82,7 +82,7 @@ export interface UpdateJournal extends Progress {
   /** Process that the last restart ends. */
   readonly process?: ProcessId | undefined;
   /** Process of the wanted version, while the agent watches it. */
-  readonly fresh?: ProcessId;
+  readonly fresh?: ProcessId | undefined;
   /** Start of the last restart, or of the watch over `fresh` (steady milliseconds). */
   readonly since?: number;
   /** When the last restart was ordered (steady milliseconds); a restarted agent does not reset it. */

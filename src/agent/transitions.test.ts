@@ -189,7 +189,7 @@ test('a restart is dated before it is carried out, and anew where it is carried 
 test('a roll-back that is given up for what runs leaves no failure behind', () => {
   const watched = journalBefore({ kind: 'soak', process: id(2) }, at('swappingBack', failed('why')), 20);
   expect(watched).toMatchObject({ phase: 'soaking', since: 20 });
-  expect(watched).not.toHaveProperty('failure');
+  expect(JSON.stringify(watched)).not.toContain('why');
 });
 
 test('a step that changes nothing in the journal gives the same object, so that nothing need be written', () => {

@@ -21,16 +21,10 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
   if (step.kind === 'cordon-and-drain') return journal.drain === 'started' ? journal : { ...journal, drain: 'started' };
   if (step.kind === 'swap') return { ...journal, phase: 'swapping' };
   if (step.kind === 'restart') return restarting(journal, step.process, now);
-  if (step.kind === 'soak') {
-    const { failure: _, ...going } = journal;
-    return { ...going, phase: 'soaking', fresh: step.process, since: now };
-  }
+  if (step.kind === 'soak')
+    return { ...journal, phase: 'soaking', fresh: step.process, since: now, failure: undefined };
   if (step.kind === 'give-up')
-    return {
-      ...journal,
-      phase: 'failed',
-      failure: { ...fail(step.reason), ...(step.refused && { refused: step.refused }) },
-    };
+    return failed(journal, { ...fail(step.reason), ...(step.refused && { refused: step.refused }) });
   if (step.kind === 'roll-back')
     return { ...journal, phase: 'swappingBack', failure: journal.failure ?? fail(step.reason) };
   if (step.kind === 'report' && step.status === 'UnCordoning') return { ...journal, phase: 'proven' };
@@ -78,29 +72,22 @@ const DRAIN_AFTER: Readonly<Partial<Record<Step['kind'], OwnDrainState>>> = {
   uncordon: 'undone',
 };
 
+type AfterFailure = (journal: UpdateJournal, reason: string, late?: 'drain') => Journal;
+
 /** After a failed step: roll back if the target path may hold the new binary, else fail. */
-const AFTER_FAILURE: Readonly<
-  Partial<Record<Step['kind'], (journal: UpdateJournal, reason: string, late?: 'drain') => Journal>>
-> = {
-  download: (journal, reason) => ({ ...journal, phase: 'failed', failure: { status: 'FailedDownload', reason } }),
-  'trial-run': (journal, reason) => ({ ...journal, phase: 'failed', failure: fail(reason) }),
-  'cordon-and-drain': (journal, reason, late) => ({
-    ...journal,
-    phase: 'failed',
-    failure: { ...fail(reason), ...(late === undefined ? {} : { late }) },
-  }),
-  'keep-previous': (journal, reason) => ({ ...journal, phase: 'failed', failure: fail(reason) }),
+const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
+  download: (journal, reason) => failed(journal, { status: 'FailedDownload', reason }),
+  'trial-run': (journal, reason) => failed(journal, fail(reason)),
+  'cordon-and-drain': (journal, reason, late) => failed(journal, { ...fail(reason), ...(late && { late }) }),
+  'keep-previous': (journal, reason) => failed(journal, fail(reason)),
   swap: (journal, reason) => ({ ...journal, phase: 'swappingBack', failure: fail(reason) }),
   // A roll-back has nothing else to roll back to: it can only wait.
   restart: (journal, reason) =>
     isRollingBack(journal)
       ? { ...journal, phase: 'restartedBack' }
       : { ...journal, phase: 'swappingBack', failure: fail(reason) },
-  'roll-back': (journal, reason) => ({
-    ...journal,
-    phase: 'failed',
-    failure: { ...fail(`${journal.failure?.reason}; the roll-back failed: ${reason}`), rolledBack: false },
-  }),
+  'roll-back': (journal, reason) =>
+    failed(journal, { ...fail(`${journal.failure?.reason}; the roll-back failed: ${reason}`), rolledBack: false }),
   // A failure is reported even if the node stays cordoned; a success is not.
   uncordon: (journal) =>
     journal.failure === undefined || journal.drain === 'stuck' ? journal : { ...journal, drain: 'stuck' },
@@ -115,13 +102,13 @@ function fail(reason: string): Failure {
   return { status: 'Failed', reason };
 }
 
-function restarting(
-  { fresh: _watched, ...journal }: UpdateJournal,
-  process: ProcessId | undefined,
-  now: number,
-): Journal {
+function failed(journal: UpdateJournal, failure: Failure): UpdateJournal {
+  return { ...journal, phase: 'failed', failure };
+}
+
+function restarting(journal: UpdateJournal, process: ProcessId | undefined, now: number): Journal {
   const phase = isRollingBack(journal) ? 'restartingBack' : 'restarting';
-  return { ...journal, phase, since: now, restartedAt: now, process };
+  return { ...journal, phase, since: now, restartedAt: now, process, fresh: undefined };
 }
 
 function entering<J extends ActiveJournal>(journal: J, status: string, now: number): J {

@@ -31,7 +31,7 @@ export function soak(input: UpdateInput): Step {
   const began = journal.since ?? now;
   const change = changeOf(input);
   if (change !== undefined)
-    return watchAgain(input) ?? rollBack(`${change} ${seconds(now - began)} after its first answer`);
+    return rewatch(input) ?? rollBack(`${change} ${seconds(now - began)} after its first answer`);
   if (host.running === undefined) {
     const until = began + soakMs + UNRESPONSIVE_MS;
     return now < until ? { kind: 'await-service', until } : rollBack('the new process stopped answering');
@@ -44,7 +44,7 @@ export function soak(input: UpdateInput): Step {
 }
 
 /** After a restart with the old binary: how it ended, or the next step. */
-export function provePrevious(input: UpdateInput): 'runs' | 'too late' | Step {
+export function proveOld(input: UpdateInput): 'runs' | 'too late' | Step {
   if (runsOld(input)) return 'runs';
   const { journal, now } = input;
   const wholeMs = Math.min(timesOf(input).restartTimeoutMs, ROLL_BACK_MS);
@@ -66,7 +66,7 @@ export function runsNew({ journal, host: { running } }: UpdateInput): boolean {
  * What to do when k0s's own agent restarted the service as well, and a restart of ours is written down that may have been
  * ordered before a crash: then the new process ends soon. Undefined when that is not so.
  */
-export function watchOthers(input: UpdateInput): Step | undefined {
+export function watchOther(input: UpdateInput): Step | undefined {
   const { beside = 'replace', journal, host, now } = input;
   const { running } = host;
   const isNew = running !== undefined && isWanted(running, journal);
@@ -79,9 +79,9 @@ export function watchOthers(input: UpdateInput): Step | undefined {
  * When the agent was down meanwhile, k0s's own one may have reported the wanted version, which runs, as the end: that is
  * watched instead of rolled back. Undefined when that is not so: exits that were seen are a crash loop.
  */
-export function watchAgain(input: UpdateInput): Step | undefined {
+export function rewatch(input: UpdateInput): Step | undefined {
   const { running, ownAgent, exits } = input.host;
-  const isPossible = input.beside !== 'replace' && input.beside && ownAgent !== false && exits === undefined;
+  const isPossible = (input.beside ?? 'replace') !== 'replace' && ownAgent !== false && exits === undefined;
   return isPossible && running && runsNew(input) ? { kind: 'soak', process: running.process } : undefined;
 }
 

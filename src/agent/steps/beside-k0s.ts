@@ -40,12 +40,9 @@ function isOvertaken({ journal, signal, host, isReported }: StepInput): boolean 
   // Without a journal, only our own report tells whether this agent began the work and lost its journal.
   if (journal.phase === 'idle') return CORDONED.includes(status) && isReported !== true && host.ownAgent !== false;
   if (isBundle(journal)) return false;
-  const { begunLate: isBegunLate = false } = journal;
+  const { phase, begunLate = false, restartedAt, drain } = journal;
   // A failure of ours before any restart is not reported under the other agent's work.
-  if (journal.phase === 'failed')
-    return (
-      !isBegunLate && journal.restartedAt === undefined && journal.drain === undefined && CORDONED.includes(status)
-    );
-  if (NOT_YET_OURS[journal.phase]?.includes(status) !== true) return false;
-  return !isBegunLate || (status !== 'Cordoning' && status !== 'ApplyingUpdate');
+  if (phase === 'failed') return !begunLate && (restartedAt ?? drain) === undefined && CORDONED.includes(status);
+  if (NOT_YET_OURS[phase]?.includes(status) !== true) return false;
+  return !begunLate || (status !== 'Cordoning' && status !== 'ApplyingUpdate');
 }

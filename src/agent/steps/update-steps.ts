@@ -1,15 +1,7 @@
 /** The steps of a k0supdate: one rule for each phase. */
+import type { SignalStatus } from '../../signal/names.ts';
 import { mayBeCordoned, type UpdateJournal, type UpdatePhase } from '../journal.ts';
-import {
-  afterRestart,
-  isStillThere,
-  provePrevious,
-  runsNew,
-  runsOld,
-  soak,
-  watchAgain,
-  watchOthers,
-} from '../service/proof.ts';
+import { afterRestart, isStillThere, proveOld, rewatch, runsNew, runsOld, soak, watchOther } from '../service/proof.ts';
 import type { UpdateInput } from '../step-input.ts';
 import type { Step } from './step.ts';
 
@@ -56,12 +48,12 @@ const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>> = {
     if (input.signal?.status?.status !== 'Restart') return report('Restart');
     return runsNew(input) ? afterRestart(input) : restart(input);
   },
-  restarting: (input) => (isStillThere(input) ? (watchOthers(input) ?? restart(input)) : afterRestart(input)),
+  restarting: (input) => (isStillThere(input) ? (watchOther(input) ?? restart(input)) : afterRestart(input)),
   restarted: afterRestart,
   soaking: soak,
   proven: (input) =>
     input.signal?.status?.status === 'UnCordoning' ? uncordonOrComplete(input) : report('UnCordoning'),
-  swappingBack: (input) => watchAgain(input) ?? rollBack(input.journal.failure?.reason ?? 'the update failed'),
+  swappingBack: (input) => rewatch(input) ?? rollBack(input.journal.failure?.reason ?? 'the update failed'),
   swappedBack: (input) => (runsOld(input) ? fail(input.journal, !othersRestart(input)) : restart(input)),
   restartingBack: (input) => (isStillThere(input) ? restart(input) : concludeRollBack(input)),
   restartedBack: concludeRollBack,
@@ -101,7 +93,7 @@ function othersRestart({ signal, journal }: UpdateInput): boolean {
 }
 
 function concludeRollBack(input: UpdateInput): Step {
-  const next = provePrevious(input);
+  const next = proveOld(input);
   return next === 'runs' || next === 'too late' ? fail(input.journal, next === 'runs') : next;
 }
 
@@ -113,9 +105,7 @@ function rollBack(reason: string): Step {
   return { kind: 'roll-back', reason };
 }
 
-function report(
-  status: 'Downloading' | 'Cordoning' | 'ApplyingUpdate' | 'Restart' | 'UnCordoning' | 'Completed',
-): Step {
+function report(status: SignalStatus): Step {
   return { kind: 'report', status };
 }
 
