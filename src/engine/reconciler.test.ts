@@ -300,7 +300,7 @@ describe('a write that is lost', () => {
   test('the signal, for another reason: an error, retried with backoff', async () => {
     const api = apiWith(buildTablePlan({ workers: ['w1'] }));
     api.before(SIGNAL_W1, () => {
-      throw refusal(403, 'Forbidden');
+      throw refusal(500, 'InternalError');
     });
     await expect(new Leader(api).see()).rejects.toBeInstanceOf(StatusError);
   });

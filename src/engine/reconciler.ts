@@ -5,7 +5,7 @@ import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts
 import type { AgentPolicy } from '../signal/annotations.ts';
 import { type Clock, rfc3339 } from '../util/clock.ts';
 import { type Effects, isCurrent, type Sent, send } from './act/effects.ts';
-import { endIdleDrains, prepareNodeActions } from './act/node-actions.ts';
+import { endIdleDrains, runNodeActions } from './act/node-actions.ts';
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
 import { record } from './act/record.ts';
 import { batchMs, restOf } from './act/status-shards.ts';
@@ -16,6 +16,7 @@ import { because } from './model/reasons.ts';
 import { type Rollout, type Target, withTargets } from './model/recorded.ts';
 import { gather, type Known } from './observe/gather.ts';
 import { Answers, type DrainDelegations, ProbeBackoff, type Prober } from './observe/probes.ts';
+import { RefusedWrites } from './observe/refused-writes.ts';
 import { WatchTimes } from './observe/watch-times.ts';
 import type { View } from './observe/world.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
@@ -35,6 +36,11 @@ const MAX_ROUNDS = 20;
 const CONFLICT_RECHECK_MS = 1000;
 const RECHECK_SOON: ReconcileResult = { requeueAfterMs: CONFLICT_RECHECK_MS };
 
+/** What one term of leadership remembers. */
+interface TermOptions extends ReconcilerOptions {
+  readonly refusals: RefusedWrites;
+}
+
 type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<ReconcileResult>;
 
 /** For one term of leadership: what it has watched and asked is not valid in another. */
@@ -43,13 +49,16 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   const times = new WatchTimes(clock);
   const drainDelegations: DrainDelegations = new Set();
   const backoffs = new Map<string, ProbeBackoff>();
+  const refusals = new RefusedWrites(clock, (rollout, at, reason) => options.reporter?.refused(rollout, at, reason));
 
   return async function reconcile(key, { abort } = {}) {
     const { name, namespace } = splitKey(key);
     const asked = backoffs.get(key) ?? new ProbeBackoff();
     backoffs.set(key, asked);
     const answers = new Answers({ drainDelegations, backoffs: asked }, clock.monotonic());
-    const effects = { ...options, abort };
+    const effects = { ...options, abort, refusals };
+    const cleanUp = async (): Promise<ReconcileResult> =>
+      soonest(await cleanUpOrphanedWork(effects, plans), { requeueAfterMs: refusals.nextMs() });
     for (let round = 0; round < MAX_ROUNDS; round++) {
       abort?.throwIfAborted();
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
@@ -57,21 +66,21 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
         options.reporter?.gone(key);
         drainDelegations.clear();
         backoffs.delete(key);
-        return await cleanUpOrphanedWork(effects, plans);
+        return await cleanUp();
       }
       const policy = options.policyFor(plan);
       const now = clock.now();
-      const snapshot = gather(dialect, plan, world, now, knownTo(options, answers, times, policy.agent));
+      const snapshot = gather(dialect, plan, world, now, knownTo(effects, answers, times, policy.agent));
       const evaluations = new Evaluations(snapshot, policy, now);
       const outcome = await take(effects, answers, { plan, policy, snapshot, now, evaluations });
-      if (outcome) return { ...outcome, ...soonest(outcome, await cleanUpOrphanedWork(effects, plans)) };
+      if (outcome) return { ...outcome, ...soonest(outcome, await cleanUp()) };
     }
     return RECHECK_SOON;
   };
 }
 
 /** One decision and its effects; undefined if the next decision can follow at once. */
-async function take(options: ReconcilerOptions, answers: Answers, turn: Turn): Promise<ReconcileResult | undefined> {
+async function take(options: TermOptions, answers: Answers, turn: Turn): Promise<ReconcileResult | undefined> {
   const { snapshot, now, evaluations } = turn;
   const decision = decideOn(evaluations);
   if (decision.probes.length > 0) {
@@ -107,7 +116,7 @@ function soonest(...outcomes: readonly ReconcileResult[]): Pick<ReconcileResult,
 }
 
 function knownTo(
-  { drains, prober }: ReconcilerOptions,
+  { drains, prober, refusals }: TermOptions,
   answers: Answers,
   times: WatchTimes,
   agent: AgentPolicy,
@@ -122,6 +131,7 @@ function knownTo(
     watch: (target, observation) => times.watch(target, observation),
     watchForeign: (work) => times.watchForeign(work),
     watchPayloads: (rollout) => times.watchPayloads(rollout, agent),
+    refusalOf: (rollout, target) => refusals.of(rollout, target),
   };
 }
 
@@ -133,7 +143,7 @@ function withoutRecord(decision: Decision, heldMs: number, evaluations: Evaluati
 
 /** Undefined if something was written, or a drain begun, that changes the next decision. */
 async function act(
-  options: ReconcilerOptions,
+  options: TermOptions,
   turn: Turn,
   { signals, nodeActions, recheckAfterMs }: Decision,
 ): Promise<ReconcileResult | undefined> {
@@ -148,14 +158,18 @@ async function act(
     options.reporter?.recorded(turn, refused, []);
     return undefined;
   }
+  // Nothing more is written for these targets before a pause is over; the next decision says so.
+  const held = sent.filter(({ result }) => result === 'refused');
+  for (const { signalling, refusal = '' } of held) options.refusals.add(rollout, signalling, refusal);
   if (sent.some(({ result }) => result === 'outdated')) return RECHECK_SOON;
-  if (nodeActions.length === 0) return { requeueAfterMs: recheckAfterMs };
-  return (await runNodeActions(options, turn, nodeActions)) ? undefined : RECHECK_SOON;
+  const isChanged = await runAll(options, turn, nodeActions);
+  if (isChanged || held.length > 0) return undefined;
+  return nodeActions.length === 0 ? { requeueAfterMs: recheckAfterMs } : RECHECK_SOON;
 }
 
 /** The same object if nothing was refused. A target that cannot be signalled gives up its slot. */
 function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): Rollout {
-  const refused = sent.filter(({ result }) => result === 'refused');
+  const refused = sent.filter(({ result }) => result === 'invalid');
   const [first] = refused;
   if (!first) return rollout;
   const message = `${first.signalling.target.name}: the API server refused what would start it: ${first.refusal}`;
@@ -163,18 +177,23 @@ function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): R
   return { ...withTargets(rollout, moved), reason: because('TargetRefused', message) };
 }
 
-/** True if anything was done, and the plan stayed as decided on to the end. */
-async function runNodeActions(
-  options: ReconcilerOptions,
-  turn: Turn,
-  nodeActions: readonly NodeAction[],
-): Promise<boolean> {
+/** True if anything was done or refused, and the plan stayed as decided on to the end. */
+async function runAll(options: TermOptions, turn: Turn, nodeActions: readonly NodeAction[]): Promise<boolean> {
   const { plan, snapshot } = turn;
-  let isDone = false;
-  for (const batch of prepareNodeActions(options, snapshot.rollout, nodeActions, options.clock.now())) {
-    const targets = batch.nodeActions.map(({ target }) => target);
-    if (!(await isCurrent(options, plan, targets))) return false;
-    isDone = (await batch.run((nodeAction) => options.reporter?.ran(turn, nodeAction))) || isDone;
-  }
-  return isDone;
+  let [isChanged, isAsDecided] = [false, true];
+  await runNodeActions(options, snapshot.rollout, nodeActions, options.clock.now(), {
+    isCurrent: async (targets) => {
+      isAsDecided = await isCurrent(options, plan, targets);
+      return isAsDecided;
+    },
+    onDone: (nodeAction) => {
+      isChanged = true;
+      options.reporter?.ran(turn, nodeAction);
+    },
+    onRefused: (nodeAction, words) => {
+      isChanged = true;
+      options.refusals.add(snapshot.rollout, nodeAction, words);
+    },
+  });
+  return isChanged && isAsDecided;
 }

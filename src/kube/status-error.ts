@@ -66,7 +66,6 @@ export async function ifFound<T>(read: Promise<T>): Promise<T | undefined> {
 export const isForbidden = hasCode(403, 'Forbidden');
 export const isUnauthorized = hasCode(401, 'Unauthorized');
 export const isInvalid = hasCode(422, 'Invalid');
-export const isBadRequest = hasCode(400, 'BadRequest');
 /** The requested resourceVersion is gone: list again. */
 export const isGone = hasCode(410, 'Gone', 'Expired');
 

@@ -1,7 +1,7 @@
 /** The writes that every effect is made of, signals among them. Each has a precondition and can be repeated without harm. */
 import type { Drains } from '../../drain/drains.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { ifFound, isAlreadyExists, isBadRequest, isConflict, isInvalid, isNotFound } from '../../kube/status-error.ts';
+import { ifFound, isAlreadyExists, isConflict, isForbidden, isNotFound, isRefusal } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Dialect, Instruction, World, WorldObject } from '../dialect.ts';
@@ -71,8 +71,9 @@ export async function areUnchanged(
 
 export interface Sent {
   readonly signalling: Signalling;
-  readonly result: 'written' | 'outdated' | 'refused';
-  /** The API server's words, if it refuses the object as it is: sending it again would not help. */
+  /** `invalid`: refused as it is, so sending it again would not help. `refused`: rules or rights forbid it now. */
+  readonly result: 'written' | 'outdated' | 'refused' | 'invalid';
+  /** The API server's words, if it refuses. */
   readonly refusal?: string;
 }
 
@@ -106,8 +107,9 @@ export async function send(
         const isWritten = isPlanCurrent && instruction !== undefined && (await carryOut(effects, instruction));
         return { signalling, result: isWritten ? 'written' : 'outdated' };
       } catch (error) {
-        if (instruction?.kind !== 'create' || !(isInvalid(error) || isBadRequest(error))) throw error;
-        return { signalling, result: 'refused', refusal: error.message };
+        if (!isRefusal(error)) throw error;
+        const isCertain = instruction?.kind === 'create' && !isForbidden(error);
+        return { signalling, result: isCertain ? 'invalid' : 'refused', refusal: error.message };
       }
     });
     sent.push(...(await settleAll(results)));

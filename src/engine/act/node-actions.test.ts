@@ -10,11 +10,24 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Dialect, World } from '../dialect.ts';
+import type { NodeAction } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
+import type { Rollout } from '../model/recorded.ts';
 import { OwnWrites } from '../observe/world.ts';
-import { prepareNodeActions } from './node-actions.ts';
+import type { Effects } from './effects.ts';
+import { runNodeActions } from './node-actions.ts';
 
 const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')]);
+
+async function doneOf(effects: Effects, rollout: Rollout, nodeActions: readonly NodeAction[]): Promise<NodeAction[]> {
+  const done: NodeAction[] = [];
+  await runNodeActions(effects, rollout, nodeActions, 0, {
+    isCurrent: async () => await Promise.resolve(true),
+    onDone: (nodeAction) => done.push(nodeAction),
+    onRefused: (_, words) => expect(words).toBe(''),
+  });
+  return done;
+}
 
 test('a cancel that the dialect cannot write counts as nothing done, so that the next decision waits', async () => {
   const dialect = { signal: {} } as unknown as Dialect;
@@ -22,8 +35,7 @@ test('a cancel that the dialect cannot write counts as nothing done, so that the
   const reason = because('Aborted', 'the plan was aborted');
   const target = buildTarget('w1', 'intended');
   const nodeActions = [{ kind: 'cancel', stage, target, reason } as const];
-  const [batch] = prepareNodeActions(effects, buildRollout([stage]), nodeActions, 0);
-  expect(await batch?.run(() => undefined)).toBe(false);
+  expect(await doneOf(effects, buildRollout([stage]), nodeActions)).toEqual([]);
 });
 
 test('thousands of node actions are run a hundred at a time, each on its object as it was before the first', async () => {
@@ -53,9 +65,7 @@ test('thousands of node actions are run a hundred at a time, each on its object 
   const nodeActions = large.targets.map(
     (target) => ({ kind: 'taint', stage: large, target, node: target.name }) as const,
   );
-  const batches = prepareNodeActions(effects, buildRollout([large]), nodeActions, 0);
-  for (const batch of batches) expect(await batch.run(() => undefined)).toBe(true);
-  expect(batches.flatMap((batch) => batch.nodeActions)).toEqual(nodeActions);
+  expect(await doneOf(effects, buildRollout([large]), nodeActions)).toEqual(nodeActions);
   expect(most).toBe(100);
   expect(written).toEqual(new Map(names.map((name) => [name, '1'])));
 });

@@ -7,48 +7,51 @@ import {
   withPendingTaint,
 } from '../../drain/cordon-marks.ts';
 import { nodes } from '../../kube/resources.ts';
+import { isRefusal } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction } from '../dialect.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Snapshot } from '../model/decision.ts';
-import { ownerOf, pendingOwnerOf, type Rollout } from '../model/recorded.ts';
+import { ownerOf, pendingOwnerOf, type Rollout, type Target } from '../model/recorded.ts';
 import { areUnchanged, carryOut, type Effects } from './effects.ts';
 
 /** Each is one or two writes, and aborting a large plan asks for thousands. */
 const NODE_ACTIONS_AT_ONCE = 100;
 
-/** Node actions that rest on one check of the plan. */
-export interface NodeActionBatch {
-  readonly nodeActions: readonly NodeAction[];
-  /** Calls `onDone` for each that was done. True if any was, so that the next decision may differ. */
-  run(onDone: (nodeAction: NodeAction) => void): Promise<boolean>;
+export interface NodeActionHooks {
+  /** False if the plan has changed: no other batch runs then. */
+  readonly isCurrent: (targets: readonly Target[]) => Promise<boolean>;
+  readonly onDone: (nodeAction: NodeAction) => void;
+  /** The API server refuses it in these words; the others go on. */
+  readonly onRefused: (nodeAction: NodeAction, words: string) => void;
 }
 
-/** Run the batches in order, each only if the plan is unchanged. All is prepared now: objects that change later stay. */
-export function prepareNodeActions(
+/** In batches, each after one check of the plan. All is prepared first: objects that change later stay. */
+export async function runNodeActions(
   effects: Effects,
   rollout: Rollout,
   nodeActions: readonly NodeAction[],
   now: number,
-): NodeActionBatch[] {
+  { isCurrent, onDone, onRefused }: NodeActionHooks,
+): Promise<void> {
   const prepared = nodeActions.map((nodeAction) => ({
     nodeAction,
     run: prepareNodeAction(effects, rollout, nodeAction, now),
   }));
-  return Array.from({ length: Math.ceil(nodeActions.length / NODE_ACTIONS_AT_ONCE) }, (_, index) => {
-    const [first, end] = [index * NODE_ACTIONS_AT_ONCE, (index + 1) * NODE_ACTIONS_AT_ONCE];
-    const batch = prepared.slice(first, end);
-    const run: NodeActionBatch['run'] = async (onDone) => {
-      const running = batch.map(async (each) => {
-        const isDone = await each.run();
-        if (isDone) onDone(each.nodeAction);
-        return isDone;
-      });
-      return (await settleAll(running)).includes(true);
-    };
-    return { nodeActions: batch.map(({ nodeAction }) => nodeAction), run };
-  });
+  for (let first = 0; first < prepared.length; first += NODE_ACTIONS_AT_ONCE) {
+    const batch = prepared.slice(first, first + NODE_ACTIONS_AT_ONCE);
+    if (!(await isCurrent(batch.map(({ nodeAction }) => nodeAction.target)))) return;
+    const running = batch.map(async ({ nodeAction, run }) => {
+      try {
+        if (await run()) onDone(nodeAction);
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        onRefused(nodeAction, error.message);
+      }
+    });
+    await settleAll(running);
+  }
 }
 
 function prepareNodeAction(

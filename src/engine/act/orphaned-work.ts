@@ -5,15 +5,17 @@ import { decide } from '../decide/decide.ts';
 import type { OrphanedPlan } from '../dialect.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { NodeAction } from '../model/decision.ts';
-import { gatherFacts } from '../observe/gather.ts';
+import { gatherFacts, type Known } from '../observe/gather.ts';
+import type { RefusedWrites } from '../observe/refused-writes.ts';
 import type { View } from '../observe/world.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import type { Reporter } from '../report/reporter.ts';
 import type { Effects } from './effects.ts';
-import { prepareNodeActions } from './node-actions.ts';
+import { runNodeActions } from './node-actions.ts';
 
 interface Parts extends Effects {
   readonly clock: Clock;
+  readonly refusals: RefusedWrites;
   readonly reporter?: Pick<Reporter, 'cleared'> | undefined;
 }
 
@@ -33,19 +35,24 @@ export async function cleanUpOrphanedWork(
   const { items } = await client.listAll(plans, { abort, namespace, fieldSelector });
   const left = nodeActionsAmong(items).filter(({ nodeActions }) => nodeActions.length > 0);
   for (const { rollout, nodeActions } of left) {
-    for (const batch of prepareNodeActions(parts, rollout, nodeActions, clock.now())) {
-      await batch.run((nodeAction) => reporter?.cleared(rollout, nodeAction));
-    }
+    await runNodeActions(parts, rollout, nodeActions, clock.now(), {
+      isCurrent: async () => await Promise.resolve(true),
+      onDone: (nodeAction) => reporter?.cleared(rollout, nodeAction),
+      onRefused: (nodeAction, words) => parts.refusals.add(rollout, nodeAction, words),
+    });
   }
   return left.length > 0 ? { requeueAfterMs: RECHECK_MS } : {};
 }
 
 function nodeActionsFor(
-  { dialect, world, clock, drains }: Parts,
+  { dialect, world, clock, drains, refusals }: Parts,
   { rollout, plan }: OrphanedPlan,
 ): { readonly rollout: OrphanedPlan['rollout']; readonly nodeActions: readonly NodeAction[] } {
   const now = clock.now();
-  const known = { drainOf: (node: string, owner: string) => drains?.stateOf(node, owner) };
+  const known: Known = {
+    drainOf: (node, owner) => drains?.stateOf(node, owner),
+    refusalOf: (of, target) => refusals.of(of, target),
+  };
   const snapshot = { ...gatherFacts({ dialect, plan, rollout, world, known }, now), controls: NO_CONTROLS };
   return { rollout, nodeActions: decide(snapshot, DEFAULT_POLICY, now).nodeActions };
 }

@@ -1,6 +1,6 @@
 /** The decision: one pure function, which the controller, `refit status`, the tests and the explorer all run. */
 import { factsOf } from '../gates/types.ts';
-import type { Decision, Signalling, Snapshot } from '../model/decision.ts';
+import type { Decision, NodeAction, Signalling, Snapshot } from '../model/decision.ts';
 import { activeStage, isFinal, ownerOf } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { advance } from './advance.ts';
@@ -21,7 +21,12 @@ export function decideOn(evaluations: Evaluations): Decision {
 
 /** Signals and node actions for what is recorded already. */
 export function recordedWork(evaluations: Evaluations): Pick<Decision, 'signals' | 'nodeActions'> {
-  return { signals: signalsOf(evaluations), nodeActions: nodeActionsOf(evaluations) };
+  const { snapshot } = evaluations;
+  const isAllowed = ({ target }: Signalling | NodeAction) => factsOf(snapshot, target).refusal === undefined;
+  return {
+    signals: signalsOf(evaluations).filter(isAllowed),
+    nodeActions: nodeActionsOf(evaluations).filter(isAllowed),
+  };
 }
 
 /** Advances until nothing changes, so that one write records all: a target done, and the next ones intended. */

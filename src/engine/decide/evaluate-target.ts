@@ -35,7 +35,8 @@ export class Evaluations implements DecisionContext {
     const known = this.#known.get(target);
     if (known) return known;
     const { snapshot, policy, now } = this;
-    const evaluation = evaluateTarget({ snapshot, stage, target, policy, now });
+    const context = { snapshot, stage, target, policy, now };
+    const evaluation = withRefusal(evaluateTarget(context), factsOf(snapshot, target));
     this.#known.set(target, evaluation);
     return evaluation;
   }
@@ -69,6 +70,17 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
       };
   }
 }
+
+/** Says why what should be written is not. */
+function withRefusal(evaluation: TargetEvaluation, { refusal }: TargetFacts): TargetEvaluation {
+  const isWrite = evaluation.effect === 'signal' || evaluation.nodeAction !== undefined;
+  return refusal && isWrite
+    ? { ...evaluation, gate: 'write', reason: refusal.unanswered, ends: REFUSAL_ENDS }
+    : evaluation;
+}
+
+const REFUSAL_ENDS =
+  'the API server allows the change: see its admission policies and webhooks, and the rights of Refit';
 
 /** With its slot free, another node would restart beside it. */
 function holdsSlot({ snapshot, target, policy }: TargetContext): boolean {

@@ -81,6 +81,8 @@ export interface TargetFacts {
   readonly agent?: NodeAgent | undefined;
   readonly prefetch?: PrefetchState | undefined;
   readonly downloads?: DownloadState | undefined;
+  /** The API server refused to change its object: nothing is written for it before the next try. */
+  readonly refusal?: Unanswered | undefined;
   readonly observation: Observation;
 }
 

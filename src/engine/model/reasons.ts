@@ -14,7 +14,8 @@ export const REASONS = {
   PlatformUnknown: 'a target lacks the labels for its operating system and architecture',
   PlatformUnsupported: 'the plan has no payload for the platform of a target',
   TargetFailed: 'a target reported failure',
-  TargetRefused: 'the agent of a target refused the signal by its own rules, or the API server did',
+  TargetRefused:
+    'the agent of a target refused the signal by its own rules, or the API server refuses to change its object',
   TargetGone: 'a target was deleted while it was in flight',
   DeadlineExceeded: 'a target did not report within its deadline',
   InFlight: 'a target is in progress',

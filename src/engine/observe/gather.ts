@@ -36,6 +36,7 @@ export interface Known {
   readonly watchForeign?: ((work: ForeignWork) => number) | undefined;
   readonly watch?: ((target: Target, observation: Observation) => WatchFacts) | undefined;
   readonly watchPayloads?: ((rollout: Rollout) => number) | undefined;
+  readonly refusalOf?: ((rollout: Rollout, target: Target) => Unanswered | undefined) | undefined;
 }
 
 export function gather<P extends KubeObject>(
@@ -108,6 +109,7 @@ function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Ta
     ...known.watch?.(target, observation),
     prefetch: dialect.signal.prefetchOf?.(world, rollout, stage, target),
     downloads: dialect.signal.downloadsOf?.(world, rollout, stage, target),
+    refusal: known.refusalOf?.(rollout, target),
     observation,
   };
 }

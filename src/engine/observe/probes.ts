@@ -194,4 +194,10 @@ export class ProbeBackoff {
   forget(probe: string): void {
     this.#tries.delete(probe);
   }
+
+  /** Milliseconds until the next one is repeated; undefined if none waits. */
+  nextMs(now: number): number | undefined {
+    const waits = [...this.#tries.values()].map(({ askAt }) => askAt - now).filter((ms) => ms > 0);
+    return waits.length === 0 ? undefined : Math.min(...waits);
+  }
 }

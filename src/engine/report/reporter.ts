@@ -37,6 +37,8 @@ export interface Reporter {
   ran(turn: Turn, nodeAction: NodeAction): void;
   /** Nothing is left to do now. Resolves with the milliseconds after which there may be more to report. */
   decided(turn: Turn, decision: Decision): Promise<number | undefined>;
+  /** The API server refuses to change the object of a target. */
+  refused(rollout: Rollout, at: Pick<NodeAction, 'stage' | 'target'>, reason: Reason): void;
   /** Orphaned work on a node was ended or removed. */
   cleared(rollout: Rollout, nodeAction: NodeAction): void;
   failed(plan: KubeObject, reason: Reason): void;
@@ -58,11 +60,11 @@ export function createReporter(parts: ReporterParts): Reporter {
     log(event, { plan: nameOf(plan) });
     parts.recordEvent(plan, event);
   };
-  const onTargets = ({ plan }: Turn, events: readonly TargetEvent[]): void => {
+  const onTargets = (plan: string, events: readonly TargetEvent[]): void => {
     for (const { stage, target, ...event } of events) {
       const object = dialect.objectOf(stage, target, world);
       if (object) parts.recordEvent(object, event);
-      log(event, { plan: nameOf(plan), node: target.name });
+      log(event, { plan, node: target.name });
     }
   };
   /** By plan: what was said of targets that stall. */
@@ -76,7 +78,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       const begins = snapshot.rollout.phase === 'new' && after.phase === 'running';
       const reason = begins ? uncheckedReason(snapshot, policy) : undefined;
       if (reason) onPlan(plan, { type: 'Warning', reason });
-      if (!known) onTargets(turn, targetEvents(turn.evaluations, after));
+      if (!known) onTargets(nameOf(plan), targetEvents(turn.evaluations, after));
       measureSteps(metrics, dialect.name, snapshot, after);
       if (!isFinal(after) || isFinal(snapshot.rollout)) return;
       const level = after.phase === 'done' ? 'info' : 'warn';
@@ -84,21 +86,24 @@ export function createReporter(parts: ReporterParts): Reporter {
     },
     sent(turn, sent) {
       const written = sent.filter(({ result }) => result === 'written').map(({ signalling }) => signalling);
-      if (!dialect.planEvents) onTargets(turn, signalEvents(turn.snapshot.rollout, written));
+      if (!dialect.planEvents) onTargets(nameOf(turn.plan), signalEvents(turn.snapshot.rollout, written));
     },
     ran(turn, nodeAction) {
       parts.log.info(actionMessage(turn, nodeAction), { node: nodeAction.target.name, plan: nameOf(turn.plan) });
-      onTargets(turn, nodeActionEvents(turn.snapshot.rollout, nodeAction));
+      onTargets(nameOf(turn.plan), nodeActionEvents(turn.snapshot.rollout, nodeAction));
     },
     async decided(turn, decision) {
       const { plan, snapshot, now } = turn;
       const found = stalls(turn, told.get(nameOf(plan)) ?? new Set());
-      onTargets(turn, found.events);
+      onTargets(nameOf(plan), found.events);
       told.set(nameOf(plan), found.all);
       measurePlan(metrics, dialect.name, nameOf(plan), snapshot, decision);
       if (dialect.statusRecord?.conditionsInAnnotation !== true || snapshot.rollout.phase === 'new') return undefined;
       const writing = { ...parts, plans: dialect.plans, onEvent: (event: ReportedEvent) => onPlan(plan, event) };
       return await writeConditions(writing, plan, snapshot.rollout, decision.waits, now);
+    },
+    refused({ source }, { stage, target }, reason) {
+      onTargets(source.name, [{ type: 'Warning', reason, stage, target }]);
     },
     cleared(rollout, nodeAction) {
       for (const { node, ...event } of cleanUpEvents(rollout, nodeAction)) {

@@ -1,0 +1,98 @@
+/** Proves that a Node which the API server refuses to change does not hold up the others of its plan. */
+import { expect, test } from 'vitest';
+import { knowledgeOf } from '../../test/builders/knowledge.ts';
+import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
+import { buildNode } from '../../test/builders/nodes.ts';
+import { NONE, sent } from '../../test/builders/observations.ts';
+import { buildPolicy } from '../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../test/builders/rollouts.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import { buildTarget } from '../../test/builders/targets.ts';
+import { T0 } from '../../test/builders/times.ts';
+import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { nodes } from '../kube/resources.ts';
+import type { Dialect } from './dialect.ts';
+import { ABORT_ANNOTATION } from './model/controls.ts';
+import type { Observation } from './model/decision.ts';
+import { viewsOf } from './observe/world.ts';
+import { createReconciler } from './reconciler.ts';
+import type { Reporter } from './report/reporter.ts';
+
+const dialect: Dialect<TablePlan> = {
+  ...tableDialect,
+  signal: {
+    ...tableDialect.signal,
+    cancel(world, _rollout, _stage, { name }) {
+      const object = world.get(nodes, name);
+      return object && { kind: 'replace', resource: nodes, object: withAnswer(object, { kind: 'none' }) };
+    },
+  },
+};
+
+/** `w1`, which may not be changed, and `w2`. */
+function rig(answer: Observation, annotations = {}) {
+  const api = new MemoryApi();
+  const clock = new FakeClock(T0);
+  const told: string[] = [];
+  for (const name of ['w1', 'w2']) api.put(nodes, withAnswer(buildNode(name), answer));
+  const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')]);
+  const { metadata, ...plan } = buildTablePlan({});
+  api.put(dialect.plans, { ...plan, metadata: { ...metadata, annotations }, status: buildRollout([stage]) });
+  const refuse = (): void =>
+    api.before('replace nodes/w1', () => {
+      refuse();
+      throw refusal(403, 'Forbidden');
+    });
+  refuse();
+  const plans = api.view(dialect.plans);
+  const watched = dialect.watched.map(({ resource }) => [resource, api.view(resource)] as const);
+  const reporter: Partial<Reporter> = {
+    recorded: () => undefined,
+    sent: () => undefined,
+    ran: () => undefined,
+    decided: async (_turn, { waits }) => {
+      told.push(...waits.map(({ gate, reason }) => `${gate}: ${reason.code}`));
+      return await Promise.resolve(undefined);
+    },
+    refused: (_rollout, _at, { message }) => told.push(message),
+  };
+  const reconcile = createReconciler({
+    dialect,
+    client: api.client,
+    plans,
+    ...knowledgeOf(viewsOf(watched)),
+    policyFor: () => buildPolicy(),
+    clock,
+    prober: { askControlPlane: async () => await Promise.resolve([]) },
+    reporter: reporter as Reporter,
+  });
+  const look = async () => {
+    for (const view of [plans, ...watched.map(([, each]) => each)]) view.catchUp();
+    return await reconcile('plan');
+  };
+  const tries = (name: string): number => api.calls.filter((call) => call === `replace nodes/${name}`).length;
+  return { look, tries, told, clock };
+}
+
+const REFUSED = 'w1: the API server refuses to change its object: Forbidden by the test';
+
+test('a signal that is refused is tried again after a growing pause; the others get theirs', async () => {
+  const { look, tries, told, clock } = rig(NONE);
+  expect(await look()).toMatchObject({ requeueAfterMs: 2_000 });
+  expect([tries('w1'), tries('w2')]).toEqual([1, 1]);
+  expect(told).toEqual([REFUSED, 'write: TargetRefused', 'signalled: Signalled']);
+  await look();
+  expect(tries('w1')).toBe(1);
+  await clock.advance(2_000);
+  expect(await look()).toMatchObject({ requeueAfterMs: 4_000 });
+  expect([tries('w1'), tries('w2')]).toEqual([2, 1]);
+  expect(told.filter((each) => each === REFUSED)).toHaveLength(1);
+});
+
+test('a node action that is refused does not stop the others', async () => {
+  const { look, tries, told } = rig(sent(), { [ABORT_ANNOTATION]: 'true' });
+  await look();
+  expect([tries('w1'), tries('w2')]).toEqual([1, 1]);
+  expect(told).toContain(REFUSED);
+});
