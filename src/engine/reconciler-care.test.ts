@@ -123,7 +123,7 @@ test('nodes whose drain can never end do not block the ones behind them', async 
 test('when none can be drained, some are asked, and again only after a pause', async () => {
   const api = apiWith(names(500));
   const leader = leaderOf(api, []);
-  expect(await leader.look()).toEqual({ requeueAfterMs: 5000 });
+  expect(await leader.look()).toEqual({ requeueAfterMs: 5000, restMs: 100 });
   expect(leader.looks()).toBeLessThan(200);
   expect(api.read(dialect.plans, 'plan').status?.blocked).toBe(true);
 });

@@ -1,7 +1,7 @@
 /** The dialect of Rancher's system-upgrade-controller: its Plans as rollouts of the engine, its Jobs as signals. */
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { Dialect, Watched } from '../../engine/dialect.ts';
-import { isRelevant } from '../../engine/observe/predicates.ts';
+import { isRelevant, trimNode } from '../../engine/observe/predicates.ts';
 import { type RolloutPolicy, WITHOUT_DEADLINES } from '../../engine/policy/rollout-policy.ts';
 import { jobs, nodes, pods, secrets } from '../../kube/resources.ts';
 import type { Job, KubeObject, Secret } from '../../kube/types.ts';
@@ -9,6 +9,7 @@ import { sameJson } from '../../util/json.ts';
 import { attemptsOf } from './attempts.ts';
 import { CHANNEL_TYPE, conditionOf } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
+import { trimJob, trimPod } from './kept.ts';
 import { hashedSecrets } from './latest.ts';
 import { CONTROL_PREFIX, PLAN_LABEL } from './names.ts';
 import { cattleEvents } from './plan-events.ts';
@@ -18,12 +19,15 @@ import { resolve } from './resolve.ts';
 import { jobSignal } from './signal.ts';
 import { windowsOf } from './window.ts';
 
+const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
+const watchedJobs: Watched = { resource: jobs, isRelevant: isRelevantJobChange, transform: trimJob };
 /** The original's rights do not let the controller read them. */
 const watchedPods: Watched = {
   resource: pods,
   labelSelector: PLAN_LABEL,
   optional: true,
   advisory: true,
+  transform: trimPod,
   isRelevant: (before, after) => stallIn(before) !== stallIn(after),
 };
 
@@ -36,8 +40,8 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
     signal: jobSignal(config, attempts),
     scope: { namespace },
     watched: [
-      { resource: nodes, isRelevant },
-      { resource: jobs, namespace, isRelevant: isRelevantJobChange },
+      watchedNodes,
+      { ...watchedJobs, namespace },
       { ...watchedPods, namespace },
       { resource: secrets, namespace, isRelevant: isRelevantSecretChange, namesIn: hashedSecrets },
     ],
@@ -59,11 +63,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     plans: cattlePlans,
     statusRecord: {},
     controlPrefix: CONTROL_PREFIX,
-    watched: [
-      { resource: nodes, isRelevant },
-      { resource: jobs, isRelevant: isRelevantJobChange },
-      watchedPods,
-    ] satisfies Watched[],
+    watched: [watchedNodes, watchedJobs, watchedPods],
     resolve: (plan, world, now) => resolve(plan, world, now, {}),
     project,
     planEvents: cattleEvents,

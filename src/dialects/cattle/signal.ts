@@ -83,7 +83,7 @@ const isNamedFor = onceForEachWith(
 );
 
 /** The original creates Jobs paused and then starts them: a paused Job has not started anything. */
-function isPaused({ spec }: Job): boolean {
+export function isPaused({ spec }: Job): boolean {
   return spec?.['parallelism'] === 0;
 }
 

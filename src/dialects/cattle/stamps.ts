@@ -7,6 +7,8 @@ import { isRecord, parseJson, sameJson } from '../../util/json.ts';
 import { isZero } from './latest.ts';
 
 const PREFIX = 'objectset.rio.cattle.io';
+/** The Job as it was applied, packed. */
+export const STAMP_ANNOTATION = `${PREFIX}/applied`;
 const OWNER_KIND = 'upgrade.cattle.io/v1, Kind=Plan';
 /** Bytes that stay of a text. */
 const MOST = 64;
@@ -33,7 +35,7 @@ export function stamped(job: Job, controller: string, { metadata }: CattlePlan):
     .replaceAll('=', '');
   return {
     ...object,
-    metadata: { ...object.metadata, annotations: { ...annotations, [`${PREFIX}/applied`]: applied } },
+    metadata: { ...object.metadata, annotations: { ...annotations, [STAMP_ANNOTATION]: applied } },
   };
 }
 
@@ -45,7 +47,7 @@ export function isOutdated(job: Job, wanted: Job): boolean {
 
 function templateOf({ metadata }: Job): unknown {
   try {
-    const packed = Buffer.from(metadata.annotations?.[`${PREFIX}/applied`] ?? '', 'base64');
+    const packed = Buffer.from(metadata.annotations?.[STAMP_ANNOTATION] ?? '', 'base64');
     const applied = parseJson(gunzipSync(packed, { maxOutputLength: MOST_JSON_BYTES }).toString()) as Job | undefined;
     return withoutZeros(applied?.spec?.['template']);
   } catch {

@@ -44,14 +44,20 @@ export function restingOn(before: Rollout, after: Rollout): Target[] {
 
 /** Milliseconds between two decisions on a large rollout: each reads all of its targets. */
 const REST_MS = 1_000;
+/** The same for each target of a smaller one, so that one decision and one record follow many changes. */
+const REST_MS_PER_TARGET = 0.2;
+/** A smaller one is decided on at every change: that costs little. */
+const FEWEST_TO_REST = 100;
 /** Milliseconds that a change may wait for more. */
 const BATCH_MS = 10_000;
 /** A record is due once 1 slot in 16 has changed. It lists everything in flight, so recording each change alone costs too much. */
 const SLOTS_PER_CHANGE = 16;
 
-/** Undefined for a smaller rollout: every change is decided on at once. */
+/** Undefined for a small rollout: every change is decided on at once. */
 export function restOf(rollout: Rollout): number | undefined {
-  return isLarge(rollout) ? REST_MS : undefined;
+  if (isLarge(rollout)) return REST_MS;
+  const count = rollout.stages.reduce((sum, { targets }) => sum + targets.length, 0);
+  return count < FEWEST_TO_REST ? undefined : count * REST_MS_PER_TARGET;
 }
 
 /** Milliseconds to wait for more changes before recording; 0 if the record is due. `now` in ms. */

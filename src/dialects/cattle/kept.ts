@@ -1,0 +1,43 @@
+/** What the caches keep of Jobs and pods: what decisions read, and what is written back. Templates are most of their size. */
+import type { ContainerStatus, Job, KubeObject, Pod } from '../../kube/types.ts';
+import { defined } from '../../util/json.ts';
+import { holds } from './conditions.ts';
+import { isPaused } from './signal.ts';
+import { STAMP_ANNOTATION } from './stamps.ts';
+
+/** A paused Job is written back as a whole, and the stamp of a failed one is compared. */
+export function trimJob(job: Job): KubeObject {
+  if (isPaused(job) || holds(job, 'Failed')) return job;
+  const { metadata, spec: { template: _t, selector: _s, ...spec } = {} } = job;
+  const { [STAMP_ANNOTATION]: _stamp, ...annotations } = metadata.annotations ?? {};
+  const smaller: Job = { ...job, metadata: { ...metadata, annotations }, spec };
+  return smaller;
+}
+
+/** It is never written. */
+export function trimPod({ metadata, status = {} }: Pod): KubeObject {
+  const {
+    name,
+    namespace = '',
+    uid = '',
+    resourceVersion = '',
+    creationTimestamp = '',
+    ownerReferences = [],
+  } = metadata;
+  const { phase = '', reason, message, conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;
+  const kept: Pod = {
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp, ownerReferences },
+    status: {
+      phase,
+      ...defined({ reason, message }),
+      conditions: conditions.filter(({ type }) => type === 'PodScheduled'),
+      initContainerStatuses: initContainerStatuses.map(trimStatus),
+      containerStatuses: containerStatuses.map(trimStatus),
+    },
+  };
+  return kept;
+}
+
+function trimStatus({ name, state: { waiting } = {} }: ContainerStatus): ContainerStatus {
+  return { name, state: waiting ? { waiting } : {} };
+}
