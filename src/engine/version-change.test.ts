@@ -173,6 +173,6 @@ test('the end names the target, both versions and the rule', () => {
 test('what is about to end says so, with the rule, while others finish', () => {
   const [, { waits }] = decided({ stages: stage(moving, 'w2'), facts: { w1: ATWORK, w2: { version: OLD } } });
   expect(waits.find(({ target }) => target === 'w2')?.reason.message).toBe(
-    'nothing new starts: w2 would go from v1.34.9+x.0 past 1.35 to v1.36.3+x.2 (rule SkippedMinor)',
+    'Refit starts nothing new: w2 would go from v1.34.9+x.0 past 1.35 to v1.36.3+x.2 (rule SkippedMinor)',
   );
 });

@@ -352,12 +352,17 @@ describe('at the end', () => {
     expect(header).toBe('Plan autopilot (id1)  done 1/1 after 45 s, 15 s ago  to v1.36.3+k0s.2');
   });
 
-  test("a rule that k0s's own leader does not know: what Refit's would do as leader", async () => {
+  test("a rule that k0s's own leader does not know: who leads, and what Refit would do", async () => {
     const newer = { ...W2, status: { ...W2.status, nodeInfo: { kubeletVersion: 'v1.37.0+k0s' } } };
     const status = statusOf('SchedulableWait', [], recorded({ w1: 'SignalSent', w2: 'SignalPending' }));
     const w1 = signalled(buildNode('w1'), at('Downloading'));
-    expect(await textOf({ plans: [buildPlan({}, status)], workers: [w1, newer] })).toContain(
-      '  waits   nothing new starts: w2 would go from v1.37.0+k0s down to v1.36.3+k0s.2 (rule Downgrade) (FinishingInFlight, 59 s)',
+    const leader: LeaderView = { state: 'held', holder: '0123456789abcdef0123456789abcdef', since: later(0) };
+    const lines = await textOf({ plans: [buildPlan({}, status)], workers: [w1, newer], leader });
+    expect(lines[0]).toBe(
+      "Led by k0s's own leader for 1 min: it starts nodes whatever policies, controls and version rules say. What follows is what Refit would do.",
+    );
+    expect(lines).toContain(
+      '  waits   Refit starts nothing new: w2 would go from v1.37.0+k0s down to v1.36.3+k0s.2 (rule Downgrade) (FinishingInFlight, 59 s)',
     );
   });
 

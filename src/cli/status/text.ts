@@ -173,9 +173,7 @@ function targetTable(plan: PlanView, failed: readonly TargetRow[], now: number, 
   if (rows.length === 0) return [];
   const longest = Math.max(...rows.map(({ name, state, age: time }) => name.length + state.length + time.length));
   const lines = aligned(longest + NARROW > width ? narrowRows(rows) : wideRows(rows), width - 2);
-  return lines.flatMap((each, index) =>
-    index > 0 && index <= failed.length ? each.map((it) => paint('red', it)) : each,
-  );
+  return lines.flatMap((row, index) => (index > 0 && index <= failed.length ? row.map((it) => paint('red', it)) : row));
 }
 
 const wideRows = (rows: readonly TargetRow[]): string[][] => [
@@ -272,22 +270,26 @@ export interface Note {
   readonly effect: string;
 }
 
+const EFFECTS = {
+  held: 'it starts nodes whatever policies, controls and version rules say. What follows is what Refit would do.',
+  late: 'another refit controller takes over in some seconds, if one runs. If nothing changes, compare the clocks.',
+  silent: 'no new node starts until a refit controller runs.',
+};
+
 export function notesOf({ leader, silentSince, plans }: Noted): Note[] {
   const old = 'what follows may be out of date.';
   if (silentSince !== undefined) return [{ problem: 'No answer from the API server', since: silentSince, effect: old }];
-  const ours = plans.filter((plan) => CONTROLLER_DIALECTS.some(({ name }) => name === plan.dialect));
-  if (!ours.some(isOpen)) return [];
+  if (!plans.some((plan) => isOpen(plan) && CONTROLLER_DIALECTS.some(({ name }) => name === plan.dialect))) return [];
   if (leader.state === 'none') {
     const effect = `no refit controller holds lease ${LEADER_LEASE.namespace}/${LEADER_LEASE.name}. No new node starts until one runs.`;
     return [{ problem: 'No leader', since: leader.since, effect }];
   }
-  if (leader.state !== 'late' && leader.state !== 'silent') return [];
-  const { holder, since } = leader;
-  const effect =
-    leader.state === 'late'
-      ? 'another refit controller takes over in some seconds, if one runs. If nothing changes, compare the clocks.'
-      : 'no new node starts until a refit controller runs.';
-  return [{ problem: `No renewal by leader ${holder}`, since, effect }];
+  if (leader.state === 'unknown') return [];
+  const { state, holder, since } = leader;
+  // k0s's id; ours begins with the name of the host.
+  const isK0s = /^[0-9a-f]{32}$/.test(holder);
+  if (state === 'held') return isK0s ? [{ problem: "Led by k0s's own leader", since, effect: EFFECTS.held }] : [];
+  return [{ problem: `No renewal by leader ${holder}`, since, effect: EFFECTS[state] }];
 }
 
 export function noteLines(view: Noted, now: number): string[] {

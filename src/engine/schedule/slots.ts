@@ -138,7 +138,7 @@ function planRefusal(
 }
 
 function refused(target: Target, { gate, reason }: Refusal, stopped: readonly GatedTarget[]): Choice {
-  const why = because('FinishingInFlight', `nothing new starts: ${reason.message}`);
+  const why = because('FinishingInFlight', `Refit starts nothing new: ${reason.message}`);
   return {
     chosen: [],
     waiting: [{ target, gate, reason: why, ends: FINISHING_ENDS, ofRollout: true }],
