@@ -131,6 +131,18 @@ describe('a budget with nothing to spare', () => {
     await rig.clock.advance(1_000);
     expect(rig.api.evictions).toHaveLength(2);
   });
+
+  test('a server that asks for an hour is asked again after 30 s', async () => {
+    const rig = await drain([['a']], {}, (api) => {
+      api.onEvict = () => {
+        throw refuse({ code: 429, reason: 'TooManyRequests', details: { retryAfterSeconds: 3_600 } });
+      };
+    });
+    await rig.clock.advance(29_000);
+    expect(rig.api.evictions).toHaveLength(1);
+    await rig.clock.advance(1_000);
+    expect(rig.api.evictions).toHaveLength(2);
+  });
 });
 
 describe('an eviction that goes wrong', () => {

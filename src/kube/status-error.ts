@@ -23,10 +23,10 @@ export class StatusError extends Error {
     return this.status.reason ?? '';
   }
 
-  /** Milliseconds that the server asked to wait, if any. */
+  /** Milliseconds that the server asked to wait, if any: at most 30 s. */
   get retryAfterMs(): number | undefined {
     const ms = Number(this.status.details?.retryAfterSeconds) * 1000;
-    return Number.isNaN(ms) ? undefined : ms;
+    return Number.isNaN(ms) ? undefined : Math.min(ms, 30_000);
   }
 }
 

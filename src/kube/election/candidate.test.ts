@@ -122,7 +122,7 @@ test('a claim that the server refuses, such as without its namespace, is told un
   await clock.advance(0);
   expect(election.refusal()?.code).toBe(404);
   expect(lines.filter((line) => line.includes('warn'))).toEqual([
-    `${PLACE.name}/one warn cannot reach the lease {"problem":"no namespace"}`,
+    `${PLACE.name}/one warn the server refuses the lease {"problem":"no namespace"}`,
   ]);
   refusal = undefined;
   await clock.advance(6_000);

@@ -131,7 +131,8 @@ class LeaseElection implements Election {
       const isRoutine = this.#hasChanged(error) || abort.aborted;
       const isAnswer = error instanceof StatusError && error.code < 500 && error.code !== 429;
       this.#refusal = isAnswer && !isRoutine ? error : undefined;
-      if (!isRoutine) this.#log.warn('cannot reach the lease', { problem: messageOf(error) });
+      const what = this.#refusal ? 'the server refuses the lease' : 'cannot reach the lease';
+      if (!isRoutine) this.#log.warn(what, { problem: messageOf(error) });
       if (this.#leading) return this.#hurryMs();
     }
     return this.#leading ? this.#times.retryPeriodMs : this.#candidatePauseMs();

@@ -31,7 +31,7 @@ export interface ReflectorParts<T extends KubeObject> extends Tools {
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /** Seconds after which the server ends a watch, so that load spreads over its replicas again. */
 const WATCH_SECONDS = { least: 300, most: 600 };
-/** Milliseconds. A server that is away may be back at any moment; a denial repeats. No server may ask for a longer pause. */
+/** Milliseconds. A server that is away may be back at any moment; a denial repeats. */
 const RETRY = { base: 200, cap: 2_000, denialCap: 30_000 };
 /** Milliseconds since a failure without a verdict: a server that has just started denies what its roles allow. */
 const STARTING_MS = 15_000;
@@ -122,7 +122,7 @@ export class Reflector<T extends KubeObject> {
     const { clock, random, log } = this.#parts;
     if (this.#resourceVersion === undefined && isRefusalOfStreamedList(thrown)) this.#streamedListRefused = true;
     if (isGone(thrown) || this.#isSuspect(thrown)) this.#resourceVersion = undefined;
-    const asked = thrown instanceof StatusError ? Math.min(thrown.retryAfterMs ?? 0, RETRY.denialCap) : 0;
+    const asked = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
     const isStarting = this.#isStarting(thrown);
     const cap = isDenial(thrown) && !isStarting ? RETRY.denialCap : RETRY.cap;
     const delay = Math.max(asked, backoffDelay(this.#failures++, { base: RETRY.base, cap, random }));
