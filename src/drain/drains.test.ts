@@ -168,3 +168,20 @@ test('what is known of a node holds for one attempt only: the next one drains it
   expect(drains.stateOf('n1', 'plan-uid/2')).toMatchObject({ kind: 'draining', left: 1 });
   expect(drains.stateOf('n1', OWNER)).toBeUndefined();
 });
+
+test('a wall clock that is set forward makes no drain older', async () => {
+  begin([['a']]);
+  await endTerm();
+  let ahead = 0;
+  const set = {
+    now: () => clock.now() + ahead,
+    monotonic: () => clock.monotonic(),
+    schedule: clock.schedule.bind(clock),
+  };
+  drains = createDrains({ client: api.client, clock: set, random: () => 0.99, log: silentLogger });
+  endTerm = beginTerm(drains);
+  drains.begin('n1', OWNER, DEFAULT_DRAIN);
+  await clock.advance(1_000);
+  ahead = 7_200_000;
+  expect(set.now() - (drains.stateOf('n1', OWNER)?.since ?? 0)).toBe(1_000);
+});

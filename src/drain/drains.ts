@@ -4,11 +4,13 @@ import { aborted } from '../util/waits.ts';
 import { type DrainParts, type DrainProgress, drainNode } from './drain.ts';
 import type { DrainOptions } from './pods.ts';
 
-/** `since` in milliseconds since the Unix epoch. */
-export type DrainState =
-  | ({ readonly kind: 'draining'; readonly since: number } & DrainProgress)
-  | { readonly kind: 'drained'; readonly since: number }
-  | { readonly kind: 'refused'; readonly reason: string; readonly since: number };
+/** `since` in milliseconds since the Unix epoch, so that the time from it is what the steady clock has counted. */
+export type DrainState = DrainStage & { readonly since: number };
+
+type DrainStage =
+  | ({ readonly kind: 'draining' } & DrainProgress)
+  | { readonly kind: 'drained' }
+  | { readonly kind: 'refused'; readonly reason: string };
 
 /** In memory only: after a crash the drains start again, which is harmless. */
 export interface Drains {
@@ -28,33 +30,37 @@ export type DrainsParts = Pick<DrainParts, 'client' | 'clock' | 'random' | 'log'
 interface Entry {
   readonly owner: string;
   readonly ending: AbortController;
-  state: DrainState;
+  stage: DrainStage;
+  /** Milliseconds by the steady clock. */
+  since: number;
 }
 
 export function createDrains(parts: DrainsParts): Drains {
+  const { clock } = parts;
   const entries = new Map<string, Entry>();
   const listeners = new Set<(node: string) => void>();
   const running = new Set<Promise<void>>();
   /** Undefined between terms. */
   let term: AbortSignal | undefined;
 
-  const report = (node: string, entry: Entry, state: DrainState): void => {
+  const report = (node: string, entry: Entry, stage: DrainStage): void => {
     if (entries.get(node) !== entry) return;
-    entry.state = state;
+    if (entry.stage.kind !== stage.kind) entry.since = clock.monotonic();
+    entry.stage = stage;
     for (const listener of listeners) listener(node);
   };
   const drain = async (node: string, options: DrainOptions, entry: Entry): Promise<void> => {
-    const { since } = entry.state;
-    const onChange = (progress: DrainProgress): void => report(node, entry, { kind: 'draining', since, ...progress });
+    const onChange = (progress: DrainProgress): void => report(node, entry, { kind: 'draining', ...progress });
     const outcome = await drainNode(node, options, { ...parts, abort: entry.ending.signal, onChange }).then(
       () => ({ kind: 'drained' }) as const,
       (error: unknown) => ({ kind: 'refused', reason: messageOf(error) }) as const,
     );
-    report(node, entry, { ...outcome, since: parts.clock.now() });
+    report(node, entry, outcome);
   };
   const stateOf: Drains['stateOf'] = (node, owner) => {
     const entry = entries.get(node);
-    return entry?.owner === owner ? entry.state : undefined;
+    if (entry?.owner !== owner) return undefined;
+    return { ...entry.stage, since: clock.now() - (clock.monotonic() - entry.since) };
   };
   const forget: Drains['forget'] = (node) => {
     entries.get(node)?.ending.abort(new Error('the drain was cancelled'));
@@ -66,8 +72,8 @@ export function createDrains(parts: DrainsParts): Drains {
     begin(node, owner, options) {
       if (term?.aborted !== false || stateOf(node, owner)) return;
       forget(node);
-      const state: DrainState = { kind: 'draining', since: parts.clock.now(), left: 0 };
-      const entry: Entry = { owner, ending: new AbortController(), state };
+      const stage: DrainStage = { kind: 'draining', left: 0 };
+      const entry: Entry = { owner, ending: new AbortController(), stage, since: clock.monotonic() };
       entries.set(node, entry);
       const ended = drain(node, options, entry).finally(() => running.delete(ended));
       running.add(ended);
