@@ -205,6 +205,33 @@ describe('an eviction that goes wrong', () => {
     expect(namesOf(rig)).toEqual(['a', 'b', 'c', 'a', 'b']);
     expect(rig.progress.at(-1)?.blockedBy).toMatch(/^the eviction of default\/a, default\/b, default\/c /);
   });
+
+  test('a refusal that names another port each time has one line, growing pauses, and is told once', async () => {
+    let port = 30_000;
+    const rig = await drain([['a'], ['b'], ['c']], {}, (api) => {
+      api.onEvict = () => {
+        throw refuse({
+          code: 500,
+          reason: 'InternalError',
+          message: `read tcp 10.0.0.1:${port++}->10.0.0.2:443: reset`,
+        });
+      };
+    });
+    const told = rig.progress.length;
+    await rig.clock.advance(15_000);
+    expect(rig.api.evictions).toHaveLength(7);
+    expect(rig.progress).toHaveLength(told);
+  });
+
+  test('a server that asks for an hour is asked after a minute', async () => {
+    const rig = await drain([['a']], {}, (api) => {
+      api.onEvict = () => {
+        throw refuse({ code: 429, reason: 'TooManyRequests', details: { retryAfterSeconds: 3_600 } });
+      };
+    });
+    await rig.clock.advance(60_000);
+    expect(rig.api.evictions).toHaveLength(2);
+  });
 });
 
 test('of many pods that wait for one thing only some are named', async () => {

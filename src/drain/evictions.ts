@@ -22,6 +22,8 @@ export interface EvictionParts extends Tools {
 
 /** Milliseconds between two attempts after a refusal. */
 const RETRY = { base: 1_000, cap: 10_000 };
+/** A longer Retry-After would hide that the reason is gone. */
+const MAX_WAIT_MS = 60_000;
 /** Parallel requests: the hundred pods of a node need no hundred connections. */
 const PARALLEL = 16;
 
@@ -51,8 +53,10 @@ export class Evictions {
   want(pods: readonly Pod[]): void {
     const before = this.#wanted;
     this.#wanted = new Set(pods.map(uidOf));
-    for (const { pods: waiting } of this.#lines.values())
+    for (const [key, { pods: waiting }] of this.#lines) {
       for (const uid of waiting.keys()) if (!this.#wanted.has(uid)) waiting.delete(uid);
+      if (waiting.size === 0) this.#lines.delete(key);
+    }
     for (const pod of pods) if (!before.has(uidOf(pod))) this.#begin(pod);
   }
 
@@ -117,11 +121,14 @@ export class Evictions {
     const opened: Line = { pods: new Map(), turns: new Semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
     const line = this.#lines.get(refusal.line) ?? opened;
     this.#lines.set(refusal.line, line);
-    line.refusal = refusal;
+    if (line.refusal.words !== refusal.words) line.refusal = refusal;
     line.pods.set(uidOf(pod), pod);
     // Parallel requests were refused for the same reason: count it once.
     if (clock.monotonic() < line.pauseUntil) return line;
-    const pauseMs = Math.max(refusal.waitMs, backoffDelay(line.refusals++, { ...RETRY, random }));
+    const pauseMs = Math.max(
+      Math.min(refusal.waitMs, MAX_WAIT_MS),
+      backoffDelay(line.refusals++, { ...RETRY, random }),
+    );
     line.pauseUntil = clock.monotonic() + pauseMs;
     const fields = { problem: refusal.describe?.(keyOf(pod)), retryInMs: Math.round(pauseMs) };
     if (line.refusals === 1) log.info('eviction refused', fields);
@@ -137,6 +144,8 @@ function uidOf({ metadata }: Pod): string {
 export interface EvictionRefusal {
   /** Equal for pods that are refused for the same reason. */
   readonly line: string;
+  /** Without what changes with each answer: people read an answer with the same words only once. */
+  readonly words: string;
   /** For people, given the names of the pods; undefined when nothing is wrong. */
   readonly describe: ((pods: string) => string) | undefined;
   /** Retry-After of the server in milliseconds. */
@@ -153,25 +162,31 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   if (budget !== undefined) {
     const key = `${namespace}/${budget}`;
     const describe = (pods: string): string => blockedByBudget(key, pods, `it ${matter}`);
-    return { line: `budget ${key}`, waitMs, describe };
+    return { line: `budget ${key}`, words: matter ?? '', waitMs, describe };
   }
   // The watch will show that this pod is gone; another pod may have its name.
   if (thrown instanceof StatusError && [404, 409].includes(thrown.code))
-    return { line: `pod ${uid}`, waitMs, describe: undefined };
+    return { line: `pod ${uid}`, words: '', waitMs, describe: undefined };
   if (messageOfCause(thrown, 'NamespaceTerminating') !== undefined) {
     const describe = (pods: string): string => `namespace ${namespace} is being deleted, and its pods with it: ${pods}`;
-    return { line: `namespace ${namespace}`, waitMs, describe };
+    return { line: `namespace ${namespace}`, words: '', waitMs, describe };
   }
   const message = messageOf(thrown);
+  // Pods' names, which API servers quote, ports, times and ids of requests are no other reason.
+  const words = message.replaceAll(`"${name}"`, '').replaceAll(/\S*\d\S*/g, '#');
   if (isTrouble(thrown))
     return {
       line: 'server',
+      words,
       waitMs,
       describe: (pods) => `the eviction of ${pods} waits for the API server: ${message}`,
     };
-  // Messages that differ only in the pod's name, which API servers quote, have the same reason.
-  const line = `refusal ${message.replaceAll(`"${name}"`, '')}`;
-  return { line, waitMs, describe: (pods) => `the eviction of ${pods} is refused: ${message}` };
+  return {
+    line: `refusal ${words}`,
+    words,
+    waitMs,
+    describe: (pods) => `the eviction of ${pods} is refused: ${message}`,
+  };
 }
 
 function messageOfCause(thrown: unknown, reason: string): string | undefined {
