@@ -13,13 +13,11 @@ import { askService } from '../agent/service/trusted-service.ts';
 import { openStateDirectory } from '../agent/state/state-directory.ts';
 import { assertTrustedConfig } from '../agent/state/trusted-config.ts';
 import { VERSION } from '../cli/version.ts';
+import { trustHost } from '../http/route.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
-
-/** Short: the start of the agent waits for this search. */
-const SEARCH_TIMEOUT_MS = 2_000;
 
 /** Runs until `stop` aborts; resolves with the exit code, rejects with a RefitError when it cannot start. */
 export async function runAgent(args: readonly string[], stop: AbortSignal): Promise<number> {
@@ -33,9 +31,11 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const log = stderrLogger(options.logLevel);
   const config = await loadClusterConfig({ path: options.kubeconfig });
   await assertTrustedConfig(config);
+  if (config.certificateAuthority === undefined) trustHost();
   const paths = await openStateDirectory(options.stateDirectory, options.runDirectory);
   const binary = options.binary === undefined ? undefined : await findBinary(options.binary);
-  const askStatus = async (socket: string) => await askService(socket, SEARCH_TIMEOUT_MS);
+  // Short: the start of the agent waits for this search.
+  const askStatus = async (socket: string) => await askService(socket, 2_000);
   const places = new ServicePlaces({ flags: options.place, findServices, askStatus, clock, log });
   await places.search();
   const commands = createCommands(process.env, clock);

@@ -2,7 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as https from 'node:https';
 import { isIP, type Socket } from 'node:net';
-import { connect, getCACertificates, type TlsOptions } from 'node:tls';
+import { connect, getCACertificates, setDefaultCACertificates, type TlsOptions } from 'node:tls';
 import { http } from '../util/http.ts';
 
 export interface Route {
@@ -109,13 +109,20 @@ function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
+/** Also for connections of others: the options of an agent leave Node.js without authorities, which take 0.6 MiB. */
+export function trustHost(): void {
+  setDefaultCACertificates(trustedAuthorities());
+}
+
 let known: string[] | undefined;
 
 /**
  * The authorities of Node.js and of the host. The original trusts what the host trusts, so a private mirror works once
  * its authority is installed there. Read once and on demand: it takes time and megabytes.
  */
-export function trustedAuthorities(): string[] {
-  known ??= [...new Set([...getCACertificates('default'), ...getCACertificates('system')])];
+function trustedAuthorities(): string[] {
+  known ??= [
+    ...new Set([...getCACertificates('bundled'), ...getCACertificates('extra'), ...getCACertificates('system')]),
+  ];
   return known;
 }

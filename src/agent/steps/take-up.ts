@@ -37,7 +37,7 @@ export function answerEnded(input: NewSignalInput): Step {
   return begin(input, running, { phase: 'failed', failure: { status: 'Failed', reason }, drain: 'started' });
 }
 
-const SHA256 = /^[0-9a-f]{64}$/i;
+const SHA256 = /^[0-9a-fA-F]{64}$/;
 
 function isLate(status: string | undefined): boolean {
   return status === 'ApplyingUpdate' || status === 'Restart' || status === 'UnCordoning';

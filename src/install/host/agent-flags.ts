@@ -1,7 +1,4 @@
-/**
- * Node's options for an agent, which runs on every node for months and computes very little: no compilers, no start-up
- * snapshot, no threads for V8, garbage is collected when the agent comes to rest, and no signal opens a debugger.
- */
+/** For an agent, which runs on every node for months and computes little: few threads, no signal that opens a debugger. */
 export const AGENT_FLAGS = [
   '--jitless',
   '--lite-mode',
@@ -9,4 +6,5 @@ export const AGENT_FLAGS = [
   '--v8-pool-size=0',
   '--expose-gc',
   '--disable-sigusr1',
+  '--use-openssl-ca',
 ] as const;
