@@ -41,6 +41,8 @@ export interface Capabilities<P extends KubeObject> {
   unknownsOf?(plan: P): readonly string[];
   /** The Events of a record, where users know others than ours; then targets have none. */
   planEvents?(before: P, after: P, ours: readonly ReportedEvent[]): readonly ReportedEvent[];
+  /** The plan with what its targets stall on, by message, true if it has lasted; the same object if nothing changes. */
+  withStalls?(plan: P, stalls: ReadonlyMap<string, boolean>, now: number): P;
   readonly shards?: StatusSharding<P>;
   /** The order of targets depends on the plan's uid. */
   readonly ordersByUid?: true;

@@ -143,6 +143,19 @@ test('what is too long for the server is cut', async () => {
   expect(created[0]?.metadata.namespace).toBe('ships');
 });
 
+test('three Events for each of 1,000 nodes at once are all written, if not at once', async () => {
+  const { recorder, clock, created, warn } = rig();
+  const count = 3_000;
+  for (let index = 0; index < count; index++)
+    recorder.record(
+      { ...plan, metadata: { name: `w${index % 1_000}`, uid: 'u' } },
+      { ...note, message: `it broke ${index}` },
+    );
+  for (let waits = 0; waits < count && created.length < count; waits++) await clock.advance(1_000);
+  expect(created).toHaveLength(count);
+  expect(warn).not.toHaveBeenCalled();
+});
+
 test('at the end what waits is written, and what comes later is dropped', async () => {
   const { recorder, created, warn } = rig();
   recorder.record(plan, note);
@@ -173,7 +186,7 @@ test('at the end a server in trouble is not waited for: the process ends', async
 
 test('where nothing can be written, only so much is kept', async () => {
   const { recorder, clock, warn } = rig();
-  for (let count = 0; count < 1_001; count++) recorder.record(plan, { ...note, message: `no. ${count}` });
+  for (let count = 0; count < 5_001; count++) recorder.record(plan, { ...note, message: `no. ${count}` });
   expect(warn).toHaveBeenCalledExactlyOnceWith('event dropped', { reason: 'Failed' });
   await clock.runUntil(recorder.run(AbortSignal.abort()));
 });

@@ -37,8 +37,8 @@ const MAX_SERIES = 1_000;
 const MAX_ATTEMPTS = 3;
 const RETRY_MS = 1_000;
 const DEADLINE_MS = 10_000;
-/** Events that may wait to be written: more pile up only while the server cannot be reached. */
-const MAX_UNWRITTEN = 1_000;
+/** Events that may wait to be written, a few for each node of a large cluster: more pile up only while the server cannot be reached. */
+const MAX_UNWRITTEN = 5_000;
 /** Milliseconds at the end of the process for Events that still wait. */
 const LAST_MS = 5_000;
 

@@ -7,7 +7,7 @@ import { jobs, nodes, pods, secrets } from '../../kube/resources.ts';
 import type { Job, KubeObject, Secret } from '../../kube/types.ts';
 import { sameJson } from '../../util/json.ts';
 import { attemptsOf } from './attempts.ts';
-import { CHANNEL_TYPE, conditionOf } from './conditions.ts';
+import { unknownsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
 import { trimJob, trimPod } from './kept.ts';
 import { hashedSecrets } from './latest.ts';
@@ -68,7 +68,8 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     project,
     planEvents: cattleEvents,
     ordersByUid: true,
-    unknownsOf: (plan) => [conditionOf(plan, CHANNEL_TYPE)].flatMap((failing) => failing?.message ?? []),
+    unknownsOf,
+    withStalls,
     planRules: { apply: policyOf },
     // The Job cordons and drains; the leader only uncordons.
     drainDelegation: {

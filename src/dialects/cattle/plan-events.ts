@@ -1,4 +1,4 @@
-/** Events on a Plan, with the reasons of the original: alerts search for them. At most one for each node. */
+/** Events on a Plan, with the reasons of the original: alerts search for them. A record has at most one of each. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { ReportedEvent } from '../../engine/model/reasons.ts';
 import { listed } from '../../util/phrases.ts';
@@ -44,9 +44,13 @@ export function cattleEvents(
   if (latestVersion !== undefined && latestVersion !== before.status?.latestVersion)
     add('Normal', 'Resolved', `resolved to ${target}`);
   if (complete === 'False JobFailed') add('Warning', 'JobFailed', told('Complete'));
-  else if (left.length > 0) add('Normal', 'JobComplete', `Jobs ended on ${listed(left, MOST_NAMES)}: ${target}`);
-  else if (started.length > 0) add('Normal', 'SyncJob', `Jobs start on ${listed(started, MOST_NAMES)}: ${target}`);
+  if (complete === 'False ValidationFailed') add('Warning', 'ValidationFailed', told('Complete'));
+  if (left.length > 0) add('Normal', 'JobComplete', `Jobs ended on ${listed(left, MOST_NAMES)}: ${target}`);
+  if (started.length > 0) add('Normal', 'SyncJob', `Jobs start on ${listed(started, MOST_NAMES)}: ${target}`);
   if (complete === 'False Waiting') add('Normal', 'Waiting', told('Complete'));
   if (complete?.startsWith('True') === true) add('Normal', 'Complete', `every selected node is done: ${target}`);
-  return [...events, ...ours.filter(({ reason }) => !REPLACED.has(reason.code))];
+  for (const { type, reason } of ours)
+    if (!REPLACED.has(reason.code))
+      add(type, reason.code === 'Resting' ? 'JobCompleteWaiting' : reason.code, reason.message);
+  return events;
 }

@@ -50,7 +50,9 @@ function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly str
   if (rollout.problems.length > 0) return NOT_READY;
   if (rollout.phase === 'done') return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
   const open = (reason: string, message = '') => ({ type: 'Complete', status: 'False', reason, message }) as const;
-  if (targetsIn(rollout, 'failed', 'unsupported').length > 0) return open('JobFailed', failureOf(rollout));
+  if (targetsIn(rollout, 'failed').length > 0) return open('JobFailed', failureOf(rollout));
+  // The original's word for a Job that cannot be made.
+  if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failureOf(rollout));
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
   if (rollout.blocked && !isOpenAt(plan, now)) return open('Waiting', 'current time is not within configured window');
   const { status, reason = '' } = conditionOf(plan, 'Complete') ?? {};

@@ -81,7 +81,8 @@ function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefi
   if (isAborted(plan)) return because('Aborted', conditionOf(plan, ABORTED_TYPE)?.message ?? '');
   const { reason, message = '' } = conditionOf(plan, 'Complete') ?? {};
   const isFailure =
-    reason === 'JobFailed' && targets.some(({ state }) => state === 'failed' || state === 'unsupported');
+    (reason === 'JobFailed' || reason === 'ValidationFailed') &&
+    targets.some(({ state }) => state === 'failed' || state === 'unsupported');
   return isFailure ? because('TargetFailed', message) : undefined;
 }
 

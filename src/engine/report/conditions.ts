@@ -5,6 +5,7 @@ import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { Condition, KubeObject } from '../../kube/types.ts';
 import { withCondition } from '../../runtime/conditions.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
+import type { Effects } from '../act/effects.ts';
 import type { Wait } from '../model/decision.ts';
 import { isUnasked, type ReportedEvent } from '../model/reasons.ts';
 import { isFinal, type Rollout } from '../model/recorded.ts';
@@ -91,6 +92,29 @@ export async function writeConditions(
     if (!isConflict(error) && !isNotFound(error)) throw error;
   }
   return laterMs;
+}
+
+/** `stalls`: since when each lasts, in ms. Ignores a conflict. Returns milliseconds until a new one may be reported. */
+export async function writeStalls(
+  { dialect, client, ownWrites, abort }: Pick<Effects, 'dialect' | 'client' | 'ownWrites' | 'abort'>,
+  plan: KubeObject,
+  stalls: ReadonlyMap<string, number>,
+  now: number,
+): Promise<number | undefined> {
+  if (!dialect.withStalls) return undefined;
+  const changed = dialect.withStalls(
+    plan,
+    new Map([...stalls].map(([message, since]) => [message, now - since >= SETTLE_MS])),
+    now,
+  );
+  try {
+    if (changed !== plan)
+      ownWrites.remember(dialect.plans, await client.replace(dialect.plans, changed, { abort, subresource: 'status' }));
+  } catch (error) {
+    if (!isConflict(error) && !isNotFound(error)) throw error;
+  }
+  const left = [...stalls.values()].map((since) => since + SETTLE_MS - now).filter((ms) => ms > 0);
+  return left.length > 0 ? Math.min(...left) : undefined;
 }
 
 interface Writing {

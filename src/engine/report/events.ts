@@ -7,15 +7,7 @@ import { outcomeOf } from '../decide/outcome.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Signalling, Snapshot, Wait } from '../model/decision.ts';
 import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';
-import {
-  activeStage,
-  isFinal,
-  type Rollout,
-  type Stage,
-  stateChanges,
-  type Target,
-  targetsIn,
-} from '../model/recorded.ts';
+import { isFinal, type Rollout, type Stage, stateChanges, type Target, targetsIn } from '../model/recorded.ts';
 import { unverifiedDownloads } from '../policy/rollout-policy.ts';
 
 /** On the object that stands for the target. */
@@ -53,21 +45,6 @@ export function signalEvents(rollout: Rollout, signals: readonly Signalling[]): 
     const message = `Upgrade to ${stage.version} started (${rollout.source.kind} ${rollout.source.name})`;
     return { type: 'Normal', reason: because('Signalled', message), stage, target };
   });
-}
-
-/** An Event for each target that stalls for a reason that is not in `told`, and all these reasons. */
-export function stalls(
-  { evaluations }: { readonly evaluations: Evaluations },
-  told: ReadonlySet<string>,
-): { readonly events: readonly TargetEvent[]; readonly all: ReadonlySet<string> } {
-  const stage = activeStage(evaluations.snapshot.rollout);
-  if (!stage) return { events: [], all: new Set() };
-  const all = stage.targets
-    .filter(({ state }) => state === 'intended')
-    .map((target): TargetEvent => ({ type: 'Warning', reason: evaluations.of(stage, target).reason, stage, target }))
-    .filter(({ reason }) => reason.code === 'Stalled');
-  const events = all.filter(({ reason }) => !told.has(reason.message));
-  return { events, all: new Set(all.map(({ reason }) => reason.message)) };
 }
 
 /** A cancelled signal is always reported, even in a large rollout. */

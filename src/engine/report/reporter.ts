@@ -10,16 +10,9 @@ import type { Decision, NodeAction, Snapshot, Wait } from '../model/decision.ts'
 import type { Reason, ReportedEvent } from '../model/reasons.ts';
 import { isFinal, type Rollout } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { writeConditions } from './conditions.ts';
-import {
-  cleanUpEvents,
-  nodeActionEvents,
-  planEvents,
-  signalEvents,
-  stalls,
-  type TargetEvent,
-  targetEvents,
-} from './events.ts';
+import { writeConditions, writeStalls } from './conditions.ts';
+import { cleanUpEvents, nodeActionEvents, planEvents, signalEvents, type TargetEvent, targetEvents } from './events.ts';
+import { HeldTargets } from './held-targets.ts';
 import { measurePlan, measureSteps } from './measure-rollout.ts';
 
 export interface Turn {
@@ -67,8 +60,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       log(event, { plan, node: target.name });
     }
   };
-  /** By plan: what was said of targets that stall. */
-  const told = new Map<string, ReadonlySet<string>>();
+  const held = new HeldTargets();
   return {
     recorded(turn, after, waits) {
       const { snapshot, plan, policy } = turn;
@@ -94,11 +86,12 @@ export function createReporter(parts: ReporterParts): Reporter {
     },
     async decided(turn, decision) {
       const { plan, snapshot, now } = turn;
-      const found = stalls(turn, told.get(nameOf(plan)) ?? new Set());
-      onTargets(nameOf(plan), found.events);
-      told.set(nameOf(plan), found.all);
+      const { stalled, rests, stalls } = held.at(nameOf(plan), turn.evaluations);
+      onTargets(nameOf(plan), stalled);
+      for (const event of dialect.planEvents?.(plan, plan, rests) ?? []) onPlan(plan, event);
+      const stalledMs = await writeStalls(parts, plan, stalls, now);
       measurePlan(metrics, dialect.name, nameOf(plan), snapshot, decision);
-      if (dialect.statusRecord?.conditionsInAnnotation !== true || snapshot.rollout.phase === 'new') return undefined;
+      if (dialect.statusRecord?.conditionsInAnnotation !== true || snapshot.rollout.phase === 'new') return stalledMs;
       const writing = { ...parts, plans: dialect.plans, onEvent: (event: ReportedEvent) => onPlan(plan, event) };
       return await writeConditions(writing, plan, snapshot.rollout, decision.waits, now);
     },
@@ -114,7 +107,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     },
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
     gone: (key) => {
-      told.delete(key);
+      held.forget(key);
       metrics.forgetPlan(dialect.name, key);
     },
   };

@@ -1,0 +1,56 @@
+/** Proves which Events of the original a change of a Plan's status gets, and which of ours stay beside them. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import type { ReportedEvent } from '../../engine/model/reasons.ts';
+import { cattleEvents } from './plan-events.ts';
+
+const of = (status: CattlePlan['status'] = {}): CattlePlan => ({ ...buildCattlePlan('p'), status });
+const resolved = { latestVersion: 'v1', latestHash: 'h' };
+const applying = (...names: string[]): CattlePlan => of({ ...resolved, applying: names });
+const complete = (reason: string, message: string): CattlePlan =>
+  of({ ...resolved, conditions: [{ type: 'Complete', status: 'False', reason, message }] });
+const ours = (code: string): ReportedEvent => ({ type: 'Warning', reason: { code, message: 'why' } });
+
+test.each<[string, CattlePlan, CattlePlan, readonly ReportedEvent[], readonly string[]]>([
+  [
+    'the first nodes start',
+    of(resolved),
+    applying('a'),
+    [ours('Started')],
+    ['Normal SyncJob Jobs start on a: version v1, hash h'],
+  ],
+  [
+    'one is done, and the next one starts in the same record',
+    applying('a', 'b'),
+    applying('b', 'c'),
+    [],
+    ['Normal JobComplete Jobs ended on a: version v1, hash h', 'Normal SyncJob Jobs start on c: version v1, hash h'],
+  ],
+  [
+    'a Job failed',
+    of(resolved),
+    complete('JobFailed', 'Job x failed'),
+    [ours('TargetFailed')],
+    ['Warning JobFailed Job x failed'],
+  ],
+  [
+    'a Job cannot be made',
+    of(resolved),
+    complete('ValidationFailed', 'a: refused'),
+    [ours('TargetRefused')],
+    ['Warning ValidationFailed a: refused'],
+  ],
+  ['a node rests', applying('a'), applying('a'), [ours('Resting')], ['Warning JobCompleteWaiting why']],
+  [
+    'a gate holds nodes back, which the original never says',
+    of(resolved),
+    of(resolved),
+    [ours('NodeNotReady')],
+    ['Warning NodeNotReady why'],
+  ],
+])('%s', (_name, before, after, own, told) => {
+  expect(
+    cattleEvents(before, after, own).map(({ type, reason: { code, message } }) => `${type} ${code} ${message}`),
+  ).toEqual(told);
+});

@@ -1,0 +1,47 @@
+/** Remembers which targets in progress stall or rest, and since when: each is told once. */
+import type { Evaluations } from '../decide/evaluate-target.ts';
+import { activeStage } from '../model/recorded.ts';
+import type { TargetEvent } from './events.ts';
+
+interface Held {
+  /** What was not told before. */
+  readonly stalled: readonly TargetEvent[];
+  readonly rests: readonly TargetEvent[];
+  /** All that stalls or is refused: since when (ms), by message. */
+  readonly stalls: ReadonlyMap<string, number>;
+}
+
+export class HeldTargets {
+  /** By plan. */
+  readonly #told = new Map<string, ReadonlyMap<string, number>>();
+
+  at(key: string, evaluations: Evaluations): Held {
+    const before = this.#told.get(key) ?? new Map<string, number>();
+    const held = heldTargets(evaluations);
+    const since = (events: readonly TargetEvent[]) =>
+      new Map(events.map(({ reason: { message } }) => [message, before.get(message) ?? evaluations.now]));
+    this.#told.set(key, since(held));
+    const fresh = held.filter(({ reason }) => !before.has(reason.message));
+    return {
+      stalled: fresh.filter(({ reason }) => reason.code === 'Stalled'),
+      rests: fresh.filter(({ reason }) => reason.code === 'Resting'),
+      stalls: since(held.filter(({ reason }) => reason.code !== 'Resting')),
+    };
+  }
+
+  forget(key: string): void {
+    this.#told.delete(key);
+  }
+}
+
+function heldTargets(evaluations: Evaluations): TargetEvent[] {
+  const stage = activeStage(evaluations.snapshot.rollout);
+  if (!stage) return [];
+  const inProgress = stage.targets.filter(({ state }) => state === 'intended');
+  return inProgress.flatMap((target): TargetEvent[] => {
+    const { reason, gate } = evaluations.of(stage, target);
+    // A refused write has its Event already.
+    if (reason.code === 'Stalled' || gate === 'write') return [{ type: 'Warning', reason, stage, target }];
+    return reason.code === 'Resting' ? [{ type: 'Normal', reason, stage, target }] : [];
+  });
+}

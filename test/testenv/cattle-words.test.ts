@@ -1,0 +1,69 @@
+/** Tests on a real control plane what Rancher's Plans say of Jobs that the API server does not let start. */
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { jobs, nodes } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import type { Process } from '../../tools/controlplane/process.ts';
+import { conditionOf, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
+import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { runRefit } from './refit-process.ts';
+
+const NODE = 'wordy-1';
+const HERE = { nodeSelector: { matchLabels: { pool: 'wordy' } }, version: 'v1' };
+const PATIENCE = { timeout: 60_000, interval: 100 };
+
+let directory = '';
+let admin: KubeClient;
+let controller: Process;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-cattle-words-'));
+  for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  await admin.create(nodes, nodeOf(NODE, { pool: 'wordy' }));
+  for (const file of ['upgrade.refit.dev_upgradepolicies', 'upgrade.cattle.io_plans'])
+    await apply(await readFile(`deploy/crds/${file}.yaml`, 'utf8'));
+  for (const name of ['upgradepolicies.upgrade.refit.dev', 'plans.upgrade.cattle.io'])
+    await kubectlAs('admin', ['wait', '--for=condition=Established', `crd/${name}`]);
+  controller = await startController(directory, { SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0' });
+});
+
+afterAll(async () => {
+  await controller.stop();
+  await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', '--all', '-n', NAMESPACE]);
+  await vi.waitFor(async () => expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]), PATIENCE);
+  await admin.delete(nodes, NODE);
+  admin.close();
+  await rm(directory, { recursive: true });
+});
+
+async function plan(name: string): Promise<CattlePlan> {
+  return await admin.get(cattlePlans, name, { namespace: NAMESPACE });
+}
+
+test('a Job that a quota forbids is told in a condition, an Event and status, and is made when there is room', async () => {
+  const quota = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'none', namespace: NAMESPACE } };
+  await apply(JSON.stringify({ ...quota, spec: { hard: { 'count/jobs.batch': '0' } } }));
+  await apply(JSON.stringify(planOf('forbidden', HERE)));
+  const words = new RegExp(
+    `^${NODE}: the API server refuses to change its object: .* is forbidden: exceeded quota: none`,
+  );
+  await vi.waitFor(async () => {
+    const { reason, message } = conditionOf(await plan('forbidden'), 'RefitStalled');
+    expect({ reason, message }).toEqual({ reason: 'Stalled', message: expect.stringMatching(words) });
+  }, PATIENCE);
+  const about = ['get', 'events', '-A', '--field-selector', `involvedObject.name=${NODE},reason=TargetRefused`];
+  expect((await kubectlAs('admin', [...about, '-o', 'jsonpath={.items[*].message}'])).stdout).toMatch(words);
+  const flags = ['--plan', `cattle/${NAMESPACE}/forbidden`, '--kubeconfig', await kubeconfigFor('viewer')];
+  expect((await runRefit('status', ...flags)).stdout.join('\n')).toContain('exceeded quota');
+  await kubectlAs('admin', ['delete', 'resourcequota', 'none', '-n', NAMESPACE]);
+  await vi.waitFor(async () => {
+    const found = await plan('forbidden');
+    expect([conditionOf(found, 'Complete').status, conditionOf(found, 'RefitStalled')]).toEqual(['True', {}]);
+  }, PATIENCE);
+});
