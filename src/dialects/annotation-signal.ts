@@ -41,6 +41,7 @@ import {
   downloadCheckId,
   encodeDownloadCheck,
   encodePrefetch,
+  MOST_COMMANDS,
   type Prefetch,
 } from '../signal/prefetch.ts';
 import { rfc3339 } from '../util/clock.ts';
@@ -184,12 +185,13 @@ function downloadChecks({ resourceOf }: Pick<Carriers, 'resourceOf'>): Pick<Sign
   };
 }
 
-/** Of all commands for the target: a node has one check. */
+/** Of the commands for the target, as many as a check can have: a node has one check. */
 function downloadsFor(object: KubeObject, { stages }: Rollout, { role }: Stage, { name }: Target): SignalCommand[] {
-  return stages.flatMap((stage) => {
+  const commands = stages.flatMap((stage) => {
     const payload = stage.payloads?.[platformOf(object) ?? ''];
     return payload && stage.role === role && namesIn(stage).has(name) ? [commandOf(stage, payload)] : [];
   });
+  return commands.slice(0, MOST_COMMANDS);
 }
 
 const namesIn = onceForEach(({ targets }: Stage) => new Set(targets.map(({ name }) => name)));

@@ -66,8 +66,8 @@ const read = onceForEach((annotations: Annotations) => {
   return { prefetch: decode(prefetch), check: decode(check) };
 });
 
-/** Somebody else may have written it. */
-const MOST_COMMANDS = 8;
+/** More are not read: somebody else may have written them. */
+export const MOST_COMMANDS = 8;
 
 function decode(text: string | undefined): DownloadCheck | undefined {
   const value = parseJson(text);

@@ -13,6 +13,7 @@ import type { RecordedState, Rollout, Stage, Target } from '../../engine/model/r
 import type { KubeObject } from '../../kube/types.ts';
 import { encodeAgentPolicy, encodeReport } from '../../signal/annotations.ts';
 import {
+  AGENT_ANNOTATION,
   ATTEMPT_LABEL,
   REPORT_ANNOTATION,
   ROLLOUT_ANNOTATION,
@@ -49,6 +50,22 @@ function read(
   const plan = { metadata: { name: by.source.name } };
   return signal.read(buildWorld([object], [object]), by, of, { ...whom, name: object.metadata.name }, plan);
 }
+
+test('a node with more downloads than a check can have was asked once it was asked', () => {
+  const stages = Array.from({ length: 10 }, (_, index) =>
+    stage({ id: `${index}`, command: index, targets: [target('pending')], payloads: { 'linux-amd64': payload } }),
+  );
+  const [first = stage()] = stages;
+  const by = rollout({ stages });
+  const agent = JSON.stringify({ version: '1', since: later(0), checked: { id: '', room: 1 } });
+  const labels = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
+  const answerOf = (node: KubeObject) =>
+    signal.downloadsOf?.(buildWorld([], [node]), by, first, target('pending'))?.answer;
+  const node = buildNode('w1', { labels, annotations: { [AGENT_ANNOTATION]: agent } });
+  expect(answerOf(node)).toBe('unasked');
+  const asked = signal.checkDownloads?.(buildWorld([], [node]), by, first, target('pending'), {});
+  expect(asked?.kind === 'replace' && answerOf(asked.object)).toBe('asked');
+});
 
 describe('the answer of a node to our signal', () => {
   const seen = { attempt: later(1000), since: later(2000) };
