@@ -11,6 +11,7 @@ import {
 } from '../kube/resources.ts';
 import { ifFound } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { sleep, systemClock } from '../util/clock.ts';
 import { RefitError } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 
@@ -38,6 +39,8 @@ const HOLDERS = ['Namespace', 'CustomResourceDefinition'];
 const LABEL = 'app.kubernetes.io/managed-by';
 const OWNER = 'refit';
 const FIELD_MANAGER = 'refit-install';
+/** The API server may take minutes to delete a definition that it has just made. */
+const GONE_WITHIN_S = 300;
 
 export interface ObjectsRun {
   readonly client: KubeClient;
@@ -61,8 +64,20 @@ async function assertNotForeign(object: KubeObject, run: ObjectsRun): Promise<vo
   throw new RefitError('REFIT_INSTALL', `${titleOf(object)} is there already, made by ${maker}`, { hint });
 }
 
+/** What is applied to an object that is being deleted goes with it. */
+async function whenGone(object: KubeObject, run: ObjectsRun): ReturnType<typeof lookUp> {
+  for (let second = 0; second < GONE_WITHIN_S; second++) {
+    const now = await lookUp(object, run);
+    if (now.found?.metadata.deletionTimestamp === undefined) return now;
+    if (second === 0) run.write(`${titleOf(object)} is being deleted: waiting up to ${GONE_WITHIN_S} s\n`);
+    await sleep(systemClock, 1_000, run.abort);
+  }
+  const hint = 'its finalizers or conditions say what keeps it; then run this again';
+  throw new RefitError('REFIT_INSTALL', `${titleOf(object)} is still being deleted`, { hint });
+}
+
 async function applyOne(object: KubeObject, run: ObjectsRun): Promise<string> {
-  const { resource, address, found: before } = await lookUp(object, run);
+  const { resource, address, found: before } = await whenGone(object, run);
   const { name, labels } = object.metadata;
   const isManaged = before?.metadata.labels?.[LABEL] !== undefined;
   if (before && !isOurs(before) && (isManaged || SHARED.includes(resource.kind)))

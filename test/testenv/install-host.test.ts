@@ -52,4 +52,9 @@ function suite(): void {
     );
     expect(seen.left).toEqual(['/etc/refit']);
   });
+
+  test('uninstall tells of no service where none is', () => {
+    expect(seen.removed).toContain('removed systemd unit refit-agent.service\n');
+    expect(seen.removedAgain).not.toContain('refit-agent');
+  });
 }

@@ -9,7 +9,7 @@ import { type ControlPlane, startControlPlane } from '../../tools/controlplane/c
 import { kubectl } from '../../tools/controlplane/kubectl.ts';
 import { buildPlan } from '../builders/plans.ts';
 import { reviewAccess, type Target } from './access-review.ts';
-import { runRefit } from './refit-process.ts';
+import { RefitProcess, runRefit } from './refit-process.ts';
 
 const KINDS =
   'clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,deployments,services,poddisruptionbudgets,networkpolicies';
@@ -138,6 +138,22 @@ test("the original's controller is not taken over: nothing is applied before it 
   expect(await imageNow()).toMatch(/^refit:/);
   await refit('uninstall', 'cattle', '--delete-plans', '--kubeconfig', admin);
   await ask('delete', 'namespace', 'system-upgrade');
+});
+
+test('install waits for what uninstall is still deleting', async () => {
+  const args = ['cattle', '--kubeconfig', admin];
+  await refit('install', ...args, '--apply');
+  const [role = ''] = await ours('clusterroles');
+  const finalizers = (value: string): string => `{"metadata":{"finalizers":${value}}}`;
+  await ask('patch', role, '--type=merge', '--patch', finalizers('["example.com/held"]'));
+  await refit('uninstall', ...args);
+  await using install = new RefitProcess('install', ...args, '--apply');
+  const waits = expect.stringMatching(/^clusterrole .* is being deleted: waiting up to 300 s$/) as unknown;
+  await vi.waitFor(() => expect(install.stdout).toContainEqual(waits), PATIENCE);
+  await ask('patch', role, '--type=merge', '--patch', finalizers('null'));
+  expect(await install.ended, install.stderr.join('\n')).toBe(0);
+  expect(await ours('clusterroles')).toContain(role);
+  await refit('uninstall', ...args, '--delete-plans');
 });
 
 test('what somebody else brought stays', async () => {

@@ -154,8 +154,10 @@ export async function uninstallAgent(write: Write): Promise<number> {
     await service.resume().catch(() => undefined);
     throw error;
   }
-  await service.remove();
-  write(`removed ${service.title}\n`);
+  if (existsSync(service.file)) {
+    await service.remove();
+    write(`removed ${service.title}\n`);
+  }
   const isOurs = (await ownProgram()).isOneFile && !(await isUsedByOthers(BINARY));
   if (!isOurs && existsSync(BINARY)) write(`left ${BINARY}: it was not copied there, or another process runs it\n`);
   for (const path of [...beside, CREDENTIALS, ...(isOurs ? [BINARY] : [])]) {

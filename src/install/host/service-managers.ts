@@ -15,7 +15,7 @@ export interface AgentService {
   stop(): Promise<void>;
   /** Starts it again after `stop`. */
   resume(): Promise<void>;
-  /** Undoes `start`, after `stop`. */
+  /** Undoes `start`, after `stop`; needs its file. */
   remove(): Promise<void>;
 }
 
@@ -48,7 +48,6 @@ function underSystemd(commands: Commands): AgentService {
       if (existsSync(file)) await commands.ask('systemctl', 'start', `${SERVICE}.service`);
     },
     async remove() {
-      if (!existsSync(file)) return;
       await commands.ask('systemctl', 'disable', `${SERVICE}.service`);
       await rm(file);
       await commands.ask('systemctl', 'daemon-reload');
@@ -74,7 +73,6 @@ function underOpenRc(commands: Commands): AgentService {
       if (existsSync(file)) await commands.ask('rc-service', SERVICE, 'start');
     },
     async remove() {
-      if (!existsSync(file)) return;
       await commands.ask('rc-update', 'delete', SERVICE);
       await rm(file);
     },

@@ -111,6 +111,7 @@ async function run(): Promise<SeenController> {
   const isSame = agentPid() === pid;
   await writeFile('/etc/refit/agent.yaml', 'soak 1s\n');
   const removed = refit('uninstall', 'agent');
+  const removedAgain = refit('uninstall', 'agent');
   return {
     name,
     answered,
@@ -119,6 +120,7 @@ async function run(): Promise<SeenController> {
     controlNode,
     user,
     removed,
+    removedAgain,
     left: PLACES.filter((path) => existsSync(path)),
   };
 }

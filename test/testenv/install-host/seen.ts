@@ -13,6 +13,8 @@ export interface SeenController {
   readonly isSame: boolean;
   /** Output of uninstall. */
   readonly removed: string;
+  /** The same of a second one. */
+  readonly removedAgain: string;
   /** What uninstall left. */
   readonly left: readonly string[];
 }
