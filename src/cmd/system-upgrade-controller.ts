@@ -34,16 +34,17 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
   const ask: ChannelParts['ask'] = async (channel, latestVersion) =>
     await channels.ask(channel, clusterId, latestVersion);
   const intervalMs = pollingInterval(env, log);
+  const job = jobSettings(env, log);
   const controller = await prepareControllerProcess(
     {
       component: name,
       config,
       client,
-      dialects: [cattle({ name, namespace, job: jobSettings(env, log) })],
+      dialects: [cattle({ name, namespace, job })],
       ...(isSet(env, 'LEADER_ELECT') ? { lease: { namespace, name, ...leaseTimes(env, log) } } : {}),
       // The original's service account knows nothing of ours.
       policies: 'if-allowed',
-      drainsNodes: false,
+      drainsNodes: !job.drainInJob,
       controllers: ({ writer, events }) => [
         channelController({ reader: client, writer, events, namespace, intervalMs, clock, log, ask }),
       ],

@@ -1,6 +1,7 @@
 /** Sorts the pods of a node: those that a drain evicts, leaves, waits for, or refuses to evict. */
 import type { KubeClient } from '../kube/client.ts';
 import { daemonSets, keyOf } from '../kube/resources.ts';
+import { parseLabelSelector } from '../kube/selectors.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import type { OwnerReference, Pod } from '../kube/types.ts';
 
@@ -34,6 +35,8 @@ export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: (pod: Pod)
   if (isFinished(pod)) return left('has finished');
   const orphaned = isDaemonPod(pod) && isOrphaned(pod);
   if (isDaemonPod(pod) && !orphaned) return left('belongs to a DaemonSet');
+  if (options.podSelector !== undefined && !parseLabelSelector(options.podSelector)(pod))
+    return left('is not selected');
   if (pod.metadata.deletionTimestamp !== undefined) return { kind: 'ending' };
   if (options.localData === 'refuse' && hasLocalData(pod))
     return refused('has data in an emptyDir volume, which would be lost');
@@ -84,6 +87,8 @@ export interface DrainOptions {
   readonly unmanagedPods: 'evict' | 'refuse';
   /** Grace period of each pod in seconds; absent: the pod's own. */
   readonly gracePeriodSeconds?: number;
+  /** Other pods are left; absent: all pods are selected. */
+  readonly podSelector?: string;
 }
 
 /** As k0s drains: every pod is evicted, with its own grace period. */

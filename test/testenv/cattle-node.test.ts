@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createNode } from '../../sandbox/cluster/objects.ts';
 import { Kubelet } from '../../sandbox/kubelet/kubelet.ts';
 import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
@@ -11,7 +11,6 @@ import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { jobs, nodes, pods } from '../../src/kube/resources.ts';
 import type { Pod } from '../../src/kube/types.ts';
-import type { Process } from '../../tools/controlplane/process.ts';
 import { writeAccountKubeconfig } from './account.ts';
 import { conditionOf, NAMESPACE, planOf, startController } from './cattle-rig.ts';
 import { apply, controlPlane, kubectlAs } from './control-plane.ts';
@@ -19,6 +18,7 @@ import { clientOf } from './drain-stage.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 50 };
 const [OLD, NEW] = ['v1.36.2-k3s1', 'v1.36.3-k3s1'];
+const DRAIN_RIGHTS = 'deploy/rbac-cattle-drain.yaml';
 const NAMES = ['machine-a', 'machine-b'];
 /** Swaps the file; before that, it waits for a reboot once. */
 const UPGRADE = `
@@ -44,6 +44,7 @@ beforeAll(async () => {
   for (const kind of ['upgrade.cattle.io_plans', 'upgrade.refit.dev_upgradepolicies'])
     await apply(await readFile(`deploy/crds/${kind}.yaml`, 'utf8'));
   await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd/plans.upgrade.cattle.io']);
+  await apply(await readFile(DRAIN_RIGHTS, 'utf8'));
   const script = join(directory, 'upgrade.sh');
   await writeFile(script, UPGRADE);
   const kubeconfig = join(directory, 'account');
@@ -67,6 +68,7 @@ afterAll(async () => {
     expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]);
     expect((await admin.list(pods, { namespace: NAMESPACE })).items).toEqual([]);
   }, PATIENCE);
+  await kubectlAs('admin', ['delete', '-f', DRAIN_RIGHTS]);
   for (const kubelet of kubelets) await kubelet.stop();
   for (const name of NAMES) await admin.delete(nodes, name);
   admin.close();
@@ -105,14 +107,18 @@ async function startWeb(): Promise<void> {
 }
 
 /** Empties the machines for the next test. */
-async function reset(plan: string, controller: Process): Promise<void> {
+async function reset(plan: string): Promise<void> {
   await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', plan, '-n', NAMESPACE]);
   await kubectlAs('admin', ['delete', 'deployment', 'web', '-n', NAMESPACE]);
   await vi.waitFor(async () => expect((await admin.list(pods, { namespace: NAMESPACE })).items).toEqual([]), PATIENCE);
-  await controller.stop();
 }
 
-describe.each([['the kubectl of the Job', {}, ['drain']]])('drained by %s', (_who, environment, init) => {
+describe.each([
+  ['the kubectl of the Job', {}, ['drain']],
+  ['Refit', { SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB: 'false' }, []],
+])('drained by %s', (_who, environment, init) => {
+  // The label of an earlier Plan of that name stays on its node.
+  const name = `with-${init.length}`;
   test('a Plan drains a machine, swaps its file across a reboot, and makes it schedulable again', async () => {
     const [first] = kubelets as [Kubelet, Kubelet];
     for (const { root } of kubelets) {
@@ -121,10 +127,11 @@ describe.each([['the kubectl of the Job', {}, ['drain']]])('drained by %s', (_wh
       await writeFile(join(root, 'usr', 'k3s'), OLD);
     }
     const controller = await startController(directory, environment);
+    onTestFinished(async () => await controller.stop());
     await startWeb();
     const spec = { version: NEW, drain: { force: false }, upgrade: { image: 'example.com/k3s' } };
     const selector = { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'machine-a' } } };
-    await apply(JSON.stringify(planOf('real', { ...spec, ...selector })));
+    await apply(JSON.stringify(planOf(name, { ...spec, ...selector })));
     await vi.waitFor(() => expect(existsSync(join(first.root, 'run', 'reboot'))).toBe(true), PATIENCE);
     expect((await admin.get(nodes, 'machine-a')).spec?.unschedulable).toBe(true);
     expect(await webOn('machine-a')).toEqual([]);
@@ -133,12 +140,12 @@ describe.each([['the kubectl of the Job', {}, ['drain']]])('drained by %s', (_wh
     expect((template.spec.initContainers ?? []).map(({ name }) => name)).toEqual(init);
     expect(await readFile(join(first.root, 'usr', 'k3s'), 'utf8')).toBe(OLD);
     await first.reboot();
-    await until('real', 'Complete', 'True', 'Complete');
+    await until(name, 'Complete', 'True', 'Complete');
     expect(await readFile(join(first.root, 'usr', 'k3s'), 'utf8')).toBe(`${NEW} on machine-a\n`);
     const { metadata, spec: after } = await admin.get(nodes, 'machine-a');
     expect(after?.unschedulable).toBeUndefined();
     expect(metadata.annotations?.['upgrade.refit.dev/cordoned-by']).toBeUndefined();
     expect(await webOn('machine-b')).toHaveLength(2);
-    await reset('real', controller);
+    await reset(name);
   });
 });

@@ -25,6 +25,7 @@ test('each variable reaches its setting', () => {
     SYSTEM_UPGRADE_JOB_PRIVILEGED: 'f',
     SYSTEM_UPGRADE_JOB_TTL_SECONDS_AFTER_FINISH: '1',
     SYSTEM_UPGRADE_JOB_POD_REPLACEMENT_POLICY: 'Failed',
+    SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB: 'false',
   };
   expect(Object.values(jobSettings(env, silentLogger))).toEqual([
     900,
@@ -36,6 +37,7 @@ test('each variable reaches its setting', () => {
     false,
     1,
     'Failed',
+    false,
   ]);
 });
 

@@ -14,6 +14,8 @@ export const DEFAULT_JOB_SETTINGS = {
   privileged: true,
   ttlSecondsAfterFinish: 900,
   podReplacementPolicy: 'TerminatingOrFailed',
+  /** False: the controller cordons and drains, before the Job starts. */
+  drainInJob: true,
 };
 
 export type JobSettings = Readonly<typeof DEFAULT_JOB_SETTINGS>;
@@ -24,6 +26,14 @@ export interface CattleConfig {
   /** Where its Plans, Jobs and Secrets are. */
   readonly namespace: string;
   readonly job: JobSettings;
+}
+
+/** Seconds; undefined means no deadline. */
+export function deadlineOf(own: number | undefined, settings: JobSettings): number | undefined {
+  const { activeDeadlineSeconds, activeDeadlineSecondsMax: max } = settings;
+  const wanted = own === undefined || own < 0 ? activeDeadlineSeconds : own;
+  if (wanted === 0) return max > 0 ? max : undefined;
+  return max > 0 ? Math.min(wanted, max) : wanted;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;

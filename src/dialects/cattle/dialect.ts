@@ -11,6 +11,7 @@ import { unknownsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
 import { trimJob, trimPod } from './kept.ts';
 import { hashedSecrets } from './latest.ts';
+import { orphanedPlans, withDrainOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, PLAN_LABEL } from './names.ts';
 import { cattleEvents } from './plan-events.ts';
 import { stallIn } from './pods.ts';
@@ -54,7 +55,7 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
 export const cattleView: Dialect<CattlePlan> = viewOf({
   name: 'system-upgrade-controller',
   namespace: '',
-  job: DEFAULT_JOB_SETTINGS,
+  job: { ...DEFAULT_JOB_SETTINGS, drainInJob: false },
 });
 
 function viewOf(config: CattleConfig): Dialect<CattlePlan> {
@@ -70,12 +71,10 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     ordersByUid: true,
     unknownsOf,
     withStalls,
-    planRules: { apply: policyOf },
-    // The Job cordons and drains; the leader only uncordons.
-    drainDelegation: {
-      always: true,
-      nodeOf: (_stage, { name, state }, world) => (state === 'intended' ? world.get(nodes, name) : undefined),
-    },
+    planRules: { apply: (plan, policy) => policyOf(plan, policy, config) },
+    orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
+    // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.
+    drainDelegation: { always: true, nodeOf: (_stage, { name }, world) => world.get(nodes, name) },
     objectOf: (_stage, { name }, world) => world.get(nodes, name),
     // A Plan does not say which nodes are controllers, so API server health is not checked.
     endpoints: () => [],
@@ -84,10 +83,11 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
 }
 
 /** Jobs have deadlines of their own. As in the original, the window is checked only until the first node is in progress. */
-function policyOf({ spec, status }: CattlePlan, policy: RolloutPolicy): RolloutPolicy {
+function policyOf(plan: CattlePlan, policy: RolloutPolicy, { job }: CattleConfig): RolloutPolicy {
+  const { spec, status } = plan;
   const windows = spec?.window && !status?.applying ? windowsOf(spec.window) : undefined;
   const planWindows = windows === undefined || typeof windows === 'string' ? {} : { planWindows: windows };
-  return { ...policy, ...WITHOUT_DEADLINES, ...planWindows };
+  return withDrainOf(plan, { ...policy, ...WITHOUT_DEADLINES, ...planWindows }, job);
 }
 
 function isRelevantJobChange(before: KubeObject, after: KubeObject): boolean {

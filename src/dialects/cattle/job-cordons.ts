@@ -5,6 +5,7 @@ import { annotated } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { recordedFailures } from './attempts.ts';
 import { hostnameOf } from './job.ts';
+import { cordons } from './leader-drain.ts';
 import { cordonMarkOf } from './names.ts';
 
 /** Somebody else had cordoned the node before the first Job of the plan. */
@@ -30,10 +31,6 @@ export function withoutCordonMark(node: Node, plan: CattlePlan): Node {
 /** True if a Job of the plan made the node unschedulable. Without a mark it did: the original leaves none. */
 export function isCordonedBy(node: Node | undefined, plan: CattlePlan): boolean {
   return node?.spec?.unschedulable === true && cordons(plan) && markOn(node, plan) !== FOUND;
-}
-
-function cordons({ spec }: CattlePlan): boolean {
-  return spec?.cordon === true || spec?.drain !== undefined;
 }
 
 function markOn({ metadata }: Node, plan: CattlePlan): string | undefined {

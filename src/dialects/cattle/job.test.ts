@@ -6,8 +6,8 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 
 import type { DrainSpec } from '../../api/cattle/workload.ts';
 import type { Job } from '../../kube/types.ts';
-import { DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
-import { deadlineOf, drainArguments, jobNameOf, jobOf, withLatestTag } from './job.ts';
+import { DEFAULT_JOB_SETTINGS, deadlineOf, type JobSettings } from './config.ts';
+import { drainArguments, jobNameOf, jobOf, withLatestTag } from './job.ts';
 import { shortenedName } from './names.ts';
 
 const HASH = '0e4e3f4e3f8b1e811d841099cb49e4712b93833bee0604115b9a141c';

@@ -6,7 +6,8 @@ import { apiVersionOf } from '../../kube/resources.ts';
 import type { Job, Node } from '../../kube/types.ts';
 import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
 import { defined } from '../../util/json.ts';
-import type { CattleConfig, JobSettings } from './config.ts';
+import { type CattleConfig, deadlineOf, type JobSettings } from './config.ts';
+import { leaderDrains } from './leader-drain.ts';
 import {
   CONTROLLER_LABEL,
   EXCLUSIVE_LABEL,
@@ -63,6 +64,7 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
       backoffLimit: config.job.backoffLimit,
       podReplacementPolicy: config.job.podReplacementPolicy,
       ttlSecondsAfterFinished: ttl,
+      ...(leaderDrains(plan, rendering.settings) ? { suspend: true } : {}),
       ...(deadline === undefined ? {} : { activeDeadlineSeconds: deadline }),
       template: { metadata: { labels, annotations }, spec: podSpecOf(rendering) },
     },
@@ -94,14 +96,6 @@ function copied(
 export function ttlOf({ plan, settings }: Pick<Rendering, 'plan' | 'settings'>): number {
   const delay = (parseGoDuration(plan.spec?.postCompleteDelay ?? '') ?? 0) / 1e9;
   return delay > settings.ttlSecondsAfterFinish ? Math.ceil(delay) + 60 : settings.ttlSecondsAfterFinish;
-}
-
-/** Seconds; undefined means no deadline. */
-export function deadlineOf(own: number | undefined, settings: JobSettings): number | undefined {
-  const { activeDeadlineSeconds, activeDeadlineSecondsMax: max } = settings;
-  const wanted = own === undefined || own < 0 ? activeDeadlineSeconds : own;
-  if (wanted === 0) return max > 0 ? max : undefined;
-  return max > 0 ? Math.min(wanted, max) : wanted;
 }
 
 function podSpecOf(rendering: Rendering): Record<string, unknown> {
@@ -183,6 +177,7 @@ export function initContainers({ plan, ...rest }: Rendering): Container[] {
   const containers: Container[] = [];
   if (prepare)
     containers.push(container('prepare', tagged(prepare, rendering), rendering, host ?? prepare.securityContext));
+  if (leaderDrains(plan, rendering.settings)) return containers;
   if (drain) containers.push(container('drain', { ...kubectl, args: drainArguments(drain, name) }, rendering, host));
   else if (cordon === true)
     containers.push(container('cordon', { ...kubectl, args: ['cordon', name] }, rendering, host));

@@ -22,6 +22,7 @@ import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
 import { conditionOf } from './conditions.ts';
 import { hostnameOf } from './job.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
+import { markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, HOSTNAME_LABEL, hashLabelOf, selectorText } from './names.ts';
 import { ABORTED_TYPE, WAITING_TYPE } from './project.ts';
 import { jobFor, nodesAtWork } from './signal.ts';
@@ -36,7 +37,7 @@ export function resolve(plan: CattlePlan, world: World, now: number, { secretOf,
   const judgement = resolveLatest(plan, secretOf);
   const targets = targetsOf({ plan, world, now, judgement, attempts, failures: recordedFailures(plan) });
   return {
-    source: sourceOf(cattlePlans, plan),
+    source: { ...sourceOf(cattlePlans, plan), mark: markOf(plan.metadata) },
     id: judgement.hash,
     phase: phaseOf(plan, judgement, targets),
     blocked: conditionOf(plan, WAITING_TYPE) !== undefined,

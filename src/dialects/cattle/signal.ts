@@ -1,5 +1,6 @@
 /** Sends a Job to each node, reads its conditions as the answer, and labels the node when it is done. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { withoutAnyCordon } from '../../drain/cordon-marks.ts';
 import type { Signal, World } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/decision.ts';
 import type { Rollout, Stage } from '../../engine/model/recorded.ts';
@@ -11,16 +12,22 @@ import { holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { jobNameOf, jobOf } from './job.ts';
 import { isCordonedBy, withCordonMark, withoutCordonMark } from './job-cordons.ts';
+import { isHeld } from './leader-drain.ts';
 import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
 import { stallOf } from './pods.ts';
 
 /** The settings of Jobs are those of one controller: read-only commands, which lack them, believe what is recorded. */
 export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<CattlePlan> {
+  const drainsHere = !config.job.drainInJob;
+  const planOf = ({ source: { name, uid } }: Rollout): CattlePlan => ({
+    metadata: { name, uid, namespace: config.namespace },
+  });
   return {
     read(world, rollout, { version, restMs = 0 }, { name, state }, plan) {
       const job = jobFor(world, rollout, name, plan);
       if (job && attempts?.isObsolete(job, { plan, node: world.get(nodes, name), version, hash: rollout.id }))
         return { kind: 'none' };
+      if (job && isHeld(job)) return state === 'intended' && drainsHere ? awaitingDrain(job) : NOTHING;
       if (job && !isPaused(job)) {
         const completion = restMs > 0 && isCordonedBy(world.get(nodes, name), plan) && holds(job, 'Complete');
         if (!completion) return observe(job, stallOf(job, world) ?? '');
@@ -42,18 +49,25 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       const node = world.get(nodes, target.name);
       if (!node || rollout.problems.length > 0) return undefined;
       const job = jobFor(world, rollout, target.name, plan);
-      if (job && isPaused(job))
-        return { kind: 'replace', resource: jobs, object: { ...job, spec: { ...job.spec, parallelism: 1 } } };
+      if (job && isPaused(job)) return { kind: 'replace', resource: jobs, object: withSpec(job, { parallelism: 1 }) };
       // The Job of an earlier attempt has the name of the next one.
       if (job) return { kind: 'delete', resource: jobs, object: job };
       const object = jobOf(config, { plan, node, version: stage.version, hash: rollout.id, settings: config.job });
       return { kind: 'create', resource: jobs, object };
     },
 
-    /** Uncordons, while the node keeps its slot for the rest of `postCompleteDelay`. */
-    acknowledge(world, _rollout, _stage, { name }) {
+    /** Starts the Job after the drain. Later uncordons, while the node keeps its slot for the rest of `postCompleteDelay`. */
+    acknowledge(world, rollout, _stage, { name }) {
+      const job = jobFor(world, rollout, name, planOf(rollout));
+      if (job && isHeld(job)) return { kind: 'replace', resource: jobs, object: withSpec(job, { suspend: false }) };
       const node = world.get(nodes, name);
-      return node && { kind: 'replace', resource: nodes, object: schedulable(node) };
+      return node && { kind: 'replace', resource: nodes, object: withoutAnyCordon(node) };
+    },
+
+    /** Only a held Job can be cancelled. */
+    cancel(world, rollout, _stage, { name }) {
+      const job = jobFor(world, rollout, name, planOf(rollout));
+      return job && { kind: 'delete', resource: jobs, object: job };
     },
 
     finish(world, rollout, stage, { name }, plan) {
@@ -95,7 +109,7 @@ export function nodesAtWork(plan: CattlePlan, world: World): ReadonlySet<string 
 const unfinished = onceForEach((all: readonly Job[]) => all.filter(isUnfinished));
 
 function isUnfinished(job: Job): boolean {
-  return !isPaused(job) && !holds(job, 'Complete') && !holds(job, 'Failed');
+  return !isPaused(job) && !isHeld(job) && !holds(job, 'Complete') && !holds(job, 'Failed');
 }
 
 /** False for the Jobs of a deleted plan of the same name. */
@@ -107,6 +121,14 @@ function isOf({ metadata }: Job, plan: CattlePlan): boolean {
 }
 
 const NOTHING: Observation = { kind: 'none' };
+
+const awaitingDrain = onceForEach((job: Job): Observation => {
+  return { kind: 'working', step: 'Drain', waitsFor: 'drain', cancellable: true, ...timesOf(job) };
+});
+
+function withSpec(job: Job, change: NonNullable<Job['spec']>): Job {
+  return { ...job, spec: { ...job.spec, ...change } };
+}
 
 const observe = onceForEachWith((job: Job, stall): Observation => {
   const { name, namespace } = job.metadata;
@@ -129,11 +151,6 @@ function timesOf({ metadata, status }: Job, condition?: Condition): { attempt: s
   return { attempt, since: condition?.lastTransitionTime ?? status?.startTime ?? attempt };
 }
 
-export function schedulable({ spec, ...rest }: Node): Node {
-  const { unschedulable: _, ...kept } = spec ?? {};
-  return { ...rest, spec: kept };
-}
-
 /** Adds the plan's labels, the hash label last, and uncordons if its Job cordoned. */
 export function finished(
   node: Node,
@@ -150,7 +167,7 @@ export function finished(
     [hashLabelOf(metadata.name)]: id,
   };
   const labelled = { ...node, metadata: { ...node.metadata, labels } };
-  return withoutCordonMark(isCordonedBy(node, plan) ? schedulable(labelled) : labelled, plan);
+  return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(labelled) : labelled, plan);
 }
 
 /** As kubelets expand variables: `$$` is a `$`, unknown names stay. */

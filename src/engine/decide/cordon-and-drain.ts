@@ -47,6 +47,7 @@ function cordonAndDrain(input: AssistInput): TargetEvaluation {
     const cordon = { kind: 'cordon', stage, target, node: node.name, owner } as const;
     return doing(because('Draining', `${name} is being cordoned`), cordon);
   }
+  if (policy.drain.cordonOnly === true) return doing(because('InFlight', `${name} is cordoned`), acknowledge);
   if (!drain) {
     const begin = { kind: 'drain', stage, target, node: node.name, options: policy.drain.options } as const;
     return doing(because('Draining', `${name} is being drained`), begin);

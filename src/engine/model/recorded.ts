@@ -1,5 +1,5 @@
 /** The record of a rollout: plain data, with how to read and replace its parts. A new leader decides from it and from what it observes. */
-import { readOwner, writeOwner } from '../../drain/cordon-marks.ts';
+import { type Owner, readOwner, writeOwner } from '../../drain/cordon-marks.ts';
 import { apiVersionOf, type Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { onceForEach } from '../../util/memo.ts';
@@ -63,6 +63,8 @@ export interface Source {
   readonly name: string;
   readonly uid: string;
   readonly created: string;
+  /** What its cordons name instead of kind and uid. */
+  readonly mark?: Pick<Owner, 'plan' | 'kind'>;
 }
 
 /** One run of one plan. Only states change after it is made. */
@@ -152,16 +154,16 @@ export function withTargets(rollout: Rollout, targets: readonly Target[]): Rollo
 }
 
 export function ownerOf(
-  { source: { uid, kind } }: { readonly source: Pick<Source, 'uid' | 'kind'> },
+  { source: { uid: plan, kind, mark } }: { readonly source: Pick<Source, 'uid' | 'kind' | 'mark'> },
   { since }: Pick<Target, 'since'>,
 ): string {
-  return writeOwner({ plan: uid, attempt: since, kind });
+  return writeOwner({ plan, kind, ...mark, attempt: since });
 }
 
 /** A node that cordons itself knows the rollout's id, not the plan's uid. */
 export function isOwnedBy({ source, id }: Pick<Rollout, 'source' | 'id'>, owner: string | undefined): boolean {
   const plan = owner === undefined ? undefined : readOwner(owner)?.plan;
-  return plan !== undefined && (plan === source.uid || plan === id);
+  return plan !== undefined && (plan === (source.mark?.plan ?? source.uid) || plan === id);
 }
 
 /** The owner of a soft taint, which is for the whole rollout. */

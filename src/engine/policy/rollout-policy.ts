@@ -16,6 +16,8 @@ export type NodeLimit = { readonly nodes: number } | { readonly percent: number 
 
 export interface DrainPolicy {
   readonly enabled: boolean;
+  /** Nothing is evicted. */
+  readonly cordonOnly?: boolean;
   readonly options: DrainOptions;
   /** wait: without end · stop: the rollout fails · skip: the target fails and counts against the failure budget. */
   readonly onDeadline: 'wait' | 'stop' | 'skip';

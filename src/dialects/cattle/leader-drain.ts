@@ -1,0 +1,97 @@
+/** Drains from the controller: the Job is held, without the containers that cordon and drain, until its node is empty. */
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { cordonOwner, readOwner } from '../../drain/cordon-marks.ts';
+import type { OrphanedPlan, World } from '../../engine/dialect.ts';
+import { because } from '../../engine/model/reasons.ts';
+import type { Source } from '../../engine/model/recorded.ts';
+import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+import { nodes } from '../../kube/resources.ts';
+import type { Job, ObjectMeta } from '../../kube/types.ts';
+import { parseGoDuration } from '../../util/duration.ts';
+import { deadlineOf, type JobSettings } from './config.ts';
+import { CONTROLLER_LABEL, selectorText } from './names.ts';
+
+/** False for what only kubectl can do: then the Job drains. */
+export function leaderDrains(plan: CattlePlan, { drainInJob }: Pick<JobSettings, 'drainInJob'>): boolean {
+  const { disableEviction, skipWaitForDeleteTimeout = 0, ignoreDaemonSets } = plan.spec?.drain ?? {};
+  const isPossible = disableEviction !== true && skipWaitForDeleteTimeout <= 0 && ignoreDaemonSets !== false;
+  return !drainInJob && cordons(plan) && isPossible;
+}
+
+export function cordons({ spec }: CattlePlan): boolean {
+  return spec?.cordon === true || spec?.drain !== undefined;
+}
+
+/** True for a Job that waits for the leader's drain. */
+export function isHeld(job: Job): boolean {
+  return job.spec?.['suspend'] === true && !drainsItself(job);
+}
+
+/** True for a Job of the original, or like it. */
+function drainsItself({ spec }: Job): boolean {
+  const { spec: pod } = (spec?.['template'] ?? {}) as { spec?: { initContainers?: { name: string }[] } };
+  return pod?.initContainers?.some(({ name }) => name === 'drain' || name === 'cordon') === true;
+}
+
+/** As `kubectl drain` with the plan's options; its time ends where that of the original's Job would. */
+export function withDrainOf(plan: CattlePlan, policy: RolloutPolicy, settings: JobSettings): RolloutPolicy {
+  const { drain, jobActiveDeadlineSecs } = plan.spec ?? {};
+  if (!leaderDrains(plan, settings)) return { ...policy, drain: { ...policy.drain, enabled: false } };
+  const { deleteLocalData = true, deleteEmptydirData = true, gracePeriod = -1, force = false, timeout } = drain ?? {};
+  const limit =
+    typeof timeout === 'number' ? timeout : (parseGoDuration(typeof timeout === 'string' ? timeout : '') ?? 0);
+  const ofJob = (deadlineOf(jobActiveDeadlineSecs, settings) ?? Number.POSITIVE_INFINITY) * 1000;
+  const drainMs = limit > 0 ? limit / 1e6 : ofJob;
+  const options = {
+    localData: deleteLocalData && deleteEmptydirData ? 'evict' : 'refuse',
+    unmanagedPods: force ? 'evict' : 'refuse',
+    podSelector: selectorText(drain?.podSelector ?? {}, `!${CONTROLLER_LABEL}`),
+    ...(gracePeriod < 0 ? {} : { gracePeriodSeconds: gracePeriod }),
+  } as const;
+  return {
+    ...policy,
+    stepDeadlines: { ...policy.stepDeadlines, drain: drainMs },
+    drain: { ...policy.drain, enabled: true, cordonOnly: drain === undefined, options, softTaint: false },
+  };
+}
+
+/** Plans of k0s have the same kind, and other namespaces other controllers. */
+export function markOf({
+  namespace = '',
+  uid = '',
+}: Pick<ObjectMeta, 'namespace' | 'uid'>): NonNullable<Source['mark']> {
+  return { kind: MARK, plan: `${namespace}/${uid}` };
+}
+
+const MARK = 'CattlePlan';
+
+/** Cordons of this controller whose Plan is gone. */
+export function orphanedPlans(
+  namespace: string,
+  world: World,
+  plans: readonly CattlePlan[],
+): OrphanedPlan<CattlePlan>[] {
+  const alive = new Set(plans.map(({ metadata }) => metadata.uid));
+  return world.list(nodes).flatMap((node) => {
+    const { kind, plan = '', attempt: since = '' } = readOwner(cordonOwner(node) ?? '') ?? {};
+    const [home, uid = ''] = plan.split('/');
+    if (kind !== MARK || home !== namespace || alive.has(uid)) return [];
+    const { name } = node.metadata;
+    const metadata = { name: 'deleted', namespace, uid };
+    const mark = markOf(metadata);
+    const source = { apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', name: 'deleted', uid, created: since, mark };
+    const targets = [{ key: name, name, state: 'failed', since }] as const;
+    const stage = {
+      id: 'nodes',
+      command: 0,
+      role: 'worker',
+      maxInFlight: 1,
+      version: '',
+      forced: false,
+      targets,
+    } as const;
+    const reason = because('PlanGone', 'its plan was deleted');
+    const rollout = { source, id: '', phase: 'failed', blocked: false, reason, stages: [stage], problems: [] } as const;
+    return [{ rollout, plan: { metadata } }];
+  });
+}
