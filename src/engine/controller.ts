@@ -64,7 +64,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     const all = plans.list().filter(isPlan).map(keyOf);
     return all.length > 0 || !dialect.orphanedWork ? all : [ORPHANED_WORK];
   };
-  const ownWrites = new OwnWrites();
+  const ownWrites = new OwnWrites(clock);
   const empty = dialect.watched.map(({ resource }) => [resource, NOTHING] as const);
   const views = viewsOf([...empty, ...watched.map(({ resource, informer }) => [resource, informer] as const)]);
   const effects = { dialect, client: writer, world: freshWorld(views, ownWrites), ownWrites };

@@ -1,6 +1,7 @@
 /** No decision uses a cache that is older than our own last write. */
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { freshWorld, OwnWrites, type View, viewsOf } from './world.ts';
@@ -44,6 +45,17 @@ test('once the view has caught up, it alone counts: an object deleted later stay
   ownWrites.remember(nodes, at('7'));
   expect(ownWrites.latest(nodes, view([at('8')], '8'), 'w1')?.metadata.resourceVersion).toBe('8');
   expect(ownWrites.latest(nodes, view([], '6'), 'w1')).toBeUndefined();
+});
+
+test('a cluster that was restored from a backup, with lower versions, is followed after a minute', async () => {
+  const clock = new FakeClock();
+  const ownWrites = new OwnWrites(clock);
+  ownWrites.remember(nodes, at('2000'));
+  const restored = view([at('900')], '950');
+  const world = freshWorld(viewsOf([[nodes, restored]]), ownWrites);
+  expect(world.get(nodes, 'w1')?.metadata.resourceVersion).toBe('2000');
+  await clock.advance(60_001);
+  expect(world.list(nodes).map(({ metadata }) => metadata.resourceVersion)).toEqual(['900']);
 });
 
 test('a view that has our write is used as it is', () => {

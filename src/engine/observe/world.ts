@@ -2,6 +2,7 @@
 import { compareResourceVersions, keyOf, pathOf, type Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
+import { type Clock, systemClock } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { World } from '../dialect.ts';
 
@@ -33,13 +34,27 @@ export type View<T extends KubeObject> = Pick<Informer<T>, 'get' | 'list' | 'res
 /** Of a kind that cannot be read. */
 export const NOTHING: View<KubeObject> = { list: () => [], get: () => undefined, resourceVersion: () => undefined };
 
+/** Longer than a watch lags; limited, as a cluster restored from a backup has lower versions. */
+const LAG_MS = 60_000;
+
+interface OwnWrite {
+  readonly object: KubeObject;
+  /** Milliseconds by the steady clock. */
+  readonly at: number;
+}
+
 export class OwnWrites {
+  readonly #clock: Pick<Clock, 'monotonic'>;
   /** By kind, then by namespace and name. */
-  readonly #written = new Map<string, Map<string, KubeObject>>();
+  readonly #written = new Map<string, Map<string, OwnWrite>>();
+
+  constructor(clock: Pick<Clock, 'monotonic'> = systemClock) {
+    this.#clock = clock;
+  }
 
   /** Call with the server's answer to every write. */
-  remember(resource: Resource, answer: KubeObject): void {
-    this.#of(resource).set(keyOf(answer), answer);
+  remember(resource: Resource, object: KubeObject): void {
+    this.#of(resource).set(keyOf(object), { object, at: this.#clock.monotonic() });
   }
 
   /** The newest known object: the cached one, or our own last write until the cache has it. */
@@ -49,20 +64,25 @@ export class OwnWrites {
     // Fast path: usually no write is pending.
     if (own.size === 0) return seen;
     const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
-    const written = own.get(key) as T | undefined;
-    if (!written) return seen;
-    if (hasReached(seen?.metadata.resourceVersion ?? view.resourceVersion(), written.metadata.resourceVersion)) {
+    const { object, at = 0 } = own.get(key) ?? {};
+    if (!object) return seen;
+    const isSeen = hasReached(
+      seen?.metadata.resourceVersion ?? view.resourceVersion(),
+      object.metadata.resourceVersion,
+    );
+    if (isSeen || this.#clock.monotonic() - at > LAG_MS) {
       own.delete(key);
       return seen;
     }
-    return written;
+    return object as T;
   }
 
   /** The list of the view itself while it lacks nothing. */
   latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): readonly T[] {
     const newer = new Map<T, T>();
     const added: T[] = [];
-    for (const { metadata } of this.#of(resource).values()) {
+    for (const { object } of this.#of(resource).values()) {
+      const { metadata } = object;
       const seen = view.get(metadata.name, metadata.namespace);
       const newest = this.latest(resource, view, metadata.name, metadata.namespace);
       if (newest === seen || !newest) continue;
@@ -73,9 +93,9 @@ export class OwnWrites {
     return [...view.list().map((object) => newer.get(object) ?? object), ...added];
   }
 
-  #of(resource: Resource): Map<string, KubeObject> {
+  #of(resource: Resource): Map<string, OwnWrite> {
     const kind = kindOf(resource);
-    const objects = this.#written.get(kind) ?? new Map<string, KubeObject>();
+    const objects = this.#written.get(kind) ?? new Map<string, OwnWrite>();
     this.#written.set(kind, objects);
     return objects;
   }
