@@ -1,6 +1,7 @@
 /** Which failed targets are tried again, from when, and which reports are those of the attempt before. */
 import { expect, test } from 'vitest';
 import { failed, NONE, sent, succeeded, working } from '../../../test/builders/observations.ts';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
@@ -10,6 +11,7 @@ import { type Controls, NO_CONTROLS } from '../model/controls.ts';
 import type { Observation, Snapshot } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Stage } from '../model/recorded.ts';
+import { decide } from './decide.ts';
 import { isOutdone, isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 
 const [w1, w2] = [buildTarget('w1', 'failed'), buildTarget('w2', 'failed')];
@@ -45,6 +47,13 @@ test('a reason that names the failures of the end does not outlive it', () => {
     phase: 'running',
     reason: undefined,
   });
+});
+
+test('one of several failures is retried after a drain that stopped the rollout: it runs again within its budget', () => {
+  const ended = snapshotWith([buildStage('worker', [w1, w2, 'w3'])], { w1: OLD_FAILURE, w2: OLD_FAILURE });
+  const reason = because('DrainTooLong', 'w1 was not drained within 3600 s: 1 pod is left on node w1');
+  const { record } = decide({ ...ended, rollout: { ...ended.rollout, reason } }, buildPolicy({ maxFailures: 3 }), NOW);
+  expect(record?.phase).toBe('running');
 });
 
 test('a rollout without a failed target any more has no reason any more', () => {

@@ -2,10 +2,14 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
+import type { ReasonCode } from '../model/reasons.ts';
 import { type Rollout, type Stage, type Target, targetsIn, withTargets } from '../model/recorded.ts';
 
 /** Milliseconds: recorded times have no fractions of a second. */
 const SECOND = 1000;
+
+/** Reasons that name targets which start again, or would end the rollout at once. The other failures count anyway. */
+const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set(['DoneWithFailures', 'DrainTooLong']);
 
 /** The same object if there is nothing to retry. A target that still works must end first. */
 export function withRetries(snapshot: Snapshot, now: number): Rollout {
@@ -19,8 +23,7 @@ export function withRetries(snapshot: Snapshot, now: number): Rollout {
     rollout,
     again.map((target): Target => ({ ...target, state: 'pending', since: momentOf(snapshot, target, now) })),
   );
-  // The reason of an end would name the targets that start again.
-  const isKept = targetsIn(renewed, 'failed').length > 0 && rollout.reason?.code !== 'DoneWithFailures';
+  const isKept = targetsIn(renewed, 'failed').length > 0 && !OF_THE_END.has(rollout.reason?.code);
   return { ...renewed, phase: 'running', reason: isKept ? rollout.reason : undefined };
 }
 
