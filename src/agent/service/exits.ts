@@ -1,4 +1,4 @@
-/** Counts how often the service's process ends while a restarted one is waited for or watched. */
+/** Counts how often the service's process ends, and how long it is silent, after a restart. */
 import type { Clock } from '../../util/clock.ts';
 import type { Journal, Work } from '../journal.ts';
 import { type HostFacts, isSameProcess, type ProcessId } from './host.ts';
@@ -15,17 +15,21 @@ export class ExitCount {
   readonly #parts: ExitCountParts;
   readonly #processes = new Set<string>();
   #searchedAt = Number.NEGATIVE_INFINITY;
+  #silentSince: number | undefined;
 
   constructor(parts: ExitCountParts) {
     this.#parts = parts;
   }
 
-  /** Adds the number of exits to the facts; the process that the restart itself ended does not count. */
+  /** Adds exits and silence to the facts; the process that the restart itself ended does not count. */
   async count(host: HostFacts, journal: Journal): Promise<HostFacts> {
     if (journal.phase !== 'restarted' && journal.phase !== 'soaking') {
       this.#processes.clear();
+      this.#silentSince = undefined;
       return host;
     }
+    const now = this.#parts.clock.monotonic();
+    this.#silentSince = host.running === undefined ? (this.#silentSince ?? now) : undefined;
     const { process, fresh, work } = journal;
     const alive = host.service ?? (await this.#search(work));
     const isOld = isSameProcess(alive, process) || isSameProcess(alive, work.original);
@@ -33,7 +37,11 @@ export class ExitCount {
     // The last process may still live, unless it is the watched one, which is looked up each time.
     const isNoneLeft = fresh !== undefined && alive === undefined;
     const exits = this.#processes.size - (isNoneLeft ? 0 : 1);
-    return exits > 0 ? { ...host, exits } : host;
+    return {
+      ...host,
+      ...(exits > 0 && { exits }),
+      ...(this.#silentSince !== undefined && { silentMs: now - this.#silentSince }),
+    };
   }
 
   async #search(work: Work): Promise<ProcessId | undefined> {

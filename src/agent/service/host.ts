@@ -31,6 +31,8 @@ export interface HostFacts {
   readonly ownAgent?: boolean;
   /** At least so many processes of the service have ended since its last restart. */
   readonly exits?: number;
+  /** Since when a restarted service does not answer; absent while it does. */
+  readonly silentMs?: number;
 }
 
 export function isSameProcess(a: ProcessId | undefined, b: ProcessId | undefined): boolean {
