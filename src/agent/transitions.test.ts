@@ -6,7 +6,7 @@ import { nextStep } from './next-step.ts';
 import type { HostFacts, ProcessId } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
 import type { Step } from './steps/step.ts';
-import { journalAfter, journalBefore, resumed, withObservedStatus } from './transitions.ts';
+import { afterReboot, journalAfter, journalBefore, resumed, withObservedStatus } from './transitions.ts';
 
 const id = (pid: number): ProcessId => ({ pid, started: `boot/${pid}`, parent: 1 });
 const key: SignalData = {
@@ -171,6 +171,19 @@ test('a restarted agent gives the service its whole time again', () => {
   };
   expect(resumed(journal, 1_000)).toEqual({ ...journal, since: 1_000 });
   expect(resumed(IDLE, 1_000)).toBe(IDLE);
+});
+
+test('a restart in the future was written before the clock was set back: its time is forgotten', () => {
+  const journal = at('soaking', { since: 9_500, restartedAt: 9_000 });
+  expect(resumed(journal, 1_000)).toEqual(at('soaking', { since: 1_000 }));
+});
+
+test('a host that reboots in the soak waits for the new version again: nothing crashed', () => {
+  const soaking = at('soaking', { fresh: id(7), since: 5 });
+  expect(afterReboot(soaking, 'boot')).toBe(soaking);
+  expect(afterReboot(soaking, 'other')).toEqual(at('restarted', { since: 5 }));
+  expect(afterReboot(at('proven', { fresh: id(7) }), 'other')).toEqual(at('proven', { fresh: id(7) }));
+  expect(afterReboot(IDLE, 'other')).toBe(IDLE);
 });
 
 test('a restart is dated before it is carried out, and anew where it is carried out again', () => {

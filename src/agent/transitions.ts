@@ -46,9 +46,17 @@ export function journalAfter(step: Step, journal: Journal, outcome: StepOutcome,
 
 /** After a restart of the agent the service gets its whole time again: the host may have been off. */
 export function resumed(journal: Journal, now: number): Journal {
-  return journal.phase === 'idle' || isBundle(journal) || journal.since === undefined
-    ? journal
-    : { ...journal, since: now };
+  if (journal.phase === 'idle' || isBundle(journal) || journal.since === undefined) return journal;
+  const { restartedAt = now, ...rest } = journal;
+  // Later than now: the clock was set back since, so the time means nothing.
+  return { ...rest, since: now, ...(restartedAt < now && { restartedAt }) };
+}
+
+/** The process under watch ended with the boot that is over, so the new version must answer first again. */
+export function afterReboot(journal: Journal, boot: string): Journal {
+  if (journal.phase !== 'soaking' || journal.fresh?.started.startsWith(`${boot}/`)) return journal;
+  const { fresh: _ended, ...rest } = journal;
+  return { ...rest, phase: 'restarted' };
 }
 
 /** The journal with the signal's current status, by any writer; its time counts from now. */

@@ -21,7 +21,7 @@ import { OwnObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import type { AgentOptions } from '../options.ts';
 import { observeHost, searchService } from '../service/observe-host.ts';
-import { ageOf } from '../service/processes.ts';
+import { ageOf, bootId } from '../service/processes.ts';
 import type { ServicePlaces } from '../service/service-place.ts';
 import type { ServiceRestarter } from '../service/service-restarter.ts';
 import { askService } from '../service/trusted-service.ts';
@@ -29,6 +29,7 @@ import { FinishedSignals } from '../state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../state/journal-file.ts';
 import { pathsBeside, type StatePaths } from '../state/state-directory.ts';
 import { fileTrust } from '../state/trusted-path.ts';
+import { afterReboot } from '../transitions.ts';
 
 /** Shared by all agents of one host. */
 export interface HostParts extends Tools {
@@ -154,7 +155,7 @@ export function createObjectAgent(
     object,
     loadJournal: async () => {
       await keepSpare(journal);
-      return await loadJournal(journal);
+      return afterReboot(await loadJournal(journal), await bootId());
     },
     saveJournal: async (next) => await saveJournal(journal, next),
     observe,

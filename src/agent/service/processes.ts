@@ -99,7 +99,7 @@ export async function identityOf(path: string): Promise<string | undefined> {
 let boot: Promise<string> | undefined;
 
 /** Start times count from the boot and could repeat without its id. */
-async function bootId(): Promise<string> {
+export async function bootId(): Promise<string> {
   boot ??= readFile('/proc/sys/kernel/random/boot_id', 'utf8').then((text) => text.trim());
   return await boot;
 }
