@@ -96,6 +96,17 @@ test('a supervisor that is about to start the next process is not disturbed', as
   expect(await new OpenRc(commands, directory).find(service, '/k0s')).toMatchObject({ isRestarting: true });
 });
 
+test('a service whose supervisor has given up is found by its script, which names a link to the file', async () => {
+  await supervise('supervise-daemon', {});
+  supervisor.stdin?.end();
+  await once(supervisor, 'exit');
+  const [binary, link] = [join(directory, 'k0s-1'), join(directory, 'k0s')];
+  await writeFile(binary, '');
+  await symlink(binary, link);
+  await writeFile(join(directory, 'edge'), `#!/sbin/openrc-run\nsupervisor=supervise-daemon\ncommand="${link}"\n`);
+  expect((await new OpenRc(commands, directory).find(service, binary))?.title).toBe('OpenRC service edge');
+});
+
 test.each([
   ['command=/usr/local/bin/k0s', 'supervise-daemon', 'edge'],
   ['command="/usr/local/bin/k0s"', 'supervise-daemon', 'edge'],

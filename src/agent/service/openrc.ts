@@ -7,7 +7,7 @@ import type { Commands } from './commands.ts';
 import type { SupervisorAccount } from './crash-story.ts';
 import { valueOf } from './find-services.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
-import { argumentsOf, findProcess, variableOf } from './processes.ts';
+import { argumentsOf, findProcess, leadsTo, variableOf } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
 import { whyForeign } from './trusted-process.ts';
 
@@ -61,7 +61,7 @@ export class OpenRc implements ServiceManager {
     if (isSupervised) return undefined;
     for (const name of await readdir(this.#initScripts).catch(() => [])) {
       const script = await readFile(join(this.#initScripts, name), 'utf8').catch(() => '');
-      if (script.includes(SUPERVISOR) && namesFile(script, binary)) return name;
+      if (script.includes(SUPERVISOR) && (await namesFile(script, binary))) return name;
     }
     return undefined;
   }
@@ -92,6 +92,7 @@ async function lastLines(path: string | undefined): Promise<string[]> {
 }
 
 /** As a whole word: `/usr/bin/k0s` does not match `/usr/bin/k0s-old`. */
-function namesFile(script: string, path: string): boolean {
-  return script.split(/[\s"'=;]+/).includes(path);
+async function namesFile(script: string, path: string): Promise<boolean> {
+  for (const word of script.split(/[\s"'=;]+/)) if (word.startsWith('/') && (await leadsTo(word, path))) return true;
+  return false;
 }

@@ -1,5 +1,5 @@
 /** Reads the process table: which process has a PID, which file it executes, and which one is the service. */
-import { readdir, readFile, readlink, stat } from 'node:fs/promises';
+import { readdir, readFile, readlink, realpath, stat } from 'node:fs/promises';
 import { isSameProcess, type ProcessId } from './host.ts';
 
 /** The process with this PID; undefined when there is none, or only a zombie. */
@@ -88,6 +88,11 @@ async function scriptOf(pid: number): Promise<string | undefined> {
 async function stringsIn(path: string): Promise<string[]> {
   const text = await readFile(path, 'utf8').catch(() => '');
   return text.split('\0').slice(0, -1);
+}
+
+/** True for the file itself and for symbolic links to it. */
+export async function leadsTo(path: string, file: string): Promise<boolean> {
+  return path === file || (await realpath(path).catch(() => undefined)) === file;
 }
 
 /** Device and number of a file or directory; a link counts as its target. */

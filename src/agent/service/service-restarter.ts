@@ -61,9 +61,11 @@ export class ServiceRestarter {
       this.#log.info('restart by SIGTERM', { pid: process.pid });
       return await endProcess(process, 'SIGTERM');
     }
-    if ((await findProcess(process.parent)) !== undefined) return;
+    const { pid, parent } = process;
+    if ((await findProcess(parent)) !== undefined)
+      return this.#log.warn('no restart was ordered: waiting for the supervisor', { pid, of: parent });
     throw new Error(
-      `cannot restart the service: PID ${process.pid} and its supervisor (PID ${process.parent}) are gone, and no service manager knows it`,
+      `cannot restart the service: PID ${pid} and its supervisor (PID ${parent}) are gone, and no service manager knows it`,
     );
   }
 }

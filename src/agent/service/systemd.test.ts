@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -99,6 +99,18 @@ test('the unit of a process that is gone is found by its file', async () => {
     'reset-failed k0sworker.service',
     'restart --no-block k0sworker.service',
   ]);
+});
+
+test.each([
+  ['a link to it', (link: string) => ({ path: link })],
+  ['a shell', (link: string) => ({ path: '/bin/sh', args: `-c exec ${link} worker --token-file x` })],
+])('the unit of a process that is gone is found by its file, started through %s', async (_name, started) => {
+  const [binary, link] = [join(directory, 'k0s-1'), join(directory, 'k0s')];
+  await writeFile(binary, '');
+  await symlink(binary, link);
+  await units(unit({ state: 'failed', ...started(link) }));
+  const service = await systemd().find({ ...id, started: 'another boot/1' }, binary);
+  expect(service).toMatchObject({ title: 'systemd unit k0sworker.service', isRestarting: false });
 });
 
 test.each(['kubectl proxy', 'etcd backup --save-path /worker', 'status ; ignore_errors=no ; } worker'])(

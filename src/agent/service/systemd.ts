@@ -1,9 +1,9 @@
 /** Restarts a service that systemd runs. Finds its unit from the process, else from the binary. */
-import { readFile, realpath } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import type { Commands } from './commands.ts';
 import type { SupervisorAccount } from './crash-story.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
-import { findProcess } from './processes.ts';
+import { findProcess, leadsTo } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
 
 interface Unit {
@@ -16,8 +16,9 @@ interface Unit {
 
 const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart';
 
-/** As in find-services.ts: the first argument, or the second of a script's interpreter. */
-const STARTS_K0S = /argv\[\]=\S+ (?:\S+ )?(?:controller|worker)\s/;
+/** A file that is started as k0s: by the unit, or by its shell or interpreter. */
+const STARTED_AS_K0S = /(\/[^\s;"']+)(?: -\S+)* (?:controller|worker)\s/g;
+const ANY_FILE = /(\/[^\s;"']+)/g;
 
 export class Systemd implements ServiceManager {
   readonly #commands: Commands;
@@ -46,13 +47,14 @@ export class Systemd implements ServiceManager {
     if (name === undefined) return undefined;
     const units = parseUnits(await this.#commands.ask('systemctl', 'show', PROPERTIES, name));
     const unit = units.find(({ mainPid }) => mainPid === pid || (mainPid === parent && mainPid > 1));
-    return unit !== undefined && (await starts(unit, binary)) ? unit : undefined;
+    return unit !== undefined && (await names(unit, ANY_FILE, binary)) ? unit : undefined;
   }
 
   /** After the process is gone, the unit is found by the file that it starts, as what: others may use that file, too. */
   async #unitFor(binary: string): Promise<Unit | undefined> {
     const units = parseUnits(await this.#commands.ask('systemctl', 'show', PROPERTIES, '*.service'));
-    return units.find(({ execStart }) => execStart.includes(`path=${binary} ;`) && STARTS_K0S.test(execStart));
+    for (const unit of units) if (await names(unit, STARTED_AS_K0S, binary)) return unit;
+    return undefined;
   }
 
   /**
@@ -85,11 +87,8 @@ function endOf(fields: ReadonlyMap<string, string>): string | undefined {
   return code === 1 ? `exit code ${status}` : `signal ${status}`;
 }
 
-/** As program or as argument, such as that of a shell; a symbolic link counts as its target. */
-async function starts({ execStart }: Unit, binary: string): Promise<boolean> {
-  for (const path of execStart.match(/\/[^\s;"']+/g) ?? []) {
-    if (path === binary || (await realpath(path).catch(() => undefined)) === binary) return true;
-  }
+async function names({ execStart }: Unit, pattern: RegExp, binary: string): Promise<boolean> {
+  for (const [, path = ''] of execStart.matchAll(pattern)) if (await leadsTo(path, binary)) return true;
   return false;
 }
 
