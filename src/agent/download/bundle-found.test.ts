@@ -153,12 +153,18 @@ test('a whole part without a name is asked for again', async () => {
   expect(await placed()).toEqual(['a.tar']);
 });
 
-test('the list names the newest two only', async () => {
-  for (const name of ['a', 'b', 'c']) {
+test('the bundles of the newest two versions stay, however many a version has', async () => {
+  const bundles = { a: 'v1', b: 'v2', c: 'v2', d: 'v2', e: 'v3', f: 'v2' };
+  for (const [name, version] of Object.entries(bundles)) {
     reply = (response) => response.end(name);
-    await place(requestFor(`/${name}.tar`, { sha256: sha256(name) }));
+    await place(requestFor(`/${name}.tar`, { sha256: sha256(name), version }));
   }
-  expect((await listed()).map(({ name }) => name)).toEqual(['b.tar', 'c.tar']);
+  const names = ['b.tar', 'c.tar', 'd.tar', 'e.tar', 'f.tar'];
+  expect((await listed()).map(({ name }) => name)).toEqual(names);
+  expect(await placed()).toEqual(names);
+  reply = (response) => response.end('g');
+  await place(requestFor('/g.tar', { sha256: sha256('g'), version: 'v1' }));
+  expect(await placed()).toEqual(['b.tar', 'c.tar', 'd.tar', 'f.tar', 'g.tar']);
 });
 
 test('a bundle that somebody else put there becomes none of ours', async () => {

@@ -53,6 +53,7 @@ async function serve(faults: readonly Fault[] = [{ paceMs: 1, times: Infinity }]
 function requestFor(name: string, more: Partial<BundleRequest> = {}): BundleRequest {
   return buildBundleRequest(directory, {
     url: `${server.url}/${name}`,
+    version: name,
     sha256: sha256(contentOf(name)),
     limits: LIMITS,
     ...more,

@@ -21,8 +21,8 @@ export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
 
 type BundlePlace = Pick<BundleRequest, 'imagesDirectory' | 'record'>;
 
-/** The bundle of the running version, and the one of the next. */
-const KEPT = 2;
+/** The bundles of the running version, and those of the next. */
+const KEPT_VERSIONS = 2;
 const READABLE = 0o644;
 
 /**
@@ -112,19 +112,22 @@ async function findOffered(
   return offered !== undefined && (await isPlaced(offered, imagesDirectory, files)) ? offered : undefined;
 }
 
-/** Makes a bundle of ours the newest, and removes those older than the one before it. */
+/** Makes a bundle of ours the newest, and removes those of older versions. */
 async function settle(name: string, { imagesDirectory, list, version }: BundleRequest, files: Files): Promise<void> {
   const bundles = await loadBundles(list, files);
   const newest = bundles.find((bundle) => bundle.name === name);
   if (newest === undefined || !(await isPlaced(newest, imagesDirectory, files))) return;
   const inOrder = withBundle(bundles, { ...newest, version });
-  for (const old of inOrder.slice(0, -KEPT)) {
+  const newestFirst = inOrder.map((bundle) => bundle.version).toReversed();
+  const kept = [...new Set(newestFirst)].slice(0, KEPT_VERSIONS);
+  const isKept = (bundle: PlacedBundle): boolean => kept.includes(bundle.version);
+  for (const old of inOrder.filter((bundle) => !isKept(bundle))) {
     // A file with other bytes than we placed is not ours any more.
     if (await isPlaced(old, imagesDirectory, files)) await files.rm(join(imagesDirectory, old.name), { force: true });
   }
   // The list last: after power loss a removed file may be back, and the list must still name it.
   await syncPath(imagesDirectory, files);
-  await saveBundles(list, inOrder.slice(-KEPT), files);
+  await saveBundles(list, inOrder.filter(isKept), files);
 }
 
 async function isPlaced({ name, sha256 }: PlacedBundle, imagesDirectory: string, files: Files): Promise<boolean> {
