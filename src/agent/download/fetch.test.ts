@@ -215,6 +215,13 @@ test('a wrong hash after a continuation may be the fault of the continuation: it
   ]);
 });
 
+test('a wrong hash three times is final, though each answer was cut', async () => {
+  const wrong = 'f'.repeat(64);
+  const url = await serve(broken(4), rest(4), broken(4), rest(4), broken(4), rest(4), status(404));
+  await expect(fetchFrom(url, { sha256: wrong })).rejects.toThrow(`sha256 of the download is ${HASH}, wanted ${wrong}`);
+  expect(asked).toHaveLength(6);
+});
+
 test('a wrong hash of a download in one piece is final, and its bytes are dropped', async () => {
   const wrong = 'f'.repeat(64);
   const url = await serve(whole());

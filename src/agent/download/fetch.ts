@@ -41,6 +41,8 @@ export type Inspect = (answer: Answer, validator: string | undefined) => Promise
 /** Attempts in a row that bring no byte: with the waits between them about a minute. */
 const MAX_BARREN_ATTEMPTS = 8;
 const RETRY = { base: 500, cap: 30_000 };
+/** A server may have mixed two payloads once; after that the hash is wrong. */
+const MOST_WRONG = 3;
 
 type Outcome = 'fetched' | 'here';
 
@@ -55,12 +57,12 @@ export async function fetchVerified(
   // Without a hash nothing proves that the bytes of an earlier process reached the disk.
   if (wanted === undefined) await part.restart({});
   const deadline = tools.clock.monotonic() + request.limits.totalMs;
-  for (;;) {
+  for (let wrong = 1; ; wrong++) {
     if ((await fetchWhole(part, request, inspect, tools, deadline)) === 'here') return 'here';
     const { sha256, pieced } = part;
     if (wanted === undefined || sha256 === wanted) return 'fetched';
     await part.restart({});
-    if (!pieced) throw new Error(`sha256 of the download is ${sha256}, wanted ${wanted}`);
+    if (!pieced || wrong === MOST_WRONG) throw new Error(`sha256 of the download is ${sha256}, wanted ${wanted}`);
     tools.log.warn('a resumed download has the wrong sha256: starting again', { host: hostOf(request) });
   }
 }
