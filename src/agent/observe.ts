@@ -1,6 +1,5 @@
 /** Gathers what the next decision depends on, and nothing else. */
 import {
-  type AgentPolicy,
   agentPolicyFor,
   decodeReport,
   decodeSignal,
@@ -8,11 +7,9 @@ import {
   type SignalData,
 } from '../signal/annotations.ts';
 import { rfc3339 } from '../util/clock.ts';
-import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import type { Prefetcher } from './download/prefetcher.ts';
 import { isBundle, type Journal } from './journal.ts';
-import type { Cordoner } from './maintenance/lease-observer.ts';
 import type { Maintenance } from './maintenance/node-maintenance.ts';
 import { asksForCordon, asksForService, asksWhoCordons } from './next-step.ts';
 import type { SignalObject } from './object/signal-object.ts';
@@ -107,21 +104,12 @@ export class StepInputObserver {
     { signal, journal, host, policy }: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>,
     stop: AbortSignal,
   ): Promise<OwnNodeFacts> {
-    if (asksWhoCordons(signal, journal)) return { cordoner: await this.#whoCordons(policy, stop) };
-    return asksForCordon(signal, journal, host) ? { isCordoned: await this.#parts.maintenance.hasCordon(stop) } : {};
-  }
-
-  async #whoCordons({ cordoning }: AgentPolicy, stop: AbortSignal): Promise<Cordoner> {
-    const { object, maintenance, log } = this.#parts;
-    if (cordoning !== undefined) return cordoning;
-    if (object.newest === undefined) return 'unknown';
-    try {
-      return await maintenance.whoCordons(object.newest, stop);
-    } catch (error) {
-      stop.throwIfAborted();
-      log.warn('cannot tell who cordons', { reason: messageOf(error) });
-      return 'unknown';
+    const { object, maintenance } = this.#parts;
+    if (asksWhoCordons(signal, journal)) {
+      if (policy.cordoning !== undefined) return { cordoner: policy.cordoning };
+      return { cordoner: object.newest === undefined ? 'unknown' : await maintenance.whoCordons(stop) };
     }
+    return asksForCordon(signal, journal, host) ? { isCordoned: await maintenance.hasCordon(stop) } : {};
   }
 }
 

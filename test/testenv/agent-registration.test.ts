@@ -231,7 +231,7 @@ test("a node cordons, drains and uncordons itself with its kubelet's rights", as
   const client = await clientOf({ node: name });
   things.defer(() => client.close());
   const maintenance = maintenanceOf(client, name);
-  expect(await maintenance.whoCordons({ metadata: { name } }, abort)).toBe('self');
+  expect(await maintenance.whoCordons(abort)).toBe('self');
   await maintenance.cordonAndDrain('plan/1', { enabled: false }, abort);
   expect(await maintenance.hasCordon(abort)).toBe(false);
   await expect(maintenance.cordonAndDrain('plan/1', { localData: 'refuse' }, abort)).rejects.toThrow(

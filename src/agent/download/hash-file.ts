@@ -10,28 +10,17 @@ const CHUNK_BYTES = 4 * 1024 * 1024;
 export async function hashFile(path: string, files: Pick<Files, 'open'>): Promise<string | undefined> {
   try {
     await using handle = await files.open(path, 'r');
-    return await hashOf(handle);
+    const hash = createHash('sha256');
+    await feed(handle, hash);
+    return hash.digest('hex');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
 }
 
-/** The same of an open file. */
-export async function hashOf(handle: FileHandle): Promise<string> {
-  const hash = createHash('sha256');
-  await feedFrom(handle, hash);
-  return hash.digest('hex');
-}
-
-/** Feeds a whole file to a hash; returns the number of its bytes. */
-export async function feed(path: string, hash: Hash, files: Pick<Files, 'open'>): Promise<number> {
-  await using handle = await files.open(path, 'r');
-  return await feedFrom(handle, hash);
-}
-
-/** The same for an open file; its own position stays. */
-async function feedFrom(handle: FileHandle, hash: Hash): Promise<number> {
+/** Feeds a whole open file to a hash; returns the number of its bytes. The position of the file stays. */
+export async function feed(handle: FileHandle, hash: Hash): Promise<number> {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   for (let bytes = 0; ; ) {
     const { bytesRead } = await handle.read(buffer, 0, CHUNK_BYTES, bytes);

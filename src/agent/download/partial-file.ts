@@ -76,7 +76,8 @@ export class PartialFile implements AsyncDisposable {
         return file;
       }
       file.#record = found;
-      file.#bytes = await feed(part, file.#hash, files);
+      await using content = await files.open(part, 'r');
+      file.#bytes = await feed(content, file.#hash);
       file.pieced = file.#bytes > 0;
       return file;
     } catch (error) {

@@ -209,8 +209,7 @@ test('a host without a node has no maintenance', async () => {
 test('who cordons is read from the lease', async () => {
   const { admin } = cluster;
   const maintenance = maintenanceWith(admin);
-  const object = { metadata: { name } };
-  expect(await maintenance.whoCordons(object, abort)).toBe('unknown');
+  expect(await maintenance.whoCordons(abort)).toBe('unknown');
   const metadata = {
     name: 'k0s-autopilot-controller',
     namespace: 'k0s-autopilot',
@@ -218,11 +217,11 @@ test('who cordons is read from the lease', async () => {
   };
   const spec = { holderIdentity: 'a', leaseDurationSeconds: 60, renewTime: microTime(Date.now()) };
   await admin.create(leases, { metadata, spec });
-  expect(await maintenance.whoCordons(object, abort)).toBe('leader');
+  expect(await maintenance.whoCordons(abort)).toBe('leader');
   const delegation = { isExpected: async (of: string) => await Promise.resolve(of !== name) };
-  expect(await maintenanceWith(admin, { delegation }).whoCordons(object, abort)).toBe('self');
+  expect(await maintenanceWith(admin, { delegation }).whoCordons(abort)).toBe('self');
   const withoutNode = maintenanceWith(admin, { delegation, nodeName: () => undefined });
-  expect(await withoutNode.whoCordons(object, abort)).toBe('leader');
+  expect(await withoutNode.whoCordons(abort)).toBe('leader');
   await admin.delete(leases, metadata.name, { namespace: metadata.namespace });
-  expect(await maintenanceWith(failing('get', [new TransportError('down')])).whoCordons(object, abort)).toBe('unknown');
+  expect(await maintenanceWith(failing('get', [new TransportError('down')])).whoCordons(abort)).toBe('unknown');
 });

@@ -5,7 +5,7 @@ import { DrainRefusedError } from '../../drain/drain.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
 import { leases, nodes } from '../../kube/resources.ts';
 import { ifFound, isConflict, isRefusal } from '../../kube/status-error.ts';
-import type { KubeObject, Lease, Node } from '../../kube/types.ts';
+import type { Lease, Node } from '../../kube/types.ts';
 import type { AgentDrain } from '../../signal/annotations.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import { sleep } from '../../util/clock.ts';
@@ -46,8 +46,8 @@ export class NodeMaintenance {
     this.#leader = new LeaseObserver(parts.clock);
   }
 
-  /** Called every few seconds while the status is Cordoning or UnCordoning; `object` carries the signal. */
-  async whoCordons(_object: KubeObject, abort: AbortSignal): Promise<Cordoner> {
+  /** Called every few seconds while the status is Cordoning or UnCordoning. */
+  async whoCordons(abort: AbortSignal): Promise<Cordoner> {
     try {
       const cordoner = this.#leader.judge(await this.#readLease(abort));
       return cordoner === 'leader' && !(await this.#isDelegated(abort)) ? 'self' : cordoner;

@@ -17,7 +17,7 @@ import { IDLE, type Journal } from '../journal.ts';
 import { keepDelegated, type LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { NodeMaintenance } from '../maintenance/node-maintenance.ts';
 import { keepAnnounced } from '../object/announce.ts';
-import { OwnObject } from '../object/own-object.ts';
+import type { OwnObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import type { AgentOptions } from '../options.ts';
 import { observeHost, searchService } from '../service/observe-host.ts';
@@ -45,15 +45,12 @@ export interface HostParts extends Tools {
   readonly version: string;
 }
 
-interface NodeAgentOptions {
+interface ObjectAgentOptions {
+  readonly object: SignalObject;
   /** Path of the journal: no two agents share one. */
   readonly journal: string;
   readonly accepts: readonly SignalCommand['kind'][];
   readonly delegation: LeaseDelegation;
-}
-
-interface ObjectAgentOptions extends NodeAgentOptions {
-  readonly object: SignalObject;
   /** Name of the host's Node; undefined when no pods run on the host. Throws while it is not known. */
   readonly nodeName: () => string | undefined;
 }
@@ -73,13 +70,13 @@ function collectGarbage(): void {
 /** Works on the Node `name` until `stop` aborts; rejects only when the journal cannot be read. */
 export async function serveNode(
   host: HostParts,
-  node: OwnObject,
   name: string,
-  options: NodeAgentOptions,
+  options: Omit<ObjectAgentOptions, 'nodeName'> & { readonly object: OwnObject },
   stop: AbortSignal,
 ): Promise<void> {
-  const agent = createObjectAgent(host, { ...options, object: node, nodeName: () => name });
-  const offer = async (abort: AbortSignal): Promise<void> => await options.delegation.offer(name, abort);
+  const { object: node, delegation } = options;
+  const agent = createObjectAgent(host, { ...options, nodeName: () => name });
+  const offer = async (abort: AbortSignal): Promise<void> => await delegation.offer(name, abort);
   await Promise.all([agent.run(stop), keepDelegated({ ...host, node, offer }, stop)]);
 }
 
@@ -114,11 +111,6 @@ export async function announce(
 function limitsOf({ limits, veto }: AgentOptions): DownloadLimits {
   const { requireHttps, allowUnverified, allowedHosts } = veto;
   return { ...limits, ...(requireHttps && { requireHttps }), httpsWithoutHash: !allowUnverified, allowedHosts };
-}
-
-export function createOwnObject(host: HostParts, resource: Resource, name: string): OwnObject {
-  const { client, clock, random, log } = host;
-  return new OwnObject({ client, resource, name, clock, random, log });
 }
 
 export function createObjectAgent(

@@ -2,24 +2,17 @@
 import { nodes } from '../../kube/resources.ts';
 import { type ControlNode, controlNodes, nodeNameOf } from '../../signal/names.ts';
 import { LeaseDelegation } from '../maintenance/lease-delegation.ts';
-import type { OwnObject } from '../object/own-object.ts';
+import { OwnObject } from '../object/own-object.ts';
 import { describeController } from '../registration/describe-controller.ts';
 import { kubeletName } from '../registration/host-name.ts';
 import { keepRegistered } from '../registration/keep-registered.ts';
 import { askService } from '../service/trusted-service.ts';
-import {
-  announce,
-  createObjectAgent,
-  createOwnObject,
-  type HostParts,
-  STATUS_TIMEOUT_MS,
-  serveNode,
-} from './object-agent.ts';
+import { announce, createObjectAgent, type HostParts, STATUS_TIMEOUT_MS, serveNode } from './object-agent.ts';
 import { workForValue } from './work-for-value.ts';
 
 /** Works until `stop` aborts; rejects only when a journal cannot be read. */
 export async function serveController(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
-  const object = createOwnObject(host, controlNodes, name);
+  const object = new OwnObject({ ...host, resource: controlNodes, name });
   const nodeName = (): string | undefined => nodeNameOf(newestOf(object));
   const delegation = new LeaseDelegation(host.client);
   const agent = createObjectAgent(host, {
@@ -64,8 +57,9 @@ async function serveOwnNode(
   stop: AbortSignal,
 ): Promise<void> {
   const log = host.log.child({ for: `Node ${name}` });
-  const options = { journal: host.paths.airgapJournal, accepts: ['airgapupdate'], delegation } as const;
-  await serveNode({ ...host, log }, createOwnObject(host, nodes, name), name, options, stop);
+  const object = new OwnObject({ ...host, resource: nodes, name });
+  const options = { object, journal: host.paths.airgapJournal, accepts: ['airgapupdate'], delegation } as const;
+  await serveNode({ ...host, log }, name, options, stop);
 }
 
 function newestOf(object: OwnObject): ControlNode | undefined {

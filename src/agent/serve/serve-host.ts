@@ -8,9 +8,10 @@ import { backoffDelay } from '../../util/backoff.ts';
 import { sleep } from '../../util/clock.ts';
 import type { ErrorCode } from '../../util/errors.ts';
 import { LeaseDelegation } from '../maintenance/lease-delegation.ts';
+import { OwnObject } from '../object/own-object.ts';
 import { controlNodeName, nodeName } from '../registration/host-name.ts';
 import { loadJournal } from '../state/journal-file.ts';
-import { announce, createOwnObject, type HostParts, serveNode } from './object-agent.ts';
+import { announce, type HostParts, serveNode } from './object-agent.ts';
 import { serveController } from './serve-controller.ts';
 import { workForValue } from './work-for-value.ts';
 
@@ -57,13 +58,14 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
 }
 
 async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
+  const object = new OwnObject({ ...host, resource: nodes, name });
   const options = {
+    object,
     journal: host.paths.journal,
     accepts: ['k0supdate', 'airgapupdate'],
     delegation: new LeaseDelegation(host.client),
   } as const;
-  const node = createOwnObject(host, nodes, name);
-  await Promise.all([serveNode(host, node, name, options, stop), announce(host, nodes, node, stop)]);
+  await Promise.all([serveNode(host, name, options, stop), announce(host, nodes, object, stop)]);
 }
 
 const RETRY = { base: 500, cap: 15_000 };

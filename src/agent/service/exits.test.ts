@@ -83,12 +83,12 @@ test.each<[string, Moment[], (number | undefined)[]]>([
 test('a silence counts from the first answer that is missing, and ends with an answer', async () => {
   const clock = new FakeClock();
   const count = new ExitCount({ clock, searchService: async () => await Promise.resolve(undefined) });
-  const silences: (number | undefined)[] = [];
+  const silentFor: (number | undefined)[] = [];
   for (const host of [running(NEW, after), hanging(after), hanging(after), running(NEW, after), hanging(after)]) {
-    silences.push((await count.count(host, soaking)).silentMs);
+    silentFor.push((await count.count(host, soaking)).silentMs);
     await clock.advance(60_000);
   }
-  expect(silences).toEqual([undefined, 0, 60_000, undefined, 0]);
+  expect(silentFor).toEqual([undefined, 0, 60_000, undefined, 0]);
 });
 
 test('the process table is searched four times a second at most, and only where nothing else is known', async () => {

@@ -1,8 +1,9 @@
 /** Runs a staged binary once, without rights, to see whether it starts here and has the right version. */
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
-import { hashOf } from '../download/hash-file.ts';
+import { feed } from '../download/hash-file.ts';
 import type { StepOutcome } from '../steps/step.ts';
 import { sendSignal } from './processes.ts';
 
@@ -34,7 +35,9 @@ const KILL_ROUNDS = 5;
  */
 export async function runTrial({ binary, sha256, version, timeoutMs }: Trial): Promise<StepOutcome> {
   await using file = await open(binary, constants.O_RDONLY | constants.O_NOFOLLOW);
-  const found = sha256 === undefined ? undefined : await hashOf(file);
+  const hash = createHash('sha256');
+  if (sha256 !== undefined) await feed(file, hash);
+  const found = sha256 && hash.digest('hex');
   if (found !== sha256) return no(`its sha256 became ${found}, wanted ${sha256}`);
   const { failure, stdout } = await execute(file, timeoutMs);
   if (failure !== undefined) return no(failure);
