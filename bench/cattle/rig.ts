@@ -11,6 +11,7 @@ import type { Node } from '../../src/kube/types.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { settleAll } from '../../src/util/waits.ts';
+import { NODE_FLAGS } from '../../tools/build/node-flags.ts';
 import { buildRefit } from '../../tools/build/refit.ts';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
@@ -60,7 +61,7 @@ export async function startRig({ directory, clock, abort, ...parts }: CattlePart
     return await startProcess({
       name: NAME,
       command: process.execPath,
-      args: [...(parts.nodeOptions ?? []), command, NAME],
+      args: [...NODE_FLAGS, ...(parts.nodeOptions ?? []), command, NAME],
       environment: {
         SYSTEM_UPGRADE_CONTROLLER_KUBE_CONFIG: kubeconfig,
         SYSTEM_UPGRADE_CONTROLLER_NAME: NAME,

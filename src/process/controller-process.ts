@@ -137,22 +137,21 @@ async function withAccess(
   abort: AbortSignal,
 ): Promise<readonly Dialect[]> {
   const readable: Dialect[] = [];
+  const triedOn = async (each: Watched): Promise<Watched> => {
+    const { resource, namespace, namesIn, advisory } = each;
+    try {
+      if (namesIn === undefined) await client.list(resource, { limit: 1, abort, namespace });
+      return each;
+    } catch (error) {
+      if (advisory !== true || !isForbidden(error)) throw error;
+      log.info(`cannot read ${resource.plural}: nothing is said of them`, { problem: messageOf(error) });
+      return { ...each, unreadable: true };
+    }
+  };
   for (const dialect of dialects) {
     const { plans, scope: { namespace: home, fieldSelector } = {} } = dialect;
     await client.list(plans, { limit: 1, abort, namespace: home, fieldSelector });
-    const watched: Watched[] = [];
-    for (const each of dialect.watched) {
-      const { resource, namespace, namesIn, advisory } = each;
-      try {
-        if (namesIn === undefined) await client.list(resource, { limit: 1, abort, namespace });
-        watched.push(each);
-      } catch (error) {
-        if (advisory !== true || !isForbidden(error)) throw error;
-        watched.push({ ...each, unreadable: true });
-        log.info(`cannot read ${resource.plural}: nothing is said of them`, { problem: messageOf(error) });
-      }
-    }
-    readable.push({ ...dialect, watched });
+    readable.push({ ...dialect, watched: await Promise.all(dialect.watched.map(triedOn)) });
   }
   // The first leader creates it.
   if (lease) await ifFound(client.get(leases, lease.name, { namespace: lease.namespace, abort }));

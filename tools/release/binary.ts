@@ -2,6 +2,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { NODE_FLAGS } from '../build/node-flags.ts';
 import { must } from './commands.ts';
 import { withoutUnloaded } from './elf.ts';
 import { type Lock, nodePackage, type Platform } from './node-package.ts';
@@ -23,6 +24,7 @@ export async function buildBinary(platform: Platform, lock: Lock, program: strin
       disableExperimentalSEAWarning: true,
       // The agent gets `--node-options`, which only its unit names; NODE_OPTIONS has no effect.
       execArgvExtension: 'cli',
+      execArgv: NODE_FLAGS,
       assets: Object.fromEntries(chunks.map((name) => [name, join(program, name)])),
     };
     const file = join(staging, 'config.json');
