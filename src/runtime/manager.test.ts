@@ -1,7 +1,7 @@
 /** Shows the order in which a process starts and stops, with leadership that comes and goes. */
 import { expect, test } from 'vitest';
 import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
-import type { Election } from '../kube/election/election.ts';
+import { type Election, NOT_RELEASED } from '../kube/election/election.ts';
 import type { Term } from '../kube/election/write-guard.ts';
 import { nodes } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
@@ -172,6 +172,26 @@ test('a part that does not stop is named, and waited for no longer than agreed',
   stop.abort();
   await clock.advance(3_000);
   expect(await running).toMatchObject({ message: 'not stopped within 3000 ms: stubborn' });
+});
+
+test('with work that does not stop, the process stands for election no longer, and gives no lease back', async () => {
+  const reasons: unknown[] = [];
+  const lease = election([]);
+  const run = async (abort: AbortSignal): Promise<void> => {
+    await untilStopped([], 'election', abort);
+    reasons.push(abort.reason);
+  };
+  const { manager, sync, stop, clock } = rig({ election: { ...lease, run }, stopTimeoutMs: 3_000 });
+  manager.addRunnable({ name: 'stubborn', run: async () => await new Promise<never>(() => undefined) }, 'leading');
+  sync();
+  const running = manager.run(stop.signal).catch((thrown: unknown) => thrown);
+  await settle();
+  lease.change({ number: 1 });
+  await settle();
+  stop.abort();
+  await clock.advance(3_000);
+  expect(await running).toMatchObject({ message: 'not stopped within 3000 ms: stubborn' });
+  expect(reasons).toEqual([NOT_RELEASED]);
 });
 
 test('a controller brings the informers of its sources', async () => {

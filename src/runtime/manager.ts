@@ -1,5 +1,5 @@
 /** Starts and stops the parts of a controller process in order: caches, then work, then work that only the leader does. */
-import type { Election } from '../kube/election/election.ts';
+import { type Election, NOT_RELEASED } from '../kube/election/election.ts';
 import type { Term } from '../kube/election/write-guard.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import { sleep } from '../util/clock.ts';
@@ -118,7 +118,10 @@ export class Leadership {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#change(undefined);
-    await this.#turn;
+    await this.#turn.catch((error: unknown) => {
+      this.#resign.abort(NOT_RELEASED);
+      throw error;
+    });
     this.#resign.abort(new Error('stopping'));
     await this.#candidacy;
   }

@@ -14,7 +14,7 @@ interface Candidate {
   readonly election: Election;
   /** Fencing numbers of the terms that began, and `end`. */
   readonly heard: (number | 'end')[];
-  stop(): Promise<void>;
+  stop(reason?: unknown): Promise<void>;
 }
 
 export function stand(
@@ -29,11 +29,11 @@ export function stand(
   election.onChange((term) => heard.push(term?.number ?? 'end'));
   const stop = new AbortController();
   const running = election.run(stop.signal);
-  const end = async (): Promise<void> => {
-    stop.abort();
+  const end = async (reason?: unknown): Promise<void> => {
+    stop.abort(reason);
     await clock.runUntil(running);
   };
-  onTestFinished(end);
+  onTestFinished(async () => await end());
   return { election, heard, stop: end };
 }
 

@@ -23,7 +23,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/http': 356,
   'src/kube': 3_310,
   'src/process': 208,
-  'src/runtime': 838,
+  'src/runtime': 842,
   'src/signal': 460,
   'src/updates': 2_015,
   'src/install': 900,

@@ -8,7 +8,7 @@ import type { RequestOptions } from '../client.ts';
 import { leases } from '../resources.ts';
 import { StatusError, TransportError } from '../status-error.ts';
 import type { Lease } from '../types.ts';
-import { timesOf } from './election.ts';
+import { NOT_RELEASED, timesOf } from './election.ts';
 import { guardedClient, LeadershipTerm } from './write-guard.ts';
 
 /** Each line as `level msg rest`, where rest is what the line adds. */
@@ -102,6 +102,20 @@ test('the lease of another that was deleted is made anew, without what others ha
   await clock.advance(60_000);
   expect(server.read().metadata).not.toHaveProperty('labels');
   expect(server.read().spec).toMatchObject({ holderIdentity: 'one', leaseTransitions: 8 });
+});
+
+test('a candidate whose work goes on renews nothing and gives nothing back: the next one leads when the lease expires', async () => {
+  const server = new LeaseServer();
+  const clock = new FakeClock();
+  const one = stand(server, clock, 'one');
+  await clock.advance(0);
+  const two = stand(server, clock, 'two');
+  await one.stop(NOT_RELEASED);
+  expect(one.heard).toEqual([0, 'end']);
+  await clock.advance(TIMES.leaseDurationMs - 2_000);
+  expect(server.read().spec).toMatchObject({ holderIdentity: 'one' });
+  await clock.advance(6_000);
+  expect(two.heard).toEqual([1]);
 });
 
 test('a claim that the server refuses, such as without its namespace, is told until it succeeds', async () => {

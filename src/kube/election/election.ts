@@ -33,6 +33,9 @@ export interface ElectionOptions extends Partial<Tools> {
   readonly labels?: (identity: string) => Readonly<Record<string, string>>;
 }
 
+/** Ends a candidacy whose work goes on: nobody may lead before the lease expires. */
+export const NOT_RELEASED = Symbol('not released');
+
 export interface Election extends WriteGuard {
   readonly identity: string;
   readonly name: string;
@@ -42,7 +45,7 @@ export interface Election extends WriteGuard {
   refusal(): StatusError | undefined;
   /** Calls `listener` when a term of ours begins, and with undefined when it ends; the returned function unsubscribes. */
   onChange(listener: (term: Term | undefined) => void): () => void;
-  /** Stands for election until `abort`. Then waits for its writes and releases the lease, unless one may still arrive. */
+  /** Stands for election until `abort`. Then waits for its writes and releases the lease, unless one may still arrive, or by NOT_RELEASED. */
   run(abort: AbortSignal): Promise<void>;
 }
 
@@ -118,7 +121,8 @@ class LeaseElection implements Election {
       const pauseMs = await this.#step(abort);
       await sleep(this.#clock, pauseMs, abort).catch(() => undefined);
     }
-    await this.#resign();
+    if (abort.reason === NOT_RELEASED) this.#lost('stopping');
+    else await this.#resign();
   }
 
   /** One attempt to get or keep the lease; resolves with the milliseconds until the next one. */
