@@ -119,7 +119,7 @@ async function updateEffectOf(
       await restarter.restart(step.process ?? process ?? work.original, work.binary);
       return DONE;
     case 'kill':
-      await endProcess(step.process, 'SIGKILL');
+      endProcess(step.process, 'SIGKILL');
       return DONE;
     case 'uncordon':
       // After a failed update the cordons of others stay.

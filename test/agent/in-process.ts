@@ -152,9 +152,9 @@ function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial
     tried: new Map(),
     maintenance,
     restarter: {
-      async restart(target) {
+      restart(target) {
         node.wasTouchedUncordoned ||= !node.isCordoned;
-        await endProcess(target, 'SIGTERM');
+        return Promise.resolve(endProcess(target, 'SIGTERM'));
       },
     },
     stateDirectory,

@@ -5,6 +5,7 @@ import type { KubeObject } from '../../src/kube/types.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import { controlNodes } from '../../src/signal/names.ts';
+import { systemClock } from '../../src/util/clock.ts';
 
 export interface Sighting {
   readonly name: string;
@@ -25,7 +26,7 @@ export async function watchSignals(client: KubeClient, abort: AbortSignal): Prom
     const key = `${planId} ${created} ${status?.status}`;
     if (last.get(name) === key) return;
     last.set(name, key);
-    sightings.push({ name, planId, status: status?.status ?? '', at: performance.now() });
+    sightings.push({ name, planId, status: status?.status ?? '', at: systemClock.monotonic() });
   };
   const resources: readonly Resource[] = [controlNodes, nodes];
   await Promise.all(

@@ -147,7 +147,7 @@ export function createObjectAgent(
     object,
     loadJournal: async () => {
       await keepSpare(journal);
-      return afterReboot(await loadJournal(journal), await bootId());
+      return afterReboot(await loadJournal(journal), bootId());
     },
     saveJournal: async (next) => await saveJournal(journal, next),
     observe,

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type FoundService, findServices } from './find-services.ts';
+import type { ProcessId } from './host.ts';
+import { findProcess, isOlder } from './processes.ts';
 
 let directory: string;
 const children: ChildProcess[] = [];
@@ -37,6 +39,17 @@ async function start(args: readonly string[], env: Record<string, string> = {}):
 
 const found = async (pid: number): Promise<FoundService | undefined> =>
   (await findServices()).find((service) => service.pid === pid);
+
+test('after a restart only processes count that are not older than the one that ended', async () => {
+  const first = await start(['controller']);
+  const [old, pids] = [findProcess(first) as ProcessId, [first]];
+  // Start times are told in steps of 10 ms.
+  while (!isOlder(old, findProcess(pids.at(-1) ?? 0) ?? old)) pids.push(await start(['controller']));
+  const last = pids.at(-1);
+  const younger = (await findServices(findProcess(last ?? 0))).map(({ pid }) => pid);
+  expect([younger.includes(last ?? 0), younger.includes(first)]).toEqual([true, false]);
+  expect((await findServices(old)).map(({ pid }) => pid)).toEqual(expect.arrayContaining([first, last]));
+});
 
 test('relative paths are those of the process', async () => {
   const pid = await start(['worker', '--status-socket', 'run/s.sock', '--data-dir=data']);

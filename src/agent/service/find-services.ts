@@ -27,10 +27,11 @@ export interface FoundService {
 export const DEFAULT_STATUS_SOCKET = '/run/k0s/status.sock';
 export const DEFAULT_DATA_DIRECTORY = '/var/lib/k0s';
 
-/** Every trusted process whose command line looks like k0s; only its status socket proves it. */
-export async function findServices(): Promise<FoundService[]> {
+/** Every trusted process, none older than `than`, whose command line looks like k0s; only its status socket proves it. */
+export async function findServices(than?: ProcessId): Promise<FoundService[]> {
   const found: FoundService[] = [];
   for (const pid of await allPids()) {
+    if (than !== undefined && isOlder(findProcess(pid) ?? than, than)) continue;
     const service = await describeProcess(pid);
     if (service !== undefined) found.push(service);
   }
@@ -62,7 +63,7 @@ async function describeProcess(pid: number): Promise<FoundService | undefined> {
 export async function findService(path: string, original: Omit<ProcessId, 'pid'>): Promise<ProcessId | undefined> {
   const { parent } = original;
   for (const pid of (await childrenOf(parent)) ?? (await allPids())) {
-    const process = await findProcess(pid);
+    const process = findProcess(pid);
     if (process?.parent !== parent || isOlder(process, original)) continue;
     if ((await whyForeign(pid)) === undefined && (await wasStartedFrom(pid, path))) return process;
   }

@@ -33,7 +33,7 @@ beforeEach(async () => {
   await writeFile(join(directory, 'worker'), 'console.log("up"); process.stdin.resume()');
   service = spawn(binary, ['worker'], { stdio: ['pipe', 'pipe', 'inherit'], cwd: directory });
   await once(service.stdout as NodeJS.EventEmitter, 'data');
-  id = (await findProcess(service.pid ?? 0)) as ProcessId;
+  id = findProcess(service.pid ?? 0) as ProcessId;
   server = createServer((_request, response) => response.end(JSON.stringify({ Version: VERSION, Pid: service.pid })));
   await once(server.listen(statusSocket), 'listening');
 });
@@ -120,7 +120,7 @@ test('one whose supervisor was replaced with it is found by what it was started 
   await once(service.stdout as NodeJS.EventEmitter, 'data');
   binary = `${binary}-script`;
   const journal = journalAt('swapped', { ...foreignTarget(), parent: 2 ** 22 + 1 });
-  expect(await observeHost(hostPlace(), journal)).toMatchObject({ service: await findProcess(service.pid ?? 0) });
+  expect(await observeHost(hostPlace(), journal)).toMatchObject({ service: findProcess(service.pid ?? 0) });
   expect(await observeHost(hostPlace(), journalAt('restartedBack', foreignTarget()))).not.toHaveProperty('service');
 });
 

@@ -1,6 +1,6 @@
 /** Gathers the facts of the host, anew for every decision. */
 import { messageOf } from '../../util/errors.ts';
-import { isBundle, type Journal, type UpdatePhase, type Work } from '../journal.ts';
+import { isBundle, type Journal, type UpdateJournal, type UpdatePhase, type Work } from '../journal.ts';
 import { DistrustError, fileTrust } from '../state/trusted-path.ts';
 import { findService, findServices } from './find-services.ts';
 import { type HostFacts, isSameProcess, type ProcessId, type RunningService } from './host.ts';
@@ -20,14 +20,15 @@ const STATUS_TIMEOUT_MS = 5_000;
 const SEARCHING: readonly UpdatePhase[] = ['swapped', 'swappedBack'];
 
 export async function observeHost({ places, binary: configured }: HostPlace, journal: Journal): Promise<HostFacts> {
-  const known = configured ?? (journal.phase === 'idle' || isBundle(journal) ? undefined : journal.work.binary);
+  const update = journal.phase === 'idle' || isBundle(journal) ? undefined : journal;
+  const known = configured ?? update?.work.binary;
   try {
-    const { version, pid, process, ownAgent } = await askKnownPlace(places, known);
+    const { version, pid, process, ownAgent } = await askKnownPlace(places, known, update?.process);
     const binary = known ?? (await executableOf(pid));
     if (binary !== undefined) await fileTrust.assertReplaceable(binary);
     const current = binary !== undefined && (await executes(pid, binary));
     // Of a process that ended meanwhile nothing can be said.
-    if (!isSameProcess(await findProcess(pid), process)) throw new Error(`PID ${pid} ended while it was examined`);
+    if (!isSameProcess(findProcess(pid), process)) throw new Error(`PID ${pid} ended while it was examined`);
     const running: RunningService = { version, process, current };
     return {
       running,
@@ -36,7 +37,7 @@ export async function observeHost({ places, binary: configured }: HostPlace, jou
       ...(ownAgent !== undefined && { ownAgent }),
     };
   } catch (error) {
-    const service = await findUnresponsiveService(journal);
+    const service = await findUnresponsiveService(update);
     const problem = `no status from ${places.current.statusSocket}: ${messageOf(error)}`;
     return {
       problem,
@@ -48,25 +49,24 @@ export async function observeHost({ places, binary: configured }: HostPlace, jou
 }
 
 /** If the known socket does not answer, the service may have been restarted with another one. */
-async function askKnownPlace(places: HostPlace['places'], binary: string | undefined): Promise<TrustedAnswer> {
+async function askKnownPlace(places: HostPlace['places'], binary?: string, ended?: ProcessId): Promise<TrustedAnswer> {
   const { statusSocket } = places.current;
   try {
     return await askService(statusSocket, STATUS_TIMEOUT_MS, binary);
   } catch (error) {
-    const found = (await places.search()).statusSocket;
+    const found = (await places.search(ended)).statusSocket;
     if (found === statusSocket) throw error;
     return await askService(found, STATUS_TIMEOUT_MS, binary);
   }
 }
 
 /** The service's process when it does not answer: one that the journal knows, else a search if a restart needs it. */
-async function findUnresponsiveService(journal: Journal): Promise<ProcessId | undefined> {
-  if (journal.phase === 'idle' || isBundle(journal)) return undefined;
-  for (const known of [journal.fresh, journal.process, journal.work.original]) {
-    const process = known && (await findProcess(known.pid));
+async function findUnresponsiveService(journal?: UpdateJournal): Promise<ProcessId | undefined> {
+  for (const known of [journal?.fresh, journal?.process, journal?.work.original]) {
+    const process = known && findProcess(known.pid);
     if (isSameProcess(process, known)) return process;
   }
-  return SEARCHING.includes(journal.phase) ? await searchService(journal.work) : undefined;
+  return journal && SEARCHING.includes(journal.phase) ? await searchService(journal.work) : undefined;
 }
 
 /** The service's process, responsive or not. Expensive: reads the whole process table. */
@@ -76,7 +76,7 @@ export async function searchService({ binary, original }: Work): Promise<Process
 
 /** A service manager may have replaced the supervisor together with the service: then only the command line is left. */
 async function findWithoutSupervisor(binary: string, formerParent: number): Promise<ProcessId | undefined> {
-  if ((await findProcess(formerParent)) !== undefined) return undefined;
-  for (const { pid } of await findServices()) if (await wasStartedFrom(pid, binary)) return await findProcess(pid);
+  if (findProcess(formerParent) !== undefined) return undefined;
+  for (const { pid } of await findServices()) if (await wasStartedFrom(pid, binary)) return findProcess(pid);
   return undefined;
 }

@@ -36,7 +36,7 @@ async function supervise(program: string, env: Record<string, string>, ...more: 
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const [line] = (await once(supervisor.stdout as NodeJS.EventEmitter, 'data')) as [Buffer];
-  service = (await findProcess(Number(line.toString()))) as ProcessId;
+  service = findProcess(Number(line.toString())) as ProcessId;
 }
 
 beforeEach(async () => {

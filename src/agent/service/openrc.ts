@@ -32,7 +32,7 @@ export class OpenRc implements ServiceManager {
     const supervised = await serviceUnder(process.parent);
     const name = supervised ?? (await this.#serviceFor(process, binary));
     if (name === undefined) return undefined;
-    const isAlive = isSameProcess(await findProcess(process.pid), process);
+    const isAlive = isSameProcess(findProcess(process.pid), process);
     return {
       title: `OpenRC service ${name}`,
       // While the supervisor waits between two processes, `rc-service restart` fails: it finds the service running.
@@ -56,8 +56,7 @@ export class OpenRc implements ServiceManager {
   /** After the supervisor has given up, only the init script names the binary. */
   async #serviceFor(process: ProcessId, binary: string): Promise<string | undefined> {
     const { parent } = process;
-    const isSupervised =
-      (await findProcess(parent)) !== undefined && (parent <= 1 || (await whyForeign(parent)) === undefined);
+    const isSupervised = findProcess(parent) !== undefined && (parent <= 1 || (await whyForeign(parent)) === undefined);
     if (isSupervised) return undefined;
     for (const name of await readdir(this.#initScripts).catch(() => [])) {
       const script = await readFile(join(this.#initScripts, name), 'utf8').catch(() => '');

@@ -47,7 +47,7 @@ test('a real executable is found from its PID, and after another file took its p
   await rename(`${binary}.new`, binary);
   expect(await executableOf(pid)).toBe(binary);
   expect(await executes(pid, binary)).toBe(false);
-  expect(await findService(binary, child())).toEqual(await findProcess(pid));
+  expect(await findService(binary, child())).toEqual(findProcess(pid));
 });
 
 test('a script is found by its path', async () => {
@@ -68,22 +68,22 @@ test('a process of another parent is not the service', async () => {
 test('a process is signalled once and only itself', async () => {
   await copyFile(process.execPath, binary);
   const pid = await startNode();
-  const found = await findProcess(pid);
+  const found = findProcess(pid);
   if (found === undefined) throw new Error('not found');
-  await endProcess({ ...found, started: 'another boot/1' }, 'SIGTERM');
-  expect(await findProcess(pid)).toEqual(found);
+  endProcess({ ...found, started: 'another boot/1' }, 'SIGTERM');
+  expect(findProcess(pid)).toEqual(found);
   const child = children.find((candidate) => candidate.pid === pid);
   const gone = once(child as ChildProcess, 'exit');
-  await endProcess(found, 'SIGTERM');
+  endProcess(found, 'SIGTERM');
   expect(await gone).toEqual([null, 'SIGTERM']);
-  expect(await findProcess(pid)).toBeUndefined();
-  await endProcess(found, 'SIGKILL');
+  expect(findProcess(pid)).toBeUndefined();
+  endProcess(found, 'SIGKILL');
 });
 
 test('a process is as old as it says itself', async () => {
   await copyFile(process.execPath, binary);
   const pid = await startNode();
-  const [own, child] = [await findProcess(process.pid), await findProcess(pid)];
+  const [own, child] = [findProcess(process.pid), findProcess(pid)];
   if (own === undefined || child === undefined) throw new Error('not found');
   const youngerMs = (await ageOf(own)) - (await ageOf(child));
   expect(youngerMs).toBeGreaterThan(0);
@@ -92,9 +92,9 @@ test('a process is as old as it says itself', async () => {
   expect(await ageOf(own)).toBeGreaterThanOrEqual(1000 * process.uptime() - 50);
 });
 
-test('two processes have different identities, one always the same', async () => {
-  const [own, parent] = [await findProcess(process.pid), await findProcess(process.ppid)];
-  expect(own).toEqual(await findProcess(process.pid));
+test('two processes have different identities, one always the same', () => {
+  const [own, parent] = [findProcess(process.pid), findProcess(process.ppid)];
+  expect(own).toEqual(findProcess(process.pid));
   expect(own?.parent).toBe(process.ppid);
   expect(parent?.started).not.toBe(own?.started);
 });

@@ -1,16 +1,17 @@
 /** Reads the process table: which process has a PID, which file it executes, and which one is the service. */
+import { readFileSync } from 'node:fs';
 import { readdir, readFile, readlink, realpath, stat } from 'node:fs/promises';
 import { isSameProcess, type ProcessId } from './host.ts';
 
 /** The process with this PID; undefined when there is none, or only a zombie. */
-export async function findProcess(pid: number): Promise<ProcessId | undefined> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
-  if (text === undefined) return undefined;
+export function findProcess(pid: number): ProcessId | undefined {
+  const text = kernelText(`/proc/${pid}/stat`);
+  if (text === '') return undefined;
   // proc_pid_stat(5): the name in parentheses may hold anything, so fields are counted from the last one: 3 is next.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [state, parent, ticks] = [fields[0] ?? 'X', fields[1], fields[19]];
   if ('ZX'.includes(state)) return undefined;
-  return { pid, started: `${await bootId()}/${ticks}`, parent: Number(parent) };
+  return { pid, started: `${bootId()}/${ticks}`, parent: Number(parent) };
 }
 
 /** Milliseconds since the process started, by the system's uptime, which in a container may be the host's. */
@@ -101,18 +102,23 @@ export async function identityOf(path: string): Promise<string | undefined> {
   return file === undefined ? undefined : `${file.dev}:${file.ino}`;
 }
 
-let boot: Promise<string> | undefined;
-
 /** Start times count from the boot and could repeat without its id. */
-export async function bootId(): Promise<string> {
-  boot ??= readFile('/proc/sys/kernel/random/boot_id', 'utf8').then((text) => text.trim());
-  return await boot;
+export function bootId(): string {
+  return kernelText('/proc/sys/kernel/random/boot_id').trim();
+}
+
+/** What the kernel alone answers, at once: a promise for each of a host's processes takes ten times as long. Empty: gone. */
+export function kernelText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 /** Signals the process unless it is gone; a process that reuses its PID is left alone. */
-export async function endProcess(target: ProcessId, how: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-  if (!isSameProcess(await findProcess(target.pid), target)) return;
-  sendSignal(target.pid, how);
+export function endProcess(target: ProcessId, how: 'SIGTERM' | 'SIGKILL'): void {
+  if (isSameProcess(findProcess(target.pid), target)) sendSignal(target.pid, how);
 }
 
 /** A process that is gone already is fine; a negative number is a process group. */

@@ -5,6 +5,7 @@ import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import type { Tools } from '../../util/tools.ts';
 import { DEFAULT_DATA_DIRECTORY, DEFAULT_STATUS_SOCKET, type FoundService } from './find-services.ts';
+import type { ProcessId } from './host.ts';
 import type { ServiceStatus } from './status-socket.ts';
 
 export interface ServicePlace {
@@ -21,7 +22,7 @@ export type PlaceFlags = Partial<Pick<ServicePlace, 'statusSocket' | 'dataDirect
 
 export interface PlaceParts extends Pick<Tools, 'clock' | 'log'> {
   readonly flags: PlaceFlags;
-  readonly findServices: () => Promise<readonly FoundService[]>;
+  readonly findServices: (than?: ProcessId) => Promise<readonly FoundService[]>;
   readonly askStatus: (statusSocket: string) => Promise<ServiceStatus>;
 }
 
@@ -73,12 +74,12 @@ export class ServicePlaces {
     }
   }
 
-  /** Searches the running processes, at most once a second. Without a result the last proven place counts. Never rejects. */
-  async search(): Promise<ServicePlace> {
+  /** Searches those not older than `ended`, at most once a second. Without a result the last proven place counts. Never rejects. */
+  async search(ended?: ProcessId): Promise<ServicePlace> {
     const now = this.#parts.clock.monotonic();
     if (now - this.#searchedAt < PAUSE_MS) return this.#place;
     this.#searchedAt = now;
-    const { service, isProven, why } = await this.#findOne().catch(
+    const { service, isProven, why } = await this.#findOne(ended).catch(
       (error: unknown): SearchResult => ({ isProven: false, why: messageOf(error) }),
     );
     // Without proof, a place that was proven before counts: anybody may start a process that looks like the service.
@@ -92,9 +93,9 @@ export class ServicePlaces {
     return found;
   }
 
-  async #findOne(): Promise<SearchResult> {
+  async #findOne(ended?: ProcessId): Promise<SearchResult> {
     const { statusSocket } = this.#parts.flags;
-    const running = await this.#parts.findServices();
+    const running = await this.#parts.findServices(ended);
     const candidates = running.filter((service) => (statusSocket ?? service.statusSocket) === service.statusSocket);
     const proven = await this.#proven(candidates);
     const isProven = proven.length > 0;

@@ -15,7 +15,7 @@ beforeEach(async () => {
   child = spawn('/bin/sh', ['-c', 'echo up; read -r _'], { stdio: ['pipe', 'pipe', 'inherit'] });
   ended = once(child, 'exit');
   await once(child.stdout as NodeJS.EventEmitter, 'data');
-  id = (await findProcess(child.pid ?? 0)) as ProcessId;
+  id = findProcess(child.pid ?? 0) as ProcessId;
 });
 afterEach(async () => {
   child.kill('SIGKILL');
@@ -50,13 +50,13 @@ test('the first manager that knows the service restarts it', async () => {
   await new ServiceRestarter([broken, nobody, managerOf({})], log).restart(id, '/k0s');
   expect(restarts).toBe(1);
   expect(said).toEqual([['restart ordered', { of: 'unit k0s' }]]);
-  expect(await findProcess(id.pid)).toEqual(id);
+  expect(findProcess(id.pid)).toEqual(id);
 });
 
 test('a service that is taken care of is left alone', async () => {
   await new ServiceRestarter([managerOf({ isRestarting: true })], log).restart(id, '/k0s');
   expect([restarts, said]).toEqual([0, []]);
-  expect(await findProcess(id.pid)).toEqual(id);
+  expect(findProcess(id.pid)).toEqual(id);
 });
 
 test('how the service ended is told by its manager, or by nobody', async () => {
@@ -91,5 +91,5 @@ test('a process that is gone is left to what started it, for as long as that liv
   await expect(new ServiceRestarter([nobody], log).restart(orphanedPlan, '/k0s')).rejects.toThrow(
     `PID ${id.pid} and its supervisor`,
   );
-  expect(await findProcess(id.pid)).toEqual(id);
+  expect(findProcess(id.pid)).toEqual(id);
 });

@@ -3,7 +3,7 @@ import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { SupervisorAccount } from './crash-story.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
-import { endProcess, findProcess } from './processes.ts';
+import { findProcess, sendSignal } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
 
 export class ServiceRestarter {
@@ -22,7 +22,7 @@ export class ServiceRestarter {
   async restart(process: ProcessId, binary: string): Promise<void> {
     const service = await this.#find(process, binary);
     if (service?.isRestarting) return;
-    if (service === undefined) return await this.#terminate(process);
+    if (service === undefined) return this.#terminate(process);
     try {
       await service.restart();
       this.#log.info('restart ordered', { of: service.title });
@@ -31,7 +31,7 @@ export class ServiceRestarter {
         of: service.title,
         reason: messageOf(error),
       });
-      await this.#terminate(process);
+      this.#terminate(process);
     }
   }
 
@@ -55,14 +55,13 @@ export class ServiceRestarter {
   }
 
   /** An unknown supervisor starts the service again by itself, while it lives. */
-  async #terminate(process: ProcessId): Promise<void> {
-    const isAlive = isSameProcess(await findProcess(process.pid), process);
-    if (isAlive) {
-      this.#log.info('restart by SIGTERM', { pid: process.pid });
-      return await endProcess(process, 'SIGTERM');
-    }
+  #terminate(process: ProcessId): void {
     const { pid, parent } = process;
-    if ((await findProcess(parent)) !== undefined)
+    if (isSameProcess(findProcess(pid), process)) {
+      this.#log.info('restart by SIGTERM', { pid });
+      return sendSignal(pid, 'SIGTERM');
+    }
+    if (findProcess(parent) !== undefined)
       return this.#log.warn('no restart was ordered: waiting for the supervisor', { pid, of: parent });
     throw new Error(
       `cannot restart the service: PID ${pid} and its supervisor (PID ${parent}) are gone, and no service manager knows it`,

@@ -21,7 +21,7 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-systemd-'));
   child = spawn('/bin/sh', ['-c', 'echo up; read -r _'], { stdio: ['pipe', 'pipe', 'inherit'] });
   await once(child.stdout as NodeJS.EventEmitter, 'data');
-  id = (await findProcess(child.pid ?? 0)) as ProcessId;
+  id = findProcess(child.pid ?? 0) as ProcessId;
   const program = `#!/bin/sh\necho "$*" >> ${directory}/calls\n[ "$1" = show ] && exec cat ${directory}/units\nexit "$(cat ${directory}/code)"\n`;
   await writeFile(join(directory, 'systemctl'), program);
   await chmod(join(directory, 'systemctl'), 0o755);

@@ -30,7 +30,7 @@ export class Systemd implements ServiceManager {
   }
 
   async find(process: ProcessId, binary: string): Promise<ManagedService | undefined> {
-    const isAlive = isSameProcess(await findProcess(process.pid), process);
+    const isAlive = isSameProcess(findProcess(process.pid), process);
     const unit = isAlive ? await this.#unitOf(process, binary) : await this.#unitFor(binary);
     if (unit === undefined) return undefined;
     return {

@@ -1,14 +1,14 @@
 /** Decides which processes the agent believes: those of root, or of its own user, outside of containers. */
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { isTrustedUser } from '../state/trusted-path.ts';
-import { identityOf } from './processes.ts';
+import { identityOf, kernelText } from './processes.ts';
 
 const SET_ID = 0o6000;
 
 /** Why a process cannot be this host's service; undefined when it can. */
 export async function whyForeign(pid: number): Promise<string | undefined> {
   if (pid <= 1 || pid === process.pid) return 'cannot be the service';
-  const users = await usersOf(pid);
+  const users = usersOf(pid);
   if (users === undefined) return 'is gone';
   const foreign = users.find((uid) => !isTrustedUser(uid));
   if (foreign !== undefined) return `belongs to user ${foreign}, not to root`;
@@ -20,9 +20,9 @@ export async function whyForeign(pid: number): Promise<string | undefined> {
 }
 
 /** Real, effective, saved and file system user: a program such as `su` runs as root with arguments that another user chose. */
-export async function usersOf(pid: number): Promise<number[] | undefined> {
-  const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-  return /^Uid:\s+(.*)$/m.exec(text)?.[1]?.split(/\s+/).map(Number);
+export function usersOf(pid: number): number[] | undefined {
+  const [, users] = /^Uid:\s+(.*)$/m.exec(kernelText(`/proc/${pid}/status`)) ?? [];
+  return users?.split(/\s+/).map(Number);
 }
 
 /**
@@ -30,27 +30,21 @@ export async function usersOf(pid: number): Promise<number[] | undefined> {
  * own prove nothing: systemd's PrivateTmp gives them to a service, too.
  */
 async function isElsewhere(pid: number): Promise<boolean> {
-  own ??= Promise.all([containerOf('self'), rootOf('self'), rootOf(1)]);
-  const [container, ...roots] = await own;
-  const theirs = await containerOf(pid);
-  if (theirs !== undefined && theirs !== container) return true;
-  const root = await rootOf(pid);
-  return root !== undefined && !roots.includes(root);
+  const container = containerOf(pid);
+  if (container !== undefined && container !== containerOf('self')) return true;
+  roots ??= Promise.all([identityOf('/proc/self/root'), identityOf('/proc/1/root')]);
+  const root = await identityOf(`/proc/${pid}/root`);
+  return root !== undefined && !(await roots).includes(root);
 }
 
 /** Read once. An agent in a container that sees the host's processes finds the host's root with PID 1. */
-let own: Promise<(string | undefined)[]> | undefined;
+let roots: Promise<(string | undefined)[]> | undefined;
 
-async function containerOf(pid: number | 'self'): Promise<string | undefined> {
-  const text = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
-  return cgroupContainer(text);
+function containerOf(pid: number | 'self'): string | undefined {
+  return cgroupContainer(kernelText(`/proc/${pid}/cgroup`));
 }
 
 /** Container runtimes name the innermost cgroup by 64 hexadecimal digits; the kubelet's own ones say kubepods. */
 export function cgroupContainer(cgroup: string): string | undefined {
   return /[0-9a-f]{64}/g[Symbol.match](cgroup)?.at(-1) ?? /kubepods/.exec(cgroup)?.[0];
-}
-
-async function rootOf(pid: number | 'self'): Promise<string | undefined> {
-  return await identityOf(`/proc/${pid}/root`);
 }

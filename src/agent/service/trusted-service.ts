@@ -20,14 +20,14 @@ export async function askService(socket: string, timeoutMs: number, binary?: str
   await assertTrustedPath(socket);
   const status = await askStatus(socket, timeoutMs);
   const { pid } = status;
-  const process = await findProcess(pid);
+  const process = findProcess(pid);
   if (process === undefined) throw new Error(`there is no process with PID ${pid}, which the status socket names`);
   const distrust = await whyForeign(pid);
   if (distrust !== undefined) throw new Error(`the status socket names PID ${pid}, which ${distrust}`);
   const args = readServiceArguments(await argumentsOf(pid));
   if (args === undefined && !(binary !== undefined && (await wasStartedFrom(pid, binary))))
     throw new Error(`the status socket names PID ${pid}, which is another service`);
-  if (!isSameProcess(await findProcess(pid), process)) throw new Error(`PID ${pid} changed while it was examined`);
+  if (!isSameProcess(findProcess(pid), process)) throw new Error(`PID ${pid} changed while it was examined`);
   return {
     ...status,
     process,

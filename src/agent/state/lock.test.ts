@@ -36,11 +36,11 @@ test.each([
   ['of a process that is gone', () => JSON.stringify({ pid: 2 ** 22 + 1, started: 'boot/1', parent: 1 })],
   [
     'of an earlier process with a PID that lives again',
-    async () => JSON.stringify({ ...(await findProcess(them)), started: 'boot/1' }),
+    () => JSON.stringify({ ...findProcess(them), started: 'boot/1' }),
   ],
   ['that nobody finished writing', () => '{"pid":'],
 ])('a lock %s is taken over', async (_name, content) => {
-  await writeFile(`${lock}.7`, await content());
+  await writeFile(`${lock}.7`, content());
   await takeLock(lock, us);
   expect(await holder()).toBe(us);
 });

@@ -11,14 +11,14 @@ import { findProcess } from '../service/processes.ts';
  * process holds the lock.
  */
 export async function takeLock(path: string, pid: number): Promise<void> {
-  const own = await findProcess(pid);
+  const own = findProcess(pid);
   const draft = `${path}-${pid}`;
   await writeFile(draft, JSON.stringify(own));
   try {
     for (;;) {
       const [latest = 0, ...older] = await generations(path);
       const holder = latest === 0 ? undefined : await readHolder(`${path}.${latest}`);
-      if (holder !== undefined && isSameProcess(await findProcess(holder.pid), holder)) {
+      if (holder !== undefined && isSameProcess(findProcess(holder.pid), holder)) {
         throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) uses ${dirname(path)}`);
       }
       if (!(await tryLink(draft, `${path}.${latest + 1}`))) continue;

@@ -43,7 +43,7 @@ const rcService = (...args: string[]): void => void execFileSync('rc-service', a
 async function nextAfter(former: ProcessId | undefined): Promise<ProcessId> {
   for (;;) {
     const status = await askStatus(SOCKET, 1_000).catch(() => undefined);
-    const process = status && (await findProcess(status.pid));
+    const process = status && findProcess(status.pid);
     if (process !== undefined && process.started !== former?.started) return process;
     await sleep(systemClock, 20);
   }
@@ -76,13 +76,13 @@ const isBesideLeftAlone = dependent() === beside;
 
 // The supervisor is between two processes: it is left to it.
 kill(second.pid);
-while ((await findProcess(second.pid)) !== undefined) await sleep(systemClock, 20);
+while (findProcess(second.pid) !== undefined) await sleep(systemClock, 20);
 await restarter.restart(second, BINARY);
 const saidWhileWaiting = said.length;
 
 // The supervisor has given up.
 kill(second.parent);
-while ((await findProcess(second.parent)) !== undefined) await sleep(systemClock, 20);
+while (findProcess(second.parent) !== undefined) await sleep(systemClock, 20);
 await restarter.restart(second, BINARY);
 const third = await nextAfter(second);
 
