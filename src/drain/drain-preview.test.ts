@@ -55,14 +55,19 @@ test('where nothing has to go, no budget is asked about', async () => {
   expect(api.reads).toEqual(['list pods spec.nodeName=n1', 'get daemonsets default/ds']);
 });
 
-test('of many nodes each is asked for its pods, and the budgets are listed once', async () => {
-  const api = cluster([['a'], ['b', { node: 'n2' }], ['agent', { controller: 'DaemonSet/ds', node: 'n3' }]]);
+test('of many nodes each is asked for its pods, and once for the budgets and each DaemonSet', async () => {
+  const agents = ['n1', 'n2', 'n3'].map((node): [string, PodTraits] => [
+    `agent-${node}`,
+    { controller: 'DaemonSet/ds', node },
+  ]);
+  const api = cluster([['a'], ['b', { node: 'n2' }], ...agents]);
   const look = new DrainPreviewer(api.client, abort);
   const drainPreviews = await Promise.all(
     ['n1', 'n2', 'n3'].map(async (node) => (await look.ahead(node, DEFAULT_DRAIN)).evictable),
   );
   expect(drainPreviews).toEqual([1, 1, 0]);
   expect(api.reads.filter((read) => read.includes('poddisruptionbudgets'))).toHaveLength(1);
+  expect(api.reads.filter((read) => read.includes('daemonsets'))).toHaveLength(1);
   expect(api.reads.filter((read) => read.includes('list pods'))).toHaveLength(3);
 });
 

@@ -19,15 +19,17 @@ export interface DrainPreview {
   readonly refused: readonly RefusedPod[];
 }
 
-/** Observes nodes once, and lists the budgets once. Rejects when the API server refuses: that is no "nothing blocks". */
+/** Observes nodes once, and asks once for the budgets and for each DaemonSet. Rejects when the API server refuses: that is no "nothing blocks". */
 export class DrainPreviewer {
   readonly #client: KubeClient;
   readonly #abort: AbortSignal;
+  readonly #daemonSets: DaemonSets;
   #budgets: Promise<KubeList<PodDisruptionBudget>> | undefined;
 
   constructor(client: KubeClient, abort: AbortSignal) {
     this.#client = client;
     this.#abort = abort;
+    this.#daemonSets = new DaemonSets(client);
   }
 
   async ahead(nodeName: string, options: DrainOptions): Promise<DrainPreview> {
@@ -48,9 +50,8 @@ export class DrainPreviewer {
   ): Promise<SortedPods & { readonly budgets: readonly PodDisruptionBudget[] }> {
     const [client, abort] = [this.#client, this.#abort];
     const { items } = await client.listAll(pods, { fieldSelector: `spec.nodeName=${nodeName}`, abort });
-    const daemonSets = new DaemonSets(client);
-    await daemonSets.learn(items, abort);
-    const sorted = sortPods(items, options, (pod) => daemonSets.isOrphaned(pod));
+    await this.#daemonSets.learn(items, abort);
+    const sorted = sortPods(items, options, (pod) => this.#daemonSets.isOrphaned(pod));
     if (sorted.evict.length === 0) return { ...sorted, budgets: [] };
     this.#budgets ??= client.listAll(podDisruptionBudgets, { abort });
     return { ...sorted, budgets: (await this.#budgets).items };

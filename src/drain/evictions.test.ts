@@ -222,16 +222,6 @@ describe('an eviction that goes wrong', () => {
     expect(rig.api.evictions).toHaveLength(7);
     expect(rig.progress).toHaveLength(told);
   });
-
-  test('a server that asks for an hour is asked after a minute', async () => {
-    const rig = await drain([['a']], {}, (api) => {
-      api.onEvict = () => {
-        throw refuse({ code: 429, reason: 'TooManyRequests', details: { retryAfterSeconds: 3_600 } });
-      };
-    });
-    await rig.clock.advance(60_000);
-    expect(rig.api.evictions).toHaveLength(2);
-  });
 });
 
 test('of many pods that wait for one thing only some are named', async () => {

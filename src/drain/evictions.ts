@@ -22,8 +22,6 @@ export interface EvictionParts extends Tools {
 
 /** Milliseconds between two attempts after a refusal. */
 const RETRY = { base: 1_000, cap: 10_000 };
-/** A longer Retry-After would hide that the reason is gone. */
-const MAX_WAIT_MS = 60_000;
 /** Parallel requests: the hundred pods of a node need no hundred connections. */
 const PARALLEL = 16;
 
@@ -125,10 +123,7 @@ export class Evictions {
     line.pods.set(uidOf(pod), pod);
     // Parallel requests were refused for the same reason: count it once.
     if (clock.monotonic() < line.pauseUntil) return line;
-    const pauseMs = Math.max(
-      Math.min(refusal.waitMs, MAX_WAIT_MS),
-      backoffDelay(line.refusals++, { ...RETRY, random }),
-    );
+    const pauseMs = Math.max(refusal.waitMs, backoffDelay(line.refusals++, { ...RETRY, random }));
     line.pauseUntil = clock.monotonic() + pauseMs;
     const fields = { problem: refusal.describe?.(keyOf(pod)), retryInMs: Math.round(pauseMs) };
     if (line.refusals === 1) log.info('eviction refused', fields);

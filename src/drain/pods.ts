@@ -97,6 +97,7 @@ export const DEFAULT_DRAIN: DrainOptions = { localData: 'evict', unmanagedPods: 
 /** Caches each answer: one request for each DaemonSet. */
 export class DaemonSets {
   readonly #client: KubeClient;
+  readonly #asked = new Map<string, Promise<boolean>>();
   readonly #gone = new Map<string, boolean>();
 
   constructor(client: KubeClient) {
@@ -105,9 +106,11 @@ export class DaemonSets {
 
   /** Asks about DaemonSets that are not known yet. Rejects only when `abort` aborts. */
   async learn(pods: readonly Pod[], abort: AbortSignal): Promise<void> {
-    const unknown = new Map(pods.filter(isDaemonPod).map((pod) => [setOf(pod), pod]));
-    for (const key of this.#gone.keys()) unknown.delete(key);
-    await Promise.all([...unknown].map(async ([key, pod]) => this.#gone.set(key, await this.#isGone(pod, abort))));
+    for (const pod of pods.filter(isDaemonPod)) {
+      const key = setOf(pod);
+      if (!this.#asked.has(key)) this.#asked.set(key, this.#isGone(pod, abort));
+    }
+    for (const [key, isGone] of this.#asked) this.#gone.set(key, await isGone);
   }
 
   /** False for an unknown DaemonSet. */

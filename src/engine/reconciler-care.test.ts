@@ -122,9 +122,16 @@ test('nodes whose drain can never end do not block the ones behind them', async 
 
 test('when none can be drained, some are asked, and again only after a pause', async () => {
   const api = apiWith(names(500));
-  const leader = leaderOf(api, []);
+  const clock = new FakeClock(T0);
+  const leader = leaderOf(api, [], { clock });
   expect(await leader.look()).toEqual({ requeueAfterMs: 5000, restMs: 100 });
-  expect(leader.looks()).toBeLessThan(200);
+  const asked = leader.looks();
+  expect(asked).toBeLessThan(200);
+  await leader.look();
+  expect(leader.looks()).toBe(asked);
+  await clock.advance(5_000);
+  await leader.look();
+  expect(leader.looks()).toBeGreaterThan(asked);
   expect(api.read(dialect.plans, 'plan').status?.blocked).toBe(true);
 });
 

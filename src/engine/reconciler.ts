@@ -15,7 +15,7 @@ import type { Decision, NodeAction, Probe } from './model/decision.ts';
 import { because } from './model/reasons.ts';
 import { type Rollout, type Target, withTargets } from './model/recorded.ts';
 import { gather, type Known } from './observe/gather.ts';
-import { Answers, type DrainDelegations, ProbeBackoff, type Prober } from './observe/probes.ts';
+import { Answers, type BlockedDrains, type DrainDelegations, ProbeBackoff, type Prober } from './observe/probes.ts';
 import { RefusedWrites } from './observe/refused-writes.ts';
 import { WatchTimes } from './observe/watch-times.ts';
 import type { View } from './observe/world.ts';
@@ -48,6 +48,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   const { dialect, world, ownWrites, plans, clock } = options;
   const times = new WatchTimes(clock);
   const drainDelegations: DrainDelegations = new Set();
+  const blockedDrains: BlockedDrains = new Map();
   const backoffs = new Map<string, ProbeBackoff>();
   const refusals = new RefusedWrites(clock, (rollout, at, reason) => options.reporter?.refused(rollout, at, reason));
 
@@ -55,7 +56,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     const { name, namespace } = splitKey(key);
     const asked = backoffs.get(key) ?? new ProbeBackoff();
     backoffs.set(key, asked);
-    const answers = new Answers({ drainDelegations, backoffs: asked }, clock.monotonic());
+    const answers = new Answers({ drainDelegations, blockedDrains, backoffs: asked }, clock.monotonic());
     const effects = { ...options, abort, refusals };
     const cleanUp = async (): Promise<ReconcileResult> =>
       soonest(await cleanUpOrphanedWork(effects, plans), { requeueAfterMs: refusals.nextMs() });

@@ -28,8 +28,15 @@ export interface ProbeParts {
 /** Attempts whose nodes delegated their drain; that holds until the attempt ends. */
 export type DrainDelegations = Set<string>;
 
+/** Milliseconds: shorter than the pause before a blocked drain is looked at again. */
+const PREVIEW_KEPT_MS = 4_000;
+
+/** Drains that cannot end now, by node and options; `at` in milliseconds by the steady clock. */
+export type BlockedDrains = Map<string, { readonly drainPreview: DrainPreview; readonly at: number }>;
+
 interface Memory {
   readonly drainDelegations: DrainDelegations;
+  readonly blockedDrains: BlockedDrains;
   readonly backoffs: ProbeBackoff;
 }
 
@@ -98,7 +105,7 @@ export class Answers {
         return;
       case 'drain-preview': {
         this.#previewer ??= prober.previewDrains?.(abort);
-        const drainPreview = await this.#previewer?.ahead(probe.node, options);
+        const drainPreview = this.#previewer && (await this.#preview(this.#previewer, probe.node, options));
         if (drainPreview) this.drainPreviews.set(probe.node, drainPreview);
         return;
       }
@@ -109,6 +116,19 @@ export class Answers {
         if (isDelegated) this.#memory.drainDelegations.add(attemptOf(target));
       }
     }
+  }
+
+  /** Not again at once where a drain is blocked, whatever woke the plan. */
+  async #preview(previewer: Pick<DrainPreviewer, 'ahead'>, node: string, options: DrainOptions): Promise<DrainPreview> {
+    const { blockedDrains } = this.#memory;
+    const key = `${node} ${JSON.stringify(options)}`;
+    const known = blockedDrains.get(key);
+    if (known && this.#now - known.at < PREVIEW_KEPT_MS) return known.drainPreview;
+    const drainPreview = await previewer.ahead(node, options);
+    const isBlocked = drainPreview.obstacles.length + drainPreview.refused.length > 0;
+    if (isBlocked) blockedDrains.set(key, { drainPreview, at: this.#now });
+    else blockedDrains.delete(key);
+    return drainPreview;
   }
 
   #leave(probe: Probe, unanswered: Unanswered): void {
