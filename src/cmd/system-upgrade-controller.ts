@@ -40,7 +40,7 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
       component: name,
       config,
       client,
-      dialects: [cattle({ name, namespace, job })],
+      dialects: [cattle({ name, namespace, job, plansShareNodes: isSet(env, 'PLANS_SHARE_NODES') })],
       ...(isSet(env, 'LEADER_ELECT') ? { lease: { namespace, name, ...leaseTimes(env, log) } } : {}),
       // The original's service account knows nothing of ours.
       policies: 'if-allowed',

@@ -60,6 +60,8 @@ export interface Capabilities<P extends KubeObject> {
   /** All Nodes of the cluster, for the limit on unavailable nodes. */
   readonly fleet?: { nodes(world: World): readonly Node[] };
   readonly foreignWork?: ForeignWorkFinder;
+  /** Names the other plan that works on the node of the target, where one plan at a time may. */
+  occupantOf?(world: World, target: Target, plan: P): string | undefined;
   /** Agents on nodes carry out the signals: which one a target's object speaks of. */
   readonly agents?: { of(object: KubeObject): NodeAgent };
   /** Finds work whose plan is gone, each as a rollout that is over, so that the leader can end it; `plans` still exist. */

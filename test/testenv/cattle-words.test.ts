@@ -1,4 +1,4 @@
-/** Tests on a real control plane what Rancher's Plans say of Jobs that the API server does not let start. */
+/** Tests on a real control plane what Rancher's Plans say of Jobs that may not start: forbidden, or beside another Plan. */
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { jobs, nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
+import { followUnfinished } from '../expectations/unfinished.ts';
 import { conditionOf, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
@@ -66,4 +67,28 @@ test('a Job that a quota forbids is told in a condition, an Event and status, an
     const found = await plan('forbidden');
     expect([conditionOf(found, 'Complete').status, conditionOf(found, 'RefitStalled')]).toEqual(['True', {}]);
   }, PATIENCE);
+});
+
+test('two Plans take turns on a node, and the second says which one it waits for', async () => {
+  const stop = new AbortController();
+  const seen = await followUnfinished(admin, jobs, NAMESPACE, stop.signal);
+  // Without a place for its pod the first Job stays unfinished.
+  await kubectlAs('admin', ['taint', 'node', NODE, 'example.com/busy=yes:NoSchedule']);
+  await apply(JSON.stringify(planOf('first', HERE)));
+  await vi.waitFor(async () => expect((await plan('first')).status?.applying).toEqual([NODE]), PATIENCE);
+  await apply(JSON.stringify(planOf('second', HERE)));
+  const words = `Plan ${NAMESPACE}/first is at work on ${NODE}`;
+  const flags = ['--plan', `cattle/${NAMESPACE}/second`, '--kubeconfig', await kubeconfigFor('viewer')];
+  await vi.waitFor(async () => {
+    expect(conditionOf(await plan('second'), 'RefitWaits').status).toBe('True');
+    const about = ['--field-selector', 'involvedObject.name=second,reason=ForeignWork', '-o', 'jsonpath={..message}'];
+    expect((await kubectlAs('admin', ['get', 'events', '-n', NAMESPACE, ...about])).stdout).toContain(words);
+    expect((await runRefit('status', ...flags)).stdout.join('\n')).toContain(words);
+  }, PATIENCE);
+  await kubectlAs('admin', ['taint', 'node', NODE, 'example.com/busy-']);
+  await vi.waitFor(async () => {
+    for (const name of ['first', 'second']) expect(conditionOf(await plan(name), 'Complete').status).toBe('True');
+  }, PATIENCE);
+  stop.abort();
+  expect(seen.most()).toBe(1);
 });

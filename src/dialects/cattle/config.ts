@@ -26,6 +26,8 @@ export interface CattleConfig {
   /** Where its Plans, Jobs and Secrets are. */
   readonly namespace: string;
   readonly job: JobSettings;
+  /** As in the original: Jobs of several Plans may run on a node at once. */
+  readonly plansShareNodes?: boolean;
 }
 
 /** Seconds; undefined means no deadline. */

@@ -17,7 +17,7 @@ import { cattleEvents } from './plan-events.ts';
 import { stallIn } from './pods.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
-import { jobSignal } from './signal.ts';
+import { jobSignal, occupantOf } from './signal.ts';
 import { windowsOf } from './window.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
@@ -39,6 +39,7 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
   return {
     ...viewOf(config),
     signal: jobSignal(config, attempts),
+    occupantOf: config.plansShareNodes === true ? () => undefined : occupantOf,
     scope: { namespace },
     watched: [
       watchedNodes,
@@ -75,6 +76,9 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
     // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.
     drainDelegation: { always: true, nodeOf: (_stage, { name }, world) => world.get(nodes, name) },
+    occupantOf,
+    // Other plans, controllers and dialects make nodes unavailable too: `maxUnavailable` of a policy counts all.
+    fleet: { nodes: (world) => world.list(nodes) },
     objectOf: (_stage, { name }, world) => world.get(nodes, name),
     // A Plan does not say which nodes are controllers, so API server health is not checked.
     endpoints: () => [],

@@ -7,7 +7,7 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import type { DrainSpec } from '../../api/cattle/workload.ts';
 import type { Job } from '../../kube/types.ts';
 import { DEFAULT_JOB_SETTINGS, deadlineOf, type JobSettings } from './config.ts';
-import { drainArguments, jobNameOf, jobOf, withLatestTag } from './job.ts';
+import { drainArguments, jobNamesOf, jobOf, withLatestTag } from './job.ts';
 import { shortenedName } from './names.ts';
 
 const HASH = '0e4e3f4e3f8b1e811d841099cb49e4712b93833bee0604115b9a141c';
@@ -39,8 +39,8 @@ function render(spec: Partial<CattleSpec> = {}, settings: Partial<JobSettings> =
 
 test('the name of a Job is cut like the original cuts it', () => {
   const name = 'apply-server-plan-on-turing-node-1-with-0e4e3f4e3f8b1e811-0c1d4';
-  expect(jobNameOf('server-plan', 'turing-node-1', HASH)).toBe(name);
-  expect(jobNameOf('server-plan', 'turing-node-1.example.com', HASH)).toBe(name);
+  expect(jobNamesOf('server-plan', 'turing-node-1', HASH)[0]).toBe(name);
+  expect(jobNamesOf('server-plan', 'turing-node-1.example.com', HASH)[0]).toBe(name);
 });
 
 test('a name that would be cut behind a dash loses the dash too', () => {

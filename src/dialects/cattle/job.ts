@@ -22,8 +22,10 @@ import {
 } from './names.ts';
 import { stamped } from './stamps.ts';
 
-export function jobNameOf(planName: string, nodeName: string, hash: string): string {
-  return shortenedName('apply', planName, 'on', nodeName.split('.')[0] ?? '', 'with', hash);
+/** The original's, which names of nodes that agree up to the first dot share, and one of the node alone. */
+export function jobNamesOf(planName: string, nodeName: string, hash: string): readonly [string, string] {
+  const nameOf = (node: string): string => shortenedName('apply', planName, 'on', node, 'with', hash);
+  return [nameOf(nodeName.split('.')[0] ?? ''), nameOf(nodeName)];
 }
 
 /** The hostname label, or else the name of the Node. */
@@ -43,7 +45,7 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
-      name: jobNameOf(metadata.name, node.metadata.name, hash),
+      name: rendering.name ?? jobNamesOf(metadata.name, node.metadata.name, hash)[0],
       ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
       labels,
       annotations: { ...annotations, [TTL_ANNOTATION]: String(ttl) },
@@ -159,6 +161,8 @@ function volumesOf({ plan }: Rendering): unknown[] {
 }
 
 export interface Rendering {
+  /** That of the original if absent. */
+  readonly name?: string | undefined;
   readonly plan: CattlePlan;
   readonly node: Node;
   readonly version: string;

@@ -3,14 +3,14 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { withoutAnyCordon } from '../../drain/cordon-marks.ts';
 import type { Signal, World } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/decision.ts';
-import type { Rollout, Stage } from '../../engine/model/recorded.ts';
+import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import type { Attempts } from './attempts.ts';
 import { holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
-import { jobNameOf, jobOf } from './job.ts';
+import { jobNamesOf, jobOf } from './job.ts';
 import { isCordonedBy, withCordonMark, withoutCordonMark } from './job-cordons.ts';
 import { isHeld } from './leader-drain.ts';
 import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
@@ -52,7 +52,15 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       if (job && isPaused(job)) return { kind: 'replace', resource: jobs, object: withSpec(job, { parallelism: 1 }) };
       // The Job of an earlier attempt has the name of the next one.
       if (job) return { kind: 'delete', resource: jobs, object: job };
-      const object = jobOf(config, { plan, node, version: stage.version, hash: rollout.id, settings: config.job });
+      const name = freeName(world, target.name, plan, rollout);
+      const object = jobOf(config, {
+        plan,
+        node,
+        name,
+        version: stage.version,
+        hash: rollout.id,
+        settings: config.job,
+      });
       return { kind: 'create', resource: jobs, object };
     },
 
@@ -78,6 +86,14 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
   };
 }
 
+/** Another plan, also one of another namespace where its Jobs can be read. */
+export function occupantOf(world: World, { name }: Target, plan: CattlePlan): string | undefined {
+  const other = (byNode(world.list(jobs)).get(name) ?? []).find(
+    (job) => (isUnfinished(job) || isHeld(job)) && !isOf(job, plan),
+  );
+  return other && `Plan ${other.metadata.namespace}/${other.metadata.labels?.[PLAN_LABEL]}`;
+}
+
 export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: string, plan: CattlePlan): Job | undefined {
   return jobsOn(nodeName, plan, world).find((job) => isNamedFor(job, id));
 }
@@ -86,14 +102,21 @@ function jobsOn(nodeName: string, plan: CattlePlan, world: World): Job[] {
   return (byNode(world.list(jobs)).get(nodeName) ?? []).filter((job) => isOf(job, plan));
 }
 
+/** The original's name, unless the Job of a node whose name agrees up to the first dot has it. */
+function freeName(world: World, nodeName: string, { metadata }: CattlePlan, { id }: Rollout): string | undefined {
+  const [name, longer] = jobNamesOf(metadata.name, nodeName, id);
+  const present = world.get(jobs, name, metadata.namespace);
+  return present && nodeOf(present) !== nodeName ? longer : name;
+}
+
 const byNode = onceForEach((all: readonly Job[]) => Map.groupBy(all, nodeOf));
 
 function nodeOf({ metadata }: Job): string | undefined {
   return metadata.labels?.[NODE_LABEL];
 }
 
-const isNamedFor = onceForEachWith(
-  (job: Job, hash) => job.metadata.name === jobNameOf(job.metadata.labels?.[PLAN_LABEL] ?? '', nodeOf(job) ?? '', hash),
+const isNamedFor = onceForEachWith((job: Job, hash) =>
+  jobNamesOf(job.metadata.labels?.[PLAN_LABEL] ?? '', nodeOf(job) ?? '', hash).includes(job.metadata.name),
 );
 
 /** The original creates Jobs paused and then starts them: a paused Job has not started anything. */

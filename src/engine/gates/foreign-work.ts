@@ -3,7 +3,9 @@ import { type Gate, PASS, wait } from './types.ts';
 
 export const foreignWork: Gate = {
   name: 'foreign-work',
-  evaluate({ stage, target, foreignWork: others, room }) {
+  evaluate({ stage, target, facts: { occupant }, foreignWork: others, room }) {
+    if (occupant !== undefined)
+      return wait('ForeignWork', `${occupant} is at work on ${target.name}`, `${occupant} is done with ${target.name}`);
     // The signal replaces whatever its own target was told before.
     const rest = others.filter(({ name, role }) => name !== target.name || role !== stage.role);
     const controllers = rest.filter(({ role }) => role === 'controller');

@@ -79,6 +79,8 @@ export interface TargetFacts {
   readonly followedMs?: number | undefined;
   /** Whose agent acts on it; undefined if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
+  /** Another plan that works on its node. */
+  readonly occupant?: string | undefined;
   readonly prefetch?: PrefetchState | undefined;
   readonly downloads?: DownloadState | undefined;
   /** The API server refused to change its object: nothing is written for it before the next try. */

@@ -27,7 +27,7 @@ export const REASONS = {
   FinishingInFlight: 'nothing new starts after a failure or broken rule; nodes in progress finish',
   ControlPlaneUnknown: 'the API servers have not been probed yet',
   ControlPlaneNotReady: 'an API server is not ready',
-  ForeignWork: 'nodes are still at work for a plan that is gone',
+  ForeignWork: 'nodes are at work for another plan, or for one that is gone',
   Resumed: 'targets start again after a block',
   NodeNotReady: 'a node is not Ready',
   Resting: 'a node is done and keeps its slot for the rest period of the plan',

@@ -105,6 +105,7 @@ function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Ta
     version: dialect.versions ? dialect.versions.of(object) : (object as Node).status?.nodeInfo?.kubeletVersion,
     isThere: isThere(dialect, stage, object),
     agent: dialect.agents?.of(object),
+    occupant: dialect.occupantOf?.(world, target, plan),
     ...drainFactsOf(scene, stage, target),
     ...known.watch?.(target, observation),
     prefetch: dialect.signal.prefetchOf?.(world, rollout, stage, target),

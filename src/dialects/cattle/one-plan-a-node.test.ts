@@ -1,0 +1,101 @@
+/** Proves that one Plan at a time works on a node, and that nodes of like names each get a Job. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { later, T0 } from '../../../test/builders/times.ts';
+import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { decide } from '../../engine/decide/decide.ts';
+import { gather } from '../../engine/observe/gather.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+import { jobs, nodes, pods, secrets } from '../../kube/resources.ts';
+import type { Job, Node } from '../../kube/types.ts';
+import { DEFAULT_JOB_SETTINGS } from './config.ts';
+import { cattle } from './dialect.ts';
+import { jobOf } from './job.ts';
+import { latestHash } from './latest.ts';
+
+const config = { name: 'c', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
+const node = (name: string): Node => buildNode(name, { labels: { 'kubernetes.io/hostname': name } });
+const hashOf = (plan: CattlePlan): string => latestHash(plan, 'v1.2.3', []);
+
+function jobFor(plan: CattlePlan, name: string, type?: 'Complete' | 'Failed'): Job {
+  const job = jobOf(config, { plan, node: node(name), version: 'v1.2.3', hash: hashOf(plan), settings: config.job });
+  const conditions = type ? [{ type, status: 'True', lastTransitionTime: later(0) } as const] : [];
+  return { ...job, metadata: { ...job.metadata, creationTimestamp: later(0) }, status: { active: 1, conditions } };
+}
+
+interface Outcome {
+  readonly started: readonly string[];
+  readonly waits: readonly string[];
+  /** Names of the Jobs that are created. */
+  readonly created: readonly string[];
+}
+
+function pass(
+  plan: CattlePlan,
+  all: readonly Node[],
+  made: readonly Job[],
+  dialect = cattle(config),
+  policy: RolloutPolicy = DEFAULT_POLICY,
+): Outcome {
+  const world = buildWorldOf([nodes, all], [jobs, made], [pods, []], [secrets, []]);
+  const first = decide(gather(dialect, plan, world, T0), policy, T0);
+  const recorded = first.record ? dialect.project(first.record, plan, T0) : plan;
+  const snapshot = gather(dialect, recorded, world, T0);
+  const { signals, waits } = decide(snapshot, policy, T0);
+  const sent = signals.map((signalling) => dialect.signal.send(world, snapshot.rollout, signalling, recorded));
+  return {
+    started: signals.map(({ target }) => target.name),
+    waits: waits.flatMap(({ gate, reason }) =>
+      gate === 'foreign-work' || gate === 'nodes-available' ? reason.message : [],
+    ),
+    created: sent.flatMap((each) => (each?.kind === 'create' ? each.object.metadata.name : [])),
+  };
+}
+
+const other = buildCattlePlan('other');
+const held = (job: Job): Job => ({ ...job, spec: { ...job.spec, suspend: true } });
+
+test.each<[string, Job, readonly string[], readonly string[]]>([
+  ['a Job of another Plan runs on it', jobFor(other, 'a'), [], ['Plan system-upgrade/other is at work on a']],
+  [
+    'the leader drains it for another Plan',
+    held(jobFor(other, 'a')),
+    [],
+    ['Plan system-upgrade/other is at work on a'],
+  ],
+  ['it has ended', jobFor(other, 'a', 'Complete'), ['a'], []],
+  ['it failed', jobFor(other, 'a', 'Failed'), ['a'], []],
+  ['it runs on another node', jobFor(other, 'b'), ['a'], []],
+])('a node starts or waits: %s', (_name, job, started, waits) => {
+  expect(pass(buildCattlePlan('p'), [node('a')], [job])).toMatchObject({ started, waits });
+});
+
+test('with the switch of the original both work on it', () => {
+  const shared = cattle({ ...config, plansShareNodes: true });
+  expect(pass(buildCattlePlan('p'), [node('a')], [jobFor(other, 'a')], shared)).toMatchObject({
+    started: ['a'],
+    waits: [],
+  });
+});
+
+test('nodes that others made unavailable count for maxUnavailable', () => {
+  const away = { ...node('b'), spec: { unschedulable: true } };
+  const selected = buildCattlePlan('p', { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'a' } } });
+  const policy = { ...DEFAULT_POLICY, maxUnavailable: { nodes: 1 } };
+  const { started, waits } = pass(selected, [node('a'), away], [], undefined, policy);
+  expect(started).toEqual([]);
+  expect(waits).toHaveLength(1);
+});
+
+test('nodes whose names agree up to the first dot get Jobs of different names', () => {
+  const plan = buildCattlePlan('p', { concurrency: 2 });
+  const first = jobFor(plan, 'a.x');
+  const { created } = pass(plan, [node('a.x'), node('a.y')], [first]);
+  expect(created).toHaveLength(1);
+  expect(created).not.toContain(first.metadata.name);
+  const second = { ...jobFor(plan, 'a.y'), metadata: { ...jobFor(plan, 'a.y').metadata, name: created[0] ?? '' } };
+  expect(pass(plan, [node('a.x'), node('a.y')], [first, second])).toMatchObject({ started: [], created: [] });
+  expect(pass(plan, [node('a.y')], []).created).toEqual([first.metadata.name]);
+});
