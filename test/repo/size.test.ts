@@ -21,7 +21,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 906,
   'src/engine': 5_460,
   'src/http': 356,
-  'src/kube': 3_310,
+  'src/kube': 3_318,
   'src/process': 208,
   'src/runtime': 842,
   'src/signal': 466,

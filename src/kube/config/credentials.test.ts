@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type Script, sendJson, sendStatus, startStubServer } from '../../../test/faults/stub-server.ts';
 import { createAuthority, issueClient, issueServer } from '../../../tools/controlplane/certs.ts';
@@ -194,6 +194,21 @@ test('a plugin that fails without a word: its arguments, which may hold a token,
   const thrown = await failure(createClient({ ...server.config, user }).get(nodes, 'n1'));
   expect(describeProblem(thrown).message).toContain('exec plugin false failed: exit code 1');
   expect(messageOf(thrown)).not.toContain('s3cr3t');
+});
+
+test('a plugin that runs ends with its client', async () => {
+  const { exec } = await plugin('slow', '{}');
+  const pid = join(directory, 'slow.pid');
+  const script = `echo $$ > ${pid}.new; mv ${pid}.new ${pid}; exec sleep 60`;
+  const user = { exec: { ...exec, command: 'sh', args: ['-c', script] } };
+  await using server = await startStubServer(ok);
+  const client = createClient({ ...server.config, user });
+  const failed = failure(client.get(nodes, 'n1'));
+  const running = Number(await vi.waitFor(async () => await readFile(pid, 'utf8'), 10_000));
+  expect(process.kill(running, 0)).toBe(true);
+  client[Symbol.dispose]();
+  expect(await failed).toBeInstanceOf(Error);
+  await vi.waitFor(() => expect(() => process.kill(running, 0)).toThrow('ESRCH'), 10_000);
 });
 
 test('client certificates are presented, and connections made anew when the files change', async () => {

@@ -23,19 +23,22 @@ export interface TlsMaterial {
 export class Credentials {
   readonly #config: ClusterConfig;
   readonly #clock: Clock;
+  readonly #closed: AbortSignal | undefined;
   readonly #files = new Map<string, RotatingFile>();
   #plugin: ExecPlugin | undefined;
 
-  constructor(config: ClusterConfig, clock: Clock) {
+  /** `closed` ends a plugin that runs: a process that stops does not wait for it. */
+  constructor(config: ClusterConfig, clock: Clock, closed?: AbortSignal) {
     this.#config = config;
     this.#clock = clock;
+    this.#closed = closed;
   }
 
   async current(): Promise<Identity> {
     const { user, certificateAuthority } = this.#config;
     const ca = await this.#pem(certificateAuthority);
     if (user.exec) this.#plugin ??= new ExecPlugin(user.exec, this.#config, ca, this.#clock);
-    const exec = await this.#plugin?.credential();
+    const exec = await this.#plugin?.credential(this.#closed);
     const token = exec?.token ?? (await this.#token());
     return {
       headers: {

@@ -30,11 +30,11 @@ export class ExecPlugin {
     this.#clock = clock;
   }
 
-  /** Concurrent callers share one process; rejects with REFIT_KUBECONFIG when the plugin fails. */
-  async credential(): Promise<ExecCredential> {
+  /** Concurrent callers share one process, which `closed` ends; rejects with REFIT_KUBECONFIG when the plugin fails. */
+  async credential(closed?: AbortSignal): Promise<ExecCredential> {
     if (this.#current && this.#clock.now() < (this.#current.expiresAt ?? Number.POSITIVE_INFINITY))
       return this.#current;
-    this.#running ??= this.#run().finally(() => {
+    this.#running ??= this.#run(closed).finally(() => {
       this.#running = undefined;
     });
     this.#current = await this.#running;
@@ -46,12 +46,13 @@ export class ExecPlugin {
     if (this.#current === refused) this.#current = undefined;
   }
 
-  async #run(): Promise<ExecCredential> {
+  async #run(signal: AbortSignal | undefined): Promise<ExecCredential> {
     const { command, args, env, installHint } = this.#config;
     const stdout = await new Promise<string>((resolve, reject) => {
       const options = {
         env: { ...process.env, ...env, KUBERNETES_EXEC_INFO: this.#info },
         timeout: PLUGIN_TIMEOUT_MS,
+        signal,
       };
       const child = execFile(command, [...args], options, (error, out, err) => {
         if (!error) return resolve(out);

@@ -61,9 +61,11 @@ const MOST_EMPTY_PAGES = 1_000;
 
 export function createClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient & Disposable {
   const clock = options.clock ?? systemClock;
+  const closed = new AbortController();
   const requester = new Requester({
     transport: new Transport(config, options.addresses),
-    credentials: options.credentials ?? new Credentials(config, clock),
+    credentials: options.credentials ?? new Credentials(config, clock, closed.signal),
+    closed,
     clock,
     server: printableUrl(config.server),
     userAgent: options.userAgent ?? 'refit',

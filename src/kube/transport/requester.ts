@@ -25,6 +25,8 @@ export interface RequestRecord {
 export interface RequesterParts {
   readonly transport: Transport;
   readonly credentials: Credentials;
+  /** Aborted by `close`. */
+  readonly closed: AbortController;
   readonly clock: Clock;
   readonly server: string;
   readonly userAgent: string;
@@ -45,7 +47,6 @@ const SHORTEST_PAUSE_MS = 100;
 export class Requester implements Caller {
   readonly #parts: RequesterParts;
   readonly #host: string;
-  readonly #closed = new AbortController();
 
   constructor(parts: RequesterParts) {
     this.#parts = parts;
@@ -86,7 +87,7 @@ export class Requester implements Caller {
   }
 
   close(): void {
-    this.#closed.abort();
+    this.#parts.closed.abort();
     this.#parts.transport.close();
   }
 
@@ -100,7 +101,7 @@ export class Requester implements Caller {
   }
 
   #begin(call: Call): TimeLimit {
-    const limit = new TimeLimit(this.#parts.clock, call.abort, this.#closed.signal);
+    const limit = new TimeLimit(this.#parts.clock, call.abort, this.#parts.closed.signal);
     limit.allow(call.deadlineMs, `no answer within ${Math.round(call.deadlineMs)} ms`);
     return limit;
   }
