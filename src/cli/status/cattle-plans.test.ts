@@ -9,7 +9,8 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { cattleView } from '../../dialects/cattle/dialect.ts';
 import { latestHash } from '../../dialects/cattle/latest.ts';
 import { jobs, nodes, pods } from '../../kube/resources.ts';
-import { observe } from './observe.ts';
+import { pause } from '../controls/pause.ts';
+import { inspect, observe, viewAt } from './observe.ts';
 import { render } from './render.ts';
 
 const NOW = T0 + 10 * MINUTE;
@@ -80,4 +81,19 @@ test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], r
   for (const line of lines) expect(text).toContain(line);
   expect(text).not.toContain('refused');
   expect(text).not.toContain('(0 s)');
+});
+
+test('while its channel is down a Plan can be paused: it is not over', async () => {
+  const conditions = [NOT_READY, ...VALID].map(([type, is, reason, message = '']) => ({
+    type,
+    status: is,
+    reason,
+    message,
+  }));
+  const plan: CattlePlan = { ...buildCattlePlan('p', channel), status: { conditions } };
+  const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
+  const inspection = await inspect(cattleView, plan, world, buildLooking(), NOW);
+  const view = viewAt(inspection, NOW);
+  expect(view.phase).toBe('invalid');
+  expect(pause({ ...inspection, view }, NOW).said[0]).toBe('Plan system-upgrade/p is paused.');
 });
