@@ -1,6 +1,6 @@
 /** Gate: limits how many nodes of the cluster are unavailable at once, for whatever reason. */
 import { listed } from '../../util/phrases.ts';
-import { type GateInput, nodesAllowedAway, PASS, type Verdict, wait } from './types.ts';
+import { type GateInput, nodeNameOf, nodesAllowedAway, PASS, type Verdict, wait } from './types.ts';
 
 const MAX_LISTED = 5;
 
@@ -8,17 +8,19 @@ export const nodesAvailable = {
   name: 'nodes-available',
   evaluate({
     target,
+    facts,
     policy: { maxUnavailable, name },
     census,
-  }: Pick<GateInput, 'target' | 'policy' | 'census'>): Verdict {
+  }: Pick<GateInput, 'target' | 'facts' | 'policy' | 'census'>): Verdict {
     if (!maxUnavailable || !census) return PASS;
+    const node = nodeNameOf(target, facts);
     const { all, unavailable, busy } = census;
     // A node that is unavailable already costs nothing more; a target that is no node takes no pods.
-    if (unavailable.has(target.name) || !all.has(target.name)) return PASS;
+    if (unavailable.has(node) || !all.has(node)) return PASS;
     const limit = nodesAllowedAway(maxUnavailable, all.size);
-    const count = busy.size - (busy.has(target.name) ? 1 : 0);
+    const count = busy.size - (busy.has(node) ? 1 : 0);
     if (count < limit) return PASS;
-    const others = [...busy].filter((each) => each !== target.name).toSorted();
+    const others = [...busy].filter((each) => each !== node).toSorted();
     const message = `${count} of ${all.size} nodes are not Ready, unschedulable or at work (${listed(others, MAX_LISTED)}); UpgradePolicy ${name} allows ${limit}`;
     const ends = 'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised';
     return wait('TooManyUnavailable', message, ends);

@@ -1,8 +1,10 @@
 /** The gates of a policy, with their sentences. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
+import { NONE } from '../../../test/builders/observations.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/builders/snapshots.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, MINUTE, T0 } from '../../../test/builders/times.ts';
 import type { Node } from '../../kube/types.ts';
@@ -237,7 +239,12 @@ test.each<[string, NodeLimit | undefined, string, Cluster, string]>([
   ],
 ])('nodes-available: %s', (_, maxUnavailable, name, seen, answer) => {
   const given = policy(maxUnavailable ? { maxUnavailable } : {});
-  const verdict = nodesAvailable.evaluate({ target: buildTarget(name), policy: given, census: census(seen) });
+  const verdict = nodesAvailable.evaluate({
+    target: buildTarget(name),
+    facts: { exists: true, observation: NONE },
+    policy: given,
+    census: census(seen),
+  });
   expect(said(verdict)).toBe(answer);
 });
 
@@ -256,4 +263,15 @@ test('nodes are counted only where the policy limits them and the leader watches
   expect(censusFor({ ...snapshot, fleet }, policy())).toBeUndefined();
   expect(censusFor(snapshot, policy({ maxUnavailable: TWO }))).toBeUndefined();
   expect(censusFor({ ...snapshot, fleet }, policy({ maxUnavailable: TWO }))?.all.size).toBe(1);
+});
+
+test('a controller with another name than its Node counts by its Node', () => {
+  const node = { name: 'w1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
+  const input = { target: buildTarget('a'), facts: { exists: true, observation: NONE, node } };
+  const given = policy({ maxUnavailable: { nodes: 1 } });
+  expect(nodesAvailable.evaluate({ ...input, policy: given, census: census({ notReady: ['w2'] }) }).kind).toBe('wait');
+  const rollout = buildRollout([buildStage('controller', [buildTarget('a', 'intended')])]);
+  const fleet = [buildNode('w1')];
+  const snapshot = { ...buildSnapshot(rollout, { a: { node } }), fleet };
+  expect([...(censusFor(snapshot, given)?.busy ?? [])]).toEqual(['w1']);
 });

@@ -102,16 +102,26 @@ export function gateInput(
   return { ...snapshot, stage, target, facts, earlier, room, policy, census, checked, expectedMs, now };
 }
 
-export function censusFor({ fleet, rollout }: Snapshot, { maxUnavailable }: RolloutPolicy): NodeCensus | undefined {
-  return fleet && maxUnavailable !== undefined ? censuses(fleet)(rollout) : undefined;
+export function censusFor(
+  { fleet, facts, rollout }: Snapshot,
+  { maxUnavailable }: RolloutPolicy,
+): NodeCensus | undefined {
+  return fleet && maxUnavailable !== undefined ? censuses(fleet)(facts)(rollout) : undefined;
 }
 
-/** Computed once per fleet and rollout: it reads every node, and each target in flight needs it. */
+/** The name of its Node, as far as it is known: a controller may have another one. */
+export function nodeNameOf(target: Target, { node }: TargetFacts): string {
+  return node?.name ?? target.name;
+}
+
+/** Computed once per fleet, facts and rollout: it reads every node, and each target in flight needs it. */
 const censuses = onceForEach((fleet: readonly Node[]) =>
-  onceForEach((rollout: Rollout) =>
-    censusOf(
-      fleet,
-      targetsIn(rollout, 'intended').map(({ name }) => name),
+  onceForEach((facts: Snapshot['facts']) =>
+    onceForEach((rollout: Rollout) =>
+      censusOf(
+        fleet,
+        targetsIn(rollout, 'intended').map((target) => nodeNameOf(target, factsOf({ facts }, target))),
+      ),
     ),
   ),
 );

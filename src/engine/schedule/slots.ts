@@ -7,6 +7,7 @@ import {
   factsOf,
   type Gate,
   gateInput,
+  nodeNameOf,
   type Waiting,
   withBusy,
 } from '../gates/types.ts';
@@ -104,7 +105,7 @@ export function chooseTargets(
     const verdict = evaluate(BEFORE, gateInput({ ...context, stage, target }, slots - chosen.length, census));
     if (verdict.kind === 'pass') {
       chosen.push(target);
-      census = census && withBusy(census, target.name);
+      census = census && withBusy(census, nodeNameOf(target, factsOf(snapshot, target)));
     }
     if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
     if (verdict.kind === 'stop' && verdict.ofPlan) return refused(target, verdict, stopped);
