@@ -206,6 +206,32 @@ test('an unreachable server is asked again, more and more seldom, and then works
   expect([planned(), reported()?.reason]).toEqual(['v1.36.1+k0s.0', 'UpdateStarted']);
 });
 
+test('a Plan that the API server refuses: the status and an Event say so, and it is tried again', async () => {
+  follow(await offering(() => indexOf('v1.36.1+k0s.0')));
+  api.before(`create plans/${PLAN_NAME}`, () => {
+    throw refusal(403, 'Forbidden');
+  });
+  const leader = lead();
+  await expect(leader.follow()).rejects.toThrow('Forbidden');
+  const message = 'the API server refuses to change the Plan: Forbidden by the test';
+  expect(leader.events).toEqual([{ type: 'Warning', reason: 'CheckFailed', message }]);
+  expect(reported()).toMatchObject({ reason: 'CheckFailed', message });
+  await leader.follow();
+  expect(reported()?.reason).toBe('UpdateStarted');
+});
+
+test('an UpdateConfig whose finalizer may not be removed holds up no other', async () => {
+  follow(await offering(() => indexOf('v1.36.1+k0s.0')));
+  const finalizers = ['updateconfig.autopilot.k0sproject.io'];
+  const metadata = { name: 'gone', uid: 'uid-gone', deletionTimestamp: rfc3339(START), finalizers };
+  api.put(updateConfigs, { metadata, spec: { updateServer: '' } });
+  api.before('patch updateconfigs/gone', () => {
+    throw refusal(403, 'Forbidden');
+  });
+  await expect(lead().follow()).rejects.toThrow('Forbidden');
+  expect(planned()).toBe('v1.36.1+k0s.0');
+});
+
 test('a server that sends a byte now and then is given up after 10 s, and that is reported', async () => {
   let bytes = 0;
   follow(await serve((_, response) => void response.write('x', () => bytes++)));

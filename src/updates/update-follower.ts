@@ -5,7 +5,7 @@ import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
 import type { RolloutPhase } from '../engine/model/recorded.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
-import { ifFound } from '../kube/status-error.ts';
+import { ifFound, isRefusal } from '../kube/status-error.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { controlNodes } from '../signal/names.ts';
@@ -67,14 +67,23 @@ export class UpdateFollower {
   }
 
   async followAll(all: readonly UpdateConfig[], abort: AbortSignal): Promise<ReconcileResult> {
-    const { allowInsecure, metrics, clock } = this.#parts;
+    const { metrics } = this.#parts;
     const live = all.filter(({ metadata }) => metadata.deletionTimestamp === undefined).toSorted(byAge);
-    await Promise.all(
+    const released = await Promise.allSettled(
       all.filter((config) => !live.includes(config)).map(async (config) => await this.#release(config, abort)),
     );
     metrics.keepUpdates(live.map(({ metadata }) => metadata.name));
     const current = await this.#observe(abort);
-    if (live.length === 0) return { requeueAfterMs: await this.#probe?.probe(current, abort) };
+    const next =
+      live.length === 0 ? await this.#probe?.probe(current, abort) : await this.#followLive(live, current, abort);
+    // One that may not be released holds up no other.
+    for (const each of released) if (each.status === 'rejected') throw each.reason;
+    return { requeueAfterMs: next };
+  }
+
+  /** Resolves with the milliseconds until the next check. */
+  async #followLive(live: readonly UpdateConfig[], current: Cluster, abort: AbortSignal): Promise<number | undefined> {
+    const { allowInsecure, clock } = this.#parts;
     const read = live.map((config) => ({ config, ...readUpdateConfig(config, allowInsecure) }));
     const owner = read.find(({ settings }) => settings !== undefined);
     let next = Number.POSITIVE_INFINITY;
@@ -83,7 +92,7 @@ export class UpdateFollower {
       else if (config === owner?.config) next = await this.#follow(config, settings, current, abort);
       else await this.#report(config, waitsFor(owner?.config), abort);
     }
-    return Number.isFinite(next) ? { requeueAfterMs: Math.max(0, next - clock.now()) } : {};
+    return Number.isFinite(next) ? Math.max(0, next - clock.now()) : undefined;
   }
 
   /** Resolves with the time of the next check, in milliseconds since the Unix epoch. */
@@ -104,8 +113,14 @@ export class UpdateFollower {
     const mayCreate = settings.schedule.kind === 'periodic' || clock.now() - (memory.due ?? -Infinity) <= CATCH_UP_MS;
     const decided = memory.release && (await this.#decide(settings, memory.release, cluster, abort));
     const decision = decided?.action === 'create' && !mayCreate ? { ...decided, ...waitsForTick(decided) } : decided;
-    if (decision?.action === 'create') await this.#start(config, settings, decision.release, cluster, abort);
-    if (decision?.action === 'abort') await this.#withdraw(decision.message, cluster, abort);
+    try {
+      if (decision?.action === 'create') await this.#start(config, settings, decision.release, cluster, abort);
+      if (decision?.action === 'abort') await this.#withdraw(decision.message, cluster, abort);
+    } catch (error) {
+      const message = `the API server refuses to change the Plan: ${messageOf(error)}`;
+      if (isRefusal(error)) await this.#report(config, { reason: 'CheckFailed', message }, abort);
+      throw error;
+    }
     memory.due = undefined;
     const next = Math.min(this.#nextCheck(config, settings, memory), decision?.until ?? Number.POSITIVE_INFINITY);
     const { reason, message } =

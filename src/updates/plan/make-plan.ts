@@ -45,7 +45,7 @@ function windowAnnotations({ written, lead }: PeriodicSchedule): Record<string, 
 const ALL = { discovery: { selector: {} } };
 const EVERYTHING: readonly PlannedCommand[] = [{ k0supdate: { targets: { controllers: ALL, workers: ALL } } }];
 
-/** Two leaders that see the same give the same Plan the same id; no later Plan gets it again. */
+/** Two leaders that see the same give the same Plan the same id; the Plan that replaces it has another one. */
 function planId(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
 }
