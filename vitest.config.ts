@@ -28,6 +28,8 @@ const project = (name: string, turn: keyof typeof TURNS, include: string[], more
   },
 });
 
+/** Files take turns in one process: to start one for each of them costs more CPU than the tests of many. */
+const sharedProcess = { isolate: false };
 const builtRefit = 'test/built-refit.ts';
 /** Each test file has a real control plane to itself while it runs. */
 const realControlPlane = { globalSetup: ['test/testenv/global-setup.ts', builtRefit], pool: 'forks' };
@@ -41,12 +43,15 @@ export default defineConfig({
         'unit',
         'computing',
         ['{src,sandbox,tools,bench}/**/*.test.ts', 'test/{repo,faults,toy,doubles,parity}/**/*.test.ts'],
-        // Starting a process for each of these small files took longer than their tests.
-        { isolate: false },
+        sharedProcess,
       ),
       // One exploration takes half a minute, and several times that on a busy machine.
       project('model', 'computing', ['test/model/**/*.test.ts'], { testTimeout: 300_000 }),
-      project('agent', 'waiting', ['test/{agent,attacks}/**/*.test.ts'], { globalSetup: [builtRefit], pool: 'forks' }),
+      project('agent', 'waiting', ['test/{agent,attacks}/**/*.test.ts'], {
+        ...sharedProcess,
+        globalSetup: [builtRefit],
+        pool: 'forks',
+      }),
       project('conformance', 'waiting', ['test/conformance/**/*.test.ts'], {
         ...realControlPlane,
         setupFiles: [borrowControlPlane],
