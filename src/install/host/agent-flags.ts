@@ -7,4 +7,5 @@ export const AGENT_FLAGS = [
   '--expose-gc',
   '--disable-sigusr1',
   '--use-openssl-ca',
+  '--no-harmony-temporal',
 ] as const;

@@ -24,7 +24,9 @@ export async function ownProgram(): Promise<Program> {
   const [node, script] = [await realpath(process.execPath), await realpath(process.argv[1] ?? '')];
   await assertOwnedByRoot(node);
   await assertOwnedByRoot(script);
-  return { refit: [node, script], agent: [node, ...AGENT_FLAGS, script], isOneFile: false };
+  // A later Node.js may not know it any more, and would refuse to start.
+  const flags = AGENT_FLAGS.filter((flag) => flag !== '--no-harmony-temporal');
+  return { refit: [node, script], agent: [node, ...flags, script], isOneFile: false };
 }
 
 /** Copies this binary to its place, unless it runs from there. True when it was copied. */
