@@ -31,7 +31,7 @@ export interface AgentParts extends ObserverParts {
 }
 
 /** Polled, because nothing signals that the service's socket is there again. */
-const FAST_POLL_MS = 75;
+const FAST_POLL_MS = 40;
 const SLOW_POLL_MS = 1_000;
 /** Polled, because the leader's lease is not watched. */
 const LEADER_POLL_MS = 5_000;
