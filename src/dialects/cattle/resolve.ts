@@ -127,14 +127,16 @@ function doneSince({ metadata }: Node, plan: CattlePlan, world: World, hash: str
   return job?.status?.completionTime ?? (status === 'True' ? lastUpdateTime : undefined);
 }
 
+const isMatched = onceForEachWith((node: Node, selector) => parseLabelSelector(selector)(node));
+
 /** Without a valid selector, no node is selected. */
 function selectorOf({ metadata, spec }: CattlePlan, { problems }: Latest): (node: Node) => boolean {
   if (!spec?.nodeSelector || problems.length > 0) return () => false;
-  const matches = parseLabelSelector(selectorText(spec.nodeSelector));
+  const selector = selectorText(spec.nodeSelector);
   const label = hashLabelOf(metadata.name);
   return (node) => {
     const { labels = {} } = node.metadata;
-    return labels[HOSTNAME_LABEL] !== undefined && labels[label] !== DISABLED && matches(node);
+    return labels[HOSTNAME_LABEL] !== undefined && labels[label] !== DISABLED && isMatched(node, selector);
   };
 }
 
