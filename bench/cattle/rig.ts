@@ -94,13 +94,13 @@ async function isReady(url: string, clock: Clock): Promise<boolean> {
   return false;
 }
 
-/** Resolves once all are Ready. */
+/** Resolves once all are Ready, and pods may be placed there. */
 async function createNodes(client: KubeClient, count: number, abort: AbortSignal): Promise<Node[]> {
   const names = Array.from({ length: count }, (_, index) => `w${index + 1}`);
   const stop = new AbortController();
   const informer = createInformer(client, nodes);
   const areReady = (): boolean =>
-    informer.list().filter((node) => readyCondition(node)?.status === 'True').length === count;
+    informer.list().filter((node) => readyCondition(node)?.status === 'True' && !node.spec?.taints).length === count;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   abort.addEventListener('abort', () => reject(new Error('interrupted')), { once: true });
   informer.addHandler({ updated: () => areReady() && resolve() });

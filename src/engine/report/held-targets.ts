@@ -18,20 +18,25 @@ export class HeldTargets {
   at(key: string, evaluations: Evaluations): Held {
     const before = this.#told.get(key) ?? new Map<string, number>();
     const held = heldTargets(evaluations);
-    const since = (events: readonly TargetEvent[]) =>
-      new Map(events.map(({ reason: { message } }) => [message, before.get(message) ?? evaluations.now]));
-    this.#told.set(key, since(held));
-    const fresh = held.filter(({ reason }) => !before.has(reason.message));
+    const since = (event: TargetEvent): number => before.get(wordsOf(event)) ?? evaluations.now;
+    this.#told.set(key, new Map(held.map((event) => [wordsOf(event), since(event)])));
+    const fresh = held.filter((event) => !before.has(wordsOf(event)));
+    const stalling = held.filter(({ reason }) => reason.code !== 'Resting');
     return {
       stalled: fresh.filter(({ reason }) => reason.code === 'Stalled'),
       rests: fresh.filter(({ reason }) => reason.code === 'Resting'),
-      stalls: since(held.filter(({ reason }) => reason.code !== 'Resting')),
+      stalls: new Map(stalling.map((event) => [event.reason.message, since(event)])),
     };
   }
 
   forget(key: string): void {
     this.#told.delete(key);
   }
+}
+
+/** Without numbers: a scheduler counts other nodes each time. */
+function wordsOf({ target, reason }: TargetEvent): string {
+  return `${target.key} ${reason.message.replaceAll(/\b\d+\b/g, '')}`;
 }
 
 function heldTargets(evaluations: Evaluations): TargetEvent[] {
