@@ -1,0 +1,287 @@
+/** Re-creates what the original's own tests ask of a controller, its hazards at a take-over, and what a policy adds, on a real API server. */
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
+import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
+import { jobOf } from '../../src/dialects/cattle/job.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { jobs, nodes, secrets } from '../../src/kube/resources.ts';
+import type { Job } from '../../src/kube/types.ts';
+import type { Process } from '../../tools/controlplane/process.ts';
+import type { CattleSpec } from '../builders/cattle-plans.ts';
+import { secretReader } from '../builders/secret-reader.ts';
+import { conditionOf, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
+import { apply as applyManifest, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { clientOf } from './drain-stage.ts';
+import { runRefit } from './refit-process.ts';
+
+const PATIENCE = { timeout: 120_000, interval: 50 };
+const NODES = ['suite-1', 'suite-2', 'suite-3'];
+const TAINT = 'example.com/held';
+const [ALL, NOBODY] = ['suite', 'nobody'].map((pool) => ({ nodeSelector: { matchLabels: { pool } }, version: 'v1' }));
+
+let directory = '';
+let admin: KubeClient;
+let controller: Process;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-suite-'));
+  for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
+  admin = await clientOf('admin');
+  for (const kind of ['upgrade.cattle.io_plans', 'upgrade.refit.dev_upgradepolicies'])
+    await applyManifest(await readFile(`deploy/crds/${kind}.yaml`, 'utf8'));
+  const kinds = ['crd/plans.upgrade.cattle.io', 'crd/upgradepolicies.upgrade.refit.dev'];
+  await kubectlAs('admin', ['wait', '--for=condition=Established', ...kinds]);
+  for (const name of NODES) await admin.create(nodes, nodeOf(name, { pool: 'suite' }));
+  controller = await startController(directory, { SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0' });
+});
+
+afterAll(async () => {
+  await controller.stop();
+  await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', '--all', '-n', NAMESPACE]);
+  await vi.waitFor(async () => expect(await jobsOf()).toEqual([]), PATIENCE);
+  for (const name of NODES) await admin.delete(nodes, name);
+  admin.close();
+  await rm(directory, { recursive: true });
+});
+
+async function apply(name: string, spec: Partial<CattleSpec>, labels: Record<string, string> = {}): Promise<string> {
+  return (await kubectlAs('admin', ['apply', '-f', '-'], JSON.stringify(planOf(name, spec, labels)))).stderr;
+}
+
+async function patch(name: string, change: object): Promise<void> {
+  await admin.patch(cattlePlans, name, change, { namespace: NAMESPACE, type: 'merge' });
+}
+
+async function until(name: string, type: string, status: string, reason: string): Promise<CattlePlan> {
+  return await vi.waitFor(async () => {
+    const found = await admin.get(cattlePlans, name, { namespace: NAMESPACE });
+    expect(conditionOf(found, type)).toMatchObject({ status, reason });
+    return found;
+  }, PATIENCE);
+}
+
+async function jobsOf(plan?: string): Promise<Job[]> {
+  const labelSelector = plan === undefined ? 'upgrade.cattle.io/plan' : `upgrade.cattle.io/plan=${plan}`;
+  return (await admin.list(jobs, { namespace: NAMESPACE, labelSelector })).items;
+}
+
+/** Pods of the Plan's Jobs get no place on these nodes until the test ends or the returned function is called. */
+async function hold(...names: readonly string[]): Promise<() => Promise<void>> {
+  await kubectlAs('admin', ['taint', 'node', ...names, `${TAINT}=yes:NoSchedule`]);
+  const release = async (): Promise<void> => void (await kubectlAs('admin', ['taint', 'node', ...names, `${TAINT}-`]));
+  onTestFinished(release);
+  return release;
+}
+
+const only = (name: string): Partial<CattleSpec> => ({
+  version: 'v1',
+  nodeSelector: { matchLabels: { 'kubernetes.io/hostname': name } },
+});
+
+describe('what the original asks of itself', () => {
+  test.each<[string, object, RegExp]>([
+    ['a day that is none', { window: { days: ['never'] } }, /spec\.window\.days/],
+    ['no upgrade', { upgrade: null }, /spec\.upgrade/],
+  ])('the API server refuses %s', async (_name, spec, words) => {
+    expect(await apply('refused', { ...NOBODY, ...spec } as Partial<CattleSpec>)).toMatch(words);
+  });
+
+  test('a negative delay is refused until it is positive', async () => {
+    await apply('delay', { ...only('suite-1'), postCompleteDelay: '-30s' });
+    const refused = await until('delay', 'Validated', 'False', 'Error');
+    expect(conditionOf(refused, 'Validated').message).toBe('spec.postCompleteDelay is negative');
+    await patch('delay', { spec: { postCompleteDelay: '1s' } });
+    await until('delay', 'Complete', 'True', 'Complete');
+    expect(await jobsOf('delay')).toMatchObject([{ status: { succeeded: 1 } }]);
+  });
+
+  test('a drain has one container, with the selector of the Plan and of the controller', async () => {
+    const matchExpressions = [{ key: 'component', operator: 'NotIn', values: ['sonobuoy'] }];
+    await apply('drains', { ...only('suite-1'), drain: { podSelector: { matchExpressions } } });
+    await until('drains', 'Complete', 'True', 'Complete');
+    const [job] = await jobsOf('drains');
+    const selector = 'component notin (sonobuoy),!upgrade.cattle.io/controller';
+    expect(job?.spec).toMatchObject({
+      template: { spec: { initContainers: [{ args: expect.arrayContaining([selector]) as string[] }] } },
+    });
+  });
+
+  test.each([
+    ['v1.2.3+test', 'v1.2.3-test'],
+    ['test', 'test'],
+  ])('version %s is resolved', async (version, latestVersion) => {
+    const name = `version-${latestVersion.length}`;
+    await apply(name, { ...NOBODY, version });
+    const { status } = await until(name, 'LatestResolved', 'True', 'Version');
+    expect(status).toMatchObject({ latestVersion, latestHash: expect.stringMatching(/^[0-9a-f]{56}$/) as string });
+  });
+
+  test('a Secret with ignoreUpdates does not count into the hash', async () => {
+    await applyManifest(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: secretReader(NAMESPACE, 'ignored') }));
+    await admin.create(secrets, { metadata: { name: 'ignored', namespace: NAMESPACE }, data: { a: 'YQ==' } });
+    onTestFinished(async () => await admin.delete(secrets, 'ignored', { namespace: NAMESPACE }));
+    await apply('ignoring', { ...NOBODY, secrets: [{ name: 'ignored', path: 'x', ignoreUpdates: true }] });
+    await apply('plain', { ...NOBODY });
+    const hashes = ['ignoring', 'plain'].map(async (name) => await until(name, 'Complete', 'True', 'Complete'));
+    const [a, b] = (await Promise.all(hashes)).map(({ status }) => status?.latestHash);
+    expect(a).toBe(b);
+  });
+
+  test('a Job over its deadline says so, and an edit makes exactly one fresh Job', async () => {
+    const release = await hold('suite-2');
+    await apply('late', { ...only('suite-2'), jobActiveDeadlineSecs: 1 });
+    const failed = await until('late', 'Complete', 'False', 'JobFailed');
+    const words = 'DeadlineExceeded: Job was active longer than specified deadline';
+    expect(conditionOf(failed, 'Complete').message).toContain(words);
+    const [before] = await jobsOf('late');
+    await release();
+    await patch('late', { spec: { jobActiveDeadlineSecs: 600, upgrade: { args: ['exit 0'] } } });
+    await until('late', 'Complete', 'True', 'Complete');
+    const after = await jobsOf('late');
+    expect(after.map(({ status }) => [status?.succeeded, status?.active])).toEqual([[1, undefined]]);
+    expect(after[0]?.metadata.uid).not.toBe(before?.metadata.uid);
+  });
+
+  test('labels after the end are those of the status', async () => {
+    const labels = { 'example.com/v': '$(LATEST_VERSION)', 'example.com/h': '$(LATEST_HASH)', 'example.com/x': 'x' };
+    await apply('labels', { ...only('suite-3'), postCompleteLabels: labels });
+    const { status } = await until('labels', 'Complete', 'True', 'Complete');
+    expect((await admin.get(nodes, 'suite-3')).metadata.labels).toMatchObject({
+      'example.com/v': status?.latestVersion,
+      'example.com/h': status?.latestHash,
+      'example.com/x': 'x',
+    });
+  });
+});
+
+describe('at a take-over', () => {
+  /** A Job as the original left it, and the Plan that now selects its node. */
+  async function leftBehind(name: string, outcome: Record<string, string>, end?: string): Promise<string> {
+    await apply(name, { ...NOBODY }, outcome);
+    const plan = await until(name, 'Complete', 'True', 'Complete');
+    const config = { name: 'system-upgrade-controller', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
+    const settings = { ...config.job, backoffLimit: 0 };
+    const node = await admin.get(nodes, 'suite-1');
+    const hash = plan.status?.latestHash ?? '';
+    const made = jobOf({ ...config, job: settings }, { plan, node, version: 'v1', hash, settings });
+    const { metadata } = await admin.create(jobs, made);
+    if (end !== undefined)
+      await kubectlAs('admin', ['wait', `--for=condition=${end}`, `job/${metadata.name}`, '-n', NAMESPACE]);
+    await patch(name, {
+      spec: { nodeSelector: { matchLabels: { pool: 'suite', 'kubernetes.io/hostname': 'suite-1' } } },
+    });
+    return metadata.uid ?? '';
+  }
+
+  test('a Job that runs is waited for, not made again', async () => {
+    const release = await hold('suite-1');
+    const uid = await leftBehind('running', {});
+    await release();
+    const label = ['metadata', 'labels', 'plan.upgrade.cattle.io/running'];
+    await vi.waitFor(async () => expect(await admin.get(nodes, 'suite-1')).toHaveProperty(label), PATIENCE);
+    expect((await jobsOf('running')).map(({ metadata }) => metadata.uid)).toEqual([uid]);
+  });
+
+  test('one that has ended marks its node', async () => {
+    const uid = await leftBehind('ended', {}, 'Complete');
+    await until('ended', 'Complete', 'True', 'Complete');
+    expect((await jobsOf('ended')).map(({ metadata }) => metadata.uid)).toEqual([uid]);
+    expect((await admin.get(nodes, 'suite-1')).metadata.labels).toHaveProperty(['plan.upgrade.cattle.io/ended']);
+  });
+
+  test('one that has failed counts as failed', async () => {
+    const uid = await leftBehind('broken', { 'example.com/outcome': 'failure' }, 'Failed');
+    const { status } = await until('broken', 'Complete', 'False', 'JobFailed');
+    expect(status?.applying).toEqual(['suite-1']);
+    expect((await jobsOf('broken')).map(({ metadata }) => metadata.uid)).toEqual([uid]);
+  });
+
+  test('a Plan without spec, and one with a drain of 64 bits, hold up nobody', async () => {
+    const metadata = { name: 'empty', namespace: NAMESPACE };
+    await admin.create(cattlePlans, { apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', metadata } as CattlePlan);
+    await apply('long', { ...NOBODY, drain: { timeout: 60_000_000_000 } });
+    await until('long', 'Complete', 'True', 'Complete');
+    expect((await admin.get(cattlePlans, 'empty', { namespace: NAMESPACE })).status?.latestHash).toBeUndefined();
+    expect(await jobsOf('empty')).toEqual([]);
+  });
+
+  test('a second controller in the namespace makes no second Job', async () => {
+    await mkdir(join(directory, 'second', 'logs'), { recursive: true });
+    await mkdir(join(directory, 'second', 'pids'));
+    const second = await startController(join(directory, 'second'), { SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0' });
+    onTestFinished(async () => await second.stop());
+    await apply('twice', { ...ALL, concurrency: 3 });
+    await until('twice', 'Complete', 'True', 'Complete');
+    expect(await jobsOf('twice')).toHaveLength(NODES.length);
+  });
+});
+
+describe('a policy', () => {
+  async function policy(name: string, spec: object): Promise<void> {
+    const plans = [{ dialect: 'cattle', namespace: NAMESPACE, name }];
+    const metadata = { name: `suite-${name}` };
+    const object = { apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpgradePolicy', metadata };
+    await applyManifest(JSON.stringify({ ...object, spec: { plans, ...spec } }));
+    onTestFinished(async () => void (await kubectlAs('admin', ['delete', 'upgradepolicy', metadata.name])));
+  }
+
+  const gateOf = async (name: string): Promise<string> => {
+    const flags = ['--plan', `cattle/${NAMESPACE}/${name}`, '--kubeconfig', await kubeconfigFor('admin')];
+    return (await runRefit('why', ...flags)).stdout.join('\n');
+  };
+
+  test('closes the window before each node, not only before the first', async () => {
+    const release = await hold('suite-1', 'suite-2', 'suite-3');
+    await policy('closing', {});
+    await apply('closing', { ...ALL });
+    await until('closing', 'Complete', 'False', 'SyncJob');
+    await policy('closing', { blackouts: [{ from: '2000-01-01', to: '2999-01-01' }] });
+    await release();
+    await vi.waitFor(async () => {
+      const found = await admin.get(cattlePlans, 'closing', { namespace: NAMESPACE });
+      expect(conditionOf(found, 'RefitWaits').status).toBe('True');
+      expect(found.status?.applying).toBeUndefined();
+    }, PATIENCE);
+    expect(await jobsOf('closing')).toHaveLength(1);
+    expect(await gateOf('closing')).toContain('blackout');
+    await policy('closing', {});
+    await until('closing', 'Complete', 'True', 'Complete');
+  });
+
+  test('goes on within its failure budget, and stops beyond', async () => {
+    await policy('budget', { failureBudget: 1 });
+    await apply('budget', { ...ALL }, { 'example.com/outcome': 'failure' });
+    await vi.waitFor(async () => expect(await jobsOf('budget')).toHaveLength(2), PATIENCE);
+    await until('budget', 'Complete', 'False', 'JobFailed');
+    expect(await jobsOf('budget')).toHaveLength(2);
+  });
+
+  test('lets no more nodes be away than it says, whatever cordoned them', async () => {
+    await policy('away', { maxUnavailable: 1 });
+    await kubectlAs('admin', ['cordon', 'suite-3']);
+    onTestFinished(async () => void (await kubectlAs('admin', ['uncordon', 'suite-3'])));
+    await apply('away', { ...only('suite-1') });
+    await vi.waitFor(async () => {
+      const found = await admin.get(cattlePlans, 'away', { namespace: NAMESPACE });
+      expect(conditionOf(found, 'RefitWaits').status).toBe('True');
+    }, PATIENCE);
+    expect(await jobsOf('away')).toEqual([]);
+    await kubectlAs('admin', ['uncordon', 'suite-3']);
+    await until('away', 'Complete', 'True', 'Complete');
+  });
+});
+
+test('an abort leaves no node without an end: what runs ends, nothing starts', async () => {
+  const release = await hold('suite-1', 'suite-2', 'suite-3');
+  await apply('aborted', { ...ALL });
+  await until('aborted', 'Complete', 'False', 'SyncJob');
+  const flags = ['--plan', `cattle/${NAMESPACE}/aborted`, '--kubeconfig', await kubeconfigFor('admin')];
+  expect(await runRefit('abort', '--reason', 'enough', ...flags)).toMatchObject({ code: 0 });
+  await release();
+  await until('aborted', 'RefitAborted', 'True', 'Aborted');
+  const found = await jobsOf('aborted');
+  expect(found.map(({ status }) => status?.succeeded)).toEqual([1]);
+});
