@@ -2,12 +2,13 @@
 import type { ContainerStatus, Job, KubeObject, Pod } from '../../kube/types.ts';
 import { defined } from '../../util/json.ts';
 import { holds } from './conditions.ts';
+import { isHeld } from './leader-drain.ts';
 import { isPaused } from './signal.ts';
 import { STAMP_ANNOTATION } from './stamps.ts';
 
 /** A paused Job is written back as a whole, and the stamp of a failed one is compared. */
 export function trimJob(job: Job): KubeObject {
-  if (isPaused(job) || holds(job, 'Failed')) return job;
+  if (isPaused(job) || isHeld(job) || holds(job, 'Failed')) return job;
   const { metadata, spec: { template: _t, selector: _s, ...spec } = {} } = job;
   const { [STAMP_ANNOTATION]: _stamp, ...annotations } = metadata.annotations ?? {};
   const smaller: Job = { ...job, metadata: { ...metadata, annotations }, spec };

@@ -16,6 +16,7 @@ import type { Job, Node } from '../../kube/types.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
 import { jobOf } from './job.ts';
+import { trimJob } from './kept.ts';
 import { latestHash } from './latest.ts';
 import { markOf } from './leader-drain.ts';
 
@@ -113,6 +114,11 @@ test('the Job starts once its node is drained', () => {
   const rollout = dialect.resolve(plan, world, T0);
   const sent = action && dialect.signal.acknowledge?.(world, rollout, action.stage, action.target, T0);
   expect(sent).toEqual({ kind: 'replace', resource: jobs, object: { ...job, spec: { ...job.spec, suspend: false } } });
+});
+
+test('the cache keeps a held Job whole, since it is written back', () => {
+  const job = jobFor(planOf({ drain: {} }));
+  expect(trimJob(job)).toBe(job);
 });
 
 test('an abort deletes the held Job, and then makes the node schedulable', () => {
