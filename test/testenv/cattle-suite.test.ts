@@ -86,7 +86,7 @@ describe('what the original asks of itself', () => {
     ['a day that is none', { window: { days: ['never'] } }, /spec\.window\.days/],
     ['no upgrade', { upgrade: null }, /spec\.upgrade/],
   ])('the API server refuses %s', async (_name, spec, words) => {
-    expect(await apply('refused', { ...NOBODY, ...spec } as Partial<CattleSpec>)).toMatch(words);
+    expect(await apply('refused', { ...NOBODY, ...spec })).toMatch(words);
   });
 
   test('a negative delay is refused until it is positive', async () => {
@@ -201,7 +201,7 @@ describe('at a take-over', () => {
 
   test('a Plan without spec, and one with a drain of 64 bits, hold up nobody', async () => {
     const metadata = { name: 'empty', namespace: NAMESPACE };
-    await admin.create(cattlePlans, { apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', metadata } as CattlePlan);
+    await admin.create(cattlePlans, { apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', metadata });
     await apply('long', { ...NOBODY, drain: { timeout: 60_000_000_000 } });
     await until('long', 'Complete', 'True', 'Complete');
     expect((await admin.get(cattlePlans, 'empty', { namespace: NAMESPACE })).status?.latestHash).toBeUndefined();
