@@ -11,6 +11,7 @@ import { leaderDrains } from './leader-drain.ts';
 import {
   CONTROLLER_LABEL,
   EXCLUSIVE_LABEL,
+  HELD_ANNOTATION,
   HOSTNAME_LABEL,
   hashLabelOf,
   NODE_LABEL,
@@ -40,6 +41,7 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
   const labels = labelsOf(config, rendering);
   const annotations = copied(metadata.annotations, 'cattle.io/', 'kubectl.kubernetes.io/', COMMON_PREFIX);
   const ttl = ttlOf(rendering);
+  const isLeaders = leaderDrains(plan, rendering.settings);
   const deadline = deadlineOf(spec?.jobActiveDeadlineSecs, config.job);
   const job: Job = {
     apiVersion: 'batch/v1',
@@ -48,7 +50,11 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
       name: rendering.name ?? jobNamesOf(metadata.name, node.metadata.name, hash)[0],
       ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
       labels,
-      annotations: { ...annotations, [TTL_ANNOTATION]: String(ttl) },
+      annotations: {
+        ...annotations,
+        [TTL_ANNOTATION]: String(ttl),
+        ...(isLeaders ? { [HELD_ANNOTATION]: 'true' } : {}),
+      },
       ownerReferences: [
         {
           apiVersion: apiVersionOf(cattlePlans),
@@ -66,7 +72,7 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
       backoffLimit: config.job.backoffLimit,
       podReplacementPolicy: config.job.podReplacementPolicy,
       ttlSecondsAfterFinished: ttl,
-      ...(leaderDrains(plan, rendering.settings) ? { suspend: true } : {}),
+      ...(isLeaders ? { suspend: true } : {}),
       ...(deadline === undefined ? {} : { activeDeadlineSeconds: deadline }),
       template: { metadata: { labels, annotations }, spec: podSpecOf(rendering) },
     },

@@ -116,6 +116,14 @@ test('the Job starts once its node is drained', () => {
   expect(sent).toEqual({ kind: 'replace', resource: jobs, object: { ...job, spec: { ...job.spec, suspend: false } } });
 });
 
+test('a Job that a person suspended is left to that person', () => {
+  const plan = planOf({});
+  const job = jobFor(plan);
+  const suspended = { ...job, spec: { ...job.spec, suspend: true } };
+  const { nodeActions, signals } = decided(plan, open, [suspended]);
+  expect([nodeActions, signals]).toEqual([[], []]);
+});
+
 test('the cache keeps a held Job whole, since it is written back', () => {
   const job = jobFor(planOf({ drain: {} }));
   expect(trimJob(job)).toBe(job);

@@ -9,7 +9,7 @@ import { nodes } from '../../kube/resources.ts';
 import type { Job, ObjectMeta } from '../../kube/types.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { deadlineOf, type JobSettings } from './config.ts';
-import { CONTROLLER_LABEL, selectorText } from './names.ts';
+import { CONTROLLER_LABEL, HELD_ANNOTATION, selectorText } from './names.ts';
 
 /** False for what only kubectl can do: then the Job drains. */
 export function leaderDrains(plan: CattlePlan, { drainInJob }: Pick<JobSettings, 'drainInJob'>): boolean {
@@ -22,15 +22,9 @@ export function cordons({ spec }: CattlePlan): boolean {
   return spec?.cordon === true || spec?.drain !== undefined;
 }
 
-/** True for a Job that waits for the leader's drain. */
-export function isHeld(job: Job): boolean {
-  return job.spec?.['suspend'] === true && !drainsItself(job);
-}
-
-/** True for a Job of the original, or like it. */
-function drainsItself({ spec }: Job): boolean {
-  const { spec: pod } = (spec?.['template'] ?? {}) as { spec?: { initContainers?: { name: string }[] } };
-  return pod?.initContainers?.some(({ name }) => name === 'drain' || name === 'cordon') === true;
+/** True for a Job that waits for the leader's drain, not for one that a person suspended. */
+export function isHeld({ metadata, spec }: Job): boolean {
+  return spec?.['suspend'] === true && metadata.annotations?.[HELD_ANNOTATION] !== undefined;
 }
 
 /** As `kubectl drain` with the plan's options; its time ends where that of the original's Job would. */

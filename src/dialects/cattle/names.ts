@@ -11,6 +11,8 @@ export const NODE_LABEL = `${GROUP}/node`;
 export const PLAN_LABEL = `${GROUP}/plan`;
 export const VERSION_LABEL = `${GROUP}/version`;
 export const DIGEST_ANNOTATION = `${GROUP}/digest`;
+/** On Jobs of ours: the leader drains, then it starts them. */
+export const HELD_ANNOTATION = `refit.${GROUP}/drained-by-leader`;
 export const TTL_ANNOTATION = `${GROUP}/ttl-seconds-after-finished`;
 
 /** The original copies annotations of a Plan to its Jobs, but none with `cattle.io/` in its key. */
