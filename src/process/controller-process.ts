@@ -27,7 +27,7 @@ import type { Controller } from '../runtime/controller.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { Manager } from '../runtime/manager.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
-import { systemClock } from '../util/clock.ts';
+import { type Clock, sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import type { Tools } from '../util/tools.ts';
@@ -69,6 +69,7 @@ export interface ControllerProcess extends Pick<Manager, 'run'> {
 }
 
 const READYZ_TIMEOUT_MS = 5000;
+const [FORBIDDEN_MS, FORBIDDEN_PAUSE_MS] = [5_000, 1_000];
 /** Enough to keep an API server busy. The first wave of a large plan would send thousands at once. */
 const REQUESTS_AT_ONCE = 32;
 
@@ -112,11 +113,12 @@ export async function prepareControllerProcess(
 
 /** Undefined if the process works without UpgradePolicies. */
 async function findPolicies(
-  { client, policies = 'required', log, clock }: ControllerProcessOptions,
+  { client, policies = 'required', log, clock = systemClock }: ControllerProcessOptions,
   abort: AbortSignal,
 ): Promise<Informer<UpgradePolicy> | undefined> {
   try {
-    await client.list(upgradePolicies, { limit: 1, abort });
+    const ask = async (): Promise<unknown> => await client.list(upgradePolicies, { limit: 1, abort });
+    await (policies === 'if-allowed' ? retryWhileForbidden(ask, clock, abort) : ask());
   } catch (error) {
     const isMissing = policies !== 'required' && isNotFound(error);
     if (!isMissing && !(policies === 'if-allowed' && isForbidden(error))) throw error;
@@ -127,7 +129,21 @@ async function findPolicies(
     });
     return undefined;
   }
-  return createInformer(client, upgradePolicies, { log, ...(clock ? { clock } : {}) });
+  return createInformer(client, upgradePolicies, { log, clock });
+}
+
+/** An API server that has just started refuses everything for some seconds. */
+async function retryWhileForbidden(ask: () => Promise<unknown>, clock: Clock, abort: AbortSignal): Promise<void> {
+  const end = clock.monotonic() + FORBIDDEN_MS;
+  for (;;) {
+    try {
+      await ask();
+      return;
+    } catch (error) {
+      if (!isForbidden(error) || clock.monotonic() >= end) throw error;
+      await sleep(clock, FORBIDDEN_PAUSE_MS, abort);
+    }
+  }
 }
 
 /** Without what only advises and cannot be read. */

@@ -22,7 +22,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/engine': 5_480,
   'src/http': 356,
   'src/kube': 3_318,
-  'src/process': 208,
+  'src/process': 226,
   'src/runtime': 842,
   'src/signal': 466,
   'src/updates': 2_030,
