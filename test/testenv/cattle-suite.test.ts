@@ -187,9 +187,9 @@ describe('at a take-over', () => {
 
   test('one that has ended marks its node', async () => {
     const uid = await leftBehind('ended', {}, 'Complete');
-    await until('ended', 'Complete', 'True', 'Complete');
+    const label = ['metadata', 'labels', 'plan.upgrade.cattle.io/ended'];
+    await vi.waitFor(async () => expect(await admin.get(nodes, 'suite-1')).toHaveProperty(label), PATIENCE);
     expect((await jobsOf('ended')).map(({ metadata }) => metadata.uid)).toEqual([uid]);
-    expect((await admin.get(nodes, 'suite-1')).metadata.labels).toHaveProperty(['plan.upgrade.cattle.io/ended']);
   });
 
   test('one that has failed counts as failed', async () => {
