@@ -47,6 +47,8 @@ export async function createStandInHost({
 }
 
 async function writeManifests(root: string, version: string): Promise<void> {
+  await mkdir(join(root, 'etc/kubernetes'), { recursive: true });
+  await writeFile(join(root, 'etc/kubernetes/controller-manager.conf'), '');
   for (const component of ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler']) {
     const tag = component === 'etcd' ? '3.6.8-0' : version;
     const spec = `spec:\n  containers:\n  - name: ${component}\n    image: registry.local:5000/${component}:${tag}\n`;

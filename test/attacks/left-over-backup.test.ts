@@ -33,14 +33,17 @@ async function onHost(script: string): Promise<string> {
 const probe = async (role: ManifestHost['role'] = 'controlPlane') =>
   parseFacts(await onHost(probeScript(role))).missing;
 
-/** kubeadm as it is killed: it moves the scheduler to its backup and ends there. */
-async function cutKubeadm(stamp: string): Promise<void> {
-  const folder = at(`etc/kubernetes/tmp/kubeadm-backup-manifests-${stamp}`);
-  const body = `#!/bin/sh\nmkdir -p ${folder}\nmv ${manifestOf('kube-scheduler')} ${folder}/\nexit 137\n`;
+async function putKubeadm(body: string): Promise<void> {
   for (const path of [at('usr/bin/kubeadm'), at('var/lib/refit/staged/kubeadm')]) {
     await mkdir(join(path, '..'), { recursive: true });
-    await writeFile(path, body, { mode: 0o755 });
+    await writeFile(path, `#!/bin/sh\n${body}\n`, { mode: 0o755 });
   }
+}
+
+/** kubeadm as it is killed: it moves the scheduler to its backup and ends there. */
+async function cutKubeadm(stamp: string, code = 137): Promise<void> {
+  const folder = at(`etc/kubernetes/tmp/kubeadm-backup-manifests-${stamp}`);
+  await putKubeadm(`mkdir -p ${folder}\nmv ${manifestOf('kube-scheduler')} ${folder}/\nexit ${code}`);
 }
 
 const step = async (rollout = 'run-1', role: ManifestHost['role'] = 'controlPlane'): Promise<string> =>
@@ -50,6 +53,7 @@ beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'refit-host-'));
   scripts = at('script.sh');
   for (const name of COMPONENTS) await put(manifestOf(name), name);
+  await writeFile(at('etc/kubernetes/controller-manager.conf'), '');
 });
 afterEach(async () => await rm(root, { recursive: true }));
 
@@ -122,8 +126,7 @@ describe('a control-plane host that misses its scheduler', () => {
     await cutKubeadm('2');
     await step();
     await onHost(repairScript());
-    const done = '#!/bin/sh\nexit 0\n';
-    await writeFile(at('var/lib/refit/staged/kubeadm'), done, { mode: 0o755 });
+    await putKubeadm('exit 0');
     await step();
     await rm(manifestOf('kube-scheduler'));
     expect((await probe()).map(({ backup }) => backup)).toEqual(['hand']);
@@ -142,16 +145,77 @@ test('a host that lost its role in the middle of a run gets no control plane bac
 });
 
 test('a kubeadm that a person ran after our run has ended is not ours', async () => {
-  await mkdir(at('var/lib/refit/staged'), { recursive: true });
-  for (const path of [at('usr/bin/kubeadm'), at('var/lib/refit/staged/kubeadm')]) {
-    await mkdir(join(path, '..'), { recursive: true });
-    await writeFile(path, '#!/bin/sh\nexit 0\n', { mode: 0o755 });
-  }
+  await putKubeadm('exit 0');
   await step();
   await cutKubeadm('2');
   await onHost('kubeadm');
   expect((await probe()).map(({ backup }) => backup)).toEqual(['hand']);
   expect(await onHost(repairScript())).not.toContain('restored');
+});
+
+test('a run whose kubeadm failed by itself has ended: later backups are none of ours', async () => {
+  await putKubeadm('exit 1');
+  await step();
+  await cutKubeadm('2');
+  await onHost('kubeadm');
+  expect((await probe()).map(({ backup }) => backup)).toEqual(['hand']);
+  expect(await onHost(repairScript())).not.toContain('restored');
+});
+
+describe('after a run of ours was cut off before it moved a manifest', () => {
+  beforeEach(async () => {
+    await putKubeadm('exit 137');
+    await step();
+  });
+  const isNotRestored = async (backup: 'hand' | 'refused'): Promise<void> => {
+    expect((await probe()).map((missing) => missing.backup)).toEqual([backup]);
+    expect(await onHost(repairScript())).not.toContain('restored');
+    expect(await step('run-2')).not.toContain('restored');
+  };
+
+  test('a backup with another manifest than ours found is not restored', async () => {
+    await put(manifestOf('kube-scheduler'), 'kube-scheduler', 'v1.36.2-own');
+    await cutKubeadm('2');
+    await onHost('kubeadm');
+    await isNotRestored('hand');
+  });
+
+  test('nor one beside a backup of another kubeadm', async () => {
+    await put(backupOf('kube-apiserver', '1'), 'kube-apiserver');
+    await cutKubeadm('2');
+    await onHost('kubeadm');
+    await isNotRestored('hand');
+  });
+
+  test('nor one on a host that has another version by now', async () => {
+    await cutKubeadm('2');
+    await onHost('kubeadm');
+    for (const name of COMPONENTS.slice(1, 3)) await put(manifestOf(name), name, 'v1.37.0');
+    await isNotRestored('refused');
+  });
+});
+
+describe('a host that was reset after a run of ours was cut off there, and calls itself a control-plane host still', () => {
+  beforeEach(async () => {
+    await cutKubeadm('2');
+    await step();
+  });
+
+  test('gets nothing where more than one manifest is missing', async () => {
+    await rm(manifestOf('kube-apiserver'));
+    await put(backupOf('kube-apiserver', '2'), 'kube-apiserver');
+    expect((await probe()).map(({ backup }) => backup)).toEqual(['refused', 'refused']);
+    expect(await onHost(repairScript())).not.toContain('restored');
+  });
+
+  test('gets nothing without the files of a control plane, not by hand either', async () => {
+    await rm(at('etc/kubernetes/controller-manager.conf'));
+    const [missing] = await probe();
+    expect(missing?.detail).toBe('/etc/kubernetes/controller-manager.conf is missing: this is no control-plane host');
+    expect(await onHost(repairScript())).not.toContain('restored');
+    expect(await onHost(repairScript(backupOf('kube-scheduler', '2')))).not.toContain('restored');
+    expect(await step('run-2')).not.toContain('restored');
+  });
 });
 
 test('etcd comes back only from a run of ours, and never where it was not there before', async () => {

@@ -144,6 +144,9 @@ function refusals(startServer: StartServer): void {
     const plan = scene.refit('plan', '-m', path);
     expect([await plan.ended, plan.stdout]).toEqual([0, expect.stringContaining(shown)]);
     const run = scene.refit('apply', '--yes', '-m', path);
+    const wrong = scene.refit('apply', '--yes', '-m', await scene.cluster.manifest(TO, firstHost({ role: 'worker' })));
+    const role = /^REFIT_REFUSED: F2: host cp1 has role worker, but its Node has the label .*\n$/;
+    expect([await wrong.ended, wrong.stderr]).toEqual([1, expect.stringMatching(role)]);
     const line = /^REFIT_USAGE: cp2: no journal of Refit belongs to this backup\..* --yes does not answer this: .*\n$/;
     expect([await run.ended, run.stdout, run.stderr]).toEqual([2, shown, expect.stringMatching(line)]);
     await expect(access(manifest)).rejects.toThrow('ENOENT');

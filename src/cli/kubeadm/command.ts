@@ -2,9 +2,17 @@
 import { createInterface } from 'node:readline/promises';
 import type { ManifestHost } from '../../dialects/kubeadm/manifest.ts';
 import type { Request } from '../../dialects/kubeadm/plan-object.ts';
-import { type Assessment, assess, describeRefused, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
+import {
+  type Assessment,
+  assess,
+  describeRefused,
+  hostsOf,
+  membershipFindings,
+  type Survey,
+} from '../../dialects/kubeadm/preflight.ts';
 import type { HostFacts, MissingManifest } from '../../dialects/kubeadm/probe.ts';
 import { EXIT_BUSY, repairScript } from '../../dialects/kubeadm/scripts.ts';
+import { nodes } from '../../kube/resources.ts';
 import { isNotFound, TransportError } from '../../kube/status-error.ts';
 import { sleep } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
@@ -44,6 +52,7 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     const hosts = await probeAll(session);
     for (const line of repairLines(hosts)) output.write(`${line}\n`);
     const isBroken = hosts.some(({ missing }) => missing.some(({ backup }) => backup !== 'refused'));
+    if (isBroken) await stopOnRoles(session);
     if (isBroken && !(await repair(hosts, flags, session))) return EXIT.failed;
     const survey = await surveyCluster(session, isBroken ? await probeAll(session) : hosts);
     const agreed = show(survey, output);
@@ -71,7 +80,17 @@ function show(survey: Survey, { write }: Output): Assessment {
   return assessment;
 }
 
-function stopOn({ findings }: Assessment): void {
+/** Before any repair. The API server may be what is missing: then the host's own files must show its role. */
+async function stopOnRoles({ client, manifest, abort }: KubeadmSession): Promise<void> {
+  try {
+    const { items } = await client.listAll(nodes, { abort });
+    stopOn({ findings: membershipFindings({ manifest, nodes: items }) });
+  } catch (error) {
+    if (error instanceof RefitError) throw error;
+  }
+}
+
+function stopOn({ findings }: Pick<Assessment, 'findings'>): void {
   const refused = findings.filter(({ severity }) => severity !== 'warn');
   if (refused.length === 0) return;
   throw new RefitError('REFIT_REFUSED', refused.map(({ rule, message }) => `${rule}: ${message}`).join('; '));

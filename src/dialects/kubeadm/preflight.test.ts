@@ -41,7 +41,7 @@ function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): Host
   const host = manifest.hosts.find((each) => each.name === name) ?? { name, role: 'worker' };
   const pods = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((pod) => [pod, version]);
   const staticPods = host.role === 'controlPlane' ? Object.fromEntries(pods) : {};
-  return { host, kubeadm: version, kubelet: version, ground: {}, staticPods, missing: [], journal: [], ...more };
+  return { host, kubeadm: version, kubelet: version, ground: {}, staticPods, missing: [], ...more };
 }
 
 const NAMES = ['cp1', 'cp2', 'w1'];

@@ -114,7 +114,7 @@ function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): F
 }
 
 /** F1, F2: the manifest lists every control-plane host, and only hosts of the cluster. */
-function membershipFindings({ manifest, nodes }: Survey): Finding[] {
+export function membershipFindings({ manifest, nodes }: Pick<Survey, 'manifest' | 'nodes'>): Finding[] {
   const findings = manifest.hosts.flatMap(({ name, role }) => {
     const node = nodeNamed(name, nodes);
     if (!node) return [hard('F2', `host ${name}: the cluster has no Node of this name`)];

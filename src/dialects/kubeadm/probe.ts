@@ -16,8 +16,6 @@ export interface HostFacts {
   readonly staticPods: Readonly<Record<string, string | undefined>>;
   /** On hosts of the control plane: manifests that are missing although backups of them exist. */
   readonly missing: readonly MissingManifest[];
-  /** Lines `<rollout> <step> begun|done`. */
-  readonly journal: readonly string[];
 }
 
 export interface MissingManifest {
@@ -54,7 +52,6 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
     ground: groundOf(all('cgroup')[0], all('containerd')[0], all('kernel')[0]),
     staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
     missing: all('missing').flatMap((line) => missingIn(line) ?? []),
-    journal: all('journal'),
   };
 }
 

@@ -47,8 +47,9 @@ fail() { printf '%s\\n' "$*"; exit 1; }
 
 /**
  * kubeadm keeps its backups for ever, also on a host that became a worker, so a backup alone proves nothing. Before each run
- * the host writes down which manifests and backups exist. `of_run NAME` prints the backup that a run of ours made and did
- * not end; `by_hand NAME` prints `hand PATH` for one of a kubeadm that a person ran, or `refused REASON`.
+ * the host writes down its manifests, with their hashes, and the backups. A run that was cut off (`is_ours`) leaves one new
+ * backup and lacks one manifest; the others are as they were, or have its version. `of_run NAME` prints a backup with the
+ * hash of the manifest then; `by_hand NAME` prints `hand PATH` for one of a kubeadm that a person ran, or `refused REASON`.
  */
 const BACKUPS = `RUN=$D/kubeadm.run
 COMPONENTS='etcd kube-apiserver kube-controller-manager kube-scheduler'
@@ -58,16 +59,35 @@ is_open() {
   last=$(grep ' kubeadm ' "$D/kubeadm.journal" 2>/dev/null | tail -n 1)
   [ -e "$RUN" ] && [ "$last" = "$(head -n 1 "$RUN") kubeadm begun" ]
 }
-of_run() {
-  is_open && grep -qxF "manifest $1.yaml" "$RUN" || return 0
-  list "$1" | while IFS= read -r file; do
-    folder=\${file%/*}
-    grep -qxF "backup \${folder##*/}" "$RUN" || { echo "$file"; break; }
+is_controller() { [ -e "$R/etc/kubernetes/controller-manager.conf" ]; }
+is_recorded() { grep -qxF "manifest $1.yaml $(sha256sum <"$2")" "$RUN"; }
+new_backups() {
+  for folder in "$BACKUPS"/kubeadm-backup-manifests-*; do
+    [ ! -d "$folder" ] || grep -qxF "backup \${folder##*/}" "$RUN" || echo "$folder"
   done
+}
+is_ours() {
+  is_controller && is_open && [ "$(new_backups | wc -l)" -eq 1 ] || return 1
+  lost=0
+  for other in $COMPONENTS; do
+    file=$MANIFESTS/$other.yaml
+    if [ ! -e "$file" ]; then
+      ! grep -q "^manifest $other.yaml " "$RUN" || lost=$((lost + 1))
+    elif [ "$other" != etcd ]; then
+      is_recorded "$other" "$file" || grep -qxF "version $(tag "$file")" "$RUN" || return 1
+    fi
+  done
+  [ "$lost" -eq 1 ]
+}
+of_run() {
+  is_ours || return 0
+  file=$(new_backups)/$1.yaml
+  [ ! -e "$file" ] || ! is_recorded "$1" "$file" || echo "$file"
 }
 by_hand() {
   file=$(list "$1" | head -n 1)
   [ -n "$file" ] || return 0
+  is_controller || { echo "refused /etc/kubernetes/controller-manager.conf is missing: this is no control-plane host"; return 0; }
   [ "$1" != etcd ] || { echo "refused a backup of etcd is never restored without the journal of its run"; return 0; }
   mine=$(tag "$file")
   for other in kube-apiserver kube-controller-manager kube-scheduler; do
@@ -94,8 +114,7 @@ for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   file=$MANIFESTS/$name.yaml
   [ ! -e "$file" ] || echo "image.$name=$(sed -n 's/^ *image: *//p' "$file" | head -n 1)"
 done
-${role === 'controlPlane' ? `${BACKUPS}${MISSING}` : ''}[ ! -e "$D/kubeadm.journal" ] || sed 's/^/journal=/' "$D/kubeadm.journal"
-`;
+${role === 'controlPlane' ? `${BACKUPS}${MISSING}` : ''}`;
 }
 
 /** Prints `missing=NAME run PATH`, `missing=NAME hand PATH` or `missing=NAME refused REASON`. */
@@ -130,7 +149,8 @@ done
 /** Before `note begun`, so that this record belongs to the run that the journal names last. */
 const RECORD_RUN = `{
   echo "$ROLLOUT"
-  for file in "$MANIFESTS"/*.yaml; do echo "manifest \${file##*/}"; done
+  echo "version $VERSION"
+  for file in "$MANIFESTS"/*.yaml; do echo "manifest \${file##*/} $(sha256sum <"$file")"; done
   for folder in "$BACKUPS"/kubeadm-backup-manifests-*; do echo "backup \${folder##*/}"; done
 } >"$RUN.new"
 sync "$RUN.new"
@@ -183,7 +203,9 @@ const installed = (name: string): string =>
 
 export function kubeadmBody(verb: 'apply' | 'node', role: ManifestHost['role']): StepBody {
   const command = verb === 'apply' ? 'upgrade apply --yes "$VERSION"' : 'upgrade node';
-  const body = `${installed('kubeadm')}kubeadm ${command}`;
+  // Ended by a signal, kubeadm may leave a manifest out; after an error of its own it has put them all back.
+  const ended = '{ code=$?; [ "$code" -gt 128 ] || note failed; exit "$code"; }';
+  const body = `${installed('kubeadm')}kubeadm ${command} || ${ended}`;
   return role === 'controlPlane' ? { before: `${RESTORE}${RECORD_RUN}`, body } : { body };
 }
 
