@@ -107,6 +107,8 @@ test.each(ATTACKS)('the address %j reaches the download as one argument, and the
   const stdout = await expectHarmless(script);
   const found = await readFile(join(root, 'curl'), 'utf8');
   expect(found.endsWith(`--\n${source.url}\n`)).toBe(true);
+  // A mirror that stalls must not hold the host's lock.
+  expect(found).toContain('--speed-time\n60\n');
   // Only the end of the step's log comes back.
   expect(stdout).toContain(printableUrl(source.url).split('\n').at(-1));
 });

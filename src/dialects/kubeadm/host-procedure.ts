@@ -4,7 +4,7 @@ import type { Drains } from '../../drain/drains.ts';
 import { ownerOf } from '../../engine/model/recorded.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, kubeletVersionOf, nodes } from '../../kube/resources.ts';
-import { isConflict, StatusError, TransportError } from '../../kube/status-error.ts';
+import { isConflict, isForbidden, isUnauthorized, StatusError, TransportError } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339, sleep } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
@@ -43,6 +43,8 @@ export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
 
 /** Milliseconds. A single API server is down for more than a minute while kubeadm replaces it, so writes are retried. */
 const RETRY_MS = 1000;
+/** A new API server refuses what it allows once it has read its roles. */
+const REFUSED_MS = 60_000;
 const SSH_RETRIES = 20;
 const SSH_RETRY_MS = 3000;
 const PART_STEPS: Readonly<Record<Part, string>> = { kubeadm: 'Kubeadm', kubelet: 'Kubelet' };
@@ -70,6 +72,7 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
     acknowledge: ({ key }) => running.get(key)?.acknowledge(),
     async stop({ key }, reason) {
       const procedure = running.get(key);
+      if (procedure?.isTouched) return;
       running.delete(key);
       await procedure?.stop(reason);
     },
@@ -97,6 +100,11 @@ class Procedure {
     const { rollout } = work;
     this.#began = parts.clock.monotonic();
     this.#report = { rollout, target, attempt, state: 'working', step: '', since: attempt, spent: {} };
+  }
+
+  /** What the Node says may be older. */
+  get isTouched(): boolean {
+    return this.#report.touched === true;
   }
 
   /** Rejects if it was stopped, or if the report could not be written. */
@@ -203,10 +211,11 @@ class Procedure {
     await this.#written;
   }
 
-  /** Retries: API server and lease are unavailable while kubeadm replaces the API server. */
+  /** Retries: API server and lease are unavailable while kubeadm replaces the API server. A failure must arrive. */
   async #write(report: Report, abort: AbortSignal): Promise<void> {
-    const { writer, clock } = this.#parts;
+    const { writer, clock, log } = this.#parts;
     const { name } = this.#work.target;
+    let refusedAt = Number.POSITIVE_INFINITY;
     for (;;) {
       abort.throwIfAborted();
       try {
@@ -214,8 +223,16 @@ class Procedure {
         await writer.patch(nodes, name, reportPatch({ ...this.#found, ...report }), { type: 'merge' });
         return;
       } catch (error) {
-        const isBusy = error instanceof StatusError && error.code >= 500;
-        if (!(error instanceof TransportError) && !isConflict(error) && !isBusy) throw error;
+        const isRefused = isUnauthorized(error) || isForbidden(error);
+        const isBusy = error instanceof StatusError && (error.code >= 500 || error.code === 429);
+        if (!(error instanceof TransportError) && !isConflict(error) && !isBusy && !isRefused) throw error;
+        if (isRefused && refusedAt === Number.POSITIVE_INFINITY)
+          log.warn('the API server refuses the report of the host, retrying', {
+            node: name,
+            problem: messageOf(error),
+          });
+        refusedAt = isRefused ? Math.min(refusedAt, clock.monotonic()) : Number.POSITIVE_INFINITY;
+        if (report.state !== 'failed' && clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
         await sleep(clock, RETRY_MS, abort);
       }
     }

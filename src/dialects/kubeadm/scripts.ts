@@ -184,13 +184,16 @@ found=$("$D/staged/kubelet" --version)
   return { body };
 }
 
+/** Seconds: a mirror that stalls must not hold the host's lock. */
+const CURL_OPTIONS = '-fsSL --retry 3 --connect-timeout 30 --speed-limit 1 --speed-time 60 --max-time 21600';
+
 /** Values of the manifest are assigned here and then only used as `"$SOURCE"` and `"$SHA256"`. */
 function fetched(name: string, source: Binary): string {
   const file = `"$D/staged/${name}"`;
   const get =
     'path' in source
       ? `SOURCE=${quoted(source.path)}\ncp "$R$SOURCE" ${file}.new || fail "binaries.${name}.path: no file $SOURCE on this host"`
-      : `SOURCE=${quoted(source.url)}\nSHOWN=${quoted(printableUrl(source.url))}\ncurl -fsSL --retry 3 -o ${file}.new -- "$SOURCE" || fail "binaries.${name}.url: cannot download $SHOWN"`;
+      : `SOURCE=${quoted(source.url)}\nSHOWN=${quoted(printableUrl(source.url))}\ncurl ${CURL_OPTIONS} -o ${file}.new -- "$SOURCE" || fail "binaries.${name}.url: cannot download $SHOWN"`;
   const check = source.sha256
     ? `SHA256=${quoted(source.sha256.toLowerCase())}\n[ "$(sha256sum <${file}.new)" = "$SHA256  -" ] || fail "binaries.${name}.sha256 does not match the file"\n`
     : '';
