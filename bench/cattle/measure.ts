@@ -7,6 +7,7 @@ import { jobs } from '../../src/kube/resources.ts';
 import type { Job, Node } from '../../src/kube/types.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import type { Clock } from '../../src/util/clock.ts';
+import { RefitError } from '../../src/util/errors.ts';
 import { type AuditEvent, parseAuditLog } from '../plan/audit-log.ts';
 import { cpuSecondsOf, memoryOf } from '../plan/processes.ts';
 import { followJobs, type JobTimes } from './follow-jobs.ts';
@@ -121,6 +122,7 @@ function bareJob(name: string, node: Node): Job {
 /** Of the controller since the Plan was created. */
 function callsOf(events: readonly AuditEvent[]): ReadonlyMap<string, number> {
   const creation = events.findIndex(({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'plans');
+  if (creation < 0) throw new RefitError('REFIT_INTERNAL', 'the audit log lacks the creation of the Plan');
   const calls = new Map<string, number>();
   for (const { verb, user, objectRef } of events.slice(creation + 1)) {
     if (user.username !== 'refit-cattle' || !MUTATING.has(verb) || objectRef?.resource === 'leases') continue;

@@ -49,7 +49,11 @@ export function apiServerArguments({ directory, etcdUrl, apiServerPort }: Layout
     '--endpoint-reconciler-type=none',
     ...(auditLog === undefined
       ? []
-      : [`--audit-policy-file=${join(import.meta.dirname, 'audit-policy.yaml')}`, `--audit-log-path=${auditLog}`]),
+      : [
+          `--audit-policy-file=${join(import.meta.dirname, 'audit-policy.yaml')}`,
+          `--audit-log-path=${auditLog}`,
+          '--audit-log-maxsize=10000',
+        ]),
   ];
 }
 
@@ -77,6 +81,10 @@ export function controllerManagerArguments(
   return [
     `--cluster-signing-duration=${certificateLife}`,
     ...controllerArguments(directory, kubeconfig, port),
+    // Its own limits, 20 requests a second, would be all that a benchmark of many Jobs measures.
+    '--kube-api-qps=1000',
+    '--kube-api-burst=2000',
+    '--concurrent-job-syncs=20',
     '--use-service-account-credentials',
     `--service-account-private-key-file=${pkiPath(directory, 'sa.key')}`,
     `--root-ca-file=${pkiPath(directory, 'ca.crt')}`,
