@@ -58,8 +58,3 @@ export function nodeNameOf(object: ControlNode | undefined): string | undefined 
   if (object?.metadata.annotations?.[MODE_ANNOTATION] !== 'controller+worker') return undefined;
   return object.status?.addresses?.find(({ type }) => type === 'Hostname')?.address ?? object.metadata.name;
 }
-
-/** True for annotations that decisions read. Others may change with every pod. */
-export function isOwnKey(key: string): boolean {
-  return key.includes('refit.') || key.includes('k0sproject.io/');
-}

@@ -14,7 +14,7 @@ export interface TablePlan extends KubeObject {
 }
 
 /** Holds the observation of the object's only signal, as JSON. */
-const ANSWER = 'table.refit.dev/answer';
+const ANSWER = 'example.com/answer';
 
 export const TABLE_OBJECTS: Readonly<Record<Role, Resource>> = {
   controller: { group: 'example.com', version: 'v1', kind: 'Host', plural: 'hosts', namespaced: false },

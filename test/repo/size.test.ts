@@ -24,7 +24,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/kube': 3_318,
   'src/process': 226,
   'src/runtime': 842,
-  'src/signal': 466,
+  'src/signal': 460,
   'src/updates': 2_030,
   'src/install': 900,
   'src/util': 864,

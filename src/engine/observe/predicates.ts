@@ -1,7 +1,6 @@
 /** Informer predicates and transforms: which changes can change a decision, and what the cache keeps of a Node. */
 import { readyCondition } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
-import { isOwnKey } from '../../signal/names.ts';
 import { isRecord, sameJson } from '../../util/json.ts';
 
 export function isRelevant(before: KubeObject, after: KubeObject): boolean {
@@ -14,8 +13,7 @@ function decisive(object: KubeObject): unknown {
   const { addresses, nodeInfo } = status ?? {};
   const ready = readyCondition(object)?.status;
   const { unschedulable, taints } = spec ?? {};
-  const own = Object.fromEntries(Object.entries(annotations ?? {}).filter(([key]) => isOwnKey(key)));
-  return { labels, own, addresses, ready, unschedulable, taints, version: nodeInfo?.kubeletVersion };
+  return { labels, annotations, addresses, ready, unschedulable, taints, version: nodeInfo?.kubeletVersion };
 }
 
 /** Without image and volume lists, most of a Node's size. It can be written back: such a write leaves the status alone. */
