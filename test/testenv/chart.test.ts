@@ -9,7 +9,7 @@ import { run } from '../../tools/controlplane/run.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { TO as MACHINE_TO, openMachineCluster } from '../capi/machine-cluster.ts';
 import { askedBy, writeAccountKubeconfig } from './account.ts';
-import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { apply, controlPlane, kubeconfigFor, kubectlAs, restoreRoles } from './control-plane.ts';
 import { buildHelm, helm } from './helm.ts';
 
 const CHART = 'deploy/chart';
@@ -242,7 +242,7 @@ describe('installed', () => {
     await helmed('uninstall', 'refit', ...release('--wait', '--kubeconfig', await kubeconfigFor('admin')));
     await kubectlAs('admin', ['delete', 'namespace', NAMESPACE]);
     await kubectlAs('admin', ['delete', 'nodes', '-l', 'pool=chart']);
-    for (const file of ROLES) await apply(await readFile(`deploy/${file}`, 'utf8'));
+    await restoreRoles();
   });
 
   test('all pods pass the Pod Security Standard `restricted`, and run on the control plane, though it is only one', async () => {

@@ -8,7 +8,15 @@ import { statusShards } from '../../src/api/refit/status-shard.ts';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { jobs, leases, nodes, podDisruptionBudgets, pods, type Resource } from '../../src/kube/resources.ts';
+import {
+  clusterScoped,
+  jobs,
+  leases,
+  nodes,
+  podDisruptionBudgets,
+  pods,
+  type Resource,
+} from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { Lease } from '../../src/kube/types.ts';
@@ -42,9 +50,11 @@ interface Left {
 }
 
 let found: ReadonlySet<string> = new Set();
+let granted: readonly string[] = [];
 
 beforeAll(async () => {
   found = new Set((await withAdmin(listAll)).map(keyOf));
+  granted = await withAdmin(listRoles);
 });
 
 afterAll(async () => {
@@ -58,6 +68,9 @@ afterAll(async () => {
         expect(await withAdmin(definitionsThatGo)).toEqual([]);
       },
       { timeout: 150_000, interval: 200 },
+    );
+    expect(await withAdmin(listRoles), 'a role is gone: see restoreRoles').toEqual(
+      expect.arrayContaining([...granted]),
     );
   } finally {
     await withAdmin(async (client) => await remove(client, await left()));
@@ -94,6 +107,17 @@ async function remove(client: KubeClient, left: readonly Left[]): Promise<void> 
     await client.delete(resource, name, { namespace }).catch((error: unknown) => {
       if (!isNotFound(error)) throw error;
     });
+}
+
+/** The documented ones, and what binds them. */
+async function listRoles(client: KubeClient): Promise<string[]> {
+  const kinds = ['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'];
+  const lists = kinds.map(async (kind) => {
+    const plural = `${kind.toLowerCase()}s`;
+    const { items } = await client.listAll(clusterScoped('rbac.authorization.k8s.io/v1', kind, plural));
+    return items.map(({ metadata: { namespace, name } }) => [plural, namespace, name].filter(Boolean).join(' '));
+  });
+  return (await Promise.all(lists)).flat().filter((each) => each.includes('refit'));
 }
 
 /** The next file could take a definition that goes away for one that stays. */

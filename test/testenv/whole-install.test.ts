@@ -20,7 +20,7 @@ import { freePort } from '../../tools/controlplane/ports.ts';
 import { bootAsHost, whyNoSystemd } from '../agent/systemd/jail.ts';
 import { buildOneFile } from '../one-file.ts';
 import { askedBy, writeAccountKubeconfig } from './account.ts';
-import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { apply, controlPlane, kubeconfigFor, kubectlAs, restoreRoles } from './control-plane.ts';
 import { buildHelm, helm } from './helm.ts';
 import { CREDENTIALS, FINISH, type HostJob, type SeenHost } from './whole-install/seen.ts';
 
@@ -146,7 +146,7 @@ function suite(): void {
     for (const name of [CONTROLLER, WORKER]) await deleteObjects(client, name);
     client.close();
     await kubectlAs('admin', ['delete', 'namespace', NAMESPACE]);
-    await apply(await readFile('deploy/rbac.yaml', 'utf8'));
+    await restoreRoles();
     await rm(directory, { recursive: true });
   });
 

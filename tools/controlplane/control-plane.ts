@@ -84,8 +84,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     apiServer = await start();
   };
 
-  const roles = await Promise.all(ROLES.map(async (file) => await readFile(join(DEPLOY, file), 'utf8')));
-  await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), roles.join('---\n'));
+  await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), await documentedRoles());
   const clients = await startClients(components, { binaries, place, probe, certificateLife, abort });
   started.defer(async () => await stopAll(clients));
 
@@ -101,6 +100,12 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     expiredKubeconfig: async () => await expiredKubeconfigFor(place),
     stop: async () => await everything.disposeAsync(),
   };
+}
+
+/** Those that every control plane has from its start, as YAML. */
+export async function documentedRoles(): Promise<string> {
+  const texts = await Promise.all(ROLES.map(async (file) => await readFile(join(DEPLOY, file), 'utf8')));
+  return texts.join('---\n');
 }
 
 async function furnish(directory: string, addresses: readonly string[]): Promise<void> {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { apply, controlPlane, kubeconfigFor, kubectlAs } from '../control-plane.ts';
+import { controlPlane, kubeconfigFor, kubectlAs, restoreRoles } from '../control-plane.ts';
 import { buildHelm } from '../helm.ts';
 import { blocksOf } from './blocks.ts';
 import { ReaderShell } from './shell.ts';
@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await shell[Symbol.asyncDispose]();
   await kubectlAs('admin', ['delete', 'namespace', 'refit-system', '--ignore-not-found']);
-  for (const file of ['rbac.yaml', 'rbac-capi.yaml']) await apply(await readFile(`deploy/${file}`, 'utf8'));
+  await restoreRoles();
   await rm(directory, { recursive: true });
 });
 

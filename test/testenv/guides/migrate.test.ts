@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { buildCattlePlan } from '../../builders/cattle-plans.ts';
-import { apply, controlPlane, kubeconfigFor, kubectlAs } from '../control-plane.ts';
+import { apply, controlPlane, kubeconfigFor, kubectlAs, restoreRoles } from '../control-plane.ts';
 import { buildHelm } from '../helm.ts';
 import { blocksOf } from './blocks.ts';
 import { ReaderShell } from './shell.ts';
@@ -54,7 +54,7 @@ afterAll(async () => {
   await shell[Symbol.asyncDispose]();
   await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io,deployments', '--all', '-n', NAMESPACE]);
   await kubectlAs('admin', ['delete', 'namespace', 'refit-system', '--ignore-not-found']);
-  for (const file of [...ROLES, 'rbac-capi.yaml']) await apply(await readFile(`deploy/${file}`, 'utf8'));
+  await restoreRoles();
   await rm(directory, { recursive: true });
 });
 
