@@ -12,7 +12,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { jobs, nodes, pods } from '../../src/kube/resources.ts';
 import type { Pod } from '../../src/kube/types.ts';
 import { writeAccountKubeconfig } from './account.ts';
-import { conditionOf, NAMESPACE, planOf, startController } from './cattle-rig.ts';
+import { conditionOf, installKinds, NAMESPACE, planOf, startController } from './cattle-rig.ts';
 import { apply, controlPlane, kubectlAs } from './control-plane.ts';
 import { clientOf } from './drain-stage.ts';
 
@@ -41,9 +41,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-machines-'));
   for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
   admin = await clientOf('admin');
-  for (const kind of ['upgrade.cattle.io_plans', 'upgrade.refit.dev_upgradepolicies'])
-    await apply(await readFile(`deploy/crds/${kind}.yaml`, 'utf8'));
-  await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd/plans.upgrade.cattle.io']);
+  await installKinds();
   await apply(await readFile(DRAIN_RIGHTS, 'utf8'));
   const script = join(directory, 'upgrade.sh');
   await writeFile(script, UPGRADE);

@@ -1,4 +1,5 @@
 /** What tests of the cattle dialect on a real control plane have in common. */
+import { readFile } from 'node:fs/promises';
 import { REFIT } from '../../sandbox/refit.ts';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import type { Condition, Node } from '../../src/kube/types.ts';
@@ -6,9 +7,15 @@ import { systemClock } from '../../src/util/clock.ts';
 import { type Process, startProcess } from '../../tools/controlplane/process.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import type { CattleSpec } from '../builders/cattle-plans.ts';
-import { kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 export const NAMESPACE = 'system-upgrade';
+
+/** The documented role of the controller cannot create a definition. */
+export async function installKinds(): Promise<void> {
+  for (const kind of ['upgrade.cattle.io_plans', 'upgrade.refit.dev_upgradepolicies'])
+    await apply(await readFile(`deploy/crds/${kind}.yaml`, 'utf8'));
+}
 
 /** For the nodes of the pool `servers`. */
 export function planOf(name: string, spec: Partial<CattleSpec>, labels: Record<string, string> = {}): CattlePlan {

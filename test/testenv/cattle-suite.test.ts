@@ -1,5 +1,5 @@
 /** Re-creates what the original's own tests ask of a controller, its hazards at a take-over, and what a policy adds, on a real API server. */
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -12,7 +12,7 @@ import type { Job } from '../../src/kube/types.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import type { CattleSpec } from '../builders/cattle-plans.ts';
 import { secretReader } from '../builders/secret-reader.ts';
-import { conditionOf, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
+import { conditionOf, installKinds, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
 import { apply as applyManifest, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { clientOf } from './drain-stage.ts';
 import { runRefit } from './refit-process.ts';
@@ -30,10 +30,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-suite-'));
   for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
   admin = await clientOf('admin');
-  for (const kind of ['upgrade.cattle.io_plans', 'upgrade.refit.dev_upgradepolicies'])
-    await applyManifest(await readFile(`deploy/crds/${kind}.yaml`, 'utf8'));
-  const kinds = ['crd/plans.upgrade.cattle.io', 'crd/upgradepolicies.upgrade.refit.dev'];
-  await kubectlAs('admin', ['wait', '--for=condition=Established', ...kinds]);
+  await installKinds();
   for (const name of NODES) await admin.create(nodes, nodeOf(name, { pool: 'suite' }));
   controller = await startController(directory, { SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0' });
 });

@@ -1,5 +1,5 @@
 /** Tests on a real control plane what Rancher's Plans say of Jobs that may not start: forbidden, or beside another Plan. */
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -10,7 +10,7 @@ import { jobs, nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { followUnfinished } from '../expectations/unfinished.ts';
-import { conditionOf, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
+import { conditionOf, installKinds, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
@@ -27,10 +27,7 @@ beforeAll(async () => {
   for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   await admin.create(nodes, nodeOf(NODE, { pool: 'wordy' }));
-  for (const file of ['upgrade.refit.dev_upgradepolicies', 'upgrade.cattle.io_plans'])
-    await apply(await readFile(`deploy/crds/${file}.yaml`, 'utf8'));
-  for (const name of ['upgradepolicies.upgrade.refit.dev', 'plans.upgrade.cattle.io'])
-    await kubectlAs('admin', ['wait', '--for=condition=Established', `crd/${name}`]);
+  await installKinds();
   controller = await startController(directory, { SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0' });
 });
 

@@ -1,5 +1,5 @@
 /** Tests the cattle dialect on a real control plane: Plans from `kubectl apply` to their conditions, watched from outside. */
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import { createInformer } from '../../src/kube/watch/informer.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { secretReader } from '../builders/secret-reader.ts';
 import { followUnfinished, type Unfinished } from '../expectations/unfinished.ts';
-import { conditionOf, NAMESPACE, nodeOf, planOf, startController, timeOf } from './cattle-rig.ts';
+import { conditionOf, installKinds, NAMESPACE, nodeOf, planOf, startController, timeOf } from './cattle-rig.ts';
 import { apply as applyManifest, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
@@ -46,9 +46,7 @@ beforeAll(async () => {
   for (const name of FRAGILE) await admin.create(nodes, nodeOf(name, { pool: 'fragile' }));
   await kubectlAs('admin', ['label', 'node', DISABLED, 'plan.upgrade.cattle.io/server-plan=disabled']);
   await kubectlAs('admin', ['cordon', ...CORDONED]);
-  await applyManifest(await readFile('deploy/crds/upgrade.refit.dev_upgradepolicies.yaml', 'utf8'));
-  // Its documented role cannot create a CRD.
-  await applyManifest(await readFile('deploy/crds/upgrade.cattle.io_plans.yaml', 'utf8'));
+  await installKinds();
   channel = createServer((request, response) => {
     asked.push(`${request.url} ${String(request.headers['x-suc-latest-version'] ?? 'first')}`);
     response.writeHead(302, { location: '/releases/v2.0.0%2Bchannel1' }).end();
