@@ -8,28 +8,18 @@ import { failed, sent } from '../../test/builders/observations.ts';
 import { buildPolicy } from '../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildStage } from '../../test/builders/stages.ts';
-import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import { buildTablePlan, cancellable, withAnswer } from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { nodes } from '../kube/resources.ts';
-import type { Dialect } from './dialect.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
 import { viewsOf } from './observe/world.ts';
 import { createReconciler } from './reconciler.ts';
 
 const NAMES = Array.from({ length: 250 }, (_, index) => `w${index}`);
 
-const dialect: Dialect<TablePlan> = {
-  ...tableDialect,
-  signal: {
-    ...tableDialect.signal,
-    cancel(world, _rollout, _stage, { name }) {
-      const object = world.get(nodes, name);
-      return object && { kind: 'replace', resource: nodes, object: withAnswer(object, failed('cancelled')) };
-    },
-  },
-};
+const dialect = cancellable(failed('cancelled'));
 
 /** A plan that somebody aborts while it is at work on all of them. */
 function abortedPlan(): MemoryApi {

@@ -7,28 +7,18 @@ import { NONE, sent } from '../../test/builders/observations.ts';
 import { buildPolicy } from '../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildStage } from '../../test/builders/stages.ts';
-import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import { buildTablePlan, cancellable, withAnswer } from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { nodes } from '../kube/resources.ts';
-import type { Dialect } from './dialect.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
 import type { Observation } from './model/decision.ts';
 import { viewsOf } from './observe/world.ts';
 import { createReconciler } from './reconciler.ts';
 import type { Reporter } from './report/reporter.ts';
 
-const dialect: Dialect<TablePlan> = {
-  ...tableDialect,
-  signal: {
-    ...tableDialect.signal,
-    cancel(world, _rollout, _stage, { name }) {
-      const object = world.get(nodes, name);
-      return object && { kind: 'replace', resource: nodes, object: withAnswer(object, { kind: 'none' }) };
-    },
-  },
-};
+const dialect = cancellable(NONE);
 
 /** `w1`, which may not be changed, and `w2`. */
 function rig(answer: Observation, annotations = {}) {

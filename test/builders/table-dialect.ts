@@ -45,6 +45,16 @@ export const tableDialect: Dialect<TablePlan> = {
   },
 };
 
+/** The same, whose signals can be cancelled: a target then answers this. */
+export function cancellable(answer: Observation): Dialect<TablePlan> {
+  const cancel: Dialect<TablePlan>['signal']['cancel'] = (world, _rollout, { role }, { name }) => {
+    const resource = TABLE_OBJECTS[role];
+    const object = world.get(resource, name);
+    return object && { kind: 'replace', resource, object: withAnswer(object, answer) };
+  };
+  return { ...tableDialect, signal: { ...tableDialect.signal, cancel } };
+}
+
 /** A new plan; its targets are pending since the beginning. */
 export function buildTablePlan(targets: { controllers?: readonly string[]; workers?: readonly string[] }): TablePlan {
   const stages = [buildStage('controller', targets.controllers ?? []), buildStage('worker', targets.workers ?? [])];
