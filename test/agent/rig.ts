@@ -69,7 +69,7 @@ export class Rig implements AsyncDisposable {
   statuses: string[] = [];
   /** Called once when a watcher sees a status for the first time. */
   onStatus: (status: string) => void = () => undefined;
-  /** Changes of the object since the newest signal. */
+  /** Changes since the newest signal of what agents write. The cluster's own controllers write taints and annotations. */
   changes = 0;
   /** The newest signal's `created`. */
   created = '';
@@ -212,7 +212,10 @@ export class Rig implements AsyncDisposable {
     // Every registered controller is asked whether it is ready, by whichever test comes next.
     this.#things.defer(async () => await admin.delete(this.#resource, name));
     const informer = createInformer(admin, this.#resource, { fieldSelector: `metadata.name=${name}` });
-    const see = (object: KubeObject): void => this.#see(decodeSignal(object.metadata.annotations));
+    const see = (object: KubeObject, previous: KubeObject): void => {
+      const changed = JSON.stringify(agentPartOf(object)) !== JSON.stringify(agentPartOf(previous));
+      this.#see(decodeSignal(object.metadata.annotations), changed);
+    };
     informer.addHandler({ updated: see });
     const watching = new AbortController();
     this.#things.defer(() => watching.abort());
@@ -220,13 +223,20 @@ export class Rig implements AsyncDisposable {
     await informer.whenSynced();
   }
 
-  #see(signal: SignalData | undefined): void {
+  #see(signal: SignalData | undefined, changed: boolean): void {
     if (signal?.created !== this.created) return;
     if (signal.status === undefined) this.changes = 0;
-    else this.changes++;
+    else if (changed) this.changes++;
     const status = signal.status?.status;
     if (status === undefined || this.statuses.includes(status)) return;
     this.statuses.push(status);
     this.onStatus(status);
   }
+}
+
+type SignalObject = KubeObject & { spec?: { unschedulable?: boolean }; status?: { k0sVersion?: string } };
+
+function agentPartOf({ metadata, spec, status }: SignalObject): unknown {
+  const annotations = Object.entries(metadata.annotations ?? {}).filter(([name]) => /k0sproject\.io|refit/.test(name));
+  return [annotations, spec?.unschedulable, status?.k0sVersion];
 }
