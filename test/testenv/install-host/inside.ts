@@ -5,7 +5,7 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
-import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { buildStandIn } from '../../../sandbox/hosts/stand-in.ts';
@@ -14,7 +14,7 @@ import type { KubeObject } from '../../../src/kube/types.ts';
 import { decodeSignal, encodeSignal } from '../../../src/signal/annotations.ts';
 import { rfc3339, sleep, systemClock } from '../../../src/util/clock.ts';
 import { startControlPlane } from '../../../tools/controlplane/control-plane.ts';
-import { kubectl } from '../../../tools/controlplane/kubectl.ts';
+import { applyManifest, kubectl } from '../../../tools/controlplane/kubectl.ts';
 import type { SeenController } from './seen.ts';
 
 const [exchange = ''] = process.argv.slice(2);
@@ -84,8 +84,11 @@ async function run(): Promise<SeenController> {
   const ask = async (kubeconfig: string, ...args: string[]): Promise<string> =>
     (await kubectl(plane.kubectl, kubeconfig, args)).stdout.trim();
   for (const kind of ['plans', 'controlnodes'])
-    await ask(admin, 'apply', '-f', join(DEPLOY, 'crds', `autopilot.k0sproject.io_${kind}.yaml`));
-  await ask(admin, 'wait', '--for=condition=Established', 'crd', '--all');
+    await applyManifest(
+      plane.kubectl,
+      admin,
+      await readFile(join(DEPLOY, 'crds', `autopilot.k0sproject.io_${kind}.yaml`), 'utf8'),
+    );
   // A copy of this machine's, where others may have worked.
   await rm('/var/lib/refit', { recursive: true, force: true });
   await mkdir('/var/lib/k0s/pki', { recursive: true });
