@@ -31,8 +31,10 @@ const project = (name: string, turn: keyof typeof TURNS, include: string[], more
 /** Files take turns in one process: to start one for each of them costs more CPU than the tests of many. */
 const sharedProcess = { isolate: false };
 const builtRefit = 'test/built-refit.ts';
+/** For what waits for real processes. A test that needs its second attempt is a bug: the last lines of a run name each of them. */
+const secondAttempt = { retry: 1 };
 /** Each test file has a real control plane to itself while it runs. */
-const realControlPlane = { globalSetup: ['test/testenv/global-setup.ts', builtRefit], pool: 'forks' };
+const realControlPlane = { ...secondAttempt, globalSetup: ['test/testenv/global-setup.ts', builtRefit], pool: 'forks' };
 const borrowControlPlane = 'test/testenv/own-control-plane.ts';
 
 export default defineConfig({
@@ -49,6 +51,7 @@ export default defineConfig({
       project('model', 'computing', ['test/model/**/*.test.ts'], { testTimeout: 300_000 }),
       project('agent', 'waiting', ['test/{agent,attacks}/**/*.test.ts'], {
         ...sharedProcess,
+        ...secondAttempt,
         globalSetup: [builtRefit],
         pool: 'forks',
       }),

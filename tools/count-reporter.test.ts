@@ -4,8 +4,13 @@ import type { TestModule } from 'vitest/node';
 import { CountReporter } from './count-reporter.ts';
 
 /** The part of a module that the reporter reads. */
-function moduleOf(states: readonly string[], errors: readonly string[] = []): TestModule {
-  const tests = states.map((state) => ({ result: () => ({ state }) }));
+function moduleOf(states: readonly string[], errors: readonly string[] = [], flaky = false): TestModule {
+  const tests = states.map((state) => ({
+    result: () => ({ state }),
+    diagnostic: () => ({ flaky }),
+    fullName: 'a test',
+    module: { relativeModuleId: 'a.test.ts' },
+  }));
   return { errors: () => errors, children: { allTests: () => tests } } as unknown as TestModule;
 }
 
@@ -29,4 +34,13 @@ test.each([
   const lines: string[] = [];
   new CountReporter((line) => lines.push(line)).onTestRunEnd(modules, errors);
   expect(lines).toEqual([expected]);
+});
+
+test('a test that passed only at its second attempt is named', () => {
+  const lines: string[] = [];
+  new CountReporter((line) => lines.push(line)).onTestRunEnd([moduleOf(['passed'], [], true)], []);
+  expect(lines).toEqual([
+    'flaky: passed only at its second attempt: a.test.ts > a test',
+    '1 passed, 0 failed, 0 skipped',
+  ]);
 });

@@ -15,6 +15,7 @@ export class CountReporter implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
+    for (const name of namesOfFlaky(modules)) this.#print(`flaky: passed only at its second attempt: ${name}`);
     this.#print(countLine(countOf(modules, unhandledErrors)));
   }
 }
@@ -35,4 +36,11 @@ function countOf(modules: readonly TestModule[], unhandledErrors: readonly Seria
     }
   }
   return counts;
+}
+
+function namesOfFlaky(modules: readonly TestModule[]): string[] {
+  const tests = modules.flatMap((module) => [...module.children.allTests()]);
+  return tests
+    .filter((test) => test.diagnostic()?.flaky)
+    .map((test) => `${test.module.relativeModuleId} > ${test.fullName}`);
 }
