@@ -31,6 +31,8 @@ export interface SshClusterOptions {
   /** What Refit uses. */
   readonly kubeconfig: string;
   readonly startServer: StartServer;
+  /** Fields of it in ConfigMap kubelet-config. */
+  readonly kubeletConfiguration?: object;
   /** True where kwok is to play pods on the Nodes. */
   readonly played?: boolean;
 }
@@ -58,7 +60,7 @@ export async function startSshCluster(options: SshClusterOptions): Promise<SshCl
   await makeKey(identity);
   const client = createClient(await loadClusterConfig({ path: options.adminKubeconfig }));
   started.defer(() => client.close());
-  await furnish(client, version);
+  await furnish(client, version, options.kubeletConfiguration ?? {});
   const apiPort = await freePort();
   const names = [...series('cp', options.controlPlane), ...series('w', options.workers)];
   const hosts: StandInHost[] = [];
@@ -108,7 +110,7 @@ export async function startSshCluster(options: SshClusterOptions): Promise<SshCl
     },
     async stop() {
       for (const { name } of hosts) await gone(client.delete(nodes, name));
-      for (const name of [PLACE.name, 'kubeadm-config'])
+      for (const name of [PLACE.name, 'kubeadm-config', 'kubelet-config'])
         await gone(client.delete(configMaps, name, { namespace: PLACE.namespace }));
       await gone(client.delete(leases, PLACE.name, { namespace: PLACE.namespace }));
       await everything.disposeAsync();
@@ -117,7 +119,7 @@ export async function startSshCluster(options: SshClusterOptions): Promise<SshCl
 }
 
 /** What `kubeadm init` leaves in the API, as far as an upgrade looks at it. */
-async function furnish(client: KubeClient, version: string): Promise<void> {
+async function furnish(client: KubeClient, version: string, kubeletConfiguration: object): Promise<void> {
   const { namespace } = PLACE;
   await createMissing(client, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   const configuration = {
@@ -125,13 +127,18 @@ async function furnish(client: KubeClient, version: string): Promise<void> {
     kind: 'ClusterConfiguration',
     kubernetesVersion: version,
   };
-  const config: ConfigMap = {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'kubeadm-config', namespace },
-    data: { ClusterConfiguration: stringify(configuration) },
+  const kubelet = {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    ...kubeletConfiguration,
   };
-  await client.create(configMaps, config, { namespace });
+  for (const [name, data] of [
+    ['kubeadm-config', { ClusterConfiguration: stringify(configuration) }],
+    ['kubelet-config', { kubelet: stringify(kubelet) }],
+  ] as const) {
+    const config: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data };
+    await client.create(configMaps, config, { namespace });
+  }
 }
 
 /** Ready from the start: kwok would make it so in its own way, with another address. */

@@ -11,6 +11,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statfsSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -23,6 +24,7 @@ import type { ConfigMap } from '../../src/kube/types.ts';
 import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
 import { messageOf } from '../../src/util/errors.ts';
 import { parseVersion } from '../../src/util/version.ts';
+import { parseKubeadm } from './kubeadm-command.ts';
 
 const ROOT = process.env['REFIT_ROOT'] ?? '';
 const MANIFESTS = join(ROOT, 'etc/kubernetes/manifests');
@@ -30,29 +32,45 @@ const TEMPORARY = join(ROOT, 'etc/kubernetes/tmp');
 /** Milliseconds that each component takes to come up anew. */
 const COMPONENT_MS = 60;
 const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+const KUBELET_CONFIG = join(ROOT, 'var/lib/kubelet/config.yaml');
+const TMPFS = 0x01021994;
 const KUBEADM_CONFIG = { namespace: 'kube-system', name: 'kubeadm-config' };
 
 async function kubeadm(own: string, args: readonly string[]): Promise<void> {
-  const [verb, kind, ...rest] = args;
-  if (verb !== 'upgrade' || (kind !== 'apply' && kind !== 'node')) throw new Error(`unknown command ${args.join(' ')}`);
-  const client = await connect();
+  const { kind, phase, version: wanted, ignored } = parseKubeadm(args);
+  using client = await connect();
   const config = await client.get(configMaps, KUBEADM_CONFIG.name, { namespace: KUBEADM_CONFIG.namespace });
   const cluster = kubernetesVersionOf(config);
-  appendFileSync(join(ROOT, 'var/log/kubeadm'), `${args.join(' ')}\n`);
-  const target = kind === 'apply' ? (rest.find((arg) => arg.startsWith('v')) ?? own) : cluster;
+  appendFileSync(join(ROOT, 'var/log', phase ? 'kubeadm-preflight' : 'kubeadm'), `${args.join(' ')}\n`);
+  const target = kind === 'apply' ? (wanted ?? own) : cluster;
   checkVersions(own, kind, cluster, target);
+  if (isOnCgroupV1() && minorOf(own) >= 35 && !ignored.has('systemverification') && !ignored.has('all'))
+    throw new Error(
+      '[preflight] Some fatal errors occurred:\n\t[ERROR SystemVerification]: cgroups v1 support is deprecated',
+    );
+  if (phase) return;
   if (existsSync(MANIFESTS)) await replaceManifests(target);
   if (kind === 'apply') await recordVersion(client, config, target);
   const kubelet = join(TEMPORARY, `kubeadm-kubelet-config-${Date.now()}`);
   mkdirSync(kubelet, { recursive: true });
-  writeFileSync(join(ROOT, 'var/lib/kubelet/config.yaml'), `# written by kubeadm ${own}\n`);
+  const { data } = await client.get(configMaps, 'kubelet-config', { namespace: KUBEADM_CONFIG.namespace });
+  writeFileSync(KUBELET_CONFIG, `# written by kubeadm ${own}\n${data?.['kubelet'] ?? ''}`);
   process.stdout.write('[upgrade] SUCCESS!\n');
-  client.close();
+}
+
+function minorOf(version: string): number {
+  return parseVersion(version)?.minor ?? Number.NaN;
+}
+
+/** As `stat -f` tells it. */
+function isOnCgroupV1(): boolean {
+  const path = join(ROOT, 'sys/fs/cgroup');
+  return existsSync(path) && statfsSync(path).type === TMPFS;
 }
 
 /** Preflight: what is refused is refused before anything is touched. */
 function checkVersions(own: string, kind: 'apply' | 'node', cluster: string, target: string): void {
-  const [kubeadm, from, to] = [own, cluster, target].map((version) => parseVersion(version)?.minor ?? Number.NaN);
+  const [kubeadm, from, to] = [own, cluster, target].map(minorOf);
   if (kubeadm === undefined || from === undefined || to === undefined) return;
   if (to > from + 1) throw new Error(`[upgrade/version] FATAL: the cluster at ${cluster} cannot skip to ${target}`);
   if (kind === 'apply' && kubeadm < to)
@@ -108,7 +126,11 @@ function kubernetesVersionOf(config: ConfigMap): string {
 
 /** What a kubelet tells of itself after its start. */
 async function kubelet(own: string, [name = '']: readonly string[]): Promise<void> {
-  const client = await connect();
+  if (isOnCgroupV1() && minorOf(own) >= 35 && !/^failCgroupV1: false$/m.test(readFileSync(KUBELET_CONFIG, 'utf8'))) {
+    appendFileSync(join(ROOT, 'var/log/kubelet'), `refused cgroup v1\n`);
+    return;
+  }
+  using client = await connect();
   appendFileSync(join(ROOT, 'var/log/kubelet'), `started ${own}\n`);
   const now = rfc3339(systemClock.now());
   const ready = {
@@ -126,10 +148,9 @@ async function kubelet(own: string, [name = '']: readonly string[]): Promise<voi
     { status: { nodeInfo, conditions: [ready] } },
     { type: 'merge', subresource: 'status' },
   );
-  client.close();
 }
 
-async function connect(): Promise<KubeClient> {
+async function connect(): Promise<KubeClient & Disposable> {
   return createClient(await loadClusterConfig({ path: join(ROOT, 'etc/kubernetes/admin.conf') }));
 }
 

@@ -47,7 +47,7 @@ async function cutKubeadm(stamp: string, code = 137): Promise<void> {
 }
 
 const step = async (rollout = 'run-1', role: ManifestHost['role'] = 'controlPlane'): Promise<string> =>
-  await onHost(stepScript({ rollout, step: 'kubeadm', version: NEW }, kubeadmBody('node', role)));
+  await onHost(stepScript({ rollout, step: 'kubeadm', version: NEW }, kubeadmBody('node', role, {})));
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'refit-host-'));

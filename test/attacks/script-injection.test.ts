@@ -71,12 +71,12 @@ async function onHost(script: string): Promise<{ readonly stdout: string; readon
   return await run('sh', ['-s'], { environment, input: script });
 }
 
-function bodiesOf({ kubeadm, kubelet }: Values): StepBody[] {
+function bodiesOf({ kubeadm, kubelet, byHand }: Values): StepBody[] {
   return [
     stageBody({ kubeadm, kubelet }),
     stageBody({ kubeadm: kubelet, kubelet: kubeadm }),
-    kubeadmBody('apply', 'controlPlane'),
-    kubeadmBody('node', 'worker'),
+    kubeadmBody('apply', 'controlPlane', { patches: byHand, ignorePreflightErrors: [byHand] }),
+    kubeadmBody('node', 'worker', { config: byHand }),
     KUBELET_BODY,
   ];
 }

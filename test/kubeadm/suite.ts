@@ -33,12 +33,13 @@ export interface SceneOptions {
   /** True where kwok is to play pods on the Nodes. */
   readonly played?: boolean;
   readonly offers?: readonly string[];
+  readonly kubeletConfiguration?: object;
 }
 
 /** Two control-plane hosts and two workers. */
 export async function openScene(
   startServer: StartServer,
-  { played = false, offers = [TO] }: SceneOptions = {},
+  { played = false, offers = [TO], kubeletConfiguration = {} }: SceneOptions = {},
 ): Promise<Scene> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
   const place = controlPlane();
@@ -50,6 +51,7 @@ export async function openScene(
     workers: 2,
     version: FROM,
     offers,
+    kubeletConfiguration,
     played,
     url: place.url,
     adminKubeconfig: await kubeconfigFor('admin'),

@@ -11,13 +11,13 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_960,
   'src/api': 1_057,
-  'src/cli': 4_340,
+  'src/cli': 4_390,
   'src/cmd': 870,
   'src/dialects': 365,
   'src/dialects/autopilot': 1_118,
   'src/dialects/capi': 1_042,
   'src/dialects/cattle': 1_985,
-  'src/dialects/kubeadm': 1_390,
+  'src/dialects/kubeadm': 1_550,
   'src/drain': 906,
   'src/engine': 5_480,
   'src/http': 356,
@@ -28,7 +28,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/updates': 2_030,
   'src/install': 900,
   'src/util': 864,
-  'src/versions': 600,
+  'src/versions': 620,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];

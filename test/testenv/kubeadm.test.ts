@@ -1,5 +1,5 @@
 /** Tests upgrades over SSH: a kubeadm cluster to the next patch version, with the system's ssh client, on a real API server. */
-import { access, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { access, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
@@ -185,13 +185,22 @@ function refusals(startServer: StartServer): void {
 
 function upgrade(startServer: StartServer): void {
   let scene: Scene;
+  let patches = '';
   let intervals: readonly Interval[] = [];
   const runs: Run[] = [];
   beforeAll(async () => {
-    scene = await openScene(startServer);
+    scene = await openScene(startServer, { kubeletConfiguration: { failCgroupV1: false } });
     const { cluster } = scene;
+    for (const { root } of cluster.hosts) await useCgroupV1(root);
     await cluster.client.patch(nodes, 'w2', { spec: { unschedulable: true } }, { type: 'merge' });
-    const manifest = await cluster.manifest(TO, (each) => Object.assign(each, { concurrent: 2 }));
+    patches = join(cluster.host('cp2').root, 'etc/kubernetes/patches');
+    await mkdir(patches);
+    const manifest = await cluster.manifest(TO, (each) => {
+      const own: Readonly<Record<string, object>> = { cp2: { kubeadm: { patches, certificateRenewal: false } } };
+      const hosts = each['hosts'] as { name: string }[];
+      Object.assign(each, { concurrent: 2, kubeadm: { ignorePreflightErrors: ['SystemVerification'] } });
+      each['hosts'] = hosts.map((host) => ({ ...host, ...own[host.name] }));
+    });
     const stop = new AbortController();
     const motion = await watchWork(scene, stop.signal);
     await holdAt(cluster.host('cp1'), 'before', textOf('stage'));
@@ -230,9 +239,17 @@ function upgrade(startServer: StartServer): void {
   test('runs kubeadm once on each host, apply on the first only, and restarts each kubelet once', async () => {
     for (const host of scene.cluster.hosts) {
       const verb = host.name === 'cp1' ? `upgrade apply --yes ${TO}` : 'upgrade node';
-      expect([host.name, await logOf(host, 'kubeadm')]).toEqual([host.name, [verb]]);
+      const own = host.name === 'cp2' ? ` --patches=${patches} --certificate-renewal=false` : '';
+      const command = `${verb} --ignore-preflight-errors=SystemVerification${own}`;
+      expect([host.name, await logOf(host, 'kubeadm')]).toEqual([host.name, [command]]);
       expect([host.name, await logOf(host, 'kubelet')]).toEqual([host.name, [`started ${TO}`]]);
     }
+  });
+
+  test('runs on cgroup v1, which the configuration of kubelets allows, and warns', () => {
+    const line =
+      'warning cgroup: cp1: cgroup v1 is allowed by failCgroupV1: false; kubeadm needs ignorePreflightErrors: ';
+    expect(runs[0]?.stdout).toContain(line);
   });
 
   test('leaves only foreign cordons', async () => {
@@ -254,7 +271,7 @@ function upgrade(startServer: StartServer): void {
   test('another run has nothing to do', async () => {
     const run = scene.refit('apply', '-m', await scene.cluster.manifest(TO));
     expect([await run.ended, run.stderr]).toEqual([0, '']);
-    expect(run.stdout).toMatch(/Already at v1\.36\.3: cp1, cp2, w1, w2\nNothing to do\.\n$/);
+    expect(run.stdout).toMatch(/^Already at v1\.36\.3: cp1, cp2, w1, w2\n(warning cgroup: .*\n){4}Nothing to do\.\n$/);
   });
 }
 
@@ -319,6 +336,12 @@ function killed(startServer: StartServer, kills: Kills): void {
     const { items } = await scene.cluster.client.list(nodes);
     expect(items.filter(({ spec }) => spec?.unschedulable)).toEqual([]);
   });
+}
+
+/** Its file system on cgroup v1 is a tmpfs. */
+async function useCgroupV1(root: string): Promise<void> {
+  await mkdir(join(root, 'sys/fs'), { recursive: true });
+  await symlink('/dev/shm', join(root, 'sys/fs/cgroup'));
 }
 
 async function kill(run: Run): Promise<void> {

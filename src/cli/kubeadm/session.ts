@@ -76,15 +76,27 @@ export async function probeAll({ manifest, shells }: KubeadmSession): Promise<Ho
 export async function surveyCluster(session: KubeadmSession, hosts: readonly HostFacts[]): Promise<Survey> {
   const { manifest, client, abort } = session;
   const { namespace, name } = PLACE;
-  const [{ items }, config, plan, policies] = await Promise.all([
+  const mapOf = async (of: string) => await ifFound(client.get(configMaps, of, { namespace, abort }));
+  const [{ items }, config, kubelets, plan, policies] = await Promise.all([
     client.listAll(nodes, { abort }),
-    ifFound(client.get(configMaps, 'kubeadm-config', { namespace, abort })),
-    ifFound(client.get(configMaps, name, { namespace, abort })),
+    mapOf('kubeadm-config'),
+    mapOf('kubelet-config'),
+    mapOf(name),
     listPolicies(client, abort),
   ]);
   const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
   const drainPreviews = policy.drain.enabled ? await previewDrains(session, policy.drain.options) : new Map();
-  return { manifest, hosts, nodes: items, clusterVersion: clusterVersionIn(config), plan, policy, drainPreviews };
+  const clusterVersion = valueIn(config, 'ClusterConfiguration', 'kubernetesVersion');
+  return {
+    manifest,
+    hosts,
+    nodes: items,
+    clusterVersion: typeof clusterVersion === 'string' ? clusterVersion : undefined,
+    allowsCgroupV1: valueIn(kubelets, 'kubelet', 'failCgroupV1') === false,
+    plan,
+    policy,
+    drainPreviews,
+  };
 }
 
 async function previewDrains(
@@ -96,9 +108,8 @@ async function previewDrains(
   return new Map(await Promise.all(looks));
 }
 
-function clusterVersionIn(config: ConfigMap | undefined): string | undefined {
-  const text = config?.data?.['ClusterConfiguration'];
-  if (text === undefined) return undefined;
-  const { kubernetesVersion } = parse(text) as { kubernetesVersion?: unknown };
-  return typeof kubernetesVersion === 'string' ? kubernetesVersion : undefined;
+/** Of one field of the YAML document under `key`. */
+function valueIn(config: ConfigMap | undefined, key: string, field: string): unknown {
+  const text = config?.data?.[key];
+  return text === undefined ? undefined : (parse(text) as Record<string, unknown> | null)?.[field];
 }

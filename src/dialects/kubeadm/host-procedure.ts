@@ -10,7 +10,7 @@ import { rfc3339, sleep } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { aborted } from '../../util/waits.ts';
-import type { Manifest, ManifestHost } from './manifest.ts';
+import { type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
 import {
   EXIT_BUSY,
   type HostStep,
@@ -117,7 +117,9 @@ class Procedure {
       if (parts.includes('kubelet')) await this.#untilEmpty();
       for (const part of parts) {
         await this.#enter(PART_STEPS[part], { touched: true });
-        await this.#onHost(part, ({ role }) => (part === 'kubeadm' ? kubeadmBody(verb, role) : KUBELET_BODY));
+        await this.#onHost(part, (host) =>
+          part === 'kubeadm' ? kubeadmBody(verb, host.role, optionsFor(manifest, host)) : KUBELET_BODY,
+        );
       }
       await this.#enter(VERIFY, { state: 'finished' });
     } catch (error) {

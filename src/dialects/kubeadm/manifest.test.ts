@@ -1,7 +1,7 @@
 /** Proves how manifests are read, and the message for each mistake. */
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { parseManifest } from './manifest.ts';
+import { optionsFor, parseManifest } from './manifest.ts';
 
 const HASH = '0123456789abcdef'.repeat(4);
 const GOOD = {
@@ -18,8 +18,20 @@ test('what is left out, and a version without v', () => {
     ...GOOD,
     version: 'v1.36.3',
     concurrent: 1,
+    kubeadm: {},
     ssh: {},
   });
+});
+
+test('options of kubeadm: those of a host replace those for all, one by one', () => {
+  const kubeadm = { ignorePreflightErrors: ['SystemVerification'], certificateRenewal: false };
+  const [cp1, w1] = GOOD.hosts;
+  const hosts = [{ ...cp1, kubeadm: { certificateRenewal: true, patches: '/p' } }, w1];
+  const manifest = parseManifest(stringify({ ...GOOD, kubeadm, hosts }), 'cluster.yaml');
+  expect(manifest.hosts.map((host) => optionsFor(manifest, host))).toEqual([
+    { ignorePreflightErrors: ['SystemVerification'], certificateRenewal: true, patches: '/p' },
+    kubeadm,
+  ]);
 });
 
 describe('what is wrong', () => {
@@ -64,6 +76,21 @@ describe('what is wrong', () => {
       'an option that would undo the check of host keys',
       { ...GOOD, ssh: { options: { stricthostkeychecking: 'no' } } },
       'ssh.options: stricthostkeychecking is set by Refit; remove it',
+    ],
+    [
+      'a patches directory that is not on the host',
+      { ...GOOD, kubeadm: { patches: './patches' } },
+      'kubeadm.patches: "./patches" is not an absolute path on the host',
+    ],
+    [
+      'a check with a flag in its name',
+      { ...GOOD, kubeadm: { ignorePreflightErrors: ['all --force'] } },
+      'kubeadm.ignorePreflightErrors[0]: "all --force" is not the name of a check of kubeadm\'s preflight',
+    ],
+    [
+      'what kubeadm does not combine, once for all and once for a host',
+      { ...GOOD, kubeadm: { config: '/upgrade.yaml' }, hosts: [cp1, { ...w1, kubeadm: { etcdUpgrade: false } }] },
+      'kubeadm: host w1 has config and etcdUpgrade, which kubeadm does not combine; write etcdUpgrade into that file',
     ],
     ['nothing', null, 'the manifest: null; expected object'],
   ])('%s', (_name, manifest, line) => {

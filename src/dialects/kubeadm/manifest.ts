@@ -15,11 +15,27 @@ const NODE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])
 
 const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/);
 
+const absolute = z.string().regex(/^\/\P{Cc}*$/u, 'is not an absolute path on the host');
+
 /** A file on each host, or a download with its hash. */
 const binary = z.union([
-  z.strictObject({ path: z.string().regex(/^\/\P{Cc}*$/u), sha256: sha256.exactOptional() }),
+  z.strictObject({ path: absolute, sha256: sha256.exactOptional() }),
   z.strictObject({ url: z.url({ protocol: /^https?$/ }), sha256 }),
 ]);
+
+/** Options of `kubeadm upgrade`, by its own names; those of a host replace those for all. */
+const kubeadmOptions = z.strictObject({
+  ignorePreflightErrors: z
+    .array(z.string().regex(/^[\w.-]+$/, "is not the name of a check of kubeadm's preflight"))
+    .min(1)
+    .exactOptional(),
+  /** Directory. */
+  patches: absolute.exactOptional(),
+  /** File with an UpgradeConfiguration. */
+  config: absolute.exactOptional(),
+  certificateRenewal: z.boolean().exactOptional(),
+  etcdUpgrade: z.boolean().exactOptional(),
+});
 
 const host = z.strictObject({
   name: z.string().max(253).regex(NODE_NAME, 'is not the name of a Node: use lower-case letters, digits, "-" and "."'),
@@ -29,6 +45,7 @@ const host = z.strictObject({
   user: z.string().min(1).exactOptional(),
   role: z.enum(['controlPlane', 'worker']),
   identityFile: z.string().min(1).exactOptional(),
+  kubeadm: kubeadmOptions.exactOptional(),
 });
 
 const manifest = z.strictObject({
@@ -38,6 +55,7 @@ const manifest = z.strictObject({
   concurrent: z.int().min(1).default(1),
   hosts: z.array(host).min(1),
   binaries: z.strictObject({ kubeadm: binary, kubelet: binary }),
+  kubeadm: kubeadmOptions.prefault({}),
   ssh: z
     .strictObject({
       user: z.string().min(1).exactOptional(),
@@ -54,10 +72,15 @@ const manifest = z.strictObject({
 export type Manifest = z.infer<typeof manifest>;
 export type ManifestHost = Manifest['hosts'][number];
 export type Binary = z.infer<typeof binary>;
+export type KubeadmOptions = z.infer<typeof kubeadmOptions>;
 
 /** Options that Refit sets itself, since its safety depends on them. */
 const RESERVED =
   /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|knownhostscommand|updatehostkeys|verifyhostkeydns|nohostauthenticationforlocalhost|forward(agent|x11)|control(master|path|persist))$/i;
+
+export function optionsFor(manifest: Manifest, host: ManifestHost): KubeadmOptions {
+  return { ...manifest.kubeadm, ...host.kubeadm };
+}
 
 /** Relative paths start at the manifest's directory. @throws RefitError REFIT_FILE with file, field, found and expected */
 export async function loadManifest(path: string): Promise<Manifest> {
@@ -66,17 +89,17 @@ export async function loadManifest(path: string): Promise<Manifest> {
   });
   const read = parseManifest(text, path);
   const { ssh } = read;
-  const absolute = (file: string | undefined): string | undefined => file && resolve(dirname(path), file);
+  const resolved = (file: string | undefined): string | undefined => file && resolve(dirname(path), file);
   return defined({
     ...read,
-    kubeconfig: absolute(read.kubeconfig),
+    kubeconfig: resolved(read.kubeconfig),
     ssh: defined({
       ...ssh,
-      identityFile: absolute(ssh.identityFile),
-      knownHostsFile: absolute(ssh.knownHostsFile),
-      configFile: absolute(ssh.configFile),
+      identityFile: resolved(ssh.identityFile),
+      knownHostsFile: resolved(ssh.knownHostsFile),
+      configFile: resolved(ssh.configFile),
     }),
-    hosts: read.hosts.map((each) => defined({ ...each, identityFile: absolute(each.identityFile) })),
+    hosts: read.hosts.map((each) => defined({ ...each, identityFile: resolved(each.identityFile) })),
   });
 }
 
@@ -94,6 +117,14 @@ export function parseManifest(text: string, file: string): Manifest {
     return fail('hosts: no host has the role controlPlane; add at least one');
   const reserved = Object.keys(data.ssh.options ?? {}).find((name) => RESERVED.test(name));
   if (reserved !== undefined) return fail(`ssh.options: ${reserved} is set by Refit; remove it`);
+  for (const each of data.hosts) {
+    const { config, ignorePreflightErrors: _, ...others } = optionsFor(data, each);
+    const [other] = Object.keys(others);
+    if (config !== undefined && other !== undefined)
+      return fail(
+        `kubeadm: host ${each.name} has config and ${other}, which kubeadm does not combine; write ${other} into that file`,
+      );
+  }
   return { ...data, version: `v${data.version.replace(/^v/, '')}` };
 }
 

@@ -41,7 +41,16 @@ function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): Host
   const host = manifest.hosts.find((each) => each.name === name) ?? { name, role: 'worker' };
   const pods = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((pod) => [pod, version]);
   const staticPods = host.role === 'controlPlane' ? Object.fromEntries(pods) : {};
-  return { host, kubeadm: version, kubelet: version, ground: {}, staticPods, missing: [], ...more };
+  return {
+    host,
+    kubeadm: version,
+    kubelet: version,
+    ground: {},
+    cgroupV1: undefined,
+    staticPods,
+    missing: [],
+    ...more,
+  };
 }
 
 const NAMES = ['cp1', 'cp2', 'w1'];
@@ -50,6 +59,7 @@ const fresh: Survey = {
   hosts: NAMES.map((name) => facts(name)),
   nodes: NAMES.map((name) => node(name)),
   clusterVersion: OLD,
+  allowsCgroupV1: false,
   plan: undefined,
   policy: DEFAULT_POLICY,
   drainPreviews: new Map(),
@@ -222,7 +232,7 @@ describe('what is refused', () => {
         ],
       },
       [
-        'cgroup w1: the kubelet of 1.36 refuses cgroup v1',
+        'cgroup w1: the kubelet of 1.36 refuses cgroup v1; set failCgroupV1: false in ConfigMap kube-system/kubelet-config, or move to cgroup v2',
         'containerd w1: containerd 1.7.27 is too old for 1.36',
         'kernel w1: Linux 4.18 is too old for 1.36, which needs 4.19',
       ],
@@ -254,6 +264,38 @@ describe('what is refused', () => {
   ])('%s', (_name, change, wanted) => {
     const { findings } = assess({ ...fresh, ...change });
     expect(findings.map(({ rule, message }) => `${rule} ${message}`)).toEqual(wanted);
+  });
+});
+
+describe('a host with cgroup v1', () => {
+  const refusal = 'hard cgroup w1: the kubelet of 1.36 refuses cgroup v1';
+  const lost =
+    ': failCgroupV1: false stands only in its own configuration, which kubeadm replaces; add it to ConfigMap kube-system/kubelet-config';
+  const wanted =
+    'warn cgroup w1: cgroup v1 is allowed by failCgroupV1: false; kubeadm needs ignorePreflightErrors: [SystemVerification]';
+  const patched = parseManifest(
+    `{version: ${NEW}, hosts: [{name: cp1, role: controlPlane}, {name: cp2, role: controlPlane}, {name: w1, role: worker, kubeadm: {patches: /p}}],
+binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}`,
+    'cluster.yaml',
+  );
+  test.each<[string, HostFacts['cgroupV1'], Partial<Survey>, string]>([
+    ['that allows it nowhere', undefined, {}, `${refusal}; set failCgroupV1`],
+    ['that allows it in the ConfigMap and on the host', 'config', { allowsCgroupV1: true }, wanted],
+    ['that gets it from the ConfigMap at the upgrade', undefined, { allowsCgroupV1: true }, wanted],
+    ['that allows it by a flag', 'flag', {}, wanted],
+    ['that allows it in a file that kubeadm replaces', 'config', {}, refusal + lost],
+    ['that allows it in a file that kubeadm patches again', 'config', { manifest: patched }, wanted],
+  ])('%s', (_name, cgroupV1, change, line) => {
+    const hosts = [facts('cp1'), facts('cp2'), facts('w1', OLD, { ground: { cgroup: 1 }, cgroupV1 })];
+    const own = (change.manifest ?? manifest).hosts;
+    const { findings } = assess({
+      ...fresh,
+      ...change,
+      hosts: hosts.map((each, at) => ({ ...each, host: own[at] ?? each.host })),
+    });
+    expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual([
+      expect.stringContaining(line),
+    ]);
   });
 });
 

@@ -8,7 +8,7 @@ import { parseVersion } from '../../util/version.ts';
 import { etcdFacts, type Finding, hard, type VersionFacts } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
-import type { Manifest } from './manifest.ts';
+import { type Manifest, optionsFor } from './manifest.ts';
 import { PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
 import type { HostFacts } from './probe.ts';
 
@@ -19,6 +19,8 @@ export interface Survey {
   readonly nodes: readonly Node[];
   /** kubernetesVersion in ConfigMap kubeadm-config, if any. */
   readonly clusterVersion: string | undefined;
+  /** `failCgroupV1: false` in ConfigMap kubelet-config, which kubeadm writes to each host. */
+  readonly allowsCgroupV1: boolean;
   readonly plan: ConfigMap | undefined;
   readonly policy: RolloutPolicy;
   /** By node; empty if nodes are not drained. */
@@ -164,8 +166,8 @@ function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey
   };
 }
 
-function hostFindings({ manifest, hosts }: Survey): Finding[] {
-  return hosts.flatMap(({ host, kubeadm, kubelet, ground, staticPods, missing }): Finding[] => {
+function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey): Finding[] {
+  return hosts.flatMap(({ host, kubeadm, kubelet, ground, cgroupV1, staticPods, missing }): Finding[] => {
     const findings: Finding[] = [];
     const unreadable = kubeadm ? 'kubelet' : 'kubeadm';
     if (!kubeadm || !kubelet)
@@ -179,11 +181,15 @@ function hostFindings({ manifest, hosts }: Survey): Finding[] {
     for (const { name, backup, detail } of missing)
       if (backup === 'refused') findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`));
     const managedBy = kubeadm ? { managedBy: kubeadm } : {};
+    // Patches may be how the host's own configuration got it.
+    const { patches, config } = optionsFor(manifest, host);
+    const stays = allowsCgroupV1 || cgroupV1 === 'flag' || (patches ?? config) !== undefined;
+    const allowed = cgroupV1 || allowsCgroupV1 ? { cgroupV1: stays ? ('cluster' as const) : ('host' as const) } : {};
     const own: VersionFacts = {
       apiServers: [],
       target: manifest.version,
       kubeadm: { verb: 'node', version: manifest.version, ...managedBy },
-      node: ground,
+      node: { ...ground, ...allowed },
     };
     const judged = judgeVersions(own).filter(({ rule }) => OF_ONE_HOST.has(rule));
     return [...findings, ...judged.map((finding) => ({ ...finding, message: `${host.name}: ${finding.message}` }))];

@@ -18,6 +18,8 @@ test('a control-plane host in the middle of an upgrade', () => {
     'kubelet=v1.36.2',
     'kernel=4.18.0-553.el8_10.x86_64',
     'cgroup=cgroup2fs',
+    'cgroupV1=config',
+    'cgroupV1=flag',
     'containerd=containerd containerd.io 1.7.27 05044ec0a9a75232cad458027ca83437aae3f4da',
     'image.kube-apiserver=registry.local:5000/kube-apiserver:v1.36.3',
     'image.kube-scheduler=registry.local:5000/kube-scheduler:v1.36.2',
@@ -28,6 +30,7 @@ test('a control-plane host in the middle of an upgrade', () => {
     kubeadm: 'v1.36.3',
     kubelet: 'v1.36.2',
     ground: { kernel: '4.18', cgroup: 2, containerd: '1.7.27' },
+    cgroupV1: 'flag',
     staticPods: { 'kube-apiserver': 'v1.36.3', 'kube-scheduler': 'v1.36.2' },
     missing: [
       {
@@ -44,6 +47,7 @@ test('a host with nothing on it', () => {
     kubeadm: undefined,
     kubelet: undefined,
     ground: {},
+    cgroupV1: undefined,
     staticPods: {},
     missing: [],
   });

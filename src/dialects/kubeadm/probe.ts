@@ -12,6 +12,8 @@ export interface HostFacts {
   readonly kubeadm: string | undefined;
   readonly kubelet: string | undefined;
   readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel'>;
+  /** Where the host allows its kubelet cgroup v1; kubeadm replaces the file `config` at each upgrade. */
+  readonly cgroupV1: 'config' | 'flag' | undefined;
   /** Versions by component; empty on workers. */
   readonly staticPods: Readonly<Record<string, string | undefined>>;
   /** On hosts of the control plane: manifests that are missing although backups of them exist. */
@@ -50,6 +52,7 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
     kubeadm: all('kubeadm')[0],
     kubelet: all('kubelet')[0],
     ground: groundOf(all('cgroup')[0], all('containerd')[0], all('kernel')[0]),
+    cgroupV1: (['flag', 'config'] as const).find((where) => all('cgroupV1').includes(where)),
     staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
     missing: all('missing').flatMap((line) => missingIn(line) ?? []),
   };

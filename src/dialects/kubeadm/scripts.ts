@@ -5,7 +5,7 @@
  */
 import { RefitError } from '../../util/errors.ts';
 import { printableUrl } from '../../util/printable-url.ts';
-import type { Binary, ManifestHost } from './manifest.ts';
+import type { Binary, KubeadmOptions, ManifestHost } from './manifest.ts';
 
 /** In order. */
 export type HostStep = 'stage' | 'kubeadm' | 'kubelet';
@@ -109,6 +109,8 @@ echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
 echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //' || true)"
 echo "kernel=$(uname -r)"
 echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null || true)"
+! grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml" || echo cgroupV1=config
+! grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" || echo cgroupV1=flag
 echo "containerd=$(containerd --version 2>/dev/null || true)"
 for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   file=$MANIFESTS/$name.yaml
@@ -204,8 +206,23 @@ function fetched(name: string, source: Binary): string {
 const installed = (name: string): string =>
   `target=$(readlink -f "$(command -v ${name})")\ncp -p "$D/staged/${name}" "$target.refit"\nmv "$target.refit" "$target"\n`;
 
-export function kubeadmBody(verb: 'apply' | 'node', role: ManifestHost['role']): StepBody {
-  const command = verb === 'apply' ? 'upgrade apply --yes "$VERSION"' : 'upgrade node';
+const FLAGS: Readonly<Record<keyof KubeadmOptions, string>> = {
+  ignorePreflightErrors: 'ignore-preflight-errors',
+  patches: 'patches',
+  config: 'config',
+  certificateRenewal: 'certificate-renewal',
+  etcdUpgrade: 'etcd-upgrade',
+};
+
+function flagsOf(options: KubeadmOptions): string {
+  const given = Object.entries(FLAGS) as [keyof KubeadmOptions, string][];
+  return given
+    .flatMap(([name, flag]) => (options[name] === undefined ? [] : ` ${quoted(`--${flag}=${String(options[name])}`)}`))
+    .join('');
+}
+
+export function kubeadmBody(verb: 'apply' | 'node', role: ManifestHost['role'], options: KubeadmOptions): StepBody {
+  const command = `${verb === 'apply' ? 'upgrade apply --yes "$VERSION"' : 'upgrade node'}${flagsOf(options)}`;
   // Ended by a signal, kubeadm may leave a manifest out; after an error of its own it has put them all back.
   const ended = '{ code=$?; [ "$code" -gt 128 ] || note failed; exit "$code"; }';
   const body = `${installed('kubeadm')}kubeadm ${command} || ${ended}`;
