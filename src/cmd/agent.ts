@@ -13,7 +13,7 @@ import { askService } from '../agent/service/trusted-service.ts';
 import { openStateDirectory } from '../agent/state/state-directory.ts';
 import { assertTrustedConfig } from '../agent/state/trusted-config.ts';
 import { VERSION } from '../cli/version.ts';
-import { trustHost } from '../http/route.ts';
+import { trustHost, trustNobody } from '../http/route.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
@@ -32,6 +32,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const config = await loadClusterConfig({ path: options.kubeconfig });
   await assertTrustedConfig(config);
   if (config.certificateAuthority === undefined) trustHost();
+  else trustNobody();
   const paths = await openStateDirectory(options.stateDirectory, options.runDirectory);
   const binary = options.binary === undefined ? undefined : await findBinary(options.binary);
   // Short: the start of the agent waits for this search.
