@@ -47,7 +47,7 @@ export async function drainNode(name: string, options: DrainOptions, parts: Drai
   const { client, clock, random } = parts;
   const log = parts.log.child({ node: name });
   const fieldSelector = `spec.nodeName=${name}`;
-  const view = createInformer(client, pods, { fieldSelector, clock, random, log });
+  const view = createInformer(client, pods, { fieldSelector, firstList: 'paged', clock, random, log });
   const following = view.run(abort);
   const drain = new Drain(view, options, { ...parts, log, abort });
   try {

@@ -21,6 +21,8 @@ export interface ReflectorParts<T extends KubeObject> extends Tools {
   readonly client: KubeClient;
   readonly resource: Resource<T>;
   readonly selection: Selection;
+  /** How the first list comes. A server holds a streamed one back until its next mark of progress, up to 0.1 s. */
+  readonly firstList: 'streamed' | 'paged';
   /** Receives what the reflector finds, in the server's order. */
   readonly sink: Store<T>;
   /** Makes objects smaller as they arrive: thousands of complete ones may not fit into memory. */
@@ -48,10 +50,11 @@ export class Reflector<T extends KubeObject> {
   /** When the server last gave no answer, or one that says that it cannot. */
   #awayAt = Number.NEGATIVE_INFINITY;
   #wasAway = false;
-  #streamedListRefused = false;
+  #isPaged: boolean;
 
   constructor(parts: ReflectorParts<T>) {
     this.#parts = parts;
+    this.#isPaged = parts.firstList === 'paged';
   }
 
   /** Follows until `abort`; never rejects. */
@@ -66,7 +69,7 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #follow(abort: AbortSignal): Promise<void> {
-    if (this.#resourceVersion === undefined && this.#streamedListRefused) await this.#list(abort);
+    if (this.#resourceVersion === undefined && this.#isPaged) await this.#list(abort);
     const startedAt = this.#parts.clock.monotonic();
     const before = this.#resourceVersion;
     await this.#watch(abort);
@@ -101,7 +104,7 @@ export class Reflector<T extends KubeObject> {
         found = undefined;
       } else {
         // Only a server that does not know the parameter sends an ordinary bookmark first.
-        this.#streamedListRefused = true;
+        this.#isPaged = true;
         return;
       }
     }
@@ -120,7 +123,7 @@ export class Reflector<T extends KubeObject> {
 
   async #recover(thrown: unknown, abort: AbortSignal): Promise<void> {
     const { clock, random, log } = this.#parts;
-    if (this.#resourceVersion === undefined && isRefusalOfStreamedList(thrown)) this.#streamedListRefused = true;
+    if (this.#resourceVersion === undefined && isRefusalOfStreamedList(thrown)) this.#isPaged = true;
     if (isGone(thrown) || this.#isSuspect(thrown)) this.#resourceVersion = undefined;
     const asked = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
     const isStarting = this.#isStarting(thrown);
