@@ -27,11 +27,15 @@ export interface AgentParts extends ObserverParts {
   readonly perform: (step: Step, journal: ActiveJournal, abort: AbortSignal) => Promise<StepOutcome>;
   /** Called when nothing is left to do: after the start, and after each signal. */
   readonly onRest?: () => void;
+  /** Calls `listener` when the service's missing socket comes; undefined when it is there, or cannot be watched for. */
+  readonly watchForSocket?: (listener: () => void) => (() => void) | undefined;
   readonly random: () => number;
 }
 
-/** Polled, because nothing signals that the service's socket is there again. */
+/** Polled, because nothing signals that a service answers whose socket is there. */
 const FAST_POLL_MS = 40;
+/** Milliseconds: the service may start with another socket than the one that is watched for, or end at once. */
+const NO_SOCKET_POLL_MS = 250;
 const SLOW_POLL_MS = 1_000;
 /** Polled, because the leader's lease is not watched. */
 const LEADER_POLL_MS = 5_000;
@@ -40,6 +44,9 @@ const RETRY = { base: 50, cap: 2_000 };
 
 /** Steps that may take minutes and are useless once the signal is over. */
 const LONG_STEPS: readonly Step['kind'][] = ['download', 'trial-run', 'cordon-and-drain', 'fetch-bundle'];
+
+/** `service`: until the service may answer, looked for often. */
+type Pause = number | 'service' | undefined;
 
 type AwaitStep = Extract<Step, { kind: 'await-service' | 'await-leader' | 'await-clock' }>;
 
@@ -69,13 +76,22 @@ export class Agent {
     while (!stop.aborted) {
       const { version } = object;
       const pauseMs = await this.#turn(stop).catch((error: unknown) => this.#failed(error, stop));
-      if (pauseMs !== 0) await changeOrTimeout(object, version, pauseMs, { clock, stop });
+      if (pauseMs === 'service') await this.#pauseForService(version, stop);
+      else if (pauseMs !== 0) await changeOrTimeout(object, version, pauseMs, { clock, stop });
     }
     await this.#parts.prefetcher?.stop();
   }
 
+  async #pauseForService(version: number, stop: AbortSignal): Promise<void> {
+    const { object, clock } = this.#parts;
+    const { promise: woken, resolve } = Promise.withResolvers<void>();
+    const unwatch = this.#parts.watchForSocket?.(resolve);
+    await changeOrTimeout(object, version, unwatch ? NO_SOCKET_POLL_MS : FAST_POLL_MS, { clock, stop, woken });
+    unwatch?.();
+  }
+
   /** One decision and its step; returns the milliseconds to pause unless the object changes, undefined for no limit. */
-  async #turn(stop: AbortSignal): Promise<number | undefined> {
+  async #turn(stop: AbortSignal): Promise<Pause> {
     const { newest } = this.#parts.object;
     const signal = this.#observer.signalFor(this.#journal);
     const wasResting = this.#isResting;
@@ -123,7 +139,7 @@ export class Agent {
   }
 
   /** Milliseconds until the next observation; a wait without a deadline is logged once. */
-  #await(step: AwaitStep, { host, node, now }: StepInput): number {
+  #await(step: AwaitStep, { host, node, now }: StepInput): Pause {
     const isNew = this.#awaited !== step.kind;
     this.#awaited = step.kind;
     if (step.kind === 'await-leader') {
@@ -139,7 +155,7 @@ export class Agent {
       return SLOW_POLL_MS;
     }
     // A process that is only watched need not be polled as often as one that is waited for.
-    return this.#journal.phase === 'soaking' ? Math.min(SLOW_POLL_MS, step.until - now) : FAST_POLL_MS;
+    return this.#journal.phase === 'soaking' ? Math.min(SLOW_POLL_MS, step.until - now) : 'service';
   }
 
   async #act(step: Step, stop: AbortSignal): Promise<void> {

@@ -18,12 +18,12 @@ export interface SignalObject {
   refresh(): Promise<void>;
 }
 
-/** Waits until the version of `object` is another than `version`, or `ms` have passed; without `ms` there is no limit. */
+/** Waits until the version of `object` is another than `version`, `woken` resolves, or `ms` have passed, if given. */
 export async function changeOrTimeout(
   object: Pick<SignalObject, 'version' | 'onChange'>,
   version: number,
   ms: number | undefined,
-  { clock, stop }: { clock: Clock; stop: AbortSignal },
+  { clock, stop, woken }: { clock: Clock; stop: AbortSignal; woken?: Promise<void> },
 ): Promise<void> {
   if (stop.aborted || object.version !== version) return;
   await new Promise<void>((resolve) => {
@@ -36,6 +36,7 @@ export async function changeOrTimeout(
     const unsubscribe = object.onChange(wake);
     const cancelTimer = ms === undefined ? () => undefined : clock.schedule(ms, wake);
     stop.addEventListener('abort', wake, { once: true });
+    void woken?.then(wake);
   });
 }
 

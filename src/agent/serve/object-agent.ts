@@ -24,6 +24,7 @@ import { observeHost, searchService } from '../service/observe-host.ts';
 import { ageOf, bootId } from '../service/processes.ts';
 import type { ServicePlaces } from '../service/service-place.ts';
 import type { ServiceRestarter } from '../service/service-restarter.ts';
+import { watchForSocket } from '../service/socket-watch.ts';
 import { askService } from '../service/trusted-service.ts';
 import { FinishedSignals } from '../state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../state/journal-file.ts';
@@ -152,6 +153,7 @@ export function createObjectAgent(
     saveJournal: async (next) => await saveJournal(journal, next),
     observe,
     searchService,
+    watchForSocket: (listener) => watchForSocket(places.current.statusSocket, listener),
     ageOf,
     accountOf: async ({ fresh, process: ended, work: { original, binary } }, ms) =>
       await restarter.account(fresh ?? ended ?? original, binary, clock.now() - ms),
