@@ -58,7 +58,7 @@ test('a DaemonSet is asked about once, however many looks it takes', async () =>
   await rig.clock.advance(0);
   rig.api.remove('default/b');
   expect(await rig.done).toBe('drained');
-  expect(rig.api.reads).toEqual(['get daemonsets default/ds']);
+  expect(rig.api.reads).toEqual(['list pods spec.nodeName=n1', 'get daemonsets default/ds']);
 });
 
 describe('a pod that the options forbid to evict', () => {
