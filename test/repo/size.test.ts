@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_960,
+  'src/agent': 6_050,
   'src/api': 1_057,
   'src/cli': 4_390,
   'src/cmd': 870,
@@ -20,8 +20,8 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/kubeadm': 1_550,
   'src/drain': 906,
   'src/engine': 5_480,
-  'src/http': 356,
-  'src/kube': 3_318,
+  'src/http': 361,
+  'src/kube': 3_328,
   'src/process': 226,
   'src/runtime': 842,
   'src/signal': 460,

@@ -1,3 +1,4 @@
+/** Proves that a socket is told of when it comes, on real directories. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
