@@ -1,11 +1,12 @@
 /** The agent's loop: observe the object and the host, decide, save the journal, act, save the journal. */
-import { isConflict } from '../kube/status-error.ts';
+import { isConflict, isRefusal, StatusError } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { decodeReport, type SignalData } from '../signal/annotations.ts';
 import { decodePrefetch } from '../signal/prefetch.ts';
 import { backoffDelay } from '../util/backoff.ts';
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
+import { sparingly } from '../util/log.ts';
 import { type ActiveJournal, IDLE, type Journal, signalKeyOf, type UpdateJournal } from './journal.ts';
 import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
 import { withStatus, withWait } from './object/report-writer.ts';
@@ -41,6 +42,8 @@ const SLOW_POLL_MS = 1_000;
 const LEADER_POLL_MS = 5_000;
 /** Short: an API server that restarts with its node is back within seconds, and the next node waits for the report. */
 const RETRY = { base: 50, cap: 2_000 };
+/** A refusal lasts until something changes on the server, except just after its start. */
+const REFUSED_RETRY = { base: 50, cap: 60_000 };
 
 /** Steps that may take minutes and are useless once the signal is over. */
 const LONG_STEPS: readonly Step['kind'][] = ['download', 'trial-run', 'cordon-and-drain', 'fetch-bundle'];
@@ -56,6 +59,8 @@ export class Agent {
   readonly #epoch: number;
   #journal: Journal = IDLE;
   #failures = 0;
+  #refusals = 0;
+  readonly #isNews: (text: string) => boolean;
   #warned = '';
   #awaited: AwaitStep['kind'] | undefined;
   #isResting = false;
@@ -64,6 +69,7 @@ export class Agent {
     this.#parts = parts;
     this.#observer = new StepInputObserver(parts);
     this.#epoch = parts.clock.now() - parts.clock.monotonic();
+    this.#isNews = sparingly(parts.clock);
   }
 
   /** Works until `stop` aborts; rejects only when the journal cannot be read. */
@@ -126,6 +132,7 @@ export class Agent {
     if (step.kind !== 'report') await this.#act(step, stop);
     else if (newest !== undefined && signal !== undefined) await this.#report(step, newest, signal);
     this.#failures = 0;
+    this.#refusals = 0;
     return this.#journal === before ? FAST_POLL_MS : 0;
   }
 
@@ -162,14 +169,15 @@ export class Agent {
     const { perform, log, object } = this.#parts;
     const before = this.#journal;
     if (before.phase === 'idle') return;
-    log.info('step', { step: step.kind, phase: before.phase });
+    if (this.#failures === 0) log.info('step', { step: step.kind, phase: before.phase });
     using watch = this.#cancelWhenSuperseded(step, stop);
     // First: after a crash in between, what is left or over is not begun again.
     await this.#remember(step, before);
     const outcome = await perform(step, before, watch.abort);
-    if (!outcome.ok) log.error('the step failed', { step: step.kind, reason: outcome.reason });
     await this.#save(journalAfter(step, before, outcome, this.#now()));
-    if (!outcome.ok && this.#journal === before) throw new Error(outcome.reason);
+    if (!outcome.ok && this.#journal === before)
+      throw outcome.error instanceof StatusError ? outcome.error : new Error(outcome.reason);
+    if (!outcome.ok) log.error('the step failed', { step: step.kind, reason: outcome.reason });
     // These steps write the Node, which may be this very object: without a refresh the next report would conflict.
     if (step.kind === 'cordon-and-drain' || step.kind === 'uncordon') await object.refresh();
   }
@@ -236,9 +244,14 @@ export class Agent {
   #failed(error: unknown, stop: AbortSignal): number {
     if (stop.aborted) return 0;
     const { log, random } = this.#parts;
-    const pauseMs = isConflict(error) && this.#failures === 0 ? 0 : backoffDelay(this.#failures, { ...RETRY, random });
-    this.#failures++;
-    log.warn('could not finish this step; retrying', { reason: messageOf(error), pauseMs });
+    const failures = this.#failures++;
+    const pauseMs = isRefusal(error)
+      ? backoffDelay(this.#refusals++, { ...REFUSED_RETRY, random })
+      : isConflict(error) && failures === 0
+        ? 0
+        : backoffDelay(failures, { ...RETRY, random });
+    const reason = messageOf(error);
+    if (this.#isNews(reason)) log.warn('could not finish this step; retrying', { reason, pauseMs });
     return pauseMs;
   }
 

@@ -58,7 +58,7 @@ export async function perform(
       : await updateEffectOf(step, journal, tools, abort);
   } catch (error) {
     abort.throwIfAborted();
-    return { ok: false, reason: messageOf(error), ...(error instanceof DrainLateError ? { late: 'drain' } : {}) };
+    return { ok: false, reason: messageOf(error), error, ...(error instanceof DrainLateError ? { late: 'drain' } : {}) };
   }
 }
 

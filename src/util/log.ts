@@ -1,5 +1,5 @@
 /** The log of every process: one JSON object a line. */
-import { isoTime, systemClock } from './clock.ts';
+import { type Clock, isoTime, systemClock } from './clock.ts';
 import { messageOf } from './errors.ts';
 import { escapeSteering } from './printable.ts';
 
@@ -57,3 +57,16 @@ export const silentLogger: Logger = {
   error: () => undefined,
   child: () => silentLogger,
 };
+
+const REPEAT_MS = 60_000;
+
+/** For logs of retries: true for a text that differs from the last one, or once a minute. */
+export function sparingly(clock: Pick<Clock, 'monotonic'>): (text: string) => boolean {
+  let [last, at] = ['', 0];
+  return (text) => {
+    const now = clock.monotonic();
+    if (text === last && now - at < REPEAT_MS) return false;
+    [last, at] = [text, now];
+    return true;
+  };
+}

@@ -10,6 +10,7 @@ import type { AgentDrain } from '../../signal/annotations.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
+import { sparingly } from '../../util/log.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { LeaseDelegation } from './lease-delegation.ts';
 import { type Cordoner, LeaseObserver } from './lease-observer.ts';
@@ -39,11 +40,12 @@ const REFUSED_MS = 60_000;
 export class NodeMaintenance {
   readonly #parts: MaintenanceParts;
   readonly #leader: LeaseObserver;
-  #problem = '';
+  readonly #isNews: (text: string) => boolean;
 
   constructor(parts: MaintenanceParts) {
     this.#parts = parts;
     this.#leader = new LeaseObserver(parts.clock);
+    this.#isNews = sparingly(parts.clock);
   }
 
   /** Called every few seconds while the status is Cordoning or UnCordoning. */
@@ -53,7 +55,7 @@ export class NodeMaintenance {
       return cordoner === 'leader' && !(await this.#isDelegated(abort)) ? 'self' : cordoner;
     } catch (error) {
       abort.throwIfAborted();
-      this.#warnOnce('cannot tell who cordons', messageOf(error));
+      this.#warn('cannot tell who cordons', error);
       return 'unknown';
     }
   }
@@ -114,7 +116,7 @@ export class NodeMaintenance {
 
   /** Stops only when a pod must not be evicted, or the API server keeps refusing. */
   async #retryUntilDone(abort: AbortSignal, work: () => Promise<void>): Promise<void> {
-    const { clock, random, log } = this.#parts;
+    const { clock, random } = this.#parts;
     let refusedAt = Number.POSITIVE_INFINITY;
     for (let attempt = 0; ; attempt++) {
       try {
@@ -124,14 +126,14 @@ export class NodeMaintenance {
         if (error instanceof DrainRefusedError) throw error;
         refusedAt = isRefusal(error) ? Math.min(refusedAt, clock.monotonic()) : Number.POSITIVE_INFINITY;
         if (clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
-        if (!isConflict(error)) log.warn('the drain of the node is retried', { reason: messageOf(error) });
+        if (!isConflict(error)) this.#warn('the drain of the node is retried', error);
         await sleep(clock, backoffDelay(attempt, { ...RETRY, random }), abort);
       }
     }
   }
 
-  #warnOnce(message: string, reason: string): void {
-    if (this.#problem !== reason) this.#parts.log.warn(message, { reason });
-    this.#problem = reason;
+  #warn(message: string, error: unknown): void {
+    const reason = messageOf(error);
+    if (this.#isNews(reason)) this.#parts.log.warn(message, { reason });
   }
 }

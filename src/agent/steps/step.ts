@@ -53,7 +53,7 @@ export type Step =
   /** Removes staged and partial files and forgets the work; the previous binary stays. */
   | { readonly kind: 'clean-up' };
 
-/** `late`: what ran out of time. */
+/** `late`: what ran out of time; `error`: what was thrown. */
 export type StepOutcome =
   | { readonly ok: true }
-  | { readonly ok: false; readonly reason: string; readonly late?: 'drain' };
+  | { readonly ok: false; readonly reason: string; readonly late?: 'drain'; readonly error?: unknown };

@@ -1,0 +1,93 @@
+/** Proves how often an agent tries, and logs, what the API server refuses. */
+import { expect, test } from 'vitest';
+import { MemoryStore, viewOf } from '../../test/agent/memory-object.ts';
+import { airgap, journalAt, key, signalAt } from '../../test/builders/agent-situations.ts';
+import { refusal } from '../../test/builders/memory-api.ts';
+import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { silentLogger } from '../util/log.ts';
+import { Agent } from './agent.ts';
+import { IDLE, type Journal } from './journal.ts';
+
+const MINUTE_MS = 60_000;
+
+interface Watched {
+  readonly tries: number[];
+  readonly lines: string[];
+  readonly statuses: readonly string[];
+}
+
+/** An agent that is refused its report, or its uncordon, for `refusedMs`. */
+async function runWith(journal: Journal, refusedMs: number, error: Error): Promise<Watched> {
+  const clock = new FakeClock();
+  const store = new MemoryStore();
+  store.send(journal === IDLE ? airgap : signalAt('UnCordoning', key));
+  const [tries, lines]: [number[], string[]] = [[], []];
+  const attempt = (): void => {
+    tries.push(clock.monotonic());
+    if (clock.monotonic() < refusedMs) throw error;
+  };
+  if (journal === IDLE) store.beforeWrite = attempt;
+  const say = (message: string): void => void lines.push(message);
+  const agent = new Agent({
+    object: viewOf(store),
+    maintenance: {
+      whoCordons: async () => await Promise.resolve('self'),
+      readNode: async () => await Promise.resolve(undefined),
+      hasCordon: async () => await Promise.resolve(true),
+      cordonAndDrain: async () => await Promise.resolve(),
+      uncordon: async () => await Promise.resolve(),
+    },
+    loadJournal: async () => await Promise.resolve(journal),
+    saveJournal: async () => await Promise.resolve(),
+    observe: async () => await Promise.resolve({}),
+    searchService: async () => await Promise.resolve(undefined),
+    ageOf: async () => await Promise.resolve(0),
+    perform: async ({ kind }) => {
+      if (kind !== 'uncordon') return await Promise.resolve({ ok: true });
+      try {
+        attempt();
+        return { ok: true };
+      } catch (error) {
+        return { ok: false, reason: 'refused', error };
+      }
+    },
+    times: { restartTimeoutMs: 1, soakMs: 1, readyTimeoutMs: 1 },
+    accepts: [],
+    clock,
+    random: () => 0.5,
+    log: { ...silentLogger, info: say, warn: say, error: say },
+  });
+  const stop = new AbortController();
+  const running = agent.run(stop.signal);
+  await clock.advance(refusedMs + MINUTE_MS);
+  stop.abort();
+  await running;
+  return { tries, lines, statuses: store.statuses };
+}
+
+const CORDONED = journalAt('proven', { drain: 'done' });
+
+test.each<[string, Journal, string]>([
+  ['of a report', IDLE, 'FailedDownload'],
+  ['of an uncordon', CORDONED, 'Completed'],
+])(
+  'a lasting refusal %s is tried and logged about once a minute, and its end is noticed within one',
+  async (_, journal, status) => {
+    const { tries, lines, statuses } = await runWith(journal, 60 * MINUTE_MS, refusal(403, 'Forbidden'));
+    expect(statuses).toContain(status);
+    expect(tries.length).toBeGreaterThan(1);
+    expect(tries.length).toBeLessThan(100);
+    expect(lines.filter((line) => line !== 'reported').length).toBeLessThan(70);
+  },
+);
+
+test('a refusal of a server that has just started costs no more than it lasted', async () => {
+  const { tries } = await runWith(IDLE, 3_000, refusal(403, 'Forbidden'));
+  expect(tries.at(-1)).toBeLessThan(6_500);
+});
+
+test('a server that is away is asked every two seconds, and logged once a minute', async () => {
+  const { tries, lines } = await runWith(IDLE, 10 * MINUTE_MS, new Error('connect ECONNREFUSED'));
+  expect(tries.length).toBeGreaterThan(300);
+  expect(lines.length).toBeLessThan(15);
+});
