@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import { shardsOfSizes } from '../../src/dialects/autopilot/status-shards/split.ts';
+import { shardsOfSizes } from '../../src/dialects/autopilot/status-shards/spread.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';

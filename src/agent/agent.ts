@@ -123,7 +123,7 @@ export class Agent {
     const isRisky = step.kind === 'download' || (step.kind === 'swap' && this.#journal.phase === 'kept');
     const isBlind = isRisky && this.#parts.beside !== 'replace';
     if (step.kind === 'nothing' || ((step.kind === 'report' || isBlind) && newest === undefined)) return undefined;
-    if (step.kind === 'await-clock' && newest && signal) await this.#tellWait(newest, signal, step.reason);
+    if (step.kind === 'await-clock' && newest && signal) await this.#reportWait(newest, signal, step.reason);
     if (step.kind === 'await-service' || step.kind === 'await-leader' || step.kind === 'await-clock')
       return this.#await(step, input);
     this.#awaited = undefined;
@@ -198,7 +198,7 @@ export class Agent {
   }
 
   /** Once: the clock in the reason goes on. */
-  async #tellWait(newest: KubeObject, signal: SignalData, reason: string): Promise<void> {
+  async #reportWait(newest: KubeObject, signal: SignalData, reason: string): Promise<void> {
     if (decodeReport(newest.metadata.annotations, signal.created) !== undefined) return;
     await this.#parts.object.write(withWait(newest, signal, reason));
   }

@@ -8,7 +8,7 @@ import { messageOf } from '../util/errors.ts';
 import type { Tools } from '../util/tools.ts';
 import { type DownloadLimits, limitsFor } from './download/fetch.ts';
 import { hashFile, stampOf } from './download/hash-file.ts';
-import { sealedHash } from './download/partial-file.ts';
+import { wantedHash } from './download/partial-file.ts';
 import { discardBundle, placeBundle } from './download/place-bundle.ts';
 import { discardDownload, download } from './download/stage-binary.ts';
 import { type ActiveJournal, type BundleJournal, isBundle, type UpdateJournal } from './journal.ts';
@@ -58,7 +58,12 @@ export async function perform(
       : await updateEffectOf(step, journal, tools, abort);
   } catch (error) {
     abort.throwIfAborted();
-    return { ok: false, reason: messageOf(error), error, ...(error instanceof DrainLateError ? { late: 'drain' } : {}) };
+    return {
+      ok: false,
+      reason: messageOf(error),
+      error,
+      ...(error instanceof DrainLateError ? { late: 'drain' } : {}),
+    };
   }
 }
 
@@ -151,11 +156,6 @@ async function isSameContent(path: string, other: string, files: Files): Promise
   if (sizes[0] === undefined || sizes[0] !== sizes[1]) return false;
   const [a, b] = await Promise.all([path, other].map(async (each) => await hashFile(each, files)));
   return a === b;
-}
-
-/** The signal's hash, if it has one: the record on the disk may have been changed. */
-async function wantedHash(sha256: string | undefined, record: string, files: Files): Promise<string | undefined> {
-  return sha256?.toLowerCase() ?? (await sealedHash(record, files));
 }
 
 async function wasTried({ tried }: EffectTools, staged: string, wanted: string | undefined): Promise<boolean> {

@@ -82,7 +82,7 @@ test('a drain that the options forbid is refused with the reason', async () => {
   drains.begin('n1', OWNER, { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' });
   await clock.advance(0);
   const reason = 'default/bare has no controller, so nobody would create it anew';
-  expect(drains.stateOf('n1', OWNER)).toEqual({ kind: 'refused', reason, since: clock.now() });
+  expect(drains.stateOf('n1', OWNER)).toEqual({ kind: 'failed', reason, since: clock.now() });
   expect(told).toEqual(['n1']);
 });
 

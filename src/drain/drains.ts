@@ -10,7 +10,7 @@ export type DrainState = DrainStage & { readonly since: number };
 type DrainStage =
   | ({ readonly kind: 'draining' } & DrainProgress)
   | { readonly kind: 'drained' }
-  | { readonly kind: 'refused'; readonly reason: string };
+  | { readonly kind: 'failed'; readonly reason: string };
 
 /** In memory only: after a crash the drains start again, which is harmless. */
 export interface Drains {
@@ -53,7 +53,7 @@ export function createDrains(parts: DrainsParts): Drains {
     const onChange = (progress: DrainProgress): void => report(node, entry, { kind: 'draining', ...progress });
     const outcome = await drainNode(node, options, { ...parts, abort: entry.ending.signal, onChange }).then(
       () => ({ kind: 'drained' }) as const,
-      (error: unknown) => ({ kind: 'refused', reason: messageOf(error) }) as const,
+      (error: unknown) => ({ kind: 'failed', reason: messageOf(error) }) as const,
     );
     report(node, entry, outcome);
   };

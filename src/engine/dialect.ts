@@ -84,7 +84,7 @@ export interface StatusRecord {
 /** Spreads the record of a large rollout over several objects; `resolve` reads them through the world. */
 export interface StatusSharding<P extends KubeObject> {
   /** `record` is what `project` made of the plan at `now` (ms). */
-  split(plan: P, record: P, world: World, now: number): Split<P>;
+  spread(plan: P, record: P, world: World, now: number): ShardedRecord<P>;
   /** The status shards that hold these targets; none if the plan holds everything. */
   holding(plan: P, targets: readonly Target[], world: World): readonly WorldObject[];
 }
@@ -184,7 +184,7 @@ export type Instruction =
   /** Starts work outside the API, unless it runs already; resolves once it runs. */
   | { readonly kind: 'begin'; begin(): Promise<void> };
 
-export interface Split<P extends KubeObject> {
+export interface ShardedRecord<P extends KubeObject> {
   readonly plan: P;
   /** Writes of changed status shards. They come first, so that a finished target is always recorded somewhere. */
   readonly writes: readonly Instruction[];

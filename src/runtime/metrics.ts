@@ -148,16 +148,16 @@ function updateMetrics({ gauge, counter }: Define) {
   );
   const requests = counter('refit_served_requests_total', 'Answers of `refit serve` by status code.', 'code');
   const bytes = counter('refit_served_bytes_total', 'Bytes that `refit serve` sent.');
-  const told = new Map<string, { reason: string; current: string; available: string }>();
+  const shown = new Map<string, { reason: string; current: string; available: string }>();
   const forget = (config: string): void => {
-    const before = told.get(config);
+    const before = shown.get(config);
     if (before) states.remove({ config, ...before });
-    told.delete(config);
+    shown.delete(config);
   };
   return {
     update: (config: string, reason: string, current: string, available: string): void => {
       forget(config);
-      told.set(config, { reason, current, available });
+      shown.set(config, { reason, current, available });
       states.set({ config, reason, current, available }, 1);
     },
     updateChecked: (config: string, atSeconds: number, isFailed: boolean): void => {
@@ -170,7 +170,7 @@ function updateMetrics({ gauge, counter }: Define) {
     },
     /** Removes what was measured of the others. */
     keepUpdates: (configs: readonly string[]): void => {
-      for (const config of [...told.keys()].filter((each) => !configs.includes(each))) {
+      for (const config of [...shown.keys()].filter((each) => !configs.includes(each))) {
         forget(config);
         checked.remove({ config });
       }

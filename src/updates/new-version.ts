@@ -26,7 +26,7 @@ export class NewVersionProbe {
   readonly #channels: ChannelMemory;
   #last: number | undefined;
   /** The server forgets Events after an hour. */
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(parts: ProbeParts, options: ProbeOptions, channels: ChannelMemory) {
     this.#parts = parts;
@@ -44,9 +44,9 @@ export class NewVersionProbe {
     try {
       const { version } = await this.#channels.askLatest(server, current, abort);
       const [offered, running] = [parseVersion(version), parseVersion(current.version)];
-      if (offered && running && compareVersions(offered, running) > 0 && !this.#told.has(version)) {
-        await this.#tell(version, abort);
-        this.#told.add(version);
+      if (offered && running && compareVersions(offered, running) > 0 && !this.#reported.has(version)) {
+        await this.#report(version, abort);
+        this.#reported.add(version);
       }
     } catch (error) {
       abort.throwIfAborted();
@@ -56,7 +56,7 @@ export class NewVersionProbe {
   }
 
   /** As k0s writes it (the API server wants the namespace twice), but its name is the same for every leader. */
-  async #tell(version: string, abort: AbortSignal): Promise<void> {
+  async #report(version: string, abort: AbortSignal): Promise<void> {
     const { writer, clock } = this.#parts;
     const namespace = 'kube-system';
     const { metadata } = await writer.get(namespaces, namespace, { abort });

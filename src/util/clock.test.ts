@@ -44,6 +44,20 @@ describe('the real clock', () => {
     },
   );
 
+  test('a wait that is too long for one timer ends when it is over, and can be cancelled until then', () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const [kept, cancelled] = [vi.fn(), vi.fn()];
+    const month = 30 * 24 * 3_600_000;
+    systemClock.schedule(month, kept);
+    const cancel = systemClock.schedule(month, cancelled);
+    vi.advanceTimersByTime(month - 1);
+    expect(kept).not.toHaveBeenCalled();
+    cancel();
+    vi.advanceTimersByTime(1);
+    expect([kept.mock.calls.length, cancelled.mock.calls.length]).toEqual([1, 0]);
+  });
+
   test('a time that has passed is no wait', () => {
     const spy = vi.spyOn(globalThis, 'setTimeout');
     onTestFinished(() => spy.mockRestore());

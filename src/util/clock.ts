@@ -12,13 +12,17 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => Number(process.hrtime.bigint()) / 1e6,
   schedule(ms, callback) {
-    // Node warns on standard error about negative times.
-    const timer = setTimeout(callback, Math.max(0, Math.min(ms, MAX_TIMER_MS)));
+    const waitFor = (left: number): NodeJS.Timeout => {
+      const next = left > MAX_TIMER_MS ? () => (timer = waitFor(left - MAX_TIMER_MS)) : callback;
+      // Node warns on standard error about negative times.
+      return setTimeout(next, Math.max(0, Math.min(left, MAX_TIMER_MS)));
+    };
+    let timer = waitFor(ms);
     return () => clearTimeout(timer);
   },
 };
 
-/** Node fires longer timers at once, so they are cut: the caller schedules again for the rest. */
+/** Node fires longer timers at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Resolves after `ms`, or rejects with the reason of `abort` as soon as it aborts. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
 import { shardReferenceOf } from '../../src/dialects/autopilot/status-shards/merge.ts';
-import { shardsOfSizes } from '../../src/dialects/autopilot/status-shards/split.ts';
+import { shardsOfSizes } from '../../src/dialects/autopilot/status-shards/spread.ts';
 import type { StatusSharding } from '../../src/engine/dialect.ts';
 import { nodes, type Resource } from '../../src/kube/resources.ts';
 import { controlNodes } from '../../src/signal/names.ts';
@@ -96,6 +96,6 @@ function endOf({ api }: ShardScene): object {
 }
 
 test('without a look past the caches an old status shard starts what was done: the look is needed, and the checks see it', async () => {
-  const blind: StatusSharding<Plan> = { split: (...record) => SMALL.split(...record), holding: () => [] };
+  const blind: StatusSharding<Plan> = { spread: (...record) => SMALL.spread(...record), holding: () => [] };
   expect([...(await wrongsWith(blind, OLD))]).toContain('a start of what was done');
 });

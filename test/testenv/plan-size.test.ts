@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Plan, plans, type TargetStatus } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
-import { shards } from '../../src/dialects/autopilot/status-shards/split.ts';
+import { shards } from '../../src/dialects/autopilot/status-shards/spread.ts';
 import { listsOf } from '../../src/dialects/autopilot/status-shards/target-lists.ts';
 import { exceedPlan, mostInFlight } from '../../src/engine/act/status-shards.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -61,7 +61,7 @@ test.each([[10], [42], [63], [253]])('names of %i characters, each listed in the
     plan,
     names.map((name) => entry(name, LONGEST)),
   );
-  expect(shards.split(plan, record, NOTHING, T0)).toEqual({ plan: record, writes: [] });
+  expect(shards.spread(plan, record, NOTHING, T0)).toEqual({ plan: record, writes: [] });
   const stored = await admin.replace(plans, record, { subresource: 'status' });
   expect(listsOf(stored)[1]?.entries).toHaveLength(names.length);
 });
@@ -75,7 +75,7 @@ test('of the longest names 5,000 are too many; with status shards, those in flig
     names.map((name, index) => entry(name, index < inFlight ? 'SignalSent' : 'SignalApplyFailed')),
   );
   await expect(admin.replace(plans, record, { subresource: 'status' })).rejects.toThrow(/too large/);
-  const { plan: short, writes } = shards.split(plan, record, NOTHING, T0);
+  const { plan: short, writes } = shards.spread(plan, record, NOTHING, T0);
   expect(writes.length).toBeGreaterThan(0);
   const stored = await admin.replace(plans, short, { subresource: 'status' });
   expect(listsOf(stored)[1]?.entries).toHaveLength(inFlight + 1_000);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Files } from '../state/durable-files.ts';
 import { hashFile } from './hash-file.ts';
-import { PartialFile, sealedHash } from './partial-file.ts';
+import { PartialFile, wantedHash } from './partial-file.ts';
 
 const URL_A = 'https://mirror.example/k0s';
 const ABC = Buffer.from('abc');
@@ -97,7 +97,7 @@ test('a seal sets the mode, records the hash, and is what a later process believ
   }
   expect((await stat(paths.part)).mode & 0o777).toBe(0o755);
   expect(await recorded()).toEqual({ url: URL_A, sealed: HASH });
-  expect(await sealedHash(paths.record, files)).toBe(HASH);
+  expect(await wantedHash(undefined, paths.record, files)).toBe(HASH);
 });
 
 test.each<[string, unknown, string | undefined]>([
@@ -109,7 +109,7 @@ test.each<[string, unknown, string | undefined]>([
   ['a record with the name of another directory tells none', { url: URL_A, sha256: 'a', name: '../x' }, undefined],
 ])('the hash of what is staged: %s', async (_name, record, expected) => {
   await leave(record);
-  expect(await sealedHash(paths.record, files)).toBe(expected);
+  expect(await wantedHash(undefined, paths.record, files)).toBe(expected);
 });
 
 test('a symbolic link in its place is refused', async () => {

@@ -147,10 +147,11 @@ export class PartialFile implements AsyncDisposable {
   }
 }
 
-/** Hash of the staged payload: the wanted one, else the one that was recorded when it was complete. */
-export async function sealedHash(record: string, files: Files): Promise<string | undefined> {
-  const found = await readRecord(record, files);
-  return found?.sha256 ?? found?.sealed;
+/** The signal's hash, if it has one: the record on the disk may have been changed. Else the recorded one. */
+export async function wantedHash(sha256: string | undefined, path: string, files: Files): Promise<string | undefined> {
+  if (sha256 !== undefined) return sha256.toLowerCase();
+  const record = await readRecord(path, files);
+  return record?.sha256 ?? record?.sealed;
 }
 
 /** Without a readable record the bytes are fetched again. */

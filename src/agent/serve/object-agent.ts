@@ -16,7 +16,7 @@ import { perform } from '../effects.ts';
 import { IDLE, type Journal } from '../journal.ts';
 import { keepDelegated, type LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { NodeMaintenance } from '../maintenance/node-maintenance.ts';
-import { keepAnnounced } from '../object/announce.ts';
+import { keepPresence } from '../object/keep-presence.ts';
 import type { OwnObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import type { AgentOptions } from '../options.ts';
@@ -106,7 +106,7 @@ export async function announce(
     if (options.beside !== 'replace' && service?.ownAgent) return { version, since, aside: true };
     return { version, since, checked: await checks.answer(object.newest?.metadata.annotations) };
   };
-  await keepAnnounced({ ...host, resource, object, presence }, stop);
+  await keepPresence({ ...host, resource, object, presence }, stop);
 }
 
 function limitsOf({ limits, veto }: AgentOptions): DownloadLimits {

@@ -22,7 +22,7 @@ export function besideK0s(input: StepInput): Step | undefined {
   if (beside === 'replace') return undefined;
   if (input.ended === 'left') return { kind: 'stand-aside', reason: "this signal was left to k0s's own agent before" };
   // A signal that is failed or ended under k0s's own agent would keep that one's cordon.
-  if (isOvertaken(input)) {
+  if (hasOtherAgent(input)) {
     const reason = `another agent reported ${input.signal?.status?.status}: k0s's own one works on this signal`;
     return { kind: 'stand-aside', reason };
   }
@@ -34,7 +34,7 @@ export function besideK0s(input: StepInput): Step | undefined {
     : { kind: 'report', status: 'FailedDownload', reason, refused: true };
 }
 
-function isOvertaken({ journal, signal, host, isReported }: StepInput): boolean {
+function hasOtherAgent({ journal, signal, host, isReported }: StepInput): boolean {
   const status = signal?.status?.status;
   if (status === undefined) return false;
   // Without a journal, only our own report tells whether this agent began the work and lost its journal.

@@ -31,10 +31,10 @@ function recordedPlan(): { plan: Plan; shards: StatusShard[] } {
   const plan = buildPlan({ commands: [{ k0supdate: update }] });
   const command = { id: 0, state: 'SchedulableWait', k0supdate: { workers } };
   const record = { ...plan, status: { state: 'SchedulableWait', commands: [command] } };
-  const split = autopilot.shards?.split(plan, record, buildWorldOf([statusShards, []]), T0);
-  const writes = split?.writes ?? [];
+  const spread = autopilot.shards?.spread(plan, record, buildWorldOf([statusShards, []]), T0);
+  const writes = spread?.writes ?? [];
   return {
-    plan: split?.plan ?? plan,
+    plan: spread?.plan ?? plan,
     shards: writes.flatMap((write) => (write.kind === 'begin' ? [] : [write.object as StatusShard])),
   };
 }

@@ -15,7 +15,7 @@ import { project } from './project.ts';
 import { preconditions } from './removed-apis.ts';
 import { resolve } from './resolve.ts';
 import { drainDelegation, foreignWork, OBJECTS, signal } from './signal.ts';
-import { shards } from './status-shards/split.ts';
+import { shards } from './status-shards/spread.ts';
 
 export const autopilot: Dialect<Plan> = {
   name: 'autopilot',

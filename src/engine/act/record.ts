@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { ifFound, isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { settleAll } from '../../util/waits.ts';
-import type { Instruction, Split } from '../dialect.ts';
+import type { Instruction, ShardedRecord } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
 import { type Rollout, stateChanges, type Target } from '../model/recorded.ts';
 import { areUnchanged, carryOut, type Effects } from './effects.ts';
@@ -22,16 +22,16 @@ export async function record(
   const written = accompanying(effects, plan, before, after).map(async (each) => await carryOut(effects, each));
   if ((await settleAll(written)).includes(false)) return false;
   const projected = dialect.project(after, plan, now);
-  const split = dialect.shards?.split(plan, projected, world, now) ?? { plan: projected, writes: [] };
-  if (!(await writeShards(effects, plan, split, restingOn(before, after)))) return false;
-  return await writePlan(effects, split);
+  const spread = dialect.shards?.spread(plan, projected, world, now) ?? { plan: projected, writes: [] };
+  if (!(await writeShards(effects, plan, spread, restingOn(before, after)))) return false;
+  return await writePlan(effects, spread);
 }
 
 /** Shards come first, so that a target which ends is always recorded. Each write rests on a fresh read of the other. */
 async function writeShards(
   effects: Effects,
   plan: KubeObject,
-  { writes }: Split<KubeObject>,
+  { writes }: ShardedRecord<KubeObject>,
   targets: readonly Target[],
 ): Promise<boolean> {
   const { dialect, client, world, abort } = effects;
@@ -44,7 +44,7 @@ async function writeShards(
 
 async function writePlan(
   { dialect, client, ownWrites, abort }: Effects,
-  { plan, counted }: Split<KubeObject>,
+  { plan, counted }: ShardedRecord<KubeObject>,
 ): Promise<boolean> {
   const options = { abort, ...(dialect.statusRecord ? { subresource: 'status' } : {}) };
   try {

@@ -63,7 +63,7 @@ function doing(reason: Reason, nodeAction: NodeAction): TargetEvaluation {
 function wait({ target, policy, now }: AssistInput, node: NodeView, drain: DrainState): TargetEvaluation {
   const { stepDeadlines, drain: rules } = policy;
   const failed = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
-  if (drain.kind === 'refused') {
+  if (drain.kind === 'failed') {
     return { ...failed, reason: because('DrainRefused', `${target.name} cannot be drained: ${drain.reason}`) };
   }
   const { left = 0, blockedBy } = drain.kind === 'draining' ? drain : {};

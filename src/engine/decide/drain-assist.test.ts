@@ -149,7 +149,7 @@ test.each<[string, TargetFacts['drain'], { policy?: Partial<RolloutPolicy>; now?
   ],
   [
     'a pod that may not go',
-    { kind: 'refused', since: T0, reason: 'default/db has local data' },
+    { kind: 'failed', since: T0, reason: 'default/db has local data' },
     {},
     { ...FAILED, reason: because('DrainRefused', 'w1 cannot be drained: default/db has local data') },
   ],

@@ -132,7 +132,7 @@ describe('a node that asks to be drained', () => {
     ],
     [
       'a pod that may not go',
-      { facts: { node: OURS, drain: { kind: 'refused', since: T0, reason: 'default/db has local data' } } },
+      { facts: { node: OURS, drain: { kind: 'failed', since: T0, reason: 'default/db has local data' } } },
       { recorded: 'failed', reason: 'DrainRefused' },
     ],
     ['nothing to drain', { facts: { node: undefined } }, { nodeActions: 'acknowledge' }],

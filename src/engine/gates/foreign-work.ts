@@ -3,11 +3,11 @@ import { type Gate, PASS, wait } from './types.ts';
 
 export const foreignWork: Gate = {
   name: 'foreign-work',
-  evaluate({ stage, target, facts: { occupant }, foreignWork: others, room }) {
+  evaluate({ stage, target, facts: { occupant }, foreignWork, room }) {
     if (occupant !== undefined)
       return wait('ForeignWork', `${occupant} is at work on ${target.name}`, `${occupant} is done with ${target.name}`);
     // The signal replaces whatever its own target was told before.
-    const rest = others.filter(({ name, role }) => name !== target.name || role !== stage.role);
+    const rest = foreignWork.filter(({ name, role }) => name !== target.name || role !== stage.role);
     const controllers = rest.filter(({ role }) => role === 'controller');
     // No controller leaves the version that a worker still gets, as between two commands of one plan.
     const isFull = stage.role === 'controller' || rest.length >= room;

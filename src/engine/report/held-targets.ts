@@ -1,10 +1,10 @@
-/** Remembers which targets in progress stall or rest, and since when: each is told once. */
+/** Remembers which targets in progress stall or rest, and since when: each is reported once. */
 import type { Evaluations } from '../decide/evaluate-target.ts';
 import { activeStage } from '../model/recorded.ts';
 import type { TargetEvent } from './events.ts';
 
 interface Held {
-  /** What was not told before. */
+  /** What was not reported before. */
   readonly stalled: readonly TargetEvent[];
   readonly rests: readonly TargetEvent[];
   /** All that stalls or is refused: since when (ms), by message. */
@@ -13,13 +13,13 @@ interface Held {
 
 export class HeldTargets {
   /** By plan. */
-  readonly #told = new Map<string, ReadonlyMap<string, number>>();
+  readonly #reported = new Map<string, ReadonlyMap<string, number>>();
 
   at(key: string, evaluations: Evaluations): Held {
-    const before = this.#told.get(key) ?? new Map<string, number>();
+    const before = this.#reported.get(key) ?? new Map<string, number>();
     const held = heldTargets(evaluations);
     const since = (event: TargetEvent): number => before.get(wordsOf(event)) ?? evaluations.now;
-    this.#told.set(key, new Map(held.map((event) => [wordsOf(event), since(event)])));
+    this.#reported.set(key, new Map(held.map((event) => [wordsOf(event), since(event)])));
     const fresh = held.filter((event) => !before.has(wordsOf(event)));
     const stalling = held.filter(({ reason }) => reason.code !== 'Resting');
     return {
@@ -30,7 +30,7 @@ export class HeldTargets {
   }
 
   forget(key: string): void {
-    this.#told.delete(key);
+    this.#reported.delete(key);
   }
 }
 

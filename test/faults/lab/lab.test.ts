@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { StatusShard } from '../../../src/api/refit/status-shard.ts';
-import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/split.ts';
+import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/spread.ts';
 import type { Instruction, StatusSharding } from '../../../src/engine/dialect.ts';
 import type { Call, Caller } from '../../../src/kube/client.ts';
 import { seededRandom } from '../random.ts';
@@ -81,11 +81,11 @@ function hasty(instruction: Instruction): Instruction {
 
 test('status shards that call more done than is are found out', async () => {
   const shards = shardsOfSizes({ plan: 1, shard: 3, failures: 1 });
-  const split: StatusSharding<Plan>['split'] = (...asked) => {
-    const { writes, ...rest } = shards.split(...asked);
+  const spread: StatusSharding<Plan>['spread'] = (...asked) => {
+    const { writes, ...rest } = shards.spread(...asked);
     return { ...rest, writes: writes.map(hasty) };
   };
-  const { verdict } = await play({ ...SHARDS, concurrent: 1, shards: { ...shards, split } }, SEED, []);
+  const { verdict } = await play({ ...SHARDS, concurrent: 1, shards: { ...shards, spread } }, SEED, []);
   expect(verdict.violations).toContain('k0supdate of w3 is not done, and told as SignalCompleted');
 });
 

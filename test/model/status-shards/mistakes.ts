@@ -17,9 +17,9 @@ export interface ShardMistake {
 
 /** Reverts what a status shard says of a target that its own view shows in flight, as Refit once did. */
 const takesBack = withShards({
-  split: (plan, record, world, now) => {
-    const told = SMALL_SHARDS.split(plan, record, world, now);
-    return { ...told, writes: SMALL_SHARDS.split(plan, withNobodyInFlight(record), world, now).writes };
+  spread: (plan, record, world, now) => {
+    const told = SMALL_SHARDS.spread(plan, record, world, now);
+    return { ...told, writes: SMALL_SHARDS.spread(plan, withNobodyInFlight(record), world, now).writes };
   },
 });
 

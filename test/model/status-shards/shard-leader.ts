@@ -3,7 +3,7 @@
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../../src/api/refit/status-shard.ts';
 import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
-import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/split.ts';
+import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/spread.ts';
 import type { Dialect } from '../../../src/engine/dialect.ts';
 import { type View, viewsOf } from '../../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';

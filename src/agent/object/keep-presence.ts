@@ -8,7 +8,7 @@ import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { changeOrTimeout, type SignalObject } from './signal-object.ts';
 
-export interface AnnouncementParts extends Tools {
+export interface PresenceParts extends Tools {
   readonly client: Pick<KubeClient, 'patch'>;
   readonly resource: Resource;
   /** Somebody else follows it. */
@@ -21,7 +21,7 @@ const POLL_MS = 60_000;
 const RETRY = { base: 1_000, cap: 600_000 };
 
 /** Works until `stop` aborts; never rejects, because an agent works without it. */
-export async function keepAnnounced(parts: AnnouncementParts, stop: AbortSignal): Promise<void> {
+export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Promise<void> {
   const { client, resource, object, presence, clock, random, log } = parts;
   for (let failures = 0; !stop.aborted; ) {
     const { version, newest } = object;

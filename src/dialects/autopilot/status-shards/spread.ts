@@ -34,7 +34,7 @@ export const shards = shardsOfSizes(SIZES);
 
 export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
   return {
-    split(plan, record, world, now) {
+    spread(plan, record, world, now) {
       const lists = listsOf(record);
       const counts = countsOf(lists);
       const known = shardReferenceOf(plan);

@@ -7,7 +7,7 @@ import type { AgentPresence } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION } from '../../signal/names.ts';
 import { parseJson } from '../../util/json.ts';
 import { silentLogger } from '../../util/log.ts';
-import { keepAnnounced } from './announce.ts';
+import { keepPresence } from './keep-presence.ts';
 import type { SignalObject } from './signal-object.ts';
 
 /** Changes also when it is patched. */
@@ -43,8 +43,8 @@ beforeEach(() => {
   [clock, cell, stop, presence] = [new FakeClock(), new Cell(), new AbortController(), SELF];
   const object = cell as unknown as SignalObject;
   const parts = { resource: nodes, object, clock, random: () => 0.5, log: silentLogger };
-  const client = cell as unknown as Parameters<typeof keepAnnounced>[0]['client'];
-  done = keepAnnounced({ ...parts, client, presence: async () => await Promise.resolve(presence) }, stop.signal);
+  const client = cell as unknown as Parameters<typeof keepPresence>[0]['client'];
+  done = keepPresence({ ...parts, client, presence: async () => await Promise.resolve(presence) }, stop.signal);
 });
 afterEach(async () => {
   stop.abort();

@@ -6,9 +6,9 @@ import { later, T0 } from '../../../../test/builders/times.ts';
 import { buildWorldOf } from '../../../../test/builders/worlds-of-kinds.ts';
 import type { CommandStatus, Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
-import type { Split, World } from '../../../engine/dialect.ts';
+import type { ShardedRecord, World } from '../../../engine/dialect.ts';
 import { mergeShards } from './merge.ts';
-import { shards, shardsOfSizes } from './split.ts';
+import { shards, shardsOfSizes } from './spread.ts';
 import { listsOf } from './target-lists.ts';
 
 const small = shardsOfSizes({ plan: 3, shard: 2, failures: 2 });
@@ -26,18 +26,18 @@ function recordOf(workers: readonly TargetStatus[], more: Partial<CommandStatus>
   return buildPlan({}, { state: 'SchedulableWait', commands: [command] });
 }
 
-const written = ({ writes }: Split<Plan>): StatusShard[] =>
+const written = ({ writes }: ShardedRecord<Plan>): StatusShard[] =>
   writes.flatMap((write) => (write.kind === 'begin' ? [] : [write.object as StatusShard]));
 
 /** What the API server holds once all of it is written. */
-function worldAfter(before: World, result: Split<Plan>): World {
+function worldAfter(before: World, result: ShardedRecord<Plan>): World {
   const known = new Map(before.list(statusShards).map((shard) => [shard.metadata.name, shard]));
   for (const shard of written(result)) known.set(shard.metadata.name, shard);
   return buildWorldOf([statusShards, [...known.values()]]);
 }
 
-const begun = (workers: readonly TargetStatus[]): { plan: Plan; world: World; result: Split<Plan> } => {
-  const result = small.split(buildPlan(), recordOf(workers), NOTHING, T0);
+const begun = (workers: readonly TargetStatus[]): { plan: Plan; world: World; result: ShardedRecord<Plan> } => {
+  const result = small.spread(buildPlan(), recordOf(workers), NOTHING, T0);
   return { plan: result.plan, world: worldAfter(NOTHING, result), result };
 };
 
@@ -46,7 +46,7 @@ const FOUR = [entry('w1', 'SignalSent', 5), entry('w2'), entry('w3'), entry('w4'
 describe('the first record', () => {
   test('as many targets as a plan holds: the record is the plan, word for word', () => {
     const record = recordOf(FOUR.slice(0, 3));
-    expect(small.split(buildPlan(), record, NOTHING, T0)).toEqual({ plan: record, writes: [] });
+    expect(small.spread(buildPlan(), record, NOTHING, T0)).toEqual({ plan: record, writes: [] });
   });
 
   test('one more: the plan lists what is in flight, and its description names the status shards', () => {
@@ -60,7 +60,7 @@ describe('the first record', () => {
 
   test('fewer with names that leave no room for more: just so', () => {
     const record = recordOf(Array.from({ length: 2_000 }, (_, index) => entry(String(index).padStart(253, 'w'))));
-    const { plan, writes } = shards.split(buildPlan(), record, NOTHING, T0);
+    const { plan, writes } = shards.spread(buildPlan(), record, NOTHING, T0);
     expect(writes).toHaveLength(10);
     expect(listsOf(plan)[1]?.entries).toEqual([]);
   });
@@ -81,7 +81,7 @@ describe('the first record', () => {
       begun(FOUR),
       begun([...FOUR.slice(0, 3), entry('w5')]),
       {
-        result: small.split(
+        result: small.spread(
           { ...buildPlan(), metadata: { ...buildPlan().metadata, resourceVersion: '2' } },
           recordOf(FOUR),
           NOTHING,
@@ -95,7 +95,7 @@ describe('the first record', () => {
 
   test('each list has status shards of its own', () => {
     const bundles = { airgapupdate: { workers: [entry('w1'), entry('w2'), entry('w3')] } };
-    const result = small.split(buildPlan(), recordOf(FOUR.slice(0, 1), bundles), NOTHING, T0);
+    const result = small.spread(buildPlan(), recordOf(FOUR.slice(0, 1), bundles), NOTHING, T0);
     expect(written(result).map(({ list, pending }) => [list, pending])).toEqual([
       ['k0supdate.workers', ['w1']],
       ['airgapupdate.workers', ['w1', 'w2']],
@@ -106,8 +106,8 @@ describe('the first record', () => {
 
 describe('a later record', () => {
   const { plan, world } = begun(FOUR);
-  const next = (workers: readonly TargetStatus[], more: Partial<CommandStatus> = {}, now = T0): Split<Plan> =>
-    small.split(plan, recordOf(workers, more), world, now);
+  const next = (workers: readonly TargetStatus[], more: Partial<CommandStatus> = {}, now = T0): ShardedRecord<Plan> =>
+    small.spread(plan, recordOf(workers, more), world, now);
 
   test('writes the status shard of what is done, and no other', () => {
     const result = next([entry('w1', 'SignalCompleted', 9), entry('w2', 'SignalSent', 9), ...FOUR.slice(2)]);
@@ -126,9 +126,9 @@ describe('a later record', () => {
   test('takes nothing back of what a status shard says of the end of a target that was seen in flight', () => {
     const ended = next([entry('w1', 'SignalApplyFailed', 9), ...FOUR.slice(1)]);
     const after = worldAfter(world, ended);
-    expect(small.split(plan, recordOf(FOUR), after, T0).writes).toEqual([]);
+    expect(small.spread(plan, recordOf(FOUR), after, T0).writes).toEqual([]);
     // One that is to be tried again waits for its turn, and is told to.
-    const again = small.split(ended.plan, recordOf([entry('w1'), ...FOUR.slice(1)]), after, T0);
+    const again = small.spread(ended.plan, recordOf([entry('w1'), ...FOUR.slice(1)]), after, T0);
     expect(written(again).map(({ pending, settled }) => [pending, settled])).toEqual([[['w1', 'w2'], []]]);
   });
 
@@ -155,7 +155,7 @@ describe('a later record', () => {
   test('makes the plan another one whenever a target comes to an end, so that no old decision fits it', () => {
     const failed = [...FOUR, entry('w5'), entry('w6')].map(({ name }) => entry(name, 'SignalApplyFailed'));
     const many = begun(failed);
-    const again = small.split(many.plan, recordOf([...failed.slice(0, 5), entry('w6')]), many.world, T0);
+    const again = small.spread(many.plan, recordOf([...failed.slice(0, 5), entry('w6')]), many.world, T0);
     expect(listsOf(again.plan)).toEqual(listsOf(many.plan));
     expect(again.plan).not.toEqual(many.plan);
   });
@@ -168,7 +168,7 @@ describe('a later record', () => {
   ])('counts for people are due where %s', (_name, progress, now, due) => {
     const annotations = { 'upgrade.refit.dev/progress': JSON.stringify(progress), other: 'stays' };
     const annotated = { ...plan, metadata: { ...plan.metadata, annotations } };
-    const { counted } = small.split(annotated, recordOf(FOUR), world, now);
+    const { counted } = small.spread(annotated, recordOf(FOUR), world, now);
     expect(counted !== undefined).toBe(due);
     if (!counted) return;
     const { 'upgrade.refit.dev/progress': text = '', ...others } = counted.metadata.annotations ?? {};
@@ -181,14 +181,14 @@ describe('a later record', () => {
     const annotated = { ...plan, metadata: { ...plan.metadata, annotations } };
     const record = recordOf(FOUR.map(({ name }) => entry(name, 'SignalCompleted')));
     const end = { ...record, status: { state: 'Completed', commands: record.status?.commands ?? [] } };
-    expect(small.split(annotated, end, world, T0).counted).toBeDefined();
+    expect(small.spread(annotated, end, world, T0).counted).toBeDefined();
   });
 });
 
 describe('reading', () => {
   test('what the plan lists counts, whatever its status shard says: a status shard is written first', () => {
     const { plan, world } = begun(FOUR);
-    const ahead = small.split(plan, recordOf(FOUR.map(({ name }) => entry(name, 'SignalCompleted'))), world, T0);
+    const ahead = small.spread(plan, recordOf(FOUR.map(({ name }) => entry(name, 'SignalCompleted'))), world, T0);
     const seen = mergeShards(plan, worldAfter(world, ahead));
     expect(listsOf(seen.plan)[1]?.entries.map(({ state }) => state)).toEqual([
       'SignalSent',
@@ -207,7 +207,7 @@ describe('reading', () => {
 
   test('a description that was overwritten leaves the record unread, as the counts tell', () => {
     const { plan, world } = begun(FOUR);
-    const { counted } = small.split(plan, recordOf(FOUR), world, T0);
+    const { counted } = small.spread(plan, recordOf(FOUR), world, T0);
     const lost = { ...recordOf([]), metadata: counted?.metadata ?? plan.metadata };
     expect(mergeShards(lost, world).unread?.code).toBe('RecordUnread');
     expect(mergeShards({ ...lost, status: { state: '', commands: [] } }, world).unread).toBeUndefined();
@@ -237,7 +237,7 @@ describe('reading', () => {
     const { plan, world } = begun(FOUR);
     const target = { key: '0/worker/w3', name: 'w3', state: 'pending' as const, since: later(0) };
     expect(small.holding(plan, [target], world).map(({ object }) => object.metadata.name.at(-1))).toEqual(['1']);
-    const done = small.split(plan, recordOf(FOUR.map(({ name }) => entry(name, 'SignalCompleted'))), world, T0);
+    const done = small.spread(plan, recordOf(FOUR.map(({ name }) => entry(name, 'SignalCompleted'))), world, T0);
     const then = small.holding(plan, [target], worldAfter(world, done));
     expect(then.map(({ object }) => object.metadata.name.at(-1))).toEqual(['1']);
     expect(small.holding(plan, [], world)).toEqual([]);
@@ -257,7 +257,7 @@ test('whatever is recorded one after the other is read back as it was recorded l
       let world = NOTHING;
       for (const states of all) {
         const workers = states.map(([state, at], index) => entry(`w${index}`, state, at));
-        const result = small.split(plan, recordOf(workers), world, T0);
+        const result = small.spread(plan, recordOf(workers), world, T0);
         world = worldAfter(world, result);
         plan = result.plan;
         const seen = mergeShards(plan, world).plan;
