@@ -8,6 +8,7 @@ import type { Node } from '../../kube/types.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { annotationSignal } from '../annotation-signal.ts';
 import { endpointsOf, isController } from '../node-endpoints.ts';
+import { orphanedPlans, orphanedSignalOn } from './orphaned-work.ts';
 import { project, recordOf, resolve, updateOn } from './rollout.ts';
 
 export const capi: Dialect<Node> = {
@@ -23,6 +24,7 @@ export const capi: Dialect<Node> = {
   drainDelegation: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
   agents: { of: agentOf },
   fleet: { nodes: (world) => world.list(nodes) },
+  orphanedWork: { plans: orphanedPlans },
   // The leader always cordons and drains.
   signal: annotationSignal({ resourceOf: () => nodes, agent: { cordoning: 'leader' } }),
 };
@@ -31,12 +33,12 @@ export const capi: Dialect<Node> = {
 function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
   if (rollout.stages.some(({ role }) => role === 'worker')) return [];
   return world.list(nodes).flatMap((node) => {
+    if (!isController(node)) return [];
     const update = updateOn(node);
+    // A kubelet can write the request and the record on its own Node, but not the label of controllers.
     const record = update && recordOf(node, update);
-    // A kubelet can write the request and the record on its own Node, but not this label.
-    const isAtWork = isController(node) && update?.role === 'controller' && record?.state === 'intended';
-    return isAtWork && update.uid !== rollout.source.uid
-      ? [{ name: node.metadata.name, role: 'controller', attempt: record.since }]
-      : [];
+    const isOther = update?.role === 'controller' && update.uid !== rollout.source.uid && record?.state === 'intended';
+    const attempt = isOther ? record.since : orphanedSignalOn(node)?.created;
+    return attempt === undefined ? [] : [{ name: node.metadata.name, role: 'controller', attempt }];
   });
 }

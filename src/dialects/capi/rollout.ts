@@ -69,15 +69,21 @@ export function withRecord<T extends KubeObject>(node: T, record: UpdateRecord):
 /** Throws for a Node without a request. */
 export function resolve(node: Node, now: number): Rollout {
   const update = requestOn(node);
-  const record = recordOf(node, update);
+  return rolloutOf(node, update, recordOf(node, update) ?? { ...NEW, since: rfc3339(now) });
+}
+
+const NEW = { phase: 'new', blocked: false, state: 'pending' } as const;
+
+export function rolloutOf(node: Node, update: MachineUpdate, record: Omit<UpdateRecord, 'uid'>): Rollout {
   const { uid, machine, requested } = update;
+  const { phase, blocked, reason } = record;
   return {
     source: { apiVersion: apiVersionOf(machines), kind: machines.kind, name: machine, uid, created: requested },
     id: requested,
-    phase: record?.phase ?? 'new',
-    blocked: record?.blocked ?? false,
-    reason: record?.reason,
-    stages: [stageOf(update, node.metadata.name, record ?? { state: 'pending', since: rfc3339(now) })],
+    phase,
+    blocked,
+    reason,
+    stages: [stageOf(update, node.metadata.name, record)],
     problems: [],
   };
 }

@@ -14,6 +14,7 @@ import { printableUrl, withoutUserinfo } from '../../util/printable-url.ts';
 import { parseVersion } from '../../util/version.ts';
 import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
 import { isDisabled } from './can-update.ts';
+import { orphanOn } from './orphaned-work.ts';
 import { type ProgressParts, progressOf } from './progress.ts';
 import { type MachineUpdate, updateOn, withUpdate } from './rollout.ts';
 
@@ -56,7 +57,10 @@ async function follow(parts: UpdateParts, wanted: Wanted, found: Found, abort: A
     return underWay(isSame ? progress.message : `waiting for the update to ${update.version}: ${progress.message}`);
   }
   if (progress && isSame) return progress.failed ? failure(progress.message) : verified(node, wanted);
-  if (kubeletVersionOf(node) === wanted.version) return DONE;
+  if (kubeletVersionOf(node) === wanted.version) {
+    if (orphanOn(node) === undefined) return DONE;
+    return underWay(`node ${node.metadata.name} is being freed from an update whose request was removed`);
+  }
   return await begin(parts, wanted, found, abort);
 }
 

@@ -1,0 +1,84 @@
+/** Proves what becomes of a node whose request somebody removes while it is at work. */
+import { expect, test } from 'vitest';
+import { buildWorld } from '../../../test/builders/worlds.ts';
+import { MachineScene } from '../../../test/capi/machine-scene.ts';
+import { CORDON_ANNOTATION, PENDING_TAINT } from '../../drain/cordon-marks.ts';
+import { annotated, nodes } from '../../kube/resources.ts';
+import type { Node } from '../../kube/types.ts';
+import { decodeSignal } from '../../signal/annotations.ts';
+import { orphanedPlans } from './orphaned-work.ts';
+import { UPDATE_ANNOTATION, updateOn } from './rollout.ts';
+
+/** A node at this status, cordoned for its request, which is then removed. */
+async function orphanAt(scene: MachineScene, name: string, status: string): Promise<void> {
+  await scene.ask(name);
+  await scene.lead(name);
+  scene.report(name, status);
+  const uid = updateOn(scene.node(name))?.uid;
+  scene.api.change(nodes, name, (node) => ({
+    ...annotated(node, { [CORDON_ANNOTATION]: `${uid}/x/Machine` }),
+    spec: { ...node.spec, unschedulable: true },
+  }));
+  scene.api.change(nodes, name, withoutRequest);
+}
+
+async function leadUntilCalm(scene: MachineScene, name: string): Promise<void> {
+  for (let calls = -1; calls < scene.api.calls.length; ) {
+    calls = scene.api.calls.length;
+    await scene.lead(name);
+  }
+}
+
+const statusOf = (node: Node): string | undefined => decodeSignal(node.metadata.annotations)?.status?.status;
+const cordonOf = ({ metadata, spec }: Node): unknown => [
+  metadata.annotations?.[CORDON_ANNOTATION],
+  spec?.unschedulable,
+];
+const FREE = [undefined, undefined];
+
+test('before the service is touched the signal ends, and the cordon goes', async () => {
+  const scene = new MachineScene(['w1']);
+  await orphanAt(scene, 'w1', 'Cordoning');
+  await leadUntilCalm(scene, 'w1');
+  expect([statusOf(scene.node('w1')), cordonOf(scene.node('w1'))]).toEqual(['Failed', FREE]);
+  expect(orphanedPlans(buildWorld([], [scene.node('w1')]))).toEqual([]);
+});
+
+test('later the node ends its work first, then it is uncordoned, and only then the answer is "done"', async () => {
+  const scene = new MachineScene(['w1']);
+  await orphanAt(scene, 'w1', 'Restart');
+  scene.kubelet('w1', 'v1.35.1');
+  await leadUntilCalm(scene, 'w1');
+  expect(scene.node('w1').spec?.unschedulable).toBe(true);
+  expect((await scene.ask('w1')).message).toContain('w1 is being freed from an update whose request was removed');
+  scene.report('w1', 'UnCordoning');
+  await leadUntilCalm(scene, 'w1');
+  scene.report('w1', 'Completed');
+  await leadUntilCalm(scene, 'w1');
+  expect(cordonOf(scene.node('w1'))).toEqual(FREE);
+  expect(await scene.ask('w1')).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
+});
+
+test('a controller that still works keeps the next one waiting', async () => {
+  const scene = new MachineScene(['c1', 'c2'], 'controller');
+  await orphanAt(scene, 'c1', 'Restart');
+  await scene.ask('c2');
+  await scene.lead('c2');
+  expect(decodeSignal(scene.node('c2').metadata.annotations)).toBeUndefined();
+  scene.report('c1', 'Completed');
+  await scene.lead('c2');
+  expect(decodeSignal(scene.node('c2').metadata.annotations)).toBeDefined();
+});
+
+test.each([
+  ['of a removed request', 'Machine.gone', 1],
+  ['of another dialect', 'Plan.gone', 0],
+])('a taint %s', (_, value, left) => {
+  const node: Node = { metadata: { name: 'w1' }, spec: { taints: [{ ...PENDING_TAINT, value }] } };
+  expect(orphanedPlans(buildWorld([], [node]))).toHaveLength(left);
+});
+
+function withoutRequest(node: Node): Node {
+  const { [UPDATE_ANNOTATION]: _request, ...annotations } = node.metadata.annotations ?? {};
+  return { ...node, metadata: { ...node.metadata, annotations } };
+}

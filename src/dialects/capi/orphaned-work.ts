@@ -1,0 +1,53 @@
+/** Finds what an update leaves on a Node when somebody removes its request: a signal, a cordon or a taint. */
+import { machines } from '../../api/capi/machine.ts';
+import { cordonOwner, pendingOwner, readOwner } from '../../drain/cordon-marks.ts';
+import type { OrphanedPlan, World } from '../../engine/dialect.ts';
+import { because } from '../../engine/model/reasons.ts';
+import { pendingOwnerOf } from '../../engine/model/recorded.ts';
+import { nodes } from '../../kube/resources.ts';
+import type { Node } from '../../kube/types.ts';
+import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../signal/annotations.ts';
+import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
+import { isOver } from '../annotation-signal.ts';
+import { isController } from '../node-endpoints.ts';
+import { rolloutOf, updateOn } from './rollout.ts';
+
+export function orphanedPlans(world: World): OrphanedPlan<Node>[] {
+  return world.list(nodes).flatMap((node) => {
+    const uid = orphanOn(node);
+    if (uid === undefined) return [];
+    const { planId = '', created = '', command } = orphanedSignalOn(node) ?? {};
+    const role = isController(node) ? 'controller' : 'worker';
+    const version = command?.version ?? '';
+    const update = {
+      uid,
+      machine: node.metadata.name,
+      version,
+      role,
+      requested: planId,
+      platform: '',
+      url: '',
+    } as const;
+    const reason = because('PlanGone', 'its update request was removed');
+    const record = { uid, phase: 'failed', blocked: false, reason, state: 'failed', since: created } as const;
+    return [{ plan: node, rollout: rolloutOf(node, update, record) }];
+  });
+}
+
+/** The uid of the request that is gone; undefined if nothing is left of it. */
+export function orphanOn(node: Node): string | undefined {
+  if (updateOn(node) !== undefined) return undefined;
+  if (orphanedSignalOn(node)) return node.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '';
+  const { plan, kind } = readOwner(cordonOwner(node) ?? '') ?? {};
+  if (kind === machines.kind) return plan;
+  const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: machines.kind, uid: '' })];
+  return pending?.startsWith(own) === true ? pending.slice(own.length) : undefined;
+}
+
+/** The signal that the node still works on though nobody asks for it any more. */
+export function orphanedSignalOn(node: Node): SignalData | undefined {
+  const { annotations } = node.metadata;
+  const signal = decodeSignal(annotations);
+  const isOrphan = updateOn(node) === undefined && decodeAgentPolicy(annotations).cordoning === 'leader';
+  return signal && isOrphan && !isOver(signal) ? signal : undefined;
+}
