@@ -106,8 +106,39 @@ test('an unreadable conditions annotation is replaced', async () => {
   const api = new MemoryApi();
   const broken = { metadata: { name: 'plan', annotations: { [CONDITIONS_ANNOTATION]: '[null]' } } };
   const plan = api.put(tableDialect.plans, { ...buildTablePlan({}), ...broken });
-  const parts = { client: api.client, ownWrites: new OwnWrites(), plans: tableDialect.plans, onEvent: () => undefined };
+  const parts = {
+    client: api.client,
+    ownWrites: new OwnWrites(),
+    plans: tableDialect.plans,
+    onEvent: () => undefined,
+    writtenAt: new Map(),
+  };
   await writeConditions(parts, plan, RUNNING, [], T0);
   const written = api.read(tableDialect.plans, 'plan').metadata.annotations?.[CONDITIONS_ANNOTATION];
   expect(conditionsIn(written).map(({ type }) => type)).toEqual(['Blocked', 'Degraded', 'Progressing']);
+});
+
+test('a message is written again when it names another node, at most once a minute, and not for a count', async () => {
+  const api = new MemoryApi();
+  api.put(tableDialect.plans, { ...buildTablePlan({}), metadata: { name: 'plan' } });
+  const parts = { client: api.client, ownWrites: new OwnWrites(), plans: tableDialect.plans, writtenAt: new Map() };
+  const messages: (string | undefined)[] = [];
+  const write = async (message: string, now: number): Promise<number | undefined> => {
+    const waits = [{ gate: 'drain', reason: because('DrainBlocked', message), since: later(-10_000) }];
+    const plan = api.read(tableDialect.plans, 'plan');
+    const againMs = await writeConditions({ ...parts, onEvent: () => undefined }, plan, RUNNING, waits, T0 + now);
+    const { annotations } = api.read(tableDialect.plans, 'plan').metadata;
+    messages.push(conditionsIn(annotations?.[CONDITIONS_ANNOTATION]).find(({ type }) => type === 'Blocked')?.message);
+    return againMs;
+  };
+  const times = [
+    await write('w1 has 12 pods left for 3m5s', 0),
+    await write('w1 has 11 pods left for 3m50s', 70_000),
+    await write('w7 has 9 pods left', 80_000),
+    await write('w8 has 9 pods left', 100_000),
+    await write('w8 has 8 pods left', 140_000),
+  ];
+  const first = 'w1 has 12 pods left for 3m5s';
+  expect(messages).toEqual([first, first, 'w7 has 9 pods left', 'w7 has 9 pods left', 'w8 has 8 pods left']);
+  expect(times).toEqual([undefined, undefined, undefined, 40_000, undefined]);
 });

@@ -16,6 +16,8 @@ export const CONDITIONS_ANNOTATION = 'upgrade.refit.dev/conditions';
 
 /** Milliseconds that a wait must last before it is reported: most are short, and each report is a write. */
 const SETTLE_MS = 10_000;
+/** Between two writes for the sake of a message. */
+const REFRESH_MS = 60_000;
 
 /** Waits that every rollout has. */
 const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled', 'verifying']);
@@ -69,9 +71,9 @@ const RUNNING = { reason: 'InFlight', message: 'the plan is running' };
 const FREE = { reason: 'NothingWaits', message: 'targets wait only for slots and stages' };
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 
-/** Writes the conditions if one changed; ignores a conflict. Returns milliseconds until a new wait may be reported. */
+/** Writes the conditions if one changed; ignores a conflict. Returns milliseconds until there may be more to write. */
 export async function writeConditions(
-  { client, ownWrites, plans, abort, onEvent }: Writing,
+  { client, ownWrites, plans, abort, onEvent, writtenAt }: Writing,
   plan: KubeObject,
   rollout: Rollout,
   waits: readonly Wait[],
@@ -82,10 +84,15 @@ export async function writeConditions(
   const fresh = waits.filter(isRemarkable).map(({ since }) => Date.parse(since) + SETTLE_MS - now);
   const soonest = Math.min(...fresh.filter((ms) => ms > 0));
   const laterMs = Number.isFinite(soonest) ? soonest : undefined;
-  if (reasonsOf(conditions) === reasonsOf(known)) return laterMs;
+  if (reasonsOf(conditions) === reasonsOf(known)) {
+    if (namesOf(conditions) === namesOf(known)) return laterMs;
+    const age = now - (writtenAt.get(plan.metadata.name) ?? Number.NEGATIVE_INFINITY);
+    if (age >= 0 && age < REFRESH_MS) return Math.min(laterMs ?? REFRESH_MS, REFRESH_MS - age);
+  }
   const changed = annotated(plan, { [CONDITIONS_ANNOTATION]: JSON.stringify(conditions) });
   try {
     ownWrites.remember(plans, await client.replace(plans, changed, { abort }));
+    writtenAt.set(plan.metadata.name, now);
     const event = blockedEvent(rollout, waits, known, now);
     if (event) onEvent(event);
   } catch (error) {
@@ -123,11 +130,17 @@ interface Writing {
   readonly plans: Resource;
   readonly abort?: AbortSignal | undefined;
   readonly onEvent: (event: ReportedEvent) => void;
+  /** When the conditions of each plan were written last, in ms. */
+  readonly writtenAt: Map<string, number>;
 }
 
-/** Without messages: their counts and names change all the time. */
 function reasonsOf(conditions: readonly Condition[]): string {
   return conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`).join();
+}
+
+/** The messages without their counts and durations, which change all the time; digits of names stay. */
+function namesOf(conditions: readonly Condition[]): string {
+  return conditions.map(({ message = '' }) => message.replaceAll(/(?<![\w.-])\d+[\dhms]*(?![\w.-])/g, '#')).join();
 }
 
 /** Anybody may have written the annotation: anything but a list of conditions counts as absent. */

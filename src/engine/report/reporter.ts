@@ -61,6 +61,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     }
   };
   const held = new HeldTargets();
+  const writtenAt = new Map<string, number>();
   return {
     recorded(turn, after, waits) {
       const { snapshot, plan, policy } = turn;
@@ -92,7 +93,8 @@ export function createReporter(parts: ReporterParts): Reporter {
       const stalledMs = await writeStalls(parts, plan, stalls, now);
       measurePlan(metrics, dialect.name, nameOf(plan), snapshot, decision);
       if (dialect.statusRecord?.conditionsInAnnotation !== true || snapshot.rollout.phase === 'new') return stalledMs;
-      const writing = { ...parts, plans: dialect.plans, onEvent: (event: ReportedEvent) => onPlan(plan, event) };
+      const onEvent = (event: ReportedEvent): void => onPlan(plan, event);
+      const writing = { ...parts, plans: dialect.plans, onEvent, writtenAt };
       return await writeConditions(writing, plan, snapshot.rollout, decision.waits, now);
     },
     refused({ source }, { stage, target }, reason) {
@@ -108,6 +110,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
     gone: (key) => {
       held.forget(key);
+      writtenAt.delete(key);
       metrics.forgetPlan(dialect.name, key);
     },
   };
