@@ -1,10 +1,14 @@
 /** Proves when a controller process works without UpgradePolicies. */
 import { expect, test } from 'vitest';
 import { refusal } from '../../test/builders/memory-api.ts';
+import { buildUpgradePolicy } from '../../test/builders/policies.ts';
+import { buildTablePlan, tableDialect } from '../../test/builders/table-dialect.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { upgradePolicies } from '../api/refit/upgrade-policy.ts';
+import type { RolloutPolicy } from '../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { silentLogger } from '../util/log.ts';
+import { aborted } from '../util/waits.ts';
 import { prepareControllerProcess } from './controller-process.ts';
 
 test.each([
@@ -26,4 +30,35 @@ test.each([
   const options = { component: 'test', config, client, dialects: [], log, clock, policies: 'if-allowed' } as const;
   await clock.runUntil(prepareControllerProcess(options, new AbortController().signal));
   expect([asked, warnings]).toEqual([asks, said]);
+});
+
+test('policies that can be read only later apply from then on', async () => {
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const calm = buildUpgradePolicy('calm');
+  let isAllowed = false;
+  const list = async (): Promise<object> => {
+    if (!isAllowed) throw refusal(404, 'NotFound');
+    return await Promise.resolve({});
+  };
+  const annotations = { 'k8s.io/initial-events-end': 'true' };
+  const watch = async function* (): AsyncGenerator<unknown> {
+    yield { type: 'ADDED', object: calm };
+    yield { type: 'BOOKMARK', object: { metadata: { annotations, resourceVersion: '1' } } };
+    await aborted(stop.signal);
+  };
+  const client = { list, watch } as unknown as KubeClient;
+  const config = { server: 'https://127.0.0.1:6443', user: {}, namespace: '', files: [] } as const;
+  const log = silentLogger;
+  const options = { component: 'test', config, client, dialects: [], log, clock, policies: 'if-installed' } as const;
+  const running = await prepareControllerProcess(options, stop.signal);
+  const end = running.run(stop.signal);
+  const policy = (): RolloutPolicy => running.policyFor(tableDialect, buildTablePlan({}));
+  await clock.advance(300_000);
+  expect(policy().name).toBeUndefined();
+  isAllowed = true;
+  await clock.advance(120_000);
+  expect(policy().name).toBe('calm');
+  stop.abort();
+  await clock.runUntil(end);
 });

@@ -70,6 +70,8 @@ export interface ControllerProcess extends Pick<Manager, 'run'> {
 
 const READYZ_TIMEOUT_MS = 5000;
 const [FORBIDDEN_MS, FORBIDDEN_PAUSE_MS] = [5_000, 1_000];
+/** Between two looks whether UpgradePolicies can be read by now. */
+const LOOK_AGAIN_MS = 60_000;
 /** Enough to keep an API server busy. The first wave of a large plan would send thousands at once. */
 const REQUESTS_AT_ONCE = 32;
 
@@ -93,7 +95,7 @@ export async function prepareControllerProcess(
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
   const dialects = await withAccess(given, options, abort);
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
-    policyOfPlan(dialect, policies?.list() ?? [], plan, options.policy);
+    policyOfPlan(dialect, policies.list(), plan, options.policy);
   const shared = { reader: client, writer, policies, clock, random, log, metrics };
   addControllers(manager, { ...options, ...shared, ...tools, dialects, policyFor, abort });
   for (const controller of options.controllers?.(tools) ?? []) manager.addController(controller);
@@ -111,14 +113,15 @@ export async function prepareControllerProcess(
   return { dialects, policyFor, run: async (stop) => await manager.run(stop) };
 }
 
-/** Undefined if the process works without UpgradePolicies. */
 async function findPolicies(
   { client, policies = 'required', log, clock = systemClock }: ControllerProcessOptions,
   abort: AbortSignal,
-): Promise<Informer<UpgradePolicy> | undefined> {
+): Promise<Informer<UpgradePolicy>> {
+  const informer = createInformer(client, upgradePolicies, { log, clock });
+  const ask = async (): Promise<unknown> => await client.list(upgradePolicies, { limit: 1, abort });
   try {
-    const ask = async (): Promise<unknown> => await client.list(upgradePolicies, { limit: 1, abort });
     await (policies === 'if-allowed' ? retryWhileForbidden(ask, clock, abort) : ask());
+    return informer;
   } catch (error) {
     const isMissing = policies !== 'required' && isNotFound(error);
     if (!isMissing && !(policies === 'if-allowed' && isForbidden(error))) throw error;
@@ -127,9 +130,16 @@ async function findPolicies(
     log[level]('cannot read UpgradePolicies: their windows, pauses, blackouts and limits do not apply', {
       problem: messageOf(error),
     });
-    return undefined;
   }
-  return createInformer(client, upgradePolicies, { log, clock });
+  const run = async (stop: AbortSignal): Promise<void> => {
+    for (let isReadable = false; !isReadable && !stop.aborted; ) {
+      await sleep(clock, LOOK_AGAIN_MS, stop).catch(() => undefined);
+      isReadable = await ask().then(Boolean, () => false);
+    }
+    if (!stop.aborted) log.info('UpgradePolicies can be read now, and apply');
+    await informer.run(stop);
+  };
+  return { ...informer, synced: () => true, whenSynced: async () => await Promise.resolve(), run };
 }
 
 /** An API server that has just started refuses everything for some seconds. */
@@ -179,7 +189,7 @@ interface ControllerParts
     Omit<ControllerProcess, 'run'>,
     LeaderTools,
     Tools {
-  readonly policies: Informer<UpgradePolicy> | undefined;
+  readonly policies: Informer<UpgradePolicy>;
   readonly reader: KubeClient;
   readonly metrics: Metrics;
   readonly abort: AbortSignal;
@@ -203,7 +213,6 @@ function addControllers(manager: Manager, parts: ControllerParts): void {
     }),
   );
   for (const rollout of rollouts) manager.addController(rollout);
-  if (!policies) return;
   const plans = Object.fromEntries(rollouts.map((rollout) => [rollout.name, rollout.plans]));
   const isPlan = (name: string, object: KubeObject): boolean =>
     dialects.find((dialect) => dialect.name === name)?.scope?.isPlan?.(object) ?? true;

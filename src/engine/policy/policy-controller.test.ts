@@ -55,8 +55,8 @@ beforeEach(() => {
   });
 });
 
-async function reconcile(): Promise<void> {
-  await controller.reconcile('nightly', { abort: new AbortController().signal, log: silentLogger });
+async function reconcile(): Promise<unknown> {
+  return await controller.reconcile('nightly', { abort: new AbortController().signal, log: silentLogger });
 }
 
 test('created and deleted plans are listed, and nothing is written without a change', async () => {
@@ -85,13 +85,13 @@ test('a lost race is reported, so that it is repeated', async () => {
   expect(api.read(upgradePolicies, 'nightly').status?.conditions).toHaveLength(2);
 });
 
-test('without the right to write a status it tries no more', async () => {
+test('without the right to write a status it tries again later', async () => {
   api.before(CALL, () => {
     throw new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden' });
   });
+  expect(await reconcile()).toEqual({ requeueAfterMs: 600_000 });
   await reconcile();
-  await reconcile();
-  expect(api.calls).toEqual([CALL]);
+  expect(api.calls).toEqual([CALL, CALL]);
 });
 
 test('every policy is reconciled when one changes, or a plan is created or deleted', () => {

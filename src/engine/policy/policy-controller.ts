@@ -23,11 +23,11 @@ export interface PolicyParts {
 }
 
 const TIMEOUT_MS = 60_000;
+/** Until the next try to write a status without the right to. */
+const DENIED_MS = 600_000;
 
 export function policyController(parts: PolicyParts): Controller {
   const { policies } = parts;
-  // Without the right to write a status, policies still apply.
-  let isDenied = false;
   const all = (): string[] => policies.list().map(keyOf);
   const cameOrWent =
     (dialect: string): Predicate<KubeObject> =>
@@ -41,13 +41,14 @@ export function policyController(parts: PolicyParts): Controller {
       ...Object.entries(parts.plans).map(([dialect, informer]) => fromMapping(informer, all, cameOrWent(dialect))),
     ],
     reconcile: async (key, { abort, log }) => {
-      if (isDenied) return;
       try {
         await report(parts, key, abort);
+        return {};
       } catch (error) {
         if (!isForbidden(error)) throw error;
-        isDenied = true;
-        log.warn('the status of UpgradePolicies is off', { problem: messageOf(error) });
+        // Policies apply all the same.
+        log.warn('cannot write the status of UpgradePolicies', { problem: messageOf(error) });
+        return { requeueAfterMs: DENIED_MS };
       }
     },
     concurrency: 1,
