@@ -42,7 +42,7 @@ test('policies that can be read only later apply from then on', async () => {
     return await Promise.resolve({});
   };
   const annotations = { 'k8s.io/initial-events-end': 'true' };
-  const watch = async function* (): AsyncGenerator<unknown> {
+  const watch = async function* (): AsyncGenerator {
     yield { type: 'ADDED', object: calm };
     yield { type: 'BOOKMARK', object: { metadata: { annotations, resourceVersion: '1' } } };
     await aborted(stop.signal);
