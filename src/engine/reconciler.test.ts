@@ -6,6 +6,7 @@ import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
 import { buildControlNode, buildNode } from '../../test/builders/nodes.ts';
 import { succeeded, working } from '../../test/builders/observations.ts';
 import { buildPolicy } from '../../test/builders/rollout-policies.ts';
+import { buildStage } from '../../test/builders/stages.ts';
 import {
   buildTablePlan,
   tableDialect as dialect,
@@ -376,6 +377,25 @@ test('a reconcile whose time is over ends, whatever it was asking', async () => 
   const leader = new Leader(api, new FakeClock(T0), { ...dialect, preconditions: { unmet } });
   await expect(leader.see(over.signal)).rejects.toThrow('its time is over');
   expect(leader.told).toEqual([]);
+});
+
+test('what a record starts is signalled before the next end is recorded, however fast they come', async () => {
+  const api = apiWith(buildTablePlan({}));
+  api.put(TABLE_OBJECTS.worker, buildNode('w3'));
+  api.put(TABLE_OBJECTS.worker, buildNode('w4'));
+  const workers = buildStage('worker', ['w1', 'w2', 'w3', 'w4'], { maxInFlight: 2 });
+  api.change(dialect.plans, 'plan', (plan) => ({ ...plan, spec: { ...plan.spec, stages: [workers] } }));
+  const leader = new Leader(api);
+  await leader.see();
+  done(api, 'worker', 'w1');
+  api.before('replace plans', () => {
+    done(api, 'worker', 'w2');
+    leader.catchUp();
+  });
+  expect(await leader.see()).toEqual({ requeueAfterMs: 1 });
+  expect(writes(api).slice(3)).toEqual([RECORD, 'replace nodes/w3']);
+  await leader.see();
+  expect(writes(api).slice(5)).toEqual([RECORD, 'replace nodes/w4']);
 });
 
 test('an attempt under way is not signalled again, whoever leads', async () => {

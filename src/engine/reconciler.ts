@@ -60,6 +60,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     const effects = { ...options, abort, refusals };
     const cleanUp = async (): Promise<ReconcileResult> =>
       soonest(await cleanUpOrphanedWork(effects, plans), { requeueAfterMs: refusals.nextMs() });
+    let records = 0;
     for (let round = 0; round < MAX_ROUNDS; round++) {
       abort?.throwIfAborted();
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
@@ -73,31 +74,40 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const now = clock.now();
       const snapshot = gather(dialect, plan, world, now, knownTo(effects, answers, times, policy.agent));
       const evaluations = new Evaluations(snapshot, policy, now);
-      const outcome = await take(effects, answers, { plan, policy, snapshot, now, evaluations });
-      if (outcome) return { ...outcome, ...soonest(outcome, await cleanUp()) };
+      const outcome = await take(effects, answers, { plan, policy, snapshot, now, evaluations }, records);
+      if (outcome === 'recorded') records++;
+      else if (outcome) return { ...outcome, ...soonest(outcome, await cleanUp()) };
     }
     return RECHECK_SOON;
   };
 }
 
-/** One decision and its effects; undefined if the next decision can follow at once. */
-async function take(options: TermOptions, answers: Answers, turn: Turn): Promise<ReconcileResult | undefined> {
+/** One decision and its effects; undefined if the next decision can follow at once. `records`: so many since the plan was woken. */
+async function take(
+  options: TermOptions,
+  answers: Answers,
+  turn: Turn,
+  records: number,
+): Promise<ReconcileResult | 'recorded' | undefined> {
   const { snapshot, now, evaluations } = turn;
   const decision = decideOn(evaluations);
   if (decision.probes.length > 0) {
     await probeAll(options, answers, decision.probes, turn);
     return undefined;
   }
-  const heldMs = decision.record ? batchMs(snapshot.rollout, decision.record, now) : 0;
+  const heldMs = decision.record ? batchMs(snapshot.rollout, decision.record, now, records) : 0;
   if (decision.record && heldMs === 0) {
     if (!(await record(options, turn.plan, snapshot.rollout, decision.record, now))) return RECHECK_SOON;
     options.reporter?.recorded(turn, decision.record, decision.waits);
-    return undefined;
+    return 'recorded';
   }
-  const outcome = await act(options, turn, heldMs > 0 ? withoutRecord(decision, heldMs, evaluations) : decision);
+  // While the record waits for its batch, signals and node actions for what is recorded already are not delayed.
+  const isHeld = heldMs > 0;
+  const outcome = await act(options, turn, isHeld ? { ...decision, ...recordedWork(evaluations) } : decision);
   if (!outcome) return undefined;
   const requeueAfterMs = await options.reporter?.decided(turn, decision);
-  return { ...soonest(outcome, { requeueAfterMs }), restMs: restOf(snapshot.rollout) };
+  const batch = isHeld ? [{ requeueAfterMs: heldMs }] : [];
+  return { ...soonest(outcome, { requeueAfterMs }, ...batch), restMs: restOf(snapshot.rollout) };
 }
 
 /** A probe without an answer blocks only the targets that need it. It is reported once and asked again later. */
@@ -134,12 +144,6 @@ function knownTo(
     watchPayloads: (rollout) => times.watchPayloads(rollout, agent),
     refusalOf: (rollout, target) => refusals.of(rollout, target),
   };
-}
-
-/** While the record waits for its batch, signals and node actions for what is recorded already are not delayed. */
-function withoutRecord(decision: Decision, heldMs: number, evaluations: Evaluations): Decision {
-  const recheckAfterMs = Math.min(heldMs, decision.recheckAfterMs ?? heldMs);
-  return { ...decision, ...recordedWork(evaluations), recheckAfterMs };
 }
 
 /** Undefined if something was written, or a drain begun, that changes the next decision. */

@@ -36,14 +36,22 @@ const SOON = T0 + 1000;
 
 test('a rollout that fits into its plan is recorded at every decision', () => {
   const small = running(PLAN_HOLDS);
-  expect(batchMs(small, moved(small, 1, 'done'), SOON)).toBe(0);
+  expect(batchMs(small, moved(small, 1, 'done'), SOON, 0)).toBe(0);
+});
+
+test('what a record starts is signalled before more is recorded', () => {
+  const small = running(50);
+  expect(batchMs(small, moved(small, 1, 'done'), SOON, 1)).toBe(1);
+  const many = running(1_000);
+  expect(batchMs(many, moved(many, 1, 'done'), SOON, 1)).toBe(100);
+  expect(batchMs(many, { ...moved(many, 1, 'done'), phase: 'done' }, SOON, 1)).toBe(0);
 });
 
 test.each([
   [99, undefined],
-  [100, 20],
-  [1_000, 200],
-  [PLAN_HOLDS, 1_000],
+  [100, 10],
+  [1_000, 100],
+  [PLAN_HOLDS, 500],
   [PLAN_HOLDS + 1, 1_000],
   [3 * PLAN_HOLDS, 1_000],
 ])('a rollout of %d targets rests between two decisions for %s ms', (count, ms) => {
@@ -62,7 +70,7 @@ describe('a record of a large rollout', () => {
     ['a gate that holds all back is told at once', { ...LARGE, blocked: true }, SOON, 0],
     ['a failure is told at once', { ...moved(LARGE, 1, 'failed'), reason: because('TargetFailed', 'w0: no') }, SOON, 0],
   ])('%s', (_name, after, now, wanted) => {
-    expect(batchMs(LARGE, after, now)).toBe(wanted);
+    expect(batchMs(LARGE, after, now, 0)).toBe(wanted);
   });
 
   test('a time in the future holds nothing back: the clock that wrote it was wrong', () => {
@@ -70,16 +78,16 @@ describe('a record of a large rollout', () => {
     if (!first || !second) throw new Error('there are thousands');
     const before = withTargets(LARGE, [{ ...first, state: 'done', since: later(HOUR) }]);
     const after = withTargets(before, [{ ...second, state: 'done', since: later(1000) }]);
-    expect([SOON, T0 + 10_000].map((now) => batchMs(before, after, now))).toEqual([9_000, 0]);
+    expect([SOON, T0 + 10_000].map((now) => batchMs(before, after, now, 0))).toEqual([9_000, 0]);
   });
 
   test('the first never waits', () => {
-    expect(batchMs({ ...LARGE, phase: 'new' }, LARGE, SOON)).toBe(0);
+    expect(batchMs({ ...LARGE, phase: 'new' }, LARGE, SOON, 0)).toBe(0);
   });
 
   test('the end of a stage never waits', () => {
     const controller = buildStage('controller', ['c1']);
     const before = { ...LARGE, stages: [controller, ...LARGE.stages] };
-    expect(batchMs(before, moved(before, 1, 'done'), SOON)).toBe(0);
+    expect(batchMs(before, moved(before, 1, 'done'), SOON, 0)).toBe(0);
   });
 });

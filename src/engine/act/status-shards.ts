@@ -45,7 +45,7 @@ export function restingOn(before: Rollout, after: Rollout): Target[] {
 /** Milliseconds between two decisions on a large rollout: each reads all of its targets. */
 const REST_MS = 1_000;
 /** The same for each target of a smaller one, so that one decision and one record follow many changes. */
-const REST_MS_PER_TARGET = 0.2;
+const REST_MS_PER_TARGET = 0.1;
 /** A smaller one is decided on at every change: that costs little. */
 const FEWEST_TO_REST = 100;
 /** Milliseconds that a change may wait for more. */
@@ -60,10 +60,11 @@ export function restOf(rollout: Rollout): number | undefined {
   return count < FEWEST_TO_REST ? undefined : count * REST_MS_PER_TARGET;
 }
 
-/** Milliseconds to wait for more changes before recording; 0 if the record is due. `now` in ms. */
-export function batchMs(before: Rollout, after: Rollout, now: number): number {
+/** Milliseconds to wait for more changes before recording; 0 if the record is due. What `records` before it start goes first. */
+export function batchMs(before: Rollout, after: Rollout, now: number, records: number): number {
   const stage = activeStage(before);
-  if (!isLarge(before) || !stage || !isMereProgress(before, after)) return 0;
+  if (!stage || !isMereProgress(before, after)) return 0;
+  if (!isLarge(before)) return records === 0 ? 0 : (restOf(before) ?? 1);
   if (changedSlots(before, after) * SLOTS_PER_CHANGE >= limitOf(stage)) return 0;
   return Math.max(0, lastRecordOf(before, now) + BATCH_MS - now);
 }
