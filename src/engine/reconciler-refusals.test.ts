@@ -3,25 +3,30 @@ import { expect, test } from 'vitest';
 import { knowledgeOf } from '../../test/builders/knowledge.ts';
 import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';
-import { NONE, sent } from '../../test/builders/observations.ts';
+import { failed, NONE, sent, succeeded } from '../../test/builders/observations.ts';
 import { buildPolicy } from '../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildStage } from '../../test/builders/stages.ts';
-import { buildTablePlan, cancellable, withAnswer } from '../../test/builders/table-dialect.ts';
+import {
+  buildTablePlan,
+  cancellable,
+  type TablePlan,
+  tableDialect,
+  withAnswer,
+} from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
-import { nodes } from '../kube/resources.ts';
+import { annotated, nodes } from '../kube/resources.ts';
+import type { Signal } from './dialect.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
 import type { Observation } from './model/decision.ts';
 import { viewsOf } from './observe/world.ts';
 import { createReconciler } from './reconciler.ts';
 import type { Reporter } from './report/reporter.ts';
 
-const dialect = cancellable(NONE);
-
 /** `w1`, which may not be changed, and `w2`. */
-function rig(answer: Observation, annotations = {}) {
+function rig(answer: Observation, annotations = {}, dialect = cancellable(NONE)) {
   const api = new MemoryApi();
   const clock = new FakeClock(T0);
   const told: string[] = [];
@@ -62,7 +67,12 @@ function rig(answer: Observation, annotations = {}) {
     return await reconcile('plan');
   };
   const tries = (name: string): number => api.calls.filter((call) => call === `replace nodes/${name}`).length;
-  return { look, tries, told, clock };
+  const states = (): unknown[] => {
+    plans.catchUp();
+    const [found] = plans.list();
+    return (found?.status?.stages ?? []).flatMap(({ targets }) => targets.map(({ state }) => state));
+  };
+  return { look, tries, told, clock, states };
 }
 
 const REFUSED = 'w1: the API server refuses to change its object: Forbidden by the test';
@@ -85,4 +95,23 @@ test('a node action that is refused does not stop the others', async () => {
   await look();
   expect([tries('w1'), tries('w2')]).toEqual([1, 1]);
   expect(told).toContain(REFUSED);
+});
+
+test.each([
+  ['a target that cannot be finished waits', succeeded(), ['intended', 'done']],
+  ['one that failed is recorded as failed', failed('why'), ['failed', 'failed']],
+])('a write beside the record is refused: %s; the other one is recorded', async (_name, answer, expected) => {
+  const beside: Signal<TablePlan>['finish'] = (world, _rollout, _stage, { name }) => {
+    const object = world.get(nodes, name);
+    return object && { kind: 'replace', resource: nodes, object: annotated(object, { 'example.com/done': 'true' }) };
+  };
+  const signal = { ...tableDialect.signal, finish: beside, remember: beside };
+  const { look, tries, told, clock, states } = rig(answer, {}, { ...tableDialect, signal });
+  await look();
+  await look();
+  expect([states(), tries('w1')]).toEqual([expected, 1]);
+  expect(told).toContain(REFUSED);
+  await clock.advance(2_000);
+  await look();
+  expect(tries('w1')).toBe(expected[0] === 'intended' ? 2 : 1);
 });

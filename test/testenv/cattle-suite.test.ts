@@ -201,7 +201,8 @@ describe('at a take-over', () => {
     await admin.create(cattlePlans, { apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', metadata });
     await apply('long', { ...NOBODY, drain: { timeout: 60_000_000_000 } });
     await until('long', 'Complete', 'True', 'Complete');
-    expect((await admin.get(cattlePlans, 'empty', { namespace: NAMESPACE })).status?.latestHash).toBeUndefined();
+    const empty = await until('empty', 'LatestResolved', 'False', 'Error');
+    expect([empty.status?.latestHash, conditionOf(empty, 'Validated').status]).toEqual([undefined, 'True']);
     expect(await jobsOf('empty')).toEqual([]);
   });
 

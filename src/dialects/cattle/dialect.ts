@@ -11,7 +11,8 @@ import { unknownsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
 import { trimJob, trimPod } from './kept.ts';
 import { hashedSecrets } from './latest.ts';
-import { orphanedPlans, withDrainOf } from './leader-drain.ts';
+import { withDrainOf } from './leader-drain.ts';
+import { leftOvers } from './left-overs.ts';
 import { CONTROL_PREFIX, PLAN_LABEL } from './names.ts';
 import { cattleEvents } from './plan-events.ts';
 import { stallIn } from './pods.ts';
@@ -73,7 +74,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     unknownsOf,
     withStalls,
     planRules: { apply: (plan, policy) => policyOf(plan, policy, config) },
-    orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
+    orphanedWork: { plans: (world, plans) => leftOvers(config.namespace, world, plans) },
     // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.
     drainDelegation: { always: true, nodeOf: (_stage, { name }, world) => world.get(nodes, name) },
     occupantOf,

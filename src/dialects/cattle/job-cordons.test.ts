@@ -5,8 +5,11 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later } from '../../../test/builders/times.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { withCordon, withoutCordon } from '../../drain/cordon-marks.ts';
+import { ownerOf } from '../../engine/model/recorded.ts';
 import type { Node } from '../../kube/types.ts';
 import { withCordonMark } from './job-cordons.ts';
+import { markOf } from './leader-drain.ts';
 import { finished } from './signal.ts';
 
 const MARK = 'cordon.refit.upgrade.cattle.io/p';
@@ -58,6 +61,13 @@ test('a node without a cordon costs no write', () => {
   expect([start(open), fail(open)]).toEqual([open, open]);
   expect(start(open)).toBe(open);
   expect(fail(start(closed))).toEqual(start(closed));
+});
+
+test('the cordon of the leader ends with its owner: one that somebody sets after a failed drain stays', () => {
+  const owner = { source: { uid: plan().metadata.uid ?? '', kind: 'Plan', mark: markOf(plan().metadata) } };
+  const ours = withCordon(open, ownerOf(owner, { since: later(0) }));
+  expect([start(ours), fail(ours)]).toEqual([ours, ours]);
+  expect(end(start(cordon(withoutCordon(fail(ours)))))).toBe('cordoned unmarked');
 });
 
 test('a plan that neither cordons nor drains remembers nothing', () => {

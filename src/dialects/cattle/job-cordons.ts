@@ -5,7 +5,7 @@ import { annotated } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { recordedFailures } from './attempts.ts';
 import { hostnameOf } from './job.ts';
-import { cordons } from './leader-drain.ts';
+import { cordons, isCordonOf } from './leader-drain.ts';
 import { cordonMarkOf } from './names.ts';
 
 /** Somebody else had cordoned the node before the first Job of the plan. */
@@ -17,7 +17,8 @@ const OURS = 'ours';
 export function withCordonMark(node: Node, plan: CattlePlan, { state }: Target): Node {
   const isMarked = markOn(node, plan) !== undefined;
   if (node.spec?.unschedulable !== true) return state === 'intended' ? withoutCordonMark(node, plan) : node;
-  if (isMarked || !cordons(plan)) return node;
+  // A cordon by the leader names its owner, and ends with it.
+  if (isMarked || !cordons(plan) || isCordonOf(node, plan)) return node;
   const mark = state === 'failed' || wasTried(node, plan) ? OURS : FOUND;
   return annotated(node, { [cordonMarkOf(plan.metadata.name)]: mark });
 }

@@ -139,8 +139,7 @@ const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)$/;
 
 /** The first problem, in the order of the original. */
 function faultOf({ spec }: CattlePlan): string | undefined {
-  if (!spec) return 'spec is missing';
-  const { drain, window, postCompleteDelay, nodeSelector } = spec;
+  const { drain, window, postCompleteDelay, nodeSelector } = spec ?? {};
   if (drain?.deleteEmptydirData !== undefined && drain.deleteLocalData !== undefined) {
     return 'spec.drain cannot specify both deleteEmptydirData and deleteLocalData';
   }

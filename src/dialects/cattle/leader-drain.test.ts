@@ -7,9 +7,10 @@ import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { withCordon } from '../../drain/cordon-marks.ts';
 import { decide } from '../../engine/decide/decide.ts';
+import { NO_CONTROLS } from '../../engine/model/controls.ts';
 import type { Decision } from '../../engine/model/decision.ts';
 import { ownerOf } from '../../engine/model/recorded.ts';
-import { gather } from '../../engine/observe/gather.ts';
+import { gather, gatherFacts } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { jobs, nodes, pods, secrets } from '../../kube/resources.ts';
 import type { Job, Node } from '../../kube/types.ts';
@@ -159,15 +160,36 @@ test('a controller whose Jobs drain replaces a held Job, as the original would',
   expect([nodeActions, sent]).toEqual([[], [{ kind: 'delete', resource: jobs, object: job }]]);
 });
 
+/** What the leader does about what no Plan wants; `plans` exist. */
+function leftOver(plans: readonly CattlePlan[], node: Node, made: readonly Job[], config = LEADER): string[] {
+  const world = buildWorldOf([nodes, [node]], [jobs, made], [pods, []], [secrets, []]);
+  const dialect = cattle(config);
+  return (dialect.orphanedWork?.plans(world, plans) ?? []).flatMap(({ rollout, plan }) => {
+    const facts = gatherFacts({ dialect, plan, rollout, world, known: {} }, T0);
+    const { nodeActions } = decide({ ...facts, controls: NO_CONTROLS }, DEFAULT_POLICY, T0);
+    return nodeActions.map(({ kind }) => kind);
+  });
+}
+
 test('a cordon whose Plan is gone is found, but not one of another namespace or dialect', () => {
   const plan = planOf({ drain: {} });
   const foreign = withCordon(open, `other/uid/${later(0)}/CattlePlan`);
   const ofK0s = withCordon(open, `uid/${later(0)}/Plan`);
-  const found = (node: Node, plans: readonly CattlePlan[]): number => {
-    const world = buildWorldOf([nodes, [node]], [jobs, []], [pods, []], [secrets, []]);
-    return cattle(LEADER).orphanedWork?.plans(world, plans).length ?? 0;
-  };
-  expect([found(cordoned(plan), []), found(cordoned(plan), [plan]), found(foreign, []), found(ofK0s, [])]).toEqual([
-    1, 0, 0, 0,
-  ]);
+  expect(leftOver([], cordoned(plan), [])).toEqual(['clean-up']);
+  for (const node of [foreign, ofK0s]) expect(leftOver([], node, [])).toEqual([]);
+  expect(leftOver([plan], cordoned(plan), [jobFor(plan)])).toEqual([]);
 });
+
+test.each([false, true])(
+  'a held Job of an earlier hash is deleted, and its node uncordoned, also if Jobs drain: %s',
+  (inJob) => {
+    const plan = planOf({ drain: {} });
+    const { applying: _a, ...status } = plan.status ?? {};
+    const dropped = { ...plan, status: { ...status, latestHash: 'another' } };
+    expect(leftOver([dropped], cordoned(plan), [jobFor(plan)], configOf(inJob))).toEqual(['clean-up', 'cancel']);
+    const selected = { ...dropped, status: { ...dropped.status, applying: ['a'] } };
+    expect(leftOver([selected], cordoned(plan), [jobFor(plan)])).toEqual(['cancel']);
+    const started = { ...jobFor(plan), spec: { ...jobFor(plan).spec, suspend: false } };
+    expect(leftOver([dropped], cordoned(plan), [started])).toEqual([]);
+  },
+);

@@ -1,12 +1,9 @@
 /** Drains from the controller: the Job is held, without the containers that cordon and drain, until its node is empty. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { cordonOwner, readOwner } from '../../drain/cordon-marks.ts';
-import type { OrphanedPlan, World } from '../../engine/dialect.ts';
-import { because } from '../../engine/model/reasons.ts';
 import type { Source } from '../../engine/model/recorded.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { nodes } from '../../kube/resources.ts';
-import type { Job, ObjectMeta } from '../../kube/types.ts';
+import type { Job, Node, ObjectMeta } from '../../kube/types.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { deadlineOf, type JobSettings } from './config.ts';
 import { CONTROLLER_LABEL, HELD_ANNOTATION, selectorText } from './names.ts';
@@ -54,38 +51,12 @@ export function markOf({
   namespace = '',
   uid = '',
 }: Pick<ObjectMeta, 'namespace' | 'uid'>): NonNullable<Source['mark']> {
-  return { kind: MARK, plan: `${namespace}/${uid}` };
+  return { kind: CORDON_KIND, plan: `${namespace}/${uid}` };
 }
 
-const MARK = 'CattlePlan';
+export const CORDON_KIND = 'CattlePlan';
 
-/** Cordons of this controller whose Plan is gone. */
-export function orphanedPlans(
-  namespace: string,
-  world: World,
-  plans: readonly CattlePlan[],
-): OrphanedPlan<CattlePlan>[] {
-  const alive = new Set(plans.map(({ metadata }) => metadata.uid));
-  return world.list(nodes).flatMap((node) => {
-    const { kind, plan = '', attempt: since = '' } = readOwner(cordonOwner(node) ?? '') ?? {};
-    const [home, uid = ''] = plan.split('/');
-    if (kind !== MARK || home !== namespace || alive.has(uid)) return [];
-    const { name } = node.metadata;
-    const metadata = { name: 'deleted', namespace, uid };
-    const mark = markOf(metadata);
-    const source = { apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', name: 'deleted', uid, created: since, mark };
-    const targets = [{ key: name, name, state: 'failed', since }] as const;
-    const stage = {
-      id: 'nodes',
-      command: 0,
-      role: 'worker',
-      maxInFlight: 1,
-      version: '',
-      forced: false,
-      targets,
-    } as const;
-    const reason = because('PlanGone', 'its plan was deleted');
-    const rollout = { source, id: '', phase: 'failed', blocked: false, reason, stages: [stage], problems: [] } as const;
-    return [{ rollout, plan: { metadata } }];
-  });
+/** True if the leader cordoned the node for the plan. */
+export function isCordonOf(node: Node, plan: CattlePlan): boolean {
+  return readOwner(cordonOwner(node) ?? '')?.plan === markOf(plan.metadata).plan;
 }

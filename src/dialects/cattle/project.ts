@@ -1,6 +1,6 @@
 /** Writes a rollout into the status of its Plan, with the conditions of the original, which scripts wait for. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import { type Rollout, targetsIn } from '../../engine/model/recorded.ts';
+import { type Rollout, type Target, targetsIn } from '../../engine/model/recorded.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { sameJson } from '../../util/json.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
@@ -40,7 +40,11 @@ export function project(rollout: Rollout, plan: CattlePlan, now: number): Cattle
 function applyingOf(rollout: Rollout): string[] {
   return targetsIn(rollout, 'intended', 'failed')
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    .map(({ key }) => key.split('/')[0] ?? '');
+    .map(hostOf);
+}
+
+export function hostOf({ key }: Target): string {
+  return key.split('/')[0] ?? '';
 }
 
 /** Reasons that are replaced as soon as they no longer hold. */

@@ -24,7 +24,7 @@ import { hostnameOf } from './job.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
 import { markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, HOSTNAME_LABEL, hashLabelOf, selectorText } from './names.ts';
-import { ABORTED_TYPE, WAITING_TYPE } from './project.ts';
+import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './project.ts';
 import { jobFor, nodesAtWork } from './signal.ts';
 
 /** What read-only commands lack. */
@@ -67,11 +67,17 @@ function restOf({ spec }: CattlePlan): Pick<Stage, 'restMs'> {
 
 /** No phase is final: a new version, a new node, a corrected field or a removed abort annotation starts the Plan again. */
 function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]): RolloutPhase {
-  if (!isRecorded(plan, judgement)) return 'new';
+  if (!isRecorded(plan, judgement) || !areRecorded(plan, targets)) return 'new';
   if (judgement.problems.length > 0) return targets.some(({ state }) => state === 'intended') ? 'running' : 'invalid';
   if (isAborted(plan) && !targets.some(({ state }) => state === 'intended')) return 'failed';
   const isComplete = conditionOf(plan, 'Complete')?.status === 'True';
   return isComplete && targets.every(({ state }) => state === 'done') ? 'done' : 'running';
+}
+
+/** False for a Job that runs, and that the status does not tell of: another controller made it. */
+function areRecorded({ status }: CattlePlan, targets: readonly Target[]): boolean {
+  const applying = new Set(status?.applying);
+  return targets.every((target) => target.state !== 'intended' || applying.has(hostOf(target)));
 }
 
 function isAborted(plan: CattlePlan): boolean {

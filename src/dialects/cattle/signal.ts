@@ -3,7 +3,7 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { withoutAnyCordon } from '../../drain/cordon-marks.ts';
 import type { Signal, World } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/decision.ts';
-import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
+import { isFinal, type Rollout, type Stage, type Target } from '../../engine/model/recorded.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
@@ -27,7 +27,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       const job = jobFor(world, rollout, name, plan);
       if (job && attempts?.isObsolete(job, { plan, node: world.get(nodes, name), version, hash: rollout.id }))
         return { kind: 'none' };
-      if (job && isHeld(job)) return state === 'intended' && drainsHere ? awaitingDrain(job) : NOTHING;
+      if (job && isHeld(job))
+        return state === 'intended' && (drainsHere || isFinal(rollout)) ? awaitingDrain(job) : NOTHING;
       if (job && !isPaused(job)) {
         const completion = restMs > 0 && isCordonedBy(world.get(nodes, name), plan) && holds(job, 'Complete');
         if (!completion) return observe(job, stallOf(job, world) ?? '');

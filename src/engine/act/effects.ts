@@ -7,6 +7,7 @@ import { settleAll } from '../../util/waits.ts';
 import type { Dialect, Instruction, World, WorldObject } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
 import type { Rollout, Target } from '../model/recorded.ts';
+import type { RefusedWrites } from '../observe/refused-writes.ts';
 import type { OwnWrites } from '../observe/world.ts';
 
 export interface Effects {
@@ -16,6 +17,8 @@ export interface Effects {
   readonly ownWrites: OwnWrites;
   /** Without it nothing is drained. */
   readonly drains?: Drains | undefined;
+  /** Without it a refused write rejects. */
+  readonly refusals?: Pick<RefusedWrites, 'add'>;
   /** Ends every request when it aborts. */
   readonly abort?: AbortSignal | undefined;
 }

@@ -1,6 +1,6 @@
 /** Records a decision: the status shards first, then the plan. */
 import type { KubeClient } from '../../kube/client.ts';
-import { ifFound, isConflict, isNotFound } from '../../kube/status-error.ts';
+import { ifFound, isConflict, isNotFound, isRefusal } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction, ShardedRecord } from '../dialect.ts';
@@ -19,7 +19,9 @@ export async function record(
 ): Promise<boolean> {
   const { dialect, world } = effects;
   if (!(await areNotYetSignalled(effects, plan, before, after))) return false;
-  const written = accompanying(effects, plan, before, after).map(async (each) => await carryOut(effects, each));
+  const written = accompanying(effects, plan, before, after).map(
+    async (each) => await carryOutFor(effects, after, each),
+  );
   if ((await settleAll(written)).includes(false)) return false;
   const projected = dialect.project(after, plan, now);
   const spread = dialect.shards?.spread(plan, projected, world, now) ?? { plan: projected, writes: [] };
@@ -57,18 +59,35 @@ async function writePlan(
   }
 }
 
+interface Accompanying extends Pick<Signalling, 'stage' | 'target'> {
+  readonly instruction: Instruction;
+}
+
 /** What stands on the targets' objects before the record says that they start, failed or are done. */
 function accompanying(
   { dialect: { signal }, world }: Effects,
   plan: KubeObject,
   before: Rollout,
   after: Rollout,
-): Instruction[] {
+): Accompanying[] {
   return stateChanges(before, after).flatMap(({ stage, target, before: was }) => {
-    if (target.state === 'done') return signal.finish?.(world, after, stage, target, plan) ?? [];
+    const told = (instruction?: Instruction) => (instruction ? [{ stage, target, instruction }] : []);
+    if (target.state === 'done') return told(signal.finish?.(world, after, stage, target, plan));
     const matters = target.state === 'failed' || (target.state === 'intended' && was?.state === 'pending');
-    return matters ? (signal.remember?.(world, after, stage, target, plan) ?? []) : [];
+    return matters ? told(signal.remember?.(world, after, stage, target, plan)) : [];
   });
+}
+
+/** A refused one holds up its own target only: it waits from then on, and the others are recorded. */
+async function carryOutFor(effects: Effects, rollout: Rollout, { instruction, ...at }: Accompanying): Promise<boolean> {
+  try {
+    return await carryOut(effects, instruction);
+  } catch (error) {
+    if (!effects.refusals || !isRefusal(error)) throw error;
+    effects.refusals.add(rollout, at, error.message);
+    // What the object lacks then, the record says.
+    return at.target.state === 'failed';
+  }
 }
 
 /** An abort releases targets that show no signal. False if one may have been sent: a stale cache may hide it. */

@@ -22,11 +22,8 @@ export function decideOn(evaluations: Evaluations): Decision {
 /** Signals and node actions for what is recorded already. */
 export function recordedWork(evaluations: Evaluations): Pick<Decision, 'signals' | 'nodeActions'> {
   const { snapshot } = evaluations;
-  const isAllowed = ({ target }: Signalling | NodeAction) => factsOf(snapshot, target).refusal === undefined;
-  return {
-    signals: signalsOf(evaluations).filter(isAllowed),
-    nodeActions: nodeActionsOf(evaluations).filter(isAllowed),
-  };
+  const isAllowed = ({ target }: NodeAction) => factsOf(snapshot, target).refusal === undefined;
+  return { signals: signalsOf(evaluations), nodeActions: nodeActionsOf(evaluations).filter(isAllowed) };
 }
 
 /** Advances until nothing changes, so that one write records all: a target done, and the next ones intended. */

@@ -1,6 +1,7 @@
 /** Evaluates one target: its observation, deadlines, row in the transition table, gates, and the state to record. */
 import { AFTER, BEFORE, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
+import { REFUSAL_ENDS, writeAllowed } from '../gates/write-allowed.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
 import { type RecordedState, type Stage, type Target, targetsIn } from '../model/recorded.ts';
@@ -71,16 +72,12 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
   }
 }
 
-/** Says why what should be written is not. */
+/** Says why what the leader should do for it is not done. */
 function withRefusal(evaluation: TargetEvaluation, { refusal }: TargetFacts): TargetEvaluation {
-  const isWrite = evaluation.effect === 'signal' || evaluation.nodeAction !== undefined;
-  return refusal && isWrite
-    ? { ...evaluation, gate: 'write', reason: refusal.unanswered, ends: REFUSAL_ENDS }
+  return refusal && evaluation.nodeAction
+    ? { ...evaluation, gate: writeAllowed.name, reason: refusal.unanswered, ends: REFUSAL_ENDS }
     : evaluation;
 }
-
-const REFUSAL_ENDS =
-  'the API server allows the change: see its admission policies and webhooks, and the rights of Refit';
 
 /** With its slot free, another node would restart beside it. */
 function holdsSlot({ snapshot, target, policy }: TargetContext): boolean {

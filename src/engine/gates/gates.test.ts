@@ -38,12 +38,15 @@ import { targetExists } from './target-exists.ts';
 import type { Gate, GateInput, Verdict } from './types.ts';
 import { versionsFollow } from './versions-follow.ts';
 import { windowOpen } from './window-open.ts';
+import { writeAllowed } from './write-allowed.ts';
 
 const OURS_ONLY = buildPolicy({ name: 'strict', requireAgent: true });
 const READY: EndpointHealth = { name: 'c1', ready: true };
 const SILENT: EndpointHealth = { name: 'c3', ready: false };
 const NO_DRAIN = { ...buildPolicy().drain, enabled: false };
 const NO_PAYLOADS = { payloads: undefined } as unknown as Partial<Stage>;
+
+const REFUSAL = { unanswered: because('TargetRefused', 'x'), recheckMs: 1 };
 
 /** As one line: pass, or what the gate answers, its code and its sentence. */
 function said(verdict: Verdict): string {
@@ -86,6 +89,8 @@ const rows: [Gate, string, GateInput, string][] = [
   ],
   [downloadsPossible, 'nobody answers in time', saying({ w1: 'asked', w2: 'unasked' }, 10_000), 'pass'],
   [downloadsPossible, 'a command that only reads', saying({ w1: 'unasked' }), 'pass'],
+  [writeAllowed, 'nothing was refused', input('worker'), 'pass'],
+  [writeAllowed, 'a write was refused', input('worker', { refusal: REFUSAL }), 'wait TargetRefused: x'],
   [foreignWork, 'nobody else', among('controller', []), 'pass'],
   [foreignWork, 'only itself, told by an earlier plan', among('controller', [other('n1', 'controller')]), 'pass'],
   [

@@ -16,6 +16,7 @@ import { targetExists } from './target-exists.ts';
 import type { Gate, GateInput, Verdict } from './types.ts';
 import { versionsFollow } from './versions-follow.ts';
 import { windowOpen } from './window-open.ts';
+import { writeAllowed } from './write-allowed.ts';
 
 /** Asked for every target before the rollout starts: one stop refuses the whole plan. */
 export const ADMISSION: readonly Gate[] = [targetExists, platformSupported];
@@ -35,12 +36,13 @@ export const BEFORE: readonly Gate[] = [
   foreignWork,
   apiServersReady,
   nodeReady,
+  writeAllowed,
   nodesAvailable,
   drainPossible,
 ];
 
 /** Asked after a target reported success. Its slot is free once they pass. */
-export const AFTER: readonly Gate[] = [apiServersReady, nodeReady, restOver];
+export const AFTER: readonly Gate[] = [apiServersReady, nodeReady, writeAllowed, restOver];
 
 export type Refusal = Exclude<Verdict, { kind: 'pass' }> &
   Pick<Gate, 'ofRollout' | 'probesEachTarget'> & { readonly gate: string };

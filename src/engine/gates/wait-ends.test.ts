@@ -29,6 +29,7 @@ import { notPaused } from './not-paused.ts';
 import { policyReadable } from './policy-readable.ts';
 import { restOver } from './rest-over.ts';
 import type { Gate, GateInput } from './types.ts';
+import { writeAllowed } from './write-allowed.ts';
 
 const blocked = { ...CLEAR, obstacles: [OBSTACLE] };
 const refused = { ...CLEAR, refused: refusedPods(1) };
@@ -66,6 +67,12 @@ test.each<[Gate, string, GateInput, object]>([
     'not Ready',
     input('worker', { ready: false, readySince: later(0) }),
     { ends: 'the node is Ready', since: later(0) },
+  ],
+  [
+    writeAllowed,
+    'refused',
+    input('worker', { refusal: { unanswered: because('TargetRefused', 'x'), recheckMs: 7 } }),
+    { ends: expect.stringMatching(/^the API server allows the change/) as string, recheckMs: 7 },
   ],
   [
     downloadsAllowed,
