@@ -24,18 +24,28 @@ export class Outcomes {
     return [...this.#rows.values()].reduce((sum, row) => sum + runsIn(row), 0);
   }
 
-  /** Markdown, by place in the order in which they were first tried. */
+  /** Markdown, by place in the order in which they were first tried. What always ends in one way shares a row. */
   table(): string[] {
-    const places = [...new Set([...this.#rows.values()].map(({ where }) => where))];
-    const rows = [...this.#rows.values()].toSorted(
-      (a, b) => places.indexOf(a.where) - places.indexOf(b.where) || (a.where === 'by chance' ? compare(a, b) : 0),
-    );
-    return [
-      '| where | what goes wrong | runs | how they ended |',
-      '|---|---|---|---|',
-      ...rows.map((row) => `| ${row.where} | ${row.what} | ${runsIn(row)} | ${endsOf(row).join(' · ')} |`),
-    ];
+    const rows = [...this.#rows.values()];
+    const places = [...new Set(rows.map(({ where }) => where))];
+    const lines = places.flatMap((place) => {
+      const own = rows.filter(({ where }) => where === place).toSorted(place === 'by chance' ? compare : () => 0);
+      return [...Map.groupBy(own, groupOf).values()].map(lineOf);
+    });
+    return ['| where | what goes wrong, and in how many runs | how they ended |', '|---|---|---|', ...lines];
   }
+}
+
+/** By chance, each number of things has a row of its own. */
+function groupOf({ where, what, ends }: Row): string {
+  return ends.size === 1 && where !== 'by chance' ? [...ends.keys()].join() : what;
+}
+
+/** All of `rows` ended alike, or there is one. */
+function lineOf(rows: readonly Row[]): string {
+  const faults = rows.map((row) => `${row.what}: ${runsIn(row)}`).join(' · ');
+  const [ends = ''] = rows.map((row) => endsOf(row).join(' · '));
+  return `| ${rows[0]?.where ?? ''} | ${faults} | ${ends} |`;
 }
 
 function compare({ what: a }: Row, { what: b }: Row): number {
