@@ -1,5 +1,4 @@
 /** Carries out steps on the host. Each step may be interrupted anywhere and is then done again. */
-
 import { writeOwner } from '../drain/cordon-marks.ts';
 import type { Environment } from '../http/proxy-choice.ts';
 import { backoffDelay } from '../util/backoff.ts';

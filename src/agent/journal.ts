@@ -48,9 +48,7 @@ export interface BundleWork {
 export interface Work extends BundleWork {
   /** Absolute path of the binary to replace. */
   readonly binary: string;
-  /** Version that ran. */
   readonly from: string;
-  /** Process that ran it. */
   readonly original: ProcessId;
 }
 
@@ -100,7 +98,6 @@ export interface BundleJournal extends Progress {
 export type ActiveJournal = UpdateJournal | BundleJournal;
 export type Journal = { readonly phase: 'idle' } | ActiveJournal;
 
-/** The signal without its status. */
 export function signalKeyOf({ planId, created, command }: SignalKey): SignalKey {
   return { planId, created, command };
 }

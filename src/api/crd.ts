@@ -9,12 +9,10 @@ export function object<S extends z.core.$ZodLooseShape>(what: string, fields: S)
   return z.strictObject(fields).describe(what);
 }
 
-/** An optional text. */
 export function text(what: string): z.ZodExactOptional<z.ZodString> {
   return z.string().exactOptional().describe(what);
 }
 
-/** An optional boolean. */
 export function flag(what: string): z.ZodExactOptional<z.ZodBoolean> {
   return z.boolean().exactOptional().describe(what);
 }
@@ -27,12 +25,10 @@ export interface PrinterColumn {
   readonly priority?: number;
 }
 
-/** Everything that the CRD of a kind says. */
 export interface CustomKind {
   readonly resource: Resource;
   /** The fields beside `apiVersion`, `kind` and `metadata`. */
   readonly schema: z.ZodObject;
-  /** Whether `status` is a subresource. */
   readonly statusSubresource: boolean;
   /** The columns of `kubectl get` after the name; without any, the server shows the age. */
   readonly columns: readonly PrinterColumn[];

@@ -26,7 +26,6 @@ export function connectionOptions(): Option[] {
   ];
 }
 
-/** Of the commands that show several plans. */
 export function filterOptions(): Option[] {
   return [
     new Option('-n, --namespace <name>', 'only plans in this namespace'),

@@ -36,7 +36,6 @@ export const plainOutput: Output = {
 
 export type Style = Parameters<typeof styleText>[0];
 
-/** What text is laid out for. */
 export interface Medium {
   /** Characters in a line; infinite for a pipe. */
   readonly width: number;

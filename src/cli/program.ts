@@ -12,7 +12,6 @@ export interface CommandCall {
 
 export interface CommandSpec {
   readonly name: string;
-  /** One sentence. */
   readonly summary: string;
   readonly argument?: Argument;
   readonly options?: readonly Option[];

@@ -127,7 +127,6 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
 /** A node with one of these statuses waits for the leader, which answers with the other one. */
 const NEXT: Readonly<Record<string, string>> = { Cordoning: 'ApplyingUpdate', UnCordoning: 'Completed' };
 
-/** Adds the signal; all other fields stay as they are. */
 export function withSignal(
   object: KubeObject,
   rollout: Rollout,

@@ -1,5 +1,4 @@
 /** Evicts pods: all at once, but only one at a time of those refused for the same reason. */
-
 import type { KubeClient } from '../kube/client.ts';
 import { keyOf } from '../kube/resources.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';

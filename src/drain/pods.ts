@@ -22,7 +22,6 @@ export interface RefusedPod {
   readonly reason: string;
 }
 
-/** The pods of one node, without those that are left. */
 export interface SortedPods {
   readonly evict: readonly Pod[];
   readonly ending: readonly Pod[];

@@ -1,5 +1,4 @@
 /** The controller of one dialect: which changes wake it, and the reconciler behind its queue. */
-
 import type { Drains } from '../drain/drains.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { keyOf } from '../kube/resources.ts';

@@ -26,7 +26,6 @@ export interface Dialect<P extends KubeObject = KubeObject> extends Capabilities
   project(rollout: Rollout, plan: P, now: number): P;
   /** The object that stands for a target: its labels give the platform, its conditions readiness. */
   objectOf(stage: Stage, target: Target, world: World): KubeObject | undefined;
-  /** The API servers of all controllers in the cluster. */
   endpoints(world: World): readonly Endpoint[];
   readonly signal: Signal<P>;
 }
@@ -57,7 +56,6 @@ export interface Capabilities<P extends KubeObject> {
   /** Checks a new plan by requests to the API server. Rejects when the server gives no answer. */
   readonly preconditions?: { unmet(client: KubeClient, plan: P, abort?: AbortSignal): Promise<readonly Reason[]> };
   readonly drainDelegation?: DrainDelegation;
-  /** All Nodes of the cluster, for the limit on unavailable nodes. */
   readonly fleet?: { nodes(world: World): readonly Node[] };
   readonly foreignWork?: ForeignWorkFinder;
   /** Names the other plan that works on the node of the target, where one plan at a time may. */

@@ -36,7 +36,6 @@ const MAX_ROUNDS = 20;
 const CONFLICT_RECHECK_MS = 1000;
 const RECHECK_SOON: ReconcileResult = { requeueAfterMs: CONFLICT_RECHECK_MS };
 
-/** What one term of leadership remembers. */
 interface TermOptions extends ReconcilerOptions {
   readonly refusals: RefusedWrites;
 }

@@ -1,5 +1,4 @@
 /** Composes a controller process: what `refit controller` and every other process that carries out plans have in common. */
-
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type UpgradePolicy, upgradePolicies } from '../api/refit/upgrade-policy.ts';

@@ -2,7 +2,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { RequestRecord } from '../kube/transport/requester.ts';
 
-/** How one reconcile ended. */
 export type ReconcileOutcome = 'success' | 'requeue' | 'error';
 
 export interface PlanMeasure {

@@ -94,7 +94,6 @@ function isUrl(value: unknown): value is string {
 export interface AgentReport {
   /** `created` of its signal: a report beside another signal is ignored. */
   readonly created: string;
-  /** Version that ran before the update. */
   readonly from?: string;
   /** Milliseconds spent in each earlier status. */
   readonly spent?: Readonly<Record<string, number>>;

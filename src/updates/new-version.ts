@@ -1,5 +1,4 @@
 /** Tells once, with an Event, that a newer release exists. For clusters without an UpdateConfig, and only if asked for. */
-
 import type { KubeClient } from '../kube/client.ts';
 import { events, namespaces } from '../kube/resources.ts';
 import { isAlreadyExists } from '../kube/status-error.ts';

@@ -29,7 +29,6 @@ export function statusOf({ metadata }: UpdateConfig): UpdateStatus | undefined {
   return statusSchema.safeParse(parseJson(metadata.annotations?.[STATUS_ANNOTATION])).data;
 }
 
-/** As a merge patch. */
 export function statusPatch(status: UpdateStatus): unknown {
   return { metadata: { annotations: { [STATUS_ANNOTATION]: JSON.stringify(status) } } };
 }

@@ -48,7 +48,6 @@ interface Memory {
   /** The last tick of the schedule, until what was decided on it is carried out. */
   due?: number | undefined;
   failures: number;
-  /** Why the last check failed. */
   problem?: string | undefined;
   /** The generation that this is about. */
   readonly generation: number;
@@ -218,7 +217,6 @@ export class UpdateFollower {
     });
   }
 
-  /** Lets a deleted UpdateConfig go. */
   async #release({ metadata }: UpdateConfig, abort: AbortSignal): Promise<void> {
     const { name, finalizers = [], resourceVersion } = metadata;
     if (!finalizers.includes(FINALIZER)) return;
@@ -251,7 +249,6 @@ export class UpdateFollower {
   }
 }
 
-/** What the cluster is like. */
 interface Cluster extends Current {
   readonly plan: Plan | undefined;
   /** Of all controllers. */

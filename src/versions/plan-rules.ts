@@ -15,7 +15,6 @@ export interface VersionProblem {
 export interface VersionStage {
   readonly role: 'controller' | 'worker';
   readonly version: string;
-  /** No rule applies. */
   readonly forced: boolean;
   readonly targets: readonly VersionTarget[];
 }

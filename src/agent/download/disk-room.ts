@@ -1,5 +1,4 @@
 /** Keeps downloads from filling the disk: a reserve stays free, and without room a download waits. */
-
 import { backoffDelay } from '../../util/backoff.ts';
 import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';

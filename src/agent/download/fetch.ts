@@ -1,5 +1,4 @@
 /** Downloads a payload into a partial file: with retries, resumption, limits and verification. */
-
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { dirname } from 'node:path';
 import { type Answer, chunksOf, type Get, httpGet, StallGuard, TransientError } from '../../http/http-get.ts';

@@ -117,7 +117,6 @@ export class PartialFile implements AsyncDisposable {
     this.#syncing.catch(() => undefined);
   }
 
-  /** Empties the file, for bytes from a new origin. */
   async restart({ validator, name }: Origin): Promise<void> {
     const { url, sha256 } = this.#record;
     await this.#handle.truncate(0);

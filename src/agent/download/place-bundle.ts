@@ -47,7 +47,6 @@ async function placeOnce(asked: BundleRequest, tools: FetchTools): Promise<void>
   await settle(name, request, files);
 }
 
-/** Removes what the download of a bundle leaves. */
 export async function discardBundle({ imagesDirectory, record }: BundlePlace, files: Files): Promise<void> {
   for (const path of [...partsFor(imagesDirectory), record]) await files.rm(path, { force: true });
 }

@@ -39,7 +39,6 @@ async function stageOnce(request: DownloadRequest, tools: FetchTools): Promise<v
   await syncPath(dirname(staged), files);
 }
 
-/** Removes everything that a download leaves. */
 export async function discardDownload(
   { staged, paths }: Pick<DownloadRequest, 'staged' | 'paths'>,
   files: Files,

@@ -1,5 +1,4 @@
 /** Labels the node's own lease: only a node whose lease has the label is drained by a leader that cordons centrally. */
-
 import type { KubeClient } from '../../kube/client.ts';
 import { leases } from '../../kube/resources.ts';
 import { isForbidden, isInvalid, isNotFound, isRefusal } from '../../kube/status-error.ts';

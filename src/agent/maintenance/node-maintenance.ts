@@ -1,5 +1,4 @@
 /** Cordons and drains the agent's own node before an update, and uncordons it after. */
-
 import { cordonOwner, withCordon, withoutAnyCordon, withoutCordon } from '../../drain/cordon-marks.ts';
 import { DrainRefusedError } from '../../drain/drain.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';

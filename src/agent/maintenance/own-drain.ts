@@ -1,5 +1,4 @@
 /** A drain of the agent's own node, with the options and the time limit of the signal's policy. */
-
 import { type DrainProgress, drainNode } from '../../drain/drain.ts';
 import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';

@@ -1,5 +1,4 @@
 /** The one object that carries the agent's signals: watched by name, and written as a whole. */
-
 import type { KubeClient } from '../../kube/client.ts';
 import { compareResourceVersions, type Resource } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';

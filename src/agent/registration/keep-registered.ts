@@ -1,5 +1,4 @@
 /** Keeps a controller registered: creates its ControlNode and corrects it when it differs from the service. */
-
 import type { ControlNode } from '../../signal/names.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import { messageOf } from '../../util/errors.ts';

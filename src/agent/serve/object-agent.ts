@@ -1,5 +1,4 @@
 /** Creates the agent of one object, with everything it needs from the host. */
-
 import * as files from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { KubeClient } from '../../kube/client.ts';
@@ -32,7 +31,6 @@ import { pathsBeside, type StatePaths } from '../state/state-directory.ts';
 import { fileTrust } from '../state/trusted-path.ts';
 import { afterReboot } from '../transitions.ts';
 
-/** Shared by all agents of one host. */
 export interface HostParts extends Tools {
   readonly client: KubeClient;
   readonly options: AgentOptions;
@@ -42,7 +40,6 @@ export interface HostParts extends Tools {
   readonly binary: string | undefined;
   readonly restarter: ServiceRestarter;
   readonly userAgent: string;
-  /** Version of this program. */
   readonly version: string;
 }
 

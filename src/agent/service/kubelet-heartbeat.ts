@@ -1,5 +1,4 @@
 /** Tells whether the node's Ready condition is from after the restart, or a leftover of the kubelet before it. */
-
 import { readyCondition } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { messageOf } from '../../util/errors.ts';

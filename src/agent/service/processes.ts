@@ -64,7 +64,6 @@ export async function workingDirectoryOf(pid: number): Promise<string | undefine
   return await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
 }
 
-/** User id of the process; undefined when it is gone. */
 export async function ownerOf(pid: number): Promise<number | undefined> {
   return (await stat(`/proc/${pid}`).catch(() => undefined))?.uid;
 }

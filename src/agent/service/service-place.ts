@@ -1,5 +1,4 @@
 /** Finds status socket and data directory of the service: from flags, else from the running service, else the defaults. */
-
 import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
@@ -11,7 +10,6 @@ import type { ServiceStatus } from './status-socket.ts';
 export interface ServicePlace {
   readonly statusSocket: string;
   readonly dataDirectory: string;
-  /** --hostname-override of the kubelet. */
   readonly hostnameOverride?: string;
   /** AUTOPILOT_HOSTNAME of the service. */
   readonly hostname?: string;

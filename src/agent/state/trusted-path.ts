@@ -65,7 +65,6 @@ export interface FileTrust {
   assertReplaceable(path: string): Promise<void>;
   /** Makes a directory that nobody else can look into, or checks that it is one. */
   makePrivate(directory: string): Promise<void>;
-  /** Removes the directory when it is empty. */
   removeEmpty(directory: string): Promise<void>;
 }
 

@@ -57,7 +57,6 @@ export interface UpdateMachineResponse extends HookResponse {
   readonly retryAfterSeconds: number;
 }
 
-/** Keys of the objects in a request. */
 export type PatchedObject =
   | 'machine'
   | 'infrastructureMachine'

@@ -15,7 +15,6 @@ export interface MigratingHost {
   readonly version: string | undefined;
   /** Whose agent acts on it, for people. */
   readonly agent: string;
-  /** True if Refit's agent acts on it. */
   readonly isOurs: boolean;
   /** True if its k0s switches its own agent off when it is told so. */
   readonly canSwitchOff: boolean;
@@ -26,7 +25,6 @@ export interface MigrationFacts {
   /** The worker profiles that leave k0s's own agent on; undefined if they cannot be read. */
   readonly profilesOn: readonly string[] | undefined;
   readonly leader: LeaderView;
-  /** True while a plan is under way. */
   readonly isRunning: boolean;
   /** Address of a load balancer; undefined if the kubeconfig names one API server. */
   readonly balancer: string | undefined;

@@ -70,7 +70,6 @@ export async function previewNew(
   return await previewAt(inspection, looking, now, phase);
 }
 
-/** All plans that have not ended. */
 export async function previewOpen(loaded: Session['loaded'], looking: Looking, now: number): Promise<PlanPreview[]> {
   const all = loaded.flatMap((seen) => seen.plans().map((plan) => ({ seen, plan })));
   const previews = await Promise.all(

@@ -15,7 +15,6 @@ export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'vers
   readonly done: number;
   /** Names of pending targets that run the version already: they are done within a second. */
   readonly there: readonly string[];
-  /** Names of the targets in progress. */
   readonly moving: readonly string[];
   /** Names of the pending targets, in order, as many in a wave as slots and `maxUnavailable` allow; none if nothing will start. */
   readonly waves: readonly (readonly string[])[];

@@ -30,7 +30,6 @@ export interface Inspection {
   readonly world: World;
   readonly snapshot: Snapshot;
   readonly policy: RolloutPolicy;
-  /** What could not be checked, one sentence each. */
   readonly unseen: readonly string[];
 }
 

@@ -2,7 +2,6 @@
 import { isMoving, isRoutine, targetsOf } from './sentences.ts';
 import type { PlanView, StageView } from './view.ts';
 
-/** Whole percent of the targets that are done. */
 export function percentOf(plan: PlanView): number {
   const targets = targetsOf(plan);
   if (targets.length === 0) return 0;

@@ -155,7 +155,6 @@ export function agentLines(plan: PlanView): string[] {
   });
 }
 
-/** The nodes that fetch their version before their turn. */
 function aheadLines(plan: PlanView): string[] {
   const names = targetsOf(plan).flatMap(({ name, fetchesAhead }) => (fetchesAhead === true ? [name] : []));
   return names.length === 0 ? [] : [`downloading and trying out: ${listed(names, FEW)}`];

@@ -39,7 +39,6 @@ export interface TargetView {
   readonly failure?: string | undefined;
   /** Why its agent has not begun yet, as it says. */
   readonly delay?: string | undefined;
-  /** Why it does not go on. */
   readonly stalled?: string | undefined;
   readonly rolledBack?: boolean | undefined;
   /** RFC 3339: when its agent rolls back, if the new version has not answered by then, or the node is not Ready by then. */
@@ -70,7 +69,6 @@ export interface StageView {
 export interface PlanView {
   readonly dialect: string;
   readonly kind: string;
-  /** Of its object, if that has one. */
   readonly namespace?: string | undefined;
   readonly name: string;
   readonly uid: string;

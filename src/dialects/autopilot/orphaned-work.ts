@@ -77,7 +77,6 @@ function isOf(object: KubeObject, signal: SignalData, { metadata, spec }: Plan):
   return belongs(object, signal, { source: { uid, created }, id: spec.id });
 }
 
-/** Rebuilds the plan as far as the signal describes it. */
 function orphanedPlan(
   object: KubeObject,
   role: Role,

@@ -14,7 +14,6 @@ import { parseVersion } from '../../util/version.ts';
 interface Part {
   /** Prefix of the names of its changes. */
   readonly name: 'machine' | 'infraMachine' | 'bootstrap';
-  /** Key in `current` and `desired`. */
   readonly object: PatchedObject;
 }
 

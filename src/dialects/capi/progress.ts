@@ -17,7 +17,6 @@ import type { Clock } from '../../util/clock.ts';
 import { capi } from './dialect.ts';
 
 export interface ProgressParts {
-  /** Of the cluster with the Nodes. */
   readonly workload: KubeClient;
   readonly policy: RolloutPolicy;
   readonly clock: Clock;

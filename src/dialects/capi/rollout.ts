@@ -35,7 +35,6 @@ const updateSchema = z.object({
 });
 
 const recordSchema = z.object({
-  /** Of the request. */
   uid: z.string().min(1),
   phase: z.enum(PHASES),
   blocked: z.boolean(),
@@ -66,7 +65,6 @@ export function withRecord<T extends KubeObject>(node: T, record: UpdateRecord):
   return annotated(node, { [RECORD_ANNOTATION]: JSON.stringify(record) });
 }
 
-/** Throws for a Node without a request. */
 export function resolve(node: Node, now: number): Rollout {
   const update = requestOn(node);
   return rolloutOf(node, update, recordOf(node, update) ?? { ...NEW, since: rfc3339(now) });

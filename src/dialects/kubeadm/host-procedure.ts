@@ -1,5 +1,4 @@
 /** Runs the steps of one host in order and reports each on its Node. A later run continues after the last finished step. */
-
 import type { Drains } from '../../drain/drains.ts';
 import { ownerOf } from '../../engine/model/recorded.ts';
 import type { KubeClient } from '../../kube/client.ts';

@@ -126,7 +126,6 @@ const censuses = onceForEach((fleet: readonly Node[]) =>
   ),
 );
 
-/** Names of all nodes of the cluster, in the plan or not. */
 export interface NodeCensus {
   readonly all: ReadonlySet<string>;
   /** Not Ready or unschedulable, for any reason. */

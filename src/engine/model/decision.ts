@@ -68,7 +68,6 @@ export interface TargetFacts {
   readonly isThere?: boolean | undefined;
   /** The Node that its pods run on; undefined if the leader must not cordon it. */
   readonly node?: NodeView | undefined;
-  /** Whether the leader may cordon, drain and uncordon for it. */
   readonly drainDelegation?: boolean | 'unasked' | Unanswered | undefined;
   /** Undefined if there is nothing to drain. */
   readonly drainPreview?: DrainPreview | 'unasked' | Unanswered | undefined;
@@ -79,7 +78,6 @@ export interface TargetFacts {
   readonly followedMs?: number | undefined;
   /** Whose agent acts on it; undefined if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
-  /** Another plan that works on its node. */
   readonly occupant?: string | undefined;
   readonly prefetch?: PrefetchState | undefined;
   readonly downloads?: DownloadState | undefined;

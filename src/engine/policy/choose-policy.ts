@@ -33,7 +33,6 @@ export interface Covering {
   readonly rank: number;
 }
 
-/** All that cover the plan; the first one applies. */
 export function coveringPolicies(policies: readonly UpgradePolicy[], plan: PlanRef): readonly Covering[] {
   return policies
     .flatMap((policy) => {

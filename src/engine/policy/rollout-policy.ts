@@ -63,7 +63,6 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** What an agent does without a policy. */
 export const AGENT_DEFAULTS = {
   restartTimeoutMs: 90 * SECOND,
   soakMs: 5 * SECOND,
@@ -95,12 +94,10 @@ export const WITHOUT_DEADLINES: Pick<RolloutPolicy, 'targetDeadlineMs' | 'stepDe
   stepDeadlines: { answer: NEVER, download: NEVER, drain: NEVER, apply: NEVER, restart: NEVER, ready: NEVER },
 };
 
-/** The default deadline of a target. */
 export function sumOf(deadlines: Readonly<Record<TimedStep, number>>): number {
   return Object.values(deadlines).reduce((sum, each) => sum + each, 0);
 }
 
-/** For a plan that no policy covers. */
 export const DEFAULT_POLICY: RolloutPolicy = {
   problems: [],
   paused: false,

@@ -4,7 +4,6 @@ import { activeStage } from '../model/recorded.ts';
 import type { TargetEvent } from './events.ts';
 
 interface Held {
-  /** What was not reported before. */
   readonly stalled: readonly TargetEvent[];
   readonly rests: readonly TargetEvent[];
   /** All that stalls or is refused: since when (ms), by message. */
@@ -12,7 +11,6 @@ interface Held {
 }
 
 export class HeldTargets {
-  /** By plan. */
   readonly #reported = new Map<string, ReadonlyMap<string, number>>();
 
   at(key: string, evaluations: Evaluations): Held {

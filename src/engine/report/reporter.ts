@@ -32,7 +32,6 @@ export interface Reporter {
   decided(turn: Turn, decision: Decision): Promise<number | undefined>;
   /** The API server refuses to change the object of a target. */
   refused(rollout: Rollout, at: Pick<NodeAction, 'stage' | 'target'>, reason: Reason): void;
-  /** Orphaned work on a node was ended or removed. */
   cleared(rollout: Rollout, nodeAction: NodeAction): void;
   failed(plan: KubeObject, reason: Reason): void;
   gone(key: string): void;

@@ -7,11 +7,9 @@ import { assertTrustedPath } from '../../agent/state/trusted-path.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { AGENT_FLAGS } from './agent-flags.ts';
 
-/** Where install puts the binary. */
 export const BINARY = '/usr/local/bin/refit';
 
 export interface Program {
-  /** Starts `refit`. */
   readonly refit: readonly string[];
   /** Starts it as small as it can be. */
   readonly agent: readonly string[];

@@ -20,7 +20,6 @@ const bundleSchema = z.strictObject({
   channels: channelsSchema,
 });
 
-/** One file of a release. */
 export interface WantedFile {
   readonly version: string;
   readonly platform: string;

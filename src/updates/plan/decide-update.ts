@@ -28,7 +28,6 @@ export interface UpdateDecision {
   /** create: a Plan for the release · abort: the running Plan · ask: for the newest release of `minor` first. */
   readonly action: 'none' | 'create' | 'abort' | 'ask';
   readonly reason: UpdateReason;
-  /** One sentence. */
   readonly message: string;
   /** The next minor version, such as `v1.37`. */
   readonly minor?: string;

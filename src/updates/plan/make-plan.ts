@@ -11,7 +11,6 @@ import type { PeriodicSchedule, UpdateSettings } from '../config/read-config.ts'
 const ORIGIN_ANNOTATION = 'upgrade.refit.dev/update';
 
 export interface PlanOrigin {
-  /** Name of the UpdateConfig. */
   readonly config: string;
   readonly version: string;
 }

@@ -23,7 +23,6 @@ const fileSchema = z.strictObject({
   size: z.int().min(0),
 });
 
-/** One release on a channel. */
 export const entrySchema = z.strictObject({
   version: versionSchema,
   /** Of clusters that get it; all by default. */

@@ -41,7 +41,6 @@ function countedAt(plan: Plan): number {
 
 const count = z.int().min(0);
 const shortStatus = z.strictObject({
-  /** The description of a Plan without StatusShards. */
   message: z.string().exactOptional(),
   targets: z.strictObject({ total: count, done: count, failed: count }),
   statusShards: z.strictObject({ prefix: z.string().min(1), count }),
