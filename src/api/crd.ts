@@ -17,6 +17,14 @@ export function flag(what: string): z.ZodExactOptional<z.ZodBoolean> {
   return z.boolean().exactOptional().describe(what);
 }
 
+export function whole(what: string, most = Number.MAX_SAFE_INTEGER): z.ZodExactOptional<z.ZodInt> {
+  return z.int().min(0).max(most).exactOptional().describe(what);
+}
+
+export function choice<const T extends string>(what: string, ...values: readonly T[]) {
+  return z.enum(values).exactOptional().describe(what);
+}
+
 export interface PrinterColumn {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';

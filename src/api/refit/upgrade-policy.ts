@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { clusterScoped } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { type CustomKind, flag, object, text } from '../crd.ts';
+import { type CustomKind, choice, flag, object, text, whole } from '../crd.ts';
 
 const conditionSchema = object('One condition.', {
   type: z.string().describe('What the condition is about.'),
@@ -74,25 +74,20 @@ const drainSchema = object('How nodes are drained before their upgrade.', {
   force: flag(
     'As in `kubectl drain`: `true`, the default, evicts unmanaged pods, which nothing creates again. `false`: such pods block the drain.',
   ),
-  gracePeriodSeconds: z
-    .int()
-    .min(0)
-    .max(86_400)
-    .exactOptional()
-    .describe("As in `kubectl drain`: seconds for each pod to terminate; the pod's own period by default."),
-  onDeadline: z
-    .enum(['Wait', 'Stop', 'Skip'])
-    .exactOptional()
-    .describe(
-      'At `deadlines.drain`: `Wait` on without limit, `Stop` the plan (the default), or `Skip` the node, which then counts as failed.',
-    ),
+  gracePeriodSeconds: whole(
+    "As in `kubectl drain`: seconds for each pod to terminate; the pod's own period by default.",
+    86_400,
+  ),
+  onDeadline: choice(
+    'At `deadlines.drain`: `Wait` on without limit, `Stop` the plan (the default), or `Skip` the node, which then counts as failed.',
+    'Wait',
+    'Stop',
+    'Skip',
+  ),
   softTaint: flag(
     'Taints nodes that wait for their turn with `PreferNoSchedule`, so that evicted pods move only once; `true` by default.',
   ),
-  uncordon: z
-    .enum(['Ours', 'Always'])
-    .exactOptional()
-    .describe('`Ours`, the default: only nodes that Refit cordoned. `Always`: every node.'),
+  uncordon: choice('`Ours`, the default: only nodes that Refit cordoned. `Always`: every node.', 'Ours', 'Always'),
 });
 
 const timeZoneSchema = z.string().regex(TIME_ZONE).describe('Name of a time zone, such as `Europe/Berlin` or `UTC`.');
@@ -142,11 +137,9 @@ export const upgradePolicySpecSchema = object('The settings for the plans that t
       'The plans that the policy covers; all by default. When several policies match a plan, the most specific one counts.',
     ),
   paused: flag('No node starts; nodes in progress finish.'),
-  failureBudget: z
-    .int()
-    .min(0)
-    .exactOptional()
-    .describe('How many workers may fail before the plan stops; 0 by default. A failed controller always stops it.'),
+  failureBudget: whole(
+    'How many workers may fail before the plan stops; 0 by default. A failed controller always stops it.',
+  ),
   maxUnavailable: z
     .union([z.int().min(1), z.string().regex(PERCENT)])
     .meta({ 'x-kubernetes-int-or-string': true, minimum: 1, pattern: PERCENT.source })
@@ -161,46 +154,35 @@ export const upgradePolicySpecSchema = object('The settings for the plans that t
     .meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME]))
     .exactOptional()
     .describe('How long a restarted service must keep running before its node counts as done; 5s.'),
-  versions: z
-    .strictObject({
-      allow: z
-        .array(z.enum(['SkippedMinor', 'Downgrade', 'KubeletAhead']))
-        .meta(SET)
-        .exactOptional()
-        .describe('Version rules that plans may break.'),
-    })
-    .exactOptional()
-    .describe('Which versions may follow each other.'),
-  payloads: z
-    .strictObject({
-      requireSha256: flag('Refuses plans with a download that has no `sha256`.'),
-      requireHttps: flag('Refuses plans that download over plain `http`, and redirects to it.'),
-      diskReserveMiB: z
-        .int()
-        .min(0)
-        .max(1_048_576)
-        .exactOptional()
-        .describe('MiB that a download leaves free on the disk of its node; by default as the agent is started.'),
-    })
-    .exactOptional()
-    .describe('Rules for downloads.'),
-  prefetch: z
-    .enum(['Next', 'All', 'None'])
-    .exactOptional()
-    .describe(
-      'Which waiting nodes download, verify and try out their version while others are upgraded: as many as have a turn `Next` ' +
-        '(the default), `All` up to 20, or `None`. Their services are not touched. Before the first node starts, agents try the ' +
-        'downloads: two nodes of each stage and platform, and those that may lack room; with `All` every node, with `None` nobody.',
+  versions: object('Which versions may follow each other.', {
+    allow: z
+      .array(z.enum(['SkippedMinor', 'Downgrade', 'KubeletAhead']))
+      .meta(SET)
+      .exactOptional()
+      .describe('Version rules that plans may break.'),
+  }).exactOptional(),
+  payloads: object('Rules for downloads.', {
+    requireSha256: flag('Refuses plans with a download that has no `sha256`.'),
+    requireHttps: flag('Refuses plans that download over plain `http`, and redirects to it.'),
+    diskReserveMiB: whole(
+      'MiB that a download leaves free on the disk of its node; by default as the agent is started.',
+      1_048_576,
     ),
-  agents: z
-    .strictObject({
-      require: z
-        .enum(['Refit'])
-        .exactOptional()
-        .describe("`Refit`: a node starts only if Refit's agent acts on it, not k0s's own; any agent by default."),
-    })
-    .exactOptional()
-    .describe('Which agents may carry out plans.'),
+  }).exactOptional(),
+  prefetch: choice(
+    'Which waiting nodes download, verify and try out their version while others are upgraded: as many as have a turn `Next` ' +
+      '(the default), `All` up to 20, or `None`. Their services are not touched. Before the first node starts, agents try the ' +
+      'downloads: two nodes of each stage and platform, and those that may lack room; with `All` every node, with `None` nobody.',
+    'Next',
+    'All',
+    'None',
+  ),
+  agents: object('Which agents may carry out plans.', {
+    require: choice(
+      "`Refit`: a node starts only if Refit's agent acts on it, not k0s's own; any agent by default.",
+      'Refit',
+    ),
+  }).exactOptional(),
   windows: z.array(windowSchema).max(MANY).exactOptional().describe('When nodes may start; always by default.'),
   blackouts: z.array(blackoutSchema).max(MANY).exactOptional().describe('When no node starts, even inside a window.'),
 });
