@@ -56,7 +56,7 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
   const { spec } = plan;
   const { problems } = resolveLatest(plan, undefined);
   // A channel answers only the controller.
-  const own = problems.filter(({ code }) => code !== 'VersionUnknown' || !spec?.channel);
+  const own = problems.filter(({ code }) => code !== 'ChannelUnanswered');
   const nobody = 'so the Plan selects no node and is Complete at once';
   const warnings = [
     ...(spec?.nodeSelector ? [] : [`spec.nodeSelector: is missing, ${nobody}; use {} for all nodes`]),

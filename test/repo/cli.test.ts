@@ -124,6 +124,7 @@ const EVERYTHING: Complete<StatusView> = {
       created: '',
       ended: '',
       phase: 'new',
+      goesOn: true,
       reason: '',
       stages: [
         {

@@ -7,17 +7,20 @@ import { buildPlan } from '../../../test/builders/plans.ts';
 import { MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildLooking, statusOf } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { capi } from '../../dialects/capi/dialect.ts';
 import { withUpdate } from '../../dialects/capi/rollout.ts';
 import { cattleView } from '../../dialects/cattle/dialect.ts';
+import { latestHash } from '../../dialects/cattle/latest.ts';
 import type { Dialect } from '../../engine/dialect.ts';
-import { jobs, nodes } from '../../kube/resources.ts';
+import { jobs, nodes, pods } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { controlNodes } from '../../signal/names.ts';
 import { RefitError } from '../../util/errors.ts';
 import { type Inspection, inspect } from '../status/observe.ts';
 import { choosePlan } from './command.ts';
+import { retry } from './retry.ts';
 
 const machine = withUpdate(buildNode('n1'), buildMachineUpdate());
 const PLANS: Readonly<Record<string, readonly [Dialect, KubeObject]>> = {
@@ -30,9 +33,16 @@ const PLANS: Readonly<Record<string, readonly [Dialect, KubeObject]>> = {
 async function look(name: string): Promise<Inspection> {
   const [dialect, plan] = PLANS[name] ?? [];
   if (!dialect || !plan) throw new Error(`no plan ${name}`);
-  const world = buildWorldOf([nodes, [buildNode('n1')]], [controlNodes, []], [jobs, []]);
+  return await inspectionOf(dialect, plan);
+}
+
+async function inspectionOf(dialect: Dialect, plan: KubeObject): Promise<Inspection> {
+  const node = buildNode('n1', { labels: { 'kubernetes.io/hostname': 'n1' } });
+  const world = buildWorldOf([nodes, [node]], [controlNodes, []], [jobs, []], [pods, []]);
   return await inspect(dialect, plan, world, buildLooking(), T0 + MINUTE);
 }
+
+const RESOLVED = { latestVersion: 'v1.2.3', latestHash: latestHash(buildCattlePlan('p'), 'v1.2.3', []) };
 
 async function choose(plans: readonly string[], named?: string): Promise<string> {
   const found = await Promise.all(plans.map(look));
@@ -43,6 +53,16 @@ async function choose(plans: readonly string[], named?: string): Promise<string>
     throw error;
   }
 }
+
+test('a retry without a name is for the plan in which the node failed', async () => {
+  const failed = { conditions: [{ type: 'RefitFailedNodes', status: 'True', message: 'n1 at x; generation 0' }] };
+  const plan: CattlePlan = { ...buildCattlePlan('broken'), status: { ...RESOLVED, ...failed } };
+  const broken = await inspectionOf(cattleView, plan);
+  const other = await inspectionOf(cattleView, buildCattlePlan('other'));
+  expect(choosePlan([other, broken, await look('open')], undefined, retry('n1').isMeant)).toBe(broken);
+  expect(() => choosePlan([other, broken], undefined, retry('n2').isMeant)).toThrow('several plans are possible');
+  expect(() => choosePlan([other, broken], undefined)).toThrow('several plans are possible');
+});
 
 test.each<[string, string[], string | undefined, string]>([
   ['the only one', ['open'], undefined, 'open'],

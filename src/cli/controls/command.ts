@@ -50,7 +50,7 @@ async function carryOut(
   const inspections = await Promise.all(
     plans.map(async ({ each, plan }) => await inspect(each.dialect, plan, each.world, looking, now)),
   );
-  let inspection = choosePlan(inspections, named);
+  let inspection = choosePlan(inspections, named, control.isMeant);
   const { dialect, world } = inspection;
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const view = viewAt(inspection, now);
@@ -88,12 +88,18 @@ async function write(
 }
 
 /**
- * Without a name: the only plan that has not ended, else the one created last.
+ * Without a name: of those that can be meant, the only plan that has not ended, else the one created last.
  *
  * @throws RefitError REFIT_USAGE with the candidates if there are several, REFIT_CONTROL if there is none
  */
-export function choosePlan(plans: readonly Inspection[], named: string | undefined): Inspection {
-  const matching = named === undefined ? plans : plans.filter((each) => isNamed(each, named));
+export function choosePlan(
+  plans: readonly Inspection[],
+  named: string | undefined,
+  isMeant: Control['isMeant'] = () => true,
+): Inspection {
+  const meant = plans.filter(isMeant);
+  const unnamed = meant.length > 0 ? meant : plans;
+  const matching = named === undefined ? unnamed : plans.filter((each) => isNamed(each, named));
   const open = matching.filter(({ snapshot }) => !isFinal(snapshot.rollout));
   const candidates = open.length > 0 ? open : newest(matching);
   const [chosen, second] = candidates;

@@ -20,7 +20,10 @@ export interface PlanChange {
  *
  * @throws RefitError REFIT_CONTROL if the control makes no sense for this plan
  */
-export type Control = (plan: ControlledPlan, now: number) => PlanChange;
+export type Control = ((plan: ControlledPlan, now: number) => PlanChange) & {
+  /** True for a plan that can be meant, where the user names none. */
+  readonly isMeant?: (plan: Inspection) => boolean;
+};
 
 const MOST_NAMES = 5;
 

@@ -4,7 +4,7 @@ import { isOutdone } from '../../engine/decide/retry.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { controlKey, RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
-import type { Stage, Target } from '../../engine/model/recorded.ts';
+import { type Stage, type Target, targetsIn } from '../../engine/model/recorded.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { operatorOf } from '../operators.ts';
@@ -12,7 +12,9 @@ import { titleOf } from '../status/text.ts';
 import type { Control, ControlledPlan } from './control.ts';
 
 export function retry(name: string): Control {
-  return (controlled) => {
+  const isMeant: Control['isMeant'] = ({ snapshot }) =>
+    targetsIn(snapshot.rollout, 'failed').some((target) => target.name === name);
+  const control: Control = (controlled) => {
     const { dialect, plan, snapshot, view } = controlled;
     const failed = failedOf(name, controlled);
     const at = momentOf(failed, snapshot);
@@ -29,6 +31,7 @@ export function retry(name: string): Control {
       said: [`${name} of ${titleOf(view)} will be tried again.`, ...said],
     };
   };
+  return Object.assign(control, { isMeant });
 }
 
 function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): readonly [Target, ...Target[]] {

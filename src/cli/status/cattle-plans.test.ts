@@ -12,6 +12,7 @@ import { jobs, nodes, pods } from '../../kube/resources.ts';
 import { pause } from '../controls/pause.ts';
 import { inspect, observe, viewAt } from './observe.ts';
 import { render } from './render.ts';
+import { movingRows, sentenceOf } from './sentences.ts';
 
 const NOW = T0 + 10 * MINUTE;
 const hosts = ['a', 'b'].map((name) => buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
@@ -22,6 +23,11 @@ type Told = [type: string, status: string, reason: string, message?: string];
 const VALID: Told[] = [['Validated', 'True', 'PlanIsValid']];
 const NOT_READY: Told = ['Complete', 'False', 'NotReady', 'plan is not valid and resolved'];
 const FAILS = `the channel says no version since ${later(0)}: no route`;
+const UNRESOLVED: Told[] = [['LatestResolved', 'False', 'Error', 'cannot resolve plan: missing channel and version']];
+const RUNNING = ['Complete False SyncJob', 'Validated True PlanIsValid', 'LatestResolved True Version'].map((each) => {
+  const [type = '', status = '', reason = ''] = each.split(' ');
+  return { type, status, reason };
+});
 const FAILED: Told[] = [
   ['Complete', 'False', 'JobFailed', 'Job x failed on Node a: why'],
   ...VALID,
@@ -81,6 +87,30 @@ test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], r
   for (const line of lines) expect(text).toContain(line);
   expect(text).not.toContain('refused');
   expect(text).not.toContain('(0 s)');
+});
+
+test.each<[string, Partial<CattleSpec>, true | undefined]>([
+  ['waits for its channel: a watch goes on', channel, true],
+  ['has neither version nor channel: a watch ends', { version: '' }, undefined],
+])('an invalid Plan that %s', async (_name, spec, goesOn) => {
+  const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
+  const conditions = [NOT_READY, ...VALID, ...UNRESOLVED].map(([type, status, reason, message = '']) => ({
+    type,
+    status,
+    reason,
+    message,
+  }));
+  const plan = { ...buildCattlePlan('p', spec), status: { conditions } };
+  const view = viewAt(await inspect(cattleView, plan, world, buildLooking(), NOW), NOW);
+  expect([view.phase, view.goesOn]).toEqual(['invalid', goesOn]);
+});
+
+test('a node that gets its Job next has no age', async () => {
+  const status = { latestVersion: 'v1.2.3', latestHash: HASH, applying: ['a'], conditions: RUNNING };
+  const plan = { ...buildCattlePlan('p'), status };
+  const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
+  const view = viewAt(await inspect(cattleView, plan, world, buildLooking(), NOW), NOW);
+  expect(movingRows(view, NOW).map(sentenceOf)).toEqual(['a starting']);
 });
 
 test('while its channel is down a Plan can be paused: it is not over', async () => {

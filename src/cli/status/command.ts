@@ -90,7 +90,7 @@ async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
       const plans = views.flat();
       const { silentSince } = contact;
       yield { leader: leader(now), ...(silentSince === undefined ? {} : { silentSince }), plans };
-      if (plans.length > 0 && !plans.some(isOpen)) return;
+      if (plans.length > 0 && !plans.some((plan) => isOpen(plan) || plan.goesOn)) return;
       // A view of thousands of targets takes a while: changes in quick succession share one.
       await sleep(clock, clock.monotonic() - began, abort);
       await changes.next(clock, AGAIN_MS, abort);

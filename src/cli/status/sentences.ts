@@ -22,8 +22,10 @@ export function sentenceOf({ name, state, age: time, message }: TargetRow): stri
 }
 
 export function rowOf(target: TargetView, wait: Wait | undefined, now: number): TargetRow {
-  const { name, since } = target;
-  return { name, state: stateOf(target), age: age(since, now), message: messageOf(target, wait) };
+  const { name, since, phase } = target;
+  // Not every record says since when a target is about to start.
+  const isUnknown = phase === 'intended' && Date.parse(since) >= now;
+  return { name, state: stateOf(target), age: isUnknown ? '' : age(since, now), message: messageOf(target, wait) };
 }
 
 function stateOf({ phase, step = phase }: TargetView): string {

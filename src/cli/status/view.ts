@@ -78,6 +78,8 @@ export interface PlanView {
   /** RFC 3339: when the last target ended; absent if the plan did not end with it. */
   readonly ended?: string | undefined;
   readonly phase: RolloutPhase;
+  /** True of an invalid plan that goes on by itself, once its channel answers. */
+  readonly goesOn?: boolean | undefined;
   /** One sentence: why it failed, is about to, or cannot start. */
   readonly reason?: string | undefined;
   readonly stages: readonly StageView[];
@@ -125,6 +127,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     created,
     ended: endOf(snapshot),
     phase: rollout.phase,
+    goesOn: (rollout.phase === 'invalid' && rollout.problems[0]?.code === 'ChannelUnanswered') || undefined,
     reason: reason?.message,
     stages: rollout.stages.map((stage) => stageView(stage, look)),
     waits: waitsOf(look),

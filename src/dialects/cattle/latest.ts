@@ -123,8 +123,10 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   if (fault !== '') return { ...recorded, problems: [because('InvalidPlan', fault)] };
   const version = versionOf(plan);
   if (version === undefined) {
-    const message = plan.spec?.channel ? waitingFor(plan) : NEITHER;
-    return { ...recorded, problems: [because('VersionUnknown', message)] };
+    const problem = plan.spec?.channel
+      ? because('ChannelUnanswered', waitingFor(plan))
+      : because('VersionUnknown', NEITHER);
+    return { ...recorded, problems: [problem] };
   }
   if (!LABEL_VALUE.test(version)) {
     const message = `version "${version}" is not a valid label value; use at most 63 letters, digits, "-", "_" and "."`;

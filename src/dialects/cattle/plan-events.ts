@@ -12,6 +12,7 @@ const REPLACED = new Set([
   'TargetRefused',
   'InvalidPlan',
   'VersionUnknown',
+  'ChannelUnanswered',
   'NoTargets',
   'Warning',
 ]);

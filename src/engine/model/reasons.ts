@@ -10,6 +10,7 @@ export const REASONS = {
   InvalidPlan: 'the plan is invalid',
   RecordUnread: 'part of the recorded status is missing or unreadable',
   VersionUnknown: 'the version to upgrade to is not known yet',
+  ChannelUnanswered: 'the channel has not said yet to which version to upgrade; it is asked again',
   TargetMissing: 'the plan names a target that does not exist',
   PlatformUnknown: 'a target lacks the labels for its operating system and architecture',
   PlatformUnsupported: 'the plan has no payload for the platform of a target',
