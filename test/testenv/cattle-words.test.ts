@@ -8,6 +8,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { jobs, nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
+import { freePort } from '../../tools/controlplane/ports.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { followUnfinished } from '../expectations/unfinished.ts';
 import { conditionOf, installKinds, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
@@ -19,6 +20,7 @@ const HERE = { nodeSelector: { matchLabels: { pool: 'wordy' } }, version: 'v1' }
 const PATIENCE = { timeout: 60_000, interval: 100 };
 
 let directory = '';
+let health = '';
 let admin: KubeClient;
 let controller: Process;
 
@@ -28,7 +30,11 @@ beforeAll(async () => {
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   await admin.create(nodes, nodeOf(NODE, { pool: 'wordy' }));
   await installKinds();
-  controller = await startController(directory, { SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0' });
+  health = `127.0.0.1:${await freePort()}`;
+  controller = await startController(directory, {
+    SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0',
+    SYSTEM_UPGRADE_CONTROLLER_HEALTH_ADDRESS: health,
+  });
 });
 
 afterAll(async () => {
@@ -88,4 +94,30 @@ test('two Plans take turns on a node, and the second says which one it waits for
   }, PATIENCE);
   stop.abort();
   expect(seen.most()).toBe(1);
+});
+
+test("it serves health, and metrics with the engine's names", async () => {
+  const ask = async (path: string): Promise<Response> => await fetch(`http://${health}${path}`);
+  for (const path of ['/healthz', '/readyz']) expect((await ask(path)).status).toBe(200);
+  const metrics = async (): Promise<string> => await (await ask('/metrics')).text();
+  await apply(JSON.stringify(planOf('measured', HERE)));
+  await vi.waitFor(async () => expect(conditionOf(await plan('measured'), 'Complete').status).toBe('True'), PATIENCE);
+  await vi.waitFor(async () => {
+    const text = await metrics();
+    for (const name of ['refit_plans', 'refit_targets']) {
+      const line = new RegExp(
+        `^${name}\\{(?=[^}]*dialect="cattle")(?=[^}]*plan="[^"]*measured")[^}]*phase="done"[^}]*\\} 1$`,
+        'm',
+      );
+      expect(text).toMatch(line);
+    }
+    expect(text).toMatch(/^leader_election_master_status\{[^}]*\} 1$/m);
+    for (const name of [
+      'refit_build_info',
+      'workqueue_depth',
+      'rest_client_requests_total',
+      'refit_reconcile_duration_seconds_count',
+    ])
+      expect(text).toMatch(new RegExp(`^${name}\\{`, 'm'));
+  }, PATIENCE);
 });
