@@ -27,6 +27,7 @@ import {
   type SignalCommand,
   type SignalData,
 } from '../signal/annotations.ts';
+import { claimantOn, isOver } from '../signal/at-work.ts';
 import {
   AGENT_POLICY_ANNOTATION,
   ATTEMPT_LABEL,
@@ -253,10 +254,10 @@ export function belongs(
   return planId === id && Date.parse(created) >= Date.parse(source.created);
 }
 
-const ENDED = new Set(['Completed', 'Failed', 'FailedDownload']);
-
-export function isOver({ status }: Pick<SignalData, 'status'>): boolean {
-  return ENDED.has(status?.status ?? '');
+/** A plan of another dialect that claims the Node of the target. */
+export function occupantOf(world: World, { name }: Target): string | undefined {
+  const node = world.get(nodes, name);
+  return node && claimantOn(node);
 }
 
 /** Nodes that work on a signal of another rollout, even if that rollout is gone. */

@@ -409,6 +409,8 @@ test('a node keeps its slot after its Job for as long as the Plan says, and runs
   const spec = { nodeSelector: { matchLabels: { pool: 'fragile' } }, version: 'v3', cordon: true };
   await apply(planOf('delayed', { ...spec, postCompleteDelay: '3s' }));
   await until('delayed', 'Complete', 'True', 'Complete');
+  // The watch may be behind.
+  await vi.waitFor(() => expect(seen).toEqual(expect.arrayContaining(FRAGILE.map((name) => `${name} done`))), PATIENCE);
   stop.abort();
   const rests = expect.stringContaining('rests for 3 s');
   await vi.waitFor(async () => expect(await messagesOf('delayed', 'JobCompleteWaiting')).toEqual(rests), PATIENCE);

@@ -10,6 +10,7 @@ import { agentOf } from '../../signal/agent-presence.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
+import { occupantOf } from '../annotation-signal.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { project } from './project.ts';
 import { preconditions } from './removed-apis.ts';
@@ -45,6 +46,7 @@ export const autopilot: Dialect<Plan> = {
   versions: { of: versionOf, runs },
   agents: { of: agentOf },
   foreignWork,
+  occupantOf,
   drainDelegation,
   fleet: { nodes: (world) => world.list(nodes) },
   orphanedWork: { plans: orphanedPlans },

@@ -2,14 +2,15 @@
 import { PLAN_NAME, type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
 import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
-import { because } from '../../engine/model/reasons.ts';
 import { pendingOwnerOf, type Role, type Source } from '../../engine/model/recorded.ts';
 import { apiVersionOf } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../signal/annotations.ts';
+import { isOver } from '../../signal/at-work.ts';
 import { controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { decodeDownloadCheck, decodePrefetch } from '../../signal/prefetch.ts';
-import { belongs, isOver } from '../annotation-signal.ts';
+import { belongs } from '../annotation-signal.ts';
+import { orphanedRollout } from '../orphaned-rollout.ts';
 import { OBJECTS } from './signal.ts';
 import { phaseOfPlan } from './states.ts';
 
@@ -88,19 +89,10 @@ function orphanedPlan(
   const { planId: id = '', created = '', command } = signal ?? {};
   const apiVersion = apiVersionOf(planResource);
   const source: Source = { apiVersion, kind: planResource.kind, name: PLAN_NAME, uid, created };
-  const stage = {
-    id: `${role}s`,
-    command: command?.id ?? 0,
-    role,
-    maxInFlight: 1,
-    version: command?.version ?? '',
-    ...(command ? { procedure: command.kind } : {}),
-    forced: false,
-    targets: [{ key: `${role}/${name}`, name, state: 'failed', since: created }],
-  } as const;
-  const reason = because('PlanGone', why);
+  const target = { key: `${role}/${name}`, name, state: 'failed', since: created } as const;
+  const more = command && { command: command.id, version: command.version, procedure: command.kind };
   return {
-    rollout: { source, id, phase: 'failed', blocked: false, reason, stages: [stage], problems: [] },
+    rollout: orphanedRollout(source, id, target, why, { role, ...more }),
     plan: { metadata: { name: PLAN_NAME, uid }, spec: { id, timestamp: '', commands: [] } },
   };
 }

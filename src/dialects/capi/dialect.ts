@@ -6,7 +6,7 @@ import { isRelevant } from '../../engine/observe/predicates.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
-import { annotationSignal } from '../annotation-signal.ts';
+import { annotationSignal, occupantOf } from '../annotation-signal.ts';
 import { endpointsOf, isController } from '../node-endpoints.ts';
 import { orphanedPlans, orphanedSignalOn } from './orphaned-work.ts';
 import { project, recordOf, resolve, updateOn } from './rollout.ts';
@@ -21,6 +21,7 @@ export const capi: Dialect<Node> = {
   objectOf: (_stage, { name }, world) => world.get(nodes, name),
   endpoints: endpointsOf,
   foreignWork: { list: controllersAtWork },
+  occupantOf,
   drainDelegation: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
   agents: { of: agentOf },
   fleet: { nodes: (world) => world.list(nodes) },

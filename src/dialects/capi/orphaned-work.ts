@@ -7,8 +7,8 @@ import { pendingOwnerOf } from '../../engine/model/recorded.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../signal/annotations.ts';
+import { isOver } from '../../signal/at-work.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
-import { isOver } from '../annotation-signal.ts';
 import { isController } from '../node-endpoints.ts';
 import { rolloutOf, updateOn } from './rollout.ts';
 

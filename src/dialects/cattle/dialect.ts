@@ -22,7 +22,12 @@ import { jobSignal, occupantOf } from './signal.ts';
 import { windowsOf } from './window.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
-const watchedJobs: Watched = { resource: jobs, isRelevant: isRelevantJobChange, transform: trimJob };
+const watchedJobs: Watched = {
+  resource: jobs,
+  labelSelector: PLAN_LABEL,
+  isRelevant: isRelevantJobChange,
+  transform: trimJob,
+};
 /** The original's rights do not let the controller read them. */
 const watchedPods: Watched = {
   resource: pods,
@@ -44,7 +49,7 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
     scope: { namespace },
     watched: [
       watchedNodes,
-      { ...watchedJobs, namespace },
+      watchedJobs,
       { ...watchedPods, namespace },
       { resource: secrets, namespace, isRelevant: isRelevantSecretChange, namesIn: hashedSecrets },
     ],

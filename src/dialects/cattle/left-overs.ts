@@ -1,15 +1,16 @@
 /** Finds cordons of the leader and held Jobs that no Plan wants any more, so that the leader can end them. */
-import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import { cordonOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
-import { because, type Reason } from '../../engine/model/reasons.ts';
-import type { Target } from '../../engine/model/recorded.ts';
+import { sourceOf, type Target } from '../../engine/model/recorded.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
-import type { Job } from '../../kube/types.ts';
+import type { Job, Node } from '../../kube/types.ts';
+import { claimOn } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
+import { orphanedRollout } from '../orphaned-rollout.ts';
 import { hostnameOf } from './job.ts';
 import { CORDON_KIND, isHeld, markOf } from './leader-drain.ts';
-import { hashLabelOf, NODE_LABEL } from './names.ts';
+import { claimOf, hashLabelOf, NODE_LABEL } from './names.ts';
 import { nodesAtWork } from './signal.ts';
 
 type Orphaned = OrphanedPlan<CattlePlan>;
@@ -17,7 +18,7 @@ type Orphaned = OrphanedPlan<CattlePlan>;
 /** Of the controller of one namespace: each as a rollout that is over. `plans` still exist. */
 export function leftOvers(namespace: string, world: World, plans: readonly CattlePlan[]): Orphaned[] {
   const alive = new Map(plans.map((plan) => [plan.metadata.uid ?? '', plan]));
-  return [...cordonsLeft(namespace, world, alive), ...jobsLeft(world, alive)];
+  return [...cordonsLeft(namespace, world, alive), ...jobsLeft(world, alive), ...claimsLeft(namespace, world, alive)];
 }
 
 type Alive = ReadonlyMap<string, CattlePlan>;
@@ -28,10 +29,23 @@ function cordonsLeft(namespace: string, world: World, alive: Alive): Orphaned[] 
     const [home, uid = ''] = owner.split('/');
     if (kind !== CORDON_KIND || home !== namespace) return [];
     const plan = alive.get(uid);
-    const { name } = node.metadata;
-    if (!plan) return orphaned({ name: 'deleted', namespace, uid }, '', { name, state: 'failed', since }, GONE);
-    const isWanted = plan.status?.applying?.includes(hostnameOf(node)) === true || nodesAtWork(plan, world).has(name);
-    return isWanted ? [] : orphaned(plan.metadata, '', { name, state: 'failed', since }, DROPPED);
+    const target = { name: node.metadata.name, state: 'failed', since } as const;
+    if (!plan) return orphaned({ metadata: { name: 'deleted', namespace, uid } }, '', target, GONE);
+    return isWanted(plan, node, world) ? [] : orphaned(plan, '', target, DROPPED);
+  });
+}
+
+function isWanted(plan: CattlePlan, node: Node, world: World): boolean {
+  return plan.status?.applying?.includes(hostnameOf(node)) === true || nodesAtWork(plan, world).has(node.metadata.name);
+}
+
+function claimsLeft(namespace: string, world: World, alive: Alive): Orphaned[] {
+  return world.list(nodes).flatMap((node) => {
+    const claim = claimOn(node) ?? '';
+    const [, , name = '', uid = ''] = claim.split('/');
+    const plan = alive.get(uid) ?? { metadata: { name, namespace, uid } };
+    if (claim !== claimOf(plan) || isWanted(plan, node, world)) return [];
+    return orphaned(plan, '', { name: node.metadata.name, state: 'intended', since: '' }, DROPPED);
   });
 }
 
@@ -45,26 +59,17 @@ function jobsLeft(world: World, alive: Alive): Orphaned[] {
     const { latestHash, applying } = plan.status ?? {};
     const hash = labels[hashLabelOf(plan.metadata.name)] ?? '';
     if (hash === latestHash && applying?.includes(hostnameOf(node)) === true) return [];
-    return orphaned(plan.metadata, hash, { name: node.metadata.name, state: 'intended', since }, DROPPED);
+    return orphaned(plan, hash, { name: node.metadata.name, state: 'intended', since }, DROPPED);
   });
 }
 
 const heldAmong = onceForEach((all: readonly Job[]) => all.filter(isHeld));
 
-const GONE = because('PlanGone', 'its plan was deleted');
-const DROPPED = because('PlanGone', 'its plan no longer selects it, or has another version');
+const GONE = 'its plan was deleted';
+const DROPPED = 'its plan no longer selects it, or has another version';
 
-function orphaned(
-  metadata: CattlePlan['metadata'],
-  id: string,
-  target: Omit<Target, 'key'>,
-  reason: Reason,
-): [Orphaned] {
-  const { name, uid = '' } = metadata;
-  const source = { apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', name, uid, created: target.since };
-  const targets = [{ key: target.name, ...target }];
-  const stage = { id: 'nodes', command: 0, role: 'worker', maxInFlight: 1, version: '', forced: false } as const;
-  const stages = [{ ...stage, targets }];
-  const over = { phase: 'failed', blocked: false, reason, stages, problems: [] } as const;
-  return [{ rollout: { source: { ...source, mark: markOf(metadata) }, id, ...over }, plan: { metadata } }];
+function orphaned({ metadata }: CattlePlan, id: string, target: Omit<Target, 'key'>, why: string): [Orphaned] {
+  const { name, since } = target;
+  const source = { ...sourceOf(cattlePlans, { metadata }), created: since, mark: markOf(metadata) };
+  return [{ rollout: orphanedRollout(source, id, { key: name, ...target }, why), plan: { metadata } }];
 }

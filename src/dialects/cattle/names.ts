@@ -1,7 +1,7 @@
 /** Labels, annotations, shortened names and selectors as `upgrade.cattle.io` writes them, since other tools read them. */
 import { createHash } from 'node:crypto';
 import { type Requirement, SelectorError } from '../../kube/selectors.ts';
-import type { LabelSelector } from '../../kube/types.ts';
+import type { KubeObject, LabelSelector } from '../../kube/types.ts';
 
 const GROUP = 'upgrade.cattle.io';
 
@@ -25,6 +25,11 @@ export const hashLabelOf = (planName: string): string => `plan.${GROUP}/${planNa
 
 /** On nodes: whose cordon it is. The original ignores it. */
 export const cordonMarkOf = (planName: string): string => `cordon.refit.${GROUP}/${planName}`;
+
+/** On nodes that a plan of another dialect may have too: which Plan works there. */
+export function claimOf({ metadata: { namespace, name, uid } }: KubeObject): string {
+  return `cattle/${namespace}/${name}/${uid}`;
+}
 
 /** A node with this value in its hash label is never upgraded by the plan. */
 export const DISABLED = 'disabled';

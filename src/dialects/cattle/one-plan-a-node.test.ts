@@ -2,18 +2,26 @@
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildSignal } from '../../../test/builders/signals.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
 import { decide } from '../../engine/decide/decide.ts';
-import { gather } from '../../engine/observe/gather.ts';
+import { NO_CONTROLS } from '../../engine/model/controls.ts';
+import { gather, gatherFacts } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { jobs, nodes, pods, secrets } from '../../kube/resources.ts';
+import { annotated, jobs, nodes, pods, secrets } from '../../kube/resources.ts';
 import type { Job, Node } from '../../kube/types.ts';
+import { encodePresence } from '../../signal/agent-presence.ts';
+import { claimOn, withClaim } from '../../signal/at-work.ts';
+import { AGENT_ANNOTATION } from '../../signal/names.ts';
+import { occupantOf } from '../annotation-signal.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
 import { jobOf } from './job.ts';
 import { latestHash } from './latest.ts';
+import { finished } from './signal.ts';
 
 const config = { name: 'c', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
 const node = (name: string): Node => buildNode(name, { labels: { 'kubernetes.io/hostname': name } });
@@ -57,6 +65,9 @@ function pass(
 const other = buildCattlePlan('other');
 const held = (job: Job): Job => ({ ...job, spec: { ...job.spec, suspend: true } });
 
+const elsewhere = (job: Job): Job => ({ ...job, metadata: { ...job.metadata, namespace: 'elsewhere' } });
+const unowned = (job: Job): Job => ({ ...job, metadata: { ...job.metadata, ownerReferences: [] } });
+
 test.each<[string, Job, readonly string[], readonly string[]]>([
   ['a Job of another Plan runs on it', jobFor(other, 'a'), [], ['Plan system-upgrade/other is at work on a']],
   [
@@ -68,8 +79,61 @@ test.each<[string, Job, readonly string[], readonly string[]]>([
   ['it has ended', jobFor(other, 'a', 'Complete'), ['a'], []],
   ['it failed', jobFor(other, 'a', 'Failed'), ['a'], []],
   ['it runs on another node', jobFor(other, 'b'), ['a'], []],
+  ['a Plan of another namespace has it', elsewhere(jobFor(other, 'a')), [], ['Plan elsewhere/other is at work on a']],
+  ['a Job that no Plan owns has its labels', unowned(elsewhere(jobFor(other, 'a'))), ['a'], []],
 ])('a node starts or waits: %s', (_name, job, started, waits) => {
   expect(pass(buildCattlePlan('p'), [node('a')], [job])).toMatchObject({ started, waits });
+});
+
+const CREATED = later(0);
+const signal = (status?: string): Record<string, string> =>
+  buildSignal({ created: CREATED, ...(status === undefined ? {} : { status, timestamp: CREATED }) });
+
+test.each<[string, Record<string, string>, boolean, readonly string[]]>([
+  ['a plan of another dialect signalled it', signal(), false, ['plan id1, which signalled it, is at work on a']],
+  ['its signal ended', signal('Completed'), false, []],
+  [
+    'a Plan of another controller claims it',
+    { 'upgrade.refit.dev/claimed-by': 'cattle/elsewhere/os/uid' },
+    false,
+    ['plan cattle/elsewhere/os is at work on a'],
+  ],
+  [
+    'a plan of another dialect cordoned it',
+    { [CORDON_ANNOTATION]: `uid/${CREATED}/Plan` },
+    true,
+    ['plan uid, which cordoned it, is at work on a'],
+  ],
+])('a node starts or waits: %s', (_name, annotations, unschedulable, waits) => {
+  const marked = { ...annotated(node('a'), annotations), spec: { unschedulable } };
+  expect(pass(buildCattlePlan('p'), [marked], [])).toMatchObject({ started: waits.length > 0 ? [] : ['a'], waits });
+});
+
+test('a node that plans of other dialects may have is claimed before its Job, until its end or failure', () => {
+  const plan = buildCattlePlan('p');
+  const dialect = cattle(config);
+  const shared = annotated(node('a'), { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: CREATED }) });
+  const world = (each: Node) => buildWorldOf([nodes, [each]], [jobs, []], [pods, []], [secrets, []]);
+  const told = (each: Node, state: 'intended' | 'failed', of = dialect): string | undefined => {
+    const rollout = of.resolve(plan, world(each), T0);
+    const [stage] = rollout.stages;
+    const target = { key: 'a', name: 'a', state, since: CREATED };
+    const written = stage && of.signal.remember?.(world(each), rollout, stage, target, plan);
+    return claimOn(written?.kind === 'replace' ? written.object : each);
+  };
+  const claim = 'cattle/system-upgrade/p/p-uid';
+  expect([told(shared, 'intended'), told(node('a'), 'intended')]).toEqual([claim, undefined]);
+  expect(told(withClaim(shared, claim), 'failed')).toBeUndefined();
+  expect(told(shared, 'intended', cattle({ ...config, plansShareNodes: true }))).toBeUndefined();
+  expect(claimOn(finished(withClaim(shared, claim), plan, { id: 'h' }, { version: 'v1' }))).toBeUndefined();
+  const left = dialect.orphanedWork?.plans(world(withClaim(shared, claim)), [plan]) ?? [];
+  const actions = left.flatMap(({ rollout, plan: of }) => {
+    const facts = gatherFacts({ dialect, plan: of, rollout, world: world(withClaim(shared, claim)), known: {} }, T0);
+    return decide({ ...facts, controls: NO_CONTROLS }, DEFAULT_POLICY, T0).nodeActions;
+  });
+  expect(actions.map(({ kind }) => kind)).toEqual(['cancel']);
+  const target = { key: 'a', name: 'a', state: 'pending', since: '' } as const;
+  expect(occupantOf(world(withClaim(shared, claim)), target)).toBe('plan cattle/system-upgrade/p');
 });
 
 test('with the switch of the original both work on it', () => {

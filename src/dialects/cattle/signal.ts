@@ -1,19 +1,20 @@
 /** Sends a Job to each node, reads its conditions as the answer, and labels the node when it is done. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import { withoutAnyCordon } from '../../drain/cordon-marks.ts';
+import { cordonOwner, readOwner, withoutAnyCordon } from '../../drain/cordon-marks.ts';
 import type { Signal, World } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/decision.ts';
 import { isFinal, type Rollout, type Stage, type Target } from '../../engine/model/recorded.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';
+import { claimantOn, claimOn, mayBeSignalled, signallerOf, withClaim, withoutClaim } from '../../signal/at-work.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import type { Attempts } from './attempts.ts';
 import { holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { jobNamesOf, jobOf } from './job.ts';
 import { isCordonedBy, withCordonMark, withoutCordonMark } from './job-cordons.ts';
-import { isHeld } from './leader-drain.ts';
-import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
+import { isCordonOf, isHeld } from './leader-drain.ts';
+import { claimOf, DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
 import { stallOf } from './pods.ts';
 
 /** The settings of Jobs are those of one controller: read-only commands, which lack them, believe what is recorded. */
@@ -35,14 +36,16 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
         return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...timesOf(job, completion) };
       }
       const earlier = state === 'intended' ? jobsOn(name, plan, world).find(isUnfinished) : undefined;
-      if (!earlier) return NOTHING;
+      if (!earlier) return isFinal(rollout) && state === 'intended' ? claimed(world, name, plan) : NOTHING;
       const step = `the Job for ${earlier.metadata.labels?.[VERSION_LABEL] ?? 'an earlier version'}`;
       return { kind: 'working', step, ...timesOf(earlier) };
     },
 
     remember(world, _rollout, _stage, target, plan) {
       const node = world.get(nodes, target.name);
-      const marked = node && withCordonMark(node, plan, target);
+      const isClaimed = target.state === 'intended' && config.plansShareNodes !== true && node && mayBeSignalled(node);
+      const claim = isClaimed ? withClaim : withoutClaim;
+      const marked = node && claim(withCordonMark(node, plan, target), claimOf(plan));
       return marked && marked !== node ? { kind: 'replace', resource: nodes, object: marked } : undefined;
     },
 
@@ -73,10 +76,12 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return node && { kind: 'replace', resource: nodes, object: withoutAnyCordon(node) };
     },
 
-    /** Only a held Job can be cancelled. */
+    /** Only a held Job can be cancelled, and a claim without a Job. */
     cancel(world, rollout, _stage, { name }) {
       const job = jobFor(world, rollout, name, planOf(rollout));
-      return job && { kind: 'delete', resource: jobs, object: job };
+      if (job) return { kind: 'delete', resource: jobs, object: job };
+      const node = world.get(nodes, name);
+      return node && { kind: 'replace', resource: nodes, object: withoutClaim(node, claimOf(planOf(rollout))) };
     },
 
     finish(world, rollout, stage, { name }, plan) {
@@ -87,12 +92,33 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
   };
 }
 
-/** Another plan, also one of another namespace where its Jobs can be read. */
+/** Another Plan, also of another namespace, or a plan of another dialect. */
 export function occupantOf(world: World, { name }: Target, plan: CattlePlan): string | undefined {
   const other = (byNode(world.list(jobs)).get(name) ?? []).find(
-    (job) => (isUnfinished(job) || isHeld(job)) && !isOf(job, plan),
+    (job) => (isUnfinished(job) || isHeld(job)) && isOfSomePlan(job) && !isOf(job, plan),
   );
-  return other && `Plan ${other.metadata.namespace}/${other.metadata.labels?.[PLAN_LABEL]}`;
+  if (other) return `Plan ${other.metadata.namespace}/${other.metadata.labels?.[PLAN_LABEL]}`;
+  const node = world.get(nodes, name);
+  if (!node) return undefined;
+  if (claimOn(node) !== undefined && claimOn(node) !== claimOf(plan)) return claimantOn(node);
+  const [signaller, owner] = [signallerOf(node), cordonOwner(node)];
+  if (signaller !== undefined) return `plan ${signaller}, which signalled it,`;
+  const isForeign = node.spec?.unschedulable === true && owner !== undefined && !isCordonOf(node, plan);
+  return isForeign ? `plan ${readOwner(owner)?.plan}, which cordoned it,` : undefined;
+}
+
+/** Kubernetes deletes a Job that names a Plan which is not in its namespace, so nobody else can hold up a node. */
+function isOfSomePlan({ metadata }: Job): boolean {
+  return (metadata.ownerReferences ?? []).some(
+    ({ kind, apiVersion }) => kind === 'Plan' && apiVersion.startsWith('upgrade.cattle.io/'),
+  );
+}
+
+/** A claim that is left over can be cancelled. */
+function claimed(world: World, name: string, plan: CattlePlan): Observation {
+  const node = world.get(nodes, name);
+  const isLeft = node && claimOn(node) === claimOf(plan);
+  return isLeft ? { kind: 'working', step: 'Claim', cancellable: true, attempt: '', since: '' } : NOTHING;
 }
 
 export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: string, plan: CattlePlan): Job | undefined {
@@ -190,7 +216,7 @@ export function finished(
     ),
     [hashLabelOf(metadata.name)]: id,
   };
-  const labelled = { ...node, metadata: { ...node.metadata, labels } };
+  const labelled = withoutClaim({ ...node, metadata: { ...node.metadata, labels } }, claimOf(plan));
   return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(labelled) : labelled, plan);
 }
 

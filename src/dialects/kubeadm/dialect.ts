@@ -9,6 +9,7 @@ import { apiVersionOf, configMaps, nodes } from '../../kube/resources.ts';
 import type { ConfigMap, KubeObject, Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
+import { orphanedRollout } from '../orphaned-rollout.ts';
 import { PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
 import { drainDelegation, type HostUpgrades, LEADER, type Part, sshSignal } from './signal.ts';
 
@@ -93,18 +94,9 @@ export function orphanedPlans(world: World, plans: readonly ConfigMap[]): Orphan
 /** The target key is one that no rollout uses, so it never matches work on the host. */
 function orphanedPlan({ metadata: { name } }: Node, uid: string): OrphanedPlan<ConfigMap> {
   const source = { apiVersion: apiVersionOf(configMaps), kind, name: PLACE.name, uid, created: '' };
-  const stage = {
-    id: 'left',
-    command: 0,
-    role: 'worker',
-    maxInFlight: 1,
-    version: '',
-    forced: false,
-    targets: [{ key: `left/${name}`, name, state: 'pending', since: '' }],
-  } as const;
-  const reason = because('PlanGone', 'its plan was deleted');
+  const target = { key: `left/${name}`, name, state: 'pending', since: '' } as const;
   return {
-    rollout: { source, id: '', phase: 'failed', blocked: false, reason, stages: [stage], problems: [] },
+    rollout: orphanedRollout(source, '', target, 'its plan was deleted'),
     plan: { metadata: { ...PLACE, uid } },
   };
 }

@@ -1,6 +1,7 @@
 /** The contract of gates and verifiers: they answer pass, wait or stop with a reason, from gathered input only, which is made here. */
 import { readyCondition } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
+import { isTaken } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Probe, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
@@ -130,7 +131,7 @@ export interface NodeCensus {
   readonly all: ReadonlySet<string>;
   /** Not Ready or unschedulable, for any reason. */
   readonly unavailable: ReadonlySet<string>;
-  /** The unavailable nodes and those in flight, which will be unavailable. */
+  /** The unavailable nodes and those in flight, of other plans too, which will be unavailable. */
   readonly busy: ReadonlySet<string>;
 }
 
@@ -138,7 +139,8 @@ export interface NodeCensus {
 export function censusOf(nodes: readonly Node[], inFlight: readonly string[]): NodeCensus {
   const all = new Set(nodes.map(({ metadata }) => metadata.name));
   const unavailable = new Set(nodes.filter((node) => !isAvailable(node)).map(({ metadata }) => metadata.name));
-  return { all, unavailable, busy: new Set([...unavailable, ...inFlight.filter((name) => all.has(name))]) };
+  const taken = nodes.filter(isTaken).map(({ metadata }) => metadata.name);
+  return { all, unavailable, busy: new Set([...unavailable, ...taken, ...inFlight.filter((name) => all.has(name))]) };
 }
 
 export function withBusy(census: NodeCensus, name: string): NodeCensus {

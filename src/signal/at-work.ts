@@ -1,0 +1,55 @@
+/** Tells from a Node which plan works on it: by a claim, which other dialects respect, or by a signal that has not ended. */
+import { annotated } from '../kube/resources.ts';
+import type { KubeObject, Node } from '../kube/types.ts';
+import { decodeSignal, type SignalData } from './annotations.ts';
+import { AGENT_ANNOTATION, ATTEMPT_LABEL, SIGNAL_VERSION_ANNOTATION } from './names.ts';
+
+/** Written in one step with the version of the Node that was observed: so two dialects never start on a Node at once. */
+const CLAIM_ANNOTATION = 'upgrade.refit.dev/claimed-by';
+
+/** `<dialect>/<namespace>/<name>/<uid>` of a plan; undefined without a claim. */
+export function claimOn({ metadata }: KubeObject): string | undefined {
+  return metadata.annotations?.[CLAIM_ANNOTATION];
+}
+
+/** For people. */
+export function claimantOn(node: KubeObject): string | undefined {
+  const claim = claimOn(node);
+  return claim && `plan ${claim.split('/').slice(0, -1).join('/')}`;
+}
+
+export function withClaim(node: Node, claim: string): Node {
+  return claimOn(node) === claim ? node : annotated(node, { [CLAIM_ANNOTATION]: claim });
+}
+
+/** The same node if the claim is not on it. */
+export function withoutClaim(node: Node, claim: string): Node {
+  if (claimOn(node) !== claim) return node;
+  const { [CLAIM_ANNOTATION]: _claim, ...annotations } = node.metadata.annotations ?? {};
+  return { ...node, metadata: { ...node.metadata, annotations } };
+}
+
+/** True if a plan that works by signals may have the Node as a target: other Nodes need no claim. */
+export function mayBeSignalled({ metadata: { annotations = {} }, status }: Node): boolean {
+  const isKnown = SIGNAL_VERSION_ANNOTATION in annotations || AGENT_ANNOTATION in annotations;
+  return isKnown || status?.nodeInfo?.kubeletVersion?.includes('+k0s') === true;
+}
+
+const ENDED = new Set(['Completed', 'Failed', 'FailedDownload']);
+
+export function isOver({ status }: Pick<SignalData, 'status'>): boolean {
+  return ENDED.has(status?.status ?? '');
+}
+
+/** The id of the plan that signalled the object and is not done there. */
+export function signallerOf({ metadata: { annotations } }: KubeObject): string | undefined {
+  const signal = decodeSignal(annotations);
+  return signal && !isOver(signal) ? signal.planId : undefined;
+}
+
+/** True if a plan has the Node: it will be unavailable. A signal counts that a leader sent: kubelets write annotations. */
+export function isTaken(node: Node): boolean {
+  return (
+    claimOn(node) !== undefined || (signallerOf(node) !== undefined && ATTEMPT_LABEL in (node.metadata.labels ?? {}))
+  );
+}

@@ -1,0 +1,141 @@
+/** Tests on a real control plane that a Plan of k0s and one of Rancher, each with its own process, share nodes and one budget. */
+import { globSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { annotated, jobs, nodes } from '../../src/kube/resources.ts';
+import type { Node } from '../../src/kube/types.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
+import { encodePresence } from '../../src/signal/agent-presence.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
+import { claimOn, signallerOf } from '../../src/signal/at-work.ts';
+import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
+import type { Process } from '../../tools/controlplane/process.ts';
+import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
+import { conditionOf, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
+import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { clientOf } from './drain-stage.ts';
+import { RefitProcess, runRefit } from './refit-process.ts';
+
+const PATIENCE = { timeout: 120_000, interval: 50 };
+const NODES = ['both-1', 'both-2', 'both-3'];
+const HERE = { nodeSelector: { matchLabels: { pool: 'both' } }, version: 'v1', concurrency: 3 };
+
+let directory = '';
+let admin: KubeClient;
+let cattle: Process;
+let k0s: RefitProcess;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-both-'));
+  for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
+  admin = await clientOf('admin');
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  const presence = encodePresence({ version: '1.0.0', since: '2026-11-20T08:00:00Z' });
+  for (const name of NODES)
+    await admin.create(nodes, annotated(nodeOf(name, { pool: 'both' }), { [AGENT_ANNOTATION]: presence }));
+  cattle = await startController(directory, {});
+  k0s = new RefitProcess('controller', '--kubeconfig', await kubeconfigFor('controller'));
+});
+
+afterAll(async () => {
+  await k0s.stop('SIGTERM');
+  await cattle.stop();
+  await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', '--all', '-n', NAMESPACE]);
+  await kubectlAs('admin', ['delete', 'plans.autopilot.k0sproject.io', '--all']);
+  await vi.waitFor(async () => expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]), PATIENCE);
+  for (const name of NODES) await admin.delete(nodes, name);
+  admin.close();
+  await rm(directory, { recursive: true });
+});
+
+async function createK0sPlan(names: readonly string[]): Promise<void> {
+  const workers = { ...listed(...names), limits: { concurrent: names.length } };
+  const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }] });
+  await admin.create(plans, { ...rest, metadata: { name: metadata.name } });
+  onTestFinished(async () => await admin.delete(plans, metadata.name));
+}
+
+async function policy(spec: object): Promise<void> {
+  const object = { apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpgradePolicy', metadata: { name: 'both' } };
+  await apply(JSON.stringify({ ...object, spec }));
+  onTestFinished(async () => void (await kubectlAs('admin', ['delete', 'upgradepolicy', 'both'])));
+}
+
+/** As the agent of the node would report its end. */
+async function completes(name: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const node = await admin.get(nodes, name);
+    const signal = decodeSignal(node.metadata.annotations);
+    if (!signal) throw new Error(`${name} has no signal`);
+    const status = { status: 'Completed', timestamp: rfc3339(Date.now()) };
+    await admin.replace(nodes, annotated(node, encodeSignal({ ...signal, status })));
+  }, PATIENCE);
+}
+
+async function cattlePlan(name: string): Promise<CattlePlan> {
+  return await admin.get(cattlePlans, name, { namespace: NAMESPACE });
+}
+
+const isDone = async (name: string): Promise<void> =>
+  await vi.waitFor(async () => expect(conditionOf(await cattlePlan(name), 'Complete').status).toBe('True'), PATIENCE);
+const k0sIs = async (state: string): Promise<void> =>
+  await vi.waitFor(async () => expect((await admin.get(plans, 'autopilot')).status?.state).toBe(state), PATIENCE);
+
+async function waitsWith(plan: string, words: RegExp): Promise<void> {
+  const flags = ['--plan', plan, '--kubeconfig', await kubeconfigFor('viewer')];
+  await vi.waitFor(async () => expect((await runRefit('status', ...flags)).stdout.join('\n')).toMatch(words), PATIENCE);
+}
+
+/** The Node of each is a step from `claimed` or `signalled` by both at once. Resolves once it is watched. */
+async function followNodes(abort: AbortSignal): Promise<{ readonly both: string[]; readonly worked: Set<string> }> {
+  const informer = createInformer<Node>(admin, nodes, { labelSelector: 'pool=both' });
+  const seen = { both: [] as string[], worked: new Set<string>() };
+  const note = (node: Node): void => {
+    const [claim, signaller] = [claimOn(node), signallerOf(node)];
+    if (claim !== undefined && signaller !== undefined) seen.both.push(node.metadata.name);
+    if (claim !== undefined) seen.worked.add(`cattle ${node.metadata.name}`);
+    if (signaller !== undefined) seen.worked.add(`k0s ${node.metadata.name}`);
+  };
+  void informer.run(abort);
+  await informer.whenSynced(abort);
+  informer.addHandler({ added: note, updated: note, deleted: () => undefined });
+  return seen;
+}
+
+test('one budget: each waits for the node of the other, and says so', async () => {
+  await policy({ maxUnavailable: 1 });
+  await kubectlAs('admin', ['taint', 'node', 'both-1', 'example.com/held=yes:NoSchedule']);
+  const only = { ...HERE, nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'both-1' } } };
+  await apply(JSON.stringify(planOf('first', only)));
+  await vi.waitFor(async () => expect((await cattlePlan('first')).status?.applying).toEqual(['both-1']), PATIENCE);
+  await createK0sPlan(['both-2']);
+  await waitsWith('autopilot/autopilot', /1 of \d+ nodes are not Ready, unschedulable or at work \(both-1\)/);
+  expect(decodeSignal((await admin.get(nodes, 'both-2')).metadata.annotations)).toBeUndefined();
+  await kubectlAs('admin', ['taint', 'node', 'both-1', 'example.com/held-']);
+  await isDone('first');
+  await vi.waitFor(async () => expect(signallerOf(await admin.get(nodes, 'both-2'))).toBe('id1'), PATIENCE);
+  await apply(JSON.stringify(planOf('second', only)));
+  await waitsWith(`cattle/${NAMESPACE}/second`, /nodes are not Ready, unschedulable or at work \(both-2\)/);
+  expect((await cattlePlan('second')).status?.applying).toBeUndefined();
+  await completes('both-2');
+  await k0sIs('Completed');
+  await isDone('second');
+});
+
+test('never two plans on one node, whoever comes first', async () => {
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  const seen = await followNodes(stop.signal);
+  await Promise.all([createK0sPlan(NODES), apply(JSON.stringify(planOf('together', HERE)))]);
+  await Promise.all([...NODES.map(completes), isDone('together')]);
+  await k0sIs('Completed');
+  expect(seen.both).toEqual([]);
+  expect([...seen.worked].toSorted()).toEqual(NODES.flatMap((name) => [`cattle ${name}`, `k0s ${name}`]).toSorted());
+  for (const name of NODES) expect(claimOn(await admin.get(nodes, name))).toBeUndefined();
+});
