@@ -77,7 +77,7 @@ function refusals(startServer: StartServer): void {
       'v1.38.0',
       () => undefined,
       1,
-      /^REFIT_REFUSED: .*R2: API servers would go from v1\.36\.2 past 1\.37 to v1\.38\.0; .*\n$/,
+      /^REFIT_REFUSED: .*R2: API servers are at v1\.36\.2: go to v1\.37 first, then to v1\.38\.0 \(.*\n$/,
     ],
     [
       'an unknown field',

@@ -192,6 +192,21 @@ describe('what is refused', () => {
       [`F4 a KubeOne upgrade is in progress on w1; finish it, then remove the label ${KUBEONE}`],
     ],
     [
+      'R2: a skipped minor version is one finding',
+      { manifest: { ...manifest, version: 'v1.39.1' } },
+      ['R2 API servers are at v1.36.2: go to v1.37 first, then to v1.39.1'],
+    ],
+    [
+      'R12: a patch back is one finding, also amid an upgrade',
+      { hosts: [facts('cp1', 'v1.36.4'), facts('cp2'), facts('w1')] },
+      ['R12 API servers are at v1.36.4, and Refit does not go back to v1.36.3: set version to v1.36.4 or later'],
+    ],
+    [
+      'R12: a minor version back, too',
+      { manifest: { ...manifest, version: 'v1.35.9' } },
+      ['R12 API servers are at v1.36.2, and Refit does not go back to v1.35.9: set version to v1.36.2 or later'],
+    ],
+    [
       'R9: a minor version where nodes are not drained',
       { ...minor, policy: undrained },
       NAMES.map((name) => `R9 the node of kubelet of ${name} must be drained before its minor version changes`),

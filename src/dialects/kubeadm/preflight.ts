@@ -4,8 +4,8 @@ import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { kubeletVersionOf, readyCondition } from '../../kube/resources.ts';
 import type { ConfigMap, Node } from '../../kube/types.ts';
-import { parseVersion } from '../../util/version.ts';
-import { etcdFacts, type Finding, hard, type VersionFacts } from '../../versions/kubeadm-rules.ts';
+import { compareVersions, minorsBetween, parseVersion } from '../../util/version.ts';
+import { etcdFacts, type Finding, hard, textOf, type VersionFacts } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
 import { type Manifest, optionsFor } from './manifest.ts';
@@ -50,12 +50,14 @@ export function assess(survey: Survey): Assessment {
   const continues =
     plan !== undefined && recordOf(plan)?.phase !== 'done' && requestOf(plan)?.version === manifest.version;
   const request = resumes ? open : freshRequest(survey);
+  const known = [...lockFindings(survey, open), ...membershipFindings(survey)];
+  const wrong = targetFinding(survey);
+  if (wrong) return { request, resumes, findings: [...known, wrong] };
   return {
     request,
     resumes,
     findings: [
-      ...lockFindings(survey, open),
-      ...membershipFindings(survey),
+      ...known,
       ...(continues ? [] : readyFindings(survey)),
       ...unique(judgeVersions(versionFacts(survey, continues))),
       ...unique(hostFindings(survey)),
@@ -113,6 +115,22 @@ function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): F
   if (lost.length === 0) return [];
   const message = `the upgrade in progress needs hosts that the manifest no longer lists; add ${lost.join(', ')} again`;
   return [hard('F4', message)];
+}
+
+/** A target that cannot be right is one finding: all other rules about versions would only repeat it. */
+function targetFinding({ manifest, hosts }: Survey): Finding | undefined {
+  const to = parseVersion(manifest.version);
+  const found = hosts.flatMap(({ staticPods }) => parseVersion(staticPods['kube-apiserver'] ?? '') ?? []);
+  const [oldest, newest] = [found.toSorted(compareVersions)[0], found.toSorted(compareVersions).at(-1)];
+  if (!to || !oldest || !newest) return undefined;
+  const [next] = minorsBetween(oldest, to);
+  if (next !== undefined)
+    return hard('R2', `API servers are at ${textOf(oldest)}: go to v${next} first, then to ${textOf(to)}`);
+  if (compareVersions(to, newest) >= 0) return undefined;
+  return hard(
+    'R12',
+    `API servers are at ${textOf(newest)}, and Refit does not go back to ${textOf(to)}: set version to ${textOf(newest)} or later`,
+  );
 }
 
 /** F1, F2: the manifest lists every control-plane host, and only hosts of the cluster. */
