@@ -33,8 +33,13 @@ const sharedProcess = { isolate: false };
 const builtRefit = 'test/built-refit.ts';
 /** For what waits for real processes. A test that needs its second attempt is a bug: the last lines of a run name each of them. */
 const secondAttempt = { retry: 1 };
-/** Each test file has a real control plane to itself while it runs. */
-const realControlPlane = { ...secondAttempt, globalSetup: ['test/testenv/global-setup.ts', builtRefit], pool: 'forks' };
+/** Each process has a real control plane to itself, one test file after the other. */
+const realControlPlane = {
+  ...sharedProcess,
+  ...secondAttempt,
+  globalSetup: ['test/testenv/global-setup.ts', builtRefit],
+  pool: 'forks',
+};
 const borrowControlPlane = 'test/testenv/own-control-plane.ts';
 
 export default defineConfig({

@@ -1,4 +1,4 @@
-/** Starts real control planes as test files ask for them, and lends each one to one test file at a time. */
+/** Starts real control planes as test processes ask for them, and lends each one to one process at a time. */
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
@@ -16,9 +16,9 @@ const OPTIONS = {
 } as const;
 
 export class ControlPlanePool {
-  /** Where test files connect to borrow one: a Linux abstract socket. A loan ends with its connection. */
+  /** Where test processes connect to borrow one: a Linux abstract socket. A loan ends with its connection. */
   readonly address = `\0refit-control-planes-${randomUUID()}`;
-  /** A file to which each borrower adds its loan. The audit logs that it names stay until the pool stops. */
+  /** A file to which each borrower adds a line for each of its test files. The audit logs that it names stay until the pool stops. */
   readonly loans = join(tmpdir(), `refit-loans-${randomUUID()}.jsonl`);
   readonly #size: number;
   readonly #server = createServer((borrower) => this.#add(borrower));

@@ -43,18 +43,23 @@ export const CONTROLLER_ADDRESSES: readonly string[] = Array.from({ length: 9 },
 
 let borrowed: ControlPlaneAccess | undefined;
 
-/** Waits for a control plane that no other file uses, and records the loan. It ends with this process. */
+/** Waits for a control plane that no other process uses, unless this one has one, and records that the next file uses it. */
 export async function borrowControlPlane(): Promise<void> {
   const pool = inject('controlPlanes');
   if (pool === undefined) return;
+  borrowed ??= await borrow(pool);
+  const recorded: RecordedLoan = { file: expect.getState().testPath ?? '', auditLog: borrowed.auditLog };
+  await appendFile(inject('loans'), `${JSON.stringify(recorded)}\n`);
+}
+
+/** The loan ends with this process. */
+async function borrow(pool: string): Promise<ControlPlaneAccess> {
   const connection = connect(pool);
   const [line] = (await once(createInterface({ input: connection }), 'line')) as [string];
   connection.unref();
   const loan = JSON.parse(line) as Loan;
   if ('failure' in loan) throw new Error(loan.failure);
-  borrowed = loan.access;
-  const recorded: RecordedLoan = { file: expect.getState().testPath ?? '', auditLog: loan.access.auditLog };
-  await appendFile(inject('loans'), `${JSON.stringify(recorded)}\n`);
+  return loan.access;
 }
 
 export function controlPlane(): ControlPlaneAccess {

@@ -1,4 +1,4 @@
-/** Borrows a real control plane for the test file that runs next: no other file uses it meanwhile. */
+/** Gives the test file that runs next a real control plane: no other file uses it meanwhile. */
 import { borrowControlPlane } from './control-plane.ts';
 
 await borrowControlPlane();
