@@ -49,44 +49,36 @@ interface Left {
   readonly isReleased: boolean;
 }
 
+let client: KubeClient;
 let found: ReadonlySet<string> = new Set();
 let granted: readonly string[] = [];
 
 beforeAll(async () => {
-  found = new Set((await withAdmin(listAll)).map(keyOf));
-  granted = await withAdmin(listRoles);
+  client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  found = new Set((await listAll()).map(keyOf));
+  granted = await listRoles();
 });
 
 afterAll(async () => {
-  const left = async (): Promise<Left[]> => (await withAdmin(listAll)).filter((each) => !found.has(keyOf(each)));
+  let left: readonly Left[] = [];
   try {
     // Deletions take time: pods have their grace period, namespaces their content.
     await vi.waitFor(
       async () => {
-        const wrong = (await left()).filter(({ isReleased }) => !isReleased);
-        expect(wrong.map(keyOf)).toEqual([]);
-        expect(await withAdmin(definitionsThatGo)).toEqual([]);
+        left = (await listAll()).filter((each) => !found.has(keyOf(each)));
+        expect(left.filter(({ isReleased }) => !isReleased).map(keyOf)).toEqual([]);
+        expect(await definitionsThatGo()).toEqual([]);
       },
       { timeout: 150_000, interval: 200 },
     );
-    expect(await withAdmin(listRoles), 'a role is gone: see restoreRoles').toEqual(
-      expect.arrayContaining([...granted]),
-    );
+    expect(await listRoles(), 'a role is gone: see restoreRoles').toEqual(expect.arrayContaining([...granted]));
   } finally {
-    await withAdmin(async (client) => await remove(client, await left()));
+    await remove(left);
+    client.close();
   }
 });
 
-async function withAdmin<T>(work: (client: KubeClient) => Promise<T>): Promise<T> {
-  const client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-  try {
-    return await work(client);
-  } finally {
-    client.close();
-  }
-}
-
-async function listAll(client: KubeClient): Promise<Left[]> {
+async function listAll(): Promise<Left[]> {
   const lists = WATCHED.map(async (resource) => {
     const { items } = await client.listAll(resource).catch((error: unknown) => {
       // No test has installed this kind yet, or one has removed it.
@@ -102,7 +94,7 @@ async function listAll(client: KubeClient): Promise<Left[]> {
   return all.filter(({ namespace }) => namespace === undefined || !PLANE_NAMESPACES.includes(namespace));
 }
 
-async function remove(client: KubeClient, left: readonly Left[]): Promise<void> {
+async function remove(left: readonly Left[]): Promise<void> {
   for (const { resource, name, namespace } of left)
     await client.delete(resource, name, { namespace }).catch((error: unknown) => {
       if (!isNotFound(error)) throw error;
@@ -110,7 +102,7 @@ async function remove(client: KubeClient, left: readonly Left[]): Promise<void> 
 }
 
 /** The documented ones, and what binds them. */
-async function listRoles(client: KubeClient): Promise<string[]> {
+async function listRoles(): Promise<string[]> {
   const kinds = ['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'];
   const lists = kinds.map(async (kind) => {
     const plural = `${kind.toLowerCase()}s`;
@@ -121,7 +113,7 @@ async function listRoles(client: KubeClient): Promise<string[]> {
 }
 
 /** The next file could take a definition that goes away for one that stays. */
-async function definitionsThatGo(client: KubeClient): Promise<string[]> {
+async function definitionsThatGo(): Promise<string[]> {
   const { items } = await client.listAll(customResourceDefinitions);
   return items.filter(({ metadata }) => metadata.deletionTimestamp !== undefined).map(({ metadata }) => metadata.name);
 }
