@@ -41,7 +41,8 @@ const html = (response: ServerResponse): void => {
   response.writeHead(200, { 'content-type': 'text/html' }).end('<html>log in</html>');
 };
 
-test.each<[string, (response: ServerResponse) => void, string]>([
+// Each waits seconds for a process of its own.
+test.concurrent.each<[string, (response: ServerResponse) => void, string]>([
   ['429', (response) => sendStatus(response, 429, 'TooManyRequests'), 'REFIT_UNREACHABLE: http://'],
   ['500', (response) => sendStatus(response, 500, 'InternalError'), 'REFIT_UNREACHABLE: http://'],
   ['401', (response) => sendStatus(response, 401, 'Unauthorized'), 'REFIT_UNAUTHORIZED: http://'],
@@ -61,7 +62,7 @@ test.each<[string, (response: ServerResponse) => void, string]>([
   expect(run.agent.log.join('\n')).not.toContain('REFIT_INTERNAL');
 });
 
-test.each<[string, (response: ServerResponse) => void, string]>([
+test.concurrent.each<[string, (response: ServerResponse) => void, string]>([
   ['a right that stays missing', (response) => sendStatus(response, 403, 'Forbidden'), 'REFIT_FORBIDDEN: '],
   ['a server without Nodes', (response) => response.writeHead(404).end('404 page not found'), 'REFIT_NO_CRD: '],
 ])('%s ends the agent, with one line that says why', async (_name, refuse, line) => {
