@@ -152,6 +152,18 @@ test('200 requests need one connection', async () => {
   expect(server.connections()).toBe(1);
 });
 
+test('a burst of requests uses the connections of the one before', async () => {
+  const waiting: ServerResponse[] = [];
+  await using server = await startStubServer((_request, response) => {
+    waiting.push(response);
+    if (waiting.length === 32) for (const each of waiting.splice(0)) sendJson(each, 200, OBJECT);
+  });
+  const client = createClient(server.config);
+  for (let burst = 0; burst < 3; burst++)
+    await Promise.all(Array.from({ length: 32 }, async () => await client.get(nodes, 'n1')));
+  expect(server.connections()).toBe(32);
+});
+
 test.each<[string, (response: ServerResponse) => void, object, string]>([
   ['a Status', (r) => sendStatus(r, 409, 'Conflict'), { code: 409, reason: 'Conflict' }, 'Conflict as scripted'],
   ['a page', (r) => r.writeHead(404).end('404 page'), { code: 404, reason: 'NotFound' }, `${PATH}: 404 404 page`],

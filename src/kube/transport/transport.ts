@@ -22,8 +22,8 @@ export interface WireRequest {
 
 /** Milliseconds until the kernel probes a silent connection: notices a vanished peer behind a watch. */
 const TCP_KEEP_ALIVE_MS = 30_000;
-/** Idle connections kept: as many as a busy controller's workers, more would only cost memory on both sides. */
-const MAX_IDLE_SOCKETS = 8;
+/** Idle connections kept: as many as a controller's requests at once, so that the next burst opens none. The server ends them later. */
+const MAX_IDLE_SOCKETS = 32;
 
 /** The TCP connection below each TLS connection, which hides it. */
 const wires = new WeakMap<object, Socket>();
