@@ -152,7 +152,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'cluster.x-k8s.io/machines@default': { capi: 'get' },
   'cluster.x-k8s.io/machines/status@default': {},
   'core/serviceaccounts/token@default': {},
-  'batch/jobs@default': { ...LOOK },
+  'batch/jobs@default': { cattle: 'list watch', ...LOOK },
   'batch/jobs@system-upgrade': { cattle: `${READ} create update delete`, ...LOOK },
   'apps/daemonsets@kube-system': { busy: 'get', controller: 'get', ...drainers('get'), viewer: 'get', operator: 'get' },
   'apiextensions.k8s.io/customresourcedefinitions': {},
