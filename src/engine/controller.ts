@@ -14,8 +14,11 @@ import {
 } from '../runtime/controller.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import type { Tools } from '../util/tools.ts';
+import { versionVerdict } from './decide/advance.ts';
 import type { Dialect, Watched } from './dialect.ts';
-import type { ReportedEvent } from './model/reasons.ts';
+import type { Reason, ReportedEvent } from './model/reasons.ts';
+import { isFinal } from './model/recorded.ts';
+import { gather } from './observe/gather.ts';
 import type { Prober } from './observe/probes.ts';
 import { freshWorld, NOTHING, OwnWrites, viewsOf } from './observe/world.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
@@ -46,6 +49,8 @@ const TIMEOUT_MS = 120_000;
 
 export interface RolloutController extends Controller {
   readonly plans: Informer;
+  /** The version rule that an unfinished plan breaks, whoever leads. */
+  readonly brokenRuleOf: (plan: KubeObject) => Reason | undefined;
 }
 
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
@@ -77,6 +82,10 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   return {
     name: dialect.name,
     plans,
+    brokenRuleOf: (plan) => {
+      const snapshot = gather(dialect, plan, effects.world, clock.now(), { isReadOnly: true });
+      return isFinal(snapshot.rollout) ? undefined : versionVerdict(snapshot, parts.policyFor(plan)).problems[0];
+    },
     sources: [
       fromObject(plans, isPlan),
       ...watched.map((each) =>

@@ -15,6 +15,8 @@ export interface EventNote {
   readonly reason: string;
   /** One sentence, for people; cut at 1,024 characters, the server's limit. */
   readonly message: string;
+  /** Part of the Event's name: of several processes one writes it. */
+  readonly once?: string;
 }
 
 export interface EventRecorderOptions extends Partial<Tools> {
@@ -100,12 +102,12 @@ export class EventRecorder {
     if (this.#series.size > MAX_SERIES && oldest !== undefined) this.#series.delete(oldest);
   }
 
-  #begin({ apiVersion, kind, metadata }: KubeObject, { type, reason, message }: EventNote): Series {
+  #begin({ apiVersion, kind, metadata }: KubeObject, { type, reason, message, once }: EventNote): Series {
     const { component, random } = this.#options;
     const { name, namespace, uid } = metadata;
     // Events on cluster-scoped objects must be in `default`.
     const home = namespace ?? 'default';
-    const suffix = Math.floor(random() * 2 ** 48).toString(16);
+    const suffix = once ?? Math.floor(random() * 2 ** 48).toString(16);
     const event: Event = {
       apiVersion: 'v1',
       kind: 'Event',

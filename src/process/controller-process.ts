@@ -12,7 +12,7 @@ import { policyController } from '../engine/policy/policy-controller.ts';
 import type { RolloutPolicy } from '../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterConfig } from '../kube/config/cluster-config.ts';
-import { createElection, type ElectionOptions } from '../kube/election/election.ts';
+import { createElection, type Election, type ElectionOptions } from '../kube/election/election.ts';
 import { leaderIdentity } from '../kube/election/lease-record.ts';
 import { guardedClient, type WriteGuard } from '../kube/election/write-guard.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
@@ -30,6 +30,7 @@ import { type Clock, sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import type { Tools } from '../util/tools.ts';
+import { standbyNotes } from './standby-notes.ts';
 
 export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Omit<Tools, 'log'>> {
   /** Names the process in Events and in the log. */
@@ -96,7 +97,7 @@ export async function prepareControllerProcess(
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
     policyOfPlan(dialect, policies.list(), plan, options.policy);
   const shared = { reader: client, writer, policies, clock, random, log, metrics };
-  addControllers(manager, { ...options, ...shared, ...tools, dialects, policyFor, abort });
+  addControllers(manager, { ...options, election, ...shared, ...tools, dialects, policyFor, abort });
   for (const controller of options.controllers?.(tools) ?? []) manager.addController(controller);
   if (options.healthAddress !== undefined) {
     const waitingFor = (): string[] => manager.waitingFor();
@@ -191,6 +192,7 @@ interface ControllerParts
   readonly policies: Informer<UpgradePolicy>;
   readonly reader: KubeClient;
   readonly metrics: Metrics;
+  readonly election: Election | undefined;
   readonly abort: AbortSignal;
 }
 
@@ -212,6 +214,7 @@ function addControllers(manager: Manager, parts: ControllerParts): void {
     }),
   );
   for (const rollout of rollouts) manager.addController(rollout);
+  if (parts.election) manager.addRunnable(standbyNotes({ election: parts.election, rollouts, events, clock }));
   const plans = Object.fromEntries(rollouts.map((rollout) => [rollout.name, rollout.plans]));
   const isPlan = (name: string, object: KubeObject): boolean =>
     dialects.find((dialect) => dialect.name === name)?.scope?.isPlan?.(object) ?? true;

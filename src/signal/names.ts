@@ -23,6 +23,11 @@ export const PREFETCH_ANNOTATION = 'upgrade.refit.dev/prefetch';
 export const DOWNLOAD_CHECK_ANNOTATION = 'upgrade.refit.dev/check-downloads';
 /** On the leader's Lease it names who cordons centrally; empty on a node's Lease, it lets the leader drain the node. */
 export const CENTRAL_CORDONING_LABEL = 'autopilot.k0sproject.io/central-cordoning';
+/** k0s's leaders are 32 hexadecimal digits; Refit's begin with the name of their host. */
+export function isK0sLeader(holder: string): boolean {
+  return /^[0-9a-f]{32}$/.test(holder);
+}
+
 /** On a ControlNode: `controller` or `controller+worker`. */
 export const MODE_ANNOTATION = 'autopilot.k0sproject.io/mode';
 

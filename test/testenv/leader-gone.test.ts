@@ -2,12 +2,15 @@
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { plans } from '../../src/api/autopilot/plan.ts';
 import type { StatusView } from '../../src/cli/status/view.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { leases } from '../../src/kube/resources.ts';
+import { events, leases } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
+import type { Event } from '../../src/kube/types.ts';
+import { microTime } from '../../src/util/clock.ts';
 import { apply, kubeconfigFor } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
@@ -64,4 +67,30 @@ test('a killed leader: late, then gone; the next leader continues', async () => 
   expect((await leader()).state).toBe('held');
   expect(await second.stop('SIGTERM')).toBe(0);
   expect((await leader()).state).toBe('none');
+});
+
+test("k0s's own leader leads: two that wait write one Event of a downgrade, and nothing else", async () => {
+  const { name, namespace } = LEADER_LEASE;
+  const spec = { holderIdentity: 'f'.repeat(32), leaseDurationSeconds: 3_600, renewTime: microTime(Date.now()) };
+  await admin.delete(leases, name, { namespace }).catch(() => undefined);
+  await admin.create(leases, { metadata: { name, namespace }, spec }, { namespace });
+  await using puppets = await Puppets.create(admin, 'gone-w3');
+  const plan = await puppets.plan(1, { version: 'v1.36.2+k0s.0' });
+  const told = async (): Promise<Event[]> => {
+    const { items } = await admin.list(events, { namespace: 'default' });
+    return items.filter(({ involvedObject }) => involvedObject.uid === plan.metadata.uid);
+  };
+  await using _first = await lead();
+  await vi.waitFor(async () => expect((await told()).map(({ reason }) => reason)).toEqual(['Downgrade']), PATIENCE);
+  const [event] = await told();
+  expect(event?.message).toMatch(/gone-w3.*k0s's own leader carries the plan out all the same$/);
+
+  // Times have whole seconds.
+  await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(Date.parse(event?.lastTimestamp ?? '') + 1_000), PATIENCE);
+  await using _second = await lead();
+  await vi.waitFor(async () => expect((await told())[0]?.lastTimestamp).not.toBe(event?.lastTimestamp), PATIENCE);
+  expect(await told()).toHaveLength(1);
+  expect(await puppets.signal('gone-w3')).toBeUndefined();
+  expect((await admin.get(plans, 'autopilot')).status).toBeUndefined();
+  await admin.delete(leases, name, { namespace });
 });

@@ -1,6 +1,7 @@
 /** Runs `refit migrate k0s`: says how far a cluster is on its way from k0s's own autopilot, or prints the steps. Changes nothing. */
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
+import { isK0sLeader } from '../../signal/names.ts';
 import { EXIT } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import type { ConnectionFlags } from '../options.ts';
@@ -27,15 +28,13 @@ export async function migrateK0s(flags: MigrateFlags, { clock, output, abort }: 
 
 const MOST_NAMES = 8;
 const DONE = 'Done: every node has the agent of Refit.';
-/** As k0s makes it; Refit's has the name of its host. */
-const ID_OF_K0S = /^[0-9a-f]{32}$/;
 
 export function checkLines(facts: MigrationFacts, problems = problemsOf(facts)): string[] {
   const { hosts, profilesOn, leader } = facts;
   const rows = hosts.map((host) => [host.name, host.role, host.version ?? 'unknown', host.agent, nextOf(host)]);
   const isDone = hosts.every(({ isOurs }) => isOurs);
   const holder = 'holder' in leader ? leader.holder : undefined;
-  const leads = holder === undefined ? 'nobody, or unknown' : `${ID_OF_K0S.test(holder) ? 'k0s' : 'Refit'} (${holder})`;
+  const leads = holder === undefined ? 'nobody, or unknown' : `${isK0sLeader(holder) ? 'k0s' : 'Refit'} (${holder})`;
   return [
     ...table(['NODE', 'ROLE', 'K0S', 'AGENT', 'NEXT'], rows),
     `leader: ${leads}`,

@@ -1,5 +1,6 @@
 /** The text form of `refit status`: notes, then for each plan a header, stages, targets, what waits and what to do. */
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../dialects/registry.ts';
+import { isK0sLeader } from '../../signal/names.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { listed } from '../../util/phrases.ts';
 import { mendingOf, operatorOf } from '../operators.ts';
@@ -285,9 +286,8 @@ export function notesOf({ leader, silentSince, plans }: Noted): Note[] {
   }
   if (leader.state === 'unknown') return [];
   const { state, holder, since } = leader;
-  // k0s's id; ours begins with the name of the host.
-  const isK0s = /^[0-9a-f]{32}$/.test(holder);
-  if (state === 'held') return isK0s ? [{ problem: "Led by k0s's own leader", since, effect: EFFECTS.held }] : [];
+  if (state === 'held')
+    return isK0sLeader(holder) ? [{ problem: "Led by k0s's own leader", since, effect: EFFECTS.held }] : [];
   return [{ problem: `No renewal by leader ${holder}`, since, effect: EFFECTS[state] }];
 }
 
