@@ -40,6 +40,8 @@ const NO_SOCKET_POLL_MS = 250;
 const SLOW_POLL_MS = 1_000;
 /** Polled, because the leader's lease is not watched. */
 const LEADER_POLL_MS = 5_000;
+/** What a roll-back waits for: its own report, and the object after a start. */
+const [BEFORE_ROLL_BACK_MS, READ_WITHIN_MS] = [5_000, 10_000];
 /** Short: an API server that restarts with its node is back within seconds, and the next node waits for the report. */
 const RETRY = { base: 50, cap: 2_000 };
 /** A refusal lasts until something changes on the server, except just after its start. */
@@ -57,10 +59,12 @@ export class Agent {
   readonly #parts: AgentParts;
   readonly #observer: StepInputObserver;
   readonly #epoch: number;
+  readonly #startedAt: number;
   #journal: Journal = IDLE;
   #failures = 0;
   #refusals = 0;
   readonly #isNews: (text: string) => boolean;
+  #isUnheard = false;
   #warned = '';
   #awaited: AwaitStep['kind'] | undefined;
   #isResting = false;
@@ -68,7 +72,8 @@ export class Agent {
   constructor(parts: AgentParts) {
     this.#parts = parts;
     this.#observer = new StepInputObserver(parts);
-    this.#epoch = parts.clock.now() - parts.clock.monotonic();
+    this.#startedAt = parts.clock.now();
+    this.#epoch = this.#startedAt - parts.clock.monotonic();
     this.#isNews = sparingly(parts.clock);
   }
 
@@ -112,7 +117,8 @@ export class Agent {
     this.#journal = withObservedStatus(this.#journal, signal, this.#now());
     const gathered = await this.#observer.gather(this.#journal, () => this.#now(), stop);
     // Read the time again: an unresponsive service takes seconds to ask.
-    const input = { ...gathered, now: this.#now() };
+    const unread = newest === undefined ? { unreadUntil: this.#startedAt + READ_WITHIN_MS } : {};
+    const input = { ...gathered, ...unread, now: this.#now(), isUnheard: this.#isUnheard };
     const step = await this.#withStory(nextStep(input), input);
     if (step.kind === 'stand-aside') {
       this.#warnOnce("standing aside for k0s's own agent", signal, step.reason);
@@ -131,8 +137,7 @@ export class Agent {
     await this.#save(journalBefore(step, before, this.#now()));
     if (step.kind !== 'report') await this.#act(step, stop);
     else if (newest !== undefined && signal !== undefined) await this.#report(step, newest, signal);
-    this.#failures = 0;
-    this.#refusals = 0;
+    [this.#failures, this.#refusals, this.#isUnheard] = [0, 0, false];
     return this.#journal === before ? FAST_POLL_MS : 0;
   }
 
@@ -186,10 +191,11 @@ export class Agent {
     const { object, clock, log } = this.#parts;
     const after = journalAfter(step, this.#journal, { ok: true }, this.#now());
     try {
-      await object.write(withStatus(newest, signal, step, after, clock.now()));
+      const deadlineMs = step.status === 'RollingBack' ? BEFORE_ROLL_BACK_MS : undefined;
+      await object.write(withStatus(newest, signal, step, after, clock.now()), deadlineMs);
     } catch (error) {
       // The write may have arrived all the same: the next decision needs the object as it is now.
-      await object.refresh();
+      if (step.status !== 'RollingBack' || isConflict(error)) await object.refresh();
       throw error;
     }
     if (after.phase === 'idle' && isFinal(step.status)) await this.#parts.finished?.add(signal, step.status);
@@ -250,6 +256,7 @@ export class Agent {
       : isConflict(error) && failures === 0
         ? 0
         : backoffDelay(failures, { ...RETRY, random });
+    this.#isUnheard = !isConflict(error);
     const reason = messageOf(error);
     if (this.#isNews(reason)) log.warn('could not finish this step; retrying', { reason, pauseMs });
     return pauseMs;

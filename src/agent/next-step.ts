@@ -11,7 +11,7 @@ import {
 } from './journal.ts';
 import type { HostFacts } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
-import { besideK0s } from './steps/beside-k0s.ts';
+import { beforeRollBack, besideK0s } from './steps/beside-k0s.ts';
 import type { Step } from './steps/step.ts';
 import { answerEnded, takeUp } from './steps/take-up.ts';
 import { nextUpdateStep, windDown } from './steps/update-steps.ts';
@@ -28,6 +28,7 @@ export function nextStep(input: StepInput): Step {
   const step = besideK0s(input) ?? nextUpdateStep({ ...input, journal });
   // What we cordoned we uncordon, even for a signal that is somebody else's work.
   if (step.kind === 'stand-aside' && mayBeCordoned(journal)) return { kind: 'uncordon' };
+  if (step.kind === 'roll-back') return beforeRollBack(input, step.reason) ?? step;
   const isRisky = step.kind === 'download' || step.kind === 'swap';
   return isRisky && input.veto !== undefined ? { kind: 'give-up', reason: input.veto, refused: true } : step;
 }
@@ -75,7 +76,7 @@ function nextBundleStep({ phase, failure }: BundleJournal, status: string | unde
 
 /** Signals with any other status are final or unknown; original agents leave them alone too. */
 const OPEN = {
-  k0supdate: [undefined, 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'],
+  k0supdate: [undefined, 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'RollingBack'],
   airgapupdate: [undefined, 'Downloading'],
 } as const;
 

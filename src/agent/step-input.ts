@@ -48,6 +48,10 @@ export interface StepInput {
   readonly early?: string;
   /** True when the object shows that an agent of Refit began this signal. */
   readonly isReported?: boolean;
+  /** True when the API server does not take the agent's reports. */
+  readonly isUnheard?: boolean;
+  /** The agent has not read its object, or it is gone: how long a roll-back waits for it (steady milliseconds). */
+  readonly unreadUntil?: number;
   /** How this very signal ended before. */
   readonly ended?: SignalEnd;
   /** True when the payload of a new signal was fetched ahead, and tried out. */

@@ -322,4 +322,5 @@ const STEPS: Readonly<
   ApplyingUpdate: { part: 'apply' },
   Restart: { part: 'restart' },
   UnCordoning: { part: 'ready', waitsFor: 'uncordon' },
+  RollingBack: { part: 'restart' },
 };

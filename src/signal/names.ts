@@ -31,7 +31,7 @@ export function isK0sLeader(holder: string): boolean {
 /** On a ControlNode: `controller` or `controller+worker`. */
 export const MODE_ANNOTATION = 'autopilot.k0sproject.io/mode';
 
-/** In the order of an update; the two failures may end it at any point. */
+/** In the order of an update; the two failures may end it at any point. The original knows no `RollingBack`, and waits. */
 export const SIGNAL_STATUSES = [
   'Downloading',
   'Cordoning',
@@ -40,7 +40,7 @@ export const SIGNAL_STATUSES = [
   'UnCordoning',
   'Completed',
 ] as const;
-export type SignalStatus = (typeof SIGNAL_STATUSES)[number] | 'FailedDownload' | 'Failed';
+export type SignalStatus = (typeof SIGNAL_STATUSES)[number] | 'RollingBack' | 'FailedDownload' | 'Failed';
 
 export interface ControlNode extends KubeObject {
   status?: { addresses?: { address: string; type: string }[]; k0sVersion?: string };

@@ -51,11 +51,8 @@ export interface Configuration {
   readonly fetchesAhead: boolean;
   /** Workers that may fail before nothing new starts. */
   readonly maxFailures: number;
-  /**
-   * Whether k0s's own agent is on as well, on every node, and ours is told to leave signals to it: always, or until ours
-   * begins to roll back.
-   */
-  readonly theirs: 'off' | 'on' | 'until ours rolls back';
+  /** Whether k0s's own agent is on as well, on every node, and ours is told to leave signals to it. */
+  readonly theirs: 'off' | 'on';
   /** Whether it may go while the agent works on the service, and come back: always, or but once. */
   readonly power: 'stays' | 'returns' | 'may stay off';
 }

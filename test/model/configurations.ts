@@ -63,15 +63,15 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   configure('payload comes up as another version', 'c1:impostor c2:impostor w1', { faults: 2 }),
   configure('payload falls while it is watched', 'c1:brief w1:brief', { faults: 2 }),
   configure('deadline, nodes may stay off', 'w1', { power: 'may stay off', ...DEADLINE }),
-  configure("k0s's own agent is on the worker as well", 'w1', { theirs: 'on', faults: 0 }),
-  configure("k0s's own agent is on the worker as well, the power stays", 'w1', {
+  configure("k0s's own agent beside ours", 'w1', { theirs: 'on', faults: 0 }),
+  configure("k0s's own agent beside ours, the power stays", 'w1', {
     theirs: 'on',
     power: 'stays',
     faults: 0,
     crashesEach: 2,
   }),
-  configure("k0s's own agent is on the worker as well, until ours rolls back", 'w1', {
-    theirs: 'until ours rolls back',
+  configure("k0s's own agent beside ours, 1 crash", 'w1', {
+    theirs: 'on',
     faults: 0,
     crashesEach: 1,
   }),
@@ -131,19 +131,24 @@ export const LARGE: readonly Configuration[] = [
     concurrent: 2,
     faults: 0,
   }),
-  configure("k0s's own agent is on the worker as well, the power stays, 3 crashes", 'w1', {
+  configure("k0s's own agent beside ours, the power stays, 3 crashes", 'w1', {
     theirs: 'on',
     power: 'stays',
     faults: 0,
     crashesEach: 3,
   }),
-  configure("k0s's own agent is on the worker as well, until ours rolls back, 1 fault", 'w1', {
-    theirs: 'until ours rolls back',
+  configure("k0s's own agent beside ours, 1 fault", 'w1', {
+    theirs: 'on',
   }),
-  configure("k0s's own agent is on the worker as well, until ours rolls back, 2 crashes", 'w1', {
-    theirs: 'until ours rolls back',
+  configure("k0s's own agent beside ours, 2 crashes", 'w1', {
+    theirs: 'on',
     faults: 0,
     crashesEach: 2,
+  }),
+  configure("k0s's own agent beside ours, its payload comes up as another version", 'w1:impostor', {
+    theirs: 'on',
+    faults: 0,
+    ...DEADLINE,
   }),
   configure('deadline, 2 workers may stay off', 'w1 w2', { power: 'may stay off', ...DEADLINE }),
 ];

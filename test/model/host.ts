@@ -143,6 +143,8 @@ export function afterStep(
     case 'trial-run':
       return { host, outcome: runs(host.staged, qualityOf) ? DONE : failure('the trial run failed') };
     case 'keep-previous':
+      // It compares their content.
+      if (host.target === host.staged) return { host, outcome: failure('the wanted version already') };
       return { host: { ...host, previous: host.target }, outcome: DONE };
     case 'swap':
       return replaced(host, host.staged);

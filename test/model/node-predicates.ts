@@ -43,6 +43,12 @@ export function isAtRest({ signal, journal }: NodeGlance): boolean {
   return !isOpen(signal) && journal.phase === 'idle';
 }
 
+/** k0s's own agent restarted the service for the signal, and ours has no part in it, or left it. */
+export function isTheirs({ object, signal, journal, left }: NodeGlance): boolean {
+  if (signal?.status?.status !== 'Restart' || journal.phase !== 'idle') return false;
+  return left.includes(signal.created) || decodeReport(object.metadata.annotations, signal.created) === undefined;
+}
+
 /** Its agent told a failure, and not that the old file is back. */
 export function isLost(node: NodeGlance): boolean {
   return node.signal?.status?.status === 'Failed' && !isRolledBack(node);

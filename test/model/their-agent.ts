@@ -1,22 +1,18 @@
 /** The moves of k0s's own agent on a node that ours is on, too: it lives in the service, and asks nobody. */
-import type { Journal } from '../../src/agent/journal.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
 import type { SignalStatus } from '../../src/signal/names.ts';
-import type { Host } from './host.ts';
+import type { Host, Qualities } from './host.ts';
 import type { NodeMove } from './node-moves.ts';
 import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
 import type { NodeRules } from './turn-trail.ts';
 
-const ROLLING_BACK: readonly Journal['phase'][] = ['swappingBack', 'swappedBack', 'restartingBack', 'restartedBack'];
-
 /** As test/doubles/agent does it; it loses nothing here, since it is ours whose work is examined. */
 export function theirMoves(node: NodeState, rules: NodeRules): NodeMove[] {
-  const { host, journal } = node;
+  const { host } = node;
   const object = objectAt(rules.contents, node.versions);
   const signal = decodeSignal(object.metadata.annotations);
-  const isOn = rules.theirs === 'on' || (rules.theirs !== 'off' && !ROLLING_BACK.includes(journal.phase));
-  if (!isOn || signal === undefined || host.service?.life !== 'up') return [];
-  const to = nextOf(signal, host);
+  if (rules.theirs === 'off' || signal === undefined || host.service?.life !== 'up') return [];
+  const to = nextOf(signal, host, rules.qualityOf);
   if (to === undefined) return [];
   const { status, host: after } = to;
   const moved = { ...node, host: after };
@@ -37,9 +33,10 @@ interface Next {
   readonly host: Host;
 }
 
-function nextOf({ status, command: { version } }: SignalData, host: Host): Next | undefined {
+function nextOf({ status, command: { version } }: SignalData, host: Host, qualityOf: Qualities): Next | undefined {
   const { service } = host;
-  const runsIt = service?.file === version;
+  // By what the service says of itself.
+  const runsIt = service?.file === version && qualityOf(version) !== 'impostor';
   switch (status?.status) {
     case undefined:
       return { status: runsIt ? 'Completed' : 'Downloading', host };

@@ -79,8 +79,8 @@ export class OwnObject implements RegisteredObject {
     await following;
   }
 
-  async write(object: KubeObject): Promise<void> {
-    this.#wrote(await this.#parts.client.replace(this.#parts.resource, object));
+  async write(object: KubeObject, deadlineMs?: number): Promise<void> {
+    this.#wrote(await this.#parts.client.replace(this.#parts.resource, object, { deadlineMs }));
   }
 
   async writeStatus(object: KubeObject): Promise<void> {

@@ -14,7 +14,7 @@ export interface SignalObject {
   /** Watches until `abort` aborts; never rejects. */
   follow(abort: AbortSignal): Promise<void>;
   /** PUT with the object's resourceVersion: rejects with a conflict when the object has changed. */
-  write(object: KubeObject): Promise<void>;
+  write(object: KubeObject, deadlineMs?: number): Promise<void>;
   refresh(): Promise<void>;
 }
 

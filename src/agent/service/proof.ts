@@ -82,7 +82,10 @@ export function watchOther(input: UpdateInput): Step | undefined {
 export function rewatch(input: UpdateInput): Step | undefined {
   const { running, ownAgent, exits } = input.host;
   const isPossible = (input.beside ?? 'replace') !== 'replace' && ownAgent !== false && exits === undefined;
-  return isPossible && running && runsNew(input) ? { kind: 'soak', process: running.process } : undefined;
+  const { journal } = input;
+  const isNew =
+    running !== undefined && isWanted(running, journal) && !isSameProcess(running.process, journal.work.original);
+  return isPossible && isNew ? { kind: 'soak', process: running.process } : undefined;
 }
 
 /** A process that was told to end may still answer: it proves nothing. */

@@ -16,6 +16,9 @@ const NOT_YET_OURS: Readonly<Partial<Record<UpdatePhase, readonly string[]>>> = 
 /** Statuses of a signal whose node may be cordoned. */
 const CORDONED: readonly (string | undefined)[] = ['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'];
 
+/** Statuses at which it goes on by itself, or has told the end. */
+const ITS_TURN: readonly (string | undefined)[] = ['ApplyingUpdate', 'Restart', 'UnCordoning'];
+
 /** Undefined when nothing speaks for another agent. */
 export function besideK0s(input: StepInput): Step | undefined {
   const { beside = 'replace', journal, host } = input;
@@ -32,6 +35,18 @@ export function besideK0s(input: StepInput): Step | undefined {
   return beside === 'observe'
     ? { kind: 'stand-aside', reason }
     : { kind: 'report', status: 'FailedDownload', reason, refused: true };
+}
+
+/**
+ * Undefined when the roll-back may begin. Else k0s's own agent, which lives in the new process, could report that one as the
+ * end while the old file is put back: it leaves a signal with this status alone. No roll-back waits long for an API server.
+ */
+export function beforeRollBack(input: StepInput, reason: string): Step | undefined {
+  const { beside = 'replace', signal, host, now, unreadUntil } = input;
+  const mayAct = beside !== 'replace' && host.ownAgent !== false && ITS_TURN.includes(signal?.status?.status);
+  if (!mayAct || input.isUnheard === true) return undefined;
+  if (unreadUntil === undefined) return { kind: 'report', status: 'RollingBack', reason };
+  return now < unreadUntil ? { kind: 'await-service', until: unreadUntil } : undefined;
 }
 
 function hasOtherAgent({ journal, signal, host, isReported }: StepInput): boolean {

@@ -40,7 +40,7 @@ export function answerEnded(input: NewSignalInput): Step {
 const SHA256 = /^[0-9a-fA-F]{64}$/;
 
 function isLate(status: string | undefined): boolean {
-  return status === 'ApplyingUpdate' || status === 'Restart' || status === 'UnCordoning';
+  return ['ApplyingUpdate', 'Restart', 'UnCordoning', 'RollingBack'].includes(status ?? '');
 }
 
 function refusalOf({ signal: { command, status }, accepts, veto, host }: NewSignalInput): string | undefined {

@@ -316,7 +316,9 @@ describe("beside k0s's own agent", () => {
     journal: journalAt('soaking', { process: before, fresh: after, since: NOW }),
     host: running(NEW, third),
   };
-  const back: object = { kind: 'roll-back', reason: says('crash loop') };
+  const ended: Partial<StepInput> = { ...observed, ...watched, host: { ...watched.host, exits: 1 } };
+  const crashed = says('crash loop');
+  const back: object = { kind: 'roll-back', reason: crashed };
   const disable = says('start k0s with --disable-components=autopilot');
   const begin: unknown = expect.objectContaining({ kind: 'begin' });
   check([
@@ -392,13 +394,33 @@ describe("beside k0s's own agent", () => {
       { kind: 'soak', process: third },
     ],
     ['… and it is off', 'Restart', { ...observed, ...watched, host: { ...watched.host, ownAgent: false } }, back],
-    ['… and we saw it end', 'Restart', { ...observed, ...watched, host: { ...watched.host, exits: 1 } }, back],
+    ['… and we saw it end: no word of its own may come', 'Restart', ended, report('RollingBack', { reason: crashed })],
+    ['… then the old file goes back', 'RollingBack', ended, back],
+    [
+      '… and no API server takes our report: the roll-back does not wait',
+      'Restart',
+      { ...ended, isUnheard: true },
+      back,
+    ],
     [
       '… and a roll-back was written down before our crash',
       'Restart',
       { ...observed, ...watched, journal: journalAt('swappingBack', WHY) },
       { kind: 'soak', process: third },
     ],
+    [
+      '… and our restart of it failed: it was not ended',
+      'Restart',
+      { ...observed, host: running(NEW, after), journal: journalAt('swappingBack', { ...WHY, process: after }) },
+      { kind: 'soak', process: after },
+    ],
+    [
+      'we have not read our object since our start: what it reported meanwhile is waited for',
+      'Restart',
+      { ...ended, unreadUntil: NOW + 1 },
+      { kind: 'await-service', until: NOW + 1 },
+    ],
+    ['… for a while', 'Restart', { ...ended, unreadUntil: NOW }, back],
     ['found at Downloading', 'Downloading', { ...observed, journal: IDLE }, begin as object],
     ['it overtook us, unseen at Cordoning', 'ApplyingUpdate', { ...observed, ...overtaken }, aside],
     ['it overtook us: we act as if it were off', 'Cordoning', overtaken, { kind: 'download' }],
