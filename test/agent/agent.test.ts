@@ -226,7 +226,7 @@ describe('a failure leaves the old version running', () => {
     rig.startAgent();
     await rig.send('/new', NEW);
     await rig.end();
-    expect(rig.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'Failed']);
+    expect(rig.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'RollingBack', 'Failed']);
     expect(await rig.report()).toMatchObject({ from: OLD, rolledBack: true, reason: expect.stringMatching(reason) });
     expect(await rig.host.version()).toBe(OLD);
     expect(await rig.installed()).toBe(rig.server.sha256('/old'));
@@ -242,7 +242,7 @@ describe('in the soak', () => {
     rig.startAgent();
     await rig.send('/new', NEW);
     await rig.end();
-    expect(rig.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'Failed']);
+    expect(rig.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'RollingBack', 'Failed']);
     expect(await rig.report()).toMatchObject({ rolledBack: true, reason: expect.stringMatching(/^crash loop: /) });
     expect(await rig.host.version()).toBe(OLD);
     expect(await rig.leftovers()).toEqual([]);
