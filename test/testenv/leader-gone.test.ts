@@ -80,14 +80,15 @@ test("k0s's own leader leads: two that wait write one Event of a downgrade, and 
     const { items } = await admin.list(events, { namespace: 'default' });
     return items.filter(({ involvedObject }) => involvedObject.uid === plan.metadata.uid);
   };
-  await using _first = await lead();
+  await using standbys = new AsyncDisposableStack();
+  standbys.use(await lead());
   await vi.waitFor(async () => expect((await told()).map(({ reason }) => reason)).toEqual(['Downgrade']), PATIENCE);
   const [event] = await told();
   expect(event?.message).toMatch(/gone-w3.*k0s's own leader carries the plan out all the same$/);
 
   // Times have whole seconds.
   await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(Date.parse(event?.lastTimestamp ?? '') + 1_000), PATIENCE);
-  await using _second = await lead();
+  standbys.use(await lead());
   await vi.waitFor(async () => expect((await told())[0]?.lastTimestamp).not.toBe(event?.lastTimestamp), PATIENCE);
   expect(await told()).toHaveLength(1);
   expect(await puppets.signal('gone-w3')).toBeUndefined();
