@@ -33,8 +33,8 @@ const TIMEOUT_MS = 120_000;
 const MAX_ATTEMPTS = 10;
 
 export function channelController(parts: ChannelParts): Controller {
-  const { reader, namespace, log } = parts;
-  const plans = createInformer(reader, cattlePlans, { namespace, log });
+  const { reader, namespace, clock, log } = parts;
+  const plans = createInformer(reader, cattlePlans, { namespace, clock, log });
   const answers = new Map<string, Answer>();
   return {
     name: 'cattle-channel',

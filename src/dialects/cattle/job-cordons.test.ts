@@ -7,7 +7,7 @@ import { later } from '../../../test/builders/times.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { withCordon, withoutCordon } from '../../drain/cordon-marks.ts';
 import { ownerOf } from '../../engine/model/recorded.ts';
-import type { Node } from '../../kube/types.ts';
+import type { Job, Node } from '../../kube/types.ts';
 import { withCordonMark } from './job-cordons.ts';
 import { markOf } from './leader-drain.ts';
 import { finished } from './signal.ts';
@@ -25,16 +25,21 @@ const FAILED_BEFORE = plan(
   },
 );
 
+const LABEL = 'plan.upgrade.cattle.io/p';
+const APPLYING = plan({ cordon: true }, { latestHash: 'old', applying: ['a'] });
+const JOB: Job = { metadata: { name: 'job', labels: { [LABEL]: 'old' } } };
+
 const cordon = (node: Node): Node => ({ ...node, spec: { ...node.spec, unschedulable: true } });
 const uncordon = (node: Node): Node => ({ ...node, spec: {} });
-const start = (node: Node, of = plan()): Node => withCordonMark(node, of, STARTS);
-const fail = (node: Node): Node => withCordonMark(node, plan(), FAILS);
+const start = (node: Node, of = plan(), last?: Job): Node => withCordonMark(node, of, STARTS, last);
+const fail = (node: Node): Node => withCordonMark(node, plan(), FAILS, undefined);
 const end = (node: Node, of = plan()): string => {
   const { metadata, spec } = finished(node, of, { id: 'hash' }, { version: 'v1' });
   return `${spec?.unschedulable === true ? 'cordoned' : 'schedulable'} ${metadata.annotations?.[MARK] ?? 'unmarked'}`;
 };
 const open = buildNode('a');
 const closed = cordon(open);
+const doneBefore = cordon(buildNode('a', { labels: { [LABEL]: 'old' } }));
 
 test.each<[string, string, string]>([
   ['a node that the Job cordons is schedulable after it', end(cordon(start(open))), 'schedulable unmarked'],
@@ -48,6 +53,13 @@ test.each<[string, string, string]>([
   ],
   ['the cordon of somebody else outlives a failure', end(start(fail(cordon(start(closed))))), 'cordoned unmarked'],
   ['one that a failed Job of the original left is ours', end(start(closed, FAILED_BEFORE)), 'schedulable unmarked'],
+  ['one of a Job whose end nobody recorded is ours', end(start(closed, plan(), JOB)), 'schedulable unmarked'],
+  ['so where the Job is gone', end(start(closed, APPLYING)), 'schedulable unmarked'],
+  [
+    'one that stayed behind a Job that is done belongs to somebody else, also while the status still lists the node',
+    end(start(doneBefore, APPLYING, JOB)),
+    'cordoned unmarked',
+  ],
   [
     'a mark of an earlier attempt does not count when somebody has uncordoned it',
     end(cordon(start(uncordon(start(closed))))),

@@ -2,24 +2,27 @@
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Target } from '../../engine/model/recorded.ts';
 import { annotated } from '../../kube/resources.ts';
-import type { Node } from '../../kube/types.ts';
+import type { Job, Node } from '../../kube/types.ts';
 import { recordedFailures } from './attempts.ts';
 import { hostnameOf } from './job.ts';
 import { cordons, isCordonOf } from './leader-drain.ts';
-import { cordonMarkOf } from './names.ts';
+import { cordonMarkOf, hashLabelOf } from './names.ts';
 
 /** Somebody else had cordoned the node before the first Job of the plan. */
 const FOUND = 'found';
 /** A Job of the plan cordoned it, and failed. */
 const OURS = 'ours';
 
-/** Before the record says that the target starts or has failed; `plan` as recorded until then. The same node if nothing changes. */
-export function withCordonMark(node: Node, plan: CattlePlan, { state }: Target): Node {
+/**
+ * Before the record says that the target starts or has failed; `plan` as recorded until then, `last` its last Job on the node.
+ * The same node if nothing changes.
+ */
+export function withCordonMark(node: Node, plan: CattlePlan, { state }: Target, last: Job | undefined): Node {
   const isMarked = markOn(node, plan) !== undefined;
   if (node.spec?.unschedulable !== true) return state === 'intended' ? withoutCordonMark(node, plan) : node;
   // A cordon by the leader names its owner, and ends with it.
   if (isMarked || !cordons(plan) || isCordonOf(node, plan)) return node;
-  const mark = state === 'failed' || wasTried(node, plan) ? OURS : FOUND;
+  const mark = state === 'failed' || wasTried(node, plan, last) ? OURS : FOUND;
   return annotated(node, { [cordonMarkOf(plan.metadata.name)]: mark });
 }
 
@@ -38,8 +41,12 @@ function markOn({ metadata }: Node, plan: CattlePlan): string | undefined {
   return metadata.annotations?.[cordonMarkOf(plan.metadata.name)];
 }
 
-/** A Job of the original may have cordoned it. */
-function wasTried(node: Node, plan: CattlePlan): boolean {
-  const failure = recordedFailures(plan).nodes.get(node.metadata.name);
-  return failure?.state === 'failed' || plan.status?.applying?.includes(hostnameOf(node)) === true;
+/** A Job may have cordoned it: of the original, one that failed, or one whose end was not recorded. */
+function wasTried({ metadata }: Node, plan: CattlePlan, last: Job | undefined): boolean {
+  const label = hashLabelOf(plan.metadata.name);
+  const done = metadata.labels?.[label];
+  const { applying, latestHash } = plan.status ?? {};
+  if (last && last.metadata.labels?.[label] !== done) return true;
+  const failure = recordedFailures(plan).nodes.get(metadata.name);
+  return failure?.state === 'failed' || (latestHash !== done && applying?.includes(hostnameOf({ metadata })) === true);
 }

@@ -147,23 +147,24 @@ function selectorOf({ metadata, spec }: CattlePlan, { problems }: Latest): (node
 }
 
 /**
- * A node is done if its label has the hash. It is in flight if the status lists its host name, or if a Job of the plan works
- * on it, also one of an earlier hash. A failed node keeps its place until its failure no longer counts.
+ * A node is done if its label has the hash. It is in flight if a Job of the plan works on it, or if the status lists its host
+ * name, also for an earlier hash. A failed node keeps its place until its failure no longer counts.
  */
 function stateReader(scene: Scene): (node: Node) => RecordedState {
   const { plan, world, judgement, failures } = scene;
   const { hash, problems } = judgement;
-  const isSameRun = plan.status?.latestHash === hash;
-  const applying = new Set(isSameRun && problems.length === 0 ? plan.status?.applying : []);
+  const { latestHash } = plan.status ?? {};
+  const applying = new Set(problems.length === 0 ? plan.status?.applying : []);
   const working = nodesAtWork(plan, world);
   const label = hashLabelOf(plan.metadata.name);
   return (node) => {
     const { name, labels = {} } = node.metadata;
     if (hash !== '' && labels[label] === hash) return 'done';
     if (working.has(name)) return 'intended';
-    const failure = isSameRun ? failures.nodes.get(name) : undefined;
-    if (failure) return isOver(node, scene) ? 'pending' : failure.state;
-    return applying.has(hostnameOf(node)) && labels[label] !== DISABLED ? 'intended' : 'pending';
+    const failure = failures.nodes.get(name);
+    if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
+    const isOpen = labels[label] !== DISABLED && labels[label] !== latestHash;
+    return isOpen && applying.has(hostnameOf(node)) ? 'intended' : 'pending';
   };
 }
 

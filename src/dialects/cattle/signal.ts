@@ -45,7 +45,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       const node = world.get(nodes, target.name);
       const isClaimed = target.state === 'intended' && config.plansShareNodes !== true && node && mayBeSignalled(node);
       const claim = isClaimed ? withClaim : withoutClaim;
-      const marked = node && claim(withCordonMark(node, plan, target), claimOf(plan));
+      const last = lastOf(jobsOn(target.name, plan, world));
+      const marked = node && claim(withCordonMark(node, plan, target, last), claimOf(plan));
       return marked && marked !== node ? { kind: 'replace', resource: nodes, object: marked } : undefined;
     },
 
@@ -128,6 +129,12 @@ export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: stri
 function jobsOn(nodeName: string, plan: CattlePlan, world: World): Job[] {
   return (byNode(world.list(jobs)).get(nodeName) ?? []).filter((job) => isOf(job, plan));
 }
+
+function lastOf(all: readonly Job[]): Job | undefined {
+  return all.reduce<Job | undefined>((last, job) => (last && createdAt(last) > createdAt(job) ? last : job), undefined);
+}
+
+const createdAt = ({ metadata }: Job): string => metadata.creationTimestamp ?? '';
 
 /** The original's name, unless the Job of a node whose name agrees up to the first dot has it. */
 function freeName(world: World, nodeName: string, { metadata }: CattlePlan, { id }: Rollout): string | undefined {
