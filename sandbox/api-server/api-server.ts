@@ -21,6 +21,8 @@ export interface ApiServerOptions {
   readonly bookmarkIntervalMs?: number;
   /** Changes that each collection keeps for watches and for pages of old lists. */
   readonly eventHistory?: number;
+  /** Gives each new object its uid, for runs that repeat exactly; random where absent. */
+  readonly newUid?: () => string;
   /** Called for each request when it is answered; of a watch, when it begins. */
   readonly onRequest?: (record: RequestRecord) => void;
 }
@@ -51,9 +53,10 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     addresses = ['127.0.0.1'],
     eventHistory = 10_000,
     bookmarkIntervalMs = 60_000,
+    newUid = () => randomUUID(),
   } = options;
   const revisions = new Revisions(eventHistory);
-  const cluster = new Cluster(clock, revisions);
+  const cluster = new Cluster(clock, revisions, newUid);
   const hub = new WatchHub(cluster, bookmarkIntervalMs);
   seedNamespaces(cluster);
   keepBudgets(cluster);
@@ -79,7 +82,7 @@ function seedNamespaces(cluster: Cluster): void {
   const { kind, collection } = cluster.resource('', 'namespaces');
   for (const name of NAMESPACES) {
     const object = kind.read({ metadata: { name } }, []);
-    object.metadata.uid = randomUUID();
+    object.metadata.uid = cluster.newUid();
     object.metadata.creationTimestamp = cluster.timestamp();
     kind.prepare(object, undefined);
     collection.put(name, object);

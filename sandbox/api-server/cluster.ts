@@ -15,11 +15,13 @@ export interface Resource {
 export class Cluster {
   readonly clock: Clock;
   readonly revisions: Revisions;
+  readonly newUid: () => string;
   readonly #resources = new Map<string, Resource>();
 
-  constructor(clock: Clock, revisions: Revisions) {
+  constructor(clock: Clock, revisions: Revisions, newUid: () => string) {
     this.clock = clock;
     this.revisions = revisions;
+    this.newUid = newUid;
     for (const kind of builtinKinds) this.serve(kind);
   }
 

@@ -36,7 +36,8 @@ export class SkewedClock implements Clock {
 
   schedule(ms: number, callback: () => void): () => void {
     let waiting: (() => void) | undefined;
-    const cancel = this.#base.schedule(ms / this.#skew.rate, () => {
+    // Whole milliseconds, as timers of Node: less than a float can add would never end.
+    const cancel = this.#base.schedule(Math.ceil(ms / this.#skew.rate), () => {
       if (!this.#halted) return callback();
       waiting = callback;
       this.#late.add(callback);

@@ -1,5 +1,5 @@
 /** Creates and replaces objects: the order of checks, optimistic concurrency, and the fields that the server sets. */
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { checkStoredSize } from '../body.ts';
 import type { Cluster, Resource } from '../cluster.ts';
@@ -61,7 +61,7 @@ export function createObject(
   if (namespace !== undefined) checkNamespace(cluster, kind, namespace, metadata.name);
   const { generateName = '' } = metadata;
   metadata.name ??= generateName === '' ? '' : `${generateName.slice(0, GENERATED_PREFIX)}${nameSuffix()}`;
-  metadata.uid = randomUUID();
+  metadata.uid = cluster.newUid();
   metadata.creationTimestamp = cluster.timestamp();
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;

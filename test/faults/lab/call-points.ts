@@ -2,11 +2,11 @@
 import type { Call } from '../../../src/kube/client.ts';
 
 /**
- * crash before: the process dies with the call in its hand · crash after: the server does it, and the process dies · a
- * number: the server answers that, and does nothing · lost answer: the server does it, and no answer comes · stale: what
- * is read is as old as what was read there first, or comes late.
+ * crash before: the process dies with the call in its hand · crash after: the server does it, and the process dies · 504: the
+ * server does it, and answers that it was too late · another number: it answers that, and does nothing · lost answer: the
+ * server does it, and no answer comes · stale: what is read is as old as what was read there first, or comes late.
  */
-export type Fault = 'crash before' | 'crash after' | '409' | '410' | '429' | '500' | 'lost answer' | 'stale';
+export type Fault = 'crash before' | 'crash after' | '409' | '410' | '429' | '500' | '504' | 'lost answer' | 'stale';
 
 export const FAULTS: readonly Fault[] = [
   'crash before',
@@ -15,6 +15,7 @@ export const FAULTS: readonly Fault[] = [
   '410',
   '429',
   '500',
+  '504',
   'lost answer',
   'stale',
 ];
@@ -39,7 +40,7 @@ const LISTS = ['list', 'watch'];
 export function faultsAt({ verb }: Pick<Call, 'verb'>): readonly Fault[] {
   const isWrite = WRITES.includes(verb);
   return FAULTS.filter((fault) => {
-    if (fault === '409') return isWrite;
+    if (fault === '409' || fault === '504') return isWrite;
     if (fault === '410') return LISTS.includes(verb);
     if (fault === 'stale') return !isWrite;
     return true;

@@ -49,7 +49,7 @@ function mishapFor(random: () => number, points: readonly CallPoint[], seconds: 
   return { kind: 'trouble', actor: point.actor, second, trouble: troubleFor(random) };
 }
 
-function troubleFor(random: () => number): Trouble {
+export function troubleFor(random: () => number): Trouble {
   const forS = 1 + Math.floor(random() * 60);
   return pick<Trouble>(random, [
     { kind: 'cut', direction: pick(random, ['there', 'back', 'both']), forS },

@@ -78,6 +78,7 @@ export class FaultyCaller implements Caller {
     await this.#alive();
     if (isCut?.('back') === true) return await this.#noAnswer(call);
     const answer = await asked;
+    if (fault === '504') throw refusal(call, 504, 'Timeout');
     if (fault === 'lost answer') throw new TransportError('no answer came', { maybeApplied: call.method !== 'GET' });
     return this.#remembered(call, answer, fault);
   }
@@ -86,11 +87,8 @@ export class FaultyCaller implements Caller {
   async #before(fault: Fault | undefined, call: Call): Promise<void> {
     if (fault === 'crash before') this.#parts.crash();
     await this.#alive();
-    const refusal = fault && REFUSALS[fault];
-    if (!refusal) return;
-    const [code, reason] = refusal;
-    const details = code === 429 ? { details: { retryAfterSeconds: 1 } } : {};
-    throw new StatusError({ kind: 'Status', code, reason, message: `made up at ${call.path}`, ...details });
+    const refused = fault && REFUSALS[fault];
+    if (refused) throw refusal(call, ...refused);
   }
 
   /** A request on a cut line ends with its deadline. */
@@ -112,4 +110,9 @@ export class FaultyCaller implements Caller {
     if (isAlive()) await clock.running();
     if (!isAlive()) await new Promise<never>(() => undefined);
   }
+}
+
+function refusal({ path }: Call, code: number, reason: string): StatusError {
+  const details = code === 429 ? { details: { retryAfterSeconds: 1 } } : {};
+  return new StatusError({ kind: 'Status', code, reason, message: `made up at ${path}`, ...details });
 }

@@ -9,19 +9,18 @@ import { nodes, type Resource } from '../../../src/kube/resources.ts';
 import { clientOver } from '../../../src/kube/transport/http-client.ts';
 import { createInformer } from '../../../src/kube/watch/informer.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
-import { type Clock, rfc3339 } from '../../../src/util/clock.ts';
+import { rfc3339 } from '../../../src/util/clock.ts';
 import { OLD } from '../../model/cluster.ts';
 import type { Quality } from '../../model/host.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { seededRandom } from '../random.ts';
-import { SkewedClock } from '../skewed-clock.ts';
 import type { Tape } from './call-points.ts';
-import { FaultyCaller } from './faulty-caller.ts';
 import { LabAgent } from './lab-agent.ts';
 import { runLabController } from './lab-controller.ts';
 import { LabHost } from './lab-host.ts';
-import { addWorker, applyPlan, installKinds, tellVersion, type Wanted } from './lab-objects.ts';
+import { addNode, addPod, applyPlan, installKinds, tellVersion, type Wanted } from './lab-objects.ts';
 import { LabObserver } from './lab-observer.ts';
+import { LabProcesses } from './lab-processes.ts';
 
 export interface RunOptions extends Wanted {
   readonly tape: Tape;
@@ -46,16 +45,7 @@ export interface RunOptions extends Wanted {
 
 /** What a mishap may do to a run. */
 export interface Lab {
-  readonly actors: readonly string[];
-  crash(actor: string): void;
-  /** Sets the wall clock of the process's machine by so many milliseconds. */
-  jump(actor: string, ms: number): void;
-  /** Halts the process until the returned function is called. */
-  halt(actor: string): void;
-  acknowledge(actor: string): void;
-  /** Cuts the connection in one or both directions until the returned function is called. */
-  cut(actor: string, direction: 'there' | 'back' | 'both'): void;
-  mend(actor: string): void;
+  readonly processes: LabProcesses;
   /** A person aborts the plan. */
   abort(): void;
 }
@@ -73,7 +63,6 @@ export interface Verdict {
 const PATIENCE_S = 1_800;
 /** Seconds after the end until everything must be idle. */
 const REST_S = 300;
-const RESPAWN_MS = 1_000;
 
 export async function runLab(options: RunOptions): Promise<Verdict> {
   const run = new Run(options);
@@ -84,29 +73,20 @@ export async function runLab(options: RunOptions): Promise<Verdict> {
   }
 }
 
-interface Process {
-  isAlive: boolean;
-  readonly stop: AbortController;
-  readonly clock: SkewedClock;
-}
-
 class Run implements Lab {
   readonly clock = new FakeClock();
   readonly #options: RunOptions;
   readonly #random: () => number;
-  readonly #processes = new Map<string, Process>();
-  readonly #cuts = new Map<string, 'there' | 'back' | 'both'>();
-  readonly #starts = new Map<string, (client: KubeClient, stop: AbortSignal, clock: Clock) => void>();
+  readonly processes: LabProcesses;
   readonly #over = new AbortController();
   #server: Awaited<ReturnType<typeof startApiServer>> | undefined;
 
   constructor(options: RunOptions) {
     this.#options = options;
     this.#random = seededRandom(options.seed);
-  }
-
-  get actors(): readonly string[] {
-    return [...this.#processes.keys()];
+    const { tape, tamper } = options;
+    const callerFor = (actor: string): Caller => tamper?.(actor, this.#serverCaller()) ?? this.#serverCaller();
+    this.processes = new LabProcesses({ clock: this.clock, tape, callerFor });
   }
 
   async play(): Promise<Verdict> {
@@ -116,12 +96,15 @@ class Run implements Lab {
     const admin = clientOver(server.caller);
     const setUp = async (): Promise<void> => {
       await installKinds(admin);
-      for (const name of workers) await addWorker(admin, name);
+      for (const name of workers) {
+        await addNode(admin, name);
+        await addPod(admin, name);
+      }
     };
     await this.clock.runUntil(setUp());
     const [hosts, observer] = this.#build(server, admin);
     this.#watch(admin, observer);
-    for (const actor of this.#starts.keys()) this.#spawn(actor);
+    this.processes.startAll();
     const isRegistered = (): boolean =>
       server.objects('autopilot.k0sproject.io', 'controlnodes').length === controllers.length;
     while (!isRegistered()) await this.clock.advance(1_000);
@@ -145,35 +128,8 @@ class Run implements Lab {
 
   async stop(): Promise<void> {
     this.#over.abort();
-    for (const process of this.#processes.values()) this.#kill(process);
+    this.processes.stopAll();
     await this.#server?.stop();
-  }
-
-  crash(actor: string): void {
-    const process = this.#processes.get(actor);
-    if (!process?.isAlive) return;
-    this.#kill(process);
-    this.clock.schedule(RESPAWN_MS, () => this.#over.signal.aborted || this.#spawn(actor));
-  }
-
-  jump(actor: string, ms: number): void {
-    this.#processes.get(actor)?.clock.jump(ms);
-  }
-
-  halt(actor: string): void {
-    this.#processes.get(actor)?.clock.halt();
-  }
-
-  acknowledge(actor: string): void {
-    this.#processes.get(actor)?.clock.resume();
-  }
-
-  cut(actor: string, direction: 'there' | 'back' | 'both'): void {
-    this.#cuts.set(actor, direction);
-  }
-
-  mend(actor: string): void {
-    this.#cuts.delete(actor);
   }
 
   abort(): void {
@@ -197,7 +153,7 @@ class Run implements Lab {
           observer.lookAtHosts();
           const { service } = host.state;
           // Agent and kubelet share the machine and its clock.
-          const { clock } = this.#processes.get(`agent ${name}`) ?? this;
+          const clock = this.processes.clockOf(`agent ${name}`);
           if (role === 'worker' && service?.life === 'up')
             void tellVersion(admin, name, service.file, rfc3339(clock.now()));
         },
@@ -205,7 +161,7 @@ class Run implements Lab {
       const address = `10.0.0.${hosts.length + 1}`;
       const agent = new LabAgent({ host, role, address, random });
       hosts.push({ host, agent, address });
-      this.#starts.set(`agent ${name}`, (client, stop, clock) => agent.start(client, stop, clock));
+      this.processes.register(`agent ${name}`, (client, stop, clock) => agent.start(client, stop, clock));
       return host;
     };
     const observer = new LabObserver({
@@ -220,42 +176,19 @@ class Run implements Lab {
     const isReady = (address: string): boolean =>
       hosts.some((each) => each.address === address && each.host.state.service?.life === 'up');
     for (const actor of this.#options.hasStandby === true ? ['controller', 'standby'] : ['controller']) {
-      this.#starts.set(actor, (client, stop, clock) => {
+      this.processes.register(actor, (client, stop, clock) => {
         const identity = `${actor}-${++terms}`;
         // A process that fails ends, and is started again.
         const running = runLabController({ dialect, client, identity, clock, random, isReady, maxFailures }, stop);
-        running.catch(() => stop.aborted || this.crash(actor));
+        running.catch(() => stop.aborted || this.processes.crash(actor));
       });
     }
     return [hosts, observer] as const;
   }
 
-  #spawn(actor: string): void {
-    const clock = new SkewedClock(this.clock, { rate: 1, offset: 0 });
-    const process: Process = { isAlive: true, stop: new AbortController(), clock };
-    this.#processes.set(actor, process);
-    const { tape, tamper } = this.#options;
-    const cut = (direction: 'there' | 'back'): boolean => ['both', direction].includes(this.#cuts.get(actor) ?? '');
-    const caller = new FaultyCaller({
-      actor,
-      upstream: tamper?.(actor, this.#serverCaller()) ?? this.#serverCaller(),
-      tape,
-      clock,
-      isAlive: () => process.isAlive,
-      crash: () => this.crash(actor),
-      isCut: cut,
-    });
-    this.#starts.get(actor)?.(clientOver(caller), process.stop.signal, clock);
-  }
-
   #serverCaller() {
     if (!this.#server) throw new Error('the server is not started yet');
     return this.#server.caller;
-  }
-
-  #kill(process: Process): void {
-    process.isAlive = false;
-    process.stop.abort();
   }
 
   #watch(admin: KubeClient, observer: LabObserver): void {

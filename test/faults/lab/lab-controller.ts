@@ -1,21 +1,22 @@
 /** A controller process of the lab: election, manager, drains and the engine as `refit controller` puts them together. */
-import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { DrainPreviewer } from '../../../src/drain/drain-preview.ts';
 import { createDrains } from '../../../src/drain/drains.ts';
-import { rolloutController } from '../../../src/engine/controller.ts';
+import { type RolloutParts, rolloutController } from '../../../src/engine/controller.ts';
 import type { Dialect } from '../../../src/engine/dialect.ts';
+import { policyOfPlan } from '../../../src/engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createElection, timesOf } from '../../../src/kube/election/election.ts';
 import { guardedClient } from '../../../src/kube/election/write-guard.ts';
 import { EventRecorder } from '../../../src/kube/event-recorder.ts';
+import type { Controller } from '../../../src/runtime/controller.ts';
 import { Manager } from '../../../src/runtime/manager.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { silentLogger as log } from '../../../src/util/log.ts';
 
 export interface LabControllerParts {
-  readonly dialect: Dialect<Plan>;
+  readonly dialect: Dialect;
   readonly client: KubeClient;
   readonly identity: string;
   readonly clock: Clock;
@@ -24,7 +25,11 @@ export interface LabControllerParts {
   readonly isReady: (address: string) => boolean;
   /** That of the product by default. */
   readonly maxFailures?: number | undefined;
+  /** What runs beside the controller of the dialect. */
+  readonly controllers?: (tools: LabTools) => readonly Controller[];
 }
+
+export type LabTools = Pick<RolloutParts, 'reader' | 'writer' | 'clock' | 'log'> & { readonly events: EventRecorder };
 
 const LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
 const LEASE_DURATION_MS = 15_000;
@@ -51,7 +56,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
   const controller = rolloutController(dialect, {
     reader: client,
     writer,
-    policyFor: () => ({ ...DEFAULT_POLICY, maxFailures }),
+    policyFor: (plan) => policyOfPlan(dialect, [], plan, { ...DEFAULT_POLICY, maxFailures }),
     drains,
     prober: {
       askControlPlane: async (endpoints) =>
@@ -64,5 +69,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
       events.record(object, { type, reason: reason.code, message: reason.message }),
   });
   manager.addController(controller);
+  const tools = { reader: client, writer, events, clock, log };
+  for (const each of parts.controllers?.(tools) ?? []) manager.addController(each);
   await manager.run(stop);
 }

@@ -21,11 +21,15 @@ export async function installKinds(admin: KubeClient): Promise<void> {
   await admin.create(namespaces, { metadata: { name: 'k0s-autopilot' } });
 }
 
-/** A Ready Node of the old version, with a pod on it that a drain evicts. */
-export async function addWorker(admin: KubeClient, name: string): Promise<void> {
-  const { uid: _, resourceVersion: __, ...metadata } = buildNode(name).metadata;
+/** A Ready Node of the old version. */
+export async function addNode(admin: KubeClient, name: string, labels: Record<string, string> = {}): Promise<void> {
+  const { uid: _, resourceVersion: __, ...metadata } = buildNode(name, { labels }).metadata;
   await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata });
   await tellVersion(admin, name, OLD, '2026-01-01T00:00:00Z');
+}
+
+/** A pod on it that a drain evicts. */
+export async function addPod(admin: KubeClient, name: string): Promise<void> {
   const { spec, ...pod } = buildPod(`on-${name}`, { node: name });
   const { uid: ___, ...podMetadata } = pod.metadata;
   const containers = [{ name: 'main', image: 'example.com/app' }];

@@ -8,6 +8,7 @@ import { withTable } from '../../model/safety-page.ts';
 import { bytesOf, NEW } from '../disk/disk-works.ts';
 import { fileTrials, isFineOnDisk, nameOfTrial, tryFile, WORKS } from '../disk/file-sweep.ts';
 import { servePayload } from '../disk/payload-server.ts';
+import { fewestJobMishaps, JOB_SWEEPS, throwJobDice, tryJobs } from '../job-lab/job-sweeps.ts';
 import { shortest, throwDice } from './dice.ts';
 import { describe, isFine, play } from './mishaps.ts';
 import { Outcomes } from './outcomes.ts';
@@ -20,6 +21,15 @@ async function sweepCalls(outcomes: Outcomes): Promise<void> {
   for (const sweep of SWEEPS) {
     for (const trial of await sweep.trials(SEED)) {
       const { end, wrong } = await tryOut(trial, SEED);
+      outcomes.count(trial.where, trial.what, end, wrong);
+    }
+  }
+}
+
+async function sweepJobs(outcomes: Outcomes): Promise<void> {
+  for (const sweep of JOB_SWEEPS) {
+    for (const trial of await sweep.trials(SEED)) {
+      const { end, wrong } = await tryJobs(trial, SEED);
       outcomes.count(trial.where, trial.what, end, wrong);
     }
   }
@@ -59,18 +69,40 @@ async function playDice(outcomes: Outcomes, first: number, minutes: number): Pro
   return seed - 1;
 }
 
+/** The same with Jobs. */
+async function playJobDice(outcomes: Outcomes, first: number, minutes: number): Promise<number> {
+  const end = performance.now() + minutes * 60_000;
+  let seed = first;
+  for (; performance.now() < end; seed++) {
+    const thrown = await throwJobDice(seed);
+    const { end: told, wrong } = await tryJobs(thrown, seed);
+    const what = `with Jobs, ${thrown.mishaps.length} ${thrown.mishaps.length === 1 ? 'thing' : 'things'}`;
+    if (wrong === '') {
+      outcomes.count('by chance', what, told, '');
+      continue;
+    }
+    const mishaps = await fewestJobMishaps(thrown, seed);
+    const { wrong: trail } = await tryJobs({ ...thrown, mishaps }, seed);
+    outcomes.count('by chance', what, told, `seed ${seed} with Jobs: ${trail}`);
+    console.error(outcomes.wrong.at(-1));
+  }
+  return seed - 1;
+}
+
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '0' }, seed: { type: 'string', default: '1' } },
 });
 const [sweeps, dice] = [new Outcomes(), new Outcomes()];
 await sweepCalls(sweeps);
+await sweepJobs(sweeps);
 await sweepFiles(sweeps);
 console.log(sweeps.table().join('\n'));
 const [first, minutes] = [Number(values.seed), Number(values.minutes)];
-const last = await playDice(dice, first, minutes);
+const last = await playDice(dice, first, minutes / 2);
+const lastWithJobs = await playJobDice(dice, first, minutes / 2);
 let page = withTable(readFileSync(PAGE, 'utf8'), 'sweeps', [...sweeps.table(), '', `${sweeps.runs} runs in all.`]);
 if (dice.runs > 0) {
-  const told = `Seeds ${first} to ${last}, ${dice.runs} runs in ${minutes} minutes.`;
+  const told = `Seeds ${first} to ${last}, with Jobs to ${lastWithJobs}, ${dice.runs} runs in ${minutes} minutes.`;
   console.log([...dice.table(), told].join('\n'));
   page = withTable(page, 'dice', [...dice.table(), '', told]);
 }

@@ -1,10 +1,11 @@
 /** The mishaps of a run as data: a call that fails, or a process in trouble for a while. */
 import { type CallPoint, type Fault, nameOf, Tape } from './call-points.ts';
 import { type Lab, type RunOptions, runLab, type Verdict } from './lab-cluster.ts';
+import type { Direction, LabProcesses } from './lab-processes.ts';
 
 /** cut: nothing gets through, in one direction or both · jump: the machine's clock is set · halt: as by SIGSTOP. */
 export type Trouble =
-  | { readonly kind: 'cut'; readonly direction: 'there' | 'back' | 'both'; readonly forS: number }
+  | { readonly kind: 'cut'; readonly direction: Direction; readonly forS: number }
   | { readonly kind: 'halt'; readonly forS: number }
   | { readonly kind: 'jump'; readonly hours: number }
   | { readonly kind: 'crash' };
@@ -35,29 +36,33 @@ export async function play(scene: Scene, seed: number, mishaps: readonly Mishap[
 
 function happen(lab: Lab, second: number, mishap: Mishap): void {
   if (mishap.kind === 'abort' && second === mishap.second) lab.abort();
-  if (mishap.kind !== 'trouble') return;
-  const { actor, trouble } = mishap;
-  const age = second - mishap.second;
-  if (age === 0) begin(lab, actor, trouble);
-  if ('forS' in trouble && age === trouble.forS) end(lab, actor, trouble);
+  if (mishap.kind === 'trouble') makeTrouble(lab.processes, second, mishap);
 }
 
-function begin(lab: Lab, actor: string, trouble: Trouble): void {
+/** Call each second. */
+export function makeTrouble(processes: LabProcesses, second: number, mishap: Mishap & { kind: 'trouble' }): void {
+  const { actor, trouble } = mishap;
+  const age = second - mishap.second;
+  if (age === 0) begin(processes, actor, trouble);
+  if ('forS' in trouble && age === trouble.forS) end(processes, actor, trouble);
+}
+
+function begin(processes: LabProcesses, actor: string, trouble: Trouble): void {
   switch (trouble.kind) {
     case 'cut':
-      return lab.cut(actor, trouble.direction);
+      return processes.cut(actor, trouble.direction);
     case 'halt':
-      return lab.halt(actor);
+      return processes.halt(actor);
     case 'jump':
-      return lab.jump(actor, trouble.hours * 3_600_000);
+      return processes.jump(actor, trouble.hours * 3_600_000);
     case 'crash':
-      return lab.crash(actor);
+      return processes.crash(actor);
   }
 }
 
-function end(lab: Lab, actor: string, { kind }: Trouble): void {
-  if (kind === 'cut') lab.mend(actor);
-  else lab.acknowledge(actor);
+function end(processes: LabProcesses, actor: string, { kind }: Trouble): void {
+  if (kind === 'cut') processes.mend(actor);
+  else processes.resume(actor);
 }
 
 /** For people, and short enough for one line. */

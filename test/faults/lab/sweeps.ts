@@ -62,7 +62,7 @@ export async function callTrials(name: string, scene: Scene, seed: number): Prom
 
 /** Shorter than any patience, and longer than the lease. */
 const DURATIONS_S = [5, 40];
-const TROUBLES: readonly Trouble[] = [
+export const TROUBLES: readonly Trouble[] = [
   ...DURATIONS_S.flatMap((forS) =>
     (['there', 'back', 'both'] as const).map((direction) => ({ kind: 'cut', direction, forS }) as const),
   ),

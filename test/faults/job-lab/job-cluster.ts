@@ -1,0 +1,216 @@
+/** One run with Jobs: a cluster in one process and simulated time, in which calls fail, processes die and people interfere. */
+import { type ApiServer, startApiServer } from '../../../sandbox/api-server/api-server.ts';
+import { cattlePlans } from '../../../src/api/cattle/plan.ts';
+import { channelController } from '../../../src/dialects/cattle/channel-controller.ts';
+import { DEFAULT_JOB_SETTINGS } from '../../../src/dialects/cattle/config.ts';
+import { cattle } from '../../../src/dialects/cattle/dialect.ts';
+import type { Caller, KubeClient } from '../../../src/kube/client.ts';
+import { jobs, namespaces, nodes, type Resource } from '../../../src/kube/resources.ts';
+import { clientOver } from '../../../src/kube/transport/http-client.ts';
+import type { KubeObject } from '../../../src/kube/types.ts';
+import { createInformer } from '../../../src/kube/watch/informer.ts';
+import type { Handler } from '../../../src/kube/watch/store.ts';
+import type { CattleSpec } from '../../builders/cattle-plans.ts';
+import { FakeClock } from '../fake-clock.ts';
+import type { Tape } from '../lab/call-points.ts';
+import { type LabTools, runLabController } from '../lab/lab-controller.ts';
+import { addNode, addPod, installKinds } from '../lab/lab-objects.ts';
+import { LabProcesses } from '../lab/lab-processes.ts';
+import { seededRandom } from '../random.ts';
+import { JobObserver } from './job-observer.ts';
+import { FAILING, JobWorld, labelsFor, NAMESPACE } from './job-world.ts';
+
+export interface JobScene {
+  readonly nodes: readonly string[];
+  readonly concurrency: number;
+  readonly cordons: 'nobody' | 'the Job' | 'the leader';
+  /** Where the payload fails until the template changes. */
+  readonly failsOn?: readonly string[];
+  /** Nodes that somebody cordoned before. */
+  readonly cordoned?: readonly string[];
+  /** True for a second Plan for the same nodes. */
+  readonly hasOther?: boolean;
+  /** True if the version comes from a channel. */
+  readonly hasChannel?: boolean;
+  /** Seconds for which a node keeps its slot after its Job. */
+  readonly restS?: number;
+  /** Seconds after which a finished Job is deleted; that of the product by default. */
+  readonly ttlS?: number;
+  readonly hasStandby?: boolean;
+  /** How many nodes the observer allows at once. */
+  readonly allowed?: number;
+  /** Changes what an actor sends, to plant a mistake. */
+  readonly tamper?: (actor: string, caller: Caller) => Caller;
+}
+
+export interface JobRunOptions extends JobScene {
+  readonly tape: Tape;
+  readonly seed: number;
+  /** Called every second; false once nothing more is to come. */
+  readonly everySecond: (run: JobLab, second: number) => Promise<boolean>;
+}
+
+export interface JobLab {
+  readonly processes: LabProcesses;
+  readonly world: JobWorld;
+}
+
+export interface JobVerdict {
+  /** `Complete`, `JobFailed`, or `stuck` and why. */
+  readonly end: string;
+  readonly violations: readonly string[];
+  /** Seconds until the last change. */
+  readonly seconds: number;
+}
+
+/** Far more than any run takes. */
+const PATIENCE_S = 1_500;
+/** Longer than a Lease, a cut and each pause before another attempt. */
+const QUIET_S = 75;
+const CHANNEL_MS = 10_000;
+
+export async function runJobLab(options: JobRunOptions): Promise<JobVerdict> {
+  const clock = new FakeClock();
+  let objects = 0;
+  // The order of nodes depends on their uids.
+  const newUid = (): string => `uid-${++objects}-${options.seed}`;
+  const run = new Run(options, clock, await startApiServer({ clock, newUid }));
+  try {
+    return await run.play();
+  } finally {
+    await run.stop();
+  }
+}
+
+class Run implements JobLab {
+  readonly processes: LabProcesses;
+  readonly world: JobWorld;
+  readonly #options: JobRunOptions;
+  readonly #clock: FakeClock;
+  readonly #server: ApiServer;
+  readonly #admin: KubeClient;
+  readonly #random: () => number;
+  readonly #observer: JobObserver;
+  readonly #over = new AbortController();
+
+  constructor(options: JobRunOptions, clock: FakeClock, server: ApiServer) {
+    const { tape, tamper, failsOn = [], allowed, cordoned = [] } = options;
+    this.#options = options;
+    this.#clock = clock;
+    this.#server = server;
+    this.#admin = clientOver(server.caller);
+    this.#random = seededRandom(options.seed);
+    this.world = new JobWorld({ server, clock, admin: this.#admin, random: this.#random, failsOn });
+    this.#observer = new JobObserver({ world: this.world, allowed, cordoned });
+    const callerFor = (actor: string): Caller => tamper?.(actor, server.caller) ?? server.caller;
+    this.processes = new LabProcesses({ clock, tape, callerFor });
+  }
+
+  async play(): Promise<JobVerdict> {
+    const { everySecond } = this.#options;
+    await this.#clock.runUntil(this.#setUp());
+    this.#watch(jobs, {
+      added: (job) => this.#observer.lookAtJob(job),
+      updated: (job) => this.#observer.lookAtJob(job),
+      deleted: (job) => this.#observer.lookAtLostJob(job),
+    });
+    this.#watch(nodes, {
+      added: (node) => this.#observer.lookAtNode(node, undefined),
+      updated: (node, before) => this.#observer.lookAtNode(node, before),
+      deleted: () => undefined,
+    });
+    this.#watch(cattlePlans, { added: () => undefined, updated: () => undefined, deleted: () => undefined });
+    await this.#clock.advance(0);
+    this.#startControllers();
+    await this.#applyPlans();
+    let second = 0;
+    for (let isOver = false; second < PATIENCE_S && !isOver; second++) {
+      await this.world.tick();
+      const mayEnd = await everySecond(this, second);
+      this.#observer.passSecond();
+      await this.#clock.advance(1_000);
+      isOver = mayEnd && this.world.isSettled && this.#observer.quietS > QUIET_S;
+    }
+    const restless = second < PATIENCE_S ? [] : ['never at rest'];
+    const violations = [...this.#observer.violations, ...this.#observer.leftovers(), ...restless];
+    return { end: this.#observer.end, violations, seconds: second - this.#observer.quietS };
+  }
+
+  async stop(): Promise<void> {
+    this.#over.abort();
+    this.processes.stopAll();
+    await this.#server.stop();
+  }
+
+  async #setUp(): Promise<void> {
+    await installKinds(this.#admin);
+    await this.#admin.create(namespaces, { metadata: { name: NAMESPACE } });
+    for (const name of this.#options.nodes) {
+      await addNode(this.#admin, name, labelsFor(name));
+      if (this.#options.cordons === 'the leader') await addPod(this.#admin, name);
+    }
+    for (const name of this.#options.cordoned ?? [])
+      await this.#admin.patch(nodes, name, { spec: { unschedulable: true } }, { type: 'merge' });
+  }
+
+  async #applyPlans(): Promise<void> {
+    const { concurrency, cordons, failsOn, hasOther, hasChannel, restS } = this.#options;
+    const spec: Partial<CattleSpec> = {
+      concurrency,
+      ...(cordons === 'nobody' ? {} : { drain: {} }),
+      ...(failsOn ? FAILING : {}),
+      ...(restS === undefined ? {} : { postCompleteDelay: `${restS}s` }),
+    };
+    await this.world.apply('plan', spec, hasChannel === true);
+    if (hasOther === true) await this.world.apply('other', {}, false);
+  }
+
+  #startControllers(): void {
+    const { cordons, ttlS, hasStandby } = this.#options;
+    const ttlSecondsAfterFinish = ttlS ?? DEFAULT_JOB_SETTINGS.ttlSecondsAfterFinish;
+    const drainInJob = cordons !== 'the leader';
+    const job = { ...DEFAULT_JOB_SETTINGS, activeDeadlineSeconds: 100, ttlSecondsAfterFinish, drainInJob };
+    const config = { name: 'system-upgrade-controller', namespace: NAMESPACE, job };
+    const ask = async (): Promise<string> => await Promise.resolve(this.world.version);
+    let terms = 0;
+    for (const actor of hasStandby === true ? ['controller', 'standby'] : ['controller']) {
+      this.processes.register(actor, (client, stop, clock) => {
+        const parts = {
+          dialect: cattle(config),
+          client,
+          identity: `${actor}-${++terms}`,
+          clock,
+          random: this.#random,
+          isReady: () => true,
+          controllers: (tools: LabTools) => [
+            channelController({ ...tools, namespace: NAMESPACE, intervalMs: CHANNEL_MS, ask }),
+          ],
+        };
+        // A process that fails ends, and is started again.
+        runLabController(parts, stop).catch(() => stop.aborted || this.processes.crash(actor));
+      });
+    }
+    this.processes.startAll();
+  }
+
+  /** Each change counts as one. */
+  #watch<T extends KubeObject>(resource: Resource<T>, handler: Handler<T>): void {
+    const informer = createInformer(this.#admin, resource, { clock: this.#clock });
+    const observer = this.#observer;
+    informer.addHandler({
+      added: (object) => {
+        observer.changed();
+        handler.added?.(object);
+      },
+      updated: (object, before) => {
+        observer.changed();
+        handler.updated?.(object, before);
+      },
+      deleted: (object) => {
+        observer.changed();
+        handler.deleted?.(object);
+      },
+    });
+    void informer.run(this.#over.signal);
+  }
+}

@@ -1,0 +1,69 @@
+/** A part of the lab with Jobs for every test run, chosen by a seed, what it found, and the proof that it sees what is wrong. */
+import { describe, expect, test } from 'vitest';
+import type { Call, Caller } from '../../../src/kube/client.ts';
+import { seededRandom } from '../random.ts';
+import { JOB_SWEEPS, type JobScenario, SCENARIOS, throwJobDice, tryJobs } from './job-sweeps.ts';
+
+const SEED = Number(process.env['REFIT_SEED'] ?? 1);
+/** Of each sweep; `npm run lab` runs all of them. */
+const TRIALS = 6;
+const MIXTURES = 3;
+const CORDONS: JobScenario = SCENARIOS['Jobs that cordon'];
+const MENDED: JobScenario = SCENARIOS['a template that is mended'];
+
+test.each(JOB_SWEEPS)(`${TRIALS} faults: $name`, async ({ trials }) => {
+  const all = await trials(SEED);
+  const random = seededRandom(SEED);
+  const some = Array.from({ length: TRIALS }, () => all[Math.floor(random() * all.length)]);
+  for (const trial of some) expect(trial && (await tryJobs(trial, SEED)).wrong).toBe('');
+});
+
+test.each(Array.from({ length: MIXTURES }, (_, index) => SEED + index))('mixture %i', async (seed) => {
+  expect((await tryJobs(await throwJobDice(seed), seed)).wrong).toBe('');
+});
+
+describe('found by the lab', () => {
+  const versionChangesIn = (second: number) => ({ kind: 'interference', second, what: 'the version changes' }) as const;
+
+  test.each([
+    ['an end that is not recorded before the version changes leaves no cordon', CORDONS, 4],
+    ['so while the node is not the next one', MENDED, 14],
+  ])('%s', async (_name, { scene, course = [] }, second) => {
+    expect((await tryJobs({ scene, mishaps: [...course, versionChangesIn(second)] }, 1)).wrong).toBe('');
+  });
+});
+
+/** Changes the bodies of one kind of write. */
+function tampering(
+  method: Call['method'],
+  resource: string,
+  change: (body: Body) => object,
+): (actor: string, caller: Caller) => Caller {
+  return (_actor, caller) => ({
+    ...caller,
+    json: async <T>(call: Call): Promise<T> => {
+      const isMeant = call.method === method && call.resource === resource;
+      return await caller.json<T>(isMeant ? { ...call, body: change(call.body as Body) } : call);
+    },
+  });
+}
+
+interface Body {
+  readonly metadata: { readonly name: string };
+  readonly spec?: object;
+}
+
+describe('what is wrong is found out', () => {
+  let count = 0;
+  const renamed = (body: Body): object =>
+    ++count > 1 ? body : { ...body, metadata: { ...body.metadata, name: 'unknown' } };
+  const cordoned = (body: Body): object => ({ ...body, spec: { ...body.spec, unschedulable: true } });
+  test.each([
+    ['a Job whose name nobody knows', { tamper: tampering('POST', 'jobs', renamed) }, 'doubled Job: n'],
+    ['a cordon that stays', { tamper: tampering('PUT', 'nodes', cordoned) }, 'cordon on n'],
+    ['a node more than an onlooker allows', { allowed: 1 }, 'more than concurrency'],
+  ])('%s', async (_name, change, words) => {
+    const { wrong } = await tryJobs({ scene: { ...CORDONS.scene, ...change }, mishaps: [] }, SEED);
+    expect(wrong).toContain(words);
+  });
+});

@@ -1,0 +1,223 @@
+/** Observes a run with Jobs from outside, object by object, and finds violations. */
+import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
+import { conditionOf, holds } from '../../../src/dialects/cattle/conditions.ts';
+import { hashLabelOf, PLAN_LABEL } from '../../../src/dialects/cattle/names.ts';
+import { cordonOwner } from '../../../src/drain/cordon-marks.ts';
+import type { Job, KubeObject, Node } from '../../../src/kube/types.ts';
+import { hostnameFor, isAtWork, type JobWorld, nodeNameOf } from './job-world.ts';
+
+export interface Observed {
+  readonly world: JobWorld;
+  /** How many nodes the observer allows at once; as many as each Plan says by default. */
+  readonly allowed: number | undefined;
+  /** Nodes that somebody had cordoned before. */
+  readonly cordoned: readonly string[];
+}
+
+/** Seconds for which a node may be in `applying` without a Job and without a reason: longer than any trouble. */
+const PATIENCE_S = 150;
+/** Seconds in which a Job may follow an earlier `concurrency`: an edit may come between a decision and its write. */
+const EDIT_S = 2;
+
+export class JobObserver {
+  readonly #observed: Observed;
+  readonly #violations = new Set<string>();
+  readonly #living = new Map<string, Job>();
+  /** By Plan, node and hash: Jobs that completed and count. */
+  readonly #succeeded = new Set<string>();
+  /** By name of the Plan, node and hash. */
+  readonly #everSucceeded = new Set<string>();
+  /** Nodes where the last Job failed or was lost; it may have left a cordon, as that of the original. */
+  readonly #unfinished = new Set<string>();
+  /** Nodes where a Job went with its Plan: the next Plan takes its cordon for somebody else's. */
+  readonly #abandoned = new Set<string>();
+  readonly #failed = new Set<string>();
+  /** Seconds without a Job, by Plan and host name. */
+  readonly #jobless = new Map<string, number>();
+  /** By Plan: nodes at work a second ago. A lowered limit stops nobody. */
+  readonly #most = new Map<string, number>();
+  /** By Plan: `concurrency` of the last seconds. */
+  readonly #limits = new Map<string, number[]>();
+  #quietS = 0;
+
+  constructor(observed: Observed) {
+    this.#observed = observed;
+  }
+
+  get violations(): readonly string[] {
+    return [...this.#violations];
+  }
+
+  /** Seconds without any change. */
+  get quietS(): number {
+    return this.#quietS;
+  }
+
+  changed(): void {
+    this.#quietS = 0;
+  }
+
+  lookAtJob(job: Job): void {
+    const { uid = '' } = job.metadata;
+    const before = this.#living.get(uid);
+    if (!before) this.#lookAtNewJob(job);
+    const starts = isAtWork(job) && !(before && isAtWork(before));
+    this.#living.set(uid, job);
+    if (starts) this.#lookAtStart(job);
+    if (holds(job, 'Complete') && !(before && holds(before, 'Complete'))) this.#completed(job);
+    if (holds(job, 'Failed')) {
+      this.#failed.add(nodeNameOf(job));
+      this.#unfinished.add(nodeNameOf(job));
+    }
+  }
+
+  lookAtLostJob(job: Job): void {
+    const { uid = '' } = job.metadata;
+    this.#living.delete(uid);
+    const { world } = this.#observed;
+    const isOurs = world.removed.has(uid);
+    if (isOurs && isAtWork(job)) this.#unfinished.add(nodeNameOf(job));
+    if (world.plans.every(({ metadata }) => metadata.uid !== ownerOf(job))) this.#abandoned.add(nodeNameOf(job));
+    this.#hold(isOurs || !isAtWork(job), `running Job deleted: ${job.metadata.name}`);
+    this.#hold(isOurs || !holds(job, 'Complete'), `completed Job deleted: ${job.metadata.name}`);
+    // Nobody can know that it completed: the next one repeats it.
+    if (isOurs && this.#labelOn(nodeNameOf(job), job) !== hashOf(job)) this.#succeeded.delete(keyOf(job));
+  }
+
+  lookAtNode(node: Node, before: Node | undefined): void {
+    const { name, labels = {} } = node.metadata;
+    if (this.#observed.world.replaced.has(name) && before?.metadata.uid !== node.metadata.uid) this.#forget(name);
+    for (const plan of ['plan', 'other']) {
+      const hash = labels[hashLabelOf(plan)];
+      const isNew = hash !== undefined && hash !== before?.metadata.labels?.[hashLabelOf(plan)];
+      this.#hold(!isNew || this.#everSucceeded.has(`${plan} ${name} ${hash}`), `done without a Job: ${name}`);
+    }
+  }
+
+  /** Call each second. */
+  passSecond(): void {
+    this.#quietS++;
+    for (const plan of this.#observed.world.plans) {
+      const { name, uid = '' } = plan.metadata;
+      const limits = this.#limits.get(uid) ?? [];
+      this.#limits.set(uid, [plan.spec?.concurrency ?? 0, ...limits.slice(0, EDIT_S)]);
+      const mostBefore = this.#most.get(uid) ?? 0;
+      const here = this.#atWorkFor(uid);
+      this.#hold(here <= Math.max(mostBefore, ...(this.#limits.get(uid) ?? [])), 'more than concurrency');
+      this.#most.set(uid, here);
+      for (const { metadata } of this.#observed.world.nodes) {
+        const key = `${uid} ${metadata.name}`;
+        const isListed = plan.status?.applying?.includes(hostnameFor(metadata.name)) === true;
+        const hasJob = [...this.#living.values()].some(
+          (job) => nodeNameOf(job) === metadata.name && planOf(job) === name,
+        );
+        const isTold = /^(?:JobFailed|NotReady|Waiting)$/.test(conditionOf(plan, 'Complete')?.reason ?? '');
+        const seconds = isListed && !hasJob && !isTold ? (this.#jobless.get(key) ?? 0) + 1 : 0;
+        this.#jobless.set(key, seconds);
+        this.#hold(seconds < PATIENCE_S, `no Job and no reason: ${metadata.name}`);
+      }
+    }
+  }
+
+  /** Of all Plans, the one that got least far. */
+  get end(): string {
+    const ends = this.#observed.world.plans.map(endOf);
+    return (
+      ends.find((end) => end.startsWith('stuck')) ?? ends.find((end) => end === 'JobFailed') ?? ends[0] ?? 'no Plan'
+    );
+  }
+
+  /** What is wrong at the end, once nothing happens any more. */
+  leftovers(): string[] {
+    const { world, cordoned } = this.#observed;
+    const left: string[] = [];
+    for (const node of world.nodes) {
+      const { name } = node.metadata;
+      const isCordoned = node.spec?.unschedulable === true;
+      const wasCordoned = cordoned.includes(name) && !world.replaced.has(name);
+      if (wasCordoned && !isCordoned) left.push(`somebody's cordon is gone: ${name}`);
+      const isExcused = this.#unfinished.has(name) || this.#abandoned.has(name);
+      if (!wasCordoned && isCordoned && !isExcused) left.push(`cordon on ${name}`);
+      if (cordonOwner(node) !== undefined) left.push(`mark of a cordon on ${name}`);
+    }
+    return [...left, ...world.plans.flatMap((plan) => this.#lackOf(plan))];
+  }
+
+  #lackOf(plan: CattlePlan): string[] {
+    const { world } = this.#observed;
+    const { name, uid = '' } = plan.metadata;
+    const { latestHash, latestVersion } = plan.status ?? {};
+    const undone = world.nodes.filter(({ metadata }) => metadata.labels?.[hashLabelOf(name)] !== latestHash);
+    const failed = undone.filter(({ metadata }) => this.#failed.has(metadata.name));
+    const isHeldUp = failed.length >= (this.#limits.get(uid)?.[0] ?? 0);
+    const missing = isHeldUp ? failed.slice(0, 0) : undone.filter((node) => !failed.includes(node));
+    const wanted = plan.spec?.version ?? world.version;
+    return [
+      ...missing.map(({ metadata }) => `${name}: ${metadata.name} is not done`),
+      ...(endOf(plan) === 'JobFailed' && failed.length === 0 ? [`${name}: failed without a failed Job`] : []),
+      ...(endOf(plan) === 'Complete' && undone.length > 0
+        ? [`${name}: complete, but ${undone.length} are not done`]
+        : []),
+      ...(latestVersion === wanted ? [] : [`${name}: version ${latestVersion} instead of ${wanted}`]),
+    ];
+  }
+
+  #lookAtNewJob(job: Job): void {
+    const [key, node] = [keyOf(job), nodeNameOf(job)];
+    const twin = [...this.#living.values()].some((other) => keyOf(other) === key);
+    this.#hold(!twin, `doubled Job: ${node}`);
+    this.#hold(!this.#succeeded.has(key), `upgraded twice: ${node}`);
+    const plan = this.#observed.world.plans.find(({ metadata }) => metadata.uid === ownerOf(job));
+    const isListed = plan?.status?.applying?.includes(hostnameFor(node)) !== false;
+    this.#hold(isListed, `Job before intent: ${node}`);
+  }
+
+  #lookAtStart(job: Job): void {
+    const here = [...this.#living.values()].filter((other) => isAtWork(other) && nodeNameOf(other) === nodeNameOf(job));
+    this.#hold(here.length === 1, `two Jobs at work: ${nodeNameOf(job)}`);
+    const { allowed, world } = this.#observed;
+    const { spec } = world.plans.find(({ metadata }) => metadata.uid === ownerOf(job)) ?? {};
+    const limits = [spec?.concurrency ?? 0, ...(this.#limits.get(ownerOf(job)) ?? [])];
+    this.#hold(this.#atWorkFor(ownerOf(job)) <= (allowed ?? Math.max(...limits)), 'more than concurrency');
+  }
+
+  /** A Job whose node is gone does nothing. */
+  #atWorkFor(owner: string): number {
+    const present = new Set(this.#observed.world.nodes.map(({ metadata }) => metadata.name));
+    const atWork = [...this.#living.values()].filter((job) => isAtWork(job) && ownerOf(job) === owner);
+    return new Set(atWork.map(nodeNameOf).filter((name) => present.has(name))).size;
+  }
+
+  #completed(job: Job): void {
+    const node = nodeNameOf(job);
+    this.#succeeded.add(keyOf(job));
+    this.#everSucceeded.add(`${planOf(job)} ${node} ${hashOf(job)}`);
+    this.#unfinished.delete(node);
+    this.#failed.delete(node);
+  }
+
+  /** A new machine of the same name has had no Job. */
+  #forget(node: string): void {
+    for (const key of this.#succeeded) if (key.includes(` ${node} `)) this.#succeeded.delete(key);
+  }
+
+  #labelOn(node: string, job: Job): string | undefined {
+    const found = this.#observed.world.nodes.find(({ metadata }) => metadata.name === node);
+    return found?.metadata.labels?.[hashLabelOf(planOf(job))];
+  }
+
+  #hold(holds: boolean, invariant: string): void {
+    if (!holds) this.#violations.add(invariant);
+  }
+}
+
+function endOf(plan: CattlePlan): string {
+  const { status, reason = '', message = '' } = conditionOf(plan, 'Complete') ?? {};
+  if (status === 'True') return 'Complete';
+  return reason === 'JobFailed' ? reason : `stuck: ${reason} ${message}`;
+}
+
+const planOf = ({ metadata }: KubeObject): string => metadata.labels?.[PLAN_LABEL] ?? '';
+const ownerOf = ({ metadata }: KubeObject): string => metadata.ownerReferences?.[0]?.uid ?? '';
+const hashOf = (job: Job): string => job.metadata.labels?.[hashLabelOf(planOf(job))] ?? '';
+const keyOf = (job: Job): string => `${ownerOf(job)} ${nodeNameOf(job)} ${hashOf(job)}`;
