@@ -27,7 +27,7 @@ export class JobObserver {
   readonly #succeeded = new Set<string>();
   /** By name of the Plan, node and hash. */
   readonly #everSucceeded = new Set<string>();
-  /** Nodes where the last Job failed or was lost; it may have left a cordon, as that of the original. */
+  /** By name of the Plan and node: the last Job failed or was lost; it may have left a cordon, as that of the original. */
   readonly #unfinished = new Set<string>();
   /** Nodes where a Job went with its Plan: the next Plan takes its cordon for somebody else's. */
   readonly #abandoned = new Set<string>();
@@ -66,8 +66,8 @@ export class JobObserver {
     if (starts) this.#lookAtStart(job);
     if (holds(job, 'Complete') && !(before && holds(before, 'Complete'))) this.#completed(job);
     if (holds(job, 'Failed')) {
-      this.#failed.add(nodeNameOf(job));
-      this.#unfinished.add(nodeNameOf(job));
+      this.#failed.add(placeOf(job));
+      this.#unfinished.add(placeOf(job));
     }
   }
 
@@ -76,7 +76,7 @@ export class JobObserver {
     this.#living.delete(uid);
     const { world } = this.#observed;
     const isOurs = world.removed.has(uid);
-    if (isOurs && isAtWork(job)) this.#unfinished.add(nodeNameOf(job));
+    if (isOurs && isAtWork(job)) this.#unfinished.add(placeOf(job));
     if (world.plans.every(({ metadata }) => metadata.uid !== ownerOf(job))) this.#abandoned.add(nodeNameOf(job));
     this.#hold(isOurs || !isAtWork(job), `running Job deleted: ${job.metadata.name}`);
     this.#hold(isOurs || !holds(job, 'Complete'), `completed Job deleted: ${job.metadata.name}`);
@@ -136,7 +136,8 @@ export class JobObserver {
       const isCordoned = node.spec?.unschedulable === true;
       const wasCordoned = cordoned.includes(name) && !world.replaced.has(name);
       if (wasCordoned && !isCordoned) left.push(`somebody's cordon is gone: ${name}`);
-      const isExcused = this.#unfinished.has(name) || this.#abandoned.has(name);
+      const isLeft = world.plans.some(({ metadata }) => this.#unfinished.has(`${metadata.name} ${name}`));
+      const isExcused = isLeft || this.#abandoned.has(name);
       if (!wasCordoned && isCordoned && !isExcused) left.push(`cordon on ${name}`);
       if (cordonOwner(node) !== undefined) left.push(`mark of a cordon on ${name}`);
     }
@@ -148,7 +149,7 @@ export class JobObserver {
     const { name, uid = '' } = plan.metadata;
     const { latestHash, latestVersion } = plan.status ?? {};
     const undone = world.nodes.filter(({ metadata }) => metadata.labels?.[hashLabelOf(name)] !== latestHash);
-    const failed = undone.filter(({ metadata }) => this.#failed.has(metadata.name));
+    const failed = undone.filter(({ metadata }) => this.#failed.has(`${name} ${metadata.name}`));
     const isHeldUp = failed.length >= (this.#limits.get(uid)?.[0] ?? 0);
     const missing = isHeldUp ? failed.slice(0, 0) : undone.filter((node) => !failed.includes(node));
     const wanted = plan.spec?.version ?? world.version;
@@ -192,8 +193,8 @@ export class JobObserver {
     const node = nodeNameOf(job);
     this.#succeeded.add(keyOf(job));
     this.#everSucceeded.add(`${planOf(job)} ${node} ${hashOf(job)}`);
-    this.#unfinished.delete(node);
-    this.#failed.delete(node);
+    this.#unfinished.delete(placeOf(job));
+    this.#failed.delete(placeOf(job));
   }
 
   /** A new machine of the same name has had no Job. */
@@ -220,4 +221,5 @@ function endOf(plan: CattlePlan): string {
 const planOf = ({ metadata }: KubeObject): string => metadata.labels?.[PLAN_LABEL] ?? '';
 const ownerOf = ({ metadata }: KubeObject): string => metadata.ownerReferences?.[0]?.uid ?? '';
 const hashOf = (job: Job): string => job.metadata.labels?.[hashLabelOf(planOf(job))] ?? '';
+const placeOf = (job: Job): string => `${planOf(job)} ${nodeNameOf(job)}`;
 const keyOf = (job: Job): string => `${ownerOf(job)} ${nodeNameOf(job)} ${hashOf(job)}`;
