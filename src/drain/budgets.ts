@@ -35,7 +35,9 @@ type Judge = (budget: PodDisruptionBudget, pod: Pod) => string | undefined;
 function obstaclesFor(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[], judge: Judge): BlockingBudget[] {
   const held = new Map<string, { reason: string; pods: string[] }>();
   for (const pod of pods) {
-    const guards = budgets.filter((budget) => guardsPod(budget, pod)).toSorted(byKey);
+    const guards = budgets
+      .filter((budget) => guardsPod(budget, pod))
+      .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
     const [first] = guards;
     if (first === undefined || pod.status?.phase === 'Pending') continue;
     const reason = guards.length > 1 ? tooManyBudgets(guards) : judge(first, pod);
@@ -122,10 +124,6 @@ function refusalBySpec(budget: PodDisruptionBudget): string | undefined {
 
 function demandOf({ spec: { minAvailable, maxUnavailable } = {} }: PodDisruptionBudget): string {
   return maxUnavailable === undefined ? ` (minAvailable: ${minAvailable})` : ` (maxUnavailable: ${maxUnavailable})`;
-}
-
-function byKey(a: PodDisruptionBudget, b: PodDisruptionBudget): number {
-  return keyOf(a) < keyOf(b) ? -1 : 1;
 }
 
 /** A node may have a hundred pods of one budget; a status line names this many. */

@@ -35,14 +35,10 @@ export async function sleep(clock: Clock, ms: number, abort?: AbortSignal): Prom
     });
     const onAbort = (): void => {
       cancel();
-      reject(asError(abort?.reason));
+      reject(abort?.reason instanceof Error ? abort.reason : new Error('aborted', { cause: abort?.reason }));
     };
     abort?.addEventListener('abort', onAbort, { once: true });
   });
-}
-
-function asError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new Error('aborted', { cause: reason });
 }
 
 const DAY_MS = 86_400_000;

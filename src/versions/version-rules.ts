@@ -103,7 +103,8 @@ function kubeletFindings(facts: KubeletFacts, servers: readonly Version[], targe
 /** The present kubelet against the new version of the API servers. */
 function stepFindings(who: string, now: Version, servers: readonly Version[], target: Version): Finding[] {
   const behind = target.minor - now.minor;
-  if (servers.some((server) => now.minor > server.minor) || now.minor > target.minor || isNewer(now, target))
+  const lowersPatch = now.minor === target.minor && now.patch > target.patch;
+  if (servers.some((server) => now.minor > server.minor) || now.minor > target.minor || lowersPatch)
     return [
       hard(
         'R3',
@@ -189,11 +190,6 @@ function kubectlFindings(kubectl: string | undefined, servers: readonly Version[
 
 function allowedBehind({ minor }: Version): number {
   return minor < THREE_BEHIND_FROM ? 2 : 3;
-}
-
-/** True if the upgrade would lower the patch. */
-function isNewer(now: Version, target: Version): boolean {
-  return now.minor === target.minor && now.patch > target.patch;
 }
 
 function ends(versions: readonly Version[]): readonly [Version | undefined, Version | undefined] {

@@ -77,7 +77,8 @@ export class DownloadChecks {
       if (bytes > limits.maxBytes) throw new Error(`it has ${bytes} bytes, and ${limits.maxBytes} is the limit`);
       const place = await placeFor(kind);
       if (!place) return { bytes };
-      const held = Math.max(...(await Promise.all(place.held.map(sizeOnDisk))), 0);
+      const found = await Promise.all(place.held.map(async (path) => await files.stat(path).catch(() => undefined)));
+      const held = Math.max(...found.map((file) => file?.size ?? 0), 0);
       if (held === 0 || bytes > held)
         await new DiskRoom(place.directory, limits.reserveBytes, files).require(bytes - held);
       return { bytes };
@@ -96,10 +97,6 @@ export class DownloadChecks {
     );
     return 2 ** Math.floor(Math.log2(Math.min(MOST_ROOM, ...(await Promise.all(free)))));
   }
-}
-
-async function sizeOnDisk(path: string): Promise<number> {
-  return (await files.stat(path).catch(() => undefined))?.size ?? 0;
 }
 
 /** 0 if the server does not say it. Some know no HEAD, and a signed URL is for GET only: then the first byte is requested. */

@@ -29,7 +29,8 @@ export class Prefetcher {
   readonly #parts: PrefetcherParts;
   /** What was asked for last; undefined before anything was seen. */
   #wish: Prefetch | 'nothing' | undefined;
-  #holds = HOLDS_NOTHING;
+  /** True when the payload of the command was tried out and is still as it was. */
+  holds = HOLDS_NOTHING;
   #abort = new AbortController();
   #running: Promise<void> = Promise.resolve();
 
@@ -59,11 +60,6 @@ export class Prefetcher {
     await this.#running;
   }
 
-  /** True when the payload of the command was tried out and is still as it was. */
-  async holds(command: SignalCommand): Promise<boolean> {
-    return await this.#holds(command);
-  }
-
   async #fetch(wish: Prefetch, abort: AbortSignal): Promise<void> {
     const { observe, veto, beside, clock, random, log } = this.#parts;
     const { spreadMs = 0 } = wish.policy;
@@ -81,12 +77,12 @@ export class Prefetcher {
     await this.#perform('trial-run', journal, abort);
     const path = pathsBeside(binary).staged;
     const stamp = await stampOf(path);
-    this.#holds = async (asked) => stamp !== undefined && sameJson(asked, command) && (await stampOf(path)) === stamp;
+    this.holds = async (asked) => stamp !== undefined && sameJson(asked, command) && (await stampOf(path)) === stamp;
     log.info('fetched ahead', { version });
   }
 
   async #discard(abort: AbortSignal): Promise<void> {
-    this.#holds = HOLDS_NOTHING;
+    this.holds = HOLDS_NOTHING;
     const { running, binary } = await this.#parts.observe(IDLE);
     if (running === undefined || binary === undefined) return;
     const command = { id: 0, kind: 'k0supdate', url: '', version: '' } as const;

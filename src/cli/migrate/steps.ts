@@ -7,8 +7,11 @@ const USERS = ['refit-controller', 'refit-viewer', 'refit-operator'] as const;
 export function stepsOf({ hosts, balancer = NO_BALANCER }: MigrationFacts): string[] {
   const controllers = hosts.filter(({ role }) => role === 'controller');
   const workers = hosts.filter(({ role }) => role === 'worker');
+  const roles = controllers.map(
+    ({ name }) => `sed s/CONTROL_NODE/${name}/g deploy/rbac-controlnode.yaml | kubectl apply -f -`,
+  );
   const steps: readonly (readonly [string, ...string[]])[] = [
-    ['Install kinds and rights.', 'kubectl apply -f deploy/crds -f deploy/rbac.yaml', ...controllers.map(roleOf)],
+    ['Install kinds and rights.', 'kubectl apply -f deploy/crds -f deploy/rbac.yaml', ...roles],
     [
       'On a controller, make a kubeconfig for each user. k0s writes the address of one API server into it: use the load balancer.',
       `for user in ${[...USERS, ...controllers.map(userOf)].join(' ')}; do`,
@@ -49,8 +52,4 @@ export function stepsOf({ hosts, balancer = NO_BALANCER }: MigrationFacts): stri
 
 function userOf({ name }: MigratingHost): string {
   return `refit:controlnode:${name}`;
-}
-
-function roleOf({ name }: MigratingHost): string {
-  return `sed s/CONTROL_NODE/${name}/g deploy/rbac-controlnode.yaml | kubectl apply -f -`;
 }

@@ -46,7 +46,7 @@ function renderPlan(plan: PlanPreview): string[] {
     `${kind} ${name}${id === '' ? '' : ` (${id})`}  ${phase}`,
     ...(present === undefined ? [] : [line('present', `the cluster has a plan of that name: ${present}`)]),
     ...(reason === undefined ? [] : [line('problem', reason)]),
-    ...policyLines(plan),
+    ...(plan.policy ? [line('policy', `UpgradePolicy ${plan.policy.name} ${plan.policy.rule}`)] : []),
     ...found.flatMap(stageLines),
     ...waits.map(({ reason: { code, message } }) => line('waits', `${message} (${code})`)),
     ...(plan.drains ? drainLines(plan.drains) : []),
@@ -58,10 +58,6 @@ function renderPlan(plan: PlanPreview): string[] {
 
 function line(heading: string, text: string): string {
   return `  ${heading.padEnd(8)} ${text}`;
-}
-
-function policyLines({ policy }: PlanPreview): string[] {
-  return policy === undefined ? [] : [line('policy', `UpgradePolicy ${policy.name} ${policy.rule}`)];
 }
 
 function stageLines({

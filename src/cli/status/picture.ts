@@ -44,7 +44,7 @@ export function picture(plan: PlanView, { width, paint }: Medium): string[] {
   const from = Math.min(...rows.flatMap(({ segments }) => segments.map((each) => each.from)));
   const to = Math.max(...rows.flatMap(({ segments }) => segments.map((each) => each.to)));
   const label = Math.max(...rows.map(({ target }) => target.name.length)) + 2;
-  const times = rows.map(({ segments }) => formatDuration(lengthOf(segments)));
+  const times = rows.map(({ segments }) => formatDuration((segments.at(-1)?.to ?? 0) - (segments[0]?.from ?? 0)));
   const room = Math.min(MOST_COLUMNS, width - 2);
   const columns = room - label - 4 - Math.max(...times.map(({ length }) => length));
   if (columns < LEAST_BAR || to - from < LEAST_MS) return [];
@@ -75,10 +75,6 @@ function rowOf(target: TargetView): Row[] {
   const rest = steps.length === 0 ? AT_WORK : WAITING;
   const last = ended > at || steps.length === 0 ? [{ ...rest, from: at, to: Math.max(at, ended) }] : [];
   return [{ target, segments: [...steps, ...last] }];
-}
-
-function lengthOf(segments: readonly Segment[]): number {
-  return (segments.at(-1)?.to ?? 0) - (segments[0]?.from ?? 0);
 }
 
 /** Each column shows what took most of its time; a bar has one column at least. */

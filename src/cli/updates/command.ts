@@ -96,17 +96,13 @@ function render(
     current ?? '',
     available ?? '',
     reason ?? 'NotChecked',
-    ago(checkedAt, now),
+    checkedAt === undefined ? 'never' : `${formatDuration(Math.max(0, now - Date.parse(checkedAt)))} ago`,
     ahead(nextCheck, now),
     ahead(nextWindow, now),
   ]);
   const header = ['NAME', 'CHANNEL', 'CURRENT', 'AVAILABLE', 'STATE', 'CHECKED', 'NEXT CHECK', 'WINDOW'];
   const reasons = views.map(({ name, message = 'no leader has looked at it yet' }) => `${name}: ${message}`);
   output.write(`${[...table(header, rows), '', ...reasons, '', `Times as of ${rfc3339(now)}.`].join('\n')}\n`);
-}
-
-function ago(time: string | undefined, now: number): string {
-  return time === undefined ? 'never' : `${formatDuration(Math.max(0, now - Date.parse(time)))} ago`;
 }
 
 function ahead(time: string | undefined, now: number): string {

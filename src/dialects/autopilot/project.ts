@@ -8,7 +8,9 @@ import { entriesIn, listOf, withEntries } from './status-shards/target-lists.ts'
 export function project(rollout: Rollout, plan: Plan): Plan {
   const state = planStateOf(rollout.phase, rollout.blocked);
   const recorded = plan.status?.commands ?? [];
-  const entries = recorded.length > 0 ? recorded : newEntries(plan);
+  // A plan without commands gets one entry, for the reason.
+  const fresh = (plan.spec.commands.length === 0 ? [{}] : plan.spec.commands).map((_, id) => ({ id, state: '' }));
+  const entries: readonly CommandStatus[] = recorded.length > 0 ? recorded : fresh;
   const active = entries.find((entry) => !isCompleted(rollout, entry));
   const described = active ?? entries[0];
   const commands = entries.map((entry): CommandStatus => {
@@ -21,11 +23,6 @@ export function project(rollout: Rollout, plan: Plan): Plan {
     };
   });
   return { ...plan, status: { ...plan.status, state, commands } };
-}
-
-/** A plan without commands gets one entry, for the reason. */
-function newEntries({ spec }: Plan): CommandStatus[] {
-  return (spec.commands.length === 0 ? [{}] : spec.commands).map((_command, id) => ({ id, state: '' }));
 }
 
 function commandState(rollout: Rollout, entry: CommandStatus, isActive: boolean, planState: string): string {

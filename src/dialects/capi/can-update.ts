@@ -124,7 +124,9 @@ export function answerCan(kind: string, shape: Shape, { settings, current, desir
   if (isDisabled(settings))
     return { ...head, message: 'in-place updates are disabled by the setting disableInPlaceUpdates' };
   const changes = changesBetween(shape, current, desired);
-  const claimed = changes.find(isOurs);
+  const claimed = changes.find(
+    (change) => nameOf(change) === 'machine.spec.version' && typeof change.to === 'string' && !!parseVersion(change.to),
+  );
   const rest = changes.filter((change) => change !== claimed).map(nameOf);
   const message = `covers ${claimed ? nameOf(claimed) : 'nothing'}; leaves ${rest.join(', ') || 'nothing'}`;
   if (!claimed || (rest.length > 0 && settings?.['partial'] === 'deny')) return { ...head, message };
@@ -134,10 +136,6 @@ export function answerCan(kind: string, shape: Shape, { settings, current, desir
 /** A setting of Cluster API's reference extension. */
 export function isDisabled(settings: Settings | null | undefined): boolean {
   return settings?.['disableInPlaceUpdates'] === 'true';
-}
-
-function isOurs(change: PartChange): boolean {
-  return nameOf(change) === 'machine.spec.version' && typeof change.to === 'string' && !!parseVersion(change.to);
 }
 
 function patchFor({ root }: Shape, { path, to }: PartChange): Patch {

@@ -61,10 +61,6 @@ export function withUpdate<T extends KubeObject>(node: T, update: MachineUpdate)
   return annotated(withoutControls(node), { [UPDATE_ANNOTATION]: JSON.stringify(update) });
 }
 
-export function withRecord<T extends KubeObject>(node: T, record: UpdateRecord): T {
-  return annotated(node, { [RECORD_ANNOTATION]: JSON.stringify(record) });
-}
-
 export function resolve(node: Node, now: number): Rollout {
   const update = requestOn(node);
   return rolloutOf(node, update, recordOf(node, update) ?? { ...NEW, since: rfc3339(now) });
@@ -91,7 +87,8 @@ export function project({ phase, blocked, reason, stages }: Rollout, node: Node)
   if (!target) throw new Error(`the rollout of node ${node.metadata.name} has no target`);
   const { uid } = requestOn(node);
   const { state, since } = target;
-  return withRecord(node, { uid, phase, blocked, ...(reason ? { reason } : {}), state, since });
+  const record: UpdateRecord = { uid, phase, blocked, ...(reason ? { reason } : {}), state, since };
+  return annotated(node, { [RECORD_ANNOTATION]: JSON.stringify(record) });
 }
 
 /** Each Machine is one rollout: Cluster API decides how many run at once. */

@@ -114,8 +114,9 @@ export class Requester implements Caller {
       const response = await this.#attempt(call, identity, limit);
       const waitMs = retryAfterMs(response);
       const mayWait = IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
+      const isOverload = response.statusCode === 429 || response.statusCode === 503;
       const isRefused = response.statusCode === 401 && !refreshed && this.#parts.credentials.refresh(identity);
-      if (!isRefused && !(isOverload(response) && mayWait)) return response;
+      if (!isRefused && !(isOverload && mayWait)) return response;
       release(response);
       if (isRefused) refreshed = true;
       else await sleep(this.#parts.clock, Math.max(waitMs ?? 0, SHORTEST_PAUSE_MS), limit.abort);
@@ -221,10 +222,6 @@ async function* alive(response: IncomingMessage, limit: TimeLimit, idleMs: numbe
 
 function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
   return statusCode >= 200 && statusCode < 300;
-}
-
-function isOverload({ statusCode }: IncomingMessage): boolean {
-  return statusCode === 429 || statusCode === 503;
 }
 
 /** Milliseconds of the Retry-After header; API servers send whole seconds, never a date. */

@@ -115,7 +115,10 @@ export class Transport {
       port: this.#base.port,
       path: `${this.#base.pathname.replace(/\/$/, '')}${request.path}`,
       method: request.method,
-      headers: { ...request.headers, ...bodyLength(request.body) },
+      headers: {
+        ...request.headers,
+        ...(request.body !== undefined && { 'content-length': Buffer.byteLength(request.body) }),
+      },
       agent: this.#agentFor(request.tls),
     });
     return follow(outgoing, request, secure ? 'secureConnect' : 'connect');
@@ -193,10 +196,6 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
     wasStale: () => request.method === 'GET' && outgoing.reusedSocket,
     wasSent: () => sent,
   };
-}
-
-function bodyLength(body: string | undefined): OutgoingHttpHeaders {
-  return body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
 }
 
 /** Lets running requests end on their connections, but none after them. */

@@ -99,7 +99,7 @@ export class Reflector<T extends KubeObject> {
       if (!found) this.#take(type, object);
       else if (type === 'DELETED') found.delete(keyOf(object));
       else if (type !== 'BOOKMARK') found.set(keyOf(object), this.#parts.transform(object));
-      else if (isInitialEnd(object)) {
+      else if (object.metadata.annotations?.[INITIAL_EVENTS_END] === 'true') {
         this.#parts.sink.replace([...found.values()], this.#advance(object));
         found = undefined;
       } else {
@@ -158,10 +158,6 @@ type Change<T extends KubeObject> = Exclude<WatchEvent<T>, { type: 'ERROR' }>;
 function accept<T extends KubeObject>(event: WatchEvent<T>): Change<T> {
   if (event.type === 'ERROR') throw new StatusError(event.object);
   return event;
-}
-
-function isInitialEnd(bookmark: KubeObject): boolean {
-  return bookmark.metadata.annotations?.[INITIAL_EVENTS_END] === 'true';
 }
 
 /** Servers without the feature answer Invalid; older proxies and aggregated servers BadRequest. */
