@@ -36,6 +36,8 @@ export class JobObserver {
   readonly #jobless = new Map<string, number>();
   /** By Plan: nodes at work a second ago. A lowered limit stops nobody. */
   readonly #most = new Map<string, number>();
+  /** By Plan: how many were recorded a second ago. */
+  readonly #listed = new Map<string, number>();
   /** By Plan: `concurrency` of the last seconds. */
   readonly #limits = new Map<string, number[]>();
   #quietS = 0;
@@ -101,9 +103,13 @@ export class JobObserver {
       const { name, uid = '' } = plan.metadata;
       const limits = this.#limits.get(uid) ?? [];
       this.#limits.set(uid, [plan.spec?.concurrency ?? 0, ...limits.slice(0, EDIT_S)]);
+      const most = Math.max(...(this.#limits.get(uid) ?? []), this.#listed.get(uid) ?? 0);
+      const listed = plan.status?.applying?.length ?? 0;
+      this.#hold(listed <= most, 'more recorded than concurrency');
+      this.#listed.set(uid, listed);
       const mostBefore = this.#most.get(uid) ?? 0;
       const here = this.#atWorkFor(uid);
-      this.#hold(here <= Math.max(mostBefore, ...(this.#limits.get(uid) ?? [])), 'more than concurrency');
+      this.#hold(here <= Math.max(mostBefore, listed, ...(this.#limits.get(uid) ?? [])), 'more than concurrency');
       this.#most.set(uid, here);
       for (const { metadata } of this.#observed.world.nodes) {
         const key = `${uid} ${metadata.name}`;
@@ -177,8 +183,9 @@ export class JobObserver {
     const here = [...this.#living.values()].filter((other) => isAtWork(other) && nodeNameOf(other) === nodeNameOf(job));
     this.#hold(here.length === 1, `two Jobs at work: ${nodeNameOf(job)}`);
     const { allowed, world } = this.#observed;
-    const { spec } = world.plans.find(({ metadata }) => metadata.uid === ownerOf(job)) ?? {};
-    const limits = [spec?.concurrency ?? 0, ...(this.#limits.get(ownerOf(job)) ?? [])];
+    const { spec, status } = world.plans.find(({ metadata }) => metadata.uid === ownerOf(job)) ?? {};
+    // Whoever was recorded before the limit shrank keeps its place.
+    const limits = [spec?.concurrency ?? 0, status?.applying?.length ?? 0, ...(this.#limits.get(ownerOf(job)) ?? [])];
     this.#hold(this.#atWorkFor(ownerOf(job)) <= (allowed ?? Math.max(...limits)), 'more than concurrency');
   }
 
