@@ -45,6 +45,8 @@ export interface SshCluster {
   readonly servers: ReadonlyMap<string, SshServer>;
   host(name: string): StandInHost;
   /** Writes a manifest and gives its path; `change` may spoil it. */
+  /** The API server behind the first control-plane host, which is away while its manifest is. */
+  readonly firstServer: string;
   manifest(version: string, change?: (manifest: Record<string, unknown>) => void): Promise<string>;
   stop(): Promise<void>;
 }
@@ -87,6 +89,7 @@ export async function startSshCluster(options: SshClusterOptions): Promise<SshCl
     client,
     apiPort,
     servers,
+    firstServer: `https://127.0.0.11:${apiPort}`,
     host(name) {
       const found = hosts.find((each) => each.name === name);
       if (!found) throw new Error(`there is no host ${name}`);

@@ -28,7 +28,7 @@ export async function createStandInHost({
   offers,
   kubeconfig,
 }: StandInOptions): Promise<StandInHost> {
-  for (const folder of ['usr/bin', 'var/log', 'var/lib/kubelet', 'etc/kubernetes/tmp', 'hooks/die-without'])
+  for (const folder of ['run', 'usr/bin', 'var/log', 'var/lib/kubelet', 'etc/kubernetes/tmp', 'hooks/die-without'])
     await mkdir(join(root, folder), { recursive: true });
   await copyFile(kubeconfig, join(root, 'etc/kubernetes/admin.conf'));
   for (const each of [version, ...offers]) {
@@ -77,7 +77,10 @@ async function writeScript(path: string, body: string): Promise<void> {
 }
 
 /** Every line that a program has left in its log on the host. */
-export async function logOf({ root }: StandInHost, program: 'kubeadm' | 'kubelet' | 'systemctl'): Promise<string[]> {
+export async function logOf(
+  { root }: StandInHost,
+  program: 'kubeadm' | 'kubeadm-preflight' | 'kubelet' | 'systemctl',
+): Promise<string[]> {
   const text = await readFile(join(root, 'var/log', program), 'utf8').catch(() => '');
   return text.split('\n').filter((line) => line !== '');
 }

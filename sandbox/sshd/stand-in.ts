@@ -42,11 +42,17 @@ async function kubeadm(own: string, args: readonly string[]): Promise<void> {
   const config = await client.get(configMaps, KUBEADM_CONFIG.name, { namespace: KUBEADM_CONFIG.namespace });
   const cluster = kubernetesVersionOf(config);
   appendFileSync(join(ROOT, 'var/log', phase ? 'kubeadm-preflight' : 'kubeadm'), `${args.join(' ')}\n`);
+  if (kind === 'apply' && !existsSync(MANIFESTS)) throw new Error('failed to load admin kubeconfig');
   const target = kind === 'apply' ? (wanted ?? own) : cluster;
   checkVersions(own, kind, cluster, target);
   if (isOnCgroupV1() && minorOf(own) >= 35 && !ignored.has('systemverification') && !ignored.has('all'))
     throw new Error(
       '[preflight] Some fatal errors occurred:\n\t[ERROR SystemVerification]: cgroups v1 support is deprecated',
+    );
+  const images = join(ROOT, 'images-missing');
+  if (kind === 'apply' && existsSync(images))
+    throw new Error(
+      `[preflight] Some fatal errors occurred:\n\t[ERROR ImagePull]: failed to pull image ${readFileSync(images, 'utf8')}`,
     );
   if (phase) return;
   if (existsSync(MANIFESTS)) await replaceManifests(target);

@@ -65,12 +65,17 @@ const REMOVED_FLAGS: Readonly<Record<string, number>> = {
   'pod-infra-container-image': 35,
 };
 
+const IGNORE = 'kubeadm needs ignorePreflightErrors: [SystemVerification]';
+const ALLOW = 'failCgroupV1: false is set in ConfigMap kube-system/kubelet-config';
+
 export function nodeFindings(node: NodeFacts | undefined, target: Version | undefined): Finding[] {
   if (!node || !target) return [];
-  const { cgroup, cgroupV1, containerd, kernel, kubeletFlags = [], kubeProxyMode } = node;
+  const { cgroup, allowsCgroupV1, containerd, kernel, kubeletFlags = [], kubeProxyMode } = node;
   const { minor } = target;
   const findings = new Findings();
-  if (cgroup === 1 && minor >= 35) judgeCgroupV1(findings, minor, cgroupV1);
+  if (cgroup === 1 && minor >= 35)
+    if (allowsCgroupV1) findings.warn('cgroup', `failCgroupV1: false allows cgroup v1; ${IGNORE}`);
+    else findings.hard('cgroup', `the kubelet of 1.${minor} refuses cgroup v1, unless ${ALLOW}`);
   const runtime = versionOf(containerd);
   if (runtime?.major === 1 && minor >= 36)
     findings.hard('containerd', `containerd ${containerd} is too old for 1.${minor}`);
@@ -85,25 +90,6 @@ export function nodeFindings(node: NodeFacts | undefined, target: Version | unde
   }
   if (kubeProxyMode === 'ipvs' && minor >= 35) findings.warn('kube-proxy-mode', 'kube-proxy mode ipvs is deprecated');
   return findings.list;
-}
-
-function judgeCgroupV1(findings: Findings, minor: number, allowed: NodeFacts['cgroupV1']): void {
-  const refusal = `the kubelet of 1.${minor} refuses cgroup v1`;
-  if (allowed === undefined)
-    findings.hard(
-      'cgroup',
-      `${refusal}; set failCgroupV1: false in ConfigMap kube-system/kubelet-config, or move to cgroup v2`,
-    );
-  else if (allowed === 'host')
-    findings.hard(
-      'cgroup',
-      `${refusal}: failCgroupV1: false stands only in its own configuration, which kubeadm replaces; add it to ConfigMap kube-system/kubelet-config`,
-    );
-  else
-    findings.warn(
-      'cgroup',
-      `cgroup v1 is allowed by failCgroupV1: false; kubeadm needs ignorePreflightErrors: [SystemVerification]`,
-    );
 }
 
 /** Accepts two numbers, too. */
@@ -194,8 +180,8 @@ export interface KubeadmFacts {
 /** Of one host: what a kubelet of the target's minor version depends on. */
 export interface NodeFacts {
   readonly cgroup?: 1 | 2;
-  /** Where `failCgroupV1: false` stands: `cluster` counts, `host` is lost at the upgrade. */
-  readonly cgroupV1?: 'cluster' | 'host';
+  /** By `failCgroupV1: false`, also after kubeadm has written the kubelet's configuration anew. */
+  readonly allowsCgroupV1?: boolean;
   readonly containerd?: string;
   readonly kernel?: string;
   readonly kubeletFlags?: readonly string[];

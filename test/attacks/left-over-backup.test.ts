@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ManifestHost } from '../../src/dialects/kubeadm/manifest.ts';
+import { type ManifestHost, parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
 import { parseFacts } from '../../src/dialects/kubeadm/probe.ts';
 import { kubeadmBody, probeScript, repairScript, stepScript } from '../../src/dialects/kubeadm/scripts.ts';
 import { run } from '../../tools/controlplane/run.ts';
@@ -30,8 +30,12 @@ async function onHost(script: string): Promise<string> {
   return `${stdout}${stderr}`;
 }
 
+const MANIFEST = parseManifest(
+  `{version: ${NEW}, hosts: [{name: cp, role: controlPlane}], binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}`,
+  'm.yaml',
+);
 const probe = async (role: ManifestHost['role'] = 'controlPlane') =>
-  parseFacts(await onHost(probeScript(role))).missing;
+  parseFacts(await onHost(probeScript(MANIFEST, { name: 'cp', role }, 0))).missing;
 
 async function putKubeadm(body: string): Promise<void> {
   for (const path of [at('usr/bin/kubeadm'), at('var/lib/refit/staged/kubeadm')]) {

@@ -9,6 +9,8 @@ import { type Binary, parseManifest } from '../../src/dialects/kubeadm/manifest.
 import {
   KUBELET_BODY,
   kubeadmBody,
+  prepareScript,
+  probeScript,
   quoted,
   repairScript,
   type StepBody,
@@ -55,6 +57,10 @@ const ATTACKS = [
   '*',
   '#',
 ];
+const MANIFEST = parseManifest(
+  '{version: v1.36.3, hosts: [{name: a, role: controlPlane}], binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}',
+  'm.yaml',
+);
 /** No NUL byte: `quoted` refuses it. */
 const hostile = array(oneof(constantFrom(...ATTACKS), string({ unit: 'binary' })), { maxLength: 4 }).map((parts) =>
   parts.join('').replaceAll('\0', ''),
@@ -93,6 +99,11 @@ test('any values in any script run nothing and leave its syntax whole', async ()
   const property = asyncProperty(values, async (given) => {
     const { rollout, version, byHand } = given;
     await expectHarmless(repairScript(byHand));
+    const { kubeadm, kubelet } = given;
+    const [host] = MANIFEST.hosts;
+    const manifest = { ...MANIFEST, version, binaries: { kubeadm, kubelet }, kubeadm: { patches: byHand } };
+    if (host) await expectHarmless(probeScript(manifest, host, 0));
+    if (host) await expectHarmless(prepareScript(manifest, host, false));
     for (const body of bodiesOf(given)) await expectHarmless(stepScript({ step: 'stage', rollout, version }, body));
   });
   await assert(property, { numRuns: 30 });

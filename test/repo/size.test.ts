@@ -17,7 +17,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/autopilot': 1_118,
   'src/dialects/capi': 1_102,
   'src/dialects/cattle': 2_120,
-  'src/dialects/kubeadm': 1_550,
+  'src/dialects/kubeadm': 1_540,
   'src/drain': 906,
   'src/engine': 5_560,
   'src/http': 361,
@@ -28,7 +28,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/updates': 2_030,
   'src/install': 900,
   'src/util': 881,
-  'src/versions': 620,
+  'src/versions': 605,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];

@@ -61,7 +61,7 @@ test('with a pause, the current host finishes and no other starts; why says what
     expect(stdout).toContain('the plan is paused: nothing new starts until refit resume');
     expect(stdout).toContain('\n  ends    when the plan is resumed (refit resume)\n');
   }, PATIENCE);
-  await expect(access(join(cp2.root, 'var/lib/refit'))).rejects.toThrow('ENOENT');
+  await expect(access(join(cp2.root, 'var/lib/refit/kubeadm.journal'))).rejects.toThrow('ENOENT');
 
   await holdAt(cp2, 'before', textOf('kubelet'));
   const resumed = await told('resume');

@@ -1,7 +1,10 @@
 /** Tests upgrades over SSH: a kubeadm cluster to the next patch version, with the system's ssh client, on a real API server. */
-import { access, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { parse, stringify } from 'yaml';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import type { StartServer } from '../../sandbox/sshd/server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
@@ -15,6 +18,10 @@ import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
 import { cutOffWithout, holdAt, isHeld, lose, release, textOf } from '../kubeadm/hooks.ts';
 import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+
+interface Kubeconfig {
+  clusters: { readonly name: string; readonly cluster: object }[];
+}
 
 const HOSTS = ['cp1', 'cp2', 'w1', 'w2'];
 const MANIFEST = 'etc/kubernetes/manifests/kube-apiserver.yaml';
@@ -52,7 +59,7 @@ function suite(startServer: StartServer, kills: Kills): void {
 function refusals(startServer: StartServer): void {
   let scene: Scene;
   beforeAll(async () => {
-    scene = await openScene(startServer);
+    scene = await openScene(startServer, { offers: [TO, 'v1.37.0'] });
   });
   afterAll(async () => {
     const { client, hosts } = scene.cluster;
@@ -153,6 +160,74 @@ function refusals(startServer: StartServer): void {
     await rename(join(folder, 'kube-scheduler.yaml'), manifest);
   });
 
+  test('what apply would stumble over on hosts, all at once', async () => {
+    const path = await scene.cluster.manifest(TO, (each) => {
+      const [first, ...rest] = each['hosts'] as object[];
+      each['hosts'] = [{ ...first, kubeadm: { patches: '/nowhere' } }, ...rest];
+      each['binaries'] = {
+        kubeadm: { path: `/opt/kubernetes/${FROM}/kubeadm` },
+        kubelet: { path: `/opt/kubernetes/${TO}/kubelet`, sha256: '0'.repeat(64) },
+      };
+    });
+    const run = scene.refit('plan', '-m', path);
+    const version = `host: cp1: binaries.kubeadm has version ${FROM}, expected ${TO}; `;
+    const hash = 'host: cp1: binaries.kubelet.sha256 does not match the file; ';
+    const patches = 'host: cp1: kubeadm: no file /nowhere on this host; host: cp2: binaries.kubeadm';
+    expect([await run.ended, run.stderr]).toEqual([1, expect.stringContaining(version + hash + patches)]);
+  });
+
+  test('PATH without kubeadm, by its name; the manifest sets it', async () => {
+    const path = await scene.cluster.manifest(TO, firstHost({ path: '/usr/bin:/bin' }));
+    const run = scene.refit('plan', '-m', path);
+    const line =
+      /^REFIT_REFUSED: F11: cp1: .*; host: cp1: no kubeadm in PATH \(\/usr\/bin:\/bin\): install it, or set path .*\n$/;
+    expect([await run.ended, run.stderr]).toEqual([1, expect.stringMatching(line)]);
+  });
+
+  describe('with an API server that is away', () => {
+    let path = '';
+    let away = '';
+    const manifestFile = (): string => join(scene.cluster.host('cp1').root, MANIFEST);
+    beforeEach(async () => {
+      const { cluster } = scene;
+      const kubeconfig = parse(await readFile(await kubeconfigFor('kubeadm'), 'utf8')) as Kubeconfig;
+      kubeconfig.clusters = kubeconfig.clusters.map(({ name }) => ({
+        name,
+        cluster: { server: cluster.firstServer, 'insecure-skip-tls-verify': true },
+      }));
+      path = await cluster.manifest(TO, (each) => (each['kubeconfig'] = 'through-cp1'));
+      await writeFile(join(path, '../through-cp1'), stringify(kubeconfig));
+      away = join(cluster.host('cp1').root, 'etc/kubernetes/tmp/kubeadm-backup-manifests-1/kube-apiserver.yaml');
+      await mkdir(join(away, '..'), { recursive: true });
+      await rename(manifestFile(), away);
+    });
+
+    test('a plan says why, and what apply would do first', async () => {
+      const run = scene.refit('plan', '-m', path);
+      const cure = 'The API server does not answer without that manifest: restore it first.\n';
+      expect([await run.ended, run.stderr, run.stdout]).toEqual([0, '', expect.stringMatching(`${away}\n${cure}$`)]);
+      await rename(away, manifestFile());
+    });
+
+    test('a run waits while kubeadm replaces it', async () => {
+      const { root } = scene.cluster.host('cp1');
+      await mkdir(join(root, 'var/lib/refit'), { recursive: true });
+      const hold = spawn('flock', [join(root, 'var/lib/refit/kubeadm.lock'), 'cat'], {
+        stdio: ['pipe', 'ignore', 'inherit'],
+      });
+      await rename(join(away, '..'), `${root}/held`);
+      const run = scene.refit('plan', '-m', path);
+      const line = 'Waiting for the API server, which kubeadm replaces on cp1';
+      await vi.waitFor(() => expect(run.stdout).toContain(line), { timeout: 60_000 });
+      await rename(join(root, 'held/kube-apiserver.yaml'), manifestFile());
+      expect([await run.ended, run.stderr]).toEqual([0, '']);
+      expect(run.stdout).toContain('kubeadm upgrade apply');
+      hold.stdin.end();
+      await once(hold, 'close');
+      await rm(join(root, 'var/lib/refit'), { recursive: true });
+    });
+  });
+
   test('a host key that is not the known one', async () => {
     const manifest = await scene.cluster.manifest(
       TO,
@@ -176,6 +251,31 @@ function refusals(startServer: StartServer): void {
     expect(run.stdout).toContain(`cp1   leader    ${FROM} → ${TO}  kubeadm upgrade apply ${TO}`);
   });
 
+  test('a host whose kubeadm refuses, before any host is cordoned', async () => {
+    const { hosts, client } = scene.cluster;
+    await writeFile(join(scene.cluster.host('cp2').root, 'images-missing'), 'registry.local:5000/kube-scheduler');
+    const run = scene.refit('apply', '--yes', '-m', await scene.cluster.manifest(TO));
+    const line =
+      /^REFIT_SSH: cp2 is not ready for the upgrade, nothing was changed: .*ImagePull.*kube-scheduler \(.*\n$/;
+    expect([await run.ended, run.stderr]).toEqual([3, expect.stringMatching(line)]);
+    const asked = await Promise.all(hosts.map(async (host) => await logOf(host, 'kubeadm-preflight')));
+    const shared = `upgrade apply phase preflight --yes --ignore-preflight-errors=CreateJob ${TO}`
+      .split(' ')
+      .toSorted();
+    expect(asked.map((commands) => commands.map((command) => command.split(' ').toSorted()))).toEqual([
+      [`upgrade apply phase preflight ${TO} --yes`.split(' ').toSorted()],
+      [shared],
+      ['upgrade node phase preflight'.split(' ').toSorted()],
+      ['upgrade node phase preflight'.split(' ').toSorted()],
+    ]);
+    const { items } = await client.list(nodes);
+    expect(items.filter((node) => reportOn(node) !== undefined || node.spec?.unschedulable)).toEqual([]);
+    const { namespace, name } = PLACE;
+    await expect(client.get(configMaps, name, { namespace })).rejects.toThrow('not found');
+    await client.delete(leases, name, { namespace });
+    for (const { root } of hosts) await rm(join(root, 'var/lib/refit'), { recursive: true });
+  });
+
   test('nothing: a plan is only shown', async () => {
     const run = scene.refit('plan', '-m', await scene.cluster.manifest(TO));
     expect([await run.ended, run.stderr]).toEqual([0, '']);
@@ -195,6 +295,7 @@ function upgrade(startServer: StartServer): void {
     await cluster.client.patch(nodes, 'w2', { spec: { unschedulable: true } }, { type: 'merge' });
     patches = join(cluster.host('cp2').root, 'etc/kubernetes/patches');
     await mkdir(patches);
+    await mkdir(join(cluster.host('cp1').root, 'etc/kubernetes/tmp/kubeadm-backup-etcd-1'));
     const manifest = await cluster.manifest(TO, (each) => {
       const own: Readonly<Record<string, object>> = { cp2: { kubeadm: { patches, certificateRenewal: false } } };
       const hosts = each['hosts'] as { name: string }[];
@@ -247,9 +348,15 @@ function upgrade(startServer: StartServer): void {
   });
 
   test('runs on cgroup v1, which the configuration of kubelets allows, and warns', () => {
-    const line =
-      'warning cgroup: cp1: cgroup v1 is allowed by failCgroupV1: false; kubeadm needs ignorePreflightErrors: ';
+    const line = 'warning cgroup: cp1: failCgroupV1: false allows cgroup v1; kubeadm needs ignorePreflightErrors: ';
     expect(runs[0]?.stdout).toContain(line);
+  });
+
+  test("keeps the newest of kubeadm's copies of etcd", async () => {
+    const folders = await readdir(join(scene.cluster.host('cp1').root, 'etc/kubernetes/tmp'));
+    expect(folders.filter((name) => name.startsWith('kubeadm-backup-etcd-'))).toEqual([
+      expect.stringMatching(/^kubeadm-backup-etcd-2/),
+    ]);
   });
 
   test('leaves only foreign cordons', async () => {
@@ -304,7 +411,9 @@ function killed(startServer: StartServer, kills: Kills): void {
     expect(await run.ended).toBe(1);
     expect(run.stdout).toMatch(/has failed: cp2: step kubeadm failed with exit code 137: .*\n$/);
     await expect(access(join(host.root, MANIFEST))).rejects.toThrow('ENOENT');
-    await expect(access(join(scene.cluster.host('w1').root, 'var/lib/refit'))).rejects.toThrow('ENOENT');
+    await expect(access(join(scene.cluster.host('w1').root, 'var/lib/refit/kubeadm.journal'))).rejects.toThrow(
+      'ENOENT',
+    );
   });
 
   test('on cp2, as soon as the manifest is put back', async () => {

@@ -13,8 +13,6 @@ import {
 import type { HostFacts, MissingManifest } from '../../dialects/kubeadm/probe.ts';
 import { EXIT_BUSY, repairScript } from '../../dialects/kubeadm/scripts.ts';
 import { nodes } from '../../kube/resources.ts';
-import { isNotFound, TransportError } from '../../kube/status-error.ts';
-import { sleep } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
@@ -28,19 +26,22 @@ import {
   type KubeadmSession,
   probeAll,
   surveyCluster,
+  untilAnswering,
 } from './session.ts';
-
-/** Milliseconds for an API server whose manifest was restored. */
-const BACK_WITHIN_MS = 60_000;
-const ASK_AGAIN_MS = 500;
 
 /** Changes nothing. Resolves with the exit code; rejects with REFIT_REFUSED if a rule forbids the upgrade. */
 export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Promise<number> {
   return await inSession(flags, abort, async (session) => {
     const hosts = await probeAll(session);
     for (const line of repairLines(hosts)) session.output.write(`${line}\n`);
-    const survey = await surveyCluster(session, hosts);
-    show(survey, session.output);
+    const isMissing = hosts.some(({ missing }) => missing.some(({ name }) => name === 'kube-apiserver'));
+    try {
+      const wasAway = await untilAnswering(session, isMissing ? [] : hosts);
+      show(await surveyCluster(session, wasAway ? await probeAll(session) : hosts), session.output);
+    } catch (error) {
+      if (!isMissing || !(error instanceof RefitError) || error.code !== 'REFIT_UNREACHABLE') throw error;
+      session.output.write('The API server does not answer without that manifest: restore it first.\n');
+    }
     return EXIT.ok;
   });
 }
@@ -54,7 +55,8 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     const isBroken = hosts.some(({ missing }) => missing.some(({ backup }) => backup !== 'refused'));
     if (isBroken) await stopOnRoles(session);
     if (isBroken && !(await repair(hosts, flags, session))) return EXIT.failed;
-    const survey = await surveyCluster(session, isBroken ? await probeAll(session) : hosts);
+    const wasAway = await untilAnswering(session, hosts);
+    const survey = await surveyCluster(session, isBroken || wasAway ? await probeAll(session) : hosts);
     const agreed = show(survey, output);
     if (isNothing(agreed)) return EXIT.ok;
     if (!(await confirm(`Upgrade ${hostsOf(agreed.request).length} hosts to ${manifest.version}?`, flags, session)))
@@ -131,7 +133,6 @@ async function repair(
       await restore(host, session, detail);
     }
   }
-  await untilAnswering(session);
   return true;
 }
 
@@ -152,19 +153,6 @@ async function restore(host: ManifestHost, { shells, output }: KubeadmSession, b
   if (code === EXIT_BUSY) return;
   if (code !== 0) throw new RefitError('REFIT_SSH', `${host.name}: the manifests cannot be restored: ${stdout.trim()}`);
   for (const line of stdout.trim().split('\n')) output.write(`${host.name}: ${line}\n`);
-}
-
-async function untilAnswering({ client, clock, abort }: KubeadmSession): Promise<void> {
-  const deadline = clock.monotonic() + BACK_WITHIN_MS;
-  for (;;) {
-    try {
-      const { status } = await client.raw('/readyz', { abort });
-      if (status === 200 || clock.monotonic() > deadline) return;
-    } catch (error) {
-      if (!(error instanceof TransportError || isNotFound(error)) || clock.monotonic() > deadline) throw error;
-    }
-    await sleep(clock, ASK_AGAIN_MS, abort);
-  }
 }
 
 export function planLines(survey: Survey, { request, resumes, findings }: Assessment): string[] {

@@ -1,8 +1,9 @@
 /** Carries out a rollout of kubeadm in the foreground: takes the lock, runs the controller and shows its progress. */
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
 import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
-import { newPlan, PLACE } from '../../dialects/kubeadm/plan-object.ts';
+import { newPlan, PLACE, type Request } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
+import { prepareScript } from '../../dialects/kubeadm/scripts.ts';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
 import { gather } from '../../engine/observe/gather.ts';
@@ -13,10 +14,11 @@ import { configMaps } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { type ControllerProcess, prepareControllerProcess } from '../../process/controller-process.ts';
 import { sleep } from '../../util/clock.ts';
-import { EXIT } from '../../util/errors.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
+import { untilAborted } from '../../util/waits.ts';
 import { showStatus } from '../status/command.ts';
 import { loadOnce } from '../status/load.ts';
-import type { KubeadmApplyFlags, KubeadmSession } from './session.ts';
+import { type KubeadmApplyFlags, type KubeadmSession, onAll } from './session.ts';
 
 /** Milliseconds to get the lock before a message says that it is held. */
 const PATIENCE_MS = 2000;
@@ -38,19 +40,35 @@ export async function carryOut(
   const elected = election.run(abort);
   try {
     await locked(election, session);
-    const { request, resumes } = await decide();
+    const { request, resumes, continues } = await decide();
     const writer = guardedClient(client, election, clock);
     if (!resumes) {
       if (hostsOf(request).length === 0) {
         session.output.write('Nothing to do: another run has done it.\n');
         return EXIT.ok;
       }
+      if (!continues) await untilAborted(prepare(session, request), abort);
       await replacePlan(writer, newPlan(request));
     }
     return await runRollout(session, flags, election, abort);
   } finally {
     stop.abort(new Error('done'));
     await elected;
+  }
+}
+
+/** All hosts, before the first is touched. One that is half upgraded might not pass: then this was done before. */
+async function prepare({ manifest, shells, output }: KubeadmSession, request: Request): Promise<void> {
+  const names = hostsOf(request);
+  const hosts = manifest.hosts.filter(({ name }) => names.includes(name));
+  output.write(`Staging binaries on ${names.join(', ')}; kubeadm checks each host before the first one is cordoned.\n`);
+  for (const leads of [true, false]) {
+    const group = hosts.filter(({ name }) => request.leader.includes(name) === leads);
+    await onAll(group, async (host) => {
+      const { code, stdout } = await shells.run(host, prepareScript(manifest, host, leads));
+      const said = `nothing was changed: ${stdout.trim().replaceAll(/\s*\n\s*/g, '; ')}`;
+      if (code !== 0) throw new RefitError('REFIT_SSH', `${host.name} is not ready for the upgrade, ${said}`);
+    });
   }
 }
 

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { parse } from 'yaml';
 import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
-import { loadManifest, type Manifest } from '../../dialects/kubeadm/manifest.ts';
+import { loadManifest, type Manifest, type ManifestHost } from '../../dialects/kubeadm/manifest.ts';
 import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { type HostFacts, probeHost } from '../../dialects/kubeadm/probe.ts';
@@ -16,16 +16,20 @@ import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { leaderIdentity } from '../../kube/election/lease-record.ts';
 import { configMaps, nodes } from '../../kube/resources.ts';
-import { ifFound } from '../../kube/status-error.ts';
+import { describeProblem, ifFound, isNotFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import type { ConfigMap } from '../../kube/types.ts';
-import { systemClock } from '../../util/clock.ts';
+import { sleep, systemClock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { stderrLogger } from '../../util/log.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Output, plainOutput } from '../output.ts';
 import { userName } from '../user-name.ts';
+
+/** Milliseconds for an API server whose manifest was restored, and for one that kubeadm replaces. */
+const [BACK_WITHIN_MS, REPLACED_WITHIN_MS] = [60_000, 600_000];
+const ASK_AGAIN_MS = 500;
 
 export interface KubeadmFlags extends ConnectionFlags {
   readonly manifest: string;
@@ -65,11 +69,45 @@ export async function inSession(
 }
 
 /** Writes nothing. @throws RefitError REFIT_SSH with every host that does not answer */
-export async function probeAll({ manifest, shells }: KubeadmSession): Promise<HostFacts[]> {
-  const answers = await Promise.allSettled(manifest.hosts.map(async (host) => await probeHost(shells, host)));
+export async function probeAll({ manifest, shells, clock }: KubeadmSession): Promise<HostFacts[]> {
+  return await onAll(manifest.hosts, async (host) => await probeHost(shells, manifest, host, clock.now()));
+}
+
+/** @throws RefitError REFIT_SSH with what every host says that fails */
+export async function onAll<T>(hosts: readonly ManifestHost[], work: (host: ManifestHost) => Promise<T>): Promise<T[]> {
+  const answers = await Promise.allSettled(hosts.map(work));
   const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [messageOf(answer.reason)] : []));
   if (failures.length > 0) throw new RefitError('REFIT_SSH', failures.join('; '));
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+}
+
+/** A single API server is away while kubeadm replaces it, and for a moment after its manifest was restored. True if it was away. */
+export async function untilAnswering(session: KubeadmSession, hosts: readonly HostFacts[]): Promise<boolean> {
+  const { client, clock, output, abort } = session;
+  const busy = hosts.flatMap(({ host, isBusy }) => (isBusy ? [host.name] : []));
+  const wasMissing = hosts.some(({ missing }) => missing.length > 0);
+  const deadline = clock.monotonic() + (busy.length > 0 ? REPLACED_WITHIN_MS : wasMissing ? BACK_WITHIN_MS : 0);
+  let isSaid = false;
+  for (;;) {
+    try {
+      const { status } = await client.raw('/readyz', { abort });
+      if (status === 200 || clock.monotonic() > deadline) return isSaid;
+    } catch (error) {
+      abort.throwIfAborted();
+      const problem = describeProblem(error);
+      const mayPass = problem.code === 'REFIT_UNREACHABLE' || isNotFound(error);
+      if (!mayPass || clock.monotonic() > deadline) throw withCause(problem, hosts);
+    }
+    const why = busy.length > 0 ? `, which kubeadm replaces on ${busy.join(', ')}` : '';
+    if (!isSaid) output.write(`Waiting for the API server${why}.\n`);
+    isSaid = true;
+    await sleep(clock, ASK_AGAIN_MS, abort);
+  }
+}
+
+function withCause(problem: RefitError, hosts: readonly HostFacts[]): RefitError {
+  const found = hosts.flatMap(({ host, problems }) => problems.map(({ message }) => `${host.name}: ${message}`));
+  return new RefitError(problem.code, [problem.message, ...found].join('; '), { cause: problem });
 }
 
 export async function surveyCluster(session: KubeadmSession, hosts: readonly HostFacts[]): Promise<Survey> {
@@ -85,17 +123,10 @@ export async function surveyCluster(session: KubeadmSession, hosts: readonly Hos
   ]);
   const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
   const drainPreviews = policy.drain.enabled ? await previewDrains(session, policy.drain.options) : new Map();
-  const clusterVersion = valueIn(config, 'ClusterConfiguration', 'kubernetesVersion');
-  return {
-    manifest,
-    hosts,
-    nodes: items,
-    clusterVersion: typeof clusterVersion === 'string' ? clusterVersion : undefined,
-    allowsCgroupV1: valueIn(kubelets, 'kubelet', 'failCgroupV1') === false,
-    plan,
-    policy,
-    drainPreviews,
-  };
+  const version = valueIn(config, 'ClusterConfiguration', 'kubernetesVersion');
+  const clusterVersion = typeof version === 'string' ? version : undefined;
+  const allowsCgroupV1 = valueIn(kubelets, 'kubelet', 'failCgroupV1') === false;
+  return { manifest, hosts, nodes: items, clusterVersion, allowsCgroupV1, plan, policy, drainPreviews };
 }
 
 async function previewDrains(

@@ -90,7 +90,7 @@ describe('what is wrong', () => {
     [
       'what kubeadm does not combine, once for all and once for a host',
       { ...GOOD, kubeadm: { config: '/upgrade.yaml' }, hosts: [cp1, { ...w1, kubeadm: { etcdUpgrade: false } }] },
-      'kubeadm: host w1 has config and etcdUpgrade, which kubeadm does not combine; write etcdUpgrade into that file',
+      'kubeadm: host w1 has config and etcdUpgrade; kubeadm does not combine them, write etcdUpgrade into that file',
     ],
     ['nothing', null, 'the manifest: null; expected object'],
   ])('%s', (_name, manifest, line) => {

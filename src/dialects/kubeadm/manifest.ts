@@ -45,6 +45,8 @@ const host = z.strictObject({
   user: z.string().min(1).exactOptional(),
   role: z.enum(['controlPlane', 'worker']),
   identityFile: z.string().min(1).exactOptional(),
+  /** PATH of scripts; sudo may have set a shorter one. */
+  path: absolute.exactOptional(),
   kubeadm: kubeadmOptions.exactOptional(),
 });
 
@@ -60,6 +62,7 @@ const manifest = z.strictObject({
     .strictObject({
       user: z.string().min(1).exactOptional(),
       port: z.int().min(1).max(65_535).exactOptional(),
+      path: absolute.exactOptional(),
       identityFile: z.string().min(1).exactOptional(),
       knownHostsFile: z.string().min(1).exactOptional(),
       configFile: z.string().min(1).exactOptional(),
@@ -120,10 +123,9 @@ export function parseManifest(text: string, file: string): Manifest {
   for (const each of data.hosts) {
     const { config, ignorePreflightErrors: _, ...others } = optionsFor(data, each);
     const [other] = Object.keys(others);
+    const advice = `kubeadm does not combine them, write ${other} into that file`;
     if (config !== undefined && other !== undefined)
-      return fail(
-        `kubeadm: host ${each.name} has config and ${other}, which kubeadm does not combine; write ${other} into that file`,
-      );
+      return fail(`kubeadm: host ${each.name} has config and ${other}; ${advice}`);
   }
   return { ...data, version: `v${data.version.replace(/^v/, '')}` };
 }

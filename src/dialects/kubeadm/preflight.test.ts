@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { ConfigMap, Node } from '../../kube/types.ts';
+import { hard } from '../../versions/kubeadm-rules.ts';
 import { CONTROL_PLANE } from '../node-endpoints.ts';
 import { parseManifest } from './manifest.ts';
 import { newPlan, type Request, requestOf } from './plan-object.ts';
@@ -46,13 +47,14 @@ function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): Host
     kubeadm: version,
     kubelet: version,
     ground: {},
-    cgroupV1: undefined,
     staticPods,
     missing: [],
+    ...SOUND,
     ...more,
   };
 }
 
+const SOUND = { problems: [], isBusy: false };
 const NAMES = ['cp1', 'cp2', 'w1'];
 const fresh: Survey = {
   manifest,
@@ -143,7 +145,7 @@ describe('what is to be done', () => {
     ['a patch where nodes are not drained', { policy: undrained }, {}, false],
   ])('%s', (_name, change, request, resumes) => {
     const assessment = assess({ ...fresh, ...change });
-    expect(assessment).toEqual({ request: { ...REQUEST, ...request }, resumes, findings: [] });
+    expect(assessment).toMatchObject({ request: { ...REQUEST, ...request }, resumes, findings: [] });
   });
 });
 
@@ -199,12 +201,12 @@ describe('what is refused', () => {
     [
       'R12: a patch back is one finding, also amid an upgrade',
       { hosts: [facts('cp1', 'v1.36.4'), facts('cp2'), facts('w1')] },
-      ['R12 API servers are at v1.36.4, and Refit does not go back to v1.36.3: set version to v1.36.4 or later'],
+      ['R12 API servers are at v1.36.4: Refit does not go back to v1.36.3; set version to v1.36.4 or later'],
     ],
     [
       'R12: a minor version back, too',
       { manifest: { ...manifest, version: 'v1.35.9' } },
-      ['R12 API servers are at v1.36.2, and Refit does not go back to v1.35.9: set version to v1.36.2 or later'],
+      ['R12 API servers are at v1.36.2: Refit does not go back to v1.35.9; set version to v1.36.2 or later'],
     ],
     [
       'R9: a minor version where nodes are not drained',
@@ -247,10 +249,23 @@ describe('what is refused', () => {
         ],
       },
       [
-        'cgroup w1: the kubelet of 1.36 refuses cgroup v1; set failCgroupV1: false in ConfigMap kube-system/kubelet-config, or move to cgroup v2',
+        'cgroup w1: the kubelet of 1.36 refuses cgroup v1, unless failCgroupV1: false is set in ConfigMap kube-system/kubelet-config',
         'containerd w1: containerd 1.7.27 is too old for 1.36',
         'kernel w1: Linux 4.18 is too old for 1.36, which needs 4.19',
       ],
+    ],
+    [
+      'host: what the upgrade would stumble over, on hosts that it is about',
+      {
+        hosts: [
+          facts('cp1', NEW, { problems: [hard('host', 'no file')] }),
+          facts('cp2', NEW),
+          facts('w1', OLD, { problems: [hard('host', 'no file')] }),
+        ],
+        nodes: [node('cp1', NEW), node('cp2', NEW), node('w1')],
+        clusterVersion: NEW,
+      },
+      ['host w1: no file'],
     ],
     [
       'etcd: a member that cannot go where kubeadm brings it',
@@ -283,31 +298,15 @@ describe('what is refused', () => {
 });
 
 describe('a host with cgroup v1', () => {
-  const refusal = 'hard cgroup w1: the kubelet of 1.36 refuses cgroup v1';
-  const lost =
-    ': failCgroupV1: false stands only in its own configuration, which kubeadm replaces; add it to ConfigMap kube-system/kubelet-config';
-  const wanted =
-    'warn cgroup w1: cgroup v1 is allowed by failCgroupV1: false; kubeadm needs ignorePreflightErrors: [SystemVerification]';
-  const patched = parseManifest(
-    `{version: ${NEW}, hosts: [{name: cp1, role: controlPlane}, {name: cp2, role: controlPlane}, {name: w1, role: worker, kubeadm: {patches: /p}}],
-binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}`,
-    'cluster.yaml',
-  );
-  test.each<[string, HostFacts['cgroupV1'], Partial<Survey>, string]>([
-    ['that allows it nowhere', undefined, {}, `${refusal}; set failCgroupV1`],
-    ['that allows it in the ConfigMap and on the host', 'config', { allowsCgroupV1: true }, wanted],
-    ['that gets it from the ConfigMap at the upgrade', undefined, { allowsCgroupV1: true }, wanted],
-    ['that allows it by a flag', 'flag', {}, wanted],
-    ['that allows it in a file that kubeadm replaces', 'config', {}, refusal + lost],
-    ['that allows it in a file that kubeadm patches again', 'config', { manifest: patched }, wanted],
-  ])('%s', (_name, cgroupV1, change, line) => {
-    const hosts = [facts('cp1'), facts('cp2'), facts('w1', OLD, { ground: { cgroup: 1 }, cgroupV1 })];
-    const own = (change.manifest ?? manifest).hosts;
-    const { findings } = assess({
-      ...fresh,
-      ...change,
-      hosts: hosts.map((each, at) => ({ ...each, host: own[at] ?? each.host })),
-    });
+  const refusal =
+    'hard cgroup w1: the kubelet of 1.36 refuses cgroup v1, unless failCgroupV1: false is set in ConfigMap';
+  const wanted = 'warn cgroup w1: failCgroupV1: false allows cgroup v1; kubeadm needs ignorePreflightErrors';
+  test.each<[string, boolean, string]>([
+    ['that no kubelet may run on', false, refusal],
+    ['that the ConfigMap allows to kubelets', true, wanted],
+  ])('%s', (_name, allowsCgroupV1, line) => {
+    const hosts = [facts('cp1'), facts('cp2'), facts('w1', OLD, { ground: { cgroup: 1 } })];
+    const { findings } = assess({ ...fresh, allowsCgroupV1, hosts });
     expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual([
       expect.stringContaining(line),
     ]);

@@ -8,7 +8,7 @@ import { compareVersions, minorsBetween, parseVersion } from '../../util/version
 import { etcdFacts, type Finding, hard, textOf, type VersionFacts } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
-import { type Manifest, optionsFor } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
 import { PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
 import type { HostFacts } from './probe.ts';
 
@@ -31,6 +31,8 @@ export interface Assessment {
   readonly request: Request;
   /** True if a rollout of this request has started and not ended. */
   readonly resumes: boolean;
+  /** True if its hosts may be half upgraded, also by a rollout that failed. */
+  readonly continues: boolean;
   readonly findings: readonly Finding[];
 }
 
@@ -52,15 +54,17 @@ export function assess(survey: Survey): Assessment {
   const request = resumes ? open : freshRequest(survey);
   const known = [...lockFindings(survey, open), ...membershipFindings(survey)];
   const wrong = targetFinding(survey);
-  if (wrong) return { request, resumes, findings: [...known, wrong] };
+  if (wrong) return { request, resumes, continues, findings: [...known, wrong] };
   return {
     request,
     resumes,
+    continues,
     findings: [
       ...known,
       ...(continues ? [] : readyFindings(survey)),
       ...unique(judgeVersions(versionFacts(survey, continues))),
       ...unique(hostFindings(survey)),
+      ...(continues ? [] : stumbleFindings(survey, request)),
       ...drainFindings(survey, request),
     ],
   };
@@ -126,11 +130,10 @@ function targetFinding({ manifest, hosts }: Survey): Finding | undefined {
   const [next] = minorsBetween(oldest, to);
   if (next !== undefined)
     return hard('R2', `API servers are at ${textOf(oldest)}: go to v${next} first, then to ${textOf(to)}`);
-  if (compareVersions(to, newest) >= 0) return undefined;
-  return hard(
-    'R12',
-    `API servers are at ${textOf(newest)}, and Refit does not go back to ${textOf(to)}: set version to ${textOf(newest)} or later`,
-  );
+  const back = `API servers are at ${textOf(newest)}: Refit does not go back to ${textOf(to)}`;
+  return compareVersions(to, newest) < 0
+    ? hard('R12', `${back}; set version to ${textOf(newest)} or later`)
+    : undefined;
 }
 
 /** F1, F2: the manifest lists every control-plane host, and only hosts of the cluster. */
@@ -185,7 +188,7 @@ function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey
 }
 
 function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey): Finding[] {
-  return hosts.flatMap(({ host, kubeadm, kubelet, ground, cgroupV1, staticPods, missing }): Finding[] => {
+  return hosts.flatMap(({ host, kubeadm, kubelet, ground, staticPods, missing }): Finding[] => {
     const findings: Finding[] = [];
     const unreadable = kubeadm ? 'kubelet' : 'kubeadm';
     if (!kubeadm || !kubelet)
@@ -199,15 +202,11 @@ function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey): Finding[] {
     for (const { name, backup, detail } of missing)
       if (backup === 'refused') findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`));
     const managedBy = kubeadm ? { managedBy: kubeadm } : {};
-    // Patches may be how the host's own configuration got it.
-    const { patches, config } = optionsFor(manifest, host);
-    const stays = allowsCgroupV1 || cgroupV1 === 'flag' || (patches ?? config) !== undefined;
-    const allowed = cgroupV1 || allowsCgroupV1 ? { cgroupV1: stays ? ('cluster' as const) : ('host' as const) } : {};
     const own: VersionFacts = {
       apiServers: [],
       target: manifest.version,
       kubeadm: { verb: 'node', version: manifest.version, ...managedBy },
-      node: { ...ground, ...allowed },
+      node: { ...ground, allowsCgroupV1 },
     };
     const judged = judgeVersions(own).filter(({ rule }) => OF_ONE_HOST.has(rule));
     return [...findings, ...judged.map((finding) => ({ ...finding, message: `${host.name}: ${finding.message}` }))];
@@ -216,6 +215,15 @@ function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey): Finding[] {
 
 export function describeRefused(name: string, why: string): string {
   return `${name}.yaml is missing and its backup is not restored: ${why}; restore the manifest by hand`;
+}
+
+/** Only of hosts that are upgraded: on others the files may be gone. */
+function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
+  const wanted = hostsOf(request);
+  const mine = hosts.filter(({ host }) => wanted.includes(host.name));
+  return mine.flatMap(({ host, problems }) =>
+    problems.map((problem) => ({ ...problem, message: `${host.name}: ${problem.message}` })),
+  );
 }
 
 /** Only a warning: the drain waits, and the obstacle may be gone when it is the host's turn. */

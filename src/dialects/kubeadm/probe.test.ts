@@ -1,5 +1,6 @@
 /** Proves how facts of a host are read. */
 import { expect, test } from 'vitest';
+import { hard, warn } from '../../versions/kubeadm-rules.ts';
 import { type HostFacts, parseFacts, tagOf } from './probe.ts';
 
 test.each([
@@ -18,8 +19,9 @@ test('a control-plane host in the middle of an upgrade', () => {
     'kubelet=v1.36.2',
     'kernel=4.18.0-553.el8_10.x86_64',
     'cgroup=cgroup2fs',
-    'cgroupV1=config',
-    'cgroupV1=flag',
+    'busy=step',
+    'hard=the kubelet does not run',
+    'warn=its clock is off',
     'containerd=containerd containerd.io 1.7.27 05044ec0a9a75232cad458027ca83437aae3f4da',
     'image.kube-apiserver=registry.local:5000/kube-apiserver:v1.36.3',
     'image.kube-scheduler=registry.local:5000/kube-scheduler:v1.36.2',
@@ -30,7 +32,8 @@ test('a control-plane host in the middle of an upgrade', () => {
     kubeadm: 'v1.36.3',
     kubelet: 'v1.36.2',
     ground: { kernel: '4.18', cgroup: 2, containerd: '1.7.27' },
-    cgroupV1: 'flag',
+    problems: [hard('host', 'the kubelet does not run'), warn('host', 'its clock is off')],
+    isBusy: true,
     staticPods: { 'kube-apiserver': 'v1.36.3', 'kube-scheduler': 'v1.36.2' },
     missing: [
       {
@@ -47,7 +50,8 @@ test('a host with nothing on it', () => {
     kubeadm: undefined,
     kubelet: undefined,
     ground: {},
-    cgroupV1: undefined,
+    problems: [],
+    isBusy: false,
     staticPods: {},
     missing: [],
   });

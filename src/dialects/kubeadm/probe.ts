@@ -1,8 +1,8 @@
 /** Reads the facts of a host from its files and binaries. */
 import { RefitError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
-import type { NodeFacts } from '../../versions/kubeadm-rules.ts';
-import type { ManifestHost } from './manifest.ts';
+import { type Finding, hard, type NodeFacts, warn } from '../../versions/kubeadm-rules.ts';
+import type { Manifest, ManifestHost } from './manifest.ts';
 import { probeScript } from './scripts.ts';
 import type { Shells } from './ssh.ts';
 
@@ -12,10 +12,12 @@ export interface HostFacts {
   readonly kubeadm: string | undefined;
   readonly kubelet: string | undefined;
   readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel'>;
-  /** Where the host allows its kubelet cgroup v1; kubeadm replaces the file `config` at each upgrade. */
-  readonly cgroupV1: 'config' | 'flag' | undefined;
   /** Versions by component; empty on workers. */
   readonly staticPods: Readonly<Record<string, string | undefined>>;
+  /** What the upgrade would stumble over. */
+  readonly problems: readonly Finding[];
+  /** A step of Refit or another kubeadm runs on it, or has just replaced the manifest of the API server. */
+  readonly isBusy: boolean;
   /** On hosts of the control plane: manifests that are missing although backups of them exist. */
   readonly missing: readonly MissingManifest[];
 }
@@ -32,8 +34,13 @@ export interface MissingManifest {
 /** It only reads files and asks for versions. */
 const PATIENCE_MS = 60_000;
 
-export async function probeHost(shells: Shells, host: ManifestHost): Promise<HostFacts> {
-  const { code, stdout, stderr } = await shells.run(host, probeScript(host.role), PATIENCE_MS);
+export async function probeHost(
+  shells: Shells,
+  manifest: Manifest,
+  host: ManifestHost,
+  now: number,
+): Promise<HostFacts> {
+  const { code, stdout, stderr } = await shells.run(host, probeScript(manifest, host, now), PATIENCE_MS);
   if (code !== 0) {
     const why = stderr.trim().split('\n').at(-1) ?? '';
     throw new RefitError('REFIT_SSH', `${host.name}: cannot read facts from the host (exit code ${code}): ${why}`);
@@ -52,7 +59,11 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
     kubeadm: all('kubeadm')[0],
     kubelet: all('kubelet')[0],
     ground: groundOf(all('cgroup')[0], all('containerd')[0], all('kernel')[0]),
-    cgroupV1: (['flag', 'config'] as const).find((where) => all('cgroupV1').includes(where)),
+    problems: [
+      ...all('hard').map((message) => hard('host', message)),
+      ...all('warn').map((message) => warn('host', message)),
+    ],
+    isBusy: all('busy').length > 0,
     staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
     missing: all('missing').flatMap((line) => missingIn(line) ?? []),
   };

@@ -5,7 +5,7 @@
  */
 import { RefitError } from '../../util/errors.ts';
 import { printableUrl } from '../../util/printable-url.ts';
-import type { Binary, KubeadmOptions, ManifestHost } from './manifest.ts';
+import { type Binary, type KubeadmOptions, type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
 
 /** In order. */
 export type HostStep = 'stage' | 'kubeadm' | 'kubelet';
@@ -102,15 +102,36 @@ by_hand() {
 }
 `;
 
-/** Prints facts as lines `name=value`, from files and binaries only. Changes nothing. */
-export function probeScript(role: ManifestHost['role']): string {
-  return `${PRELUDE}
+/** Prints facts as lines `name=value`; `hard` and `warn` have sentences. Changes nothing. `now`: milliseconds, here. */
+export function probeScript(manifest: Manifest, host: ManifestHost, now: number): string {
+  const { role } = host;
+  const { patches, config } = optionsFor(manifest, host);
+  const { kubeadm, kubelet } = manifest.binaries;
+  const given = [patches, config].flatMap((path) => path ?? []).map(quoted);
+  const paths = given.map(
+    (path) => `SOURCE=${path}\n[ -e "$SOURCE" ] || echo "kubeadm: no file $SOURCE on this host"\n`,
+  );
+  const patched = given.length === 0 ? '' : `grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml" || `;
+  return `VERSION=${quoted(manifest.version)}
+${PRELUDE}${WRONG}
+{ case $(systemctl is-active kubelet 2>/dev/null) in
+  inactive | failed) echo "the kubelet does not run: see journalctl -u kubelet" ;;
+  esac
+  for name in kubeadm kubelet; do
+    command -v "$name" >/dev/null || echo "no $name in PATH ($PATH): install it, or set path in the manifest"
+  done
+${probed('kubeadm', kubeadm)}${probed('kubelet', kubelet)}${paths.join('')}${ROOM}
+} | sed 's/^/hard=/'
+off=$(($(date +%s) - ${Math.round(now / 1000)}))
+[ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "warn=its clock and the one here are $off s apart"
+[ ! -e "$D/kubeadm.lock" ] || flock -n "$D/kubeadm.lock" true || echo busy=step
+! pgrep -x kubeadm >/dev/null 2>&1 || echo busy=kubeadm
+[ -z "$(find "$MANIFESTS" -name kube-apiserver.yaml -mmin -5 2>/dev/null)" ] || echo busy=replaced
 echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
 echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //' || true)"
 echo "kernel=$(uname -r)"
-echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null || true)"
-! grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml" || echo cgroupV1=config
-! grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" || echo cgroupV1=flag
+grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
+  ${patched}echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null || true)"
 echo "containerd=$(containerd --version 2>/dev/null || true)"
 for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   file=$MANIFESTS/$name.yaml
@@ -118,6 +139,16 @@ for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
 done
 ${role === 'controlPlane' ? `${BACKUPS}${MISSING}` : ''}`;
 }
+
+/** For two staged binaries, their swap, and the copy that kubeadm makes of etcd's data; paths may share a file system. */
+const ROOM = `  need() { [ ! -d "$2" ] || df -kP "$2" | awk -v need="$1" 'NR == 2 { print $6, $4, need }'; }
+  { need 131072 "$R/var/lib"; need 131072 "$R/usr/bin"
+    need "$(du -sk "$R/var/lib/etcd" 2>/dev/null | cut -f 1)" "$R/etc/kubernetes"; } |
+    awk '{ free[$1] = $2; sum[$1] += $3 } END { for (at in sum) if (free[at] < sum[at])
+      printf "%s has %d MiB free, the upgrade needs %d MiB\\n", at, free[at] / 1024, sum[at] / 1024 }'
+  case $(findmnt -no OPTIONS -T "$R/var/lib") in
+  *noexec*) echo "/var/lib is mounted with noexec: staged binaries cannot run there" ;;
+  esac`;
 
 /** Prints `missing=NAME run PATH`, `missing=NAME hand PATH` or `missing=NAME refused REASON`. */
 const MISSING = `for name in $COMPONENTS; do
@@ -175,57 +206,93 @@ export function stepScript(context: StepContext, { before = '', body }: StepBody
   );
 }
 
+/** `wrong NAME FILE SHA256` says what is wrong with a binary. */
+const WRONG = `wrong() {
+  [ -z "$3" ] || [ "$(sha256sum <"$2")" = "$3  -" ] || { echo "binaries.$1.sha256 does not match the file"; return; }
+  case $1 in
+  kubelet) found=$("$2" --version 2>&1 | sed 's/^Kubernetes //') ;;
+  *) found=$("$2" version -o short 2>&1 || true) ;;
+  esac
+  [ "$found" = "$VERSION" ] || echo "binaries.$1 has version $found, expected $VERSION"
+}
+`;
+
 /** Fetches both binaries and checks their versions before anything on the node is replaced. */
-export function stageBody(binaries: { readonly kubeadm: Binary; readonly kubelet: Binary }): StepBody {
-  const body = `mkdir -p "$D/staged"
-${fetched('kubeadm', binaries.kubeadm)}${fetched('kubelet', binaries.kubelet)}
-found=$("$D/staged/kubeadm" version -o short)
-[ "$found" = "$VERSION" ] || fail "binaries.kubeadm has version $found, expected $VERSION"
-found=$("$D/staged/kubelet" --version)
-[ "$found" = "Kubernetes $VERSION" ] || fail "binaries.kubelet has version $found, expected Kubernetes $VERSION"`;
-  return { body };
+export function stageBody({ kubeadm, kubelet }: Manifest['binaries']): StepBody {
+  return { body: `mkdir -p "$D/staged"\n${WRONG}${fetched('kubeadm', kubeadm)}${fetched('kubelet', kubelet)}` };
+}
+
+/**
+ * Stages the binaries, and lets the staged kubeadm check the host. `upgrade apply` checks most and pulls the images, but
+ * workers have no credentials for it. Nothing else is changed.
+ */
+export function prepareScript(manifest: Manifest, host: ManifestHost, leads: boolean): string {
+  const { config, ignorePreflightErrors: ignored = [] } = optionsFor(manifest, host);
+  const isController = host.role === 'controlPlane';
+  // Two checks that begin in the same millisecond give their Job the same name: that of the leader counts.
+  const isAlone = leads || !isController || config !== undefined || ignored.some((name) => /^all$/i.test(name));
+  const flags = flagsOf({ config, ignorePreflightErrors: isAlone ? ignored : [...ignored, 'CreateJob'] });
+  const command = isController ? 'apply phase preflight "$VERSION" --yes' : 'node phase preflight';
+  const preflight = `"$D/staged/kubeadm" upgrade ${command}${flags}\n`;
+  const names = `VERSION=${quoted(manifest.version)}\n`;
+  return detached(`${names}${PRELUDE}${JOURNAL}${stageBody(manifest.binaries).body}${preflight}`, LOCK_WAIT);
+}
+
+/** What the stage step would stumble over. */
+function probed(name: string, source: Binary): string {
+  const staged = `"$D/staged/${name}"`;
+  const look =
+    'path' in source
+      ? `if [ ! -f "$R$SOURCE" ]; then echo "binaries.${name}.path: no file $SOURCE on this host"
+elif [ -x "$R$SOURCE" ]; then wrong ${name} "$R$SOURCE" "$SHA256"; fi`
+      : `tried=$(curl -fsSL -r 0-0 --max-time 20 -o /dev/null -- "$SOURCE" 2>&1) || echo "binaries.${name}.url: cannot download $SHOWN: $tried"`;
+  return `${assigned(source)}if ${isNotYet(staged, name)}; then\n${look}\nfi\n`;
 }
 
 /** Seconds: a mirror that stalls must not hold the host's lock. */
 const CURL_OPTIONS = '-fsSL --retry 3 --connect-timeout 30 --speed-limit 1 --speed-time 60 --max-time 21600';
 
-/** Values of the manifest are assigned here and then only used as `"$SOURCE"` and `"$SHA256"`. */
+/** Values of the manifest are assigned here and then only used as `"$SOURCE"`, `"$SHOWN"` and `"$SHA256"`. */
+function assigned(source: Binary): string {
+  const from = 'path' in source ? source.path : source.url;
+  return `SOURCE=${quoted(from)}\nSHOWN=${quoted(printableUrl(from))}\nSHA256=${quoted(source.sha256?.toLowerCase() ?? '')}\n`;
+}
+
 function fetched(name: string, source: Binary): string {
   const file = `"$D/staged/${name}"`;
   const get =
     'path' in source
-      ? `SOURCE=${quoted(source.path)}\ncp "$R$SOURCE" ${file}.new || fail "binaries.${name}.path: no file $SOURCE on this host"`
-      : `SOURCE=${quoted(source.url)}\nSHOWN=${quoted(printableUrl(source.url))}\ncurl ${CURL_OPTIONS} -o ${file}.new -- "$SOURCE" || fail "binaries.${name}.url: cannot download $SHOWN"`;
-  const check = source.sha256
-    ? `SHA256=${quoted(source.sha256.toLowerCase())}\n[ "$(sha256sum <${file}.new)" = "$SHA256  -" ] || fail "binaries.${name}.sha256 does not match the file"\n`
-    : '';
-  return `${get}\n${check}chmod 755 ${file}.new\nmv ${file}.new ${file}\n`;
+      ? `cp "$R$SOURCE" ${file}.new || fail "binaries.${name}.path: no file $SOURCE on this host"`
+      : `curl ${CURL_OPTIONS} -o ${file}.new -- "$SOURCE" || fail "binaries.${name}.url: cannot download $SHOWN"`;
+  const check = `chmod 755 ${file}.new\nfound=$(wrong ${name} ${file}.new "$SHA256")\n[ -z "$found" ] || fail "$found"`;
+  return `${assigned(source)}if ${isNotYet(file, name)}; then\n${get}\n${check}\nmv ${file}.new ${file}\nfi\n`;
 }
+
+/** A staged copy is good enough if a hash proves it. */
+const isNotYet = (staged: string, name: string): string =>
+  `[ -z "$SHA256" ] || [ ! -x ${staged} ] || [ -n "$(wrong ${name} ${staged} "$SHA256")" ]`;
 
 /** A rename, so that the binary is never incomplete. */
 const installed = (name: string): string =>
   `target=$(readlink -f "$(command -v ${name})")\ncp -p "$D/staged/${name}" "$target.refit"\nmv "$target.refit" "$target"\n`;
 
-const FLAGS: Readonly<Record<keyof KubeadmOptions, string>> = {
-  ignorePreflightErrors: 'ignore-preflight-errors',
-  patches: 'patches',
-  config: 'config',
-  certificateRenewal: 'certificate-renewal',
-  etcdUpgrade: 'etcd-upgrade',
-};
-
-function flagsOf(options: KubeadmOptions): string {
-  const given = Object.entries(FLAGS) as [keyof KubeadmOptions, string][];
-  return given
-    .flatMap(([name, flag]) => (options[name] === undefined ? [] : ` ${quoted(`--${flag}=${String(options[name])}`)}`))
-    .join('');
+function flagsOf(options: { readonly [Name in keyof KubeadmOptions]: KubeadmOptions[Name] | undefined }): string {
+  const given = Object.entries(options).flatMap(([name, value]) => {
+    const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    return value === undefined || String(value) === '' ? [] : ` ${quoted(`--${flag}=${String(value)}`)}`;
+  });
+  return given.join('');
 }
+
+/** Each run of kubeadm leaves a whole copy of etcd's data; the newest is kept. */
+const REMOVE_COPIES = `ls -1dt "$BACKUPS"/kubeadm-backup-etcd-* 2>/dev/null | tail -n +2 |
+  while IFS= read -r copy; do rm -rf -- "$copy"; done`;
 
 export function kubeadmBody(verb: 'apply' | 'node', role: ManifestHost['role'], options: KubeadmOptions): StepBody {
   const command = `${verb === 'apply' ? 'upgrade apply --yes "$VERSION"' : 'upgrade node'}${flagsOf(options)}`;
   // Ended by a signal, kubeadm may leave a manifest out; after an error of its own it has put them all back.
   const ended = '{ code=$?; [ "$code" -gt 128 ] || note failed; exit "$code"; }';
-  const body = `${installed('kubeadm')}kubeadm ${command} || ${ended}`;
+  const body = `${installed('kubeadm')}kubeadm ${command} || ${ended}\n${REMOVE_COPIES}`;
   return role === 'controlPlane' ? { before: `${RESTORE}${RECORD_RUN}`, body } : { body };
 }
 
@@ -233,18 +300,20 @@ export const KUBELET_BODY: StepBody = {
   body: `${installed('kubelet')}systemctl daemon-reload\nsystemctl restart kubelet`,
 };
 
-/** Runs in its own session under the host's lock, and prints the last lines of its log. */
+/** Runs in its own session under the host's lock, and prints the last lines of its log, which a full disk does not stop. */
 function detached(body: string, waitSeconds: number): string {
   return `set -u
 D=\${REFIT_ROOT:-}/var/lib/refit
 umask 077
 mkdir -p "$D"
 BODY=${quoted(body)}
-LOG=$(mktemp "$D/log.XXXXXX")
+exec 2>&1
+LOG=$(mktemp "\${REFIT_ROOT:-}/run/refit.XXXXXX" 2>/dev/null || mktemp "$D/log.XXXXXX")
 setsid -w flock -o -E ${EXIT_BUSY} -w ${waitSeconds} "$D/kubeadm.lock" sh -c "$BODY" </dev/null >"$LOG" 2>&1
 code=$?
-tail -n 5 "$LOG"
-mv "$LOG" "$D/last.log"
+tail -n 20 "$LOG"
+cp "$LOG" "$D/last.log"
+rm "$LOG"
 exit $code
 `;
 }

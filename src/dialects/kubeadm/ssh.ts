@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { formatDuration } from '../../util/duration.ts';
 import { RefitError } from '../../util/errors.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
+import { quoted } from './scripts.ts';
 
 export interface ShellResult {
   readonly code: number;
@@ -43,7 +44,9 @@ export async function openShells(ssh: Manifest['ssh']): Promise<Shells> {
     async run(host, script, patienceMs = PATIENCE_MS) {
       const user = host.user ?? ssh.user ?? 'root';
       const command = user === 'root' ? 'sh -s' : 'sudo -n sh -s';
-      const result = await call([...argumentsOf(host, ssh, socketOf(host.name)), command], script, patienceMs);
+      const path = host.path ?? ssh.path;
+      const input = path === undefined ? script : `PATH=${quoted(path)}\nexport PATH\n${script}`;
+      const result = await call([...argumentsOf(host, ssh, socketOf(host.name)), command], input, patienceMs);
       if (result.code !== SSH_FAILED) return result;
       throw new RefitError(
         'REFIT_SSH',

@@ -1,0 +1,74 @@
+/** A kubeadm host whose disk is full, or forbids programs: what `plan` says of it, and what a step says there. Real mounts. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
+import { parseFacts } from '../../src/dialects/kubeadm/probe.ts';
+import { probeScript, stepScript } from '../../src/dialects/kubeadm/scripts.ts';
+import { run } from '../../tools/controlplane/run.ts';
+
+const manifest = parseManifest(
+  '{version: v1.36.3, hosts: [{name: cp1, role: controlPlane}], binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}',
+  'm.yaml',
+);
+const [host] = manifest.hosts;
+const isRoot = process.getuid?.() === 0;
+
+let root = '';
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'refit-host-'));
+  for (const folder of ['run', 'usr/bin', 'var/lib']) await mkdir(join(root, folder), { recursive: true });
+});
+afterAll(async () => await rm(root, { recursive: true }));
+
+/** In a mount namespace of its own, with a small disk at /var/lib; `before` runs there first. */
+async function onHost(options: string, before: string, script: string): Promise<string> {
+  const file = join(root, 'script.sh');
+  await writeFile(file, script);
+  const disk = `mount -t tmpfs -o ${options} none "$REFIT_ROOT/var/lib" && ${before} && exec sh ${file}`;
+  const environment = { REFIT_ROOT: root, PATH: process.env['PATH'] ?? '' };
+  const { stdout, stderr } = await run('unshare', ['-m', 'sh', '-c', disk], { environment });
+  return stdout + stderr;
+}
+
+if (!isRoot || host === undefined) test('left out: only root may mount', () => expect(isRoot).toBe(false));
+else
+  describe('a host', () => {
+    const problemsWith = async (options: string): Promise<string[]> =>
+      parseFacts(await onHost(options, 'true', probeScript(manifest, host, Date.now()))).problems.map(
+        ({ severity, message }) => `${severity} ${message}`,
+      );
+
+    test('with too little room, and a mount that runs no programs', async () => {
+      const problems = await problemsWith('size=8m,noexec');
+      expect(problems).toContain(`hard ${root}/var/lib has 8 MiB free, the upgrade needs 128 MiB`);
+      expect(problems).toContain('hard /var/lib is mounted with noexec: staged binaries cannot run there');
+    });
+
+    test('with enough of both', async () => {
+      const problems = await problemsWith('size=256m');
+      expect(problems.filter((problem) => /MiB|noexec/.test(problem))).toEqual([]);
+    });
+
+    test('with a clock that is off', async () => {
+      const late = probeScript(manifest, host, Date.now() + 100_000);
+      const { problems } = parseFacts(await onHost('size=1m', 'true', late));
+      expect(problems.filter(({ severity }) => severity === 'warn')).toEqual([
+        {
+          rule: 'host',
+          severity: 'warn',
+          message: expect.stringMatching(/^its clock and the one here are -\d+ s apart$/) as string,
+        },
+      ]);
+    });
+
+    test('with a full disk says so, and runs nothing', async () => {
+      const fill =
+        'mkdir "$REFIT_ROOT/var/lib/refit" && { cat /dev/zero >"$REFIT_ROOT/var/lib/full" 2>/dev/null || true; }';
+      const step = stepScript({ step: 'kubelet', rollout: 'r', version: 'v1' }, { body: 'echo it ran' });
+      const said = await onHost('size=1m', fill, step);
+      expect(said).toContain('No space left on device');
+      expect(said).not.toContain('it ran');
+    });
+  });
