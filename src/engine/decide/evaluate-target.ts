@@ -1,7 +1,6 @@
 /** Evaluates one target: its observation, deadlines, row in the transition table, gates, and the state to record. */
-import { AFTER, BEFORE, evaluate } from '../gates/registry.ts';
+import { AFTER, BEFORE, evaluate, NODE_ACTIONS } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
-import { REFUSAL_ENDS, writeAllowed } from '../gates/write-allowed.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
 import { type RecordedState, type Stage, type Target, targetsIn } from '../model/recorded.ts';
@@ -37,7 +36,7 @@ export class Evaluations implements DecisionContext {
     if (known) return known;
     const { snapshot, policy, now } = this;
     const context = { snapshot, stage, target, policy, now };
-    const evaluation = withRefusal(evaluateTarget(context), factsOf(snapshot, target));
+    const evaluation = withRefusal(evaluateTarget(context), context);
     this.#known.set(target, evaluation);
     return evaluation;
   }
@@ -73,9 +72,11 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
 }
 
 /** Says why what the leader should do for it is not done. */
-function withRefusal(evaluation: TargetEvaluation, { refusal }: TargetFacts): TargetEvaluation {
-  return refusal && evaluation.nodeAction
-    ? { ...evaluation, gate: writeAllowed.name, reason: refusal.unanswered, ends: REFUSAL_ENDS }
+function withRefusal(evaluation: TargetEvaluation, context: TargetContext): TargetEvaluation {
+  if (!evaluation.nodeAction || !factsOf(context.snapshot, context.target).refusal) return evaluation;
+  const verdict = evaluate(NODE_ACTIONS, gateInput(context, 0));
+  return verdict.kind === 'wait'
+    ? { ...evaluation, gate: verdict.gate, reason: verdict.reason, ends: verdict.ends }
     : evaluation;
 }
 

@@ -44,6 +44,9 @@ export const BEFORE: readonly Gate[] = [
 /** Asked after a target reported success. Its slot is free once they pass. */
 export const AFTER: readonly Gate[] = [apiServersReady, nodeReady, writeAllowed, restOver];
 
+/** Asked where the leader acts on the node of a target. */
+export const NODE_ACTIONS: readonly Gate[] = [writeAllowed];
+
 export type Refusal = Exclude<Verdict, { kind: 'pass' }> &
   Pick<Gate, 'ofRollout' | 'probesEachTarget'> & { readonly gate: string };
 
