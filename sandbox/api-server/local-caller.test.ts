@@ -60,6 +60,12 @@ test('a watch of one object is told of no other, and ends with its signal', asyn
   await watching;
 });
 
+test('a watch whose signal has aborted already ends at once', async () => {
+  const options = { resourceVersion: '1', abort: AbortSignal.abort() };
+  const watching = clientOver(server.caller).watch(nodes, options)[Symbol.asyncIterator]();
+  await expect(watching.next()).resolves.toMatchObject({ done: true });
+});
+
 test('in a namespace too, a watch of one object is told of no other of that name', async () => {
   const local = clientOver(server.caller);
   const stop = new AbortController();

@@ -2,6 +2,7 @@
 import { type Call, type Caller, queryText } from '../../src/kube/client.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import type { Status } from '../../src/kube/types.ts';
+import { onAbort } from '../../src/util/waits.ts';
 import { respond, type Service } from './answer.ts';
 import { type ApiRequest, parseTarget } from './request.ts';
 import type { Sink } from './sink.ts';
@@ -27,15 +28,11 @@ export function localCaller(service: Service): Caller {
     async *stream<T>(call: Call) {
       await Promise.resolve();
       const exchange = ask(call);
-      const onAbort = (): void => exchange.destroy();
-      call.abort?.addEventListener('abort', onAbort, { once: true });
-      try {
-        if (exchange.statusCode >= 400) contentOf(exchange);
-        for await (const line of exchange) yield JSON.parse(line) as T;
-      } finally {
-        call.abort?.removeEventListener('abort', onAbort);
-        exchange.destroy();
-      }
+      using things = new DisposableStack();
+      things.defer(() => exchange.destroy());
+      things.use(onAbort(call.abort, () => exchange.destroy()));
+      if (exchange.statusCode >= 400) contentOf(exchange);
+      for await (const line of exchange) yield JSON.parse(line) as T;
     },
     close: () => undefined,
   };
