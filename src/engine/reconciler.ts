@@ -33,8 +33,7 @@ export interface ReconcilerOptions extends Effects {
 /** Decisions in one reconcile: more than any plan needs, so that a fault cannot loop forever. */
 const MAX_ROUNDS = 20;
 /** After a conflict the watch brings the other write; this is for a watch that is late. */
-const CONFLICT_RECHECK_MS = 1000;
-const RECHECK_SOON: ReconcileResult = { requeueAfterMs: CONFLICT_RECHECK_MS };
+const RECHECK_SOON: ReconcileResult = { requeueAfterMs: 1000 };
 
 interface TermOptions extends ReconcilerOptions {
   readonly refusals: RefusedWrites;
@@ -75,6 +74,8 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const evaluations = new Evaluations(snapshot, policy, now);
       const outcome = await take(effects, answers, { plan, policy, snapshot, now, evaluations }, records);
       if (outcome === 'recorded') records++;
+      // What was written ahead of the record is not left over: the next record needs it.
+      else if (outcome === 'outdated') return RECHECK_SOON;
       else if (outcome) return { ...outcome, ...soonest(outcome, await cleanUp()) };
     }
     return RECHECK_SOON;
@@ -87,7 +88,7 @@ async function take(
   answers: Answers,
   turn: Turn,
   records: number,
-): Promise<ReconcileResult | 'recorded' | undefined> {
+): Promise<ReconcileResult | 'recorded' | 'outdated' | undefined> {
   const { snapshot, now, evaluations } = turn;
   const decision = decideOn(evaluations);
   if (decision.probes.length > 0) {
@@ -96,7 +97,7 @@ async function take(
   }
   const heldMs = decision.record ? batchMs(snapshot.rollout, decision.record, now, records) : 0;
   if (decision.record && heldMs === 0) {
-    if (!(await record(options, turn.plan, snapshot.rollout, decision.record, now))) return RECHECK_SOON;
+    if (!(await record(options, turn.plan, snapshot.rollout, decision.record, now))) return 'outdated';
     options.reporter?.recorded(turn, decision.record, decision.waits);
     return 'recorded';
   }

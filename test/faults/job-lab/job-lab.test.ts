@@ -1,6 +1,7 @@
 /** A part of the lab with Jobs for every test run, chosen by a seed, what it found, and the proof that it sees what is wrong. */
 import { describe, expect, test } from 'vitest';
 import type { Call, Caller } from '../../../src/kube/client.ts';
+import type { Fault } from '../lab/call-points.ts';
 import { seededRandom } from '../random.ts';
 import { JOB_SWEEPS, type JobScenario, SCENARIOS, throwJobDice, tryJobs } from './job-sweeps.ts';
 
@@ -24,12 +25,17 @@ test.each(Array.from({ length: MIXTURES }, (_, index) => SEED + index))('mixture
 
 describe('found by the lab', () => {
   const versionChangesIn = (second: number) => ({ kind: 'interference', second, what: 'the version changes' }) as const;
+  const failsAt = (point: string, fault: Fault) => ({ kind: 'call', point: `controller: ${point}`, fault }) as const;
+  const lateNodes = failsAt('watch nodes #1', 'stale');
 
   test.each([
-    ['an end that is not recorded before the version changes leaves no cordon', CORDONS, 4],
-    ['so while the node is not the next one', MENDED, 14],
-  ])('%s', async (_name, { scene, course = [] }, second) => {
-    expect((await tryJobs({ scene, mishaps: [...course, versionChangesIn(second)] }, 1)).wrong).toBe('');
+    ['an end that is not recorded before the version changes leaves no cordon', CORDONS, versionChangesIn(4)],
+    ['so while the node is not the next one', MENDED, versionChangesIn(14)],
+    ['what claims a node is not undone because its record comes later', CORDONS, lateNodes],
+    ['so when the template changes', MENDED, lateNodes],
+    ['a drain ends whose watch begins as it ends', SCENARIOS['Jobs after drains'], failsAt('watch pods #4', '410')],
+  ])('%s', async (_name, { scene, course = [] }: JobScenario, mishap) => {
+    expect((await tryJobs({ scene, mishaps: [...course, mishap] }, 1)).wrong).toBe('');
   });
 });
 
