@@ -57,7 +57,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     const answers = new Answers({ drainDelegations, blockedDrains, backoffs: asked }, clock.monotonic());
     const effects = { ...options, abort, refusals };
     const cleanUp = async (): Promise<ReconcileResult> =>
-      soonest(await cleanUpOrphanedWork(effects, plans), { requeueAfterMs: refusals.nextMs() });
+      soonest(await cleanUpOrphanedWork(effects, plans, key), { requeueAfterMs: refusals.nextMs() });
     let records = 0;
     for (let round = 0; round < MAX_ROUNDS; round++) {
       abort?.throwIfAborted();

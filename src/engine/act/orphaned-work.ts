@@ -1,4 +1,5 @@
 /** Ends orphaned work: cancels the signals of plans that are gone, and removes our cordons. */
+import { keyOf } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../util/clock.ts';
 import { decide } from '../decide/decide.ts';
@@ -22,14 +23,17 @@ interface Parts extends Effects {
 /** After a conflicting write, or while a node has yet to answer. */
 const RECHECK_MS = 1000;
 
-/** Decides as for a rollout that has ended. Asks the API server first: no cache may show a plan that exists. */
+/** Of plans that are gone, and of that of `key`. Asks the API server first: no cache may show a plan that exists. */
 export async function cleanUpOrphanedWork(
   parts: Parts,
   cached: Pick<View<KubeObject>, 'list'>,
+  key: string,
 ): Promise<{ readonly requeueAfterMs?: number }> {
   const { dialect, client, world, clock, reporter, abort } = parts;
   const nodeActionsAmong = (plans: readonly KubeObject[]) =>
-    (dialect.orphanedWork?.plans(world, plans) ?? []).map((orphanedPlan) => nodeActionsFor(parts, orphanedPlan));
+    (dialect.orphanedWork?.plans(world, plans) ?? [])
+      .filter(({ plan }) => keyOf(plan) === key || plans.every(({ metadata }) => metadata.uid !== plan.metadata.uid))
+      .map((orphanedPlan) => nodeActionsFor(parts, orphanedPlan));
   if (nodeActionsAmong(cached.list()).every(({ nodeActions }) => nodeActions.length === 0)) return {};
   const { plans, scope: { namespace, fieldSelector } = {} } = dialect;
   const { items } = await client.listAll(plans, { abort, namespace, fieldSelector });

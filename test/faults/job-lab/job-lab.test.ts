@@ -33,6 +33,7 @@ describe('found by the lab', () => {
     ['so while the node is not the next one', MENDED, versionChangesIn(14)],
     ['what claims a node is not undone because its record comes later', CORDONS, lateNodes],
     ['so when the template changes', MENDED, lateNodes],
+    ['nor by another Plan', { scene: { ...CORDONS.scene, hasOther: true } }, lateNodes],
     ['a drain ends whose watch begins as it ends', SCENARIOS['Jobs after drains'], failsAt('watch pods #4', '410')],
   ])('%s', async (_name, { scene, course = [] }: JobScenario, mishap) => {
     expect((await tryJobs({ scene, mishaps: [...course, mishap] }, 1)).wrong).toBe('');
