@@ -1,6 +1,6 @@
 /** The built command as units and DaemonSet start it. */
 import type { Refit } from '../sandbox/cluster/cluster.ts';
-import { AGENT_FLAGS } from '../src/install/host/agent-flags.ts';
+import { AGENT_FLAGS } from '../src/install/host/program.ts';
 import { AGENT_ENVIRONMENT } from '../tools/deploy/agent-environment.ts';
 
 export function asShipped(command: string): Refit {

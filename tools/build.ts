@@ -1,7 +1,7 @@
 /** The command behind `npm run build`: the `refit` command as it ships, in `dist/`. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AGENT_FLAGS } from '../src/install/host/agent-flags.ts';
+import { AGENT_FLAGS } from '../src/install/host/program.ts';
 import { buildRefit } from './build/refit.ts';
 import { readLock } from './release/node-package.ts';
 import { bundledPackages, licenceTexts } from './release/third-party.ts';

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { memoryOf, untilAtRest } from '../../bench/plan/processes.ts';
 import { AGENT_HELP } from '../../src/agent/options.ts';
 import { VERSION } from '../../src/cli/version.ts';
-import { AGENT_FLAGS } from '../../src/install/host/agent-flags.ts';
+import { AGENT_FLAGS } from '../../src/install/host/program.ts';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { EXIT } from '../../src/util/errors.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { AGENT_FLAGS } from '../../src/install/host/agent-flags.ts';
+import { AGENT_FLAGS } from '../../src/install/host/program.ts';
 import { sendJson } from '../faults/stub-server.ts';
 import { startAgentProcess } from './agent-process.ts';
 import { startHttpsMirror } from './https-mirror.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AGENT_HELP } from '../../src/agent/options.ts';
 import { VERSION } from '../../src/cli/version.ts';
-import { AGENT_FLAGS } from '../../src/install/host/agent-flags.ts';
+import { AGENT_FLAGS } from '../../src/install/host/program.ts';
 import { EXIT } from '../../src/util/errors.ts';
 import { buildRefit } from './refit.ts';
 

@@ -1,6 +1,6 @@
 /** Makes the control plane's certificates: one authority, which issues those of servers and clients. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import { bits, element, explicit, integer, oid, sequence, set, utf8 } from '../../src/install/credentials/der.ts';
+import { bits, element, explicit, integer, oid, sequence, set, utf8 } from '../../src/install/credentials/issue.ts';
 
 /** Both in PEM. */
 export interface KeyPair {

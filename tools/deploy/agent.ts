@@ -1,6 +1,6 @@
 /** The agent as a privileged DaemonSet, for hosts where nobody may install a service. */
 import { VERSION } from '../../src/cli/version.ts';
-import { AGENT_FLAGS } from '../../src/install/host/agent-flags.ts';
+import { AGENT_FLAGS } from '../../src/install/host/program.ts';
 import { AGENT_ENVIRONMENT } from './agent-environment.ts';
 import { object } from './objects.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { readFlagsFile } from '../../src/agent/flags-file.ts';
 import { parseAgentOptions } from '../../src/agent/options.ts';
-import { AGENT_FLAGS } from '../../src/install/host/agent-flags.ts';
+import { AGENT_FLAGS } from '../../src/install/host/program.ts';
 import { run } from '../controlplane/run.ts';
 import { AGENT_ENVIRONMENT } from './agent-environment.ts';
 

@@ -1,18 +1,21 @@
 /** Runs the agents of this host, and starts them anew when the host gets another name in the cluster. */
+
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { nodes } from '../../kube/resources.ts';
 import { describeProblem, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { createRoamingClient } from '../../kube/transport/roaming-client.ts';
-import { SIGNAL_OBJECTS } from '../../signal/names.ts';
+import { type ControlNode, controlNodes, nodeNameOf, SIGNAL_OBJECTS } from '../../signal/names.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import { sleep } from '../../util/clock.ts';
 import type { ErrorCode } from '../../util/errors.ts';
 import { LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { OwnObject } from '../object/own-object.ts';
-import { controlNodeName, nodeName } from '../registration/host-name.ts';
+import { describeController } from '../registration/describe-controller.ts';
+import { controlNodeName, kubeletName, nodeName } from '../registration/host-name.ts';
+import { keepRegistered } from '../registration/keep-registered.ts';
+import { askService } from '../service/trusted-service.ts';
 import { loadJournal } from '../state/journal-file.ts';
-import { announce, type HostParts, serveNode } from './object-agent.ts';
-import { serveController } from './serve-controller.ts';
+import { announce, createObjectAgent, type HostParts, STATUS_TIMEOUT_MS, serveNode } from './object-agent.ts';
 import { workForValue } from './work-for-value.ts';
 
 /** The parts that do not depend on the name of the object. */
@@ -99,3 +102,59 @@ async function checkObject(host: HostParts, name: string, abort: AbortSignal): P
 }
 
 const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_KUBECONFIG', 'REFIT_FILE', 'REFIT_USAGE'];
+
+/** Runs one agent for its ControlNode, and one for its Node, which gets the airgap bundles. Works until `stop` aborts. */
+export async function serveController(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
+  const object = new OwnObject({ ...host, resource: controlNodes, name });
+  const nodeName = (): string | undefined => nodeNameOf(newestOf(object));
+  const delegation = new LeaseDelegation(host.client);
+  const agent = createObjectAgent(host, {
+    object,
+    journal: host.paths.journal,
+    accepts: ['k0supdate'],
+    nodeName: () => {
+      if (!object.isKnown) throw new Error(`ControlNode ${name} has not been read yet`);
+      return nodeName();
+    },
+    delegation,
+  });
+  const node = { current: nodeName, onChange: (listener: () => void) => object.onChange(listener) };
+  await Promise.all([
+    agent.run(stop),
+    register(host, object, name, stop),
+    announce(host, controlNodes, object, stop),
+    workForValue(node, async (own, abort) => await serveOwnNode(host, own, delegation, abort), stop),
+  ]);
+}
+
+async function register(host: HostParts, object: OwnObject, name: string, stop: AbortSignal): Promise<void> {
+  const { options, places, log } = host;
+  const describe = async (): ReturnType<typeof describeController> =>
+    await describeController({
+      name,
+      flags: options.controller,
+      statusSocket: () => places.current.statusSocket,
+      kubeletName: () => kubeletName(places.current),
+      hasAddress: () => newestOf(object)?.status?.addresses?.some(({ type }) => type === 'InternalIP') ?? false,
+      askStatus: async (socket) => await askService(socket, STATUS_TIMEOUT_MS),
+      log,
+    });
+  await keepRegistered({ ...host, object, describe }, stop);
+}
+
+/** Original leaders send airgap bundles only to Nodes, also on hosts whose updates go to a ControlNode. */
+async function serveOwnNode(
+  host: HostParts,
+  name: string,
+  delegation: LeaseDelegation,
+  stop: AbortSignal,
+): Promise<void> {
+  const log = host.log.child({ for: `Node ${name}` });
+  const object = new OwnObject({ ...host, resource: nodes, name });
+  const options = { object, journal: host.paths.airgapJournal, accepts: ['airgapupdate'], delegation } as const;
+  await serveNode({ ...host, log }, name, options, stop);
+}
+
+function newestOf(object: OwnObject): ControlNode | undefined {
+  return object.newest;
+}

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { isEmptyStaff } from './empty-staff.ts';
+import { isEmptyStaff } from './trusted-path.ts';
 
 const FILES = {
   'nsswitch.conf': '# hosts: dns\npasswd: files systemd\ngroup:  files [SUCCESS=merge] systemd\nhosts: dns\n',

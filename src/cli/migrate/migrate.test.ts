@@ -10,9 +10,8 @@ import { StatusError } from '../../kube/status-error.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { encodePresence } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, type ControlNode, controlNodes } from '../../signal/names.ts';
-import { checkLines, problemsOf } from './command.ts';
+import { checkLines, problemsOf, stepsOf } from './command.ts';
 import { type MigrationFacts, readFacts } from './facts.ts';
-import { stepsOf } from './steps.ts';
 
 const recorded = (name: string): KubeObject[] =>
   JSON.parse(

@@ -12,7 +12,7 @@ import { recordedObjects } from '../../../test/recordings.ts';
 import type { CommandStatus, Plan } from '../../api/autopilot/plan.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import type { Rollout } from '../../engine/model/recorded.ts';
-import { project } from './project.ts';
+import { project } from './dialect.ts';
 import { resolve } from './resolve.ts';
 
 const NOBODY = buildWorld([], []);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { ReportedEvent } from '../../engine/model/reasons.ts';
-import { cattleEvents } from './plan-events.ts';
+import { cattleEvents } from './dialect.ts';
 
 const of = (status: CattlePlan['status'] = {}): CattlePlan => ({ ...buildCattlePlan('p'), status });
 const resolved = { latestVersion: 'v1', latestHash: 'h' };

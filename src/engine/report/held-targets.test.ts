@@ -8,7 +8,7 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
 import { Evaluations } from '../decide/evaluate-target.ts';
 import type { TargetFacts } from '../model/decision.ts';
-import { HeldTargets } from './held-targets.ts';
+import { HeldTargets } from './reporter.ts';
 
 /** The names of those that are told at each of these times (ms), and since when what they say holds. */
 function toldAt(held: HeldTargets, at: number, stalled: Readonly<Record<string, string>>) {

@@ -1,4 +1,5 @@
 /** Reports what the engine does: in the log, as Events, metrics and conditions, in the same words. */
+
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
@@ -6,14 +7,13 @@ import type { LogFields, Logger } from '../../util/log.ts';
 import type { Effects, Sent } from '../act/effects.ts';
 import { uncheckedReason } from '../decide/advance.ts';
 import type { Evaluations } from '../decide/evaluate-target.ts';
-import type { Decision, NodeAction, Snapshot, Wait } from '../model/decision.ts';
-import type { Reason, ReportedEvent } from '../model/reasons.ts';
-import { isFinal, type Rollout } from '../model/recorded.ts';
+import { factsOf } from '../gates/types.ts';
+import type { Decision, NodeAction, Snapshot, TargetPhase, Wait } from '../model/decision.ts';
+import { isUnasked, type Reason, type ReportedEvent } from '../model/reasons.ts';
+import { activeStage, isFinal, type Rollout, type RolloutPhase, stateChanges } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { writeConditions, writeStalls } from './conditions.ts';
 import { cleanUpEvents, nodeActionEvents, planEvents, signalEvents, type TargetEvent, targetEvents } from './events.ts';
-import { HeldTargets } from './held-targets.ts';
-import { measurePlan, measureSteps } from './measure-rollout.ts';
 
 export interface Turn {
   readonly plan: KubeObject;
@@ -134,4 +134,85 @@ function actionMessage({ evaluations }: Turn, nodeAction: NodeAction): string {
   if (nodeAction.kind !== 'acknowledge') return MESSAGES[nodeAction.kind];
   const { stage, target } = nodeAction;
   return `${evaluations.of(stage, target).reason.message}; its agent may continue`;
+}
+
+const ENDED = { done: 0, failed: 0 } as const;
+const ROLLOUT_PHASES: Record<RolloutPhase, number> = { new: 0, running: 0, incomplete: 0, invalid: 0, ...ENDED };
+const IN_FLIGHT_PHASES = { intended: 0, signalled: 0, working: 0, verifying: 0 } as const;
+const TARGET_PHASES = { pending: 0, ...IN_FLIGHT_PHASES, missing: 0, unsupported: 0, ...ENDED } as const;
+
+export function measurePlan(
+  metrics: Metrics,
+  dialect: string,
+  plan: string,
+  { rollout }: Snapshot,
+  { phases, waits }: Decision,
+): void {
+  const targets: Record<TargetPhase, number> = { ...TARGET_PHASES };
+  for (const phase of phases.values()) targets[phase]++;
+  const held = waits.filter(({ reason }) => !isUnasked(reason));
+  metrics.plan({
+    dialect,
+    plan,
+    phases: { ...ROLLOUT_PHASES, [rollout.phase]: 1 },
+    targets,
+    waits: held.map(({ gate, reason }) => ({ gate, reason: reason.code })),
+  });
+}
+
+/** Measures the steps of every target that `after` newly records as done. */
+export function measureSteps(metrics: Metrics, dialect: string, snapshot: Snapshot, after: Rollout): void {
+  for (const { target } of stateChanges(snapshot.rollout, after)) {
+    if (target.state !== 'done') continue;
+    const { observation } = factsOf(snapshot, target);
+    const spent = observation.kind === 'none' ? undefined : observation.report?.spent;
+    for (const [step, ms] of Object.entries(spent ?? {})) metrics.stepDone(dialect, step, ms / 1000);
+  }
+}
+
+interface Held {
+  readonly stalled: readonly TargetEvent[];
+  readonly rests: readonly TargetEvent[];
+  /** All that stalls or is refused: since when (ms), by message. */
+  readonly stalls: ReadonlyMap<string, number>;
+}
+
+/** Remembers which targets in progress stall or rest, and since when: each is reported once. */
+export class HeldTargets {
+  readonly #reported = new Map<string, ReadonlyMap<string, number>>();
+
+  at(key: string, evaluations: Evaluations): Held {
+    const before = this.#reported.get(key) ?? new Map<string, number>();
+    const held = heldTargets(evaluations);
+    const since = (event: TargetEvent): number => before.get(wordsOf(event)) ?? evaluations.now;
+    this.#reported.set(key, new Map(held.map((event) => [wordsOf(event), since(event)])));
+    const fresh = held.filter((event) => !before.has(wordsOf(event)));
+    const stalling = held.filter(({ reason }) => reason.code !== 'Resting');
+    return {
+      stalled: fresh.filter(({ reason }) => reason.code === 'Stalled'),
+      rests: fresh.filter(({ reason }) => reason.code === 'Resting'),
+      stalls: new Map(stalling.map((event) => [event.reason.message, since(event)])),
+    };
+  }
+
+  forget(key: string): void {
+    this.#reported.delete(key);
+  }
+}
+
+/** Without numbers: a scheduler counts other nodes each time. */
+function wordsOf({ target, reason }: TargetEvent): string {
+  return `${target.key} ${reason.message.replaceAll(/\b\d+\b/g, '')}`;
+}
+
+function heldTargets(evaluations: Evaluations): TargetEvent[] {
+  const stage = activeStage(evaluations.snapshot.rollout);
+  if (!stage) return [];
+  const inProgress = stage.targets.filter(({ state }) => state === 'intended');
+  return inProgress.flatMap((target): TargetEvent[] => {
+    const { reason, gate } = evaluations.of(stage, target);
+    // A refused write has its Event already.
+    if (reason.code === 'Stalled' || gate === 'write') return [{ type: 'Warning', reason, stage, target }];
+    return reason.code === 'Resting' ? [{ type: 'Normal', reason, stage, target }] : [];
+  });
 }

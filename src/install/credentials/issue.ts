@@ -1,12 +1,11 @@
 /** Has the cluster sign a client certificate, by a CertificateSigningRequest that this command approves itself. */
-import { randomUUID } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { clusterScoped } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { Condition, KubeObject } from '../../kube/types.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import type { ObjectsRun } from '../cluster-objects.ts';
-import { requestFor } from './certificate-request.ts';
 
 /** Both in PEM. */
 export interface ClientCertificate {
@@ -73,4 +72,62 @@ async function certificateOf(name: string, { client, clock, abort }: IssueParts)
     const why = failed?.message ?? `no certificate after ${PATIENCE_MS / 1000} s`;
     throw new RefitError('REFIT_INSTALL', `the cluster did not sign certificatesigningrequest ${name}: ${why}`);
   }
+}
+
+/** One element of DER (ITU-T X.690): tag, length, contents. */
+export function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
+  const body = Buffer.concat(contents);
+  return Buffer.concat([Buffer.from([tag]), length(body.length), body]);
+}
+
+export const sequence = (...items: readonly Uint8Array[]): Buffer => element(0x30, ...items);
+export const set = (...items: readonly Uint8Array[]): Buffer => element(0x31, ...items);
+export const utf8 = (value: string): Buffer => element(0x0c, Buffer.from(value));
+/** Context-specific and constructed, as in `[0] EXPLICIT`. */
+export const explicit = (number: number, ...items: readonly Uint8Array[]): Buffer => element(0xa0 | number, ...items);
+
+/** A non-negative integer, given in big-endian bytes. */
+export function integer(bytes: Uint8Array): Buffer {
+  const negative = ((bytes[0] ?? 0) & 0x80) !== 0;
+  return element(0x02, ...(negative ? [Buffer.from([0])] : []), bytes);
+}
+
+/** The last `unused` bits of the last byte are padding. */
+export function bits(value: Uint8Array, unused = 0): Buffer {
+  return element(0x03, Buffer.from([unused]), value);
+}
+
+/** `dotted` as in `2.5.29.17`. */
+export function oid(dotted: string): Buffer {
+  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
+  return element(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
+}
+
+function length(size: number): Buffer {
+  if (size < 0x80) return Buffer.from([size]);
+  const bytes: number[] = [];
+  for (let rest = size; rest > 0; rest >>= 8) bytes.unshift(rest & 0xff);
+  return Buffer.from([0x80 | bytes.length, ...bytes]);
+}
+
+function base128(value: number): number[] {
+  const bytes = [value & 0x7f];
+  for (let rest = value >> 7; rest > 0; rest >>= 7) bytes.unshift(0x80 | (rest & 0x7f));
+  return bytes;
+}
+
+const COMMON_NAME = '2.5.4.3';
+const ECDSA_WITH_SHA256 = sequence(oid('1.2.840.10045.4.3.2'));
+
+/** A key and its request (PKCS #10, RFC 2986), both in PEM, for a client that Kubernetes shall know as `user`. */
+export function requestFor(user: string): { readonly key: string; readonly request: string } {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'der' });
+  const subject = sequence(set(sequence(oid(COMMON_NAME), utf8(user))));
+  const toBeSigned = sequence(integer(Buffer.from([0])), subject, publicKey, explicit(0));
+  const signature = sign('sha256', toBeSigned, privateKey);
+  const der = sequence(toBeSigned, ECDSA_WITH_SHA256, bits(signature));
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
+  const request = `-----BEGIN CERTIFICATE REQUEST-----\n${lines.join('\n')}\n-----END CERTIFICATE REQUEST-----\n`;
+  return { key: privateKey.export({ type: 'pkcs8', format: 'pem' }), request };
 }

@@ -5,7 +5,18 @@ import { dirname } from 'node:path';
 import { isSea } from 'node:sea';
 import { assertTrustedPath } from '../../agent/state/trusted-path.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
-import { AGENT_FLAGS } from './agent-flags.ts';
+
+/** For an agent, which runs on every node for months and computes little: few threads, no signal that opens a debugger. */
+export const AGENT_FLAGS = [
+  '--jitless',
+  '--lite-mode',
+  '--no-node-snapshot',
+  '--v8-pool-size=0',
+  '--expose-gc',
+  '--disable-sigusr1',
+  '--use-openssl-ca',
+  '--no-harmony-temporal',
+] as const;
 
 export const BINARY = '/usr/local/bin/refit';
 

@@ -1,6 +1,6 @@
 /** Proves which addresses count as one client. */
 import { expect, test } from 'vitest';
-import { clientOf } from './client-limit.ts';
+import { clientOf } from './update-server.ts';
 
 test.each([
   ['192.0.2.7', '192.0.2.7'],

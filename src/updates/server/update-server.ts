@@ -3,14 +3,21 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import { type CertificateFiles, followCertificate, readCertificate } from '../../runtime/certificate.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { closeOnAbort, listen } from '../../util/listen.ts';
 import type { Tools } from '../../util/tools.ts';
-import { FollowedCatalog, pathOfFile, readCatalog, versionFor } from './catalog.ts';
-import { limitEachClient } from './client-limit.ts';
-import { listedIndex, mappedIndex } from './render-index.ts';
+import {
+  type Catalog,
+  type CatalogFile,
+  FollowedCatalog,
+  pathOfFile,
+  readCatalog,
+  versionFor,
+  withdrawnOf,
+} from './catalog.ts';
 import { BLOCK_BYTES, BlockCache, sendFile } from './send-file.ts';
 
 export interface UpdateServerOptions extends Pick<Tools, 'clock' | 'log'> {
@@ -174,4 +181,64 @@ function sendIndex({ headers, method }: IncomingMessage, response: ServerRespons
 function refuse(response: ServerResponse, code: number, headers: Readonly<Record<string, string>> = {}): number {
   response.writeHead(code, { ...headers, 'content-length': 0 }).end();
   return 0;
+}
+
+/** Closes a new connection of a client that has `most` of them already. */
+export function limitEachClient(server: Server, most: number): void {
+  const open = new Map<string, number>();
+  server.on('connection', (socket: Socket) => {
+    const client = clientOf(socket.remoteAddress ?? '');
+    const count = open.get(client) ?? 0;
+    if (count >= most) return socket.destroy();
+    open.set(client, count + 1);
+    return socket.once('close', () => {
+      const left = (open.get(client) ?? 1) - 1;
+      if (left === 0) open.delete(client);
+      else open.set(client, left);
+    });
+  });
+}
+
+/** The address; of IPv6 its first 64 bits, because a client may have all of the rest. */
+export function clientOf(address: string): string {
+  if (address.includes('.')) return address.replace(/^.*:/, '');
+  const [head = [], tail = []] = address.split('::').map((part) => part.split(':'));
+  const zeros = Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => '0');
+  return [...head, ...zeros, ...tail].slice(0, 4).join(':');
+}
+
+/** JSON, which is YAML too. `base` is the address of this server, without a slash at its end. */
+export function listedIndex(catalog: Catalog, channel: string, version: string, base: string): string {
+  const files = catalog.releases[version] ?? [];
+  const platforms = [...new Set(files.map(({ platform }) => platform))];
+  const downloadURLs = platforms.map((each) => {
+    const [os, arch] = each.split('-');
+    const [k0s, airgap] = (['k0s', 'airgap'] as const).map((kind) =>
+      files.find((file) => file.platform === each && file.kind === kind),
+    );
+    return {
+      os,
+      arch,
+      ...(k0s && { k0s: urlOf(base, version, k0s), k0sSha256: k0s.sha256 }),
+      ...(airgap && { airgapBundle: urlOf(base, version, airgap), airgapSha256: airgap.sha256 }),
+    };
+  });
+  return `${JSON.stringify({ channel, version, downloadURLs, withdrawn: withdrawnOf(catalog, channel) })}\n`;
+}
+
+/** Has no hashes: serve it over TLS. */
+export function mappedIndex(catalog: Catalog, channel: string, version: string, base: string): string {
+  const files = catalog.releases[version] ?? [];
+  const of = (kind: CatalogFile['kind']): Record<string, string> =>
+    Object.fromEntries(
+      files.flatMap((file) => (file.kind === kind ? [[file.platform, urlOf(base, version, file)]] : [])),
+    );
+  const downloadURLs = { k0s: of('k0s'), airgap: of('airgap') };
+  return `${JSON.stringify({ version, downloadURLs, withdrawn: withdrawnOf(catalog, channel) })}\n`;
+}
+
+/** Nodes name image bundles by the last segment. */
+function urlOf(base: string, version: string, { kind, platform, sha256 }: CatalogFile): string {
+  const name = kind === 'k0s' ? `k0s-${version}-${platform}` : `k0s-airgap-bundle-${version}-${platform}`;
+  return `${base}/files/${sha256}/${encodeURIComponent(name)}`;
 }
