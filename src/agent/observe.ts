@@ -55,7 +55,10 @@ export class StepInputObserver {
   /** The signal on the object; until the object is read, the signal that the journal remembers. */
   signalFor(journal: Journal): SignalData | undefined {
     const { object } = this.#parts;
-    return object.isKnown ? decodeSignal(object.newest?.metadata.annotations) : signalIn(journal);
+    if (object.isKnown) return decodeSignal(object.newest?.metadata.annotations);
+    if (journal.phase === 'idle') return undefined;
+    const status = journal.entered && { status: journal.entered.status, timestamp: rfc3339(journal.entered.at) };
+    return { ...journal.work.signal, ...(status && { status }) };
   }
 
   /** `steady` is the agent's time; rejects when the API server does not answer a question that the decision needs. */
@@ -111,10 +114,4 @@ export class StepInputObserver {
     }
     return asksForCordon(signal, journal, host) ? { isCordoned: await maintenance.hasCordon(stop) } : {};
   }
-}
-
-function signalIn(journal: Journal): SignalData | undefined {
-  if (journal.phase === 'idle') return undefined;
-  const status = journal.entered && { status: journal.entered.status, timestamp: rfc3339(journal.entered.at) };
-  return { ...journal.work.signal, ...(status && { status }) };
 }

@@ -126,7 +126,9 @@ function convert(node: unknown): StructuralSchema {
   const { additionalProperties, ...rest } = node;
   const open = additionalProperties !== undefined && additionalProperties !== false;
   const result: Record<string, unknown> = open ? { ...rest, additionalProperties } : rest;
-  dropSafeIntegerBounds(result);
+  // zod bounds every integer by what a JavaScript number holds; Kubernetes takes the whole of int64.
+  if (result['minimum'] === Number.MIN_SAFE_INTEGER) delete result['minimum'];
+  if (result['maximum'] === Number.MAX_SAFE_INTEGER) delete result['maximum'];
   if (isRecord(result['properties'])) {
     result['properties'] = Object.fromEntries(
       Object.entries(result['properties']).map(([name, inner]) => [name, convert(inner)]),
@@ -139,10 +141,4 @@ function convert(node: unknown): StructuralSchema {
     result['anyOf'] = [{ type: 'integer' }, { type: 'string' }];
   }
   return result;
-}
-
-/** zod bounds every integer by what a JavaScript number holds; Kubernetes takes the whole of int64. */
-function dropSafeIntegerBounds(node: Record<string, unknown>): void {
-  if (node['minimum'] === Number.MIN_SAFE_INTEGER) delete node['minimum'];
-  if (node['maximum'] === Number.MAX_SAFE_INTEGER) delete node['maximum'];
 }

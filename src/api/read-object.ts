@@ -89,13 +89,8 @@ function describeValue(value: unknown): string {
   if (value === null) return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'an object';
-  return typeof value === 'string'
-    ? `the text ${JSON.stringify(shortened(value))}`
-    : `the ${typeof value} ${JSON.stringify(value)}`;
-}
-
-function shortened(text: string): string {
-  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
+  if (typeof value !== 'string') return `the ${typeof value} ${JSON.stringify(value)}`;
+  return `the text ${JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)}`;
 }
 
 /** As JSONPath writes it: `spec.commands[0].k0supdate`. */

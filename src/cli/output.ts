@@ -77,16 +77,13 @@ export class Screen {
 
   draw(lines: readonly string[]): void {
     const { columns, rows } = this.#output.size();
-    const shown = fitting(lines, rows - 1).map((line) => `${cut(line, columns)}${CLEAR_LINE}\n`);
+    const left = Math.max(1, rows - 2);
+    const more = `… ${lines.length - left} more lines do not fit`;
+    const fitting = lines.length < rows ? lines : [...lines.slice(0, left), more];
+    const shown = fitting.map((line) => `${cut(line, columns)}${CLEAR_LINE}\n`);
     this.#output.write(`${cursorUp(this.#drawn)}${shown.join('')}${CLEAR_BELOW}`);
     this.#drawn = shown.length;
   }
-}
-
-function fitting(lines: readonly string[], rows: number): readonly string[] {
-  if (lines.length <= rows) return lines;
-  const left = Math.max(1, rows - 1);
-  return [...lines.slice(0, left), `… ${lines.length - left} more lines do not fit`];
 }
 
 /** Cuts to `width` visible characters; colour sequences stay. */

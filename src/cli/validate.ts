@@ -39,7 +39,10 @@ function judge(text: string, path: string): Judgement {
   const { kind, object } = readObject(text, path, [planKind, cattlePlanKind, upgradePolicyKind, updateConfigKind]);
   if (kind === planKind) return judgePlan(object as Plan);
   if (kind === updateConfigKind) return judgeConfig(object as UpdateConfig);
-  return kind === cattlePlanKind ? judgeCattlePlan(object) : judgePolicy(object as UpgradePolicy);
+  if (kind === cattlePlanKind) return judgeCattlePlan(object);
+  const title = `UpgradePolicy ${object.metadata.name} can be read`;
+  const { problems } = readPolicy(object as UpgradePolicy);
+  return { title, problems, warnings: [], page: 'docs/guides/policy.md' };
 }
 
 /** Only this one has neither kind nor apiVersion. */
@@ -121,11 +124,6 @@ function brokenSteps({ spec }: Plan): string[] {
       `${field}: nodes of command ${before.index} ${broken.message}: Refit refuses that unless an UpgradePolicy allows ${broken.rule}; k0s's own leader does not check it, so the plan could end after a change of leader`,
     ];
   });
-}
-
-function judgePolicy(policy: UpgradePolicy): Judgement {
-  const title = `UpgradePolicy ${policy.metadata.name} can be read`;
-  return { title, problems: readPolicy(policy).problems, warnings: [], page: 'docs/guides/policy.md' };
 }
 
 /** Rejects with REFIT_FILE. */

@@ -154,16 +154,16 @@ export function findOverdue(ending: readonly Pod[], now: number): OverduePods {
     pod,
     ms: Date.parse(pod.metadata.deletionTimestamp ?? '') + TOLERANCE_MS - now,
   }));
-  const late = waits.filter(({ ms }) => ms <= 0).map(({ pod }) => describeOverdue(pod));
+  const late = waits
+    .filter(({ ms }) => ms <= 0)
+    .map(({ pod }) => {
+      const { deletionTimestamp, finalizers = [] } = pod.metadata;
+      const why = finalizers.length === 0 ? 'the kubelet has not reported its end' : `held by ${finalizers.join(', ')}`;
+      return `${keyOf(pod)} was to end by ${deletionTimestamp} (${why})`;
+    });
   const rest = waits.filter(({ ms }) => ms > 0).map(({ ms }) => ms);
   return {
     ...(late.length === 0 ? {} : { text: late.toSorted().join('; ') }),
     ...(rest.length === 0 ? {} : { nextInMs: Math.min(...rest) }),
   };
-}
-
-function describeOverdue(pod: Pod): string {
-  const { deletionTimestamp, finalizers = [] } = pod.metadata;
-  const why = finalizers.length === 0 ? 'the kubelet has not reported its end' : `held by ${finalizers.join(', ')}`;
-  return `${keyOf(pod)} was to end by ${deletionTimestamp} (${why})`;
 }

@@ -168,7 +168,8 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   const message = messageOf(thrown);
   // Pods' names, which API servers quote, ports, times and ids of requests are no other reason.
   const words = message.replaceAll(`"${name}"`, '').replaceAll(/\S*\d\S*/g, '#');
-  if (isTrouble(thrown))
+  // No answer, or one that is not about the pod: overload, or a time-out in the server.
+  if (thrown instanceof TransportError || (thrown instanceof StatusError && [429, 503, 504].includes(thrown.code)))
     return {
       line: 'server',
       words,
@@ -186,9 +187,4 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
 function messageOfCause(thrown: unknown, reason: string): string | undefined {
   if (!(thrown instanceof StatusError)) return undefined;
   return thrown.status.details?.causes?.find((cause) => cause.reason === reason)?.message;
-}
-
-/** No answer, or one that is not about the pod: overload, or a time-out in the server. */
-function isTrouble(thrown: unknown): boolean {
-  return thrown instanceof TransportError || (thrown instanceof StatusError && [429, 503, 504].includes(thrown.code));
 }

@@ -99,14 +99,12 @@ export async function getOnce(
     if (error instanceof ProxyRefusal) throw refusal(error.status, `the proxy ${proxy?.host}, asked for ${host},`);
     const message =
       proxy === undefined ? `no answer from ${host}` : `no answer from ${host} through the proxy ${proxy.host}`;
-    throw isFinal(error) ? new Error(message, { cause: error }) : new TransientError(message, { cause: error });
+    // Node.js throws these for a request that cannot be made, for example with a malformed password.
+    const isImpossible = error instanceof URIError || error instanceof TypeError;
+    throw isImpossible || CERTIFICATE.test((error as NodeJS.ErrnoException).code ?? '')
+      ? new Error(message, { cause: error })
+      : new TransientError(message, { cause: error });
   }
-}
-
-/** Node.js throws these for a request that cannot be made, for example with a malformed password. */
-function isFinal(error: unknown): boolean {
-  if (error instanceof URIError || error instanceof TypeError) return true;
-  return CERTIFICATE.test((error as NodeJS.ErrnoException).code ?? '');
 }
 
 function refusal(status: number, who: string): Error {

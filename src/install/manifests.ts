@@ -19,7 +19,11 @@ export interface ManifestFlags {
 
 /** YAML, with the comments that say what each right is for. */
 export function manifestsOf(component: Component, flags: ManifestFlags): string {
-  const files = FOLDERS[component].flatMap((folder) => filesOf(`chart/manifests/${folder}`));
+  const files = FOLDERS[component].flatMap((name) => {
+    const folder = `chart/manifests/${name}`;
+    const { resources } = parse(deployFile(`${folder}/kustomization.yaml`)) as { resources: readonly string[] };
+    return resources.map((file) => `${folder}/${file}`);
+  });
   const text = files.map((file) => deployFile(file).trimEnd()).join('\n---\n');
   const lines = text.split('\n').flatMap((line) => edited(line, flags) ?? [line]);
   return `${lines.join('\n')}\n`;
@@ -36,11 +40,6 @@ export function controlNodeRoles(name: string, node: string | undefined): string
 export function objectsIn(text: string): KubeObject[] {
   const objects = parseAllDocuments(text).map((document) => document.toJS() as KubeObject | null);
   return objects.filter((object) => object !== null);
-}
-
-function filesOf(folder: string): string[] {
-  const { resources } = parse(deployFile(`${folder}/kustomization.yaml`)) as { resources: readonly string[] };
-  return resources.map((name) => `${folder}/${name}`);
 }
 
 /** The lines that a flag puts in the place of one; undefined where it stays. */

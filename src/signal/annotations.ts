@@ -69,7 +69,8 @@ export function decodeCommand(value: unknown): SignalCommand | undefined {
   const kinds = (['k0supdate', 'airgapupdate'] as const).filter((kind) => isRecord(value[kind]));
   const [kind] = kinds;
   const body = kind && kinds.length === 1 ? value[kind] : undefined;
-  if (!kind || !isRecord(body) || !isText(body['version']) || !isUrl(body['url'])) return undefined;
+  if (!kind || !isRecord(body) || !isText(body['version']) || !isText(body['url']) || !URL.canParse(body['url']))
+    return undefined;
   // As Go: null counts as absent, and another type is refused. Ignoring a bad sha256 would skip the verification.
   if (typeof (body['sha256'] ?? '') !== 'string' || typeof (body['forceupdate'] ?? false) !== 'boolean')
     return undefined;
@@ -85,10 +86,6 @@ export function decodeCommand(value: unknown): SignalCommand | undefined {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
-}
-
-function isUrl(value: unknown): value is string {
-  return isText(value) && URL.canParse(value);
 }
 
 export interface AgentReport {

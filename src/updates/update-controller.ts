@@ -1,5 +1,5 @@
 /** The controller of UpdateConfigs: which changes wake it, and the follower behind its queue. */
-import { PLAN_NAME, type Plan, plans } from '../api/autopilot/plan.ts';
+import { PLAN_NAME, plans } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
 import { LEAD_TIME_ANNOTATION } from '../engine/policy/plan-windows.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
@@ -22,7 +22,14 @@ export function updateController(parts: UpdateParts): Controller {
   return {
     name: 'updates',
     // The Plan wakes it when it ends.
-    sources: [wholeTerm(configs, () => parts.metrics.keepUpdates([])), fromMapping(ours, () => [KEY], stateChanged)],
+    sources: [
+      wholeTerm(configs, () => parts.metrics.keepUpdates([])),
+      fromMapping(
+        ours,
+        () => [KEY],
+        (plan, before) => !before || plan.status?.state !== before.status?.state,
+      ),
+    ],
     begin: () => {
       follower = new UpdateFollower(parts);
     },
@@ -56,8 +63,4 @@ function askedOrChanged(config: UpdateConfig, before?: UpdateConfig): boolean {
 function wishesOf({ metadata: { generation, deletionTimestamp, annotations = {} } }: UpdateConfig): unknown {
   const names = [CHECK_ANNOTATION, AFTER_FAILURE_ANNOTATION, TIME_ZONE_ANNOTATION, LEAD_TIME_ANNOTATION];
   return [generation, deletionTimestamp, ...names.map((name) => annotations[name])];
-}
-
-function stateChanged(plan: Plan, before?: Plan): boolean {
-  return before === undefined || plan.status?.state !== before.status?.state;
 }

@@ -89,7 +89,10 @@ export class UpdateFollower {
     for (const { config, settings, problems } of read) {
       if (!settings) await this.#report(config, { reason: 'InvalidConfig', message: problems.join('; ') }, abort);
       else if (config === owner?.config) next = await this.#follow(config, settings, current, abort);
-      else await this.#report(config, waitsFor(owner?.config), abort);
+      else {
+        const message = `UpdateConfig ${owner?.config.metadata.name} is older and owns the Plan; delete one of the two`;
+        await this.#report(config, { reason: 'NotOwner', message }, abort);
+      }
     }
     return Number.isFinite(next) ? Math.max(0, next - clock.now()) : undefined;
   }
@@ -264,9 +267,4 @@ function byAge({ metadata: a }: UpdateConfig, { metadata: b }: UpdateConfig): nu
 function waitsForTick({ release }: { readonly release: Release }): UpdateDecision {
   const message = `${release.version} waits for the next tick of the schedule`;
   return { action: 'none', reason: 'WindowClosed', message };
-}
-
-function waitsFor(owner: UpdateConfig | undefined): UpdateStatus {
-  const name = owner?.metadata.name;
-  return { reason: 'NotOwner', message: `UpdateConfig ${name} is older and owns the Plan; delete one of the two` };
 }

@@ -6,7 +6,10 @@ export function kubeadmFindings({ kubeadm, target }: VersionFacts): Finding[] {
   const own = parseVersion(kubeadm.version ?? '');
   const cluster = kubeadm.cluster === undefined ? undefined : parseVersion(kubeadm.cluster);
   if (!own) return [hard('Km1', 'the version of kubeadm cannot be read')];
-  if (kubeadm.verb === 'join') return joinFindings(own, cluster);
+  if (kubeadm.verb === 'join') {
+    const isSame = cluster && compareVersions(own, cluster) === 0;
+    return isSame ? [] : [hard('Kd', 'nodes join with the kubeadm that last upgraded the cluster')];
+  }
   const to = parseVersion(target ?? kubeadm.version ?? '');
   if (!to || (kubeadm.verb === 'apply' && !cluster)) return [hard('Km1', 'the version of the cluster cannot be read')];
   return kubeadm.verb === 'apply' && cluster
@@ -47,11 +50,6 @@ function upgradeNodeFindings(own: Version, cluster: Version | undefined, { manag
       `the cluster is still recorded at 1.${cluster.minor}: \`kubeadm upgrade apply\` on the first control-plane host comes first`,
     );
   return findings.list;
-}
-
-function joinFindings(own: Version, cluster: Version | undefined): Finding[] {
-  if (cluster && compareVersions(own, cluster) === 0) return [];
-  return [hard('Kd', 'nodes join with the kubeadm that last upgraded the cluster')];
 }
 
 /** Removed kubelet flags, with the first minor version that refuses to start with them. */

@@ -53,11 +53,8 @@ function modeOf(status: ServiceStatus | undefined): ControllerMode | undefined {
 function addressOf(status: ServiceStatus | undefined, { hasAddress }: DescriptionParts): string | undefined {
   const configured = status?.apiAddress;
   if (configured !== undefined && isAddress(configured)) return configured;
-  return hasAddress() ? undefined : firstAddress();
-}
-
-/** The original's guess when its configuration names none. */
-function firstAddress(): string | undefined {
+  if (hasAddress()) return undefined;
+  // The original's guess when its configuration names none.
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   return all.find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 }

@@ -28,13 +28,10 @@ export async function workForValue<T extends string>(
     listening.use(onAbort(stop, check));
     // The value may have changed before the subscription.
     check();
-    if (now !== undefined) await work(now, over.signal).catch(rethrowUnless(over.signal));
+    if (now !== undefined)
+      await work(now, over.signal).catch((error: unknown) => {
+        if (!over.signal.aborted) throw error;
+      });
     await aborted(over.signal);
   }
-}
-
-function rethrowUnless(abort: AbortSignal): (error: unknown) => void {
-  return (error) => {
-    if (!abort.aborted) throw error;
-  };
 }

@@ -92,7 +92,9 @@ export function readServiceArguments(argv: readonly string[]): ServiceArguments 
   const rest = argv.slice(at + 1);
   const statusSocket = valueOf(rest, ['--status-socket']);
   const dataDirectory = valueOf(rest, DATA_DIRECTORY);
-  const hostnameOverride = valueOf(words(valueOf(rest, ['--kubelet-extra-args']) ?? ''), ['--hostname-override']);
+  const extra = valueOf(rest, ['--kubelet-extra-args']) ?? '';
+  const words = [...extra.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)].map(([word]) => word.replaceAll(/["']/g, ''));
+  const hostnameOverride = valueOf(words, ['--hostname-override']);
   const disabled = valuesOf(rest, ['--disable-components']).flatMap((list) => list.split(','));
   return {
     role,
@@ -115,9 +117,4 @@ function valuesOf(argv: readonly string[], names: readonly string[]): string[] {
     if (name === undefined) return [];
     return [word === name ? (argv[index + 1] ?? '') : word.slice(name.length + 1)];
   });
-}
-
-/** Splits the value of one flag into arguments; removes quotes. */
-function words(text: string): string[] {
-  return [...text.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)].map(([word]) => word.replaceAll(/["']/g, ''));
 }

@@ -125,7 +125,9 @@ export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boo
   const isPrimary = passwd.some(([user, , , id]) => user !== 'root' && Number(id) === gid);
   // The members come last in both files, the password second.
   const isClosed = [...groups, ...shadows].every(
-    (entry) => membersIn(entry.at(-1)).length === 0 && ['x', '*', '!', '!*', '!!', ''].includes(entry[1] ?? ''),
+    (entry) =>
+      (entry.at(-1) ?? '').split(',').every((name) => ['', 'root'].includes(name.trim())) &&
+      ['x', '*', '!', '!*', '!!', ''].includes(entry[1] ?? ''),
   );
   return (
     isComplete && !isMixed && groups.length > 0 && groups.every(([name]) => name === NAME) && isClosed && !isPrimary
@@ -138,8 +140,4 @@ async function fieldsOf(path: string): Promise<string[][] | undefined> {
     code === 'ENOENT' ? '' : undefined,
   );
   return text?.split('\n').map((line) => line.replace(/#.*/, '').split(':'));
-}
-
-function membersIn(list = ''): string[] {
-  return list.split(',').filter((name) => !['', 'root'].includes(name.trim()));
 }

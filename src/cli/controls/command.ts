@@ -101,17 +101,13 @@ export function choosePlan(
   const unnamed = meant.length > 0 ? meant : plans;
   const matching = named === undefined ? unnamed : plans.filter((each) => isNamed(each, named));
   const open = matching.filter(({ snapshot }) => !isFinal(snapshot.rollout));
-  const candidates = open.length > 0 ? open : newest(matching);
+  const created = ({ snapshot }: Inspection): number => Date.parse(snapshot.rollout.source.created);
+  const last = Math.max(...matching.map(created));
+  const candidates = open.length > 0 ? open : matching.filter((each) => created(each) === last);
   const [chosen, second] = candidates;
   if (!chosen) throw new RefitError('REFIT_CONTROL', noPlan(plans, { plan: named }));
   if (!second) return chosen;
   const choice = candidates.map(refOf).toSorted().join(', ');
   const hint = 'name one of them with --plan';
   throw new RefitError('REFIT_USAGE', `several plans are possible: ${choice}`, { hint });
-}
-
-function newest(plans: readonly Inspection[]): Inspection[] {
-  const created = ({ snapshot }: Inspection): number => Date.parse(snapshot.rollout.source.created);
-  const last = Math.max(...plans.map(created));
-  return plans.filter((each) => created(each) === last);
 }

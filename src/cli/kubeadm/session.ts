@@ -96,18 +96,15 @@ export async function untilAnswering(session: KubeadmSession, hosts: readonly Ho
       abort.throwIfAborted();
       const problem = describeProblem(error);
       const mayPass = problem.code === 'REFIT_UNREACHABLE' || isNotFound(error);
-      if (!mayPass || clock.monotonic() > deadline) throw withCause(problem, hosts);
+      const found = hosts.flatMap(({ host, problems }) => problems.map(({ message }) => `${host.name}: ${message}`));
+      const message = [problem.message, ...found].join('; ');
+      if (!mayPass || clock.monotonic() > deadline) throw new RefitError(problem.code, message, { cause: problem });
     }
     const why = busy.length > 0 ? `, which kubeadm replaces on ${busy.join(', ')}` : '';
     if (!isSaid) output.write(`Waiting for the API server${why}.\n`);
     isSaid = true;
     await sleep(clock, ASK_AGAIN_MS, abort);
   }
-}
-
-function withCause(problem: RefitError, hosts: readonly HostFacts[]): RefitError {
-  const found = hosts.flatMap(({ host, problems }) => problems.map(({ message }) => `${host.name}: ${message}`));
-  return new RefitError(problem.code, [problem.message, ...found].join('; '), { cause: problem });
 }
 
 export async function surveyCluster(session: KubeadmSession, hosts: readonly HostFacts[]): Promise<Survey> {

@@ -83,7 +83,7 @@ export function header(plan: PlanView, now: number, { paint, width }: Medium, pr
   const parts: Part[] = [
     { text: prefix, gap: '' },
     { text: titleOf(plan), style: 'bold', gap: '' },
-    { text: stateAndCounts(plan), style: styleOf(plan), gap: '  ' },
+    { text: stateAndCounts(plan), style: isOpen(plan) ? 'cyan' : plan.phase === 'done' ? 'green' : 'red', gap: '  ' },
     ...timesOf(plan, now).map((text) => ({ text, gap: ' ' })),
     ...(versions.length > 0 ? [{ text: `to ${versions.join(', then ')}`, gap: '  ' }] : []),
   ];
@@ -102,11 +102,6 @@ function stateAndCounts(plan: PlanView): string {
   const targets = targetsOf(plan);
   const done = targets.filter((target) => target.phase === 'done').length;
   return targets.length === 0 ? plan.phase : `${plan.phase} ${done}/${targets.length}`;
-}
-
-function styleOf(plan: PlanView): Style {
-  if (isOpen(plan)) return 'cyan';
-  return plan.phase === 'done' ? 'green' : 'red';
 }
 
 export function titleOf({ id, ...plan }: Pick<PlanView, 'kind' | 'namespace' | 'name' | 'id'>): string {

@@ -148,16 +148,11 @@ export function harmless<T>(view: T): T {
 /** An end that is about to be recorded is no wait. */
 function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): Wait[] {
   if (snapshot.rollout.phase === 'new' && isFinal(upcoming)) return [];
-  const ends = stepEnds(snapshot, policy);
+  const moving = snapshot.rollout.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'intended'));
+  const ends = new Map(moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]));
   return waits
     .filter(({ gate, reason }) => gate !== 'done' && gate !== 'failed' && !isUnasked(reason))
     .map((wait) => (wait.target === undefined ? wait : withEnd(wait, ends.get(wait.target))));
-}
-
-/** Of targets in progress, by name, in milliseconds since the Unix epoch. */
-function stepEnds(snapshot: Snapshot, policy: RolloutPolicy): Map<string, number> {
-  const moving = snapshot.rollout.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'intended'));
-  return new Map(moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]));
 }
 
 /** The deadline of the step or of the target, whichever is first. */

@@ -72,8 +72,10 @@ function platformProblems(platforms: K0sUpdate['platforms'], at: string): Reason
     const isHash = sha256 === '' || /^[0-9a-fA-F]{64}$/.test(sha256);
     const digits = `use 64 hexadecimal digits, not ${sha256.length}`;
     const example = 'use for example https://example.com/k0s';
+    // Stricter than the URL class, which repairs URLs that the original's agents cannot fetch.
+    const isHttp = /^https?:\/\/[^\s/]/i.test(url) && !/\s/.test(url) && URL.canParse(url);
     return [
-      ...problemIf(!isHttp(url), `${field}.url`, printableUrl(url), 'is not a URL with http or https', example),
+      ...problemIf(!isHttp, `${field}.url`, printableUrl(url), 'is not a URL with http or https', example),
       ...problemIf(!isHash, `${field}.sha256`, sha256, 'is not a SHA-256', digits),
     ];
   });
@@ -108,11 +110,6 @@ function selectorProblems(parse: () => Matcher, field: string, text: string, exa
     const kind = field.endsWith('labels') ? 'label' : 'field';
     return [problem(field, text, `is not a ${kind} selector (${error.message})`, `use for example ${example}`)];
   }
-}
-
-/** Stricter than the URL class, which repairs URLs that the original's agents cannot fetch. */
-function isHttp(url: string): boolean {
-  return /^https?:\/\/[^\s/]/i.test(url) && !/\s/.test(url) && URL.canParse(url);
 }
 
 function problemIf(isWrong: boolean, ...parts: Parameters<typeof problem>): Reason[] {

@@ -2,7 +2,6 @@
 import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { DrainPreviewer } from '../../drain/drain-preview.ts';
 import { decide } from '../../engine/decide/decide.ts';
-import type { World } from '../../engine/dialect.ts';
 import type { Snapshot, Wait } from '../../engine/model/decision.ts';
 import { isUnasked } from '../../engine/model/reasons.ts';
 import { isFinal } from '../../engine/model/recorded.ts';
@@ -56,7 +55,9 @@ async function look(
   abort: AbortSignal,
 ): Promise<Snapshot> {
   const { name } = node.metadata;
-  const world = worldOf(node);
+  // With only this Node: the message depends on nothing else.
+  const view = { get: () => node, list: () => [node], resourceVersion: () => node.metadata.resourceVersion };
+  const world = freshWorld(viewsOf([[nodes, view]]), new OwnWrites());
   const now = clock.now();
   const seeing = (known: Known): Snapshot =>
     gather(capi, node, world, now, { isReadOnly: true, controlPlane: [], ...known });
@@ -83,10 +84,4 @@ function messageOf(snapshot: Snapshot, policy: RolloutPolicy, now: number): stri
   const isHeld = wait !== undefined && wait.gate !== 'intended';
   if (isHeld || !unasked || !isUnasked(unasked.reason)) return wait?.reason.message;
   return `node ${unasked.target} waits until every API server is ready`;
-}
-
-/** A world with only this Node: the message depends on nothing else. */
-function worldOf(node: Node): World {
-  const view = { get: () => node, list: () => [node], resourceVersion: () => node.metadata.resourceVersion };
-  return freshWorld(viewsOf([[nodes, view]]), new OwnWrites());
 }

@@ -123,9 +123,9 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   if (fault !== '') return { ...recorded, problems: [because('InvalidPlan', fault)] };
   const version = versionOf(plan);
   if (version === undefined) {
-    const problem = plan.spec?.channel
-      ? because('ChannelUnanswered', waitingFor(plan))
-      : because('VersionUnknown', NEITHER);
+    const { message = '' } = conditionOf(plan, 'LatestResolved') ?? {};
+    const waiting = `waiting for the version of the channel${message === '' ? '' : `: ${message}`}`;
+    const problem = plan.spec?.channel ? because('ChannelUnanswered', waiting) : because('VersionUnknown', NEITHER);
     return { ...recorded, problems: [problem] };
   }
   if (!LABEL_VALUE.test(version)) {
@@ -168,11 +168,6 @@ function recordedFault(plan: CattlePlan, secretOf: SecretLookup | undefined): st
   const { status, message } = conditionOf(plan, 'Validated') ?? {};
   const isKnown = secretOf === undefined && status === 'False' && hashedSecrets(plan).length > 0;
   return isKnown && message?.startsWith('secrets "') === true ? message : undefined;
-}
-
-function waitingFor(plan: CattlePlan): string {
-  const { message = '' } = conditionOf(plan, 'LatestResolved') ?? {};
-  return `waiting for the version of the channel${message === '' ? '' : `: ${message}`}`;
 }
 
 function versionOf(plan: CattlePlan): string | undefined {

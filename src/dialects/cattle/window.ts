@@ -30,7 +30,7 @@ export function windowsOf({
   ];
   if (start === undefined || end === undefined || faults.length > 0) return faults.join('; ');
   const stretch = (startMinute: number, endMinute: number): MaintenanceWindow => ({
-    days: days.map(dayOf),
+    days: days.map((day) => (/^\d$/.test(day) ? ((Number(day) + 6) % 7) + 1 : (DAYS[day.slice(0, 2)] ?? 0))),
     startMinute,
     endMinute: Math.min(endMinute, DAY_MINUTES),
     lengthMs: LONGEST_MS,
@@ -39,10 +39,6 @@ export function windowsOf({
   // Past midnight, the original checks the current day: the morning belongs to the listed day itself, not to the next one.
   if (start > end) return [stretch(0, end + SECOND), stretch(start, DAY_MINUTES)];
   return [stretch(start, end + SECOND)];
-}
-
-function dayOf(day: string): number {
-  return /^\d$/.test(day) ? ((Number(day) + 6) % 7) + 1 : (DAYS[day.slice(0, 2)] ?? 0);
 }
 
 /** Minutes since midnight of `9:30`, `09:30:15`, `21`, `9pm`, `09pm` or `09:30pm`; undefined for forms that the original rejects. */

@@ -46,7 +46,8 @@ const OLDEST_MAINTAINED = 34;
 
 export function assess(survey: Survey): Assessment {
   const { manifest, plan } = survey;
-  const open = plan && isOpen(plan) ? requestOf(plan) : undefined;
+  const isOpen = plan && ['new', 'running'].includes(recordOf(plan)?.phase ?? 'new');
+  const open = isOpen ? requestOf(plan) : undefined;
   const resumes = open !== undefined && open.version === manifest.version;
   // A failed rollout is over, but its hosts may be half upgraded.
   const continues =
@@ -94,11 +95,6 @@ function isDone({ host, kubeadm, kubelet, staticPods }: HostFacts, nodes: readon
   const found = [kubeadm, kubelet, kubeletVersionOf(nodeNamed(host.name, nodes)), ...pods];
   const known = found.filter((each) => each !== undefined);
   return known.length === found.length && !isNeeded(known, version);
-}
-
-function isOpen(plan: ConfigMap): boolean {
-  const phase = recordOf(plan)?.phase ?? 'new';
-  return phase === 'new' || phase === 'running';
 }
 
 /** F4: one upgrade at a time, also of other tools; an open one must end first. */

@@ -16,7 +16,10 @@ export function isStopping(snapshot: Snapshot, policy: RolloutPolicy): boolean {
 /** A failed controller stops the rollout: the next one could cost the quorum. */
 export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   const { rollout } = snapshot;
-  if (failuresOf(snapshot).size > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy))) return true;
+  const namesIn = (stage: Stage) => failedIn(snapshot, stage).map(({ name }) => `${stage.role} ${name}`);
+  // Once for all commands. Failures that hold their slots do not count.
+  const failures = new Set(countedIn(rollout).flatMap(namesIn));
+  if (failures.size > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy))) return true;
   return countedIn(rollout).some((stage) => stage.role === 'controller' && failedIn(snapshot, stage).length > 0);
 }
 
@@ -26,12 +29,6 @@ export function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {
 
 function countedIn({ stages }: Rollout): Stage[] {
   return stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
-}
-
-/** The names that count against the failure budget, once for all commands. Failures that hold their slots do not count. */
-function failuresOf(snapshot: Snapshot): ReadonlySet<string> {
-  const namesIn = (stage: Stage) => failedIn(snapshot, stage).map(({ name }) => `${stage.role} ${name}`);
-  return new Set(countedIn(snapshot.rollout).flatMap(namesIn));
 }
 
 function failedIn(snapshot: Snapshot, { targets }: Stage): Target[] {

@@ -72,7 +72,9 @@ export class Answers {
   ): Promise<readonly Reason[]> {
     const { backoffs } = this.#memory;
     const asked = probes.map(async (probe) => {
-      const key = `${plan.metadata.uid} ${keyOf(probe)}`;
+      // A new attempt starts without backoff.
+      const question = probe.kind === 'drain-delegation' ? attemptOf(probe.target) : questionOf(probe);
+      const key = `${plan.metadata.uid} ${question}`;
       const backoff = backoffs.of(key, this.#now);
       if (backoff) {
         this.#leave(probe, backoff);
@@ -150,11 +152,6 @@ function questionOf(probe: Probe): string {
     case 'drain-delegation':
       return `whether ${probe.target.name} delegates its drain`;
   }
-}
-
-/** A new attempt starts without backoff. */
-function keyOf(probe: Probe): string {
-  return probe.kind === 'drain-delegation' ? attemptOf(probe.target) : questionOf(probe);
 }
 
 function attemptOf({ key, since }: Target): string {

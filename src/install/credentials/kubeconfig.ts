@@ -2,15 +2,17 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse, stringify } from 'yaml';
-import type { ClusterConfig, Pem } from '../../kube/config/cluster-config.ts';
+import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import type { ClientCertificate } from './issue.ts';
 
 /** YAML. The user's name is only a name in the file. */
 export async function kubeconfigWith(config: ClusterConfig, user: object): Promise<string> {
   const { server, tlsServerName, insecureSkipTlsVerify, certificateAuthority } = config;
+  const pem = certificateAuthority;
+  const authority = pem && ('text' in pem ? pem.text : await readFile(pem.file, 'utf8'));
   const cluster = {
     server,
-    ...(certificateAuthority && { 'certificate-authority-data': base64(await textOf(certificateAuthority)) }),
+    ...(authority !== undefined && { 'certificate-authority-data': base64(authority) }),
     ...(tlsServerName !== undefined && { 'tls-server-name': tlsServerName }),
     ...(insecureSkipTlsVerify === true && { 'insecure-skip-tls-verify': true }),
   };
@@ -49,10 +51,6 @@ const EXEC_VERSION = 'client.authentication.k8s.io/v1';
 export function execCredential({ certificate, key }: ClientCertificate, expires: string): string {
   const status = { clientCertificateData: certificate, clientKeyData: key, expirationTimestamp: expires };
   return `${JSON.stringify({ apiVersion: EXEC_VERSION, kind: 'ExecCredential', status })}\n`;
-}
-
-async function textOf(pem: Pem): Promise<string> {
-  return 'text' in pem ? pem.text : await readFile(pem.file, 'utf8');
 }
 
 function base64(text: string): string {

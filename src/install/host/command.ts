@@ -129,11 +129,6 @@ async function besideK0s(configured: string | undefined): Promise<string[]> {
   return [...new Set(paths)].filter((path) => existsSync(path));
 }
 
-async function isUsedByOthers(path: string): Promise<boolean> {
-  const others = (await allPids()).filter((pid) => pid !== process.pid);
-  return (await Promise.all(others.map(async (pid) => await executableOf(pid)))).includes(path);
-}
-
 /** Removes all that install wrote, and all that the agent did. */
 export async function uninstallAgent(write: Write): Promise<number> {
   const service = ownService();
@@ -158,7 +153,9 @@ export async function uninstallAgent(write: Write): Promise<number> {
     await service.remove();
     write(`removed ${service.title}\n`);
   }
-  const isOurs = (await ownProgram()).isOneFile && !(await isUsedByOthers(BINARY));
+  const others = (await allPids()).filter((pid) => pid !== process.pid);
+  const used = await Promise.all(others.map(async (pid) => await executableOf(pid)));
+  const isOurs = (await ownProgram()).isOneFile && !used.includes(BINARY);
   if (!isOurs && existsSync(BINARY)) write(`left ${BINARY}: it was not copied there, or another process runs it\n`);
   for (const path of [...beside, CREDENTIALS, ...(isOurs ? [BINARY] : [])]) {
     if (!existsSync(path)) continue;

@@ -98,7 +98,12 @@ class HttpClient implements KubeClient, Disposable {
     const query = { labelSelector, fieldSelector, limit, continue: options.continue };
     const call = { ...this.#callOf('list', resource, options), query, check: listCheck(resource.kind) };
     const list = await this.#caller.json<KubeList<T>>(call);
-    return { ...list, items: (list.items ?? []).map((item) => withKind(resource, item)) };
+    // Servers omit both in the items of built-in lists, but not in watch events. This gives both one form.
+    const form = { apiVersion: apiVersionOf(resource), kind: resource.kind };
+    return {
+      ...list,
+      items: (list.items ?? []).map((item) => (item.kind === undefined ? { ...form, ...item } : item)),
+    };
   }
 
   async listAll<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> {
@@ -205,11 +210,6 @@ class HttpClient implements KubeClient, Disposable {
     const check = objectCheck(subresource === undefined ? resource.kind : undefined);
     return await this.#caller.json<T>({ ...this.#call(verb, label, path, options), method, query, check, ...content });
   }
-}
-
-/** Servers omit kind and version in the items of built-in lists, but not in watch events. This gives both one form. */
-function withKind<T extends KubeObject>(resource: Resource<T>, item: T): T {
-  return item.kind === undefined ? { apiVersion: apiVersionOf(resource), kind: resource.kind, ...item } : item;
 }
 
 /** Complains about an answer that is no object of the kind; without `kind` any kind is good. */

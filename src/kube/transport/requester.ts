@@ -235,7 +235,8 @@ function toStatus(call: Call, response: IncomingMessage, body: string): Status {
   const code = response.statusCode ?? 0;
   const waitMs = retryAfterMs(response);
   const details = waitMs === undefined ? {} : { retryAfterSeconds: waitMs / 1000 };
-  const given = parseStatus(body);
+  const value = parseJson(body);
+  const given = isRecord(value) && value['kind'] === 'Status' ? (value as unknown as Status) : undefined;
   if (given) return { ...given, code, details: { ...details, ...given.details } };
   const text = body.trim().slice(0, 200) || response.statusMessage || 'no text';
   const reason = code === 404 ? 'NotFound' : '';
@@ -247,9 +248,4 @@ function toStatus(call: Call, response: IncomingMessage, body: string): Status {
     details,
     message: `${call.method} ${call.path}: ${code} ${text}`,
   };
-}
-
-function parseStatus(body: string): Status | undefined {
-  const value = parseJson(body);
-  return isRecord(value) && value['kind'] === 'Status' ? (value as unknown as Status) : undefined;
 }

@@ -175,7 +175,9 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
   let sent = false;
   const response = new Promise<IncomingMessage>((resolve, reject) => {
     const listening = onAbort(request.abort, () => {
-      if (request.method !== 'GET' && sent && outgoing.socket) cutOff(outgoing.socket);
+      const { socket } = outgoing;
+      // Resets the connection: an orderly close could still deliver a write that its sender gave up long ago.
+      if (request.method !== 'GET' && sent && socket) (wires.get(socket) ?? socket).resetAndDestroy();
       outgoing.destroy(request.abort.reason instanceof Error ? request.abort.reason : undefined);
     });
     outgoing.once('response', resolve);
@@ -202,9 +204,4 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
 function retire(agent: Agent): void {
   agent.maxFreeSockets = 0;
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
-}
-
-/** Resets the connection: an orderly close could still deliver a write that its sender gave up long ago. */
-function cutOff(socket: Socket): void {
-  (wires.get(socket) ?? socket).resetAndDestroy();
 }

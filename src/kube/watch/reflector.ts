@@ -95,7 +95,9 @@ export class Reflector<T extends KubeObject> {
     const timeoutSeconds = Math.round(WATCH_SECONDS.least + random() * (WATCH_SECONDS.most - WATCH_SECONDS.least));
     const options = { ...selection, resourceVersion, sendInitialEvents: found !== undefined, timeoutSeconds, abort };
     for await (const event of client.watch(resource, options)) {
-      const { type, object } = accept(event);
+      // The server reports problems inside a stream as an event, above all an expired version.
+      if (event.type === 'ERROR') throw new StatusError(event.object);
+      const { type, object } = event;
       if (!found) this.#take(type, object);
       else if (type === 'DELETED') found.delete(keyOf(object));
       else if (type !== 'BOOKMARK') found.set(keyOf(object), this.#parts.transform(object));
@@ -123,7 +125,9 @@ export class Reflector<T extends KubeObject> {
 
   async #recover(thrown: unknown, abort: AbortSignal): Promise<void> {
     const { clock, random, log } = this.#parts;
-    if (this.#resourceVersion === undefined && isRefusalOfStreamedList(thrown)) this.#isPaged = true;
+    // Servers without the feature answer Invalid; older proxies and aggregated servers BadRequest.
+    const isRefused = isInvalid(thrown) || (thrown instanceof StatusError && thrown.code === 400);
+    if (this.#resourceVersion === undefined && isRefused) this.#isPaged = true;
     if (isGone(thrown) || this.#isSuspect(thrown)) this.#resourceVersion = undefined;
     const asked = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
     const isStarting = this.#isStarting(thrown);
@@ -153,17 +157,6 @@ export class Reflector<T extends KubeObject> {
 }
 
 type Change<T extends KubeObject> = Exclude<WatchEvent<T>, { type: 'ERROR' }>;
-
-/** The server reports problems inside a stream as an event, above all an expired version. */
-function accept<T extends KubeObject>(event: WatchEvent<T>): Change<T> {
-  if (event.type === 'ERROR') throw new StatusError(event.object);
-  return event;
-}
-
-/** Servers without the feature answer Invalid; older proxies and aggregated servers BadRequest. */
-function isRefusalOfStreamedList(error: unknown): boolean {
-  return isInvalid(error) || (error instanceof StatusError && error.code === 400);
-}
 
 function isDenial(error: unknown): boolean {
   return isForbidden(error) || isUnauthorized(error) || isNotFound(error);

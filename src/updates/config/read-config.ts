@@ -127,7 +127,9 @@ function periodicOf(
 ): Omit<PeriodicSchedule, 'lead'> | undefined {
   const known = days.flatMap((day, index) => {
     const found = WEEKDAYS.find((each) => each === day);
-    if (!found) fail(`${AT}.days[${index}]`, day, `is no weekday; use ${likelyDay(day) ?? WEEKDAYS.join(', ')}`);
+    // For `Tuesdays`, `tue`, or `Tuesdsay`, as documents of the original have it.
+    const likely = WEEKDAYS.find((each) => each.slice(0, 3).toLowerCase() === day.trim().slice(0, 3).toLowerCase());
+    if (!found) fail(`${AT}.days[${index}]`, day, `is no weekday; use ${likely ?? WEEKDAYS.join(', ')}`);
     return found ?? [];
   });
   const isTime = /^([01]?\d|2[0-3]):[0-5]\d$/.test(startTime);
@@ -138,9 +140,4 @@ function periodicOf(
   const complain = (): void => fail(`${AT}.length`, length, 'is no length up to 168h; use for example 2h30m');
   const window = readWindow(written, '', complain);
   return window && isTime && known.length === days.length ? { kind: 'periodic', window, written } : undefined;
-}
-
-/** For `Tuesdays`, `tue`, or `Tuesdsay`, as documents of the original have it. */
-function likelyDay(found: string): string | undefined {
-  return WEEKDAYS.find((day) => day.slice(0, 3).toLowerCase() === found.trim().slice(0, 3).toLowerCase());
 }

@@ -26,7 +26,9 @@ export function originOf({ metadata }: Plan): PlanOrigin | undefined {
 export function makePlan(config: UpdateConfig, settings: UpdateSettings, release: Release, previous?: Plan): Plan {
   const { name, uid = '' } = config.metadata;
   const { schedule } = settings;
-  const id = planId([uid, release.version, previous?.metadata.uid ?? '']);
+  const parts = [uid, release.version, previous?.metadata.uid ?? ''];
+  // Two leaders that see the same give the same Plan the same id; the Plan that replaces it has another one.
+  const id = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
   const origin: PlanOrigin = { config: name, version: release.version };
   const windows = schedule.kind === 'periodic' ? windowAnnotations(schedule) : {};
   return {
@@ -43,11 +45,6 @@ function windowAnnotations({ written, lead }: PeriodicSchedule): Record<string, 
 
 const ALL = { discovery: { selector: {} } };
 const EVERYTHING: readonly PlannedCommand[] = [{ k0supdate: { targets: { controllers: ALL, workers: ALL } } }];
-
-/** Two leaders that see the same give the same Plan the same id; the Plan that replaces it has another one. */
-function planId(parts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
-}
 
 function filled({ k0supdate, airgapupdate }: PlannedCommand, { version, k0s, airgap }: Release): PlanCommand {
   return {

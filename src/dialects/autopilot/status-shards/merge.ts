@@ -26,17 +26,12 @@ export function progressOf({ metadata }: Plan): string | undefined {
 
 /** The plan with new counts if the old ones are outdated or the rollout is over. Has no status: that is another write. */
 export function counted(plan: Plan, counts: Progress, isOver: boolean, now: number): Plan | undefined {
-  const isFresh = now - countedAt(plan) < COUNTED_EVERY_MS;
+  const { at } = Object(parseJson(progressOf(plan))) as { at?: unknown };
+  const isFresh = now - (Date.parse(String(at)) || 0) < COUNTED_EVERY_MS;
   if (isFresh && !isOver) return undefined;
   const text = JSON.stringify({ ...counts, at: rfc3339(now) });
   const { status: _, ...rest } = plan;
   return annotated(rest, { [PROGRESS_ANNOTATION]: text });
-}
-
-/** Milliseconds since the epoch; 0 if there are no readable counts. */
-function countedAt(plan: Plan): number {
-  const { at } = Object(parseJson(progressOf(plan))) as { at?: unknown };
-  return Date.parse(String(at)) || 0;
 }
 
 const count = z.int().min(0);
