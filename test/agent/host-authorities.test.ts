@@ -32,6 +32,8 @@ test.each([[[]], [SHIPPED]])('an authority of the host proves the API server, wi
     ['--name', 'n1', '--kubeconfig', kubeconfig, ...files],
     api.trust,
   );
-  onTestFinished(async () => void (await agent.stop('SIGKILL')));
-  await vi.waitFor(() => expect(agent.log.join('\n')).toContain('"msg":"agent started"'), { timeout: 30_000 });
+  // Before the API server ends, which waits for the agent's connections.
+  await using running = new AsyncDisposableStack();
+  running.defer(async () => void (await agent.stop('SIGKILL')));
+  await vi.waitFor(() => expect(agent.log.join('\n')).toContain('"msg":"agent started"'), { timeout: 150_000 });
 });
