@@ -11,18 +11,20 @@ export interface Commands {
 
 const ASK_MS = 10_000;
 const ORDER_MS = 5_000;
+/** For the last output, which may not have been read when the command has ended. */
+const CLOSE_MS = 500;
 const MOST_CHARACTERS = 4_000_000;
 
 /** `env`: the environment of the commands, PATH included. */
 export function createCommands(env: NodeJS.ProcessEnv, clock: Clock): Commands {
   return {
     async ask(command, ...args) {
-      const running = spawnCommand(command, args, env);
+      const running = spawnCommand(command, args, env, clock);
       const cancel = clock.schedule(ASK_MS, () => running.kill(`did not end within ${ASK_MS / 1000} s`));
       return await running.ended.finally(cancel);
     },
     async start(command, ...args) {
-      const running = spawnCommand(command, args, env);
+      const running = spawnCommand(command, args, env, clock);
       const patience = new AbortController();
       const enough = sleep(clock, ORDER_MS, patience.signal).catch(() => undefined);
       await Promise.race([running.ended, enough]).finally(() => patience.abort());
@@ -42,7 +44,7 @@ interface Running {
 }
 
 /** In a session of its own, so that a signal to the agent's session does not reach it. */
-function spawnCommand(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Running {
+function spawnCommand(command: string, args: readonly string[], env: NodeJS.ProcessEnv, clock: Clock): Running {
   const child = spawn(command, args, {
     env: { ...env, LC_ALL: 'C' },
     detached: true,
@@ -54,10 +56,17 @@ function spawnCommand(command: string, args: readonly string[], env: NodeJS.Proc
   const ended = new Promise<string>((resolve, reject) => {
     const fail = (why: string): void => reject(new Error(`${[command, ...args].join(' ')} ${why}`));
     child.once('error', (error) => fail(error.message));
-    // Not `close`: a daemon that the command started may keep the pipes open.
-    child.once('exit', (code) => {
+    const end = (code: number | null): void => {
       if (code === 0) resolve(stdout);
       else fail(killed || `ended with code ${code}: ${lastLine(stderr) || lastLine(stdout)}`);
+    };
+    child.once('exit', (code) => {
+      // A daemon that the command started may keep the pipes open for ever.
+      const cancel = clock.schedule(CLOSE_MS, () => end(code));
+      child.once('close', () => {
+        cancel();
+        end(code);
+      });
     });
   });
   return {
