@@ -128,6 +128,7 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
 /** A node with one of these statuses waits for the leader, which answers with the other one. */
 const NEXT: Readonly<Record<string, string>> = { Cordoning: 'ApplyingUpdate', UnCordoning: 'Completed' };
 
+/** All other fields stay as they are. */
 export function withSignal(
   object: KubeObject,
   rollout: Rollout,

@@ -17,6 +17,7 @@ export interface Prefetch extends Omit<DownloadCheck, 'commands'> {
 }
 
 export interface DownloadCheck {
+  /** Uid of the rollout that asks. */
   readonly rollout: string;
   readonly commands: readonly SignalCommand[];
   readonly policy: AgentPolicy;

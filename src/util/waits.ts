@@ -26,6 +26,7 @@ export async function settleAll<T>(running: readonly Promise<T>[]): Promise<T[]>
   return await Promise.all(running);
 }
 
+/** Limits how many tasks run at a time; the others wait in order. */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];

@@ -15,6 +15,7 @@ export interface VersionProblem {
 export interface VersionStage {
   readonly role: 'controller' | 'worker';
   readonly version: string;
+  /** No rule applies. */
   readonly forced: boolean;
   readonly targets: readonly VersionTarget[];
 }
