@@ -1,5 +1,5 @@
 /** Cordons and taints of Refit on a Node, each with its owner. */
-import { annotated } from '../kube/resources.ts';
+import { annotated, withoutAnnotation } from '../kube/resources.ts';
 import type { Node } from '../kube/types.ts';
 
 /** Set also after somebody else uncordoned the node: a mark that stays would claim a later cordon of a person. */
@@ -16,9 +16,8 @@ export function withCordon(node: Node, owner: string): Node {
 /** Removes Refit's cordon with its annotation; returns the same node when there is none. */
 export function withoutCordon(node: Node): Node {
   if (cordonOwner(node) === undefined) return node;
-  const { [CORDON_ANNOTATION]: _owner, ...annotations } = node.metadata.annotations ?? {};
   const { unschedulable: _unschedulable, ...spec } = node.spec ?? {};
-  return { ...node, metadata: { ...node.metadata, annotations }, spec };
+  return { ...withoutAnnotation(node, CORDON_ANNOTATION), spec };
 }
 
 /** Removes any cordon; returns the same node when there is none. */

@@ -88,6 +88,11 @@ export function annotated<T extends KubeObject>(object: T, more: Record<string, 
   return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...more } } };
 }
 
+export function withoutAnnotation<T extends KubeObject>(object: T, name: string): T {
+  const { [name]: _removed, ...annotations } = object.metadata.annotations ?? {};
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
 export function kubeletVersionOf(node: Node | undefined): string | undefined {
   return node?.status?.nodeInfo?.kubeletVersion;
 }

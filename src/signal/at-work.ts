@@ -1,5 +1,5 @@
 /** Tells from a Node which plan works on it: by a claim, which other dialects respect, or by a signal that has not ended. */
-import { annotated } from '../kube/resources.ts';
+import { annotated, kubeletVersionOf, withoutAnnotation } from '../kube/resources.ts';
 import type { KubeObject, Node } from '../kube/types.ts';
 import { decodeSignal, type SignalData } from './annotations.ts';
 import { AGENT_ANNOTATION, ATTEMPT_LABEL, SIGNAL_VERSION_ANNOTATION } from './names.ts';
@@ -24,15 +24,14 @@ export function withClaim(node: Node, claim: string): Node {
 
 /** The same node if the claim is not on it. */
 export function withoutClaim(node: Node, claim: string): Node {
-  if (claimOn(node) !== claim) return node;
-  const { [CLAIM_ANNOTATION]: _claim, ...annotations } = node.metadata.annotations ?? {};
-  return { ...node, metadata: { ...node.metadata, annotations } };
+  return claimOn(node) === claim ? withoutAnnotation(node, CLAIM_ANNOTATION) : node;
 }
 
 /** True if a plan that works by signals may have the Node as a target: other Nodes need no claim. */
-export function mayBeSignalled({ metadata: { annotations = {} }, status }: Node): boolean {
+export function mayBeSignalled(node: Node): boolean {
+  const { annotations = {} } = node.metadata;
   const isKnown = SIGNAL_VERSION_ANNOTATION in annotations || AGENT_ANNOTATION in annotations;
-  return isKnown || status?.nodeInfo?.kubeletVersion?.includes('+k0s') === true;
+  return isKnown || kubeletVersionOf(node)?.includes('+k0s') === true;
 }
 
 const ENDED = new Set(['Completed', 'Failed', 'FailedDownload']);

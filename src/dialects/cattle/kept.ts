@@ -1,4 +1,5 @@
 /** What the caches keep of Jobs and pods: what decisions read, and what is written back. Templates are most of their size. */
+import { withoutAnnotation } from '../../kube/resources.ts';
 import type { ContainerStatus, Job, KubeObject, Pod } from '../../kube/types.ts';
 import { defined } from '../../util/json.ts';
 import { holds } from './conditions.ts';
@@ -9,9 +10,8 @@ import { STAMP_ANNOTATION } from './stamps.ts';
 /** A paused Job is written back as a whole, and the stamp of a failed one is compared. */
 export function trimJob(job: Job): KubeObject {
   if (isPaused(job) || isHeld(job) || holds(job, 'Failed')) return job;
-  const { metadata, spec: { template: _t, selector: _s, ...spec } = {} } = job;
-  const { [STAMP_ANNOTATION]: _stamp, ...annotations } = metadata.annotations ?? {};
-  const smaller: Job = { ...job, metadata: { ...metadata, annotations }, spec };
+  const { template: _t, selector: _s, ...spec } = job.spec ?? {};
+  const smaller: Job = { ...withoutAnnotation(job, STAMP_ANNOTATION), spec };
   return smaller;
 }
 
