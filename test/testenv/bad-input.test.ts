@@ -6,7 +6,7 @@ import { createControlNode, createNode } from '../../sandbox/cluster/objects.ts'
 import { type K0sUpdate, type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { nodes } from '../../src/kube/resources.ts';
+import { nodes, type Resource } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { Event, KubeObject } from '../../src/kube/types.ts';
 import { controlNodes, SIGNAL_DATA_ANNOTATION } from '../../src/signal/names.ts';
@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  for (const { metadata } of await listOf('plans')) await admin.delete(plans, metadata.name);
+  for (const { metadata } of await listOf(plans)) await admin.delete(plans, metadata.name);
 });
 
 afterAll(async () => {
@@ -46,9 +46,8 @@ afterAll(async () => {
   admin.close();
 });
 
-async function listOf(plural: string): Promise<KubeObject[]> {
-  const { stdout } = await kubectlAs('viewer', ['get', plural, '-o', 'json']);
-  return (JSON.parse(stdout) as { items: KubeObject[] }).items;
+async function listOf(kind: Resource): Promise<KubeObject[]> {
+  return (await admin.list(kind)).items;
 }
 
 interface AuditEvent {
@@ -85,7 +84,7 @@ async function eventsOf({ metadata }: Plan): Promise<Event[]> {
 
 /** All of the targets that the controller could change. The rest of a Node changes without it. */
 async function targets(): Promise<unknown[]> {
-  const found = [...(await listOf('controlnodes')), ...(await listOf('nodes'))];
+  const found = [...(await listOf(controlNodes)), ...(await listOf(nodes))];
   return found.map(({ kind, metadata: { name, labels, annotations } }) => ({ kind, name, labels, annotations }));
 }
 
@@ -178,7 +177,7 @@ test.each(CASES)(
 test('a platform without any URL is refused by the API server, which names the field', async () => {
   const refusal = await applyPlan(planOf({ platforms: { 'linux-amd64': {} as { url: string } } }));
   expect(refusal).toContain(`${AT}.platforms.linux-amd64.url: Required value`);
-  expect(await listOf('plans')).toEqual([]);
+  expect(await listOf(plans)).toEqual([]);
 });
 
 test('a valid plan touches its first target: the checks above would find it', async () => {

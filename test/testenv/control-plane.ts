@@ -4,9 +4,10 @@ import { appendFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect, inject } from 'vitest';
+import { applyManifest } from '../../tools/controlplane/apply.ts';
 import { documentedRoles } from '../../tools/controlplane/control-plane.ts';
 import * as credentials from '../../tools/controlplane/kubeconfig.ts';
-import { applyManifest, kubectl } from '../../tools/controlplane/kubectl.ts';
+import { kubectl } from '../../tools/controlplane/kubectl.ts';
 import type { RunResult } from '../../tools/controlplane/run.ts';
 
 export type { User } from '../../tools/controlplane/kubeconfig.ts';
@@ -84,7 +85,7 @@ export async function kubectlAs(user: credentials.User, args: readonly string[],
 
 /** Applies YAML or JSON text as administrator. */
 export async function apply(manifest: string): Promise<void> {
-  await applyManifest(controlPlane().kubectl, await kubeconfigFor('admin'), manifest);
+  await applyManifest(await kubeconfigFor('admin'), manifest);
 }
 
 /** For the next file on this control plane, after one that removed roles or their namespaces. */

@@ -3,13 +3,13 @@ import { mkdir, mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/util/clock.ts';
+import { applyManifest } from './apply.ts';
 import { pkiPath } from './arguments.ts';
 import { ensureComponents } from './build.ts';
 import { issueClient, validFrom } from './certs.ts';
 import { type ClientComponent, startClients } from './client-components.ts';
 import { guardDirectory } from './guard.ts';
 import { CA_SUBJECT, expiredKubeconfigFor, kubeconfigFor, type Place, subjectOf, type User } from './kubeconfig.ts';
-import { applyManifest } from './kubectl.ts';
 import { writePki } from './pki.ts';
 import { type Probe, probeAs } from './probe.ts';
 import { type Process, stopAll } from './process.ts';
@@ -84,7 +84,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     apiServer = await start();
   };
 
-  await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), await documentedRoles());
+  await applyManifest(await kubeconfigFor(place, 'admin'), await documentedRoles());
   const clients = await startClients(components, { binaries, place, probe, certificateLife, abort });
   started.defer(async () => await stopAll(clients));
 

@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
+import { applyManifest } from './apply.ts';
 import { pkiPath } from './arguments.ts';
 import { issueClient, type KeyPair, type Subject, type Validity, validFrom } from './certs.ts';
-import { applyManifest } from './kubectl.ts';
 
 /** See docs/internals/testenv.md for what each may do; `node` is a worker's kubelet, `controlNode` the agent on a controller. */
 export type User =
@@ -106,6 +106,6 @@ async function grantControlNode(place: Place, { controlNode, node }: ControlNode
   for (const file of files) {
     const template = await readFile(join(ROOT, 'deploy', file), 'utf8');
     const manifest = template.replaceAll('CONTROL_NODE', controlNode).replaceAll('NODE', node ?? '');
-    await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), manifest);
+    await applyManifest(await kubeconfigFor(place, 'admin'), manifest);
   }
 }

@@ -13,8 +13,9 @@ import { askStatus } from '../../../src/agent/service/status-socket.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
 import { decodeSignal, encodeSignal } from '../../../src/signal/annotations.ts';
 import { rfc3339, sleep, systemClock } from '../../../src/util/clock.ts';
+import { applyManifest } from '../../../tools/controlplane/apply.ts';
 import { startControlPlane } from '../../../tools/controlplane/control-plane.ts';
-import { applyManifest, kubectl } from '../../../tools/controlplane/kubectl.ts';
+import { kubectl } from '../../../tools/controlplane/kubectl.ts';
 import type { SeenController } from './seen.ts';
 
 const [exchange = ''] = process.argv.slice(2);
@@ -84,11 +85,7 @@ async function run(): Promise<SeenController> {
   const ask = async (kubeconfig: string, ...args: string[]): Promise<string> =>
     (await kubectl(plane.kubectl, kubeconfig, args)).stdout.trim();
   for (const kind of ['plans', 'controlnodes'])
-    await applyManifest(
-      plane.kubectl,
-      admin,
-      await readFile(join(DEPLOY, 'crds', `autopilot.k0sproject.io_${kind}.yaml`), 'utf8'),
-    );
+    await applyManifest(admin, await readFile(join(DEPLOY, 'crds', `autopilot.k0sproject.io_${kind}.yaml`), 'utf8'));
   // A copy of this machine's, where others may have worked.
   await rm('/var/lib/refit', { recursive: true, force: true });
   await mkdir('/var/lib/k0s/pki', { recursive: true });

@@ -1,0 +1,75 @@
+/** Applies manifests without kubectl: one start of it costs as much as twenty requests, and tests need hundreds. */
+import { parseAllDocuments } from 'yaml';
+import { customResourceDefinitions } from '../../src/api/crd.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { clusterScoped, namespaced, type Resource } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import type { Condition, KubeObject } from '../../src/kube/types.ts';
+import { sleep, systemClock } from '../../src/util/clock.ts';
+import { RefitError } from '../../src/util/errors.ts';
+
+/** For a busy API server, which serves a definition that it lost before only after seconds, and answers late. */
+const WITHIN_MS = 150_000;
+const POLL_MS = 50;
+
+interface Definition extends KubeObject {
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+/** Applies YAML or JSON text as the user of `kubeconfig`; a kind that it defines is served then. Rejects where any of it is refused. */
+export async function applyManifest(kubeconfig: string, manifest: string): Promise<void> {
+  using client = createClient(await loadClusterConfig({ path: kubeconfig }));
+  const objects = objectsIn(manifest);
+  for (const object of objects) {
+    const resource = await within(`${object.kind} of ${object.apiVersion}`, () => kindOf(client, object));
+    const { name, namespace = resource.namespaced ? 'default' : undefined } = object.metadata;
+    const who = { fieldManager: 'refit-testenv', force: true, deadlineMs: WITHIN_MS } as const;
+    await client.patch(resource, name, asWanted(object), { namespace, type: 'apply', ...who });
+  }
+  for (const { kind, metadata } of objects)
+    if (kind === customResourceDefinitions.kind) await within(metadata.name, () => established(client, metadata.name));
+}
+
+function objectsIn(manifest: string): KubeObject[] {
+  const objects = parseAllDocuments(manifest).map((document) => document.toJS() as KubeObject | null);
+  return objects.filter((object) => object !== null).flatMap((object) => (isList(object) ? object.items : [object]));
+}
+
+/** Without what names one object of the past: the API server would change only that one. */
+function asWanted({ metadata, ...rest }: KubeObject): KubeObject {
+  const past = ['uid', 'resourceVersion', 'managedFields'];
+  const kept = Object.entries(metadata).filter(([field]) => !past.includes(field));
+  return { ...rest, metadata: { name: metadata.name, ...Object.fromEntries(kept) } };
+}
+
+function isList(object: KubeObject): object is KubeObject & { readonly items: KubeObject[] } {
+  return object.kind === 'List';
+}
+
+/** Asks again until there is an answer. Throws REFIT_TESTENV when none comes in time. */
+async function within<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
+  const deadline = systemClock.monotonic() + WITHIN_MS;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (systemClock.monotonic() > deadline)
+      throw new RefitError('REFIT_TESTENV', `${what} was not served after ${WITHIN_MS / 1000} s`);
+    await sleep(systemClock, POLL_MS);
+  }
+}
+
+/** As the API server serves it; undefined where it does not. */
+async function kindOf(client: KubeClient, { apiVersion = '', kind = '' }: KubeObject): Promise<Resource | undefined> {
+  const path = `${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`;
+  const { status, body } = await client.raw(path, { deadlineMs: WITHIN_MS });
+  if (status !== 200) return undefined;
+  const { resources } = JSON.parse(body) as { resources: { name: string; kind: string; namespaced: boolean }[] };
+  const found = resources.find((each) => each.kind === kind && !each.name.includes('/'));
+  return found && (found.namespaced ? namespaced : clusterScoped)(apiVersion, kind, found.name);
+}
+
+async function established(client: KubeClient, name: string): Promise<true | undefined> {
+  const { status }: Definition = await client.get(customResourceDefinitions, name, { deadlineMs: WITHIN_MS });
+  return status?.conditions?.some((each) => each.type === 'Established' && each.status === 'True') || undefined;
+}
