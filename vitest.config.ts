@@ -5,8 +5,8 @@ import { CountReporter } from './tools/count-reporter.ts';
 
 /** Projects of one turn run side by side. `workers` is how many of their files run at once. */
 const TURNS = {
-  /** These compute all the time: one worker for each core of a small machine. */
-  computing: { order: 0, workers: 2 },
+  /** These compute, and some wait now and then: one worker more than a small machine has cores. */
+  computing: { order: 0, workers: 3 },
   /** These mostly wait, for other processes and for real clocks. */
   waiting: { order: 1, workers: 5 },
   /** These look at what the others left behind. */
