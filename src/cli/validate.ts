@@ -3,8 +3,10 @@ import { type Plan, planKind } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigKind } from '../api/autopilot/update-config.ts';
 import { type CattlePlan, cattlePlanKind } from '../api/cattle/plan.ts';
 import { readObject } from '../api/read-object.ts';
+import { type UpdaterSet, updaterSetKind } from '../api/refit/updater-set.ts';
 import { type UpgradePolicy, upgradePolicyKind } from '../api/refit/upgrade-policy.ts';
 import { problemsOf } from '../dialects/autopilot/problems.ts';
+import { setProblems } from '../dialects/capi/updaters/updater-sets.ts';
 import { resolveLatest } from '../dialects/cattle/latest.ts';
 import { type Manifest, parseManifest } from '../dialects/kubeadm/manifest.ts';
 import type { Reason } from '../engine/model/reasons.ts';
@@ -36,14 +38,17 @@ interface Judgement {
 
 function judge(text: string, path: string): Judgement {
   if (MANIFEST.test(text)) return judgeManifest(parseManifest(text, path));
-  const { kind, object } = readObject(text, path, [planKind, cattlePlanKind, upgradePolicyKind, updateConfigKind]);
+  const { kind, object } = readObject(text, path, KINDS);
   if (kind === planKind) return judgePlan(object as Plan);
   if (kind === updateConfigKind) return judgeConfig(object as UpdateConfig);
   if (kind === cattlePlanKind) return judgeCattlePlan(object);
+  if (kind === updaterSetKind) return judgeUpdaterSet(object as UpdaterSet);
   const title = `UpgradePolicy ${object.metadata.name} can be read`;
   const { problems } = readPolicy(object as UpgradePolicy);
   return { title, problems, warnings: [], page: 'docs/guides/policy.md' };
 }
+
+const KINDS = [planKind, cattlePlanKind, upgradePolicyKind, updateConfigKind, updaterSetKind] as const;
 
 /** Only this one has neither kind nor apiVersion. */
 const MANIFEST = /^(?![\s\S]*\bapiVersion\b)[\s\S]*\bhosts"?\s*:/;
@@ -82,6 +87,12 @@ function judgeConfig(config: UpdateConfig): Judgement {
     warnings: [],
     page: 'docs/guides/updates.md',
   };
+}
+
+function judgeUpdaterSet(set: UpdaterSet): Judgement {
+  const problems = setProblems(set).map((message) => ({ message }));
+  const title = `UpdaterSet ${set.metadata.name} can be read`;
+  return { title, problems, warnings: [], page: 'docs/guides/cluster-api.md' };
 }
 
 function judgePlan(plan: Plan): Judgement {

@@ -6,6 +6,7 @@ import { capi } from '../dialects/capi/dialect.ts';
 import { startExtensionServer } from '../dialects/capi/extension-server.ts';
 import { hookService } from '../dialects/capi/hook-service.ts';
 import { fetchText } from '../dialects/capi/update-machine.ts';
+import { type CallUpdater, updaterClient } from '../dialects/capi/updaters/updater-client.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';
@@ -27,6 +28,8 @@ export interface ExtensionFlags extends ControllerFlags {
   readonly insecureNoClientAuth?: boolean;
   readonly payloadUrl: string;
   readonly checksumUrl?: string;
+  /** The folder with the client certificates for updaters. */
+  readonly updaterCerts?: string;
   /** Milliseconds. */
   readonly callTimeout: number;
 }
@@ -70,6 +73,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
     abort,
   );
   const source = { url: flags.payloadUrl, checksumUrl: flags.checksumUrl };
+  const callUpdater = flags.insecureNoClientAuth === true ? callNobody : updaterClient(flags.updaterCerts);
   const server = await startExtensionServer({
     address: flags.address,
     files: {
@@ -78,7 +82,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
       clientAuthority: flags.clientCa,
     },
     callTimeoutMs: flags.callTimeout,
-    answer: hookService({ management, workload: client, source, readText: fetchText, policy, clock, log }),
+    answer: hookService({ management, workload: client, source, readText: fetchText, callUpdater, policy, clock, log }),
     log,
   });
   started.defer(async () => await server.close());
@@ -86,3 +90,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   await controller.run(abort);
   return EXIT.ok;
 }
+
+/** Otherwise anybody could have Refit send its own text to an updater, with Refit's certificate. */
+const callNobody: CallUpdater = async () =>
+  await Promise.reject(new Error('updaters are only called with --client-ca, not with --insecure-no-client-auth'));

@@ -267,6 +267,10 @@ function extensionOptions(): Option[] {
     ),
     new Option('--client-ca <file>', 'CA of the client certificates of Cluster API; nobody else may call'),
     new Option('--insecure-no-client-auth', 'instead of --client-ca: anybody who reaches the address may call'),
+    new Option(
+      '--updater-certs <directory>',
+      'a directory of tls.crt and tls.key for each clientCertificate of an UpdaterSet',
+    ),
     new Option('--call-timeout <time>', 'time for a call, unless its caller allows more')
       .argParser(parseTime)
       .default(10_000, '10s'),

@@ -76,6 +76,54 @@ const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> = {
   'a time without a zone': ['blackouts[0].from', { blackouts: [{ from: '2026-12-20T18:00:00', to: '2027-01-01' }] }],
 };
 
+const CA_BUNDLE = 'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==';
+const SERVER = { name: 'a', url: 'https://a.example.com:8443/hooks', caBundle: CA_BUNDLE };
+const SERVICE = { name: 'files', namespace: 'updaters' };
+
+/** All members of an UpdaterSet. */
+const UPDATER_SET = {
+  selector: { matchLabels: { pool: 'gpu' } },
+  updaters: [
+    { name: 'refit', refit: {} },
+    {
+      ...SERVER,
+      clientCertificate: 'a',
+      handlers: { canUpdateMachine: 'can', canUpdateMachineSet: 'can-set', updateMachine: 'update' },
+      selector: { matchExpressions: [{ key: 'os', operator: 'Exists' }] },
+      settings: { region: 'lab' },
+      timeoutSeconds: 5,
+      onUnavailable: 'Refuse',
+    },
+    { name: 'b', service: { ...SERVICE, path: '/v1', port: 9443 }, caBundle: CA_BUNDLE },
+  ],
+  uncovered: 'Refuse',
+};
+
+const ODD_UPDATER_SETS: Readonly<Record<string, readonly [string, object]>> = {
+  'no updater': ['updaters', { updaters: [] }],
+  'an updater that is nobody': ['updaters[0]', { updaters: [{ name: 'a' }] }],
+  'a URL and a Service': ['updaters[0]', { updaters: [{ ...SERVER, service: SERVICE }] }],
+  'Refit with a URL': ['updaters[0]', { updaters: [{ ...SERVER, refit: {} }] }],
+  'Refit with a CA': ['updaters[0]', { updaters: [{ name: 'a', refit: {}, caBundle: CA_BUNDLE }] }],
+  'Refit with a client certificate': ['updaters[0]', { updaters: [{ name: 'a', refit: {}, clientCertificate: 'b' }] }],
+  'Refit twice': [
+    'updaters',
+    {
+      updaters: [
+        { name: 'a', refit: {} },
+        { name: 'b', refit: {} },
+      ],
+    },
+  ],
+  'a server without a CA': ['updaters[0]', { updaters: [{ name: 'a', url: SERVER.url }] }],
+  'plain http': ['updaters[0].url', { updaters: [{ ...SERVER, url: 'http://a.example.com' }] }],
+  'a password in a URL': ['updaters[0].url', { updaters: [{ ...SERVER, url: 'https://me:it@a.example.com' }] }],
+  'a query in a URL': ['updaters[0].url', { updaters: [{ ...SERVER, url: 'https://a.example.com/?b' }] }],
+  'a folder elsewhere': ['updaters[0].clientCertificate', { updaters: [{ ...SERVER, clientCertificate: '../a' }] }],
+  'the same name twice': ['updaters[1]', { updaters: [SERVER, SERVER] }],
+  'a policy that is none': ['uncovered', { updaters: [SERVER], uncovered: 'Ignore' }],
+};
+
 let client: KubeClient;
 
 beforeAll(async () => {
@@ -192,6 +240,8 @@ test.each<[string, string, unknown, CustomObject['status']?]>([
   ],
   ['UpgradePolicy', 'a number of nodes', { maxUnavailable: 3 }],
   ['UpgradePolicy', 'no soak', { soak: '0s' }],
+  ['UpdaterSet', 'Refit alone', { updaters: [{ name: 'refit', refit: {} }] }],
+  ['UpdaterSet', 'everything said', UPDATER_SET],
   [
     'UpgradePolicy',
     'a blackout of one day, and one from a date to a time',
@@ -267,6 +317,12 @@ test.each<[string, string, string, unknown, CustomObject['status']?]>([
   ['ControlNode', 'half an address', 'status.addresses[0].type', undefined, { addresses: [{ address: '127.0.0.1' }] }],
   ...Object.entries(ODD_POLICIES).map(([what, [field, spec]]): [string, string, string, unknown] => [
     'UpgradePolicy',
+    what,
+    `spec.${field}`,
+    spec,
+  ]),
+  ...Object.entries(ODD_UPDATER_SETS).map(([what, [field, spec]]): [string, string, string, unknown] => [
+    'UpdaterSet',
     what,
     `spec.${field}`,
     spec,

@@ -5,6 +5,7 @@ import { updateConfigKind } from '../../src/api/autopilot/update-config.ts';
 import { cattlePlanKind } from '../../src/api/cattle/plan.ts';
 import type { CustomKind } from '../../src/api/crd.ts';
 import { statusShardKind } from '../../src/api/refit/status-shard.ts';
+import { updaterSetKind } from '../../src/api/refit/updater-set.ts';
 import { upgradePolicyKind } from '../../src/api/refit/upgrade-policy.ts';
 import { controlNodeKind } from './control-node.ts';
 
@@ -15,4 +16,5 @@ export const CUSTOM_KINDS: readonly CustomKind[] = [
   cattlePlanKind,
   upgradePolicyKind,
   statusShardKind,
+  updaterSetKind,
 ];

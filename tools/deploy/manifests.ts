@@ -35,6 +35,7 @@ export function deployFiles(): [string, string][] {
       'controller.yaml': made(workload(CATTLE)),
     },
     capi: {
+      'kinds.yaml': kinds('upgrade.refit.dev', ['UpdaterSet']),
       'rights.yaml': rightsOf('rbac-capi.yaml', 'others'),
       'controller.yaml': made(workload(CAPI)),
     },

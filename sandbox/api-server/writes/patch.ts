@@ -1,8 +1,8 @@
 /** Merge patches and JSON patches with the limits and the answers of an API server. */
 
+import { applyJsonPatch, applyMergePatch, PatchError, type PatchOperation } from '../../../src/kube/json-patch.ts';
 import { isRecord, type Json } from '../../../src/util/json.ts';
 import { ApiFailure, badRequest } from '../failure.ts';
-import { applyJsonPatch, applyMergePatch, PatchError, type PatchOperation } from './json-patch.ts';
 
 type Members = Record<string, unknown>;
 

@@ -30,7 +30,7 @@ const MANY = 100;
 export const DIALECT_NAMES = ['autopilot', 'cattle', 'kubeadm', 'capi'] as const;
 
 /** What a schema cannot say; the API server refuses an object for which a rule is false, with its message. */
-function rules(...all: readonly (readonly [rule: string, message: string])[]) {
+export function rules(...all: readonly (readonly [rule: string, message: string])[]) {
   return { 'x-kubernetes-validations': all.map(([rule, message]) => ({ rule, message })) };
 }
 

@@ -1,9 +1,9 @@
 /** Proves that Refit claims a version change and nothing else, with exact patches. */
 import { describe, expect, test } from 'vitest';
-import { applyPatches } from '../../../sandbox/cluster/hook-patch.ts';
 import { captured } from '../../../test/capi/captured.ts';
 import { buildTriple, type Specs } from '../../../test/capi/triples.ts';
 import { answerCan, changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE, type Shape } from './can-update.ts';
+import { applyPatches } from './updaters/hook-patch.ts';
 
 const VERSION_PATCH = { patchType: 'JSONMergePatch', patch: 'eyJzcGVjIjp7InZlcnNpb24iOiJ2MS4zNS4xIn19' };
 const SET_PATCH = {

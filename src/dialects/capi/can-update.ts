@@ -88,7 +88,7 @@ function compared({ root }: Shape, part: Part, object: HookObject | null | undef
   return Object.fromEntries(Object.entries(value).filter(([key, field]) => !IGNORED.has(key) && !isEmpty(field)));
 }
 
-function isEmpty(value: Value): boolean {
+export function isEmpty(value: Value): boolean {
   return (
     value === undefined ||
     value === null ||

@@ -62,7 +62,8 @@ async function writePair({ certificate, key }: KeyPair): Promise<void> {
 }
 
 function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
-  const client = { get: async () => await get() } as unknown as KubeClient;
+  const listAll = async () => await Promise.resolve({ items: [] });
+  const client = { get: async () => await get(), listAll } as unknown as KubeClient;
   return {
     address: '127.0.0.1:0',
     files: { certificate: join(directory, 'tls.crt'), key: join(directory, 'tls.key'), ...more },
@@ -72,6 +73,7 @@ function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
       workload: client,
       source: { url: 'https://example.com/{version}' },
       readText: async () => await Promise.resolve(''),
+      callUpdater: async () => await Promise.reject(new Error('there is no updater')),
       policy: POLICY,
       clock,
       log: silentLogger,

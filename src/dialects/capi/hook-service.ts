@@ -13,11 +13,12 @@ import type { Clock } from '../../util/clock.ts';
 import { type ErrorCode, messageOf } from '../../util/errors.ts';
 import type { Json } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
-import { answerCan, MACHINE_SHAPE, SET_SHAPE } from './can-update.ts';
+import type { CanRequest } from './can-update.ts';
 import { discovery } from './routes.ts';
 import { type UpdateParts, underWay, updateMachine } from './update-machine.ts';
+import { type CanHook, type CanParts, canUpdate } from './updaters/answer-can.ts';
 
-export interface ServiceParts extends UpdateParts {
+export interface ServiceParts extends UpdateParts, CanParts {
   readonly log: Logger;
 }
 
@@ -42,9 +43,9 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
     case 'Discovery':
       return discovery();
     case 'CanUpdateMachine':
-      return answerCan(hook, MACHINE_SHAPE, decode(canUpdateMachineRequest, body));
+      return await can(parts, hook, decode(canUpdateMachineRequest, body), withinMs);
     case 'CanUpdateMachineSet':
-      return answerCan(hook, SET_SHAPE, decode(canUpdateMachineSetRequest, body));
+      return await can(parts, hook, decode(canUpdateMachineSetRequest, body), withinMs);
     case 'UpdateMachine': {
       const request = decode(updateMachineRequest, body);
       const work = async (abort: AbortSignal): Promise<HookResponse> =>
@@ -52,6 +53,11 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
       return await within(parts.clock, withinMs, work, () => underWay('waiting for the API server: no answer in time'));
     }
   }
+}
+
+async function can(parts: ServiceParts, hook: CanHook, request: CanRequest, withinMs: number): Promise<HookResponse> {
+  const work = async (abort: AbortSignal): Promise<HookResponse> => await canUpdate(parts, hook, request, abort);
+  return await within(parts.clock, withinMs, work, () => refusal(hook, 'not all updaters answered in time'));
 }
 
 /** The result of `work`; or that of `late` after `ms` milliseconds, and `work` is aborted. */

@@ -1,5 +1,5 @@
 /** Merge patches (RFC 7386) and JSON patches (RFC 6902). The target stays as it is. */
-import { isRecord, type Json, sameJson } from '../../../src/util/json.ts';
+import { isRecord, type Json, sameJson } from '../util/json.ts';
 
 export interface PatchOperation {
   readonly op: string;
@@ -27,6 +27,10 @@ export function applyMergePatch(target: Json | undefined, patch: Json): Json {
 /** Throws a PatchError when one operation fails. With `mayAdd`, `replace` adds a missing member, as kube-apiserver does. */
 export function applyJsonPatch(target: Json, operations: readonly PatchOperation[], { mayAdd = false } = {}): Json {
   return operations.reduce((value, operation) => applyOperation(value, operation, mayAdd), target);
+}
+
+export function jsonPointer(path: readonly string[]): string {
+  return path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
 function applyOperation(target: Json, { op, path, from, value = null }: PatchOperation, mayAdd: boolean): Json {

@@ -1,8 +1,16 @@
 /** Applies the patches of hooks as callers do. */
-import type { Patch, Patches, Triple } from '../../src/api/capi/hooks.ts';
-import type { Shape } from '../../src/dialects/capi/can-update.ts';
-import { isRecord, type Json } from '../../src/util/json.ts';
-import { applyJsonPatch, applyMergePatch, type PatchOperation } from '../api-server/writes/json-patch.ts';
+import { z } from 'zod';
+import type { Patch, Patches, Triple } from '../../../api/capi/hooks.ts';
+import { applyJsonPatch, applyMergePatch, type PatchOperation } from '../../../kube/json-patch.ts';
+import { isRecord, type Json } from '../../../util/json.ts';
+import type { Shape } from '../can-update.ts';
+
+/** Without `copy` and `move`: a few dozen copies of copies fill any memory. */
+const operationsSchema = z
+  .array(
+    z.object({ op: z.enum(['add', 'replace', 'remove', 'test']), path: z.string(), value: z.unknown().optional() }),
+  )
+  .max(1000);
 
 /** Only below the shape's root. */
 export function applyPatches(shape: Shape, current: Triple, patches: Patches): Triple {
@@ -14,12 +22,14 @@ export function applyPatches(shape: Shape, current: Triple, patches: Patches): T
   }, current);
 }
 
-/** Throws if a caller would: for an unknown type, or an operation that does not apply. */
+/** Throws for an unknown type, or an operation that does not apply or is not supported. */
 export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
   const text = Buffer.from(patch, 'base64').toString('utf8');
   if (patchType === 'JSONMergePatch') return text === '' ? object : applyMergePatch(object, JSON.parse(text) as Json);
   if (patchType !== 'JSONPatch') throw new Error(`patchType "${String(patchType)}" is unknown`);
-  return applyJsonPatch(object, JSON.parse(text) as PatchOperation[]);
+  const { data, error } = operationsSchema.safeParse(JSON.parse(text));
+  if (data === undefined) throw new Error(`its JSON patch is not valid: ${describeIssue(error)}`);
+  return applyJsonPatch(object, data as PatchOperation[]);
 }
 
 /** `before` with the value that `after` has at the path, if any. */
@@ -28,4 +38,10 @@ function graft(before: Json, after: Json | undefined, [key, ...rest]: readonly s
   const child = isRecord(after) ? after[key] : undefined;
   if (child === undefined || !isRecord(before)) return before;
   return { ...before, [key]: graft(before[key] ?? {}, child, rest) };
+}
+
+/** The first problem of an answer: where, and what. */
+export function describeIssue(error: z.ZodError | undefined): string {
+  const [issue] = error?.issues ?? [];
+  return `${issue?.path.join('.') || 'the whole'}: ${issue?.message}`;
 }

@@ -1,0 +1,138 @@
+/** Schema and types of the UpdaterSet: who makes which changes of a Cluster API Machine in place, in which order. */
+import { z } from 'zod';
+import { clusterScoped } from '../../kube/resources.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { labelSelectorSchema } from '../cattle/workload.ts';
+import { type CustomKind, choice, object } from '../crd.ts';
+import { conditionsSchema, rules } from './upgrade-policy.ts';
+
+/** As Cluster API has it for an ExtensionConfig: no user, no query, no fragment. */
+const URL_PATTERN = /^https:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/;
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+const label = (what: string) => z.string().regex(LABEL).max(63).describe(what);
+const handler = (hook: string) => label(`The handler for ${hook}.`).exactOptional();
+
+const serviceSchema = object('A Service in the cluster of the extension.', {
+  namespace: label('Its namespace.'),
+  name: label('Its name.'),
+  path: z.string().regex(/^\//).max(512).exactOptional().describe('What comes before the path of each hook.'),
+  port: z.int().min(1).max(65_535).exactOptional().describe('Its port; 443 by default.'),
+});
+
+const handlersSchema = object('Names of handlers; those of its own discovery by default.', {
+  canUpdateMachine: handler('CanUpdateMachine'),
+  canUpdateMachineSet: handler('CanUpdateMachineSet'),
+  updateMachine: handler('UpdateMachine'),
+});
+
+const isOneServer = '[has(self.refit), has(self.url), has(self.service)].exists_one(given, given)';
+const hasAuthority = 'has(self.refit) != has(self.caBundle)';
+const isForServer = '!has(self.refit) || !(has(self.clientCertificate) || has(self.handlers))';
+
+const updaterSchema = object('One updater.', {
+  name: label('Its name in messages; unique in the list.'),
+  refit: object("Refit's own updater, which changes `spec.version`.", {}).exactOptional(),
+  url: z
+    .string()
+    .regex(URL_PATTERN)
+    .max(512)
+    .exactOptional()
+    .describe('Its server, such as `https://updater.example.com`.'),
+  service: serviceSchema.exactOptional(),
+  caBundle: z
+    .string()
+    .regex(BASE64)
+    .min(4)
+    .max(51_200)
+    .meta({ format: 'byte' })
+    .exactOptional()
+    .describe('The CA of its certificate, as base64 of PEM. No other CA counts.'),
+  clientCertificate: label(
+    'The folder below `--updater-certs` with the `tls.crt` and `tls.key` that Refit shows it; none by default.',
+  ).exactOptional(),
+  handlers: handlersSchema.exactOptional(),
+  selector: labelSelectorSchema
+    .exactOptional()
+    .describe('It is asked only about Machines with these labels, and MachineSets whose template has them.'),
+  settings: z
+    .record(z.string().max(253), z.string().max(4096))
+    .meta({ maxProperties: 100 })
+    .exactOptional()
+    .describe('Sent to it with each call, in place of the settings of the ExtensionConfig.'),
+  timeoutSeconds: z.int().min(1).max(10).exactOptional().describe('Seconds for each call of it; 3 by default.'),
+  onUnavailable: choice(
+    'When CanUpdateMachine or CanUpdateMachineSet gets no valid answer of it. `Wait`, the default: nothing is replaced until it ' +
+      'answers, unless the others cover every change. `Skip`: as if it covered no change. `Refuse`: nothing is ' +
+      'accepted, and nothing is replaced. UpdateMachine always waits for it.',
+    'Skip',
+    'Wait',
+    'Refuse',
+  ),
+}).meta(
+  rules(
+    [isOneServer, 'exactly one of refit, url and service must be set'],
+    [hasAuthority, 'caBundle must be set with url or service, and only then'],
+    [isForServer, 'clientCertificate and handlers are only for updaters with url or service'],
+  ),
+);
+
+const specSchema = object('The updaters, and for which Machines.', {
+  selector: labelSelectorSchema
+    .exactOptional()
+    .describe('Machines with these labels, and MachineSets whose template has them; all by default.'),
+  updaters: z
+    .array(updaterSchema)
+    .min(1)
+    .max(10)
+    .meta({
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
+      ...rules(['self.filter(updater, has(updater.refit)).size() < 2', 'only one updater may be refit']),
+    })
+    .describe('Asked in this order; each gets the changes that the ones before it leave.'),
+  uncovered: choice(
+    'What happens with a change that no updater covers. `Replace`, the default: Cluster API replaces the Machine. `Refuse`: ' +
+      'nothing is accepted and nothing replaced, until you undo the change or an updater covers it.',
+    'Replace',
+    'Refuse',
+  ),
+});
+
+const uncoveredSchema = object('What was refused last.', {
+  object: z.string().describe('Such as `MachineSet prod/workers-x7k2`.'),
+  message: z.string().describe('The changes that no updater covers.'),
+  since: z.string().meta({ format: 'date-time' }).describe('Since when.'),
+});
+
+const statusSchema = object('Written by the extension only.', {
+  uncovered: z
+    .array(uncoveredSchema)
+    .exactOptional()
+    .describe('Machines and MachineSets whose change is refused; at most 20.'),
+  conditions: conditionsSchema.exactOptional(),
+});
+
+const updaterSetSchema = object(
+  'The updaters behind `refit capi-extension`. Without an UpdaterSet for a Machine, Refit changes its version and nothing else.',
+  { spec: specSchema, status: statusSchema.exactOptional() },
+);
+
+export type Updater = z.input<typeof updaterSchema>;
+export type UpdaterSet = KubeObject & z.input<typeof updaterSetSchema>;
+
+export const updaterSets = clusterScoped<UpdaterSet>('upgrade.refit.dev/v1alpha1', 'UpdaterSet', 'updatersets');
+
+export const updaterSetKind: CustomKind = {
+  resource: updaterSets,
+  schema: updaterSetSchema,
+  statusSubresource: true,
+  columns: [
+    { name: 'Updaters', type: 'string', jsonPath: '.spec.updaters[*].name' },
+    { name: 'Uncovered', type: 'string', jsonPath: '.spec.uncovered' },
+    { name: 'Covered', type: 'string', jsonPath: ".status.conditions[?(@.type=='Covered')].status" },
+    { name: 'Message', type: 'string', jsonPath: ".status.conditions[?(@.type=='Covered')].message", priority: 1 },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+};

@@ -1,0 +1,219 @@
+/** Shows how the changes of a Machine are divided among updaters, and what happens with what is left. */
+import { describe, expect, test } from 'vitest';
+import { MemoryApi } from '../../../../test/builders/memory-api.ts';
+import { buildUpdater, buildUpdaterSet } from '../../../../test/builders/updater-sets.ts';
+import { captured } from '../../../../test/capi/captured.ts';
+import { buildTriple, jsonPatch, mergePatch } from '../../../../test/capi/triples.ts';
+import type { CanUpdateResponse, Patches, Triple } from '../../../api/capi/hooks.ts';
+import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
+import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE } from '../can-update.ts';
+import { type CanHook, canUpdate } from './answer-can.ts';
+import { applyPatches } from './hook-patch.ts';
+
+type Answer = Patches | Error;
+interface Asked {
+  readonly updater: string;
+  readonly current: Triple;
+}
+
+class Scene {
+  readonly api = new MemoryApi();
+  readonly asked: Asked[] = [];
+  readonly #answers: Readonly<Record<string, Answer>>;
+
+  constructor(answers: Readonly<Record<string, Answer>>, updaters: readonly Updater[], spec: object = {}) {
+    this.#answers = answers;
+    this.api.put(updaterSets, buildUpdaterSet('all', updaters, spec));
+  }
+
+  async ask(hook: CanHook, current: Triple, desired: Triple, settings = {}): Promise<CanUpdateResponse> {
+    const parts = {
+      management: this.api.client,
+      callUpdater: async ({ name }: Updater, _hook: string, body: object) => {
+        const { current: from } = body as { current: Triple };
+        this.asked.push({ updater: name, current: from });
+        const answer = this.#answers[name] ?? {};
+        if (answer instanceof Error) return await Promise.reject(answer);
+        return { status: 'Success', ...answer } as const;
+      },
+    };
+    return await canUpdate(parts, hook, { current, desired, settings }, new AbortController().signal);
+  }
+}
+
+const FILES = [{ path: '/etc/demo', content: 'two' }];
+const current = buildTriple({
+  machine: { version: 'v1.35.0', providerID: 'x' },
+  infra: { cpu: 2, disk: { size: 1 } },
+  bootstrap: { format: 'cloud-config' },
+});
+const desired = buildTriple({
+  machine: { version: 'v1.35.1', providerID: 'x' },
+  infra: { cpu: 4 },
+  bootstrap: { format: 'cloud-config', files: FILES },
+});
+const filesPatch = { bootstrapConfigPatch: mergePatch({ spec: { files: FILES } }) };
+const infraPatch = {
+  infrastructureMachinePatch: jsonPatch(
+    { op: 'replace', path: '/spec/cpu', value: 4 },
+    { op: 'remove', path: '/spec/disk' },
+  ),
+};
+const REFIT: Updater = { name: 'refit', refit: {} };
+const FILER = buildUpdater('filer');
+const SIZER = buildUpdater('sizer');
+
+function leftBy(answer: CanUpdateResponse, from = current, to = desired): string[] {
+  return changesBetween(MACHINE_SHAPE, applyPatches(MACHINE_SHAPE, from, answer), to).map(nameOf);
+}
+
+describe('three updaters', () => {
+  test('each is asked about what the ones before it leave, and together they cover all', async () => {
+    const scene = new Scene({ filer: filesPatch, sizer: infraPatch }, [FILER, REFIT, SIZER]);
+    const answer = await scene.ask('CanUpdateMachine', current, desired);
+    expect(answer.message).toBe(
+      'covers bootstrap.spec.files (filer); machine.spec.version (refit); infraMachine.spec.cpu, infraMachine.spec.disk (sizer); leaves nothing',
+    );
+    expect(leftBy(answer)).toEqual([]);
+    const last = scene.asked.at(-1)?.current as Triple;
+    expect(changesBetween(MACHINE_SHAPE, last, desired).map(nameOf)).toEqual([
+      'infraMachine.spec.cpu',
+      'infraMachine.spec.disk',
+    ]);
+  });
+
+  test('nobody is asked once nothing is left', async () => {
+    const all = { machinePatch: mergePatch({ spec: { version: 'v1.35.1' } }), ...filesPatch, ...infraPatch };
+    const scene = new Scene({ filer: all }, [FILER, SIZER]);
+    expect(leftBy(await scene.ask('CanUpdateMachine', current, desired))).toEqual([]);
+    expect(scene.asked.map(({ updater }) => updater)).toEqual(['filer']);
+  });
+
+  test('only updaters whose selector has the labels are asked', async () => {
+    const other = { ...FILER, selector: { matchLabels: { pool: 'gpu' } } };
+    const scene = new Scene({ filer: filesPatch, sizer: infraPatch }, [other, REFIT, SIZER]);
+    const answer = await scene.ask('CanUpdateMachine', current, desired);
+    expect(answer.message).toContain('leaves bootstrap.spec.files');
+    expect(scene.asked.map(({ updater }) => updater)).toEqual(['sizer']);
+  });
+
+  test('the captured templates of a MachineSet are covered by two updaters', async () => {
+    const { request, exampleResponse } = captured('canupdatemachineset');
+    const { machineSetPatch: _version, ...others } = exampleResponse as CanUpdateResponse;
+    const scene = new Scene({ filer: others }, [REFIT, FILER]);
+    const answer = await scene.ask('CanUpdateMachineSet', request.current, request.desired);
+    const patched = applyPatches(SET_SHAPE, request.current, answer);
+    expect(changesBetween(SET_SHAPE, patched, request.desired)).toEqual([]);
+  });
+});
+
+describe('what no updater covers', () => {
+  test('is left to Cluster API, which replaces the Machine: no patch at all', async () => {
+    const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER]);
+    const answer = await scene.ask('CanUpdateMachine', current, desired);
+    expect(Object.keys(answer)).toEqual(['apiVersion', 'kind', 'status', 'message']);
+    expect(answer.message).toContain('leaves bootstrap.spec.files');
+  });
+
+  test('with Refuse nothing is accepted and nothing replaced: the call fails', async () => {
+    const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER], { uncovered: 'Refuse' });
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+      /^UpdaterSet all: refused, because it covers .*; leaves bootstrap.spec.files$/,
+    );
+  });
+});
+
+describe('an updater that does not answer', () => {
+  const gone = new Error('no answer from sizer.example.com');
+  const version = { machine: { version: 'v1.35.0' } };
+  const small = [buildTriple(version), buildTriple({ machine: { version: 'v1.35.1' } })] as const;
+
+  test.each(['Skip', 'Wait'] as const)('%s: the others cover everything, so nothing waits', async (onUnavailable) => {
+    const scene = new Scene({ sizer: gone }, [{ ...SIZER, onUnavailable }, REFIT]);
+    const answer = await scene.ask('CanUpdateMachine', ...small);
+    expect(leftBy(answer, ...small)).toEqual([]);
+    expect(answer.message).toContain('no answer from sizer: no answer from sizer.example.com');
+  });
+
+  test('Refuse: nothing is accepted, although the others cover everything', async () => {
+    const scene = new Scene({ sizer: gone }, [{ ...SIZER, onUnavailable: 'Refuse' }, REFIT]);
+    await expect(scene.ask('CanUpdateMachine', ...small)).rejects.toThrow('waiting for updater sizer');
+  });
+
+  test('by default nothing is replaced while it may cover what is left', async () => {
+    const scene = new Scene({ sizer: gone, filer: filesPatch }, [SIZER, FILER, REFIT]);
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow('waiting for updater sizer');
+  });
+
+  test('Skip: what is left counts as uncovered', async () => {
+    const scene = new Scene({ sizer: gone, filer: filesPatch }, [{ ...SIZER, onUnavailable: 'Skip' }, FILER, REFIT]);
+    expect(leftBy(await scene.ask('CanUpdateMachine', current, desired))).toHaveLength(4);
+  });
+});
+
+describe('patches that are not believed', () => {
+  test.each<[string, Patches, string]>([
+    [
+      'another value than desired',
+      { machinePatch: mergePatch({ spec: { version: 'v9.9.9' } }) },
+      'machine.spec.version',
+    ],
+    [
+      'a field that nobody changes',
+      { machinePatch: mergePatch({ spec: { providerID: 'mine' } }) },
+      'machine.spec.providerID',
+    ],
+    [
+      'a field that is not there',
+      { bootstrapConfigPatch: mergePatch({ spec: { users: [] } }) },
+      'bootstrap.spec.users',
+    ],
+    ['part of a list', { bootstrapConfigPatch: mergePatch({ spec: { files: [] } }) }, 'bootstrap.spec.files'],
+    [
+      'a missing place',
+      { infrastructureMachinePatch: jsonPatch({ op: 'remove', path: '/spec/x' }) },
+      '"x" does not exist',
+    ],
+  ])('%s: counts as no answer', async (_name, patches, reason) => {
+    const scene = new Scene({ sizer: patches }, [SIZER, REFIT]);
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+      new RegExp(`waiting for updater sizer: .*${reason}`),
+    );
+  });
+
+  test('outside of the spec nothing is taken over', async () => {
+    const patch = mergePatch({ metadata: { labels: { mine: 'yes' } }, status: { ready: true } });
+    const scene = new Scene({ sizer: { ...infraPatch, machinePatch: patch }, filer: filesPatch }, [
+      SIZER,
+      FILER,
+      REFIT,
+    ]);
+    const answer = await scene.ask('CanUpdateMachine', current, desired);
+    const patched = applyPatches(MACHINE_SHAPE, current, answer);
+    expect(patched['machine']?.metadata).toEqual(current['machine']?.metadata);
+  });
+});
+
+describe('UpdaterSets', () => {
+  test('without one for the Machine, Refit answers alone', async () => {
+    const scene = new Scene({}, [SIZER], { selector: { matchLabels: { pool: 'gpu' } } });
+    const answer = await scene.ask('CanUpdateMachine', current, desired);
+    expect(answer.message).toMatch(/^covers machine.spec.version; leaves /);
+    expect(scene.asked).toEqual([]);
+  });
+
+  test('two for one Machine: refused, with both names', async () => {
+    const scene = new Scene({}, [SIZER]);
+    scene.api.put(updaterSets, buildUpdaterSet('more', [REFIT]));
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+      'UpdaterSets all and more are both for these labels',
+    );
+  });
+
+  test('in-place updates disabled by a setting: nobody is asked', async () => {
+    const scene = new Scene({ sizer: infraPatch }, [SIZER]);
+    const answer = await scene.ask('CanUpdateMachine', current, desired, { disableInPlaceUpdates: 'true' });
+    expect(answer.message).toContain('disabled by the setting');
+    expect(scene.asked).toEqual([]);
+  });
+});

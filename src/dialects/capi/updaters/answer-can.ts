@@ -1,0 +1,70 @@
+/** Answers CanUpdateMachine and CanUpdateMachineSet for all updaters of an UpdaterSet together. */
+import type { CanUpdateResponse, HookObject, Triple } from '../../../api/capi/hooks.ts';
+import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE } from '../can-update.ts';
+import { accepted, type Composition, compose, patchesTo, valueAt } from './composition.ts';
+import type { CallUpdater } from './updater-client.ts';
+import { type Labels, listSets, setFor, updatersFor } from './updater-sets.ts';
+
+export interface CanParts {
+  /** Of the cluster with the Machines and the UpdaterSets. */
+  readonly management: KubeClient;
+  readonly callUpdater: CallUpdater;
+}
+
+export type CanHook = 'CanUpdateMachine' | 'CanUpdateMachineSet';
+
+const SHAPES = { CanUpdateMachine: MACHINE_SHAPE, CanUpdateMachineSet: SET_SHAPE } as const;
+
+/** Throws for a change that is neither accepted nor to be replaced: then Cluster API waits and asks again. */
+export async function canUpdate(
+  { management, callUpdater }: CanParts,
+  hook: CanHook,
+  request: CanRequest,
+  abort: AbortSignal,
+): Promise<CanUpdateResponse> {
+  const shape = SHAPES[hook];
+  const { current, desired, settings } = request;
+  const labels = labelsOf(current);
+  const set = isDisabled(settings) ? undefined : setFor(await listSets(management, { abort }), labels);
+  if (!set) return answerCan(hook, shape, request);
+  const ask = async (updater: Updater, from: Triple, to: Triple) => {
+    const body = { current: from, desired: to };
+    if (updater.refit) return answerCan(hook, shape, { ...body, settings: updater.settings });
+    const answer = await callUpdater(updater, hook, body, abort);
+    if (answer.status === 'Success') return answer;
+    throw new Error(answer.message ?? 'it answered Failure without a message');
+  };
+  const updaters = updatersFor(set, labels);
+  const composition = await compose(shape, current, desired, updaters, ask);
+  const hold = holdBy(set, updaters, composition);
+  if (hold !== undefined) throw new Error(`UpdaterSet ${set.metadata.name}: ${hold}`);
+  const message = describe(composition);
+  const isCovered = composition.uncovered.length === 0;
+  return accepted(hook, message, isCovered ? patchesTo(shape, current, composition.reached) : {});
+}
+
+/** Why Cluster API must wait; undefined if it may go on, in place or by replacement. */
+function holdBy({ spec }: UpdaterSet, updaters: readonly Updater[], composition: Composition): string | undefined {
+  const { unanswered, uncovered } = composition;
+  const policyOf = (name: string) => updaters.find((updater) => updater.name === name)?.onUnavailable ?? 'Wait';
+  const awaited = unanswered.find(
+    ({ updater }) => policyOf(updater) === 'Refuse' || (uncovered.length > 0 && policyOf(updater) === 'Wait'),
+  );
+  if (awaited) return `waiting for updater ${awaited.updater}: ${awaited.reason}`;
+  if (uncovered.length > 0 && spec.uncovered === 'Refuse') return `refused, because it ${describe(composition)}`;
+  return undefined;
+}
+
+function describe({ steps, uncovered, unanswered }: Composition): string {
+  const covered = steps.map(({ updater, changes }) => `${changes.join(', ')} (${updater})`).join('; ');
+  const silent = unanswered.map(({ updater, reason }) => `; no answer from ${updater}: ${reason}`).join('');
+  return `covers ${covered || 'nothing'}; leaves ${uncovered.join(', ') || 'nothing'}${silent}`;
+}
+
+/** Of the Machine, or those that the Machines of the MachineSet get. */
+function labelsOf({ machine, machineSet }: Triple): Labels {
+  const of: HookObject | null | undefined = machine;
+  return of?.metadata.labels ?? ((valueAt(machineSet, ['spec', 'template', 'metadata', 'labels']) ?? {}) as Labels);
+}

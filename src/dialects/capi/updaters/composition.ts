@@ -1,0 +1,124 @@
+/** Divides the changes of one Machine among several updaters: each in turn takes those that it can make. */
+import {
+  type CanUpdateResponse,
+  HOOK_GROUP,
+  type HookObject,
+  type Patches,
+  type Triple,
+} from '../../../api/capi/hooks.ts';
+import { jsonPointer } from '../../../kube/json-patch.ts';
+import { messageOf } from '../../../util/errors.ts';
+import { isRecord, type Json, sameJson } from '../../../util/json.ts';
+import { changesBetween, differences, isEmpty, nameOf, type PartChange, type Shape } from '../can-update.ts';
+import { applyPatches } from './hook-patch.ts';
+
+/** Answers without a side effect; rejects when there is no valid answer. */
+export type AskCan<T> = (updater: T, current: Triple, desired: Triple) => Promise<Patches>;
+
+export interface Composition {
+  /** In order: who takes which changes, such as `machine.spec.version`. */
+  readonly steps: readonly { readonly updater: string; readonly changes: readonly string[] }[];
+  /** Changes that nobody takes. */
+  readonly uncovered: readonly string[];
+  /** Updaters without a valid answer, which counts as taking nothing. */
+  readonly unanswered: readonly { readonly updater: string; readonly reason: string }[];
+  /** The objects as the last updater leaves them. */
+  readonly reached: Triple;
+}
+
+/** Asks each updater about the objects as the ones before it leave them, until no change is left. */
+export async function compose<T extends { readonly name: string }>(
+  shape: Shape,
+  current: Triple,
+  desired: Triple,
+  updaters: readonly T[],
+  ask: AskCan<T>,
+): Promise<Composition> {
+  const steps: Composition['steps'][number][] = [];
+  const unanswered: Composition['unanswered'][number][] = [];
+  let reached = current;
+  for (const updater of updaters) {
+    if (changesBetween(shape, reached, desired).length === 0) break;
+    const { name } = updater;
+    try {
+      const changes = claimed(shape, reached, desired, await ask(updater, reached, desired));
+      if (changes.length === 0) continue;
+      steps.push({ updater: name, changes: changes.map(nameOf) });
+      reached = changes.reduce((triple, change) => withChange(shape, triple, desired, change), reached);
+    } catch (error) {
+      unanswered.push({ updater: name, reason: messageOf(error) });
+    }
+  }
+  return { steps, uncovered: changesBetween(shape, reached, desired).map(nameOf), unanswered, reached };
+}
+
+/** The changes that the patches make. Throws if they change anything else, or to another value than desired. */
+function claimed(shape: Shape, current: Triple, desired: Triple, patches: Patches): PartChange[] {
+  const patched = applyPatches(shape, current, patches);
+  const stray = strayIn(shape, current, patched, desired);
+  if (stray.length > 0) throw new Error(`its patches set other values than desired for ${stray.join(', ')}`);
+  const left = new Set(changesBetween(shape, patched, desired).map(nameOf));
+  return changesBetween(shape, current, desired).filter((change) => !left.has(nameOf(change)));
+}
+
+/** Also in fields that are not compared. */
+function strayIn({ parts, root }: Shape, current: Triple, patched: Triple, desired: Triple): string[] {
+  return parts.flatMap((part) => {
+    const below = (triple: Triple): Json | undefined => valueAt(triple[part.object], root);
+    return differences(below(current), below(patched))
+      .filter(({ path, to }) => {
+        const wanted = valueAt(below(desired), path);
+        return !sameJson(wanted, to) && !(part.name === 'machine' && isEmpty(wanted) && isEmpty(to));
+      })
+      .map((change) => nameOf({ ...change, part }));
+  });
+}
+
+/** Patches from `current` to `reached`: `add` also replaces a member, and only what changes is written anew. */
+export function patchesTo(shape: Shape, current: Triple, reached: Triple): Patches {
+  const entries = shape.parts.flatMap(({ object }) => {
+    const [from, to] = [valueAt(current[object], shape.root), valueAt(reached[object], shape.root)];
+    const changes = differences(from, to).map(({ path, to: value }) => ({ path: [...shape.root, ...path], value }));
+    if (changes.length === 0) return [];
+    const parents = changes
+      .filter(({ value }) => value !== undefined)
+      .flatMap(({ path }) => path.slice(0, -1).map((_, depth) => path.slice(0, depth + 1)))
+      .filter((path) => !isRecord(valueAt(current[object], path)));
+    const operations = [
+      ...[...new Set(parents.map(jsonPointer))].map((path) => ({ op: 'add', path, value: {} })),
+      ...changes.map(({ path, value }) =>
+        value === undefined ? { op: 'remove', path: jsonPointer(path) } : { op: 'add', path: jsonPointer(path), value },
+      ),
+    ];
+    const patch = Buffer.from(JSON.stringify(operations)).toString('base64');
+    return [[`${object}Patch`, { patchType: 'JSONPatch', patch }] as const];
+  });
+  return Object.fromEntries(entries);
+}
+
+function withChange(shape: Shape, triple: Triple, desired: Triple, { part, path, to }: PartChange): Triple {
+  const object = (triple[part.object] ?? desired[part.object]) as unknown as Json;
+  return { ...triple, [part.object]: placed(object, [...shape.root, ...path], to) as unknown as HookObject };
+}
+
+/** A copy of `value` with `to` at the path; undefined removes the member. */
+function placed(value: Json | undefined, [key, ...rest]: readonly string[], to: Json | undefined): Json | undefined {
+  if (key === undefined) return to;
+  const members = new Map(Object.entries(isRecord(value) ? (value as Record<string, Json>) : {}));
+  const inner = placed(members.get(key), rest, to);
+  if (inner === undefined) members.delete(key);
+  else members.set(key, inner);
+  return Object.fromEntries(members);
+}
+
+export function valueAt(value: unknown, path: readonly string[]): Json | undefined {
+  const found = path.reduce<unknown>(
+    (at, key) => (isRecord(at) && Object.hasOwn(at, key) ? at[key] : undefined),
+    value,
+  );
+  return found as Json | undefined;
+}
+
+export function accepted(kind: string, message: string, patches: Patches): CanUpdateResponse {
+  return { apiVersion: HOOK_GROUP, kind: `${kind}Response`, status: 'Success', message, ...patches };
+}

@@ -1,0 +1,179 @@
+/** Calls an updater over HTTPS as Cluster API calls an extension. What it answers is not trusted. */
+import { readFile } from 'node:fs/promises';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { HOOK_GROUP, type HookName, type Patches } from '../../../api/capi/hooks.ts';
+import type { Updater } from '../../../api/refit/updater-set.ts';
+import { messageOf } from '../../../util/errors.ts';
+import { isRecord } from '../../../util/json.ts';
+import { printable } from '../../../util/printable.ts';
+import { describeIssue } from './hook-patch.ts';
+
+export type UpdaterHook = Exclude<HookName, 'Discovery'>;
+
+export interface UpdaterAnswer extends Patches {
+  readonly status: 'Success' | 'Failure';
+  readonly message?: string;
+  /** Of UpdateMachine only: 0 means done. */
+  readonly retryAfterSeconds?: number;
+}
+
+/** Rejects with the reason when there is no valid answer. */
+export type CallUpdater = (
+  updater: Updater,
+  hook: UpdaterHook,
+  body: object,
+  abort: AbortSignal,
+) => Promise<UpdaterAnswer>;
+
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+const MAX_MESSAGE = 300;
+
+const message = z
+  .string()
+  .transform((text) => printable(text).slice(0, MAX_MESSAGE))
+  .exactOptional();
+const common = { status: z.enum(['Success', 'Failure']), message };
+/** Go's encoder writes `{}` for a patch that is not there. */
+const patch = z.preprocess(
+  (given) => (isRecord(given) && Object.keys(given).length === 0 ? null : given),
+  z.object({ patchType: z.enum(['JSONPatch', 'JSONMergePatch']), patch: z.base64() }).nullish(),
+);
+const ANSWERS = {
+  CanUpdateMachine: z.object({
+    ...common,
+    machinePatch: patch,
+    infrastructureMachinePatch: patch,
+    bootstrapConfigPatch: patch,
+  }),
+  CanUpdateMachineSet: z.object({
+    ...common,
+    machineSetPatch: patch,
+    infrastructureMachineTemplatePatch: patch,
+    bootstrapConfigTemplatePatch: patch,
+  }),
+  /** A missing or negative number would count as done, so neither is an answer. */
+  UpdateMachine: z.object({ ...common, retryAfterSeconds: z.int().min(0).max(2_147_483_647) }),
+} as const;
+
+const discoverySchema = z.object({
+  ...common,
+  handlers: z
+    .array(
+      z.looseObject({ name: z.string().regex(/^[a-z0-9-]{1,63}$/), requestHook: z.looseObject({ hook: z.string() }) }),
+    )
+    .max(100)
+    .nullish(),
+});
+
+/** @param certificates the folder with a folder for each client certificate; undefined if there are none */
+export function updaterClient(certificates: string | undefined): CallUpdater {
+  return async (updater, hook, body, abort) => {
+    const call = async (path: string, content: object): Promise<unknown> =>
+      await post(updater, `/${HOOK_GROUP}/${path}`, content, certificates, abort);
+    const handler = await handlerOf(updater, hook, call);
+    const answer = await call(`${hook.toLowerCase()}/${handler}`, {
+      apiVersion: HOOK_GROUP,
+      kind: `${hook}Request`,
+      settings: updater.settings ?? {},
+      ...body,
+    });
+    const { data, error } = ANSWERS[hook].safeParse(answer);
+    if (error) throw new Error(`its answer is not valid: ${describeIssue(error)}`);
+    return Object.fromEntries(
+      Object.entries(data).filter(([, member]) => member !== null && member !== undefined),
+    ) as unknown as UpdaterAnswer;
+  };
+}
+
+const KEYS = {
+  CanUpdateMachine: 'canUpdateMachine',
+  CanUpdateMachineSet: 'canUpdateMachineSet',
+  UpdateMachine: 'updateMachine',
+} as const;
+
+/** Asked each time: a handler that is gone must not be called. An updater that cannot update must not accept either. */
+async function handlerOf(
+  { handlers = {} }: Updater,
+  hook: UpdaterHook,
+  call: (path: string, content: object) => Promise<unknown>,
+): Promise<string> {
+  const given = handlers[KEYS[hook]];
+  if (given !== undefined && handlers.updateMachine !== undefined) return given;
+  const { data, error } = discoverySchema.safeParse(
+    await call('discovery', { apiVersion: HOOK_GROUP, kind: 'DiscoveryRequest' }),
+  );
+  if (error) throw new Error(`its discovery is not valid: ${describeIssue(error)}`);
+  const nameFor = (wanted: UpdaterHook): string => {
+    const name = handlers[KEYS[wanted]] ?? data.handlers?.find(({ requestHook }) => requestHook.hook === wanted)?.name;
+    if (name === undefined) throw new Error(`it serves no handler for ${wanted}`);
+    return name;
+  };
+  nameFor('UpdateMachine');
+  return nameFor(hook);
+}
+
+/** Seconds for one call, unless the set says another number. */
+const CALL_SECONDS = 3;
+
+async function post(
+  updater: Updater,
+  path: string,
+  content: object,
+  certificates: string | undefined,
+  abort: AbortSignal,
+): Promise<unknown> {
+  const { timeoutSeconds = CALL_SECONDS, caBundle = '' } = updater;
+  const base = baseOf(updater);
+  const text = JSON.stringify(content);
+  const options = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
+    ca: Buffer.from(caBundle, 'base64').toString(),
+    minVersion: 'TLSv1.2',
+    // A certificate that was replaced counts at once.
+    agent: false,
+    signal: AbortSignal.any([abort, AbortSignal.timeout(timeoutSeconds * 1000)]),
+    ...(await clientCertificate(updater, certificates)),
+  } as const;
+  const address = new URL(`${base.replace(/\/+$/, '')}${path}?timeout=${timeoutSeconds}s`);
+  const answer = await new Promise<string>((resolve, reject) => {
+    const outgoing = request(address, options, (response) => {
+      const parts: Buffer[] = [];
+      let length = 0;
+      response.once('error', reject);
+      response.on('data', (part: Buffer) => {
+        length += part.length;
+        if (length > MAX_ANSWER_BYTES)
+          response.destroy(new Error(`its answer has more than ${MAX_ANSWER_BYTES} bytes`));
+        else parts.push(part);
+      });
+      response.once('end', () => {
+        if (response.statusCode === 200) resolve(Buffer.concat(parts).toString('utf8'));
+        else reject(new Error(`it answered HTTP ${response.statusCode} to ${path}`));
+      });
+    });
+    outgoing.once('error', reject).end(text);
+  }).catch((error: unknown) => {
+    throw new Error(abort.aborted ? 'no answer in time' : `no answer from ${address.host}: ${messageOf(error)}`);
+  });
+  try {
+    return JSON.parse(answer) as unknown;
+  } catch {
+    throw new Error('its answer is not JSON');
+  }
+}
+
+function baseOf({ url, service }: Updater): string {
+  if (!service) return url ?? '';
+  const { name, namespace, port = 443, path = '' } = service;
+  return `https://${name}.${namespace}.svc:${port}${path}`;
+}
+
+async function clientCertificate({ clientCertificate: name }: Updater, certificates: string | undefined) {
+  if (name === undefined) return {};
+  if (certificates === undefined) throw new Error(`clientCertificate is ${name}, but --updater-certs is not set`);
+  const read = async (file: string): Promise<string> => await readFile(join(certificates, name, file), 'utf8');
+  return { cert: await read('tls.crt'), key: await read('tls.key') };
+}

@@ -1,0 +1,76 @@
+/** Finds the UpdaterSet for a Machine or a MachineSet, and its updaters. */
+import { X509Certificate } from 'node:crypto';
+import { type Updater, type UpdaterSet, updaterSetKind, updaterSets } from '../../../api/refit/updater-set.ts';
+import type { KubeClient, RequestOptions } from '../../../kube/client.ts';
+import { matchesLabels } from '../../../kube/selectors.ts';
+import { isNotFound } from '../../../kube/status-error.ts';
+import { RefitError } from '../../../util/errors.ts';
+import { describeIssue } from './hook-patch.ts';
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** All of them; none where the kind is not installed. */
+export async function listSets(management: KubeClient, options: RequestOptions): Promise<readonly UpdaterSet[]> {
+  try {
+    return (await management.listAll(updaterSets, options)).items;
+  } catch (error) {
+    if (isNotFound(error)) return [];
+    throw error;
+  }
+}
+
+/** Undefined if none is for these labels. Throws if several are, or if it cannot be read: nothing may be guessed then. */
+export function setFor(sets: readonly UpdaterSet[], labels: Labels): UpdaterSet | undefined {
+  const [set, second] = sets.filter(({ spec }) => matchesLabels(spec.selector ?? {}, labels));
+  if (!set) return undefined;
+  const { name } = set.metadata;
+  if (second) {
+    const names = `UpdaterSets ${name} and ${second.metadata.name}`;
+    throw new RefitError('REFIT_USAGE', `${names} are both for these labels`, {
+      hint: 'change spec.selector of one of them',
+    });
+  }
+  const [problem] = setProblems(set);
+  if (problem !== undefined) throw new RefitError('REFIT_USAGE', `UpdaterSet ${name}: ${problem}`);
+  return set;
+}
+
+/** In order. */
+export function updatersFor({ spec }: UpdaterSet, labels: Labels): readonly Updater[] {
+  return spec.updaters.filter(({ selector }) => matchesLabels(selector ?? {}, labels));
+}
+
+/** What is wrong with it, also where the API server did not check: each problem with its field and what would be right. */
+export function setProblems({ spec }: UpdaterSet): string[] {
+  const { error } = updaterSetKind.schema.safeParse({ spec });
+  if (error) return [describeIssue(error)];
+  const names = spec.updaters.map(({ name }) => name);
+  const refits = spec.updaters.filter(({ refit }) => refit);
+  return [
+    ...spec.updaters.flatMap((updater, index) => updaterProblems(updater, index, names)),
+    ...(refits.length > 1 ? [`spec.updaters: ${refits.length} are refit, expected at most one`] : []),
+  ];
+}
+
+function updaterProblems(updater: Updater, index: number, names: readonly string[]): string[] {
+  const { name, refit, caBundle, clientCertificate, handlers } = updater;
+  const field = `spec.updaters[${index}]`;
+  const given = (['refit', 'url', 'service'] as const).filter((key) => updater[key] !== undefined);
+  if (given.length !== 1)
+    return [`${field}: sets ${given.join(' and ') || 'none of them'}, expected exactly one of refit, url and service`];
+  if (names.indexOf(name) !== index) return [`${field}.name: ${name} is there twice, expected a name of its own`];
+  if (refit)
+    return caBundle || clientCertificate || handlers
+      ? [`${field}: has caBundle, clientCertificate or handlers, which are only for updaters with url or service`]
+      : [];
+  if (caBundle === undefined) return [`${field}.caBundle: is missing, expected the CA of its certificate`];
+  return isPem(caBundle) ? [] : [`${field}.caBundle: is not a certificate, expected base64 of PEM`];
+}
+
+function isPem(bundle: string): boolean {
+  try {
+    return new X509Certificate(Buffer.from(bundle, 'base64')).raw.length > 0;
+  } catch {
+    return false;
+  }
+}
