@@ -40,7 +40,7 @@ async function runWith(journal: Journal, refusedMs: number, error: Error): Promi
     loadJournal: async () => await Promise.resolve(journal),
     saveJournal: async () => await Promise.resolve(),
     observe: async () => await Promise.resolve({}),
-    searchService: async () => await Promise.resolve(undefined),
+    searchService: () => undefined,
     ageOf: async () => await Promise.resolve(0),
     perform: async ({ kind }) => {
       if (kind !== 'uncordon') return await Promise.resolve({ ok: true });

@@ -109,7 +109,7 @@ async function updateEffectOf(
       const isTried = await wasTried(tools, staged, wanted);
       await replaceDurably(staged, work.binary, files, async (path) => {
         // Where there are no hard links it is a copy.
-        const isSame = isTried && (await identityOf(path)) === (await identityOf(staged));
+        const isSame = isTried && identityOf(path) === identityOf(staged);
         if (!isSame) await checkHash(path, wanted, files);
       });
       return DONE;

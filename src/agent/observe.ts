@@ -66,7 +66,7 @@ export class StepInputObserver {
     const { object, observe, times, accepts, beside, finished } = this.#parts;
     const signal = this.signalFor(journal);
     const policy = signal === undefined ? {} : agentPolicyFor(object.newest?.metadata.annotations, signal.created);
-    const host = asksForService(signal, journal) ? await this.#exits.count(await observe(journal), journal) : {};
+    const host = asksForService(signal, journal) ? this.#exits.count(await observe(journal), journal) : {};
     const known = { signal, journal, host, policy };
     const heartbeat = await this.#heartbeat.check({ newest: object.newest, journal, steady }, stop);
     const node = { ...heartbeat, ...(await this.#cordonFacts(known, stop)) };

@@ -33,7 +33,7 @@ async function isBelieved(script: string): Promise<boolean> {
   child = spawn('/bin/sh', ['-ec', script], { cwd: directory, stdio: ['pipe', 'pipe', 'inherit'] });
   const up = await Promise.race([once(child.stdout as NodeJS.EventEmitter, 'data'), once(child, 'exit')]);
   expect(String(up[0])).toBe('up\n');
-  return (await findServices()).some(({ pid }) => pid === child?.pid);
+  return findServices().some(({ pid }) => pid === child?.pid);
 }
 
 test('on the host itself it is believed', async () => {

@@ -24,7 +24,7 @@ attackAsNobody.each([
   await chmod(program, mode);
   await writeFile(join(attacker.directory, 'worker'), first + FAKE);
   const pid = await attacker.run(program, 'worker', `--status-socket=${socket}`);
-  expect((await findServices()).map((service) => service.pid)).not.toContain(pid);
+  expect(findServices().map((service) => service.pid)).not.toContain(pid);
 });
 
 attackAsNobody('a process beside the service that names its file is never restarted in its place', async () => {
@@ -33,5 +33,5 @@ attackAsNobody('a process beside the service that names its file is never restar
   await writeFile(script, 'echo up; kill -STOP $$');
   await attacker.run('/bin/sh', script);
   // Its parent is ours, as PID 1 is that of every orphan and of every unit.
-  expect(await findService(script, { parent: process.pid, started: '' })).toBeUndefined();
+  expect(findService(script, { parent: process.pid, started: '' })).toBeUndefined();
 });

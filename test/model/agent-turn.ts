@@ -55,7 +55,7 @@ export async function takeTurn(turn: Turn): Promise<void> {
       looked = true;
       return await Promise.resolve(turn.facts);
     },
-    searchService: async () => await Promise.resolve(undefined),
+    searchService: () => undefined,
     ageOf: async () => await Promise.resolve(0),
     perform: async (step) => await Promise.resolve(turn.perform(step)),
     maintenance: maintenanceIn(turn),

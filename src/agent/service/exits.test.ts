@@ -30,11 +30,11 @@ interface Moment {
 async function countOver(...moments: Moment[]): Promise<(number | undefined)[]> {
   const clock = new FakeClock();
   let found: ProcessId | undefined;
-  const count = new ExitCount({ clock, searchService: async () => await Promise.resolve(found) });
+  const count = new ExitCount({ clock, searchService: () => found });
   const counts: (number | undefined)[] = [];
   for (const { host, journal = restarted, ...moment } of moments) {
     found = moment.found;
-    counts.push((await count.count(host, journal)).exits);
+    counts.push(count.count(host, journal).exits);
     await clock.advance(1_000);
   }
   return counts;
@@ -82,10 +82,10 @@ test.each<[string, Moment[], (number | undefined)[]]>([
 
 test('a silence counts from the first answer that is missing, and ends with an answer', async () => {
   const clock = new FakeClock();
-  const count = new ExitCount({ clock, searchService: async () => await Promise.resolve(undefined) });
+  const count = new ExitCount({ clock, searchService: () => undefined });
   const silentFor: (number | undefined)[] = [];
   for (const host of [running(NEW, after), hanging(after), hanging(after), running(NEW, after), hanging(after)]) {
-    silentFor.push((await count.count(host, soaking)).silentMs);
+    silentFor.push(count.count(host, soaking).silentMs);
     await clock.advance(60_000);
   }
   expect(silentFor).toEqual([undefined, 0, 60_000, undefined, 0]);
@@ -94,18 +94,18 @@ test('a silence counts from the first answer that is missing, and ends with an a
 test('the process table is searched four times a second at most, and only where nothing else is known', async () => {
   const clock = new FakeClock();
   let searches = 0;
-  const searchService = async (): Promise<undefined> => {
+  const searchService = (): undefined => {
     searches++;
-    return await Promise.resolve(undefined);
+    return undefined;
   };
   const count = new ExitCount({ clock, searchService });
-  await count.count(silent, restarted);
-  await count.count(silent, restarted);
+  count.count(silent, restarted);
+  count.count(silent, restarted);
   expect(searches).toBe(1);
   await clock.advance(250);
-  await count.count(hanging(after), restarted);
-  await count.count(silent, journalAt('swapped'));
+  count.count(hanging(after), restarted);
+  count.count(silent, journalAt('swapped'));
   expect(searches).toBe(1);
-  await count.count(silent, restarted);
+  count.count(silent, restarted);
   expect(searches).toBe(2);
 });

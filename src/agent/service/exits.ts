@@ -4,7 +4,7 @@ import type { Journal, Work } from '../journal.ts';
 import { type HostFacts, isSameProcess, type ProcessId } from './host.ts';
 
 export interface ExitCountParts {
-  readonly searchService: (work: Work) => Promise<ProcessId | undefined>;
+  readonly searchService: (work: Work) => ProcessId | undefined;
   readonly clock: Clock;
 }
 
@@ -22,7 +22,7 @@ export class ExitCount {
   }
 
   /** Adds exits and silence to the facts; the process that the restart itself ended does not count. */
-  async count(host: HostFacts, journal: Journal): Promise<HostFacts> {
+  count(host: HostFacts, journal: Journal): HostFacts {
     if (journal.phase !== 'restarted' && journal.phase !== 'soaking') {
       this.#processes.clear();
       this.#silentSince = undefined;
@@ -31,7 +31,7 @@ export class ExitCount {
     const now = this.#parts.clock.monotonic();
     this.#silentSince = host.running === undefined ? (this.#silentSince ?? now) : undefined;
     const { process, fresh, work } = journal;
-    const alive = host.service ?? (await this.#search(work));
+    const alive = host.service ?? this.#search(work);
     const isOld = isSameProcess(alive, process) || isSameProcess(alive, work.original);
     if (alive !== undefined && !isOld) this.#processes.add(`${alive.pid} ${alive.started}`);
     // The last process may still live, unless it is the watched one, which is looked up each time.
@@ -44,11 +44,11 @@ export class ExitCount {
     };
   }
 
-  async #search(work: Work): Promise<ProcessId | undefined> {
+  #search(work: Work): ProcessId | undefined {
     const { searchService, clock } = this.#parts;
     const now = clock.monotonic();
     if (now - this.#searchedAt < SEARCH_EVERY_MS) return undefined;
     this.#searchedAt = now;
-    return await searchService(work);
+    return searchService(work);
   }
 }

@@ -37,8 +37,7 @@ async function start(args: readonly string[], env: Record<string, string> = {}):
   return child.pid ?? 0;
 }
 
-const found = async (pid: number): Promise<FoundService | undefined> =>
-  (await findServices()).find((service) => service.pid === pid);
+const found = (pid: number): FoundService | undefined => findServices().find((service) => service.pid === pid);
 
 test('after a restart only processes count that are not older than the one that ended', async () => {
   const first = await start(['controller']);
@@ -46,14 +45,14 @@ test('after a restart only processes count that are not older than the one that 
   // Start times are told in steps of 10 ms.
   while (!isOlder(old, findProcess(pids.at(-1) ?? 0) ?? old)) pids.push(await start(['controller']));
   const last = pids.at(-1);
-  const younger = (await findServices(findProcess(last ?? 0))).map(({ pid }) => pid);
+  const younger = findServices(findProcess(last ?? 0)).map(({ pid }) => pid);
   expect([younger.includes(last ?? 0), younger.includes(first)]).toEqual([true, false]);
-  expect((await findServices(old)).map(({ pid }) => pid)).toEqual(expect.arrayContaining([first, last]));
+  expect(findServices(old).map(({ pid }) => pid)).toEqual(expect.arrayContaining([first, last]));
 });
 
 test('relative paths are those of the process', async () => {
   const pid = await start(['worker', '--status-socket', 'run/s.sock', '--data-dir=data']);
-  expect(await found(pid)).toEqual({
+  expect(found(pid)).toEqual({
     pid,
     statusSocket: join(directory, 'run/s.sock'),
     dataDirectory: join(directory, 'data'),
@@ -63,15 +62,15 @@ test('relative paths are those of the process', async () => {
 test('names are found in the arguments and in the environment', async () => {
   const args = ['worker', '--status-socket', '/s', '--kubelet-extra-args=--hostname-override=w-7'];
   const pid = await start(args, { AUTOPILOT_HOSTNAME: 'Edge' });
-  expect(await found(pid)).toMatchObject({ hostnameOverride: 'w-7', hostname: 'Edge' });
+  expect(found(pid)).toMatchObject({ hostnameOverride: 'w-7', hostname: 'Edge' });
 });
 
 test('what is not told is as in the original, which depends on who runs it', async () => {
   const pid = await start(['controller', '--data-dir', '/data']);
   const statusSocket = process.getuid?.() === 0 ? '/run/k0s/status.sock' : '/data/run/status.sock';
-  expect(await found(pid)).toEqual({ pid, statusSocket, dataDirectory: '/data' });
+  expect(found(pid)).toEqual({ pid, statusSocket, dataDirectory: '/data' });
 });
 
 test('another command is none', async () => {
-  expect(await found(await start(['status']))).toBeUndefined();
+  expect(found(await start(['status']))).toBeUndefined();
 });

@@ -28,25 +28,20 @@ export const DEFAULT_STATUS_SOCKET = '/run/k0s/status.sock';
 export const DEFAULT_DATA_DIRECTORY = '/var/lib/k0s';
 
 /** Every trusted process, none older than `than`, whose command line looks like k0s; only its status socket proves it. */
-export async function findServices(than?: ProcessId): Promise<FoundService[]> {
-  const found: FoundService[] = [];
-  for (const pid of await allPids()) {
-    if (than !== undefined && isOlder(findProcess(pid) ?? than, than)) continue;
-    const service = await describeProcess(pid);
-    if (service !== undefined) found.push(service);
-  }
-  return found;
+export function findServices(than?: ProcessId): FoundService[] {
+  const pids = allPids().filter((pid) => than === undefined || !isOlder(findProcess(pid) ?? than, than));
+  return pids.flatMap((pid) => describeProcess(pid) ?? []);
 }
 
 /** The arguments come last: reading those of a foreign process may take gigabytes, or never end. */
-async function describeProcess(pid: number): Promise<FoundService | undefined> {
-  const args = (await whyForeign(pid)) === undefined ? readServiceArguments(await argumentsOf(pid)) : undefined;
+function describeProcess(pid: number): FoundService | undefined {
+  const args = whyForeign(pid) === undefined ? readServiceArguments(argumentsOf(pid)) : undefined;
   if (args === undefined) return undefined;
-  const directory = (await workingDirectoryOf(pid)) ?? '/';
+  const directory = workingDirectoryOf(pid) ?? '/';
   const dataDirectory = resolve(directory, args.dataDirectory ?? DEFAULT_DATA_DIRECTORY);
-  const isRoot = (await ownerOf(pid)) === 0;
+  const isRoot = ownerOf(pid) === 0;
   const usualSocket = isRoot ? DEFAULT_STATUS_SOCKET : resolve(dataDirectory, 'run', 'status.sock');
-  const hostname = await variableOf(pid, 'AUTOPILOT_HOSTNAME');
+  const hostname = variableOf(pid, 'AUTOPILOT_HOSTNAME');
   return {
     pid,
     statusSocket: resolve(directory, args.statusSocket ?? usualSocket),
@@ -60,12 +55,12 @@ async function describeProcess(pid: number): Promise<FoundService | undefined> {
  * `original`, or a later child of its parent, that was started from `path`, whatever file is there now. Anybody's orphan is
  * a child of PID 1, and chooses its arguments.
  */
-export async function findService(path: string, original: Omit<ProcessId, 'pid'>): Promise<ProcessId | undefined> {
+export function findService(path: string, original: Omit<ProcessId, 'pid'>): ProcessId | undefined {
   const { parent } = original;
-  for (const pid of (await childrenOf(parent)) ?? (await allPids())) {
+  for (const pid of childrenOf(parent) ?? allPids()) {
     const process = findProcess(pid);
     if (process?.parent !== parent || isOlder(process, original)) continue;
-    if ((await whyForeign(pid)) === undefined && (await wasStartedFrom(pid, path))) return process;
+    if (whyForeign(pid) === undefined && wasStartedFrom(pid, path)) return process;
   }
   return undefined;
 }

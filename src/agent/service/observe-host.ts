@@ -24,9 +24,9 @@ export async function observeHost({ places, binary: configured }: HostPlace, jou
   const known = configured ?? update?.work.binary;
   try {
     const { version, pid, process, ownAgent } = await askKnownPlace(places, known, update?.process);
-    const binary = known ?? (await executableOf(pid));
+    const binary = known ?? executableOf(pid);
     if (binary !== undefined) await fileTrust.assertReplaceable(binary);
-    const current = binary !== undefined && (await executes(pid, binary));
+    const current = binary !== undefined && executes(pid, binary);
     // Of a process that ended meanwhile nothing can be said.
     if (!isSameProcess(findProcess(pid), process)) throw new Error(`PID ${pid} ended while it was examined`);
     const running: RunningService = { version, process, current };
@@ -37,7 +37,7 @@ export async function observeHost({ places, binary: configured }: HostPlace, jou
       ...(ownAgent !== undefined && { ownAgent }),
     };
   } catch (error) {
-    const service = await findUnresponsiveService(update);
+    const service = findUnresponsiveService(update);
     const problem = `no status from ${places.current.statusSocket}: ${messageOf(error)}`;
     return {
       problem,
@@ -61,22 +61,22 @@ async function askKnownPlace(places: HostPlace['places'], binary?: string, ended
 }
 
 /** The service's process when it does not answer: one that the journal knows, else a search if a restart needs it. */
-async function findUnresponsiveService(journal?: UpdateJournal): Promise<ProcessId | undefined> {
+function findUnresponsiveService(journal?: UpdateJournal): ProcessId | undefined {
   for (const known of [journal?.fresh, journal?.process, journal?.work.original]) {
     const process = known && findProcess(known.pid);
     if (isSameProcess(process, known)) return process;
   }
-  return journal && SEARCHING.includes(journal.phase) ? await searchService(journal.work) : undefined;
+  return journal && SEARCHING.includes(journal.phase) ? searchService(journal.work) : undefined;
 }
 
 /** The service's process, responsive or not. Expensive: reads the whole process table. */
-export async function searchService({ binary, original }: Work): Promise<ProcessId | undefined> {
-  return (await findService(binary, original)) ?? (await findWithoutSupervisor(binary, original.parent));
+export function searchService({ binary, original }: Work): ProcessId | undefined {
+  return findService(binary, original) ?? findWithoutSupervisor(binary, original.parent);
 }
 
 /** A service manager may have replaced the supervisor together with the service: then only the command line is left. */
-async function findWithoutSupervisor(binary: string, formerParent: number): Promise<ProcessId | undefined> {
+function findWithoutSupervisor(binary: string, formerParent: number): ProcessId | undefined {
   if (findProcess(formerParent) !== undefined) return undefined;
-  for (const { pid } of await findServices()) if (await wasStartedFrom(pid, binary)) return findProcess(pid);
+  for (const { pid } of findServices()) if (wasStartedFrom(pid, binary)) return findProcess(pid);
   return undefined;
 }

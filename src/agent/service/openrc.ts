@@ -29,7 +29,7 @@ export class OpenRc implements ServiceManager {
   }
 
   async find(process: ProcessId, binary: string): Promise<ManagedService | undefined> {
-    const supervised = await serviceUnder(process.parent);
+    const supervised = serviceUnder(process.parent);
     const name = supervised ?? (await this.#serviceFor(process, binary));
     if (name === undefined) return undefined;
     const isAlive = isSameProcess(findProcess(process.pid), process);
@@ -46,7 +46,7 @@ export class OpenRc implements ServiceManager {
   /** The supervisor keeps its count of restarts in a file, and the paths of the log on its command line. */
   async #account(name: string, supervisor: number): Promise<SupervisorAccount> {
     const count = Number(await readFile(join(this.#options, name, 'start_count'), 'utf8').catch(() => ''));
-    const args = (await whyForeign(supervisor)) === undefined ? await argumentsOf(supervisor) : [];
+    const args = whyForeign(supervisor) === undefined ? argumentsOf(supervisor) : [];
     const logs = await Promise.all(
       ['--stderr', '--stdout'].map(async (flag) => await lastLines(valueOf(args, [flag]))),
     );
@@ -56,7 +56,7 @@ export class OpenRc implements ServiceManager {
   /** After the supervisor has given up, only the init script names the binary. */
   async #serviceFor(process: ProcessId, binary: string): Promise<string | undefined> {
     const { parent } = process;
-    const isSupervised = findProcess(parent) !== undefined && (parent <= 1 || (await whyForeign(parent)) === undefined);
+    const isSupervised = findProcess(parent) !== undefined && (parent <= 1 || whyForeign(parent) === undefined);
     if (isSupervised) return undefined;
     for (const name of await readdir(this.#initScripts).catch(() => [])) {
       const script = await readFile(join(this.#initScripts, name), 'utf8').catch(() => '');
@@ -66,12 +66,12 @@ export class OpenRc implements ServiceManager {
   }
 }
 
-async function serviceUnder(supervisor: number): Promise<string | undefined> {
+function serviceUnder(supervisor: number): string | undefined {
   // Its PID may have gone to another process since.
-  if ((await whyForeign(supervisor)) !== undefined) return undefined;
-  const [program = '', name] = await argumentsOf(supervisor);
+  if (whyForeign(supervisor) !== undefined) return undefined;
+  const [program = '', name] = argumentsOf(supervisor);
   if (basename(program) !== SUPERVISOR) return undefined;
-  return (await variableOf(supervisor, 'RC_SVCNAME')) ?? name;
+  return variableOf(supervisor, 'RC_SVCNAME') ?? name;
 }
 
 /** Of a log that only root can write, or put a link in the place of; none otherwise. */

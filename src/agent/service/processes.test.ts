@@ -41,28 +41,28 @@ const startNode = async (): Promise<number> =>
 test('a real executable is found from its PID, and after another file took its place', async () => {
   await copyFile(process.execPath, binary);
   const pid = await startNode();
-  expect(await executableOf(pid)).toBe(binary);
-  expect(await executes(pid, binary)).toBe(true);
+  expect(executableOf(pid)).toBe(binary);
+  expect(executes(pid, binary)).toBe(true);
   await copyFile(process.execPath, `${binary}.new`);
   await rename(`${binary}.new`, binary);
-  expect(await executableOf(pid)).toBe(binary);
-  expect(await executes(pid, binary)).toBe(false);
-  expect(await findService(binary, child())).toEqual(findProcess(pid));
+  expect(executableOf(pid)).toBe(binary);
+  expect(executes(pid, binary)).toBe(false);
+  expect(findService(binary, child())).toEqual(findProcess(pid));
 });
 
 test('a script is found by its path', async () => {
   await writeFile(binary, '#!/bin/sh\necho up\nread -r _\n');
   await chmod(binary, 0o755);
   const pid = await start(binary, []);
-  expect(await executes(pid, binary)).toBe(true);
-  expect(await executes(pid, `${binary}x`)).toBe(false);
-  expect(await findService(binary, child())).toMatchObject({ pid, parent: process.pid });
+  expect(executes(pid, binary)).toBe(true);
+  expect(executes(pid, `${binary}x`)).toBe(false);
+  expect(findService(binary, child())).toMatchObject({ pid, parent: process.pid });
 });
 
 test('a process of another parent is not the service', async () => {
   await copyFile(process.execPath, binary);
   await startNode();
-  expect(await findService(binary, { ...child(), parent: 1 })).toBeUndefined();
+  expect(findService(binary, { ...child(), parent: 1 })).toBeUndefined();
 });
 
 test('a process is signalled once and only itself', async () => {

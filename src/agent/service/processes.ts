@@ -1,6 +1,6 @@
 /** Reads the process table: which process has a PID, which file it executes, and which one is the service. */
-import { readFileSync } from 'node:fs';
-import { readdir, readFile, readlink, realpath, stat } from 'node:fs/promises';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { readFile, realpath } from 'node:fs/promises';
 import { isSameProcess, type ProcessId } from './host.ts';
 
 /** The process with this PID; undefined when there is none, or only a zombie. */
@@ -29,65 +29,63 @@ export function isOlder(process: Pick<ProcessId, 'started'>, than: Pick<ProcessI
 }
 
 /** Path of the file that a process executes, even if the file was replaced; undefined when unreadable. */
-export async function executableOf(pid: number): Promise<string | undefined> {
-  const path = await readlink(`/proc/${pid}/exe`).catch(() => undefined);
-  return path?.replace(/ \(deleted\)$/, '');
+export function executableOf(pid: number): string | undefined {
+  return linkOf(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, '');
 }
 
 /** True when the process executes the file that is at `path` now; for a script only the path is compared. */
-export async function executes(pid: number, path: string): Promise<boolean> {
-  const [running, file] = await Promise.all([identityOf(`/proc/${pid}/exe`), identityOf(path)]);
-  return (running !== undefined && running === file) || (await scriptOf(pid)) === path;
+export function executes(pid: number, path: string): boolean {
+  const running = identityOf(`/proc/${pid}/exe`);
+  return (running !== undefined && running === identityOf(path)) || scriptOf(pid) === path;
 }
 
 /** Whatever file is there now. */
-export async function wasStartedFrom(pid: number, path: string): Promise<boolean> {
-  return (await executableOf(pid)) === path || (await scriptOf(pid)) === path;
+export function wasStartedFrom(pid: number, path: string): boolean {
+  return executableOf(pid) === path || scriptOf(pid) === path;
 }
 
-export async function allPids(): Promise<number[]> {
-  return (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+export function allPids(): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
 }
 
-/** Program and arguments; empty for a process that is gone, and for a kernel thread. */
-export async function argumentsOf(pid: number): Promise<string[]> {
-  return await stringsIn(`/proc/${pid}/cmdline`);
+/** Program and arguments; empty for a process that is gone, and for a kernel thread. Those of a foreign one may never end. */
+export function argumentsOf(pid: number): string[] {
+  return stringsIn(`/proc/${pid}/cmdline`);
 }
 
 /** A variable of the environment that the process was started with; undefined also when unreadable. */
-export async function variableOf(pid: number, name: string): Promise<string | undefined> {
-  const entry = (await stringsIn(`/proc/${pid}/environ`)).find((text) => text.startsWith(`${name}=`));
+export function variableOf(pid: number, name: string): string | undefined {
+  const entry = stringsIn(`/proc/${pid}/environ`).find((text) => text.startsWith(`${name}=`));
   return entry?.slice(name.length + 1);
 }
 
-export async function workingDirectoryOf(pid: number): Promise<string | undefined> {
-  return await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
+export function workingDirectoryOf(pid: number): string | undefined {
+  return linkOf(`/proc/${pid}/cwd`);
 }
 
-export async function ownerOf(pid: number): Promise<number | undefined> {
-  return (await stat(`/proc/${pid}`).catch(() => undefined))?.uid;
+export function ownerOf(pid: number): number | undefined {
+  return unlessGone(() => statSync(`/proc/${pid}`).uid);
 }
 
 /** From proc_pid_task_children(5); undefined when the kernel does not have it. */
-export async function childrenOf(parent: number): Promise<number[] | undefined> {
-  try {
-    const threads = await readdir(`/proc/${parent}/task`);
-    const lists = threads.map(async (thread) => await readFile(`/proc/${parent}/task/${thread}/children`, 'utf8'));
-    return (await Promise.all(lists)).flatMap((list) => [...list.matchAll(/\d+/g)].map(Number));
-  } catch {
-    return undefined;
-  }
+export function childrenOf(parent: number): number[] | undefined {
+  return unlessGone(() =>
+    readdirSync(`/proc/${parent}/task`)
+      .map((thread) => readFileSync(`/proc/${parent}/task/${thread}/children`, 'utf8'))
+      .flatMap((list) => [...list.matchAll(/\d+/g)].map(Number)),
+  );
 }
 
 /** The kernel runs `#!` files as `interpreter path arguments`. */
-async function scriptOf(pid: number): Promise<string | undefined> {
-  return (await argumentsOf(pid))[1];
+function scriptOf(pid: number): string | undefined {
+  return argumentsOf(pid)[1];
 }
 
 /** Each one ends with a NUL. */
-async function stringsIn(path: string): Promise<string[]> {
-  const text = await readFile(path, 'utf8').catch(() => '');
-  return text.split('\0').slice(0, -1);
+function stringsIn(path: string): string[] {
+  return kernelText(path).split('\0').slice(0, -1);
 }
 
 /** True for the file itself and for symbolic links to it. */
@@ -96,22 +94,35 @@ export async function leadsTo(path: string, file: string): Promise<boolean> {
 }
 
 /** Device and number of a file or directory; a link counts as its target. */
-export async function identityOf(path: string): Promise<string | undefined> {
-  const file = await stat(path, { bigint: true }).catch(() => undefined);
-  return file === undefined ? undefined : `${file.dev}:${file.ino}`;
+export function identityOf(path: string): string | undefined {
+  return unlessGone(() => {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev}:${ino}`;
+  });
 }
 
 /** Start times count from the boot and could repeat without its id. */
 export function bootId(): string {
-  return kernelText('/proc/sys/kernel/random/boot_id').trim();
+  return (boot ??= kernelText('/proc/sys/kernel/random/boot_id').trim());
 }
+
+let boot: string | undefined;
 
 /** What the kernel alone answers, at once: a promise for each of a host's processes takes ten times as long. Empty: gone. */
 export function kernelText(path: string): string {
+  return unlessGone(() => readFileSync(path, 'utf8')) ?? '';
+}
+
+function linkOf(path: string): string | undefined {
+  return unlessGone(() => readlinkSync(path));
+}
+
+/** Undefined when the process or file that `read` asks for is gone, or unreadable. */
+export function unlessGone<T>(read: () => T): T | undefined {
   try {
-    return readFileSync(path, 'utf8');
+    return read();
   } catch {
-    return '';
+    return undefined;
   }
 }
 

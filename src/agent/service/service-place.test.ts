@@ -33,7 +33,7 @@ function placesOn(host: Host, flags: PlaceFlags = {}): Scene {
   return {
     places: new ServicePlaces({
       flags,
-      findServices: async () => await Promise.resolve(host.services),
+      findServices: () => host.services,
       askStatus,
       clock,
       log,
@@ -155,7 +155,9 @@ test('a process table that cannot be read changes nothing', async () => {
   const said: LogFields[] = [];
   const broken = new ServicePlaces({
     flags: {},
-    findServices: async () => await Promise.reject(new Error('EACCES')),
+    findServices: () => {
+      throw new Error('EACCES');
+    },
     askStatus: async () => await Promise.reject(new Error('none')),
     clock: new FakeClock(),
     log: { ...silentLogger, info: (_message, fields = {}) => void said.push(fields) },

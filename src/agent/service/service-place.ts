@@ -20,7 +20,7 @@ export type PlaceFlags = Partial<Pick<ServicePlace, 'statusSocket' | 'dataDirect
 
 export interface PlaceParts extends Pick<Tools, 'clock' | 'log'> {
   readonly flags: PlaceFlags;
-  readonly findServices: (than?: ProcessId) => Promise<readonly FoundService[]>;
+  readonly findServices: (than?: ProcessId) => readonly FoundService[];
   readonly askStatus: (statusSocket: string) => Promise<ServiceStatus>;
 }
 
@@ -93,7 +93,7 @@ export class ServicePlaces {
 
   async #findOne(ended?: ProcessId): Promise<SearchResult> {
     const { statusSocket } = this.#parts.flags;
-    const running = await this.#parts.findServices(ended);
+    const running = this.#parts.findServices(ended);
     const candidates = running.filter((service) => (statusSocket ?? service.statusSocket) === service.statusSocket);
     const proven = await this.#proven(candidates);
     const isProven = proven.length > 0;

@@ -1,22 +1,21 @@
 /** Decides which processes the agent believes: those of root, or of its own user, outside of containers. */
-import { stat } from 'node:fs/promises';
+import { statSync } from 'node:fs';
 import { isTrustedUser } from '../state/trusted-path.ts';
-import { identityOf, kernelText } from './processes.ts';
+import { identityOf, kernelText, unlessGone } from './processes.ts';
 
 const SET_ID = 0o6000;
 
 /** Why a process cannot be this host's service; undefined when it can. */
-export async function whyForeign(pid: number): Promise<string | undefined> {
+export function whyForeign(pid: number): string | undefined {
   if (pid <= 1 || pid === process.pid) return 'cannot be the service';
   const users = usersOf(pid);
   if (users === undefined) return 'is gone';
   const foreign = users.find((uid) => !isTrustedUser(uid));
   if (foreign !== undefined) return `belongs to user ${foreign}, not to root`;
-  const program = await stat(`/proc/${pid}/exe`).catch(() => undefined);
+  const mode = unlessGone(() => statSync(`/proc/${pid}/exe`).mode) ?? 0;
   // sudo is root in every way while it waits for a password.
-  if (((program?.mode ?? 0) & SET_ID) !== 0)
-    return 'runs a set-user-id program, with arguments that anybody may choose';
-  return (await isElsewhere(pid)) ? 'runs in a container' : undefined;
+  if ((mode & SET_ID) !== 0) return 'runs a set-user-id program, with arguments that anybody may choose';
+  return isElsewhere(pid) ? 'runs in a container' : undefined;
 }
 
 /** Real, effective, saved and file system user: a program such as `su` runs as root with arguments that another user chose. */
@@ -29,16 +28,16 @@ export function usersOf(pid: number): number[] | undefined {
  * Two kinds of evidence: the cgroup that a container runtime made, and a root directory that is not the host's. Mounts of its
  * own prove nothing: systemd's PrivateTmp gives them to a service, too.
  */
-async function isElsewhere(pid: number): Promise<boolean> {
+function isElsewhere(pid: number): boolean {
   const container = containerOf(pid);
   if (container !== undefined && container !== containerOf('self')) return true;
-  roots ??= Promise.all([identityOf('/proc/self/root'), identityOf('/proc/1/root')]);
-  const root = await identityOf(`/proc/${pid}/root`);
-  return root !== undefined && !(await roots).includes(root);
+  roots ??= [identityOf('/proc/self/root'), identityOf('/proc/1/root')];
+  const root = identityOf(`/proc/${pid}/root`);
+  return root !== undefined && !roots.includes(root);
 }
 
 /** Read once. An agent in a container that sees the host's processes finds the host's root with PID 1. */
-let roots: Promise<(string | undefined)[]> | undefined;
+let roots: readonly (string | undefined)[] | undefined;
 
 function containerOf(pid: number | 'self'): string | undefined {
   return cgroupContainer(kernelText(`/proc/${pid}/cgroup`));

@@ -22,10 +22,10 @@ export async function askService(socket: string, timeoutMs: number, binary?: str
   const { pid } = status;
   const process = findProcess(pid);
   if (process === undefined) throw new Error(`there is no process with PID ${pid}, which the status socket names`);
-  const distrust = await whyForeign(pid);
+  const distrust = whyForeign(pid);
   if (distrust !== undefined) throw new Error(`the status socket names PID ${pid}, which ${distrust}`);
-  const args = readServiceArguments(await argumentsOf(pid));
-  if (args === undefined && !(binary !== undefined && (await wasStartedFrom(pid, binary))))
+  const args = readServiceArguments(argumentsOf(pid));
+  if (args === undefined && !(binary !== undefined && wasStartedFrom(pid, binary)))
     throw new Error(`the status socket names PID ${pid}, which is another service`);
   if (!isSameProcess(findProcess(pid), process)) throw new Error(`PID ${pid} changed while it was examined`);
   return {

@@ -1,6 +1,6 @@
 /** Checks that only root, or the agent's own user, can change a file or anything on the way to it. */
-import { constants, type Stats } from 'node:fs';
-import { lstat, mkdir, open, readFile, readlink, rmdir } from 'node:fs/promises';
+import { constants, lstatSync, readlinkSync, type Stats } from 'node:fs';
+import { mkdir, open, readFile, rmdir } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { syncPath } from './durable-files.ts';
 
@@ -29,14 +29,14 @@ export async function assertTrustedPath(path: string): Promise<void> {
     if (name === '.') continue;
     if (name === '..') at = dirname(at);
     const next = name === '..' ? at : join(at, name);
-    const found = await lstat(next);
+    const found = lstatSync(next);
     if (!isTrustedUser(found.uid)) {
       const mend = `run "chown -h root ${next}"`;
       throw new DistrustError(`${next} belongs to user ${found.uid}: it must belong to root: ${mend}`);
     }
     if (found.isSymbolicLink()) {
       if (++links > MAX_LINKS) throw new Error(`${path} has too many symbolic links`);
-      const target = await readlink(next);
+      const target = readlinkSync(next);
       if (isAbsolute(target)) at = '/';
       rest.unshift(...target.split('/').filter((part) => part !== ''));
       continue;

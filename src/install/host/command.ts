@@ -119,7 +119,7 @@ async function ownOptions() {
 
 /** The previous binary, and what was fetched ahead. Without a running k0s: beside its usual place. */
 async function besideK0s(configured: string | undefined): Promise<string[]> {
-  const running = await Promise.all((await findServices()).map(async ({ pid }) => await executableOf(pid)));
+  const running = findServices().map(({ pid }) => executableOf(pid));
   const found =
     configured === undefined
       ? running.filter((path) => path !== undefined)
@@ -153,8 +153,7 @@ export async function uninstallAgent(write: Write): Promise<number> {
     await service.remove();
     write(`removed ${service.title}\n`);
   }
-  const others = (await allPids()).filter((pid) => pid !== process.pid);
-  const used = await Promise.all(others.map(async (pid) => await executableOf(pid)));
+  const used = allPids().flatMap((pid) => (pid === process.pid ? [] : executableOf(pid)));
   const isOurs = (await ownProgram()).isOneFile && !used.includes(BINARY);
   if (!isOurs && existsSync(BINARY)) write(`left ${BINARY}: it was not copied there, or another process runs it\n`);
   for (const path of [...beside, CREDENTIALS, ...(isOurs ? [BINARY] : [])]) {

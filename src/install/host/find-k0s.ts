@@ -16,7 +16,7 @@ export interface RunningK0s extends FoundService {
 /** The one whose status socket answers. Throws REFIT_INSTALL when there is none, or more than one. */
 export async function findK0s(): Promise<RunningK0s> {
   const found: RunningK0s[] = [];
-  for (const service of await findServices()) {
+  for (const service of findServices()) {
     const answer = await askService(service.statusSocket, ASK_MS).catch(() => undefined);
     if (answer?.pid === service.pid) found.push({ ...service, ...describe(answer) });
   }

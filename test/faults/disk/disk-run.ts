@@ -229,7 +229,7 @@ class DiskRun {
       perform: async (step, journal, abort) => await this.#perform(step, journal, abort),
       times: { restartTimeoutMs: 5_000, soakMs: 500, readyTimeoutMs: 5_000 },
       accepts: ['k0supdate', 'airgapupdate'],
-      searchService: async () => await Promise.resolve(undefined),
+      searchService: () => undefined,
       ageOf: async () => await Promise.resolve(0),
     });
     // Its supervisor starts it again.

@@ -60,7 +60,7 @@ export class LabAgent {
         if (!stop.aborted) this.#journal = JSON.stringify(journal);
       },
       observe: async (journal) => await Promise.resolve(host.observe(journal)),
-      searchService: async () => await Promise.resolve(undefined),
+      searchService: () => undefined,
       ageOf: async () => await Promise.resolve(host.ageMs),
       perform: async (step, journal, abort) => await this.#perform(maintenance, step, journal, abort, stop),
       times: TIMES,
