@@ -257,6 +257,39 @@ describe('a policy', () => {
     expect(await jobsOf('budget')).toHaveLength(2);
   });
 
+  test('starts the control plane first, then zone after zone, and a preview shows that', async () => {
+    const labels = ['suite-1 zone=b', 'suite-2 zone=a', 'suite-3 node-role.kubernetes.io/control-plane='];
+    for (const each of labels) await kubectlAs('admin', ['label', 'node', ...each.split(' ')]);
+    onTestFinished(async () => {
+      const keys = ['zone-', 'node-role.kubernetes.io/control-plane-'];
+      await kubectlAs('admin', ['label', 'node', ...NODES, ...keys]);
+    });
+    await policy('ordered', { order: ['zone'] });
+    const inOrder = ['suite-3', 'suite-2', 'suite-1'];
+    const releases = new Map<string, () => Promise<void>>();
+    for (const name of inOrder) releases.set(name, await hold(name));
+    await apply('ordered', { ...ALL, concurrency: 3 });
+    const started = new Set<string | undefined>();
+    for (const name of inOrder) {
+      started.add(name);
+      await vi.waitFor(async () => {
+        const found = await admin.get(cattlePlans, 'ordered', { namespace: NAMESPACE });
+        expect(found.status?.applying).toEqual([name]);
+        const known = (await jobsOf('ordered')).map(({ metadata }) => metadata.labels?.['upgrade.cattle.io/node']);
+        expect(new Set(known)).toEqual(started);
+      }, PATIENCE);
+      if (name === 'suite-3') {
+        expect(await gateOf('ordered')).toContain(
+          'suite-2 comes after suite-3 in the order of UpgradePolicy suite-ordered',
+        );
+        const flags = ['--kubeconfig', await kubeconfigFor('admin')];
+        expect((await runRefit('preview', ...flags)).stdout.join('\n')).toMatch(/wave 1 +suite-2\n +wave 2 +suite-1\n/);
+      }
+      await releases.get(name)?.();
+    }
+    await until('ordered', 'Complete', 'True', 'Complete');
+  });
+
   test('lets no more nodes be away than it says, whatever cordoned them', async () => {
     await policy('away', { maxUnavailable: 1 });
     await kubectlAs('admin', ['cordon', 'suite-3']);

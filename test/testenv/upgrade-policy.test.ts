@@ -93,6 +93,17 @@ test('of two policies for the same plan the second says that the first counts, a
   await eventually(async () => expect((await shown('policy-test-b')).at(-2)).toBe('["autopilot/policy-test"]'));
 });
 
+test('an order of what is no label is refused with what would be one', async () => {
+  const { stderr } = await kubectlAs(
+    'admin',
+    ['apply', '-f', '-'],
+    policy('policy-test', '{order: [zone, "a in (b)"]}'),
+  );
+  expect(stderr).toMatch(
+    /spec\.order\[1\]: .*: must be the key of a label such as topology.kubernetes.io\/zone, or key=value/,
+  );
+});
+
 test('a misspelt member is refused by kubectl, not dropped', async () => {
   const { ok, stderr } = await kubectlAs('admin', ['apply', '-f', '-'], policy('policy-test', '{failureBudgets: 3}'));
   expect(ok).toBe(false);

@@ -22,6 +22,10 @@ const DURATION = /^([0-9]+(ms|s|m|h))+$/;
 const TIME_ZONE = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/;
 const MOMENT = /^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2}))?$/;
 const PERCENT = /^([1-9][0-9]?|100)%$/;
+/** Of a label. */
+const KEY_OR_PAIR = /^([a-z0-9.-]+[/])?[A-Za-z0-9._-]+(=[A-Za-z0-9._-]*)?$/;
+const WANTED_LABEL = 'must be the key of a label such as topology.kubernetes.io/zone, or key=value';
+const LONGEST_PAIR = 381;
 const SET = { 'x-kubernetes-list-type': 'set' };
 /** Limits lists, so that no policy makes each decision slow. */
 const MANY = 100;
@@ -147,6 +151,21 @@ export const upgradePolicySpecSchema = object('The settings for the plans that t
     .describe(
       'How many nodes may be not Ready or unschedulable for any reason, including the next one: a number, or a share of ' +
         'all nodes such as `10%`, rounded down, but at least one.',
+    ),
+  order: z
+    .array(
+      z
+        .string()
+        .max(LONGEST_PAIR)
+        .refine((entry) => KEY_OR_PAIR.test(entry), WANTED_LABEL)
+        .meta(rules([`self.matches('${KEY_OR_PAIR.source}')`, WANTED_LABEL])),
+    )
+    .max(MANY)
+    .meta(SET)
+    .exactOptional()
+    .describe(
+      'Labels that put the nodes of a plan into groups, which start one after the other: `key` by its value, `key=value` with ' +
+        'those that have it first; nodes without come last. Nodes of the control plane always come first, one at a time.',
     ),
   deadlines: deadlinesSchema.exactOptional(),
   drain: drainSchema.exactOptional(),

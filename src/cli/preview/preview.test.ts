@@ -152,6 +152,24 @@ test('a Plan of the system-upgrade-controller', async () => {
   expect(channel.reason).toBe('waiting for the version of the channel');
 });
 
+test('the order of a policy: each node of the control plane in a wave of its own, then zone after zone', async () => {
+  const labelled: readonly [string, string, string][] = [
+    ['w1', 'zone', 'b'],
+    ['w2', 'zone', 'a'],
+    ['c1', 'node-role.kubernetes.io/control-plane', ''],
+    ['c2', 'node-role.kubernetes.io/control-plane', ''],
+    ['w3', 'zone', 'b'],
+  ];
+  const hosts = labelled.map(([name, key, value]) =>
+    buildNode(name, { labels: { 'kubernetes.io/hostname': name, [key]: value } }),
+  );
+  const world = buildWorldOf([nodes, hosts], [jobs, []]);
+  const looking = buildLooking({}, [buildUpgradePolicy('in-order', { order: ['zone'] })]);
+  const seen = { dialect: cattleView, plans: () => [], world };
+  const { stages } = await previewNew(buildCattlePlan('p', { concurrency: 4 }), seen, looking, T0);
+  expect(stages[0]?.waves.map((wave) => wave.toSorted())).toEqual([['c1'], ['c2'], ['w2'], ['w1', 'w3']]);
+});
+
 test('a plan that runs: who is under way stands beside the waves; many waves are cut in text', async () => {
   const many = names(40);
   const states = Object.fromEntries(many.map((name) => [name, name === 'w1' ? 'SignalSent' : 'SignalPending']));

@@ -60,17 +60,8 @@ function line(heading: string, text: string): string {
   return `  ${heading.padEnd(8)} ${text}`;
 }
 
-function stageLines({
-  command,
-  role,
-  version,
-  maxInFlight,
-  selection,
-  done,
-  there,
-  moving,
-  waves,
-}: StagePreview): string[] {
+function stageLines(stage: StagePreview): string[] {
+  const { command, role, version, maxInFlight, selection, done, there, moving, waves } = stage;
   const title = `  ${role}s of command ${command} to ${version}`;
   if (selection !== undefined) return [`${title}: nothing matches ${selection}`];
   const rest = waves.length - MOST_WAVES;

@@ -2,14 +2,15 @@
 import { isStopping } from '../../engine/decide/budget.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import { censusFor, nodesAllowedAway } from '../../engine/gates/types.ts';
-import { isFinal, targetsIn } from '../../engine/model/recorded.ts';
+import { isFinal, type Target, targetsIn } from '../../engine/model/recorded.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+import { groupsOf } from '../../engine/schedule/turns.ts';
 import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { nextStart } from '../../util/maintenance-windows.ts';
 import type { Inspection } from '../status/observe.ts';
 import { isMoving } from '../status/sentences.ts';
-import type { PlanView, StageView, TargetView } from '../status/view.ts';
+import type { PlanView, StageView } from '../status/view.ts';
 
 export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight' | 'selection'> {
   readonly done: number;
@@ -29,14 +30,19 @@ export function stagePreviews(
   const rollout = decide(snapshot, policy, now).record ?? snapshot.rollout;
   const isOver = isFinal(rollout) || isStopping({ ...snapshot, rollout }, policy);
   const room = roomOf(inspection);
-  return stages.map(({ targets, active: _active, ...stage }) => {
+  return stages.map(({ targets, active: _active, ...stage }, index) => {
     const pending = targets.filter(({ phase }) => phase === 'pending');
+    const names = new Set(pending.map(({ name }) => name));
+    const { targets: recorded = [] } = snapshot.rollout.stages[index] ?? {};
+    const waiting = recorded.filter(({ name }) => names.has(name));
     return {
       ...stage,
       done: targets.filter(({ phase }) => phase === 'done').length,
       there: pending.filter(({ isThere }) => isThere === true).map(({ name }) => name),
       moving: targets.filter(isMoving).map(({ name }) => name),
-      waves: isOver ? [] : wavesOf(pending, Math.max(1, stage.maxInFlight), room),
+      waves: isOver
+        ? []
+        : groupsOf(inspection, waiting).flatMap((group) => wavesOf(group, Math.max(1, stage.maxInFlight), room)),
     };
   });
 }
@@ -54,7 +60,7 @@ function roomOf({ snapshot, policy }: Inspection) {
   return { nodes, counts: (name: string) => all.has(name) && !unavailable.has(name) };
 }
 
-function wavesOf(pending: readonly TargetView[], size: number, room: ReturnType<typeof roomOf>): string[][] {
+function wavesOf(pending: readonly Target[], size: number, room: ReturnType<typeof roomOf>): string[][] {
   const waves: string[][] = [];
   for (let left = pending.map(({ name }) => name); left.length > 0; ) {
     const wave: string[] = [];

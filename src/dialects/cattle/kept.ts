@@ -17,14 +17,8 @@ export function trimJob(job: Job): KubeObject {
 
 /** It is never written. */
 export function trimPod({ metadata, status = {} }: Pod): KubeObject {
-  const {
-    name,
-    namespace = '',
-    uid = '',
-    resourceVersion = '',
-    creationTimestamp = '',
-    ownerReferences = [],
-  } = metadata;
+  const { name, namespace = '', uid = '', resourceVersion = '', creationTimestamp = '' } = metadata;
+  const { ownerReferences = [] } = metadata;
   const { phase = '', reason, message, conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;
   const kept: Pod = {
     metadata: { name, namespace, uid, resourceVersion, creationTimestamp, ownerReferences },

@@ -13,12 +13,8 @@ const LONGEST_MS = 26 * 60 * 60 * 1000;
 const SECOND = 1 / 60;
 
 /** The windows of a week, or a text that says what is wrong. */
-export function windowsOf({
-  days = [],
-  startTime = '',
-  endTime = '',
-  timeZone = '',
-}: Window): MaintenanceWindow[] | string {
+export function windowsOf(window: Window): MaintenanceWindow[] | string {
+  const { days = [], startTime = '', endTime = '', timeZone = '' } = window;
   const [start, end] = [minuteOf(startTime), minuteOf(endTime)];
   // The original's container runs in UTC.
   const zone = timeZone === '' || timeZone === 'Local' ? 'UTC' : timeZone;

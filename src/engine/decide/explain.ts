@@ -152,13 +152,8 @@ function slotWait(
   const names = failedInFlight.map(({ target }) => target.name).join(', ');
   const failed = names === '' ? '' : `; failed, but still at work and keeping a slot: ${names}`;
   const kept = stage.failedHoldSlots === true ? stage.targets.filter(({ state }) => state === 'failed') : [];
-  const keeping =
-    kept.length === 0
-      ? ''
-      : `; failed and keeping a slot: ${listed(
-          kept.map(({ name }) => name),
-          5,
-        )}`;
+  const keepers = kept.map(({ name }) => name);
+  const keeping = kept.length === 0 ? '' : `; failed and keeping a slot: ${listed(keepers, 5)}`;
   const message = `${who}${failed}${keeping}`;
   const recheckMs = Math.min(...failedInFlight.map(({ leftMs }) => leftMs).filter(Number.isFinite));
   const isAtWork = kept.length === 0 || stage.targets.some(({ state }) => state === 'intended');

@@ -4,6 +4,7 @@ import { targetsToCheck } from '../gates/checked-targets.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Snapshot } from '../model/decision.ts';
 import { activeStage, isFinal, type Stage, type Target } from '../model/recorded.ts';
+import { groupsOf } from '../schedule/turns.ts';
 import { isStopping } from './budget.ts';
 import type { Evaluations } from './evaluate-target.ts';
 
@@ -19,7 +20,7 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
   const { snapshot, policy } = evaluations;
   const stateOf = ([, target]: Pair) => factsOf(snapshot, target).prefetch;
   const pairs = snapshot.rollout.stages
-    .flatMap((stage) => stage.targets.map((target): Pair => [stage, target]))
+    .flatMap((stage) => groupsOf(evaluations, stage.targets).flatMap((all) => all.map((one): Pair => [stage, one])))
     .filter((pair) => stateOf(pair) !== undefined);
   const next = mayPrefetch(evaluations) ? pairs.filter(([, target]) => isToCome(snapshot, target)) : [];
   const asked = next.filter((pair) => stateOf(pair) === 'asked');

@@ -59,6 +59,7 @@ export interface TargetFacts {
   readonly exists: boolean;
   /** `<os>-<architecture>`; undefined if the object lacks the labels. */
   readonly platform?: string | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
   /** The node's Ready condition; undefined for objects without conditions. */
   readonly ready?: boolean | undefined;
   /** RFC 3339: the last transition of that condition. */

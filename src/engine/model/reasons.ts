@@ -25,6 +25,7 @@ export const REASONS = {
   Signalled: 'the signal is written, and the agent has not answered yet',
   NoFreeSlot: 'all slots are taken',
   EarlierStage: 'an earlier stage is not done',
+  EarlierNodes: 'nodes that come first in the order of the policy are not done',
   FinishingInFlight: 'nothing new starts after a failure or broken rule; nodes in progress finish',
   ControlPlaneUnknown: 'the API servers have not been probed yet',
   ControlPlaneNotReady: 'an API server is not ready',

@@ -19,6 +19,7 @@ test('a policy that says everything', () => {
     paused: true,
     failureBudget: 2,
     maxUnavailable: '10%',
+    order: ['canary=true', 'topology.kubernetes.io/zone'],
     deadlines: {
       answer: '1m',
       download: '1h30m',
@@ -50,6 +51,7 @@ test('a policy that says everything', () => {
     paused: true,
     maxFailures: 2,
     maxUnavailable: { percent: 10 },
+    order: ['canary=true', 'topology.kubernetes.io/zone'],
     targetDeadlineMs: 4 * HOUR,
     stepDeadlines: {
       answer: MINUTE,
@@ -188,6 +190,10 @@ test.each<[UpgradePolicySpec, string]>([
   // What an API server with our definition refuses, but one with a newer or no definition may hold.
   [JSON.parse('{"canary":3}') as UpgradePolicySpec, 'spec Unrecognized key: "canary"'],
   [{ windows: [{ ...WINDOW, start: '24:00' }] }, 'spec.windows[0].start Invalid string: must match pattern'],
+  [
+    { order: ['canary', 'zone in (a)'] },
+    'spec.order[1] must be the key of a label such as topology.kubernetes.io/zone, or key=value',
+  ],
 ])('%j is held back by name', (spec, message) => {
   const { problems } = read(spec);
   expect(problems).toHaveLength(1);

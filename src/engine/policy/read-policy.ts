@@ -51,6 +51,7 @@ function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPoli
     paused: spec.paused ?? false,
     maxFailures: spec.failureBudget ?? DEFAULT_POLICY.maxFailures,
     ...(spec.maxUnavailable === undefined ? {} : { maxUnavailable: limitOf(spec.maxUnavailable) }),
+    ...(spec.order === undefined ? {} : { order: spec.order }),
     targetDeadlineMs,
     stepDeadlines,
     drain,

@@ -37,6 +37,8 @@ export interface RolloutPolicy {
   readonly maxFailures: number;
   /** Nodes that may be not Ready or unschedulable for any reason, the next target included. */
   readonly maxUnavailable?: NodeLimit;
+  /** `key` or `key=value` of labels: which targets of a stage start first. */
+  readonly order?: readonly string[];
   /** From the intent until the target is done. Infinity if a step has no deadline. */
   readonly targetDeadlineMs: number;
   /** That of `drain` is Infinity if `onDeadline` is `wait`. */

@@ -16,6 +16,7 @@ import { because, type Reason } from '../model/reasons.ts';
 import type { RecordedState, Stage, Target } from '../model/recorded.ts';
 import { STALE_AFTER_MS } from '../observe/gather.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { groupsOf, turnsOf } from './turns.ts';
 
 /** Two controllers at once can cost the quorum. */
 const CONTROLLERS_IN_FLIGHT = 1;
@@ -98,11 +99,13 @@ export function chooseTargets(
   const chosen: Target[] = [];
   const waiting: GatedTarget[] = [];
   const stopped: GatedTarget[] = [];
+  const waitOf = turnsOf(context, stage);
   let census = censusFor(snapshot, policy);
   let [probes, blocked] = [0, 0];
-  for (const target of candidates) {
+  for (const target of groupsOf(context, candidates).flat()) {
     if (chosen.length >= slots) break;
-    const verdict = evaluate(BEFORE, gateInput({ ...context, stage, target }, slots - chosen.length, census));
+    const verdict =
+      waitOf(target) ?? evaluate(BEFORE, gateInput({ ...context, stage, target }, slots - chosen.length, census));
     if (verdict.kind === 'pass') {
       chosen.push(target);
       census = census && withBusy(census, nodeNameOf(target, factsOf(snapshot, target)));

@@ -1,0 +1,54 @@
+/** Whose turn it is: `order` of an UpgradePolicy puts the targets of a stage into groups that start one after the other. */
+import { listed } from '../../util/phrases.ts';
+import type { Refusal } from '../gates/registry.ts';
+import { type DecisionContext, factsOf, wait } from '../gates/types.ts';
+import { isSettled, type Stage, type Target } from '../model/recorded.ts';
+
+type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
+
+const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
+const ENDS = 'those nodes are done; for a failed one run refit retry NODE';
+const MAX_LISTED = 5;
+
+/** Targets of one group stay in the order of the list. */
+export function groupsOf(context: Context, targets: readonly Target[]): readonly (readonly Target[])[] {
+  if (!context.policy.order) return [targets];
+  const groups = [...Map.groupBy(targets, groupIn(context))];
+  return groups.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
+}
+
+/** Says why it is not the turn of a target; undefined if it is. */
+export function turnsOf(context: Context, { targets }: Stage): (target: Target) => Refusal | undefined {
+  const { order, name, maxFailures } = context.policy;
+  if (!order) return () => undefined;
+  const groupOf = groupIn(context);
+  // No node follows a failed one of the control plane.
+  const mayFail = (target: Target): boolean => maxFailures > 0 && groupOf(target).startsWith(REST);
+  const open = targets.filter((each) => each.state !== 'done' && !(isSettled(each) && mayFail(each)));
+  const [first = ''] = open.map(groupOf).toSorted();
+  return (target) => {
+    const group = groupOf(target);
+    if (group <= first) return undefined;
+    const before = open.filter((each) => groupOf(each) < group);
+    const names = before.map((each) => each.name);
+    const message = `${target.name} comes after ${listed(names, MAX_LISTED)} in the order of UpgradePolicy ${name}`;
+    const isPassing = before.some(({ state }) => state === 'intended');
+    return { ...wait('EarlierNodes', message, ENDS, isPassing ? { isPassing } : {}), gate: 'order', ofRollout: true };
+  };
+}
+
+const [FIRST, REST] = ['0', '1'];
+
+/** Texts that sort like the groups. Each node of the control plane is one: two at once can cost the quorum. */
+function groupIn({ snapshot, policy: { order = [] } }: Context): (target: Target) => string {
+  return (target) => {
+    const { labels = {} } = factsOf(snapshot, target);
+    const places = order.map((entry) => {
+      const [key = '', wanted] = entry.split('=');
+      const value = labels[key];
+      if (wanted !== undefined) return value === wanted ? FIRST : REST;
+      return value === undefined ? REST : `${FIRST}${value}`;
+    });
+    return (labels[CONTROL_PLANE] === undefined ? [REST, ...places] : [FIRST, ...places, target.name]).join('\n');
+  };
+}
