@@ -155,7 +155,10 @@ async function act(
   const { plan, snapshot } = turn;
   const { rollout } = snapshot;
   endIdleDrains(options, snapshot);
-  const sent = await send(options, plan, rollout, signals);
+  // At once: a node that waits for us is not held up by the start of another.
+  const [sending, running] = [send(options, plan, rollout, signals), runAll(options, turn, nodeActions)];
+  await Promise.allSettled([sending, running]);
+  const [sent, isChanged] = await Promise.all([sending, running]);
   options.reporter?.sent(turn, sent);
   const refused = withRefusals(rollout, sent, rfc3339(options.clock.now()));
   if (refused !== rollout) {
@@ -167,7 +170,6 @@ async function act(
   const held = sent.filter(({ result }) => result === 'refused');
   for (const { signalling, refusal = '' } of held) options.refusals.add(rollout, signalling, refusal);
   if (sent.some(({ result }) => result === 'outdated')) return RECHECK_SOON;
-  const isChanged = await runAll(options, turn, nodeActions);
   if (isChanged || held.length > 0) return undefined;
   return nodeActions.length === 0 ? { requeueAfterMs: recheckAfterMs } : RECHECK_SOON;
 }
