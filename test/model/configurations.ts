@@ -140,6 +140,10 @@ export const LARGE: readonly Configuration[] = [
   configure("k0s's own agent beside ours, 1 fault", 'w1', {
     theirs: 'on',
   }),
+  configure("k0s's own agent beside ours, 2 faults", 'w1', {
+    theirs: 'on',
+    faults: 2,
+  }),
   configure("k0s's own agent beside ours, 2 crashes", 'w1', {
     theirs: 'on',
     faults: 0,

@@ -1,4 +1,4 @@
-/** Encodes a world's state as text, one character for each number. */
+/** Encodes a world's state as text, two characters for each number. */
 
 /** All members are numbers of values. */
 export interface State {
@@ -13,11 +13,13 @@ export interface State {
 
 export function pack({ time, plan, faults, nodes, requests }: State): string {
   const numbers = [time, plan, faults, ...nodes, ...requests];
-  if (Math.max(...numbers) > 0xffff) throw new RangeError('more values than characters');
-  return String.fromCharCode(...numbers);
+  return String.fromCharCode(...numbers.flatMap((number) => [number >>> 16, number & 0xffff]));
 }
 
 export function unpack(text: string): State {
-  const [time = 0, plan = 0, faults = 0, ...rest] = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));
+  const [time = 0, plan = 0, faults = 0, ...rest] = Array.from(
+    { length: text.length / 2 },
+    (_, at) => text.charCodeAt(2 * at) * 0x1_00_00 + text.charCodeAt(2 * at + 1),
+  );
   return { time, plan, faults, nodes: rest.slice(0, rest.length / 2), requests: rest.slice(rest.length / 2) };
 }
