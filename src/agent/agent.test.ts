@@ -16,8 +16,13 @@ interface Watched {
   readonly statuses: readonly string[];
 }
 
-/** An agent that is refused its report, or its uncordon, for `refusedMs`. */
-async function runWith(journal: Journal, refusedMs: number, error: Error): Promise<Watched> {
+/** An agent that is refused its report, or its uncordon, for `refusedMs`; `meanwhile` runs while it looks around. */
+async function runWith(
+  journal: Journal,
+  refusedMs: number,
+  error: Error,
+  meanwhile: (store: MemoryStore) => void = () => undefined,
+): Promise<Watched> {
   const clock = new FakeClock();
   const store = new MemoryStore();
   store.send(journal === IDLE ? airgap : signalAt('UnCordoning', key));
@@ -31,7 +36,10 @@ async function runWith(journal: Journal, refusedMs: number, error: Error): Promi
   const agent = new Agent({
     object: viewOf(store),
     maintenance: {
-      whoCordons: async () => await Promise.resolve('self'),
+      whoCordons: async () => {
+        meanwhile(store);
+        return await Promise.resolve('self');
+      },
       readNode: async () => await Promise.resolve(undefined),
       hasCordon: async () => await Promise.resolve(true),
       cordonAndDrain: async () => await Promise.resolve(),
@@ -90,4 +98,13 @@ test('a server that is away is asked every two seconds, and logged once a minute
   const { tries, lines } = await runWith(IDLE, 10 * MINUTE_MS, new Error('connect ECONNREFUSED'));
   expect(tries.length).toBeGreaterThan(300);
   expect(lines.length).toBeLessThan(15);
+});
+
+test('an object that changed since the agent looked is not written, but looked at again', async () => {
+  let changes = 3;
+  const { lines, statuses } = await runWith(CORDONED, 0, new Error('never'), (store) => {
+    if (changes-- > 0) store.change({ annotations: { heartbeat: String(changes) } });
+  });
+  expect(statuses).toContain('Completed');
+  expect(lines).not.toContain('could not finish this step; retrying');
 });

@@ -135,6 +135,8 @@ export class Agent {
     this.#awaited = undefined;
     const before = this.#journal;
     await this.#save(journalBefore(step, before, this.#now()));
+    // It would be refused: a kubelet that starts writes the Node in the same moment.
+    if (step.kind === 'report' && this.#parts.object.newest !== newest) return 0;
     if (step.kind !== 'report') await this.#act(step, stop);
     else if (newest !== undefined && signal !== undefined) await this.#report(step, newest, signal);
     [this.#failures, this.#refusals, this.#isUnheard] = [0, 0, false];
