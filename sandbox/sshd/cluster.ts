@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { configMaps, leases, namespaces, nodes } from '../../src/kube/resources.ts';
+import { configMaps, leases, namespaces, nodes, pods } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { Condition, ConfigMap } from '../../src/kube/types.ts';
@@ -16,7 +16,7 @@ import { freePort } from '../../tools/controlplane/ports.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { createMissing } from '../cluster/objects.ts';
 import { ADDRESS, makeKey, type SshServer, type StartServer } from './server.ts';
-import { createStandInHost, type StandInHost } from './stand-in-host.ts';
+import { COMPONENTS, createStandInHost, ETCD, type StandInHost } from './stand-in-host.ts';
 
 export interface SshClusterOptions {
   /** Everything of the hosts is kept below; the caller removes it. */
@@ -77,6 +77,7 @@ export async function startSshCluster(options: SshClusterOptions): Promise<SshCl
     servers.set(name, server);
     const address = `127.0.0.${11 + index}`;
     await registerNode(client, host, { version, address, played: options.played === true });
+    if (role === 'controlPlane') await registerStaticPods(client, name, version);
     if (role === 'controlPlane') started.use(await passThrough(host, address, apiPort, new URL(options.url)));
   }
   started.use(keepReady(client, hosts));
@@ -112,7 +113,11 @@ export async function startSshCluster(options: SshClusterOptions): Promise<SshCl
       return path;
     },
     async stop() {
-      for (const { name } of hosts) await gone(client.delete(nodes, name));
+      for (const { name, role } of hosts) {
+        await gone(client.delete(nodes, name));
+        for (const each of role === 'controlPlane' ? COMPONENTS : [])
+          await gone(client.delete(pods, `${each}-${name}`, { namespace: PLACE.namespace, gracePeriodSeconds: 0 }));
+      }
       for (const name of [PLACE.name, 'kubeadm-config', 'kubelet-config'])
         await gone(client.delete(configMaps, name, { namespace: PLACE.namespace }));
       await gone(client.delete(leases, PLACE.name, { namespace: PLACE.namespace }));
@@ -166,6 +171,21 @@ async function registerNode(
       ...space,
     },
   });
+}
+
+/** As a kubelet does for each manifest. */
+async function registerStaticPods(client: KubeClient, node: string, version: string): Promise<void> {
+  const { namespace } = PLACE;
+  for (const component of COMPONENTS) {
+    const image = `registry.local:5000/${component}:${component === 'etcd' ? ETCD : version}`;
+    const name = `${component}-${node}`;
+    const labels = { component, tier: 'control-plane' };
+    const metadata = { name, namespace, labels, annotations: { 'kubernetes.io/config.mirror': '1' } };
+    const spec = { nodeName: node, hostNetwork: true, containers: [{ name: component, image }] };
+    await client.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata, spec }, { namespace });
+    const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+    await client.patch(pods, name, { status }, { namespace, type: 'merge', subresource: 'status' });
+  }
 }
 
 async function reportReady(client: KubeClient, name: string): Promise<void> {

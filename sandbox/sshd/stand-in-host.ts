@@ -16,6 +16,10 @@ export interface StandInOptions extends StandInHost {
   readonly kubeconfig: string;
 }
 
+export const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+/** Tag of its image. */
+export const ETCD = '3.6.8-0';
+
 /** An SSH server passes no environment on: without the cache, Node compiles the program's files at each of many starts. */
 const CACHE = process.env['NODE_COMPILE_CACHE'] ?? '';
 const PROGRAM = `NODE_COMPILE_CACHE="${CACHE}" "${process.execPath}" "${join(import.meta.dirname, 'stand-in.ts')}"`;
@@ -31,6 +35,7 @@ export async function createStandInHost({
   for (const folder of ['run', 'usr/bin', 'var/log', 'var/lib/kubelet', 'etc/kubernetes/tmp', 'hooks/die-without'])
     await mkdir(join(root, folder), { recursive: true });
   await copyFile(kubeconfig, join(root, 'etc/kubernetes/admin.conf'));
+  await writeFile(join(root, 'etc/hostname'), name);
   for (const each of [version, ...offers]) {
     await writeScript(join(root, 'opt/kubernetes', each, 'kubeadm'), kubeadmOf(each));
     await writeScript(join(root, 'opt/kubernetes', each, 'kubelet'), kubeletOf(each));
@@ -49,8 +54,8 @@ export async function createStandInHost({
 async function writeManifests(root: string, version: string): Promise<void> {
   await mkdir(join(root, 'etc/kubernetes'), { recursive: true });
   await writeFile(join(root, 'etc/kubernetes/controller-manager.conf'), '');
-  for (const component of ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler']) {
-    const tag = component === 'etcd' ? '3.6.8-0' : version;
+  for (const component of COMPONENTS) {
+    const tag = component === 'etcd' ? ETCD : version;
     const spec = `spec:\n  containers:\n  - name: ${component}\n    image: registry.local:5000/${component}:${tag}\n`;
     await mkdir(join(root, 'etc/kubernetes/manifests'), { recursive: true });
     await writeFile(join(root, `etc/kubernetes/manifests/${component}.yaml`), `apiVersion: v1\nkind: Pod\n${spec}`);

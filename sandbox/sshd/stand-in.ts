@@ -18,20 +18,20 @@ import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { configMaps, nodes } from '../../src/kube/resources.ts';
+import { configMaps, nodes, pods } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { ConfigMap } from '../../src/kube/types.ts';
 import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
 import { messageOf } from '../../src/util/errors.ts';
 import { parseVersion } from '../../src/util/version.ts';
 import { parseKubeadm } from './kubeadm-command.ts';
+import { COMPONENTS } from './stand-in-host.ts';
 
 const ROOT = process.env['REFIT_ROOT'] ?? '';
 const MANIFESTS = join(ROOT, 'etc/kubernetes/manifests');
 const TEMPORARY = join(ROOT, 'etc/kubernetes/tmp');
 /** Milliseconds that each component takes to come up anew. */
 const COMPONENT_MS = 60;
-const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 const KUBELET_CONFIG = join(ROOT, 'var/lib/kubelet/config.yaml');
 const TMPFS = 0x01021994;
 const KUBEADM_CONFIG = { namespace: 'kube-system', name: 'kubeadm-config' };
@@ -55,7 +55,7 @@ async function kubeadm(own: string, args: readonly string[]): Promise<void> {
       `[preflight] Some fatal errors occurred:\n\t[ERROR ImagePull]: failed to pull image ${readFileSync(images, 'utf8')}`,
     );
   if (phase) return;
-  if (existsSync(MANIFESTS)) await replaceManifests(target);
+  if (existsSync(MANIFESTS)) await replaceManifests(target, client);
   if (kind === 'apply') await recordVersion(client, config, target);
   const kubelet = join(TEMPORARY, `kubeadm-kubelet-config-${Date.now()}`);
   mkdirSync(kubelet, { recursive: true });
@@ -87,7 +87,7 @@ function checkVersions(own: string, kind: 'apply' | 'node', cluster: string, tar
 }
 
 /** Each one: the current to the backup, the new one in its place. A kill between the two leaves neither. */
-async function replaceManifests(target: string): Promise<void> {
+async function replaceManifests(target: string, client: KubeClient): Promise<void> {
   const stamp = new Date().toISOString().replaceAll(/\D/g, '');
   const [fresh, backup] = [`kubeadm-upgraded-manifests${stamp}`, `kubeadm-backup-manifests-${stamp}`].map((name) =>
     join(TEMPORARY, name),
@@ -104,11 +104,20 @@ async function replaceManifests(target: string): Promise<void> {
     renameSync(current, join(backup, `${name}.yaml`));
     dieWhereAsked(name);
     renameSync(join(fresh, `${name}.yaml`), current);
+    await mirror(client, name, next);
     await sleep(systemClock, COMPONENT_MS);
   }
   for (const name of readdirSync(TEMPORARY)) {
     if (name.startsWith('kubeadm-upgraded-manifests')) rmSync(join(TEMPORARY, name), { recursive: true });
   }
+}
+
+/** As the kubelet does: its pod in the API gets the image of the manifest. */
+async function mirror(client: KubeClient, name: string, manifest: string): Promise<void> {
+  const pod = `${name}-${readFileSync(join(ROOT, 'etc/hostname'), 'utf8')}`;
+  const [, image] = /image: (.*)/.exec(manifest) ?? [];
+  const options = { namespace: KUBEADM_CONFIG.namespace, type: 'strategic' } as const;
+  await client.patch(pods, pod, { spec: { containers: [{ name, image }] } }, options);
 }
 
 /** As a power cut would, once. */

@@ -85,7 +85,11 @@ export interface Node extends KubeObject {
 }
 
 export interface Pod extends KubeObject {
-  spec?: { nodeName?: string; volumes?: { name: string; emptyDir?: unknown }[] };
+  spec?: {
+    nodeName?: string;
+    containers?: { name: string; image?: string }[];
+    volumes?: { name: string; emptyDir?: unknown }[];
+  };
   status?: {
     phase?: string;
     reason?: string;

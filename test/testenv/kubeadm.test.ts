@@ -318,7 +318,7 @@ function upgrade(startServer: StartServer): void {
   afterAll(async () => await scene[Symbol.asyncDispose]());
 
   test('ends well, and every host has the version in everything', async () => {
-    expect([await runs[0]?.ended, runs[0]?.stdout]).toEqual([0, expect.stringMatching(/is done\n$/)]);
+    expect([await runs[0]?.ended, runs[0]?.stdout]).toEqual([0, expect.stringMatching(/is done\n(Verified .*\n){4}$/)]);
     expect(await versions(scene)).toEqual(HOSTS.map((name) => [name, TO]));
   });
 
@@ -335,6 +335,12 @@ function upgrade(startServer: StartServer): void {
     expect(follower?.from).toBeGreaterThan(leader?.to ?? Number.NaN);
     expect(Math.min(...workers.map(({ from }) => from))).toBeGreaterThan(follower?.to ?? Number.NaN);
     expect(greatestOverlap(workers)).toBe(2);
+  });
+
+  test('says what it found on each host at the end', () => {
+    const pods = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((name) => `${name} ${TO}`);
+    const own = [...pods, 'etcd 3.6.8-0', `kubeadm ${TO}`, `kubelet ${TO}`, 'certificates until 2'].join(', ');
+    expect(runs[0]?.stdout).toContain(`Verified cp2: ${own}`);
   });
 
   test('runs kubeadm once on each host, apply on the first only, and restarts each kubelet once', async () => {
@@ -378,7 +384,9 @@ function upgrade(startServer: StartServer): void {
   test('another run has nothing to do', async () => {
     const run = scene.refit('apply', '-m', await scene.cluster.manifest(TO));
     expect([await run.ended, run.stderr]).toEqual([0, '']);
-    expect(run.stdout).toMatch(/^Already at v1\.36\.3: cp1, cp2, w1, w2\n(warning cgroup: .*\n){4}Nothing to do\.\n$/);
+    expect(run.stdout).toMatch(
+      /^Already at v1\.36\.3: cp1, cp2, w1, w2\n(warning cgroup: .*\n){4}Nothing to do\.\n(Verified .*\n){4}$/,
+    );
   });
 }
 

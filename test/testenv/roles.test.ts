@@ -157,6 +157,8 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'batch/jobs@default': { cattle: 'list watch', ...LOOK },
   'batch/jobs@system-upgrade': { cattle: `${READ} create update delete`, ...LOOK },
   'apps/daemonsets@kube-system': { busy: 'get', controller: 'get', ...drainers('get'), viewer: 'get', operator: 'get' },
+  'apps/deployments@kube-system=coredns': { kubeadm: 'get' },
+  'apps/deployments@kube-system': {},
   'apiextensions.k8s.io/customresourcedefinitions': {},
   'rbac.authorization.k8s.io/clusterroles': {},
   'certificates.k8s.io/certificatesigningrequests': {},

@@ -28,6 +28,10 @@ import {
   surveyCluster,
   untilAnswering,
 } from './session.ts';
+import { verifyCluster } from './verify.ts';
+
+/** Milliseconds for CoreDNS and kube-proxy. */
+const ROLLED_OUT_MS = 300_000;
 
 /** Changes nothing. Resolves with the exit code; rejects with REFIT_REFUSED if a rule forbids the upgrade. */
 export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Promise<number> {
@@ -37,7 +41,8 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
     const isMissing = hosts.some(({ missing }) => missing.some(({ name }) => name === 'kube-apiserver'));
     try {
       const wasAway = await untilAnswering(session, isMissing ? [] : hosts);
-      show(await surveyCluster(session, wasAway ? await probeAll(session) : hosts), session.output);
+      const shown = show(await surveyCluster(session, wasAway ? await probeAll(session) : hosts), session.output);
+      if (isNothing(shown)) await verifyCluster(session, 0);
     } catch (error) {
       if (!isMissing || !(error instanceof RefitError) || error.code !== 'REFIT_UNREACHABLE') throw error;
       session.output.write('The API server does not answer without that manifest: restore it first.\n');
@@ -58,15 +63,17 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     const wasAway = await untilAnswering(session, hosts);
     const survey = await surveyCluster(session, isBroken || wasAway ? await probeAll(session) : hosts);
     const agreed = show(survey, output);
-    if (isNothing(agreed)) return EXIT.ok;
+    if (isNothing(agreed)) return (await verifyCluster(session, 0)) ? EXIT.ok : EXIT.failed;
     if (!(await confirm(`Upgrade ${hostsOf(agreed.request).length} hosts to ${manifest.version}?`, flags, session)))
       return EXIT.failed;
-    return await carryOut(session, flags, async () => {
+    const code = await carryOut(session, flags, async () => {
       const now = assess(await surveyCluster(session, await probeAll(session)));
       stopOn(now);
       if (isNothing(now) || sameJson(now.request, agreed.request)) return now;
       throw new RefitError('REFIT_REFUSED', 'the cluster has changed since the plan was shown: run the command again');
     });
+    if (code !== EXIT.ok) return code;
+    return (await verifyCluster(session, ROLLED_OUT_MS)) ? EXIT.ok : EXIT.failed;
   });
 }
 

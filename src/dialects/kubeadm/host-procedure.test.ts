@@ -3,8 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type MemoryCluster, startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { nodes } from '../../kube/resources.ts';
+import { nodes, pods } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
+import type { Pod } from '../../kube/types.ts';
 import { silentLogger } from '../../util/log.ts';
 import { hostUpgrades, type ProcedureParts } from './host-procedure.ts';
 import { parseManifest } from './manifest.ts';
@@ -19,12 +20,34 @@ beforeAll(async () => {
 afterAll(async () => await cluster.stop());
 
 const clock = new FakeClock();
+const VERSION = 'v1.36.3';
+const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+/** What any script prints. */
+const FOUND = [`kubeadm=${VERSION}`, ...COMPONENTS.map((each) => `image.${each}=r/${each}:${VERSION}`)].join('\n');
 const reported = async (): Promise<Report | undefined> => reportOn(await cluster.admin.get(nodes, name));
+
+const namespace = 'kube-system';
+function staticPod(component: string): Pod {
+  return {
+    metadata: { name: `${component}-${name}`, namespace, labels: { component, tier: 'control-plane' } },
+    spec: { nodeName: name, containers: [{ name: component, image: `r/${component}:${VERSION}` }] },
+  };
+}
+
+async function setReady(component: string, status: 'True' | 'False'): Promise<void> {
+  const patch = { status: { conditions: [{ type: 'Ready', status }] } };
+  const options = { namespace, type: 'merge', subresource: 'status' } as const;
+  await cluster.admin.patch(pods, `${component}-${name}`, patch, options);
+}
 
 /** `refuses` is asked at each write. Its scripts end well at once, or when the test says so. */
 async function hostWith(refuses: (report: string) => boolean, shell = async () => await Promise.resolve()) {
   name = `host-${++count}`;
   await cluster.admin.create(nodes, { metadata: { name } });
+  for (const component of COMPONENTS) {
+    await cluster.admin.create(pods, staticPod(component), { namespace });
+    await setReady(component, 'True');
+  }
   const patch: KubeClient['patch'] = async (resource, of, body, options) => {
     if (refuses(JSON.stringify(body)))
       throw new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'not yet' });
@@ -37,11 +60,11 @@ async function hostWith(refuses: (report: string) => boolean, shell = async () =
     shells: {
       run: async () => {
         await shell();
-        return { code: 0, stdout: '', stderr: '' };
+        return { code: 0, stdout: FOUND, stderr: '' };
       },
       [Symbol.asyncDispose]: async () => await Promise.resolve(),
     },
-    writer: { ...cluster.admin, get: cluster.admin.get.bind(cluster.admin), patch },
+    writer: { ...boundTo(cluster.admin), patch },
     drains: { onChange: () => () => undefined } as unknown as ProcedureParts['drains'],
     clock,
     log: silentLogger,
@@ -51,6 +74,10 @@ async function hostWith(refuses: (report: string) => boolean, shell = async () =
   const work: HostUpgrade = { rollout: 'r', target, version: 'v1.36.3', verb: 'apply', parts: ['kubeadm'] };
   await upgrades.begin(work);
   return { upgrades, target };
+}
+
+function boundTo(client: KubeClient): KubeClient {
+  return { ...client, get: client.get.bind(client), listAll: client.listAll.bind(client) };
 }
 
 async function untilOver(upgrades: HostUpgrades, target: HostUpgrade['target']): Promise<void> {
@@ -86,12 +113,20 @@ test('work that has touched the host is not stopped, though its Node does not sa
   let scripts = 0;
   const { upgrades, target } = await hostWith(
     () => false,
-    async () => await (++scripts === 2 ? running.promise : Promise.resolve()),
+    async () => await (++scripts === 3 ? running.promise : Promise.resolve()),
   );
-  await expect.poll(() => scripts).toBe(2);
+  await expect.poll(() => scripts).toBe(3);
   await upgrades.stop(target, 'the plan was aborted');
   expect(upgrades.isAt(target)).toBe(true);
   running.resolve();
   await untilOver(upgrades, target);
   expect(await reported()).toMatchObject({ state: 'finished', touched: true });
+});
+
+test('a host whose scheduler does not become ready has failed, and the reason names it and what to do', async () => {
+  const { upgrades, target } = await hostWith(() => false);
+  await setReady('kube-scheduler', 'False');
+  await untilOver(upgrades, target);
+  const message = `kube-scheduler: its pod is not ready; see kubectl -n kube-system logs kube-scheduler-${name}`;
+  expect(await reported()).toMatchObject({ state: 'failed', step: 'Verify', touched: true, message });
 });

@@ -9,7 +9,9 @@ import { rfc3339, sleep } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { aborted } from '../../util/waits.ts';
+import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
 import { type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
+import { etcdAnswers, readFacts } from './probe.ts';
 import {
   EXIT_BUSY,
   type HostStep,
@@ -30,6 +32,7 @@ import {
   STAGE,
 } from './signal.ts';
 import type { ShellResult, Shells } from './ssh.ts';
+import { controlPlanePods, hostChecks, problemsOf, untilRight } from './verify.ts';
 
 export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
   readonly manifest: Manifest;
@@ -47,8 +50,9 @@ const REFUSED_MS = 60_000;
 const SSH_RETRIES = 20;
 const SSH_RETRY_MS = 3000;
 const PART_STEPS: Readonly<Record<Part, string>> = { kubeadm: 'Kubeadm', kubelet: 'Kubelet' };
-/** The step after the last one, until the Node reports the new version. */
 const VERIFY = 'Verify';
+/** Milliseconds for components to come up, and for etcd to recover from the restart before. */
+const [VERIFY_MS, ETCD_MS] = [300_000, 120_000];
 
 export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   const running = new Map<string, Procedure>();
@@ -115,11 +119,14 @@ class Procedure {
       await this.#onHost('stage', () => stageBody(manifest.binaries));
       if (parts.includes('kubelet')) await this.#untilEmpty();
       for (const part of parts) {
+        if (part === 'kubeadm') await this.#untilEtcdIsHealthy();
         await this.#enter(PART_STEPS[part], { touched: true });
         await this.#onHost(part, (host) =>
           part === 'kubeadm' ? kubeadmBody(verb, host.role, optionsFor(manifest, host)) : KUBELET_BODY,
         );
       }
+      await this.#enter(VERIFY);
+      await this.#untilVerified();
       await this.#enter(VERIFY, { state: 'finished' });
     } catch (error) {
       if (this.#abort.aborted) throw error;
@@ -164,11 +171,57 @@ class Procedure {
     await this.#save(this.#report, this.#abort);
   }
 
-  async #onHost(step: HostStep, bodyFor: (host: ManifestHost) => StepBody): Promise<void> {
-    const { target, rollout, version } = this.#work;
-    const host = this.#parts.manifest.hosts.find(({ name }) => name === target.name);
-    const missing = `hosts: ${target.name} is missing, but the upgrade needs it; add it to the manifest again`;
+  /** Before this member restarts, all others are healthy. One that leads gives that up first. */
+  async #untilEtcdIsHealthy(): Promise<void> {
+    const { manifest, shells, log } = this.#parts;
+    const { name } = this.#host;
+    const controllers = manifest.hosts.filter(({ role }) => role === 'controlPlane');
+    if (!controllers.includes(this.#host)) return;
+    let answers = new Map<string, EtcdAnswer>();
+    const wrong = await this.#until(ETCD_MS, async () => {
+      answers = await etcdAnswers(shells, controllers);
+      // This host may be half upgraded: its own kubeadm mends it.
+      if (typeof answers.get(name) === 'string') answers.delete(name);
+      return etcdProblems(answers).map(({ found, cure }) => `etcd: ${found}; ${cure}`);
+    });
+    if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));
+    const next = nextLeader(answers.get(name), answers.values());
+    if (next === undefined) return;
+    const { code, stdout } = await shells.run(this.#host, moveLeaderScript(next));
+    if (code !== 0 || stdout.includes('"error"'))
+      log.warn('etcd did not move its leader away', { node: name, problem: stdout.trim() });
+  }
+
+  async #untilVerified(): Promise<void> {
+    const { shells, writer, clock } = this.#parts;
+    const { parts, version } = this.#work;
+    const wrong = await this.#until(VERIFY_MS, async () => {
+      const { name } = this.#host;
+      const reads = [readFacts(shells, this.#host), writer.get(nodes, name), controlPlanePods(writer)] as const;
+      const [facts, node, pods] = await Promise.all(reads);
+      return problemsOf(hostChecks({ facts, node, pods }, version, parts, clock.now()));
+    });
+    if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));
+  }
+
+  /** The API server and hosts may be away for a while: that is one more problem. */
+  async #until(withinMs: number, ask: () => Promise<string[]>): Promise<string[]> {
+    const asked = async (): Promise<string[]> => await ask().catch((error: unknown) => [messageOf(error)]);
+    const times = { clock: this.#parts.clock, abort: this.#abort, withinMs };
+    return await untilRight(asked, (problems) => problems.length === 0, times);
+  }
+
+  get #host(): ManifestHost {
+    const { name } = this.#work.target;
+    const host = this.#parts.manifest.hosts.find((each) => each.name === name);
+    const missing = `hosts: ${name} is missing, but the upgrade needs it; add it to the manifest again`;
     if (!host) throw new RefitError('REFIT_FILE', missing);
+    return host;
+  }
+
+  async #onHost(step: HostStep, bodyFor: (host: ManifestHost) => StepBody): Promise<void> {
+    const { rollout, version } = this.#work;
+    const host = this.#host;
     const { code, stdout } = await this.#runScript(host, stepScript({ step, rollout, version }, bodyFor(host)));
     this.#abort.throwIfAborted();
     if (code === 0) return;

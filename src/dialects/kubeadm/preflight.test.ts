@@ -54,7 +54,7 @@ function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): Host
   };
 }
 
-const SOUND = { problems: [], isBusy: false };
+const SOUND = { problems: [], isBusy: false, certificates: [], etcd: undefined };
 const NAMES = ['cp1', 'cp2', 'w1'];
 const fresh: Survey = {
   manifest,

@@ -5,12 +5,13 @@ import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { kubeletVersionOf, readyCondition } from '../../kube/resources.ts';
 import type { ConfigMap, Node } from '../../kube/types.ts';
 import { compareVersions, minorsBetween, parseVersion } from '../../util/version.ts';
-import { etcdFacts, type Finding, hard, textOf, type VersionFacts } from '../../versions/kubeadm-rules.ts';
+import { etcdFacts, type Finding, hard, textOf, type VersionFacts, warn } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
 import type { Manifest } from './manifest.ts';
 import { PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
 import type { HostFacts } from './probe.ts';
+import { etcdChecks, problemsOf, STATIC_PODS } from './verify.ts';
 
 export interface Survey {
   readonly manifest: Manifest;
@@ -38,7 +39,6 @@ export interface Assessment {
 
 /** KubeOne sets this label on each node, also on workers, during its upgrade. */
 const KUBEONE_LOCK = 'kubeone.io/upgrade-in-progress';
-const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
 /** Rules that apply to each host separately. */
 const OF_ONE_HOST = new Set(['Kd', 'cgroup', 'containerd', 'kernel']);
 /** Minor of v1: the oldest of the three maintained releases. */
@@ -62,7 +62,7 @@ export function assess(survey: Survey): Assessment {
     continues,
     findings: [
       ...known,
-      ...(continues ? [] : readyFindings(survey)),
+      ...(continues ? [] : [...readyFindings(survey), ...etcdHealth(survey)]),
       ...unique(judgeVersions(versionFacts(survey, continues))),
       ...unique(hostFindings(survey)),
       ...(continues ? [] : stumbleFindings(survey, request)),
@@ -154,6 +154,14 @@ function readyFindings({ manifest, nodes }: Survey): Finding[] {
     .flatMap(({ name }) => nodeNamed(name, nodes) ?? [])
     .filter((node) => readyCondition(node)?.status !== 'True')
     .map(({ metadata: { name } }) => hard('F3', `node ${name} is not Ready`));
+}
+
+/** Each control-plane host restarts its member. */
+function etcdHealth({ hosts }: Survey): Finding[] {
+  const checks = etcdChecks(hosts);
+  const two = 'etcd has two members: while one restarts, the cluster cannot be written to; three can spare one';
+  const isTwo = hosts.some(({ etcd }) => typeof etcd === 'object' && etcd.members.length === 2);
+  return [...problemsOf(checks).map((problem) => hard('etcd', problem)), ...(isTwo ? [warn('etcd', two)] : [])];
 }
 
 function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey, resuming: boolean): VersionFacts {

@@ -35,6 +35,8 @@ test('a control-plane host in the middle of an upgrade', () => {
     problems: [hard('host', 'the kubelet does not run'), warn('host', 'its clock is off')],
     isBusy: true,
     staticPods: { 'kube-apiserver': 'v1.36.3', 'kube-scheduler': 'v1.36.2' },
+    certificates: [],
+    etcd: undefined,
     missing: [
       {
         name: 'kube-controller-manager',
@@ -54,6 +56,8 @@ test('a host with nothing on it', () => {
     isBusy: false,
     staticPods: {},
     missing: [],
+    certificates: [],
+    etcd: undefined,
   });
 });
 

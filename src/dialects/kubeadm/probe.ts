@@ -2,8 +2,10 @@
 import { RefitError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { type Finding, hard, type NodeFacts, warn } from '../../versions/kubeadm-rules.ts';
-import type { Manifest, ManifestHost } from './manifest.ts';
-import { probeScript } from './scripts.ts';
+import { type Certificate, certificateIn, endingSoon } from './certificates.ts';
+import { ETCD_FACTS, type EtcdAnswer, etcdAnswer } from './etcd.ts';
+import { type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
+import { FACTS, PRELUDE, probeScript } from './scripts.ts';
 import type { Shells } from './ssh.ts';
 
 export interface HostFacts {
@@ -20,6 +22,9 @@ export interface HostFacts {
   readonly isBusy: boolean;
   /** On hosts of the control plane: manifests that are missing although backups of them exist. */
   readonly missing: readonly MissingManifest[];
+  readonly certificates: readonly Certificate[];
+  /** Undefined where etcd is external. */
+  readonly etcd: EtcdAnswer | undefined;
 }
 
 export interface MissingManifest {
@@ -40,7 +45,31 @@ export async function probeHost(
   host: ManifestHost,
   now: number,
 ): Promise<HostFacts> {
-  const { code, stdout, stderr } = await shells.run(host, probeScript(manifest, host, now), PATIENCE_MS);
+  const facts = await factsBy(probeScript(manifest, host, now), shells, host);
+  const isRenewed = optionsFor(manifest, host).certificateRenewal !== false;
+  const ending = endingSoon(facts.certificates, now, isRenewed);
+  const warnings = ending.map(({ found, cure }) => warn('certificate', `${found}; ${cure}`));
+  return { ...facts, problems: [...facts.problems, ...warnings] };
+}
+
+/** Only what an upgrade should have changed. */
+export async function readFacts(shells: Shells, host: ManifestHost): Promise<HostFacts> {
+  return await factsBy(`${PRELUDE}${FACTS}`, shells, host);
+}
+
+/** By host; without hosts whose etcd is external. */
+export async function etcdAnswers(shells: Shells, hosts: readonly ManifestHost[]): Promise<Map<string, EtcdAnswer>> {
+  const all = hosts.map(async (host) => ({ host, etcd: (await factsBy(PRELUDE, shells, host)).etcd }));
+  return answersOf(await Promise.all(all));
+}
+
+export function answersOf(hosts: readonly Pick<HostFacts, 'host' | 'etcd'>[]): Map<string, EtcdAnswer> {
+  return new Map(hosts.flatMap(({ host, etcd }) => (etcd === undefined ? [] : [[host.name, etcd]])));
+}
+
+async function factsBy(script: string, shells: Shells, host: ManifestHost): Promise<HostFacts> {
+  const whole = `${script}${host.role === 'controlPlane' ? ETCD_FACTS : ''}`;
+  const { code, stdout, stderr } = await shells.run(host, whole, PATIENCE_MS);
   if (code !== 0) {
     const why = stderr.trim().split('\n').at(-1) ?? '';
     throw new RefitError('REFIT_SSH', `${host.name}: cannot read facts from the host (exit code ${code}): ${why}`);
@@ -66,6 +95,8 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
     isBusy: all('busy').length > 0,
     staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
     missing: all('missing').flatMap((line) => missingIn(line) ?? []),
+    certificates: all('certificate').flatMap((line) => certificateIn(line) ?? []),
+    etcd: etcdAnswer(all('etcd')),
   };
 }
 

@@ -28,7 +28,7 @@ const LOCK_WAIT = 1800;
 export const EXIT_BUSY = 75;
 
 /** REFIT_ROOT is for tests: a directory that replaces the host's root. */
-const PRELUDE = `set -eu
+export const PRELUDE = `set -eu
 R=\${REFIT_ROOT:-}
 D=$R/var/lib/refit
 MANIFESTS=$R/etc/kubernetes/manifests
@@ -127,18 +127,30 @@ off=$(($(date +%s) - ${Math.round(now / 1000)}))
 [ ! -e "$D/kubeadm.lock" ] || flock -n "$D/kubeadm.lock" true || echo busy=step
 ! pgrep -x kubeadm >/dev/null 2>&1 || echo busy=kubeadm
 [ -z "$(find "$MANIFESTS" -name kube-apiserver.yaml -mmin -5 2>/dev/null)" ] || echo busy=replaced
-echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
-echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //' || true)"
 echo "kernel=$(uname -r)"
 grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
   ${patched}echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null || true)"
 echo "containerd=$(containerd --version 2>/dev/null || true)"
+${FACTS}${role === 'controlPlane' ? `${BACKUPS}${MISSING}` : ''}`;
+}
+
+/** Versions, and certificates without their keys. */
+export const FACTS = `echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
+echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //' || true)"
 for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   file=$MANIFESTS/$name.yaml
   [ ! -e "$file" ] || echo "image.$name=$(sed -n 's/^ *image: *//p' "$file" | head -n 1)"
 done
-${role === 'controlPlane' ? `${BACKUPS}${MISSING}` : ''}`;
-}
+first() { awk '/BEGIN CERTIFICATE/ { on = 1; next } /END CERTIFICATE/ { exit } on { printf "%s", $0 }'; }
+for file in "$R"/etc/kubernetes/pki/*.crt "$R"/etc/kubernetes/pki/etcd/*.crt \\
+  "$R/var/lib/kubelet/pki/kubelet-client-current.pem"; do
+  [ ! -e "$file" ] || echo "certificate=$(first <"$file") \${file#"$R"}"
+done
+for file in "$R"/etc/kubernetes/*.conf; do
+  data=$(sed -n 's/^ *client-certificate-data: *//p' "$file" 2>/dev/null | head -n 1)
+  [ -z "$data" ] || echo "certificate=$(echo "$data" | base64 -d | first) \${file#"$R"}"
+done
+`;
 
 /** For two staged binaries, their swap, and the copy that kubeadm makes of etcd's data; paths may share a file system. */
 const ROOM = `  need() { [ ! -d "$2" ] || df -kP "$2" | awk -v need="$1" 'NR == 2 { print $6, $4, need }'; }

@@ -1,0 +1,101 @@
+/** Proves what is made of the answers of etcd's members. The recorded answers are of etcd 3.6. */
+import { describe, expect, test } from 'vitest';
+import { type EtcdAnswer, etcdAnswer, etcdProblems, nextLeader } from './etcd.ts';
+
+const HEADER = '"header":{"cluster_id":"1","member_id":"10","revision":"5","raft_term":"2"}';
+const LINES = [
+  `{${HEADER},"count":"0"}`,
+  `{${HEADER},"version":"3.6.8","dbSize":"20480","leader":"10","raftIndex":"8","raftTerm":"2"}`,
+  `{${HEADER},"members":[{"ID":"10","name":"cp1"},{"ID":"11","name":"cp2"},{"ID":"12","name":"cp3"}]}`,
+  `{${HEADER},"alarms":[]}`,
+];
+
+function member(id: string, more: Partial<Exclude<EtcdAnswer, string>> = {}): EtcdAnswer {
+  const members = ['10', '11', '12'].map((ID) => ({ ID, name: `etcd-${ID}`, isLearner: false }));
+  return { cluster: '1', id, leader: '10', members, alarms: [], ...more };
+}
+
+const of = (...answers: readonly EtcdAnswer[]): ReadonlyMap<string, EtcdAnswer> =>
+  new Map(answers.map((answer, index) => [`cp${index + 1}`, answer]));
+const trio = (more: Partial<Exclude<EtcdAnswer, string>>): ReadonlyMap<string, EtcdAnswer> =>
+  of(member('10', more), member('11', more), member('12', more));
+const said = (answers: ReadonlyMap<string, EtcdAnswer>): string[] =>
+  etcdProblems(answers).map(({ found, cure }) => `${found}; ${cure}`);
+
+describe('an answer', () => {
+  test('of a healthy member', () => {
+    expect(etcdAnswer(LINES)).toMatchObject({ cluster: '1', id: '10', leader: '10', alarms: [] });
+  });
+
+  test.each<[string, readonly string[], string]>([
+    ['curl cannot connect', ["curl: (7) couldn't connect", ...LINES.slice(1)], "curl: (7) couldn't connect"],
+    [
+      'a read that no leader answers',
+      ['{"error":"etcdserver: request timed out","code":14}', ...LINES.slice(1)],
+      '{"error":"etcdserver: request timed out","code":14}',
+    ],
+    ['too few lines', LINES.slice(1), 'its answer cannot be read'],
+    ['ids that are no numbers', LINES.map((line) => line.replaceAll('10', '$(x)')), 'its answer cannot be read'],
+  ])('%s', (_name, lines, wanted) => {
+    expect(etcdAnswer(lines)).toBe(wanted);
+  });
+
+  test('of a host whose etcd is external', () => {
+    expect(etcdAnswer([])).toBeUndefined();
+  });
+});
+
+test.each<[string, ReadonlyMap<string, EtcdAnswer>, readonly string[]]>([
+  ['nothing', trio({}), []],
+  ['nothing of an external etcd', of(), []],
+  [
+    'a member that does not answer',
+    of(member('10'), 'timeout'),
+    ['the member on cp2 does not answer (timeout); see kubectl -n kube-system logs etcd-cp2'],
+  ],
+  [
+    'a member on a machine of nobody',
+    of(member('10'), member('11')),
+    ['member etcd-12 is on no host of the manifest; add its host, or run etcdctl member remove c'],
+  ],
+  [
+    'a learner, and one that never started',
+    trio({
+      members: [
+        { ID: '10', name: 'a', isLearner: false },
+        { ID: '11', name: 'b', isLearner: true },
+        { ID: '12', name: '', isLearner: false },
+      ],
+    }),
+    [
+      'member b is a learner; wait until it is promoted, or run etcdctl member remove b',
+      'member c was added, but never started; start it, or run etcdctl member remove c',
+    ],
+  ],
+  ['an alarm, once', trio({ alarms: ['NOSPACE'] }), ['alarm NOSPACE; end its cause, then run etcdctl alarm disarm']],
+  [
+    'no leader',
+    of(member('10'), member('11', { leader: '0' }), member('12')),
+    ['the member on cp2 sees no leader; it needs most of the members'],
+  ],
+  [
+    'another cluster',
+    of(member('10'), member('11'), member('12', { cluster: '2' })),
+    ['cp3 and cp1 have different clusters; join one of them anew'],
+  ],
+])('%s', (_name, answers, wanted) => {
+  expect(said(answers)).toEqual(wanted);
+});
+
+test.each<[string, EtcdAnswer | undefined, string | undefined]>([
+  ['of the leader', member('10'), '11'],
+  ['of a follower', member('11'), undefined],
+  ['of a member that does not answer', 'no', undefined],
+  ['of no member', undefined, undefined],
+])('who leads instead %s', (_name, own, wanted) => {
+  expect(nextLeader(own, ['down', member('10'), member('11')])).toBe(wanted);
+});
+
+test('the only member keeps its leadership', () => {
+  expect(nextLeader(member('10'), [member('10')])).toBeUndefined();
+});

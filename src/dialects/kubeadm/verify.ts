@@ -1,0 +1,145 @@
+/** Judges what an upgrade left behind: each component of a host and of the cluster, what was found, and what to do. */
+import type { KubeClient } from '../../kube/client.ts';
+import { namespaced, pods, readyCondition } from '../../kube/resources.ts';
+import type { KubeObject, Node, Pod } from '../../kube/types.ts';
+import { type Clock, sleep } from '../../util/clock.ts';
+import { parseVersion } from '../../util/version.ts';
+import { isNeeded } from '../../versions/version-rules.ts';
+import { dateOf, endingSoon } from './certificates.ts';
+import { etcdProblems } from './etcd.ts';
+import { answersOf, type HostFacts, tagOf } from './probe.ts';
+import type { Part } from './signal.ts';
+
+export interface Check {
+  readonly component: string;
+  readonly found: string;
+  /** What to do; absent if all is well. */
+  readonly cure?: string;
+}
+
+/** Those of the Kubernetes version. */
+export const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+
+export interface HostState {
+  readonly facts: HostFacts;
+  readonly node: Node | undefined;
+  /** Mirror pods of its static pods, of any host. */
+  readonly pods: readonly Pod[];
+}
+
+/** Mirror pods of static pods. */
+export async function controlPlanePods(client: KubeClient): Promise<readonly Pod[]> {
+  const { items } = await client.listAll(pods, { namespace: 'kube-system', labelSelector: 'tier=control-plane' });
+  return items;
+}
+
+/** `parts`: what has been upgraded so far. */
+export function hostChecks(state: HostState, version: string, parts: readonly Part[], now: number): Check[] {
+  const { host, kubeadm, kubelet, staticPods } = state.facts;
+  const names = host.role === 'controlPlane' ? [...STATIC_PODS, ...(staticPods['etcd'] ? ['etcd'] : [])] : [];
+  const reported = state.node?.status?.nodeInfo?.kubeletVersion;
+  const log = 'see journalctl -u kubelet on the host';
+  return [
+    ...(parts.includes('kubeadm')
+      ? [...names.map((name) => podCheck(name, state, version)), binaryCheck('kubeadm', kubeadm, version)]
+      : []),
+    ...(parts.includes('kubelet')
+      ? [
+          isAt(kubelet, version) && !isAt(reported, version)
+            ? { component: 'kubelet', found: `the Node reports ${reported ?? 'no version'}`, cure: log }
+            : binaryCheck('kubelet', kubelet, version),
+        ]
+      : []),
+    ...certificateChecks(state.facts, now),
+  ];
+}
+
+function isAt(found: string | undefined, version: string): boolean {
+  return found !== undefined && parseVersion(found) !== undefined && !isNeeded([found], version);
+}
+
+function binaryCheck(component: string, found: string | undefined, version: string): Check {
+  if (isAt(found, version)) return { component, found: version };
+  return { component, found: found ?? 'no version', cure: `expected ${version}; run refit kubeadm apply again` };
+}
+
+function podCheck(component: string, { facts, pods: all }: HostState, version: string): Check {
+  const { name } = facts.host;
+  const wanted = facts.staticPods[component];
+  if (component !== 'etcd' && !isAt(wanted, version)) return binaryCheck(component, wanted, version);
+  const pod = all.find(({ metadata, spec }) => spec?.nodeName === name && metadata.labels?.['component'] === component);
+  const log = 'see journalctl -u kubelet on the host';
+  if (!pod) return { component, found: 'the API server knows no pod of it', cure: log };
+  const tag = tagOf(pod.spec?.containers?.[0]?.image ?? '');
+  if (tag !== wanted) return { component, found: `its pod still has ${tag ?? 'no version'}`, cure: log };
+  if (readyCondition(pod)?.status === 'True') return { component, found: tag ?? '' };
+  return { component, found: 'its pod is not ready', cure: `see kubectl -n kube-system logs ${pod.metadata.name}` };
+}
+
+/** Only what has ended is wrong. */
+function certificateChecks(facts: HostFacts, now: number): Check[] {
+  const leaves = facts.certificates.filter(({ isAuthority }) => !isAuthority).map(({ until }) => until);
+  const ended = facts.certificates.filter(({ until }) => until < now);
+  const [wrong] = endingSoon(ended, now, false);
+  const component = 'certificates';
+  if (wrong) return [{ component, ...wrong }];
+  return leaves.length === 0 ? [] : [{ component, found: `until ${dateOf(Math.min(...leaves))}` }];
+}
+
+/** A Deployment or a DaemonSet. */
+interface Workload extends KubeObject {
+  spec?: { replicas?: number; template?: Pick<Pod, 'spec'> };
+  status?: Readonly<Record<string, number | undefined>>;
+}
+
+export const ADDONS = [
+  { resource: namespaced<Workload>('apps/v1', 'DaemonSet', 'daemonsets'), name: 'kube-proxy' },
+  { resource: namespaced<Workload>('apps/v1', 'Deployment', 'deployments'), name: 'coredns' },
+] as const;
+
+/** `version`: undefined if it may have any. */
+export function addonCheck({ metadata, spec, status = {} }: Workload, kind: string, version?: string): Check {
+  const { name: component } = metadata;
+  const wanted = status['desiredNumberScheduled'] ?? spec?.replicas ?? 0;
+  const updated = status['updatedNumberScheduled'] ?? status['updatedReplicas'] ?? 0;
+  const ready = Math.min(updated, status['numberAvailable'] ?? status['availableReplicas'] ?? 0);
+  const tag = tagOf(spec?.template?.spec?.containers?.[0]?.image ?? '') ?? 'no version';
+  const found = `${tag} on ${ready} of ${wanted} pods`;
+  if (version !== undefined && !isAt(tag, version)) {
+    const cure = `expected ${version}; run kubeadm upgrade apply phase addon ${component} ${version}`;
+    return { component, found, cure };
+  }
+  if (ready >= wanted && (status['observedGeneration'] ?? 0) >= (metadata.generation ?? 0)) return { component, found };
+  const watch = `kubectl -n kube-system rollout status ${kind.toLowerCase()}/${component}`;
+  return { component, found, cure: `see ${watch}` };
+}
+
+/** All members; empty where etcd is external. */
+export function etcdChecks(hosts: readonly HostFacts[]): Check[] {
+  const answers = answersOf(hosts);
+  if (answers.size === 0) return [];
+  const problems = etcdProblems(answers).map((problem) => ({ component: 'etcd', ...problem }));
+  return problems.length > 0 ? problems : [{ component: 'etcd', found: `${answers.size} healthy members` }];
+}
+
+export function problemsOf(checks: readonly Check[]): string[] {
+  return checks.flatMap(({ component, found, cure }) =>
+    cure === undefined ? [] : [`${component}: ${found}; ${cure}`],
+  );
+}
+
+/** Asks until nothing is wrong, or the time is over. Resolves with the last answer. */
+export async function untilRight<T>(
+  ask: () => Promise<T>,
+  isRight: (answer: T) => boolean,
+  { clock, abort, withinMs }: { readonly clock: Clock; readonly abort: AbortSignal; readonly withinMs: number },
+): Promise<T> {
+  const deadline = clock.monotonic() + withinMs;
+  for (;;) {
+    const answer = await ask();
+    if (isRight(answer) || clock.monotonic() >= deadline) return answer;
+    await sleep(clock, ASK_AGAIN_MS, abort);
+  }
+}
+
+const ASK_AGAIN_MS = 1000;
