@@ -46,8 +46,11 @@ async function putKubeadm(body: string): Promise<void> {
 
 /** kubeadm as it is killed: it moves the scheduler to its backup and ends there. */
 async function cutKubeadm(stamp: string, code = 137): Promise<void> {
-  const folder = at(`etc/kubernetes/tmp/kubeadm-backup-manifests-${stamp}`);
-  await putKubeadm(`mkdir -p ${folder}\nmv ${manifestOf('kube-scheduler')} ${folder}/\nexit ${code}`);
+  const [folder, fresh] = ['backup', 'upgraded'].map((kind) =>
+    at(`etc/kubernetes/tmp/kubeadm-${kind}-manifests-${stamp}`),
+  );
+  const render = `mkdir -p ${folder} ${fresh}\ntouch ${fresh}/kube-scheduler.yaml`;
+  await putKubeadm(`${render}\nmv ${manifestOf('kube-scheduler')} ${folder}/\nexit ${code}`);
 }
 
 const step = async (rollout = 'run-1', role: ManifestHost['role'] = 'controlPlane'): Promise<string> =>
@@ -182,6 +185,14 @@ describe('after a run of ours was cut off before it moved a manifest', () => {
     await put(backupOf('kube-apiserver', '1'), 'kube-apiserver');
     await cutKubeadm('2');
     await onHost('kubeadm');
+    await isNotRestored('hand');
+  });
+
+  test('nor one that somebody removed after a kubeadm by hand had ended well', async () => {
+    await cutKubeadm('2', 0);
+    await onHost('kubeadm');
+    await putKubeadm('exit 0');
+    await rm(at('etc/kubernetes/tmp/kubeadm-upgraded-manifests-2'), { recursive: true });
     await isNotRestored('hand');
   });
 

@@ -7,8 +7,8 @@ import { array, assert, asyncProperty, constantFrom, oneof, record, string } fro
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Binary, parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
 import {
-  KUBELET_BODY,
   kubeadmBody,
+  kubeletBody,
   prepareScript,
   probeScript,
   quoted,
@@ -80,10 +80,11 @@ async function onHost(script: string): Promise<{ readonly stdout: string; readon
 function bodiesOf({ kubeadm, kubelet, byHand }: Values): StepBody[] {
   return [
     stageBody({ kubeadm, kubelet }),
-    stageBody({ kubeadm: kubelet, kubelet: kubeadm }),
+    stageBody({ kubeadm: kubelet, kubelet: kubeadm, kubectl: kubelet }),
     kubeadmBody('apply', 'controlPlane', { patches: byHand, ignorePreflightErrors: [byHand] }),
     kubeadmBody('node', 'worker', { config: byHand }),
-    KUBELET_BODY,
+    kubeletBody({ kubectl: kubelet }),
+    kubeletBody({}),
   ];
 }
 

@@ -81,7 +81,8 @@ async function setCordon(name: string, unschedulable: boolean | null): Promise<v
 
 async function podsOn(name: string): Promise<Pod[]> {
   const { items } = await scene.cluster.client.list(pods, { fieldSelector: `spec.nodeName=${name}` });
-  return items.filter(({ status }) => status?.phase === 'Running');
+  // Static pods stay.
+  return items.filter(({ metadata, status }) => status?.phase === 'Running' && !metadata.labels?.['tier']);
 }
 
 async function tells(run: Run, pattern: RegExp): Promise<void> {

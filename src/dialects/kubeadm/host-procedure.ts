@@ -12,15 +12,7 @@ import { aborted } from '../../util/waits.ts';
 import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
 import { type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
 import { etcdAnswers, readFacts } from './probe.ts';
-import {
-  EXIT_BUSY,
-  type HostStep,
-  KUBELET_BODY,
-  kubeadmBody,
-  type StepBody,
-  stageBody,
-  stepScript,
-} from './scripts.ts';
+import { EXIT_BUSY, type HostStep, kubeadmBody, kubeletBody, type StepBody, stageBody, stepScript } from './scripts.ts';
 import {
   DRAIN,
   type HostUpgrade,
@@ -122,7 +114,9 @@ class Procedure {
         if (part === 'kubeadm') await this.#untilEtcdIsHealthy();
         await this.#enter(PART_STEPS[part], { touched: true });
         await this.#onHost(part, (host) =>
-          part === 'kubeadm' ? kubeadmBody(verb, host.role, optionsFor(manifest, host)) : KUBELET_BODY,
+          part === 'kubeadm'
+            ? kubeadmBody(verb, host.role, optionsFor(manifest, host))
+            : kubeletBody(manifest.binaries),
         );
       }
       await this.#enter(VERIFY);

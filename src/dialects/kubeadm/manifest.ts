@@ -56,7 +56,8 @@ const manifest = z.strictObject({
   /** Workers to upgrade at once. */
   concurrent: z.int().min(1).default(1),
   hosts: z.array(host).min(1),
-  binaries: z.strictObject({ kubeadm: binary, kubelet: binary }),
+  /** kubectl is replaced where a host has it. */
+  binaries: z.strictObject({ kubeadm: binary, kubelet: binary, kubectl: binary.exactOptional() }),
   kubeadm: kubeadmOptions.prefault({}),
   ssh: z
     .strictObject({

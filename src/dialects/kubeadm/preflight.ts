@@ -11,6 +11,7 @@ import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
 import type { Manifest } from './manifest.ts';
 import { PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
 import type { HostFacts } from './probe.ts';
+import { hasPhases } from './scripts.ts';
 import { etcdChecks, problemsOf, STATIC_PODS } from './verify.ts';
 
 export interface Survey {
@@ -224,10 +225,12 @@ export function describeRefused(name: string, why: string): string {
 /** Only of hosts that are upgraded: on others the files may be gone. */
 function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
   const wanted = hostsOf(request);
+  const late = `kubeadm ${request.version} has no phases: it checks a control-plane host only at its turn`;
   const mine = hosts.filter(({ host }) => wanted.includes(host.name));
-  return mine.flatMap(({ host, problems }) =>
+  const found = mine.flatMap(({ host, problems }) =>
     problems.map((problem) => ({ ...problem, message: `${host.name}: ${problem.message}` })),
   );
+  return hasPhases(request.version) ? found : [...found, warn('host', late)];
 }
 
 /** Only a warning: the drain waits, and the obstacle may be gone when it is the host's turn. */

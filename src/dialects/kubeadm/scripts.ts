@@ -5,6 +5,7 @@
  */
 import { RefitError } from '../../util/errors.ts';
 import { printableUrl } from '../../util/printable-url.ts';
+import { parseVersion } from '../../util/version.ts';
 import { type Binary, type KubeadmOptions, type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
 
 /** In order. */
@@ -21,6 +22,8 @@ export interface StepContext {
 export interface StepBody {
   readonly before?: string;
   readonly body: string;
+  /** Once the journal says that the step is done. */
+  readonly after?: string;
 }
 
 /** Seconds to wait for a running step of an earlier run: kubeadm may wait five minutes for each manifest. */
@@ -81,6 +84,8 @@ is_ours() {
 }
 of_run() {
   is_ours || return 0
+  # kubeadm removes what it did not put in place only when it ends well: then somebody else has removed the manifest.
+  [ -n "$(find "$BACKUPS" -path "*/kubeadm-upgraded-manifests*/$1.yaml" -newer "$RUN")" ] || return 0
   file=$(new_backups)/$1.yaml
   [ ! -e "$file" ] || ! is_recorded "$1" "$file" || echo "$file"
 }
@@ -106,7 +111,7 @@ by_hand() {
 export function probeScript(manifest: Manifest, host: ManifestHost, now: number): string {
   const { role } = host;
   const { patches, config } = optionsFor(manifest, host);
-  const { kubeadm, kubelet } = manifest.binaries;
+  const { binaries } = manifest;
   const given = [patches, config].flatMap((path) => path ?? []).map(quoted);
   const paths = given.map(
     (path) => `SOURCE=${path}\n[ -e "$SOURCE" ] || echo "kubeadm: no file $SOURCE on this host"\n`,
@@ -120,13 +125,19 @@ ${PRELUDE}${WRONG}
   for name in kubeadm kubelet; do
     command -v "$name" >/dev/null || echo "no $name in PATH ($PATH): install it, or set path in the manifest"
   done
-${probed('kubeadm', kubeadm)}${probed('kubelet', kubelet)}${paths.join('')}${ROOM}
+${each(binaries, probed)}${paths.join('')}${ROOM}
 } | sed 's/^/hard=/'
+df -kP "$R/var/lib/containerd" 2>/dev/null | awk -v need=${IMAGES[role]} 'NR == 2 && $4 < need {
+  printf "warn=%s has %d MiB free, new images may need %d MiB\\n", $6, $4 / 1024, need / 1024 }'
 off=$(($(date +%s) - ${Math.round(now / 1000)}))
 [ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "warn=its clock and the one here are $off s apart"
 [ ! -e "$D/kubeadm.lock" ] || flock -n "$D/kubeadm.lock" true || echo busy=step
 ! pgrep -x kubeadm >/dev/null 2>&1 || echo busy=kubeadm
-[ -z "$(find "$MANIFESTS" -name kube-apiserver.yaml -mmin -5 2>/dev/null)" ] || echo busy=replaced
+port=$(sed -n 's/^ *- --secure-port=//p' "$MANIFESTS/kube-apiserver.yaml" 2>/dev/null || true)
+# Where it listens, nobody has to wait for it: then it is the caller who does not reach it.
+cat "$R/proc/net/tcp" "$R/proc/net/tcp6" 2>/dev/null |
+  awk -v port="$(printf ':%04X$' "\${port:-6443}")" '$4 == "0A" && $2 ~ port { n++ } END { exit !n }' ||
+  [ -z "$(find "$MANIFESTS" -name kube-apiserver.yaml -mmin -5 2>/dev/null)" ] || echo busy=replaced
 echo "kernel=$(uname -r)"
 grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
   ${patched}echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null || true)"
@@ -151,6 +162,9 @@ for file in "$R"/etc/kubernetes/*.conf; do
   [ -z "$data" ] || echo "certificate=$(echo "$data" | base64 -d | first) \${file#"$R"}"
 done
 `;
+
+/** KiB that new images may need, unless they are there already. */
+const IMAGES = { controlPlane: 1_048_576, worker: 262_144 };
 
 /** For two staged binaries, their swap, and the copy that kubeadm makes of etcd's data; paths may share a file system. */
 const ROOM = `  need() { [ ! -d "$2" ] || df -kP "$2" | awk -v need="$1" 'NR == 2 { print $6, $4, need }'; }
@@ -209,11 +223,11 @@ export function repairScript(byHand?: string): string {
 }
 
 /** The script exits at once if the journal says that the step is done; `before` runs before the step counts as begun. */
-export function stepScript(context: StepContext, { before = '', body }: StepBody): string {
+export function stepScript(context: StepContext, { before = '', body, after = '' }: StepBody): string {
   const { rollout, step, version } = context;
   const names = `ROLLOUT=${quoted(rollout)}\nSTEP=${quoted(step)}\nVERSION=${quoted(version)}\n`;
   return detached(
-    `${names}${PRELUDE}${JOURNAL}seen done && exit 0\n${before}note begun\n${body}\nnote done\n`,
+    `${names}${PRELUDE}${JOURNAL}seen done && exit 0\n${before}note begun\n${body}\nnote done\n${after}\n`,
     LOCK_WAIT,
   );
 }
@@ -223,15 +237,22 @@ const WRONG = `wrong() {
   [ -z "$3" ] || [ "$(sha256sum <"$2")" = "$3  -" ] || { echo "binaries.$1.sha256 does not match the file"; return; }
   case $1 in
   kubelet) found=$("$2" --version 2>&1 | sed 's/^Kubernetes //') ;;
+  kubectl) found=$("$2" version --client 2>&1 | sed -n 's/^Client Version: //p') ;;
   *) found=$("$2" version -o short 2>&1 || true) ;;
   esac
   [ "$found" = "$VERSION" ] || echo "binaries.$1 has version $found, expected $VERSION"
 }
 `;
 
-/** Fetches both binaries and checks their versions before anything on the node is replaced. */
-export function stageBody({ kubeadm, kubelet }: Manifest['binaries']): StepBody {
-  return { body: `mkdir -p "$D/staged"\n${WRONG}${fetched('kubeadm', kubeadm)}${fetched('kubelet', kubelet)}` };
+/** Fetches the binaries and checks their versions before anything on the node is replaced. */
+export function stageBody(binaries: Manifest['binaries']): StepBody {
+  return { body: `mkdir -p "$D/staged"\n${WRONG}${each(binaries, fetched)}` };
+}
+
+function each(binaries: Manifest['binaries'], write: (name: string, source: Binary) => string): string {
+  return Object.entries(binaries)
+    .map(([name, source]) => write(name, source))
+    .join('');
 }
 
 /**
@@ -245,9 +266,15 @@ export function prepareScript(manifest: Manifest, host: ManifestHost, leads: boo
   const isAlone = leads || !isController || config !== undefined || ignored.some((name) => /^all$/i.test(name));
   const flags = flagsOf({ config, ignorePreflightErrors: isAlone ? ignored : [...ignored, 'CreateJob'] });
   const command = isController ? 'apply phase preflight "$VERSION" --yes' : 'node phase preflight';
-  const preflight = `"$D/staged/kubeadm" upgrade ${command}${flags}\n`;
+  const has = !isController || hasPhases(manifest.version);
+  const preflight = has ? `"$D/staged/kubeadm" upgrade ${command}${flags}\n` : '';
   const names = `VERSION=${quoted(manifest.version)}\n`;
   return detached(`${names}${PRELUDE}${JOURNAL}${stageBody(manifest.binaries).body}${preflight}`, LOCK_WAIT);
+}
+
+/** Of `kubeadm upgrade apply`. */
+export function hasPhases(version: string): boolean {
+  return (parseVersion(version)?.minor ?? 0) >= 31;
 }
 
 /** What the stage step would stumble over. */
@@ -308,9 +335,14 @@ export function kubeadmBody(verb: 'apply' | 'node', role: ManifestHost['role'], 
   return role === 'controlPlane' ? { before: `${RESTORE}${RECORD_RUN}`, body } : { body };
 }
 
-export const KUBELET_BODY: StepBody = {
-  body: `${installed('kubelet')}systemctl daemon-reload\nsystemctl restart kubelet`,
-};
+/** A host may have no kubectl. */
+export function kubeletBody({ kubectl }: Pick<Manifest['binaries'], 'kubectl'>): StepBody {
+  const also = kubectl === undefined ? '' : `if command -v kubectl >/dev/null; then\n${installed('kubectl')}fi\n`;
+  return {
+    body: `${also}${installed('kubelet')}systemctl daemon-reload\nsystemctl restart kubelet`,
+    after: 'rm -rf "$D/staged"',
+  };
+}
 
 /** Runs in its own session under the host's lock, and prints the last lines of its log, which a full disk does not stop. */
 function detached(body: string, waitSeconds: number): string {

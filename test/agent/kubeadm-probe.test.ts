@@ -1,0 +1,127 @@
+/** What `plan` reads from a kubeadm host: its own script, on real files in place of those of the host. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
+import { parseFacts } from '../../src/dialects/kubeadm/probe.ts';
+import { kubeletBody, probeScript, stageBody, stepScript } from '../../src/dialects/kubeadm/scripts.ts';
+import { run } from '../../tools/controlplane/run.ts';
+
+const VERSION = 'v1.36.3';
+const HASH = 'ab'.repeat(32);
+const manifest = parseManifest(
+  `{version: ${VERSION}, hosts: [{name: cp1, role: controlPlane}],
+    binaries: {kubeadm: {url: "https://user:secret@example.com/kubeadm", sha256: ${HASH}}, kubelet: {path: /b}}}`,
+  'm.yaml',
+);
+let root = '';
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'refit-probe-'));
+  await put('run/empty', '');
+  // Others on this machine may run a kubeadm.
+  await program('pgrep', 'exit 1');
+  await put('etc/kubernetes/manifests/kube-apiserver.yaml', 'spec:\n  - --secure-port=7443\n');
+});
+afterEach(async () => await rm(root, { recursive: true }));
+
+async function put(path: string, text: string, mode = 0o644): Promise<void> {
+  await mkdir(join(root, path, '..'), { recursive: true });
+  await writeFile(join(root, path), text, { mode });
+}
+
+const program = async (name: string, body: string): Promise<void> =>
+  await put(`usr/bin/${name}`, `#!/bin/sh\n${body}\n`, 0o755);
+
+async function onHost(script: string): Promise<string> {
+  const environment = { REFIT_ROOT: root, PATH: `${join(root, 'usr/bin')}:${process.env['PATH']}` };
+  const { stdout, stderr } = await run('sh', ['-s'], { environment, input: script });
+  return `${stdout}${stderr}`;
+}
+
+async function facts() {
+  const [host] = manifest.hosts;
+  if (!host) throw new Error('the manifest has no host');
+  const found = parseFacts(await onHost(probeScript(manifest, host, Date.now())));
+  return { ...found, messages: found.problems.map(({ severity, message }) => `${severity} ${message}`) };
+}
+
+test('a download is tried, and its password stays out of the message', async () => {
+  await program('curl', 'echo "curl: (22) The requested URL returned error: 404"; exit 22');
+  const line =
+    'hard binaries.kubeadm.url: cannot download https://***@example.com/kubeadm: curl: (22) The requested URL returned error: 404';
+  expect((await facts()).messages.map((text) => text.replace(/\/\/[^@/]*@/, '//***@'))).toContain(line);
+  expect((await facts()).messages.join()).not.toContain('secret');
+  await program('curl', 'exit 0');
+  expect((await facts()).messages.filter((text) => text.includes('download'))).toEqual([]);
+});
+
+test.each([
+  ['inactive', true],
+  ['failed', true],
+  ['active', false],
+])('a kubelet that is %s: stops the plan: %s', async (state, stops) => {
+  await program('systemctl', `echo ${state}`);
+  const line = 'hard the kubelet does not run: see journalctl -u kubelet';
+  expect((await facts()).messages.includes(line)).toBe(stops);
+});
+
+test.each(['var/lib/kubelet/kubeadm-flags.env', 'etc/default/kubelet', 'etc/sysconfig/kubelet'])(
+  "the kubelet's own flag in %s allows cgroup v1",
+  async (file) => {
+    await put(file, 'KUBELET_KUBEADM_ARGS="--fail-cgroupv1=false"\n');
+    await put('sys/fs/cgroup/x', '');
+    expect((await facts()).ground.cgroup).toBeUndefined();
+  },
+);
+
+test('little room for images is a warning', async () => {
+  await put('var/lib/containerd/x', '');
+  await program(
+    'df',
+    'printf "Filesystem 1024-blocks Used Available Capacity Mounted on\\nnone 9 9 524288 9%% /data\\n"',
+  );
+  const line = 'warn /data has 512 MiB free, new images may need 1024 MiB';
+  expect((await facts()).messages).toContain(line);
+});
+
+test('an API server that listens is not waited for, though its manifest is new: its address must be wrong', async () => {
+  expect((await facts()).isBusy).toBe(true);
+  await put('proc/net/tcp6', '  sl  local_address rem_address st\n   0: 00000000:1D13 00000000:0000 0A 0\n');
+  expect((await facts()).isBusy).toBe(false);
+  await put('proc/net/tcp6', '  sl  local_address rem_address st\n   0: 00000000:1D13 0100007F:E0F2 01 0\n');
+  expect((await facts()).isBusy).toBe(true);
+});
+
+test('kubectl is replaced where it is, staged binaries are removed at the end, and a second run needs none', async () => {
+  const kubeadm = 'echo v1.36.3';
+  await program('systemctl', 'echo "$*" >>"$REFIT_ROOT/systemctl"');
+  await put('new/kubeadm', `#!/bin/sh\n${kubeadm}\n`, 0o755);
+  await put('new/kubelet', '#!/bin/sh\necho "Kubernetes v1.36.3"\n', 0o755);
+  await put('new/kubectl', '#!/bin/sh\nprintf "Client Version: v1.36.3\\nKustomize Version: v5.8.0\\n"\n', 0o755);
+  await program('kubelet', 'echo old');
+  await program('kubectl', 'echo old');
+  const binaries = {
+    kubeadm: { path: '/new/kubeadm' },
+    kubelet: { path: '/new/kubelet' },
+    kubectl: { path: '/new/kubectl' },
+  };
+  const context = { rollout: 'r', version: VERSION };
+  expect(await onHost(stepScript({ ...context, step: 'stage' }, stageBody(binaries)))).toBe('');
+  const last = stepScript({ ...context, step: 'kubelet' }, kubeletBody(binaries));
+  expect([await onHost(last), await onHost(last)]).toEqual(['', '']);
+  expect(await onHost('kubectl version; kubelet; ls "$REFIT_ROOT/var/lib/refit"; cat "$REFIT_ROOT/systemctl"')).toBe(
+    'Client Version: v1.36.3\nKustomize Version: v5.8.0\nKubernetes v1.36.3\nkubeadm.journal\nkubeadm.lock\nlast.log\ndaemon-reload\nrestart kubelet\n',
+  );
+});
+
+test('a kubectl of another version is refused', async () => {
+  await put('new/kubectl', '#!/bin/sh\necho "Client Version: v1.36.2"\n', 0o755);
+  const body = stageBody({
+    kubeadm: { path: '/new/kubectl' },
+    kubelet: { path: '/new/kubectl' },
+    kubectl: { path: '/new/kubectl' },
+  });
+  const script = stepScript({ rollout: 'r', version: VERSION, step: 'stage' }, body);
+  expect(await onHost(script)).toContain('binaries.kubeadm has version');
+});
