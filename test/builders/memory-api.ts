@@ -87,11 +87,14 @@ export class MemoryApi {
             throw refusal(409, 'Conflict');
           this.remove(resource, name);
         }),
-      /** Merges members of `metadata` only; null removes none. */
+      /** Merges members of `metadata` only; null removes an annotation. */
       patch: async <T extends KubeObject>(resource: Resource<T>, name: string, patch: Pick<T, 'metadata'>) =>
         await this.#answer(`patch ${resource.plural}/${name}`, () => {
           const { metadata, ...rest } = this.read(resource, name);
-          const annotations = { ...metadata.annotations, ...patch.metadata.annotations };
+          const wanted = patch.metadata.resourceVersion ?? metadata.resourceVersion;
+          if (wanted !== metadata.resourceVersion) throw refusal(409, 'Conflict');
+          const merged = Object.entries({ ...metadata.annotations, ...patch.metadata.annotations });
+          const annotations = Object.fromEntries(merged.filter(([, value]) => (value as string | null) !== null));
           return this.put(resource, { ...rest, metadata: { ...metadata, ...patch.metadata, annotations } } as T);
         }),
     };

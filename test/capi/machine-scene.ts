@@ -4,7 +4,7 @@ import { identityOf } from '../../sandbox/cluster/machines.ts';
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
 import { capi } from '../../src/dialects/capi/dialect.ts';
-import { type UpdateParts, updateMachine } from '../../src/dialects/capi/update-machine.ts';
+import { type StepParts, updateInSteps } from '../../src/dialects/capi/updaters/update-steps.ts';
 import { CONTROL_PLANE } from '../../src/dialects/node-endpoints.ts';
 import type { EndpointHealth } from '../../src/engine/model/decision.ts';
 import { viewsOf } from '../../src/engine/observe/world.ts';
@@ -28,6 +28,7 @@ export class MachineScene {
   /** Text of every checksum file. */
   checksum = 'ab'.repeat(32);
   readonly read: string[] = [];
+  callUpdater: StepParts['callUpdater'] = async () => await Promise.reject(new Error('there is no updater'));
   readonly #views = [this.api.view(nodes)];
 
   constructor(names: readonly string[], role: 'worker' | 'controller' = 'worker') {
@@ -62,7 +63,7 @@ export class MachineScene {
       settings,
       desired: { machine, infrastructureMachine: object('DevMachine') },
     };
-    return await updateMachine(this.#parts(), request, new AbortController().signal);
+    return await updateInSteps(this.#parts(), request, new AbortController().signal);
   }
 
   /** What the leader does about one Node, seeing everything. */
@@ -103,7 +104,7 @@ export class MachineScene {
     this.api.change(machines, `m-${name}`, (machine) => ({ ...machine, spec: { ...machine.spec, version } }));
   }
 
-  #parts(): UpdateParts {
+  #parts(): StepParts {
     return {
       management: this.api.client,
       workload: this.api.client,
@@ -115,6 +116,7 @@ export class MachineScene {
         this.read.push(url);
         return await Promise.resolve(this.checksum);
       },
+      callUpdater: this.callUpdater,
       policy: POLICY,
       clock: this.clock,
     };

@@ -151,7 +151,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     ...LOOK,
     operator: `${READ} patch`,
   },
-  'cluster.x-k8s.io/machines@default': { capi: 'get' },
+  'cluster.x-k8s.io/machines@default': { capi: 'get patch' },
   'cluster.x-k8s.io/machines/status@default': {},
   'core/serviceaccounts/token@default': {},
   'batch/jobs@default': { cattle: 'list watch', ...LOOK },

@@ -81,7 +81,7 @@ export function nameOf({ part, path }: PartChange): string {
   return [part.name, 'spec', ...path].join('.');
 }
 
-function compared({ root }: Shape, part: Part, object: HookObject | null | undefined): Value {
+export function compared({ root }: Shape, part: Part, object: HookObject | null | undefined): Value {
   const value = root.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), object) as Value;
   // The caller decodes machines into types: there, empty means absent.
   if (part.name !== 'machine' || !isRecord(value)) return value;

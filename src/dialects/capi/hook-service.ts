@@ -15,10 +15,11 @@ import type { Json } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
 import type { CanRequest } from './can-update.ts';
 import { discovery } from './routes.ts';
-import { type UpdateParts, underWay, updateMachine } from './update-machine.ts';
-import { type CanHook, type CanParts, canUpdate } from './updaters/answer-can.ts';
+import { underWay } from './update-machine.ts';
+import { type CanHook, canUpdate } from './updaters/answer-can.ts';
+import { type StepParts, updateInSteps } from './updaters/update-steps.ts';
 
-export interface ServiceParts extends UpdateParts, CanParts {
+export interface ServiceParts extends StepParts {
   readonly log: Logger;
 }
 
@@ -49,7 +50,7 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
     case 'UpdateMachine': {
       const request = decode(updateMachineRequest, body);
       const work = async (abort: AbortSignal): Promise<HookResponse> =>
-        await updateMachine(parts, request, abort).catch(explained);
+        await updateInSteps(parts, request, abort).catch(explained);
       return await within(parts.clock, withinMs, work, () => underWay('waiting for the API server: no answer in time'));
     }
   }

@@ -1,7 +1,7 @@
 /** Answers UpdateMachine: writes a request on the Node, then reports the progress. */
 import { randomUUID } from 'node:crypto';
 import { HOOK_GROUP, type UpdateMachineRequest, type UpdateMachineResponse } from '../../api/capi/hooks.ts';
-import { CONTROL_PLANE_LABEL, type Machine, machines, NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
+import { CONTROL_PLANE_LABEL, type Machine, NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
 import type { Payload, Role } from '../../engine/model/recorded.ts';
 import { platformOf } from '../../engine/observe/gather.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
@@ -13,7 +13,6 @@ import { RefitError } from '../../util/errors.ts';
 import { printableUrl, withoutUserinfo } from '../../util/printable-url.ts';
 import { parseVersion } from '../../util/version.ts';
 import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
-import { isDisabled } from './can-update.ts';
 import { orphanOn } from './orphaned-work.ts';
 import { type ProgressParts, progressOf } from './progress.ts';
 import { type MachineUpdate, updateOn, withUpdate } from './rollout.ts';
@@ -31,19 +30,23 @@ interface Wanted {
   readonly version: string;
 }
 
-/** Idempotent, on any replica: all state is on the Node. Rejects if an API server or the payload's checksum is unavailable. */
+/**
+ * Idempotent, on any replica: all state is on the Node. Rejects if an API server or the payload's checksum is unavailable.
+ *
+ * @param live the Machine in the API, which wants the version of the call
+ */
 export async function updateMachine(
   parts: UpdateParts,
-  { settings, desired: { machine } }: UpdateMachineRequest,
+  { desired: { machine } }: UpdateMachineRequest,
+  live: Machine,
   abort: AbortSignal,
 ): Promise<UpdateMachineResponse> {
-  if (isDisabled(settings)) return failure('in-place updates are disabled by the setting disableInPlaceUpdates');
   const { name, namespace = 'default' } = machine.metadata;
   const version = versionOf(machine);
   if (version === undefined)
     return failure(`Machine ${namespace}/${name}: spec.version is missing or not a version; use for example v1.36.3`);
   const wanted = { name, namespace, version };
-  const found = await findNode(parts, wanted, { abort });
+  const found = await findNode(parts.workload, wanted, live, { abort });
   return typeof found === 'string' ? failure(found) : await follow(parts, wanted, found, abort);
 }
 
@@ -126,18 +129,15 @@ interface Found {
   readonly role: Role;
 }
 
-/** Returns a message if the Machine does not exist, wants another version, or has no Node that is surely its own. */
+/** Returns a message if the Machine has no Node that is surely its own. */
 async function findNode(
-  { management, workload }: UpdateParts,
-  { namespace, name, version }: Wanted,
+  workload: KubeClient,
+  { namespace, name }: Wanted,
+  machine: Machine,
   options: RequestOptions,
 ): Promise<Found | string> {
   const title = `Machine ${namespace}/${name}`;
-  const machine = await orUndefined(management.get(machines, name, { ...options, namespace }));
-  if (!machine) return `${title} does not exist`;
-  // The body is not trusted, since anybody can send one: only the Machine in the API counts.
-  const { version: live = 'no version', providerID } = machine.spec ?? {};
-  if (live !== version) return `${title} has spec.version ${live}, but the call asks for ${version}`;
+  const { providerID } = machine.spec ?? {};
   const node = await nodeOf(workload, machine.status?.nodeRef?.name, providerID, options);
   if (!node) return `${title} has no Node yet`;
   const disagreement = disagreementOf(machine, node);
@@ -182,7 +182,8 @@ async function nodeOf(
   return (await client.listAll(nodes, options)).items.find(({ spec }) => spec?.providerID === providerID);
 }
 
-async function orUndefined<T>(read: Promise<T>): Promise<T | undefined> {
+/** Undefined if there is no such object; a 404 of something else, such as of the kind, rejects. */
+export async function orUndefined<T>(read: Promise<T>): Promise<T | undefined> {
   try {
     return await read;
   } catch (error) {

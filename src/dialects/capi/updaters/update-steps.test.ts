@@ -1,0 +1,261 @@
+/** Explores every crash of the extension while three updaters work on a Machine: it is never done without each of them. */
+import { describe, expect, test } from 'vitest';
+import { MemoryApi } from '../../../../test/builders/memory-api.ts';
+import { buildPolicy } from '../../../../test/builders/rollout-policies.ts';
+import { T0 } from '../../../../test/builders/times.ts';
+import { buildUpdater, buildUpdaterSet } from '../../../../test/builders/updater-sets.ts';
+import { FakeClock } from '../../../../test/faults/fake-clock.ts';
+import type { UpdateMachineRequest, UpdateMachineResponse } from '../../../api/capi/hooks.ts';
+import { type Machine, machines } from '../../../api/capi/machine.ts';
+import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
+import { STEPS_ANNOTATION, type StepParts, updateInSteps } from './update-steps.ts';
+import type { UpdaterAnswer } from './updater-client.ts';
+
+const NAMES = ['first', 'second', 'third'];
+const WORKING = { status: 'Success', message: 'at work', retryAfterSeconds: 7 } as const;
+const DONE = { status: 'Success', retryAfterSeconds: 0 } as const;
+const FAILED = { status: 'Failure', message: 'the disk is full' } as const;
+
+class Crash extends Error {}
+
+/** Where the process dies: at its n-th call or write, before or after the effect. */
+interface CrashPoint {
+  readonly at: number;
+  readonly when: 'before' | 'after';
+}
+
+class Scene {
+  readonly api = new MemoryApi();
+  /** Such as `call first` and `done first`, in order. */
+  readonly events: string[] = [];
+  /** What each updater answers next; done at the end. */
+  readonly answers: Record<string, (UpdaterAnswer | Error)[]>;
+  effects = 0;
+  #crashes: readonly CrashPoint[];
+
+  constructor(answers: Scene['answers'] = {}, crashes: readonly CrashPoint[] = []) {
+    this.answers = answers;
+    this.#crashes = crashes;
+    this.api.put(
+      updaterSets,
+      buildUpdaterSet(
+        'all',
+        NAMES.map((name) => buildUpdater(name)),
+      ),
+    );
+    this.api.put(machines, {
+      kind: 'Machine',
+      metadata: { name: 'm1', namespace: 'default', uid: 'u1', labels: {} },
+      spec: { version: 'v1.35.1' },
+    });
+  }
+
+  get machine(): Machine {
+    return this.api.read(machines, 'm1');
+  }
+
+  async ask(files: string = 'two'): Promise<UpdateMachineResponse> {
+    const object = (kind: string, spec: object) => ({ kind, metadata: { name: 'm1', namespace: 'default' }, spec });
+    const desired: UpdateMachineRequest['desired'] = {
+      machine: object('Machine', { version: 'v1.35.1' }),
+      infrastructureMachine: object('DevMachine', {}),
+      bootstrapConfig: object('KubeadmConfig', { files }),
+    };
+    return await updateInSteps(this.#parts(), { desired }, new AbortController().signal);
+  }
+
+  /** As Cluster API: until the answer is final, also after a crash. */
+  async drive(): Promise<UpdateMachineResponse> {
+    for (let calls = 0; calls < 40; calls++) {
+      const answer = await this.ask().catch((error: unknown) => {
+        if (error instanceof Crash) return undefined;
+        throw error;
+      });
+      if (answer?.status === 'Success' && answer.retryAfterSeconds === 0) return answer;
+    }
+    throw new Error(`no end: ${this.events.join(', ')}`);
+  }
+
+  #parts(): StepParts {
+    const { client } = this.api;
+    const patch = async (...args: Parameters<typeof client.patch>) =>
+      await this.#effect(async () => await client.patch(...args));
+    return {
+      management: { ...client, patch } as StepParts['management'],
+      workload: client,
+      source: { url: '' },
+      readText: async () => await Promise.reject(new Error('not used')),
+      callUpdater: async ({ name }: Updater) => await this.#effect(async () => await this.#answer(name)),
+      policy: buildPolicy(),
+      clock: new FakeClock(T0),
+    };
+  }
+
+  async #answer(name: string): Promise<UpdaterAnswer> {
+    this.events.push(`call ${name}`);
+    const answer = this.answers[name]?.shift() ?? DONE;
+    if (answer instanceof Error) return await Promise.reject(answer);
+    if (answer.status === 'Success' && answer.retryAfterSeconds === 0) this.events.push(`done ${name}`);
+    return answer;
+  }
+
+  async #effect<T>(work: () => Promise<T>): Promise<T> {
+    this.effects += 1;
+    const { effects } = this;
+    const dies = (when: CrashPoint['when']) =>
+      this.#crashes.some((crash) => crash.at === effects && crash.when === when);
+    if (dies('before')) throw new Crash();
+    const result = await work();
+    if (dies('after')) throw new Crash();
+    return result;
+  }
+}
+
+/** What is wrong with a Machine that counts as done after these events. */
+function faultsIn(events: readonly string[]): string[] {
+  return NAMES.flatMap((name, index) => {
+    const called = events.indexOf(`call ${name}`);
+    const before = events.indexOf(`done ${NAMES[index - 1]}`);
+    return [
+      ...(events.includes(`done ${name}`) ? [] : [`${name} was never done`]),
+      ...(index > 0 && called >= 0 && (before < 0 || before > called) ? [`${name} was called too early`] : []),
+    ];
+  });
+}
+
+const hard = (): Scene['answers'] => ({
+  first: [WORKING, new Error('no answer from first')],
+  second: [FAILED, WORKING],
+  third: [WORKING],
+});
+
+test('three updaters one after the other; their words reach the Machine', async () => {
+  const scene = new Scene(hard());
+  const words: string[] = [];
+  for (let calls = 0; calls < 8; calls++) words.push((await scene.ask()).message ?? 'done');
+  expect(words).toEqual([
+    'updater first: at work',
+    'waiting for updater first: no answer from first',
+    'updater first is done, second is next',
+    'updater second: the disk is full',
+    'updater second: at work',
+    'updater second is done, third is next',
+    'updater third: at work',
+    'done',
+  ]);
+  expect(faultsIn(scene.events)).toEqual([]);
+  expect(scene.machine.metadata.annotations).toEqual({});
+});
+
+test('a crash at any two of the calls and writes, before or after their effect', async () => {
+  const quiet = new Scene(hard());
+  await quiet.drive();
+  const points = Array.from({ length: quiet.effects + 4 }, (_, index) => index + 1).flatMap((at) =>
+    (['before', 'after'] as const).map((when): CrashPoint => ({ at, when })),
+  );
+  let explored = 0;
+  for (const [index, one] of points.entries())
+    for (const two of points.slice(index)) {
+      const scene = new Scene(hard(), [one, two]);
+      await scene.drive();
+      const story = `crashes ${JSON.stringify([one, two])}: ${scene.events.join(', ')}`;
+      expect(faultsIn(scene.events), story).toEqual([]);
+      explored += 1;
+    }
+  expect(explored).toBeGreaterThan(400);
+});
+
+test('the exploration finds an updater that is left out', async () => {
+  const scene = new Scene(hard());
+  await scene.ask();
+  setRecord(scene, { done: 1 });
+  await scene.drive();
+  expect(faultsIn(scene.events)).toEqual(['first was never done', 'second was called too early']);
+});
+
+function setRecord(scene: Scene, more: object): void {
+  scene.api.change(machines, 'm1', (machine) => {
+    const record: unknown = JSON.parse(machine.metadata.annotations?.[STEPS_ANNOTATION] ?? '');
+    const annotations = { [STEPS_ANNOTATION]: JSON.stringify({ ...(record as object), ...more }) };
+    return { ...machine, metadata: { ...machine.metadata, annotations } };
+  });
+}
+
+describe('success is never answered without calls', () => {
+  test('asked again after the end: every updater is called again', async () => {
+    const scene = new Scene();
+    await scene.drive();
+    scene.events.length = 0;
+    await scene.drive();
+    expect(scene.events.filter((event) => event.startsWith('call'))).toEqual(NAMES.map((name) => `call ${name}`));
+  });
+
+  test('a record that says that all is done does not count', async () => {
+    const scene = new Scene();
+    await scene.ask();
+    setRecord(scene, { done: 3 });
+    scene.events.length = 0;
+    await scene.drive();
+    expect(faultsIn(scene.events)).toEqual([]);
+  });
+
+  test('a record of other desired objects does not count', async () => {
+    const scene = new Scene();
+    await scene.ask('one');
+    await scene.ask('one');
+    scene.events.length = 0;
+    await scene.drive();
+    expect(faultsIn(scene.events)).toEqual([]);
+  });
+
+  test('an updater that is taken out of the set while it works: a failure that says what to do', async () => {
+    const scene = new Scene({ first: [WORKING] });
+    await scene.ask();
+    scene.api.put(updaterSets, buildUpdaterSet('all', [buildUpdater('second')]));
+    const answer = await scene.ask();
+    expect(answer).toMatchObject({
+      status: 'Failure',
+      message: expect.stringContaining('put it back, or remove the annotation') as string,
+    });
+    scene.api.change(machines, 'm1', (machine) => ({ ...machine, metadata: { ...machine.metadata, annotations: {} } }));
+    expect(await scene.drive()).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
+  });
+
+  test('a label that no longer matches takes no step away', async () => {
+    const scene = new Scene({ first: [WORKING] });
+    await scene.ask();
+    const selector = { matchLabels: { pool: 'gpu' } };
+    scene.api.put(
+      updaterSets,
+      buildUpdaterSet(
+        'all',
+        NAMES.map((name) => buildUpdater(name, { selector })),
+        { selector },
+      ),
+    );
+    await scene.drive();
+    expect(faultsIn(scene.events)).toEqual([]);
+  });
+
+  test('no updater for the labels of the Machine: a failure', async () => {
+    const scene = new Scene();
+    const selector = { matchLabels: { pool: 'gpu' } };
+    scene.api.put(updaterSets, buildUpdaterSet('all', [buildUpdater('first', { selector })]));
+    expect(await scene.ask()).toMatchObject({ status: 'Failure' });
+  });
+});
+
+test('somebody else writes the Machine between the call and the record: the step is called again', async () => {
+  const scene = new Scene();
+  scene.api.before('patch machines/m1', () => undefined);
+  await scene.ask();
+  scene.api.before('patch machines/m1', () => scene.api.change(machines, 'm1', (machine) => machine));
+  expect(await scene.ask()).toMatchObject({ status: 'Success', message: 'the Machine changed meanwhile' });
+  await scene.drive();
+  expect(scene.events.filter((event) => event === 'call second')).toHaveLength(2);
+});
+
+test('an updater cannot put a Machine off for years', async () => {
+  const scene = new Scene({ first: [{ ...WORKING, retryAfterSeconds: 2_147_483_647 }] });
+  expect((await scene.ask()).retryAfterSeconds).toBe(300);
+});
