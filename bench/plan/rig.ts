@@ -1,4 +1,5 @@
 /** The cluster that the benchmark's plan upgrades: started, at rest, and watched from outside. */
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
@@ -10,7 +11,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
-import { askerOf, createClient } from '../../src/kube/transport/http-client.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
@@ -18,7 +19,7 @@ import { type Sighting, watchSignals } from '../../test/expectations/signal-watc
 import { buildRefit } from '../../tools/build/refit.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { asShipped } from '../shipped.ts';
-import { type Answers, watchAnswers } from './answers.ts';
+import { type Answers, askReadyz, watchAnswers } from './answers.ts';
 import { untilAtRest } from './processes.ts';
 import { Restarts } from './restarts.ts';
 
@@ -34,7 +35,6 @@ const RESTART_DELAY_MS = 10_000;
 /** Several times what the plan takes on a machine that does nothing else. */
 const PLAN_TIMEOUT_MS = 300_000;
 const POLL_MS = 100;
-const ANSWER_TIMEOUT_MS = 1_000;
 
 export interface Rig {
   readonly cluster: Cluster;
@@ -92,10 +92,11 @@ export async function withRig<T>({ plane, directory, clock, abort }: RigParts, w
     clock,
     abort,
   );
-  const askHost = askerOf(config);
+  const authority = config.certificateAuthority;
+  const ca = authority && ('text' in authority ? authority.text : await readFile(authority.file, 'utf8'));
   const ask = (index: number, until: AbortSignal): Answers => {
-    const options = { port: cluster.apiPort, timeoutMs: ANSWER_TIMEOUT_MS, abort: until };
-    return watchAnswers(async () => await askHost(controllerAddress(index + 1), options), clock, until);
+    const askHost = askReadyz({ host: controllerAddress(index + 1), port: cluster.apiPort, ca });
+    return watchAnswers(async () => await askHost(until), clock, until);
   };
   const apiServers = Array.from({ length: CONTROLLERS }, (_, index) => ask(index, watching));
   const restartBare = async () =>
