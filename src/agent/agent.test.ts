@@ -5,7 +5,7 @@ import { airgap, journalAt, key, signalAt } from '../../test/builders/agent-situ
 import { refusal } from '../../test/builders/memory-api.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { silentLogger } from '../util/log.ts';
-import { Agent } from './agent.ts';
+import { Agent, type AgentParts } from './agent.ts';
 import { IDLE, type Journal } from './journal.ts';
 
 const MINUTE_MS = 60_000;
@@ -16,16 +16,20 @@ interface Watched {
   readonly statuses: readonly string[];
 }
 
+interface More extends Partial<Omit<AgentParts, 'clock'>> {
+  readonly meanwhile?: (store: MemoryStore) => void;
+  readonly clock?: FakeClock;
+}
+
 /** An agent that is refused its report, or its uncordon, for `refusedMs`; `meanwhile` runs while it looks around. */
 async function runWith(
   journal: Journal,
   refusedMs: number,
   error: Error,
-  meanwhile: (store: MemoryStore) => void = () => undefined,
+  { meanwhile, clock = new FakeClock(), ...more }: More = {},
 ): Promise<Watched> {
-  const clock = new FakeClock();
   const store = new MemoryStore();
-  store.send(journal === IDLE ? airgap : signalAt('UnCordoning', key));
+  store.send(journal === IDLE ? airgap : signalAt(journal.phase === 'restarted' ? 'Restart' : 'UnCordoning', key));
   const [tries, lines]: [number[], string[]] = [[], []];
   const attempt = (): void => {
     tries.push(clock.monotonic());
@@ -37,7 +41,7 @@ async function runWith(
     object: viewOf(store),
     maintenance: {
       whoCordons: async () => {
-        meanwhile(store);
+        meanwhile?.(store);
         return await Promise.resolve('self');
       },
       readNode: async () => await Promise.resolve(undefined),
@@ -64,6 +68,7 @@ async function runWith(
     clock,
     random: () => 0.5,
     log: { ...silentLogger, info: say, warn: say, error: say },
+    ...more,
   });
   const stop = new AbortController();
   const running = agent.run(stop.signal);
@@ -102,9 +107,32 @@ test('a server that is away is asked every two seconds, and logged once a minute
 
 test('an object that changed since the agent looked is not written, but looked at again', async () => {
   let changes = 3;
-  const { lines, statuses } = await runWith(CORDONED, 0, new Error('never'), (store) => {
-    if (changes-- > 0) store.change({ annotations: { heartbeat: String(changes) } });
+  const { lines, statuses } = await runWith(CORDONED, 0, new Error('never'), {
+    meanwhile(store) {
+      if (changes-- > 0) store.change({ annotations: { heartbeat: String(changes) } });
+    },
   });
   expect(statuses).toContain('Completed');
   expect(lines).not.toContain('could not finish this step; retrying');
+});
+
+test('a socket that comes while the agent looks is asked at once', async () => {
+  const looks: number[] = [];
+  let [came, watching]: [() => void, number] = [() => undefined, 0];
+  const clock = new FakeClock();
+  await runWith(journalAt('restarted', { since: 0 }), -MINUTE_MS + 600, new Error('never'), {
+    clock,
+    times: { restartTimeoutMs: MINUTE_MS, soakMs: 1, readyTimeoutMs: 1 },
+    observe: async () => {
+      // The second look is the first one under the watch.
+      if (looks.push(clock.monotonic()) === 2) came();
+      return await Promise.resolve({});
+    },
+    watchForSocket(listener) {
+      [came, watching] = [listener, watching + 1];
+      return () => void watching--;
+    },
+  });
+  expect([looks[1], looks[2]]).toEqual([250, 250]);
+  expect(watching).toBe(0);
 });

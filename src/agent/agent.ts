@@ -68,6 +68,8 @@ export class Agent {
   #warned = '';
   #awaited: AwaitStep['kind'] | undefined;
   #isResting = false;
+  /** Waits for the socket of a service that starts. */
+  #socket: { readonly came: Promise<'came'>; readonly unwatch: () => void } | undefined;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
@@ -87,18 +89,30 @@ export class Agent {
     while (!stop.aborted) {
       const { version } = object;
       const pauseMs = await this.#turn(stop).catch((error: unknown) => this.#failed(error, stop));
+      if (pauseMs !== 'service') this.#forgetSocket();
       if (pauseMs === 'service') await this.#pauseForService(version, stop);
       else if (pauseMs !== 0) await changeOrTimeout(object, version, pauseMs, { clock, stop });
     }
+    this.#forgetSocket();
     await this.#parts.prefetcher?.stop();
   }
 
+  /** The watch goes on while the agent looks, which takes long on a busy machine. */
   async #pauseForService(version: number, stop: AbortSignal): Promise<void> {
-    const { object, clock } = this.#parts;
-    const { promise: woken, resolve } = Promise.withResolvers<void>();
-    const unwatch = this.#parts.watchForSocket?.(resolve);
-    await changeOrTimeout(object, version, unwatch ? NO_SOCKET_POLL_MS : FAST_POLL_MS, { clock, stop, woken });
-    unwatch?.();
+    const { object, clock, watchForSocket } = this.#parts;
+    if (this.#socket === undefined) {
+      const { promise: came, resolve } = Promise.withResolvers<'came'>();
+      const unwatch = watchForSocket?.(() => resolve('came'));
+      this.#socket = unwatch && { unwatch, came };
+    }
+    const { came } = this.#socket ?? {};
+    await changeOrTimeout(object, version, came ? NO_SOCKET_POLL_MS : FAST_POLL_MS, { clock, stop, woken: came });
+    if ((await Promise.race([came, Promise.resolve()])) === 'came') this.#forgetSocket();
+  }
+
+  #forgetSocket(): void {
+    this.#socket?.unwatch();
+    this.#socket = undefined;
   }
 
   /** One decision and its step; returns the milliseconds to pause unless the object changes, undefined for no limit. */

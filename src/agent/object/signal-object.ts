@@ -23,7 +23,7 @@ export async function changeOrTimeout(
   object: Pick<SignalObject, 'version' | 'onChange'>,
   version: number,
   ms: number | undefined,
-  { clock, stop, woken }: { clock: Clock; stop: AbortSignal; woken?: Promise<void> },
+  { clock, stop, woken }: { clock: Clock; stop: AbortSignal; woken?: Promise<unknown> | undefined },
 ): Promise<void> {
   if (stop.aborted || object.version !== version) return;
   await new Promise<void>((resolve) => {
