@@ -118,3 +118,24 @@ test('a list is that of the view while it lacks nothing, so that what depends on
     ['w3', '8'],
   ]);
 });
+
+test('a list with our own writes stays the same too, until the view changes or we write again, or a minute is over', async () => {
+  const clock = new FakeClock();
+  const ownWrites = new OwnWrites(clock);
+  const seen = [at('3', 'w2')];
+  const same = { ...view(seen, '7'), list: () => seen };
+  const later = { ...same, list: () => [at('4', 'w2')] };
+  const named = (all: readonly Node[]) => all.map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`);
+  ownWrites.remember(nodes, at('8'));
+  const first = ownWrites.latestOfAll(nodes, same);
+  expect(ownWrites.latestOfAll(nodes, same)).toBe(first);
+  expect(named(ownWrites.latestOfAll(nodes, later))).toEqual(['w2@4', 'w1@8']);
+  expect(named(ownWrites.latestOfAll(nodes, same))).toEqual(['w2@3', 'w1@8']);
+  ownWrites.remember(nodes, at('9'));
+  expect(named(ownWrites.latestOfAll(nodes, same))).toEqual(['w2@3', 'w1@9']);
+  expect(ownWrites.latestOfAll(nodes, { ...same, resourceVersion: () => '9' })).toBe(seen);
+  ownWrites.remember(nodes, at('11'));
+  expect(named(ownWrites.latestOfAll(nodes, same))).toEqual(['w2@3', 'w1@11']);
+  await clock.advance(60_001);
+  expect(ownWrites.latestOfAll(nodes, same)).toBe(seen);
+});

@@ -43,10 +43,25 @@ interface OwnWrite {
   readonly at: number;
 }
 
+/** Milliseconds in which the answer to our own write says as much as a read. */
+const FRESH_MS = 1_000;
+
+/** A list with our own writes in it, while the list of the view and its version stay as they were. */
+interface Corrected {
+  readonly listed: readonly KubeObject[];
+  readonly version: string | undefined;
+  /** Milliseconds by the steady clock. */
+  readonly until: number;
+  readonly all: readonly KubeObject[];
+}
+
 export class OwnWrites {
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** By kind, then by namespace and name. */
   readonly #written = new Map<string, Map<string, OwnWrite>>();
+  /** By kind: what depends on all objects is computed once for each list. */
+  readonly #corrected = new Map<string, Corrected>();
+  #last: OwnWrite | undefined;
 
   constructor(clock: Pick<Clock, 'monotonic'> = systemClock) {
     this.#clock = clock;
@@ -54,7 +69,15 @@ export class OwnWrites {
 
   /** Call with the server's answer to every write. */
   remember(resource: Resource, object: KubeObject): void {
-    this.#of(resource).set(keyOf(object), { object, at: this.#clock.monotonic() });
+    this.#last = { object, at: this.#clock.monotonic() };
+    this.#of(resource).set(keyOf(object), this.#last);
+    this.#corrected.delete(kindOf(resource));
+  }
+
+  /** True if this version is our own last write, and the server has just answered it. */
+  isFresh({ metadata }: KubeObject): boolean {
+    if (this.#last?.object.metadata.resourceVersion !== metadata.resourceVersion) return false;
+    return this.#last !== undefined && this.#clock.monotonic() - this.#last.at < FRESH_MS;
   }
 
   /** The newest known object: the cached one, or our own last write until the cache has it. */
@@ -77,20 +100,28 @@ export class OwnWrites {
     return object as T;
   }
 
-  /** The list of the view itself while it lacks nothing. */
+  /** The list of the view itself while it lacks nothing. The same list until something changes. */
   latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): readonly T[] {
+    const [listed, version, kind] = [view.list(), view.resourceVersion(), kindOf(resource)];
+    const known = this.#corrected.get(kind);
+    const isValid = known?.listed === listed && known.version === version && this.#clock.monotonic() < known.until;
+    if (isValid) return known.all as readonly T[];
     const newer = new Map<T, T>();
     const added: T[] = [];
-    for (const { object } of this.#of(resource).values()) {
+    let until = Number.POSITIVE_INFINITY;
+    for (const { object, at } of this.#of(resource).values()) {
       const { metadata } = object;
       const seen = view.get(metadata.name, metadata.namespace);
       const newest = this.latest(resource, view, metadata.name, metadata.namespace);
       if (newest === seen || !newest) continue;
       if (seen) newer.set(seen, newest);
       else added.push(newest);
+      until = Math.min(until, at + LAG_MS);
     }
-    if (newer.size === 0 && added.length === 0) return view.list();
-    return [...view.list().map((object) => newer.get(object) ?? object), ...added];
+    if (newer.size === 0 && added.length === 0) return listed;
+    const all = [...listed.map((object) => newer.get(object) ?? object), ...added];
+    this.#corrected.set(kind, { listed, version, until, all });
+    return all;
   }
 
   #of(resource: Resource): Map<string, OwnWrite> {
