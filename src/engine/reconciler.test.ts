@@ -23,7 +23,7 @@ import { silentLogger } from '../util/log.ts';
 import type { Dialect } from './dialect.ts';
 import type { Observation } from './model/decision.ts';
 import type { Role } from './model/recorded.ts';
-import { viewsOf } from './observe/world.ts';
+import { OwnWrites, viewsOf } from './observe/world.ts';
 import { createReconciler } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';
 
@@ -39,7 +39,7 @@ class Leader {
     const plans = api.view(spoken.plans);
     const watched = spoken.watched.map(({ resource }) => [resource, api.view(resource)] as const);
     this.#catchUps = [plans, ...watched.map(([, view]) => view)].map((view) => () => view.catchUp());
-    const effects = { dialect: spoken, client: api.client, ...knowledgeOf(viewsOf(watched)) };
+    const effects = { dialect: spoken, client: api.client, ...knowledgeOf(viewsOf(watched), new OwnWrites(clock)) };
     this.#reconcile = createReconciler({
       ...effects,
       plans,
@@ -106,7 +106,7 @@ describe('a plan from its creation to its end', () => {
 
   test('the intent is recorded before the first signal, after every API server was asked', async () => {
     await leader.see();
-    expect(api.calls).toEqual([RECORD, 'get plans/plan', SIGNAL_C1]);
+    expect(api.calls).toEqual([RECORD, SIGNAL_C1]);
     expect(leader.asked).toEqual([['c1', 'c2', 'c3']]);
     expect(leader.told).toEqual(['Started: 3 targets in 2 stages']);
   });
@@ -265,14 +265,16 @@ describe('a write that is lost', () => {
     expect(await leader.see()).toEqual({});
   });
 
-  test('the answer to the record: the same targets are signalled', async () => {
+  test('the signal: the same targets are signalled, once the plan has been read again', async () => {
     const api = apiWith(buildTablePlan({ workers: ['w1', 'w2'] }));
-    const leader = new Leader(api);
-    api.before('get plans', lost(true));
+    const clock = new FakeClock(T0);
+    const leader = new Leader(api, clock);
+    api.before(SIGNAL_W1, lost(false));
     await expect(leader.see()).rejects.toThrow('no answer');
+    await clock.advance(1000);
     await leader.see();
     expect(statesOf(api)).toEqual({ w1: 'intended', w2: 'pending' });
-    expect(writes(api)).toEqual([RECORD, SIGNAL_W1]);
+    expect(api.calls).toEqual([RECORD, SIGNAL_W1, 'get plans/plan', SIGNAL_W1]);
   });
 
   test('the signal, since the object changed: decided again on the new object', async () => {

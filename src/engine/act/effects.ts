@@ -50,11 +50,12 @@ export async function carryOut(effects: Effects, instruction: Instruction): Prom
 
 /** Asks the API server, not a cache, whether the plan and the status shards of these targets are as observed. */
 export async function isCurrent(
-  { dialect, client, world, abort }: Effects,
+  { dialect, client, world, ownWrites, abort }: Effects,
   plan: KubeObject,
   targets: readonly Target[],
 ): Promise<boolean> {
   const holding = dialect.shards?.holding(plan, targets, world) ?? [];
+  if (holding.length === 0 && ownWrites.isFresh(plan)) return true;
   return await areUnchanged(client, [{ resource: dialect.plans, object: plan }, ...holding], abort);
 }
 
@@ -87,8 +88,8 @@ const SIGNALS_AT_ONCE = 100;
  * An object that has changed is not written: its change arrives by the watch, and the decision is taken again.
  *
  * The object's version alone says nothing about the plan: a cache may show an old plan beside a new object that a later
- * command has signalled. So the plan and the targets' status shards are read again from the API server before the writes:
- * if they are unchanged, nobody can have signalled an object that is unchanged too.
+ * command has signalled. So the plan and the targets' status shards are read again from the API server before the writes,
+ * unless it has just answered a record: if they are unchanged, nobody can have signalled an object that is unchanged too.
  */
 export async function send(
   effects: Effects,
