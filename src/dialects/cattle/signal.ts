@@ -25,6 +25,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
   });
   return {
     read(world, rollout, { version, restMs = 0 }, { name, state }, plan) {
+      if (state === 'done') return NOTHING;
       const job = jobFor(world, rollout, name, plan);
       if (job && attempts?.isObsolete(job, { plan, node: world.get(nodes, name), version, hash: rollout.id }))
         return { kind: 'none' };
@@ -94,7 +95,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 }
 
 /** Another Plan, also of another namespace, or a plan of another dialect. */
-export function occupantOf(world: World, { name }: Target, plan: CattlePlan): string | undefined {
+export function occupantOf(world: World, { name, state }: Target, plan: CattlePlan): string | undefined {
+  if (state === 'done') return undefined;
   const other = (byNode(world.list(jobs)).get(name) ?? []).find(
     (job) => (isUnfinished(job) || isHeld(job)) && isOfSomePlan(job) && !isOf(job, plan),
   );
