@@ -110,14 +110,14 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
 }
 
 function informerOf(
-  { resource, namespace, labelSelector, transform, namesIn }: Watched,
+  { resource, namespace, labelSelector, fieldSelector, transform, namesIn }: Watched,
   plans: Informer,
   { reader, log, clock }: Pick<RolloutParts, 'reader' | 'log' | 'clock'>,
 ): Informer {
   // Plans that are targets too share one informer: two would be stale at different times.
   if (resource === plans.resource) return plans;
   const options = { log, clock, namespace, transform };
-  if (namesIn === undefined) return createInformer(reader, resource, { ...options, labelSelector });
+  if (namesIn === undefined) return createInformer(reader, resource, { ...options, labelSelector, fieldSelector });
   return createNamedInformer(reader, resource, { ...options, owners: plans, namesIn });
 }
 

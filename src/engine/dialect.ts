@@ -115,6 +115,7 @@ export interface Watched {
   /** Only the objects that plans name are watched, one by one, so that a role can name them. */
   readonly namesIn?: (plan: KubeObject) => readonly string[];
   readonly labelSelector?: string;
+  readonly fieldSelector?: string | undefined;
   /** True if read-only commands work without it, when the kind or the right to read it is missing. */
   readonly optional?: boolean;
   /** No decision depends on it, only what is said: the leader works without the right to read it, and ignores what comes or goes. */

@@ -33,6 +33,8 @@ const watchedJobs: Watched = {
 const watchedPods: Watched = {
   resource: pods,
   labelSelector: PLAN_LABEL,
+  // Nothing is said of the others, which are most.
+  fieldSelector: 'status.phase!=Running,status.phase!=Succeeded',
   optional: true,
   advisory: true,
   transform: trimPod,

@@ -46,4 +46,6 @@ test('of several pods of a Job the last one counts, and that of another Job says
   const job = { metadata: { name: 'a', uid: 'a' } };
   expect(stallOf(job, world)).toBe('its last pod failed (last: )');
   expect(stallOf({ ...job, status: { ready: 1 } }, world)).toBeUndefined();
+  // Another pod runs, which is not watched.
+  expect(stallOf({ ...job, status: { active: 1 } }, world)).toBeUndefined();
 });

@@ -7,12 +7,12 @@ import { onceForEach } from '../../util/memo.ts';
 /** A pod that just starts says these. */
 const ROUTINE = new Set(['PodInitializing', 'ContainerCreating']);
 
-/** Of its last pod; undefined while that runs, or if pods cannot be read. */
-export function stallOf(job: Job, world: World): string | undefined {
+/** Of its last pod; undefined while that runs, or if pods cannot be read. Pods that run are not watched. */
+export function stallOf({ metadata, status: { ready = 0, active = 0 } = {} }: Job, world: World): string | undefined {
   // Without a ready pod only, so that many nodes at work cost nothing.
-  if ((job.status?.ready ?? 0) > 0) return undefined;
-  const last = lastByOwner(world.list(pods)).get(job.metadata.uid);
-  return last && stallIn(last);
+  if (ready > 0) return undefined;
+  const last = lastByOwner(world.list(pods)).get(metadata.uid);
+  return last?.status?.phase === 'Failed' && active > 0 ? undefined : last && stallIn(last);
 }
 
 /** The pod that was made last for each Job. */
