@@ -43,15 +43,12 @@ interface OwnWrite {
   readonly at: number;
 }
 
-/** Milliseconds in which the answer to our own write says as much as a read. */
+/** Milliseconds in which the answer to our own write says as much as a read, and a list with such writes is not made again. */
 const FRESH_MS = 1_000;
 
-/** A list with our own writes in it, while the list of the view and its version stay as they were. */
-interface Corrected {
+/** A list of a view, and the same with our own writes in it. */
+interface Corrected extends Pick<OwnWrite, 'at'> {
   readonly listed: readonly KubeObject[];
-  readonly version: string | undefined;
-  /** Milliseconds by the steady clock. */
-  readonly until: number;
   readonly all: readonly KubeObject[];
 }
 
@@ -100,27 +97,24 @@ export class OwnWrites {
     return object as T;
   }
 
-  /** The list of the view itself while it lacks nothing. The same list until something changes. */
+  /** The list of the view itself while it lacks nothing. The same list while nothing changes. */
   latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): readonly T[] {
-    const [listed, version, kind] = [view.list(), view.resourceVersion(), kindOf(resource)];
+    const [listed, kind, now] = [view.list(), kindOf(resource), this.#clock.monotonic()];
     const known = this.#corrected.get(kind);
-    const isValid = known?.listed === listed && known.version === version && this.#clock.monotonic() < known.until;
-    if (isValid) return known.all as readonly T[];
+    if (known?.listed === listed && now - known.at < FRESH_MS) return known.all as readonly T[];
     const newer = new Map<T, T>();
     const added: T[] = [];
-    let until = Number.POSITIVE_INFINITY;
-    for (const { object, at } of this.#of(resource).values()) {
+    for (const { object } of this.#of(resource).values()) {
       const { metadata } = object;
       const seen = view.get(metadata.name, metadata.namespace);
       const newest = this.latest(resource, view, metadata.name, metadata.namespace);
       if (newest === seen || !newest) continue;
       if (seen) newer.set(seen, newest);
       else added.push(newest);
-      until = Math.min(until, at + LAG_MS);
     }
     if (newer.size === 0 && added.length === 0) return listed;
     const all = [...listed.map((object) => newer.get(object) ?? object), ...added];
-    this.#corrected.set(kind, { listed, version, until, all });
+    this.#corrected.set(kind, { listed, all, at: now });
     return all;
   }
 
