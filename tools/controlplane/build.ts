@@ -1,11 +1,11 @@
-/** Finds the components' binaries in KUBEBUILDER_ASSETS or the cache, and builds missing ones from the Go module proxy. */
+/** Finds binaries in KUBEBUILDER_ASSETS or the cache, and builds missing ones from the Go module proxy. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { RefitError } from '../../src/util/errors.ts';
-import { type Component, RECIPES } from './components.ts';
+import { type Component, RECIPES, type Recipe } from './components.ts';
 import { withLock } from './lock.ts';
 import { lastLines, run } from './run.ts';
 import { findToolchain, GO_VERSION, type Toolchain } from './toolchain.ts';
@@ -35,8 +35,22 @@ export async function ensureComponents<C extends Component>(
   wanted: readonly C[],
   options: BuildOptions,
 ): Promise<Record<C, string>> {
-  const paths = await Promise.all(wanted.map(async (name) => [name, await locate(name, options)] as const));
-  const missing = paths.filter(([, path]) => !existsSync(path));
+  const paths = await ensureBuilt(
+    wanted.map((name) => [name, RECIPES[name]]),
+    options,
+  );
+  return Object.fromEntries(wanted.map((name, index) => [name, paths[index]])) as Record<C, string>;
+}
+
+type Named = readonly [name: string, recipe: Recipe];
+
+/** Paths of the binaries, in the order of the recipes. Throws REFIT_TESTENV when one cannot be built. */
+export async function ensureBuilt(wanted: readonly Named[], options: BuildOptions): Promise<string[]> {
+  const paths = await Promise.all(wanted.map(async (each) => await locate(each, options)));
+  const missing = wanted.flatMap((each, index) => {
+    const path = paths[index] ?? '';
+    return existsSync(path) ? [] : [{ each, path }];
+  });
   if (missing.length > 0) {
     const cache = cacheDirectory(options.environment);
     await mkdir(cache, { recursive: true });
@@ -44,19 +58,18 @@ export async function ensureComponents<C extends Component>(
       options.log('another process is building the control plane; waiting until it has finished');
     await withLock(cache, { onWait, abort: options.abort }, async () => await buildAll(missing, cache, options));
   }
-  return Object.fromEntries(paths) as Record<C, string>;
+  return paths;
 }
 
-async function locate(name: Component, { environment }: BuildOptions): Promise<string> {
+async function locate([name, recipe]: Named, { environment }: BuildOptions): Promise<string> {
   const assets = environment['KUBEBUILDER_ASSETS'];
   const given = assets ? join(assets, name) : undefined;
   if (given !== undefined && existsSync(given)) return given;
-  return join(cacheDirectory(environment), await cacheKey(name), name);
+  return join(cacheDirectory(environment), await cacheKey(name, recipe), name);
 }
 
 /** Depends on all that can change the binary except the Go toolchain's patch release. */
-async function cacheKey(name: Component): Promise<string> {
-  const { module, package: path, flags } = RECIPES[name];
+async function cacheKey(name: string, { module, package: path, flags }: Recipe): Promise<string> {
   const hash = createHash('sha256');
   for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(join(TOOLS, module, file)));
   hash.update([process.platform, process.arch, GO_VERSION, path, ...COMMON_FLAGS, ...flags].join('\n'));
@@ -64,30 +77,31 @@ async function cacheKey(name: Component): Promise<string> {
 }
 
 async function buildAll(
-  missing: readonly (readonly [Component, string])[],
+  missing: readonly { readonly each: Named; readonly path: string }[],
   cache: string,
   options: BuildOptions,
 ): Promise<void> {
-  const still = missing.filter(([, path]) => !existsSync(path));
+  const still = missing.filter(({ path }) => !existsSync(path));
   if (still.length === 0) return;
   const toolchain = await findToolchain({ cache, run, log: options.log, abort: options.abort });
-  options.log(`building ${still.map(([name]) => name).join(', ')} into ${cache} (about five minutes for all, once)`);
+  options.log(
+    `building ${still.map(({ each: [name] }) => name).join(', ')} into ${cache} (about five minutes for all, once)`,
+  );
   const staging = await mkdtemp(join(cache, 'staging-'));
   try {
-    for (const [name, path] of still) await build(name, path, staging, toolchain, options);
+    for (const { each, path } of still) await build(each, path, staging, toolchain, options);
   } finally {
     await rm(staging, { recursive: true, force: true });
   }
 }
 
 async function build(
-  name: Component,
+  [name, recipe]: Named,
   path: string,
   staging: string,
   { go, environment }: Toolchain,
   { log, now, abort }: BuildOptions,
 ): Promise<void> {
-  const recipe = RECIPES[name];
   const started = now();
   const seconds = (): number => Math.round((now() - started) / 1000);
   const progress = setInterval(() => log(`building ${name} ${recipe.version}: ${seconds()} s`), PROGRESS_MS);

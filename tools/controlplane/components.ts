@@ -16,28 +16,23 @@ export type Component =
 
 export interface Recipe {
   /** Folder of the dependency manifest below `tools/`. */
-  readonly module: 'etcd' | 'kube' | 'kwok' | 'helm';
+  readonly module: string;
   readonly package: string;
   readonly version: string;
   readonly flags: readonly string[];
 }
 
-/** Kubernetes gets its version from the linker; without it, comparisons of versions go wrong. */
 const stamp = 'k8s.io/component-base/version';
-const [major, minor] = KUBERNETES_VERSION.slice(1).split('.');
-const kubernetesFlags = [
-  '-tags',
-  'providerless',
-  '-ldflags',
-  `-s -w -X ${stamp}.gitVersion=${KUBERNETES_VERSION} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor} -X ${stamp}.gitTreeState=clean`,
-];
 
-const kubernetes = (name: string): Recipe => ({
-  module: 'kube',
-  package: `k8s.io/kubernetes/cmd/${name}`,
-  version: KUBERNETES_VERSION,
-  flags: kubernetesFlags,
-});
+/** Kubernetes gets its version from the linker; without it, comparisons of versions go wrong. */
+export function kubernetesProgram(name: string, module: string, version: string): Recipe {
+  const [major, minor] = version.slice(1).split('.');
+  const versions = `-X ${stamp}.gitVersion=${version} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor}`;
+  const flags = ['-tags', 'providerless', '-ldflags', `-s -w ${versions} -X ${stamp}.gitTreeState=clean`];
+  return { module, package: `k8s.io/kubernetes/cmd/${name}`, version, flags };
+}
+
+const kubernetes = (name: string): Recipe => kubernetesProgram(name, 'kube', KUBERNETES_VERSION);
 
 export const RECIPES: Readonly<Record<Component, Recipe>> = {
   etcd: { module: 'etcd', package: 'go.etcd.io/etcd/server/v3', version: ETCD_VERSION, flags: ['-ldflags', '-s -w'] },

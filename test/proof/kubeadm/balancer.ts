@@ -1,0 +1,75 @@
+/** The address that all control planes share: a TCP load balancer that asks each API server whether it is ready. */
+
+import { get } from 'node:https';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { systemClock } from '../../../src/util/clock.ts';
+
+const PORT = 6443;
+const PROBE_MS = 1000;
+
+export class Balancer implements AsyncDisposable {
+  readonly #backends: readonly string[];
+  readonly #ready = new Set<string>();
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+  #next = 0;
+  #cancel: () => void = () => undefined;
+
+  constructor(backends: readonly string[]) {
+    this.#backends = backends;
+    this.#server = createServer((client) => this.#forward(client));
+  }
+
+  async start(address: string): Promise<void> {
+    this.#server.listen(PORT, address);
+    await new Promise((resolve) => this.#server.once('listening', resolve));
+    await this.#probe();
+  }
+
+  async #probe(): Promise<void> {
+    await Promise.all(
+      this.#backends.map(async (backend) => {
+        if (await isReady(backend)) this.#ready.add(backend);
+        else this.#ready.delete(backend);
+      }),
+    );
+    this.#cancel = systemClock.schedule(PROBE_MS, () => void this.#probe());
+  }
+
+  #forward(client: Socket): void {
+    const ready = [...this.#ready];
+    const backend = ready[this.#next++ % Math.max(1, ready.length)];
+    // `kubeadm init` asks for its own API server before that is ready.
+    const server = connect(PORT, backend ?? this.#backends[0] ?? '');
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      this.#sockets.add(from);
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        this.#sockets.delete(from);
+        to.destroy();
+      });
+      from.pipe(to);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#cancel();
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+async function isReady(address: string): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const options = { host: address, port: PORT, path: '/readyz', rejectUnauthorized: false, timeout: 2000 };
+    const request = get(options, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    request.on('timeout', () => request.destroy());
+    request.on('error', () => resolve(false));
+  });
+}

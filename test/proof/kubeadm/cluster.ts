@@ -1,0 +1,154 @@
+/** Makes a cluster with kubeadm, as its documentation tells: one control plane, more of them, workers. */
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { must } from '../../../tools/release/commands.ts';
+import { archiveOf, imageNames, REPOSITORY } from './images/kubernetes.ts';
+import { furnish } from './machine/furnish.ts';
+import { Machine, NETWORK } from './machine/machine.ts';
+import { until } from './wait.ts';
+
+export const OPERATOR = `${NETWORK}.1`;
+
+export interface ClusterOptions {
+  readonly controlPlanes: number;
+  readonly workers: number;
+  readonly from: string;
+  readonly to: string;
+  readonly directory: string;
+  readonly parts: string;
+  readonly group: string;
+  readonly log: (line: string) => void;
+}
+
+export interface Cluster {
+  readonly controlPlanes: readonly Machine[];
+  readonly workers: readonly Machine[];
+  readonly machines: readonly Machine[];
+  /** Private key of the operator. */
+  readonly identity: string;
+  /** The administrator's kubeconfig on this machine. */
+  readonly kubeconfig: string;
+}
+
+const numbered = (name: string, count: number, first: number) =>
+  Array.from({ length: count }, (_, index) => ({ name: `${name}${index + 1}`, number: first + index }));
+
+/** The machines, running, with all that kubeadm needs. */
+export async function startMachines(options: ClusterOptions): Promise<Cluster> {
+  const { directory, parts, group } = options;
+  const make = ({ name, number }: { name: string; number: number }): Machine =>
+    new Machine({ name, number, directory: join(directory, name), parts, group });
+  const controlPlanes = numbered('cp', options.controlPlanes, 11).map(make);
+  const workers = numbered('w', options.workers, 21).map(make);
+  const machines = [...controlPlanes, ...workers];
+  const identity = join(directory, 'identity');
+  await must('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', identity]);
+  const hosts = machines.map(({ address, name }) => `${address} ${name}\n`).join('');
+  const images = [...new Set([...(await imageNames(parts, options.from)), ...(await imageNames(parts, options.to))])];
+  for (const machine of machines) {
+    const hostKey = join(directory, `host-key-${machine.name}`);
+    await must('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', hostKey]);
+    await mkdir(join(directory, machine.name));
+    await machine.create();
+    await furnish(machine, {
+      parts,
+      version: options.from,
+      offers: options.to,
+      sandbox: images.find((name) => name.includes('/pause:')) ?? '',
+      hosts,
+      authorized: await readFile(`${identity}.pub`, 'utf8'),
+      hostKey,
+    });
+    await machine.powerOn();
+    const isControlPlane = controlPlanes.includes(machine);
+    await importImages(
+      machine,
+      images.filter((name) => isControlPlane || /\/(?:pause|kube-proxy|coredns):/.test(name)),
+    );
+    options.log(`${machine.name} runs`);
+  }
+  return { controlPlanes, workers, machines, identity, kubeconfig: join(directory, 'admin.conf') };
+}
+
+async function importImages(machine: Machine, names: readonly string[]): Promise<void> {
+  await until(`containerd on ${machine.name}`, 60, async () => (await machine.run('ctr version')).ok);
+  for (const name of names) await machine.must(`ctr -n k8s.io images import /opt/parts/images/${archiveOf(name)}`);
+}
+
+export async function makeCluster(cluster: Cluster, { from, log }: ClusterOptions): Promise<void> {
+  const [first, ...others] = cluster.controlPlanes;
+  if (first === undefined) throw new Error('a cluster needs a control plane');
+  await writeFile(join(first.root, 'etc/kubeadm.yaml'), configuration(from, first.address));
+  await first.must('kubeadm init --config /etc/kubeadm.yaml --upload-certs');
+  log(`${first.name} is a control plane`);
+  await cp(join(first.root, 'etc/kubernetes/admin.conf'), cluster.kubeconfig);
+  const key = (await first.must('kubeadm init phase upload-certs --upload-certs --config /etc/kubeadm.yaml'))
+    .trim()
+    .split('\n')
+    .at(-1);
+  const joining = (await first.must('kubeadm token create --print-join-command')).trim();
+  for (const machine of others) {
+    await joinAs(
+      machine,
+      `${joining} --control-plane --certificate-key ${key} --apiserver-advertise-address ${machine.address}`,
+    );
+    log(`${machine.name} is a control plane`);
+  }
+  for (const machine of cluster.workers) {
+    await joinAs(machine, joining);
+    log(`${machine.name} is a worker`);
+  }
+}
+
+async function joinAs(machine: Machine, command: string): Promise<void> {
+  const flags = onVersion1() ? ' --ignore-preflight-errors=SystemVerification' : '';
+  await machine.must(`${command}${flags}`);
+}
+
+/** Whether this machine has cgroups of version 1. */
+export const onVersion1 = (): boolean => !existsSync('/sys/fs/cgroup/cgroup.controllers');
+
+function configuration(version: string, address: string): string {
+  const ignored = onVersion1() ? ['SystemVerification'] : [];
+  const documents = [
+    {
+      apiVersion: 'kubeadm.k8s.io/v1beta4',
+      kind: 'InitConfiguration',
+      localAPIEndpoint: { advertiseAddress: address },
+      nodeRegistration: { ignorePreflightErrors: ignored },
+    },
+    {
+      apiVersion: 'kubeadm.k8s.io/v1beta4',
+      kind: 'ClusterConfiguration',
+      kubernetesVersion: version,
+      imageRepository: REPOSITORY,
+      controlPlaneEndpoint: `${OPERATOR}:6443`,
+      networking: { podSubnet: '10.244.0.0/16' },
+    },
+    {
+      apiVersion: 'kubelet.config.k8s.io/v1beta1',
+      kind: 'KubeletConfiguration',
+      cgroupDriver: 'cgroupfs',
+      ...(onVersion1() ? { failCgroupV1: false } : {}),
+      oomScoreAdj: 0,
+      maxOpenFiles: 20_000,
+      evictionHard: {
+        'memory.available': '50Mi',
+        'nodefs.available': '1%',
+        'imagefs.available': '1%',
+        'nodefs.inodesFree': '1%',
+      },
+      // What is collected cannot be pulled again.
+      imageGCHighThresholdPercent: 100,
+    },
+    {
+      apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+      kind: 'KubeProxyConfiguration',
+      oomScoreAdj: 0,
+      conntrack: { maxPerCore: 0, min: 0 },
+    },
+  ];
+  return documents.map((document) => stringify(document)).join('---\n');
+}

@@ -1,0 +1,98 @@
+/** An upgrade that is disturbed again and again. After each disturbance the operator runs the same command once more. */
+import { existsSync } from 'node:fs';
+import { cp, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { lastLines } from '../../../../tools/controlplane/run.ts';
+import type { Machine } from '../machine/machine.ts';
+import type { Scene } from '../upgrade.ts';
+import { rolledOut, settled, verify } from '../verify.ts';
+import { until } from '../wait.ts';
+import { applyUntil, type Ended } from './interrupted-apply.ts';
+
+const API_SERVER = 'etc/kubernetes/manifests/kube-apiserver.yaml';
+/** Longer than ssh takes to notice that a connection is dead. */
+const CUT_MS = 60_000;
+
+export async function upgradeWithFaults(scene: Scene): Promise<void> {
+  const { cluster, operator, checks, from, to } = scene;
+  await settled(cluster, operator);
+  await checks.check(`a second cluster of ${from} is there`, async () => await rolledOut(operator, from));
+  const [leader, second, third] = cluster.controlPlanes;
+  const [worker] = cluster.workers;
+  if (leader === undefined || worker === undefined) throw new Error('a proof needs a control plane and a worker');
+  await leaveBackup(leader, worker);
+  await checks.check('plan: restores nothing on a worker that has a backup of a control plane', async () => {
+    const { ok, stdout, stderr } = await operator.kubeadm('plan');
+    return ok && !/restore/i.test(stdout) ? [] : [lastLines(stdout + stderr)];
+  });
+  await killRefit(scene, `controller ${leader.name} Stage`);
+  await killKubeadm(scene, leader);
+  for (const step of second === undefined ? [] : ['Drain', 'Kubeadm', 'Verify'])
+    await killRefit(scene, `controller ${second?.name} ${step}`);
+  if (third !== undefined) await cutNetwork(scene, third);
+  for (const step of ['Drain', 'Kubelet']) await killRefit(scene, `worker w\\d ${step}`);
+  await checks.check('apply: ends with exit code 0 after all that', async () => {
+    const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
+    return ok ? [] : [lastLines(stdout + stderr)];
+  });
+  await verify('after the faults', checks, cluster, operator, to);
+}
+
+/** As on a host that was a control plane once, and joined again as a worker. */
+async function leaveBackup(leader: Machine, worker: Machine): Promise<void> {
+  const backup = join(worker.root, 'etc/kubernetes/tmp/kubeadm-backup-manifests-2026-01-01-00-00-00');
+  await mkdir(join(backup, '..'), { recursive: true });
+  await cp(join(leader.root, 'etc/kubernetes/manifests'), backup, { recursive: true });
+}
+
+async function killRefit({ operator, checks }: Scene, line: string): Promise<void> {
+  await checks.check(`Refit is killed at "${line}"`, async () => {
+    const ended = await applyUntil(operator, new RegExp(line), (kill) => kill());
+    return ended.reached ? [] : [notReached(line, ended)];
+  });
+}
+
+const notReached = (line: string, { code, output }: Ended): string =>
+  `"${line}" was never said; exit code ${code}: ${lastLines(output)}`;
+
+/** Between the two renames of a manifest: kubeadm alone never recovers from that. */
+async function killKubeadm({ operator, checks }: Scene, machine: Machine): Promise<void> {
+  await checks.check(`${machine.name}: kubeadm is killed while the API server has no manifest`, async () => {
+    const killer = machine.run(`kill-at-rename /${API_SERVER}`);
+    const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
+    const killed = await killer;
+    return [
+      ...(killed.ok ? [] : [killed.stderr.trim()]),
+      ...(ok ? ['apply says that all is well'] : []),
+      ...(existsSync(join(machine.root, API_SERVER)) ? [`${API_SERVER} is there: ${lastLines(stdout + stderr)}`] : []),
+    ];
+  });
+  await checks.check(`plan: says that it restores the manifest on ${machine.name}`, async () => {
+    const { stdout, stderr } = await operator.kubeadm('plan');
+    return /restore/i.test(stdout + stderr) ? [] : [lastLines(stdout + stderr)];
+  });
+}
+
+/** Packets to sshd are dropped, as when a switch is unplugged; the host and its kubeadm go on. */
+async function cutNetwork({ operator, checks, log }: Scene, machine: Machine): Promise<void> {
+  const line = `controller ${machine.name} Kubeadm`;
+  const rule = 'INPUT -p tcp --dport 22 -j DROP';
+  await checks.check(`${machine.name}: one apply outlives a network that is cut`, async () => {
+    let wasDone = false;
+    const ended = await applyUntil(operator, new RegExp(line), async (kill) => {
+      await until('kubeadm to run', 60, async () => (await machine.run('pgrep -x kubeadm')).ok);
+      await machine.must(`iptables -I ${rule}`);
+      log(`${machine.name} is cut off`);
+      const end = performance.now() + CUT_MS;
+      await until('the network to come back', CUT_MS / 1000 + 30, () => performance.now() > end);
+      await machine.must(`iptables -D ${rule}`);
+      log(`${machine.name} is back`);
+      await until(`${machine.name} to be done`, 600, async () => {
+        const { stdout } = await machine.run('cat /var/lib/refit/kubeadm.journal');
+        wasDone = stdout.trim().endsWith(' kubelet done');
+        return wasDone;
+      }).finally(kill);
+    });
+    return [...(ended.reached ? [] : [notReached(line, ended)]), ...(wasDone ? [] : [lastLines(ended.output)])];
+  });
+}

@@ -1,0 +1,36 @@
+/** Runs `refit kubeadm apply`, and does something to it at a line of its progress. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Operator } from '../operator.ts';
+
+export interface Ended {
+  /** Undefined where a signal ended it. */
+  readonly code: number | undefined;
+  /** Whether the line came. */
+  readonly reached: boolean;
+  readonly output: string;
+}
+
+/** `at` is called once, when a line matches; `kill` ends Refit as SIGKILL does, without a chance to clean up. */
+export async function applyUntil(
+  operator: Operator,
+  line: RegExp,
+  at: (kill: () => void) => void | Promise<void>,
+): Promise<Ended> {
+  const [command, args] = operator.command('apply', '--yes');
+  const child = spawn(command, args, {
+    env: { ...process.env, ...operator.environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  let happening: Promise<void> | undefined;
+  const read = (chunk: Buffer): void => {
+    output += String(chunk);
+    if (happening === undefined && line.test(output)) happening = Promise.resolve(at(() => void child.kill('SIGKILL')));
+  };
+  child.stdout.on('data', read);
+  child.stderr.on('data', read);
+  const [code] = (await once(child, 'close')) as [number | null];
+  await happening;
+  return { code: code ?? undefined, reached: happening !== undefined, output };
+}

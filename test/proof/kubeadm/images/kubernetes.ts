@@ -1,0 +1,79 @@
+/** The images that kubeadm names, made from what was built. */
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { must } from '../../../../tools/release/commands.ts';
+import { type ImageParts, writeImage } from './images.ts';
+
+/** Where no image can be pulled from. */
+export const REPOSITORY = 'images.refit.internal';
+
+export interface ImageSources {
+  /** Folder for the archives. Those that it has are not made again. */
+  readonly archives: string;
+  readonly versions: readonly string[];
+  /** Folders with the programs of each version, of Debian's packages, and two single programs. */
+  readonly parts: string;
+  readonly etcd: string;
+  readonly standIn: string;
+}
+
+/** The names of a version's images, as this version's kubeadm tells them. */
+export async function imageNames(parts: string, version: string): Promise<string[]> {
+  const list = ['config', 'images', 'list', '--image-repository', REPOSITORY, '--kubernetes-version', version];
+  return (await must(join(parts, version, 'kubeadm'), list)).trim().split('\n');
+}
+
+/** File names of the archives by what they are for: all machines, or only control planes. */
+export async function makeImages(sources: ImageSources): Promise<void> {
+  const { archives, versions, parts } = sources;
+  await mkdir(archives, { recursive: true });
+  for (const version of versions) {
+    for (const name of await imageNames(parts, version)) {
+      const archive = join(archives, archiveOf(name));
+      if (existsSync(archive)) continue;
+      const directory = await mkdtemp(join(archives, 'making-'));
+      await writeImage(archive, directory, { name, ...(await contentOf(name, version, sources)) });
+    }
+  }
+}
+
+/** `images.refit.internal/etcd:3.6.8-0` is in `etcd_3.6.8-0.tar`. */
+export const archiveOf = (name: string): string => `${name.slice(REPOSITORY.length + 1).replace(':', '_')}.tar`;
+
+async function contentOf(name: string, version: string, sources: ImageSources): Promise<Omit<ImageParts, 'name'>> {
+  const { parts, etcd, standIn } = sources;
+  const component = name.slice(REPOSITORY.length + 1).split(':')[0] ?? '';
+  switch (component) {
+    case 'pause':
+      return { files: { pause: standIn }, entrypoint: ['/pause'] };
+    case 'coredns':
+      return { files: { coredns: standIn }, entrypoint: ['/coredns'] };
+    case 'etcd':
+      return { files: { 'usr/local/bin/etcd': etcd } };
+    case 'kube-proxy':
+      return await kubeProxy(parts, version);
+    default:
+      return { files: { [`usr/local/bin/${component}`]: join(parts, version, component) } };
+  }
+}
+
+/** It brings iptables along. */
+async function kubeProxy(parts: string, version: string): Promise<Omit<ImageParts, 'name'>> {
+  const debian = join(parts, 'debian');
+  const [triplet = ''] = (await readdir(join(debian, 'usr/lib'))).filter((name) => name.includes('-linux-gnu'));
+  const own = join(debian, 'usr/lib', triplet);
+  const ldd = await must('ldd', ['/bin/sh']);
+  const system = [...ldd.matchAll(/(\/\S+)/g)].flatMap(([, path]) => path ?? []);
+  const tables = ['', '-save', '-restore'].flatMap((end) => [`iptables${end}`, `ip6tables${end}`]);
+  return {
+    files: {
+      'usr/local/bin/kube-proxy': join(parts, version, 'kube-proxy'),
+      'usr/sbin/xtables-nft-multi': join(debian, 'usr/sbin/xtables-nft-multi'),
+      ...Object.fromEntries(system.map((path) => [path, path])),
+    },
+    folders: { 'opt/libraries': own },
+    links: Object.fromEntries(tables.map((name) => [`usr/sbin/${name}`, 'xtables-nft-multi'])),
+    environment: ['LD_LIBRARY_PATH=/opt/libraries', 'XTABLES_LIBDIR=/opt/libraries/xtables'],
+  };
+}

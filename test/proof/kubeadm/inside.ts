@@ -1,0 +1,67 @@
+/** Runs in the operator's namespaces: makes the cluster, upgrades it, looks at it. */
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemClock } from '../../../src/util/clock.ts';
+import { messageOf } from '../../../src/util/errors.ts';
+import { must } from '../../../tools/release/commands.ts';
+import { Balancer } from './balancer.ts';
+import { Checks } from './checks.ts';
+import { type ClusterOptions, makeCluster, OPERATOR, startMachines } from './cluster.ts';
+import { upgradeWithFaults } from './faults/faults.ts';
+import { Operator } from './operator.ts';
+import { type Scene, upgrade } from './upgrade.ts';
+
+export interface InsideOptions extends Omit<ClusterOptions, 'log'> {
+  /** One of both parts. */
+  readonly only?: 'upgrade' | 'faults';
+  /** The built command. */
+  readonly refit: string;
+  /** File for the outcome. */
+  readonly result: string;
+}
+
+const started = systemClock.monotonic();
+function log(line: string): void {
+  const seconds = Math.round((systemClock.monotonic() - started) / 1000);
+  process.stdout.write(
+    `${String(Math.floor(seconds / 60)).padStart(2)}:${String(seconds % 60).padStart(2, '0')} ${line}\n`,
+  );
+}
+
+/** A switch that all machines are plugged into; it is in a network of its own, which ends with this process. */
+async function makeSwitch(): Promise<void> {
+  await must('ip', ['link', 'set', 'lo', 'up']);
+  await must('ip', ['link', 'add', 'machines', 'type', 'bridge']);
+  await must('ip', ['addr', 'add', `${OPERATOR}/24`, 'dev', 'machines']);
+  await must('ip', ['link', 'set', 'machines', 'up']);
+}
+
+/** A cluster for `work`, gone at its end. */
+async function withCluster(name: string, options: InsideOptions, work: (scene: Scene) => Promise<void>): Promise<void> {
+  const directory = join(options.directory, name);
+  await mkdir(directory);
+  const cluster = await startMachines({ ...options, directory, log });
+  await using balancer = new Balancer(cluster.controlPlanes.map(({ address }) => address));
+  await balancer.start(OPERATOR);
+  await makeCluster(cluster, { ...options, directory, log });
+  const { refit, parts, from, to } = options;
+  const operator = new Operator(cluster, { directory, refit, kubectl: join(parts, to, 'kubectl'), version: to });
+  await operator.prepare();
+  await work({ cluster, operator, checks, log, from, to });
+  for (const machine of cluster.machines) await machine.powerOff();
+  await rm(directory, { recursive: true });
+}
+
+const file = process.argv[2] ?? '';
+const options = JSON.parse(await readFile(file, 'utf8')) as InsideOptions;
+const checks = new Checks(log);
+await makeSwitch();
+try {
+  if (options.only !== 'faults') await withCluster('quiet', options, upgrade);
+  if (options.only !== 'upgrade') await withCluster('disturbed', options, upgradeWithFaults);
+} catch (error) {
+  await checks.check('the proof comes to its end', () => [messageOf(error)]);
+}
+await writeFile(options.result, JSON.stringify(checks.outcome));
+// The machines end with this process.
+process.exit(0);

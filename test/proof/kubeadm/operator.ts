@@ -1,0 +1,73 @@
+/** The person who upgrades: runs the commands of docs/guides/kubeadm.md, and kubectl to look. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { type RunResult, run } from '../../../tools/controlplane/run.ts';
+import { must } from '../../../tools/release/commands.ts';
+import { type Cluster, onVersion1 } from './cluster.ts';
+
+export interface OperatorOptions {
+  readonly directory: string;
+  /** The built `refit`, and the kubectl of the new version. */
+  readonly refit: string;
+  readonly kubectl: string;
+  readonly version: string;
+}
+
+export class Operator {
+  readonly manifest: string;
+  /** A Refit that is killed leaves its sockets there. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly #cluster: Cluster;
+  readonly #options: OperatorOptions;
+
+  constructor(cluster: Cluster, options: OperatorOptions) {
+    this.manifest = join(options.directory, 'cluster.yaml');
+    this.environment = { TMPDIR: options.directory };
+    this.#cluster = cluster;
+    this.#options = options;
+  }
+
+  /** Collects host keys and writes the manifest, as the guide tells. */
+  async prepare(): Promise<void> {
+    const { machines, controlPlanes, identity, kubeconfig } = this.#cluster;
+    const { directory, version } = this.#options;
+    const keys = await must(
+      'ssh-keyscan',
+      machines.map(({ address }) => address),
+    );
+    await writeFile(join(directory, 'known_hosts'), keys);
+    const manifest = {
+      version,
+      kubeconfig,
+      concurrent: 2,
+      hosts: machines.map((machine) => ({
+        name: machine.name,
+        address: machine.address,
+        role: controlPlanes.includes(machine) ? 'controlPlane' : 'worker',
+      })),
+      binaries: {
+        kubeadm: { path: `/opt/kubernetes/${version}/kubeadm` },
+        kubelet: { path: `/opt/kubernetes/${version}/kubelet` },
+      },
+      ...(onVersion1() ? { kubeadm: { ignorePreflightErrors: ['SystemVerification'] } } : {}),
+      ssh: { user: 'root', identityFile: identity, knownHostsFile: './known_hosts' },
+    };
+    await writeFile(this.manifest, stringify(manifest));
+  }
+
+  /** `refit kubeadm …` with the manifest. */
+  command(...args: readonly string[]): [command: string, args: string[]] {
+    return [process.execPath, [this.#options.refit, 'kubeadm', ...args, '--manifest', this.manifest]];
+  }
+
+  async kubeadm(...args: readonly string[]): Promise<RunResult> {
+    return await run(...this.command(...args), { environment: this.environment });
+  }
+
+  /** An object of kube-system, or all Nodes. */
+  async get<T>(...what: readonly string[]): Promise<T> {
+    const args = ['--kubeconfig', this.#cluster.kubeconfig, '-n', 'kube-system', 'get', ...what, '-o', 'json'];
+    return JSON.parse(await must(this.#options.kubectl, args)) as T;
+  }
+}

@@ -1,0 +1,45 @@
+/** Fetches the programs that no Go module has, as Debian packages, and unpacks them without installing anything. */
+import { existsSync } from 'node:fs';
+import { mkdtemp, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { RefitError } from '../../../../src/util/errors.ts';
+import { lastLines, run } from '../../../../tools/controlplane/run.ts';
+import { cacheFolder, must } from '../../../../tools/release/commands.ts';
+
+/** With the libraries that a small system lacks. */
+const PACKAGES = [
+  'runc',
+  'containernetworking-plugins',
+  'iptables',
+  'conntrack',
+  'libxtables12',
+  'libip4tc2',
+  'libip6tc2',
+  'libnftnl11',
+  'libmnl0',
+  'libnetfilter-conntrack3',
+  'libnfnetlink0',
+  'libseccomp2',
+];
+/** `apt-get update` changes nothing but apt's own lists. */
+const FETCH = `apt-get download ${PACKAGES.join(' ')} || { apt-get update && apt-get download ${PACKAGES.join(' ')}; }`;
+const UNPACK = 'for package in *.deb; do dpkg-deb -x "$package" . && rm "$package"; done';
+
+/** A copy in `parts/debian`. */
+export async function gatherPackages(parts: string, log: (line: string) => void): Promise<void> {
+  const kept = join(await cacheFolder('proof'), `debian-${process.arch}`);
+  if (!existsSync(kept)) {
+    log('fetching Debian packages');
+    const staging = await mkdtemp(`${kept}-`);
+    const { ok, stdout, stderr } = await run('sh', ['-ec', `${FETCH}\n${UNPACK}`], { cwd: staging });
+    if (!ok) {
+      await rm(staging, { recursive: true });
+      throw new RefitError(
+        'REFIT_TESTENV',
+        `the packages ${PACKAGES.join(', ')} cannot be fetched: run this on Debian, where \`apt-get download\` works: ${lastLines(stdout + stderr)}`,
+      );
+    }
+    await rename(staging, kept);
+  }
+  await must('cp', ['-a', kept, join(parts, 'debian')]);
+}

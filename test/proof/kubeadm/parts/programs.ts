@@ -1,0 +1,78 @@
+/** Builds the programs of the machines from the Go module proxy, into the cache that the tests' control plane has. */
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  type BuildOptions,
+  cacheDirectory,
+  ensureBuilt,
+  ensureComponents,
+} from '../../../../tools/controlplane/build.ts';
+import { kubernetesProgram, type Recipe } from '../../../../tools/controlplane/components.ts';
+import { run } from '../../../../tools/controlplane/run.ts';
+import { findToolchain } from '../../../../tools/controlplane/toolchain.ts';
+import { must } from '../../../../tools/release/commands.ts';
+
+export const FROM = 'v1.36.2';
+export const TO = 'v1.36.3';
+
+const CONTAINERD = 'v2.3.3';
+const PROGRAMS = [
+  'kubeadm',
+  'kubelet',
+  'kubectl',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kube-proxy',
+] as const;
+const RUNTIME = ['containerd', 'containerd-shim-runc-v2', 'ctr'] as const;
+
+const containerd = (name: string): Recipe => ({
+  module: 'proof/containerd',
+  package: `github.com/containerd/containerd/v2/cmd/${name}`,
+  version: CONTAINERD,
+  flags: ['-ldflags', `-s -w -X github.com/containerd/containerd/v2/version.Version=${CONTAINERD}`],
+});
+
+export interface Programs {
+  readonly etcd: string;
+  /** Waits, and answers the probes of CoreDNS. */
+  readonly standIn: string;
+}
+
+/** Makes the folders `v1.36.2`, `v1.36.3` and `bin` below `parts`. */
+export async function gatherPrograms(parts: string, options: BuildOptions): Promise<Programs> {
+  // Programs of some other version would be of no use.
+  const own = { ...options, environment: { ...options.environment, KUBEBUILDER_ASSETS: undefined } };
+  for (const version of [FROM, TO]) {
+    const recipes = PROGRAMS.map((name) => [name, kubernetesProgram(name, `proof/${version}`, version)] as const);
+    await linkAll(join(parts, version), PROGRAMS, await ensureBuilt(recipes, own));
+  }
+  const runtime = await ensureBuilt(
+    RUNTIME.map((name) => [name, containerd(name)] as const),
+    own,
+  );
+  // These are used on the machines, which see nothing but `parts`.
+  await mkdir(join(parts, 'bin'), { recursive: true });
+  await must('cp', [...runtime, join(parts, 'bin')]);
+  const { etcd } = await ensureComponents(['etcd'], own);
+  const standIn = join(parts, 'bin', 'stand-in');
+  await buildFile('images/stand-in.go', standIn, own);
+  await buildFile('faults/kill-at-rename.go', join(parts, 'bin', 'kill-at-rename'), own);
+  return { etcd, standIn };
+}
+
+async function linkAll(directory: string, names: readonly string[], paths: readonly string[]): Promise<void> {
+  await mkdir(directory);
+  for (const [index, name] of names.entries()) await symlink(paths[index] ?? '', join(directory, name));
+}
+
+/** A program of one file, without dependencies. */
+async function buildFile(source: string, output: string, { environment, log, abort }: BuildOptions): Promise<void> {
+  const toolchain = await findToolchain({ cache: cacheDirectory(environment), run, log, abort });
+  await must(toolchain.go, ['build', '-trimpath', '-ldflags', '-s -w', '-o', output, source], {
+    cwd: join(import.meta.dirname, '..'),
+    environment: { ...toolchain.environment, CGO_ENABLED: '0', GOWORK: 'off' },
+    abort,
+  });
+}

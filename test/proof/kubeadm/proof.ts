@@ -1,0 +1,135 @@
+/** The command behind `npm run proof:kubeadm`: a real kubeadm cluster on machines of namespaces, upgraded by Refit. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { systemClock } from '../../../src/util/clock.ts';
+import { EXIT, RefitError, usageError } from '../../../src/util/errors.ts';
+import { buildRefit } from '../../../tools/build/refit.ts';
+import { runMain } from '../../../tools/main.ts';
+import type { Outcome } from './checks.ts';
+import { cgroupsOf, removeCgroups, withInotify } from './host.ts';
+import { makeImages } from './images/kubernetes.ts';
+import type { InsideOptions } from './inside.ts';
+import { gatherPackages } from './parts/packages.ts';
+import { FROM, gatherPrograms, TO } from './parts/programs.ts';
+import { demandTools } from './requirements.ts';
+
+const HELP = `Usage: npm run proof:kubeadm -- [--size N+M] [--only upgrade|faults]
+
+Builds Kubernetes ${FROM} and ${TO}, makes machines of namespaces and a kubeadm cluster on them, upgrades it with
+\`refit kubeadm apply\`, and looks at everything afterwards; then once more, with faults. Needs root. Nothing is left behind.
+
+  --size N+M       control planes and workers (default 3+2)
+  --only WHICH     \`upgrade\`: the first cluster; \`faults\`: the second one
+  --help           this text
+`;
+
+/** The upgrade as the guide has it, and the one with faults. */
+const PARTS = ['upgrade', 'faults'] as const;
+
+interface Command {
+  readonly controlPlanes: number;
+  readonly workers: number;
+  readonly only?: (typeof PARTS)[number];
+}
+
+function parseCommand(args: string[]): Command | undefined {
+  const options = { size: { type: 'string' }, only: { type: 'string' }, help: { type: 'boolean' } } as const;
+  const { size = '3+2', only, help } = parsed(() => parseArgs({ args, options })).values;
+  if (help === true) return undefined;
+  const [, controlPlanes, workers] = /^([1-5])\+([1-3])$/.exec(size) ?? [];
+  if (controlPlanes === undefined)
+    throw new RefitError(
+      'REFIT_USAGE',
+      `--size wants 1 to 5 control planes and 1 to 3 workers, as in 3+2, found "${size}"`,
+    );
+  const part = PARTS.find((each) => each === only);
+  if (only !== undefined && part === undefined)
+    throw new RefitError('REFIT_USAGE', `--only wants one of ${PARTS.join(', ')}, found "${only}"`);
+  return { controlPlanes: Number(controlPlanes), workers: Number(workers), ...(part && { only: part }) };
+}
+
+function parsed<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw usageError(error);
+  }
+}
+
+async function prove(command: Command, directory: string, abort: AbortSignal): Promise<Outcome> {
+  const log = (line: string): void => void process.stdout.write(`${line}\n`);
+  const parts = join(directory, 'parts');
+  await mkdir(parts);
+  const now = (): number => systemClock.monotonic();
+  const programs = await gatherPrograms(parts, { environment: process.env, log, now, abort });
+  await gatherPackages(parts, log);
+  await makeImages({ archives: join(parts, 'images'), versions: [FROM, TO], parts, ...programs });
+  const result = join(directory, 'result.json');
+  const inside: InsideOptions = {
+    ...command,
+    directory,
+    parts,
+    from: FROM,
+    to: TO,
+    group: basename(directory),
+    refit: await buildRefit(join(directory, 'refit'), 'readable'),
+    result,
+  };
+  await withInotify(async () => await enter(inside, abort));
+  if (!existsSync(result)) throw new RefitError('REFIT_TESTENV', 'the proof ended early: see above');
+  return JSON.parse(await readFile(result, 'utf8')) as Outcome;
+}
+
+/** In namespaces of its own: when their first process ends, so do all machines, and their mounts and networks are gone. */
+async function enter(options: InsideOptions, abort: AbortSignal): Promise<void> {
+  const file = join(options.directory, 'inside.json');
+  await writeFile(file, JSON.stringify(options));
+  const namespaces = [
+    '--net',
+    '--mount',
+    '--propagation',
+    'private',
+    '--pid',
+    '--mount-proc',
+    '--fork',
+    '--kill-child',
+  ];
+  const args = [...namespaces, process.execPath, join(import.meta.dirname, 'inside.ts'), file];
+  const child = spawn('unshare', args, { stdio: ['ignore', 'inherit', 'inherit'] });
+  const end = (): void => void child.kill('SIGKILL');
+  abort.addEventListener('abort', end, { once: true });
+  if (abort.aborted) end();
+  await once(child, 'close');
+  abort.throwIfAborted();
+}
+
+await runMain(async (args, abort) => {
+  const command = parseCommand(args);
+  if (command === undefined) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  await demandTools();
+  const started = systemClock.monotonic();
+  const directory = await mkdtemp(join(tmpdir(), 'refit-proof-'));
+  let outcome: Outcome;
+  try {
+    outcome = await prove(command, directory, abort);
+  } finally {
+    await removeCgroups(basename(directory));
+    await rm(directory, { recursive: true });
+  }
+  const left = cgroupsOf(basename(directory));
+  const failed = [...outcome.failed, ...(left.length > 0 ? [`cgroups are left: ${left.join(', ')}`] : [])];
+  const passed = outcome.passed + (left.length > 0 ? 0 : 1);
+  const minutes = ((systemClock.monotonic() - started) / 60_000).toFixed(1);
+  for (const name of failed) process.stdout.write(`FAILED: ${name}\n`);
+  const also = failed.length > 0 ? `, ${failed.length} failed` : '';
+  process.stdout.write(`${passed} checks passed${also} in ${minutes} minutes\n`);
+  return failed.length > 0 ? EXIT.failed : 0;
+});

@@ -1,0 +1,31 @@
+/** What must be on this machine before anything is built; one sentence says what is missing. */
+import { existsSync } from 'node:fs';
+import { RefitError } from '../../../src/util/errors.ts';
+import { run } from '../../../tools/controlplane/run.ts';
+
+/** Commands, and Debian's packages that have them. */
+const TOOLS = {
+  unshare: 'util-linux',
+  nsenter: 'util-linux',
+  ip: 'iproute2',
+  tar: 'tar',
+  'ssh-keygen': 'openssh-client',
+  'ssh-keyscan': 'openssh-client',
+  'dpkg-deb': 'dpkg',
+  'apt-get': 'apt',
+} as const;
+
+export async function demandTools(): Promise<void> {
+  if (process.getuid?.() !== 0)
+    throw new RefitError('REFIT_TESTENV', 'only root can make machines of namespaces: run this as root');
+  const missing: string[] = existsSync('/usr/sbin/sshd') ? [] : ['/usr/sbin/sshd (openssh-server)'];
+  for (const [tool, from] of Object.entries(TOOLS))
+    if (!(await run('sh', ['-c', `command -v ${tool}`])).ok) missing.push(`${tool} (${from})`);
+  if (missing.length > 0)
+    throw new RefitError('REFIT_TESTENV', `missing: ${missing.join(', ')}: install Debian's packages in brackets`);
+  if (!(await run('unshare', ['--mount', '--net', '--pid', '--cgroup', '--fork', 'true'])).ok)
+    throw new RefitError(
+      'REFIT_TESTENV',
+      'this kernel or container allows no namespaces: run this where root may call unshare',
+    );
+}

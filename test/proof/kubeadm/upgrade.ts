@@ -1,0 +1,35 @@
+/** The upgrade that docs/guides/kubeadm.md describes, and nothing else. */
+import { lastLines } from '../../../tools/controlplane/run.ts';
+import type { Checks } from './checks.ts';
+import type { Cluster } from './cluster.ts';
+import type { Operator } from './operator.ts';
+import { rolledOut, settled, verify } from './verify.ts';
+
+export interface Scene {
+  readonly cluster: Cluster;
+  readonly operator: Operator;
+  readonly checks: Checks;
+  readonly log: (line: string) => void;
+  readonly from: string;
+  readonly to: string;
+}
+
+export async function upgrade(scene: Scene): Promise<void> {
+  const { cluster, operator, checks, from, to } = scene;
+  await settled(cluster, operator);
+  await checks.check(`a cluster of ${from} is there`, async () => await rolledOut(operator, from));
+  await checks.check('plan: names each host, and changes nothing', async () => {
+    const { ok, stdout, stderr } = await operator.kubeadm('plan');
+    const missing = cluster.machines.filter(({ name }) => !new RegExp(`^${name} .*${from} → ${to}`, 'm').test(stdout));
+    return [...(ok ? [] : [lastLines(stdout + stderr)]), ...missing.map(({ name }) => `${name} is not in the plan`)];
+  });
+  await checks.check('apply: ends with exit code 0', async () => {
+    const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
+    return ok ? [] : [lastLines(stdout + stderr)];
+  });
+  await verify('after apply', checks, cluster, operator, to);
+  await checks.check('apply once more: nothing is to be done', async () => {
+    const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
+    return ok && /nothing/i.test(stdout) ? [] : [lastLines(stdout + stderr)];
+  });
+}

@@ -1,0 +1,143 @@
+/** Looks at a cluster after an upgrade: in the API, in etcd, and on every host. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import type { Node } from '../../../src/kube/types.ts';
+import { messageOf } from '../../../src/util/errors.ts';
+import { type Checks, differing } from './checks.ts';
+import type { Cluster } from './cluster.ts';
+import { etcdMembers, etcdStatus } from './etcd.ts';
+import type { Machine } from './machine/machine.ts';
+import type { Operator } from './operator.ts';
+import { until } from './wait.ts';
+
+const CORDON_MARK = 'upgrade.refit.dev/cordoned-by';
+const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+
+interface Pod {
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly containers: readonly { readonly image: string }[] };
+  readonly status: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+interface Workload {
+  readonly spec: { readonly replicas?: number; readonly template: Pick<Pod, 'spec'> };
+  readonly status: Readonly<Record<string, number | undefined>>;
+}
+
+export async function verify(title: string, checks: Checks, cluster: Cluster, operator: Operator, version: string) {
+  const check: Checks['check'] = async (name, look) => await checks.check(`${title}: ${name}`, look);
+  await verifyNodes(check, cluster, operator, version);
+  await check(`static pods run ${version} and are ready`, async () => await staticPods(cluster, operator, version));
+  await check('kube-proxy and CoreDNS are rolled out', async () => await rolledOut(operator, version));
+  await check(`kubeadm-config says ${version}`, async () => {
+    const { data } = await operator.get<{ data: { ClusterConfiguration: string } }>('configmap', 'kubeadm-config');
+    const { kubernetesVersion } = parse(data.ClusterConfiguration) as { kubernetesVersion: string };
+    return differing({ kubeadmVersion: kubernetesVersion }, version);
+  });
+  await check('etcd has all its members, and each is healthy', async () => await etcdIsWhole(cluster));
+  for (const machine of cluster.machines) {
+    const title = `${machine.name}: binaries, journal and manifests`;
+    await check(title, async () => await hostIsDone(machine, cluster, version));
+  }
+}
+
+async function verifyNodes(check: Checks['check'], cluster: Cluster, operator: Operator, version: string) {
+  const { items } = await operator.get<{ items: Node[] }>('nodes');
+  const each = (look: (node: Node) => unknown, expected: unknown): string[] =>
+    differing(Object.fromEntries(items.map((node) => [node.metadata.name, look(node)])), expected);
+  const isCordoned = ({ spec, metadata }: Node): boolean =>
+    spec?.unschedulable === true || CORDON_MARK in (metadata.annotations ?? {});
+  await check('every machine has its Node', () => differing({ Nodes: items.length }, cluster.machines.length));
+  await check(`every kubelet runs ${version}`, () => each(({ status }) => status?.nodeInfo?.kubeletVersion, version));
+  await check('every Node is Ready', () => each(isReady, true));
+  await check('no cordon is left, and no mark of one', () => each(isCordoned, false));
+}
+
+/** The kubelet was restarted a moment ago: its probes must succeed once more. */
+async function staticPods(cluster: Cluster, operator: Operator, version: string): Promise<string[]> {
+  let wrong: string[] = [];
+  await until('static pods to be ready', 120, async () => {
+    wrong = await staticPodsNow(cluster, operator, version);
+    return wrong.length === 0;
+  }).catch((error: unknown) => wrong.push(messageOf(error)));
+  return wrong;
+}
+
+async function staticPodsNow({ controlPlanes }: Cluster, operator: Operator, version: string): Promise<string[]> {
+  const names = controlPlanes.flatMap(({ name }) => [...COMPONENTS, 'etcd'].map((component) => `${component}-${name}`));
+  const wrong = await Promise.all(
+    names.map(async (name) => {
+      const { spec, status } = await operator.get<Pod>('pod', name);
+      const image = spec.containers[0]?.image ?? '';
+      const isReady = status.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true;
+      return [
+        ...(isReady ? [] : [`${name} is not ready`]),
+        ...(name.startsWith('etcd-') || image.endsWith(`:${version}`) ? [] : [`${name} runs ${image}`]),
+      ];
+    }),
+  );
+  return wrong.flat();
+}
+
+/** When kubeadm has ended, both may still be rolling out. */
+export async function rolledOut(operator: Operator, version: string): Promise<string[]> {
+  let image = '';
+  await until('kube-proxy and CoreDNS to be rolled out', 300, async () => {
+    const proxy = await operator.get<Workload>('daemonset', 'kube-proxy');
+    const dns = await operator.get<Workload>('deployment', 'coredns');
+    image = proxy.spec.template.spec.containers[0]?.image ?? '';
+    const { desiredNumberScheduled: wanted, updatedNumberScheduled: updated, numberReady: ready } = proxy.status;
+    return wanted === updated && wanted === ready && dns.status['readyReplicas'] === dns.spec.replicas;
+  });
+  return image.endsWith(`:${version}`) ? [] : [`kube-proxy runs ${image}`];
+}
+
+/** A cluster that was just made is not quite there yet. */
+export async function settled(cluster: Cluster, operator: Operator): Promise<void> {
+  await until('all Nodes to be Ready', 180, async () => {
+    const { items } = await operator.get<{ items: Node[] }>('nodes');
+    return items.length === cluster.machines.length && items.every(isReady);
+  });
+}
+
+const isReady = ({ status }: Node): boolean =>
+  status?.conditions?.some(({ type, status: now }) => type === 'Ready' && now === 'True') === true;
+
+async function etcdIsWhole({ controlPlanes }: Cluster): Promise<string[]> {
+  const wrong: string[] = [];
+  const leaders = new Set<string>();
+  for (const machine of controlPlanes) {
+    const { members = [] } = await etcdMembers(machine);
+    const names = members
+      .map(({ name = '' }) => name)
+      .toSorted()
+      .join();
+    const expected = controlPlanes.map(({ name }) => name).join();
+    if (names !== expected) wrong.push(`${machine.name} knows the members ${names}, not ${expected}`);
+    const { leader = '', errors = [] } = await etcdStatus(machine);
+    leaders.add(leader);
+    if (errors.length > 0) wrong.push(`${machine.name}: ${errors.join()}`);
+  }
+  if (leaders.size !== 1 || leaders.has('')) wrong.push(`the members know the leaders ${[...leaders].join()}`);
+  return wrong;
+}
+
+async function hostIsDone(machine: Machine, { controlPlanes }: Cluster, version: string): Promise<string[]> {
+  const kubeadm = (await machine.must('kubeadm version -o short')).trim();
+  const kubelet = (await machine.must('kubelet --version')).trim();
+  const journal = (await readFile(join(machine.root, 'var/lib/refit/kubeadm.journal'), 'utf8')).trim().split('\n');
+  const unended = journal.filter(
+    (line) => line.endsWith(' begun') && !journal.includes(line.replace(/begun$/, 'done')),
+  );
+  const manifests = (await readdir(join(machine.root, 'etc/kubernetes/manifests')).catch(() => [])).toSorted((a, b) =>
+    a.localeCompare(b),
+  );
+  const expected = controlPlanes.includes(machine) ? ['etcd', ...COMPONENTS].map((name) => `${name}.yaml`) : [];
+  return [
+    ...differing({ kubeadm }, version),
+    ...differing({ kubelet }, `Kubernetes ${version}`),
+    ...unended.map((line) => `the journal has "${line}" and not its end`),
+    ...differing({ manifests: manifests.join() }, expected.join()),
+  ];
+}
