@@ -49,6 +49,7 @@ export class Operator {
       binaries: {
         kubeadm: { path: `/opt/kubernetes/${version}/kubeadm` },
         kubelet: { path: `/opt/kubernetes/${version}/kubelet` },
+        kubectl: { path: `/opt/kubernetes/${version}/kubectl` },
       },
       ...(onVersion1() ? { kubeadm: { ignorePreflightErrors: ['SystemVerification'] } } : {}),
       ssh: { user: 'root', identityFile: identity, knownHostsFile: './known_hosts' },

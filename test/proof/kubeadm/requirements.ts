@@ -13,6 +13,8 @@ const TOOLS = {
   'ssh-keyscan': 'openssh-client',
   'dpkg-deb': 'dpkg',
   'apt-get': 'apt',
+  curl: 'curl',
+  pgrep: 'procps',
 } as const;
 
 export async function demandTools(): Promise<void> {

@@ -126,6 +126,7 @@ async function etcdIsWhole({ controlPlanes }: Cluster): Promise<string[]> {
 async function hostIsDone(machine: Machine, { controlPlanes }: Cluster, version: string): Promise<string[]> {
   const kubeadm = (await machine.must('kubeadm version -o short')).trim();
   const kubelet = (await machine.must('kubelet --version')).trim();
+  const kubectl = (await machine.must('kubectl version --client')).split('\n')[0];
   const journal = (await readFile(join(machine.root, 'var/lib/refit/kubeadm.journal'), 'utf8')).trim().split('\n');
   const unended = journal.filter(
     (line) => line.endsWith(' begun') && !journal.includes(line.replace(/begun$/, 'done')),
@@ -137,6 +138,7 @@ async function hostIsDone(machine: Machine, { controlPlanes }: Cluster, version:
   return [
     ...differing({ kubeadm }, version),
     ...differing({ kubelet }, `Kubernetes ${version}`),
+    ...differing({ kubectl }, `Client Version: ${version}`),
     ...unended.map((line) => `the journal has "${line}" and not its end`),
     ...differing({ manifests: manifests.join() }, expected.join()),
   ];

@@ -22,11 +22,11 @@ export interface Furniture {
 export async function furnish({ root, usr, address }: Machine, furniture: Furniture): Promise<void> {
   const { parts, version, offers } = furniture;
   const at = (...path: string[]): string => join(root, ...path);
-  for (const tool of ['kubeadm', 'kubelet', 'kubectl'])
-    await copyFile(join(parts, version, tool), join(usr, 'bin', tool));
   await mkdir(at('opt/kubernetes', offers), { recursive: true });
-  for (const tool of ['kubeadm', 'kubelet'])
+  for (const tool of ['kubeadm', 'kubelet', 'kubectl']) {
+    await copyFile(join(parts, version, tool), join(usr, 'bin', tool));
     await copyFile(join(parts, offers, tool), at('opt/kubernetes', offers, tool));
+  }
   for (const tool of await readdir(join(parts, 'bin'))) await symlink(`/opt/parts/bin/${tool}`, at('local/bin', tool));
   await copyFile(join(HERE, 'systemctl'), at('local/bin/systemctl'));
   await chmod(at('local/bin/systemctl'), 0o755);
