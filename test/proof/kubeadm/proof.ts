@@ -16,7 +16,7 @@ import { makeImages } from './images/kubernetes.ts';
 import type { InsideOptions } from './inside.ts';
 import { gatherPackages } from './parts/packages.ts';
 import { FROM, gatherPrograms, TO } from './parts/programs.ts';
-import { demandTools } from './requirements.ts';
+import { demandHost } from './requirements.ts';
 
 const HELP = `Usage: npm run proof:kubeadm -- [--size N+M] [--only upgrade|faults]
 
@@ -114,7 +114,7 @@ await runMain(async (args, abort) => {
     process.stdout.write(HELP);
     return 0;
   }
-  await demandTools();
+  await demandHost();
   const started = systemClock.monotonic();
   const directory = await mkdtemp(join(tmpdir(), 'refit-proof-'));
   let outcome: Outcome;

@@ -1,5 +1,6 @@
-/** What must be on this machine before anything is built; one sentence says what is missing. */
-import { existsSync } from 'node:fs';
+/** What must be on this machine, and how much room, before anything is built; one sentence says what is missing. */
+import { existsSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { RefitError } from '../../../src/util/errors.ts';
 import { run } from '../../../tools/controlplane/run.ts';
 
@@ -17,7 +18,10 @@ const TOOLS = {
   pgrep: 'procps',
 } as const;
 
-export async function demandTools(): Promise<void> {
+/** Each machine has its own copy of every image. */
+const NEEDED_GIB = 12;
+
+export async function demandHost(): Promise<void> {
   if (process.getuid?.() !== 0)
     throw new RefitError('REFIT_TESTENV', 'only root can make machines of namespaces: run this as root');
   const missing: string[] = existsSync('/usr/sbin/sshd') ? [] : ['/usr/sbin/sshd (openssh-server)'];
@@ -29,5 +33,12 @@ export async function demandTools(): Promise<void> {
     throw new RefitError(
       'REFIT_TESTENV',
       'this kernel or container allows no namespaces: run this where root may call unshare',
+    );
+  const { bavail, bsize } = statfsSync(tmpdir());
+  const free = Math.floor((bavail * bsize) / 2 ** 30);
+  if (free < NEEDED_GIB)
+    throw new RefitError(
+      'REFIT_TESTENV',
+      `${tmpdir()} has ${free} GiB free, ${NEEDED_GIB} are needed: set TMPDIR to a folder with more room`,
     );
 }
