@@ -34,6 +34,13 @@ export const plainOutput: Output = {
   write: (text) => standardOutput.write(printableText(text)),
 };
 
+/** For everything beside the JSON on standard output. */
+export const plainErrors: Output = {
+  ...plainOutput,
+  isTerminal: false,
+  write: (text) => void process.stderr.write(printableText(text)),
+};
+
 export type Style = Parameters<typeof styleText>[0];
 
 export interface Medium {

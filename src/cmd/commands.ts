@@ -184,6 +184,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         options: [
           ...kubeadmOptions(),
           new Option('-y, --yes', 'do not ask'),
+          new Option('--report <file>', 'write what was done to this file: Markdown for *.md, otherwise JSON'),
           leaseDuration('how long a run that was killed keeps the lock, in whole seconds'),
         ],
         run: async (flags: KubeadmApplyFlags, { abort }) =>
@@ -283,5 +284,9 @@ function extensionOptions(): Option[] {
 
 function kubeadmOptions(): Option[] {
   const manifest = new Option('-m, --manifest <file>', 'hosts, how to reach them, and the wanted version');
-  return [...connectionOptions(), manifest.default('cluster.yaml')];
+  const output = new Option(
+    '-o, --output <form>',
+    'output format; json: one object at the end, progress on standard error',
+  );
+  return [...connectionOptions(), manifest.default('cluster.yaml'), output.choices(['text', 'json']).default('text')];
 }

@@ -113,6 +113,7 @@ test.each([
   ['a refusal', [refused(403)], 0, 1],
   ['one lost answer', [new TransportError('lost')], 1, 1],
   ['a server in trouble', [refused(500), refused(429)], 1, 2],
+  ['a server that is away for a while', Array.from({ length: 20 }, () => new TransportError('refused')), 1, 1],
   ['a server that stays in trouble', [refused(500), refused(500), refused(500)], 0, 3],
 ])('%s is logged and disturbs nobody', async (_name, fail, written, warnings) => {
   const { recorder, clock, created, warn } = rig(fail);

@@ -3,11 +3,12 @@ import { createTokenBucket } from '../util/backoff.ts';
 import { rfc3339, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
+import { sparingly } from '../util/log.ts';
 import { DEFAULT_TOOLS, type Tools } from '../util/tools.ts';
 import { aborted } from '../util/waits.ts';
 import type { KubeClient } from './client.ts';
 import { events } from './resources.ts';
-import { isAlreadyExists, isNotFound, StatusError } from './status-error.ts';
+import { isAlreadyExists, isNotFound, StatusError, TransportError } from './status-error.ts';
 import type { Event, KubeObject } from './types.ts';
 
 export interface EventNote {
@@ -53,10 +54,12 @@ export class EventRecorder {
   readonly #unwritten = new Set<Series>();
   readonly #over = new AbortController();
   #writing: Promise<void> | undefined;
+  readonly #isNews: (problem: string) => boolean;
 
   constructor(options: EventRecorderOptions) {
     this.#options = { ...DEFAULT_TOOLS, ...options };
     this.#takeToken = createTokenBucket(this.#options.clock, RATE);
+    this.#isNews = sparingly(this.#options.clock);
   }
 
   /** Returns at once and never throws; what cannot be written is logged and dropped. */
@@ -141,14 +144,21 @@ export class EventRecorder {
       await this.#send(series);
       series.attempts = 0;
     } catch (error) {
-      this.#options.log.warn('cannot write an event', { reason: series.event.reason, problem: messageOf(error) });
+      const problem = messageOf(error);
+      if (!(error instanceof TransportError) || this.#isNews(problem))
+        this.#options.log.warn('cannot write an event', { reason: series.event.reason, problem });
       // The answer to an earlier attempt was lost.
       if (isAlreadyExists(error)) series.created = true;
       else if (series.created && isNotFound(error)) series.created = false;
-      else if (isRefusal(error) || ++series.attempts >= MAX_ATTEMPTS) return;
+      else if (isRefusal(error) || this.#isOver(error, series)) return;
       else await this.#pause(RETRY_MS);
       this.#unwritten.add(series);
     }
+  }
+
+  /** A server that does not answer may be restarting: what it missed is written when it is back. */
+  #isOver(thrown: unknown, series: Series): boolean {
+    return !(thrown instanceof TransportError) && ++series.attempts >= MAX_ATTEMPTS;
   }
 
   async #send(series: Series): Promise<void> {

@@ -8,6 +8,7 @@ import { parse, stringify } from 'yaml';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import type { StartServer } from '../../sandbox/sshd/server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
+import type { UpgradeReport } from '../../src/cli/kubeadm/report.ts';
 import type { StatusView } from '../../src/cli/status/view.ts';
 import { PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
 import { reportOn } from '../../src/dialects/kubeadm/signal.ts';
@@ -169,11 +170,13 @@ function refusals(startServer: StartServer): void {
         kubelet: { path: `/opt/kubernetes/${TO}/kubelet`, sha256: '0'.repeat(64) },
       };
     });
-    const run = scene.refit('plan', '-m', path);
+    const run = scene.refit('plan', '-o', 'json', '-m', path);
     const version = `host: cp1: binaries.kubeadm has version ${FROM}, expected ${TO}; `;
     const hash = 'host: cp1: binaries.kubelet.sha256 does not match the file; ';
     const patches = 'host: cp1: kubeadm: no file /nowhere on this host; host: cp2: binaries.kubeadm';
     expect([await run.ended, run.stderr]).toEqual([1, expect.stringContaining(version + hash + patches)]);
+    const { outcome, findings } = JSON.parse(run.stdout) as UpgradeReport;
+    expect([outcome, findings[0]?.message]).toEqual(['refused', expect.stringContaining(`expected ${TO}`)]);
   });
 
   test('PATH without kubeadm, by its name; the manifest sets it', async () => {
@@ -286,6 +289,7 @@ function refusals(startServer: StartServer): void {
 function upgrade(startServer: StartServer): void {
   let scene: Scene;
   let patches = '';
+  let report = '';
   let intervals: readonly Interval[] = [];
   const runs: Run[] = [];
   beforeAll(async () => {
@@ -305,7 +309,8 @@ function upgrade(startServer: StartServer): void {
     const stop = new AbortController();
     const motion = await watchWork(scene, stop.signal);
     await holdAt(cluster.host('cp1'), 'before', textOf('stage'));
-    const first = scene.refit('apply', '--yes', '-m', manifest);
+    report = join(manifest, '../report.json');
+    const first = scene.refit('apply', '--yes', '-m', manifest, '--report', report);
     await isHeld(cluster.host('cp1'), first);
     const second = scene.refit('apply', '--yes', '-m', manifest);
     runs.push(first, second);
@@ -341,6 +346,17 @@ function upgrade(startServer: StartServer): void {
     const pods = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((name) => `${name} ${TO}`);
     const own = [...pods, 'etcd 3.6.8-0', `kubeadm ${TO}`, `kubelet ${TO}`, 'certificates until 2'].join(', ');
     expect(runs[0]?.stdout).toContain(`Verified cp2: ${own}`);
+  });
+
+  test('writes a report', async () => {
+    const { outcome, hosts } = JSON.parse(await readFile(report, 'utf8')) as UpgradeReport;
+    const steps = ['Stage', 'Drain', 'Kubeadm', 'Kubelet', 'Verify'];
+    expect([outcome, hosts.map(({ name, state }) => `${name} ${state}`)]).toEqual([
+      'done',
+      HOSTS.map((name) => `${name} finished`),
+    ]);
+    expect(hosts[1]).toMatchObject({ before: { kubelet: FROM }, after: { kubelet: TO, 'kube-scheduler': TO } });
+    expect(Object.keys(hosts[1]?.spent ?? {})).toEqual(steps);
   });
 
   test('runs kubeadm once on each host, apply on the first only, and restarts each kubelet once', async () => {

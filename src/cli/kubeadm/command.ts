@@ -13,11 +13,14 @@ import {
 import type { HostFacts, MissingManifest } from '../../dialects/kubeadm/probe.ts';
 import { EXIT_BUSY, repairScript } from '../../dialects/kubeadm/scripts.ts';
 import { nodes } from '../../kube/resources.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
-import type { Output } from '../output.ts';
+import type { Finding } from '../../versions/kubeadm-rules.ts';
+import { plainErrors, standardOutput } from '../output.ts';
 import { table } from '../phrases.ts';
+import { reportOf, type UpgradeReport, writeReport } from './report.ts';
 import { carryOut } from './run.ts';
 import {
   inSession,
@@ -28,7 +31,7 @@ import {
   surveyCluster,
   untilAnswering,
 } from './session.ts';
-import { verifyCluster } from './verify.ts';
+import { checkCluster, isRight, verifyCluster } from './verify.ts';
 
 /** Milliseconds for CoreDNS and kube-proxy. */
 const ROLLED_OUT_MS = 300_000;
@@ -41,8 +44,9 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
     const isMissing = hosts.some(({ missing }) => missing.some(({ name }) => name === 'kube-apiserver'));
     try {
       const wasAway = await untilAnswering(session, isMissing ? [] : hosts);
-      const shown = show(await surveyCluster(session, wasAway ? await probeAll(session) : hosts), session.output);
-      if (isNothing(shown)) await verifyCluster(session, 0);
+      const shown = await show(session, flags, await surveyCluster(session, wasAway ? await probeAll(session) : hosts));
+      const isDone = isNothing(shown.assessment);
+      await tell(flags, session, shown, isDone ? 'nothing to do' : 'planned', isDone ? 0 : undefined);
     } catch (error) {
       if (!isMissing || !(error instanceof RefitError) || error.code !== 'REFIT_UNREACHABLE') throw error;
       session.output.write('The API server does not answer without that manifest: restore it first.\n');
@@ -51,7 +55,7 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
   });
 }
 
-/** Resolves with the exit code: 0 done or nothing to do, 1 if the rollout failed or the answer was not yes. */
+/** Resolves with the exit code: 0 done or nothing to do, 1 if anything failed or the answer was not yes. */
 export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal): Promise<number> {
   return await inSession(flags, abort, async (session) => {
     const { manifest, output } = session;
@@ -61,32 +65,64 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     if (isBroken) await stopOnRoles(session);
     if (isBroken && !(await repair(hosts, flags, session))) return EXIT.failed;
     const wasAway = await untilAnswering(session, hosts);
-    const survey = await surveyCluster(session, isBroken || wasAway ? await probeAll(session) : hosts);
-    const agreed = show(survey, output);
-    if (isNothing(agreed)) return (await verifyCluster(session, 0)) ? EXIT.ok : EXIT.failed;
-    if (!(await confirm(`Upgrade ${hostsOf(agreed.request).length} hosts to ${manifest.version}?`, flags, session)))
+    const shown = await show(
+      session,
+      flags,
+      await surveyCluster(session, isBroken || wasAway ? await probeAll(session) : hosts),
+    );
+    const { request } = shown.assessment;
+    if (isNothing(shown.assessment)) return await tell(flags, session, shown, 'nothing to do', 0);
+    if (!(await confirm(`Upgrade ${hostsOf(request).length} hosts to ${manifest.version}?`, flags, session)))
       return EXIT.failed;
     const code = await carryOut(session, flags, async () => {
       const now = assess(await surveyCluster(session, await probeAll(session)));
       stopOn(now);
-      if (isNothing(now) || sameJson(now.request, agreed.request)) return now;
+      if (isNothing(now) || sameJson(now.request, request)) return now;
       throw new RefitError('REFIT_REFUSED', 'the cluster has changed since the plan was shown: run the command again');
     });
-    if (code !== EXIT.ok) return code;
-    return (await verifyCluster(session, ROLLED_OUT_MS)) ? EXIT.ok : EXIT.failed;
+    if (code === EXIT.ok) return await tell(flags, session, shown, 'done', ROLLED_OUT_MS);
+    if (code === EXIT.failed) await tell(flags, session, shown, 'failed');
+    return code;
   });
+}
+
+interface Shown {
+  readonly survey: Survey;
+  readonly assessment: Assessment;
+  readonly began: string;
+}
+
+/** Verifies if `withinMs` says how long, and writes what was asked for: JSON, a report. Resolves with the exit code. */
+async function tell(
+  flags: Pick<KubeadmApplyFlags, 'output' | 'report'>,
+  session: KubeadmSession,
+  shown: Shown,
+  outcome: UpgradeReport['outcome'],
+  withinMs?: number,
+): Promise<number> {
+  const state = withinMs === undefined ? undefined : await verifyCluster(session, withinMs);
+  const isWanted = flags.output === 'json' || flags.report !== undefined;
+  const seen = state ?? (isWanted && outcome === 'failed' ? await checkCluster(session) : undefined);
+  const isBad = outcome === 'failed' || (state !== undefined && !isRight(state));
+  const end = isBad && outcome === 'done' ? 'failed' : outcome;
+  const report = reportOf({ ...shown, outcome: end, ended: rfc3339(session.clock.now()), state: seen });
+  if (flags.output === 'json') standardOutput.write(`${JSON.stringify(report, null, 2)}\n`);
+  if (flags.report !== undefined) await writeReport(flags.report, report);
+  return isBad ? EXIT.failed : EXIT.ok;
 }
 
 export function isNothing({ request, resumes }: Assessment): boolean {
   return hostsOf(request).length === 0 && !resumes;
 }
 
-function show(survey: Survey, { write }: Output): Assessment {
-  const assessment = assess(survey);
-  for (const line of planLines(survey, assessment)) write(`${line}\n`);
-  stopOn(assessment);
-  if (isNothing(assessment)) write('Nothing to do.\n');
-  return assessment;
+async function show(session: KubeadmSession, flags: KubeadmFlags, survey: Survey): Promise<Shown> {
+  const { output, clock } = session;
+  const shown = { survey, assessment: assess(survey), began: rfc3339(clock.now()) };
+  for (const line of planLines(survey, shown.assessment)) output.write(`${line}\n`);
+  if (refusedIn(shown.assessment).length > 0) await tell({ output: flags.output }, session, shown, 'refused');
+  stopOn(shown.assessment);
+  if (isNothing(shown.assessment)) output.write('Nothing to do.\n');
+  return shown;
 }
 
 /** Before any repair. The API server may be what is missing: then the host's own files must show its role. */
@@ -99,8 +135,12 @@ async function stopOnRoles({ client, manifest, abort }: KubeadmSession): Promise
   }
 }
 
-function stopOn({ findings }: Pick<Assessment, 'findings'>): void {
-  const refused = findings.filter(({ severity }) => severity !== 'warn');
+function refusedIn({ findings }: Pick<Assessment, 'findings'>): Finding[] {
+  return findings.filter(({ severity }) => severity !== 'warn');
+}
+
+function stopOn(assessment: Pick<Assessment, 'findings'>): void {
+  const refused = refusedIn(assessment);
   if (refused.length === 0) return;
   throw new RefitError('REFIT_REFUSED', refused.map(({ rule, message }) => `${rule}: ${message}`).join('; '));
 }
@@ -112,7 +152,10 @@ async function confirm(
 ): Promise<boolean> {
   if (yes) return true;
   if (!process.stdin.isTTY) throw new RefitError('REFIT_USAGE', 'there is no terminal to ask: pass --yes');
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const terminal = createInterface({
+    input: process.stdin,
+    output: output === plainErrors ? process.stderr : process.stdout,
+  });
   const answer = await terminal
     .question(printable(`${question} Type yes: `), { signal: abort })
     .finally(() => terminal.close());

@@ -99,7 +99,7 @@ async function runRollout(
   held: WriteGuard,
   abort: AbortSignal,
 ): Promise<number> {
-  const { client, config, clock, log, output, manifest, shells } = session;
+  const { client, config, clock, log, output, manifest, shells, outages } = session;
   const done = new AbortController();
   const working = AbortSignal.any([abort, done.signal]);
   const controller = await prepareControllerProcess(
@@ -108,7 +108,7 @@ async function runRollout(
       config,
       client,
       dialects: ({ writer, drains }) => {
-        const works = hostUpgrades({ manifest, shells, writer, drains, clock, log, abort: working });
+        const works = hostUpgrades({ manifest, shells, writer, drains, outages, clock, log, abort: working });
         return [kubeadmDialect(works)];
       },
       held,

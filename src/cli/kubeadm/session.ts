@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { parse } from 'yaml';
 import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
 import { loadManifest, type Manifest, type ManifestHost } from '../../dialects/kubeadm/manifest.ts';
+import { ExpectedOutages } from '../../dialects/kubeadm/outages.ts';
 import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { type HostFacts, probeHost } from '../../dialects/kubeadm/probe.ts';
@@ -24,7 +25,7 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { stderrLogger } from '../../util/log.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { type Output, plainOutput } from '../output.ts';
+import { type Output, plainErrors, plainOutput } from '../output.ts';
 import { userName } from '../user-name.ts';
 
 /** Milliseconds for an API server whose manifest was restored, and for one that kubeadm replaces. */
@@ -33,10 +34,14 @@ const ASK_AGAIN_MS = 500;
 
 export interface KubeadmFlags extends ConnectionFlags {
   readonly manifest: string;
+  /** With json all other output goes to standard error. */
+  readonly output: 'text' | 'json';
 }
 
 export interface KubeadmApplyFlags extends KubeadmFlags {
   readonly yes?: boolean;
+  /** File for the report. */
+  readonly report?: string;
   /** Milliseconds. */
   readonly leaseDuration: number;
 }
@@ -48,6 +53,7 @@ export interface KubeadmSession extends Pick<Tools, 'clock' | 'log'> {
   readonly config: ClusterConfig;
   readonly client: KubeClient;
   readonly shells: Shells;
+  readonly outages: ExpectedOutages;
   /** Shown to others who wait for the lock. */
   readonly identity: string;
 }
@@ -64,7 +70,10 @@ export async function inSession(
   const random = randomBytes(4).toString('hex');
   const identity = leaderIdentity(hostname(), userName().slice(0, 16), String(process.pid), random);
   // The status view shows progress, so only problems are logged.
-  const here = { clock: systemClock, output: plainOutput, log: stderrLogger('warn'), abort };
+  const outages = new ExpectedOutages();
+  const log = outages.logger(stderrLogger('warn'));
+  const output = flags.output === 'json' ? plainErrors : plainOutput;
+  const here = { clock: systemClock, output, log, outages, abort };
   return await work({ ...here, manifest, config, client, shells, identity });
 }
 

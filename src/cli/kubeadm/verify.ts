@@ -1,6 +1,6 @@
 /** Looks at the whole cluster after an upgrade, and says what each host runs and what is wrong. */
 import { optionsFor } from '../../dialects/kubeadm/manifest.ts';
-import { readFacts } from '../../dialects/kubeadm/probe.ts';
+import { type HostFacts, readFacts } from '../../dialects/kubeadm/probe.ts';
 import {
   ADDONS,
   addonCheck,
@@ -13,43 +13,54 @@ import {
 } from '../../dialects/kubeadm/verify.ts';
 import { nodes } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
+import type { Node } from '../../kube/types.ts';
 import { messageOf } from '../../util/errors.ts';
 import { type KubeadmSession, onAll } from './session.ts';
 
-/** Of each host, and of `cluster`. */
-export type ClusterChecks = ReadonlyMap<string, readonly Check[]>;
+export interface ClusterState {
+  readonly facts: readonly HostFacts[];
+  readonly nodes: readonly Node[];
+  /** Of each host, and of `cluster`. */
+  readonly checks: ReadonlyMap<string, readonly Check[]>;
+}
 
-/** CoreDNS and kube-proxy still roll out when kubeadm ends. False if anything is wrong after that time. */
-export async function verifyCluster(session: KubeadmSession, withinMs: number): Promise<boolean> {
-  const checks = await untilRight(async () => await checkCluster(session), isRight, { ...session, withinMs });
-  for (const [name, own] of checks) {
+/** CoreDNS and kube-proxy still roll out when kubeadm ends: waits so long for what is wrong. */
+export async function verifyCluster(session: KubeadmSession, withinMs: number): Promise<ClusterState> {
+  const state = await untilRight(async () => await checkCluster(session), isRight, { ...session, withinMs });
+  for (const [name, own] of state.checks) {
     const good = own.filter(({ cure }) => cure === undefined).map(({ component, found }) => `${component} ${found}`);
     if (good.length > 0) session.output.write(`Verified ${name}: ${good.join(', ')}\n`);
     for (const problem of problemsOf(own)) session.output.write(`failed ${name}: ${problem}\n`);
   }
-  return isRight(checks);
+  return state;
 }
 
-function isRight(checks: ClusterChecks): boolean {
+export function isRight({ checks }: ClusterState): boolean {
   return [...checks.values()].every((own) => problemsOf(own).length === 0);
 }
 
-async function checkCluster(session: KubeadmSession): Promise<ClusterChecks> {
+/** Says nothing. */
+export async function checkCluster(session: KubeadmSession): Promise<ClusterState> {
   const { client, manifest, shells, clock, abort } = session;
   const { version } = manifest;
   try {
-    const hosts = await onAll(manifest.hosts, async (host) => await readFacts(shells, host));
+    const facts = await onAll(manifest.hosts, async (host) => await readFacts(shells, host));
     const [{ items }, pods] = await Promise.all([client.listAll(nodes, { abort }), controlPlanePods(client)]);
-    const ofHosts = hosts.map((facts): [string, readonly Check[]] => {
-      const { name } = facts.host;
+    const ofHosts = facts.map((each): [string, readonly Check[]] => {
+      const { name } = each.host;
       const node = items.find(({ metadata }) => metadata.name === name);
-      return [name, hostChecks({ facts, node, pods }, version, ['kubeadm', 'kubelet'], clock.now())];
+      return [name, hostChecks({ facts: each, node, pods }, version, ['kubeadm', 'kubelet'], clock.now())];
     });
-    return new Map([...ofHosts, ['cluster', [...etcdChecks(hosts), ...(await addonChecks(session))]]]);
+    const ofCluster = [...etcdChecks(facts), ...(await addonChecks(session))];
+    return { facts, nodes: items, checks: new Map([...ofHosts, ['cluster', ofCluster]]) };
   } catch (error) {
     abort.throwIfAborted();
-    const cure = 'mend that, then run the command again';
-    return new Map([['cluster', [{ component: 'verification', found: messageOf(error), cure }]]]);
+    const unknown = {
+      component: 'verification',
+      found: messageOf(error),
+      cure: 'mend that, then run the command again',
+    };
+    return { facts: [], nodes: [], checks: new Map([['cluster', [unknown]]]) };
   }
 }
 

@@ -9,6 +9,7 @@ import type { Pod } from '../../kube/types.ts';
 import { silentLogger } from '../../util/log.ts';
 import { hostUpgrades, type ProcedureParts } from './host-procedure.ts';
 import { parseManifest } from './manifest.ts';
+import { ExpectedOutages } from './outages.ts';
 import { type HostUpgrade, type HostUpgrades, type Report, reportOn } from './signal.ts';
 
 let cluster: MemoryCluster;
@@ -66,6 +67,7 @@ async function hostWith(refuses: (report: string) => boolean, shell = async () =
     },
     writer: { ...boundTo(cluster.admin), patch },
     drains: { onChange: () => () => undefined } as unknown as ProcedureParts['drains'],
+    outages: new ExpectedOutages(),
     clock,
     log: silentLogger,
     abort: new AbortController().signal,

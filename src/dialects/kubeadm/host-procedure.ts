@@ -11,6 +11,7 @@ import type { Tools } from '../../util/tools.ts';
 import { aborted } from '../../util/waits.ts';
 import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
 import { type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
+import type { ExpectedOutages } from './outages.ts';
 import { etcdAnswers, readFacts } from './probe.ts';
 import { EXIT_BUSY, type HostStep, kubeadmBody, kubeletBody, type StepBody, stageBody, stepScript } from './scripts.ts';
 import {
@@ -32,6 +33,7 @@ export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
   /** Writes only while this process holds the lease. */
   readonly writer: KubeClient;
   readonly drains: Drains;
+  readonly outages: ExpectedOutages;
   readonly abort: AbortSignal;
 }
 
@@ -104,14 +106,15 @@ class Procedure {
 
   /** Rejects if it was stopped, or if the report could not be written. */
   async run(): Promise<void> {
-    const { manifest } = this.#parts;
-    const { parts, verb } = this.#work;
+    const { manifest, outages } = this.#parts;
+    const { parts, verb, target } = this.#work;
     try {
       await this.#enter(STAGE);
       await this.#onHost('stage', () => stageBody(manifest.binaries));
       if (parts.includes('kubelet')) await this.#untilEmpty();
       for (const part of parts) {
         if (part === 'kubeadm') await this.#untilEtcdIsHealthy();
+        if (part === 'kubeadm' && this.#host.role === 'controlPlane') outages.begin(target.name);
         await this.#enter(PART_STEPS[part], { touched: true });
         await this.#onHost(part, (host) =>
           part === 'kubeadm'
@@ -125,6 +128,8 @@ class Procedure {
     } catch (error) {
       if (this.#abort.aborted) throw error;
       await this.#enter(this.#report.step, { state: 'failed', message: messageOf(error) });
+    } finally {
+      outages.end(target.name);
     }
   }
 

@@ -1,0 +1,81 @@
+/** Proves what the report of an upgrade says, for programs and for people. */
+import { expect, test } from 'vitest';
+import type { Survey } from '../../dialects/kubeadm/preflight.ts';
+import type { HostFacts } from '../../dialects/kubeadm/probe.ts';
+import { type Report, reportPatch } from '../../dialects/kubeadm/signal.ts';
+import { warn } from '../../versions/kubeadm-rules.ts';
+import { markdownOf, reportOf } from './report.ts';
+
+const [OLD, NEW] = ['v1.36.2', 'v1.36.3'];
+
+function facts(name: string, version: string): HostFacts {
+  const role = name.startsWith('cp') ? 'controlPlane' : 'worker';
+  return {
+    host: { name, role },
+    kubeadm: version,
+    kubelet: version,
+    ground: {},
+    problems: [],
+    isBusy: false,
+    staticPods: role === 'controlPlane' ? { 'kube-apiserver': version } : {},
+    missing: [],
+    certificates: [],
+    etcd: undefined,
+  };
+}
+
+function node(name: string, report: Partial<Report>) {
+  const spent = { Stage: 1500, Kubeadm: 90_000 };
+  const whole = {
+    rollout: 'r',
+    target: 't',
+    attempt: '',
+    state: 'finished',
+    step: 'Verify',
+    since: '',
+    spent,
+    ...report,
+  };
+  const { metadata } = reportPatch(whole as Report) as { metadata: object };
+  return { metadata: { name, ...metadata } };
+}
+
+const request = { version: NEW, concurrent: 1, leader: ['cp1'], followers: [], kubelets: [], workers: ['w1', 'w2'] };
+const report = reportOf({
+  survey: { hosts: [facts('cp1', OLD), facts('w1', OLD), facts('w2', OLD), facts('w3', NEW)] } as unknown as Survey,
+  assessment: { request, resumes: false, continues: false, findings: [warn('drain', 'w1 cannot be drained now')] },
+  outcome: 'failed',
+  began: '2026-11-21T08:00:00Z',
+  ended: '2026-11-21T08:03:20Z',
+  state: {
+    facts: [facts('cp1', NEW), facts('w1', OLD), facts('w2', OLD), facts('w3', NEW)],
+    nodes: [node('cp1', {}), node('w1', { state: 'failed', message: 'step kubeadm | failed' })],
+    checks: new Map([['w1', [{ component: 'kubelet', found: OLD, cure: 'run it again' }]]]),
+  },
+});
+
+test('each host with its command, its versions before and after, and the time of each step', () => {
+  expect(report.hosts.map(({ name, command, state }) => [name, command, state])).toEqual([
+    ['cp1', `kubeadm upgrade apply ${NEW}`, 'finished'],
+    ['w1', 'kubeadm upgrade node', 'failed'],
+    ['w2', 'kubeadm upgrade node', 'not started'],
+    ['w3', undefined, 'already there'],
+  ]);
+  expect(report.hosts[0]).toMatchObject({
+    before: { kubelet: OLD, 'kube-apiserver': OLD },
+    after: { kubelet: NEW, 'kube-apiserver': NEW },
+    spent: { Stage: 1500, Kubeadm: 90_000 },
+  });
+  expect(report).toMatchObject({ version: NEW, outcome: 'failed', checks: [{ of: 'w1', component: 'kubelet' }] });
+});
+
+test('as Markdown, in which foreign text stays in its cell', () => {
+  const lines = markdownOf(report).split('\n');
+  expect(lines).toContain(`# Upgrade to ${NEW}: failed`);
+  expect(lines).toContain('From 2026-11-21T08:00:00Z to 2026-11-21T08:03:20Z, 3 min 20 s.');
+  const versions = `kubeadm ${OLD} → ${NEW}, kubelet ${OLD} → ${NEW}, kube-apiserver ${OLD} → ${NEW}`;
+  expect(lines).toContain(`| cp1 | controlPlane | finished | ${versions} | Stage 2 s, Kubeadm 1 min 30 s |`);
+  expect(lines.find((line) => line.startsWith('| w1 | worker'))).toContain('failed: step kubeadm \\| failed');
+  expect(lines).toContain(`| w1 | kubelet | ${OLD} | run it again |`);
+  expect(lines).toContain('| warn | drain | w1 cannot be drained now |');
+});

@@ -1,0 +1,117 @@
+/** The report of an upgrade: what ran where, how long, versions before and after. As JSON for programs, as Markdown for people. */
+import { writeFile } from 'node:fs/promises';
+import type { Request } from '../../dialects/kubeadm/plan-object.ts';
+import { type Assessment, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
+import type { HostFacts } from '../../dialects/kubeadm/probe.ts';
+import { reportOn } from '../../dialects/kubeadm/signal.ts';
+import type { Check } from '../../dialects/kubeadm/verify.ts';
+import type { Node } from '../../kube/types.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { messageOf, RefitError } from '../../util/errors.ts';
+import type { Finding } from '../../versions/kubeadm-rules.ts';
+import type { ClusterState } from './verify.ts';
+
+interface HostReport {
+  readonly name: string;
+  readonly role: HostFacts['host']['role'];
+  readonly command: string | undefined;
+  readonly before: Versions;
+  readonly after: Versions | undefined;
+  readonly state: string;
+  readonly message?: string | undefined;
+  /** Milliseconds by step. */
+  readonly spent: Readonly<Record<string, number>>;
+}
+
+type Versions = Readonly<Record<string, string | undefined>>;
+
+export interface UpgradeReport {
+  readonly version: string;
+  readonly outcome: 'planned' | 'refused' | 'nothing to do' | 'done' | 'failed';
+  /** RFC 3339. */
+  readonly began: string;
+  readonly ended: string;
+  readonly hosts: readonly HostReport[];
+  readonly findings: readonly Finding[];
+  readonly checks: readonly (Check & { readonly of: string })[];
+}
+
+export interface Ended extends Pick<UpgradeReport, 'outcome' | 'began' | 'ended'> {
+  readonly survey: Survey;
+  readonly assessment: Assessment;
+  readonly state: ClusterState | undefined;
+}
+
+export function reportOf({ survey, assessment, state, ...times }: Ended): UpgradeReport {
+  const { request, findings } = assessment;
+  const wanted = new Set(hostsOf(request));
+  const hosts = survey.hosts.map((before): HostReport => {
+    const { name, role } = before.host;
+    const found = wanted.has(name) && state ? reportOn(nodeOf(name, state.nodes)) : undefined;
+    const after = state?.facts.find(({ host }) => host.name === name);
+    return {
+      name,
+      role,
+      command: wanted.has(name) ? commandOf(name, request) : undefined,
+      before: versionsOf(before),
+      after: after && versionsOf(after),
+      state: found?.state ?? (wanted.has(name) ? 'not started' : 'already there'),
+      message: found?.message,
+      spent: found?.spent ?? {},
+    };
+  });
+  const checks = [...(state?.checks ?? [])].flatMap(([of, own]) => own.map((check) => ({ of, ...check })));
+  return { version: request.version, ...times, hosts, findings, checks };
+}
+
+function nodeOf(name: string, nodes: readonly Node[]): Node | undefined {
+  return nodes.find(({ metadata }) => metadata.name === name);
+}
+
+function commandOf(name: string, { leader, version }: Request): string {
+  return `kubeadm upgrade ${leader.includes(name) ? `apply ${version}` : 'node'}`;
+}
+
+function versionsOf({ kubeadm, kubelet, staticPods }: HostFacts): Versions {
+  return { kubeadm, kubelet, ...staticPods };
+}
+
+/** Markdown if the file is called so, otherwise JSON. @throws RefitError REFIT_FILE */
+export async function writeReport(file: string, report: UpgradeReport): Promise<void> {
+  const text = file.endsWith('.md') ? markdownOf(report) : `${JSON.stringify(report, null, 2)}\n`;
+  await writeFile(file, text).catch((error: unknown) => {
+    throw new RefitError('REFIT_FILE', `cannot write ${file}: ${messageOf(error)}`, { cause: error });
+  });
+}
+
+export function markdownOf({ version, outcome, began, ended, hosts, findings, checks }: UpgradeReport): string {
+  const took = formatDuration(Math.max(0, Date.parse(ended) - Date.parse(began)));
+  const rows = hosts.map(({ name, role, before, after, state, message, spent }) => {
+    const times = Object.entries(spent).map(([step, ms]) => `${step} ${formatDuration(ms)}`);
+    return [name, role, message ? `${state}: ${message}` : state, changes(before, after ?? {}), times.join(', ')];
+  });
+  const found = checks.map(({ of, component, found: what, cure = 'well' }) => [of, component, what, cure]);
+  const warned = findings.map(({ rule, severity, message }) => [severity, rule, message]);
+  return [
+    `# Upgrade to ${version}: ${outcome}\n`,
+    `From ${began} to ${ended}, ${took}.\n`,
+    ...tableOf(['host', 'role', 'state', 'versions', 'time'], rows),
+    ...(found.length > 0 ? ['## Found at the end\n', ...tableOf(['of', 'component', 'found', 'to do'], found)] : []),
+    ...(warned.length > 0 ? ['## Findings before\n', ...tableOf(['severity', 'rule', 'finding'], warned)] : []),
+  ].join('\n');
+}
+
+function changes(before: Versions, after: Versions): string {
+  return Object.entries(before)
+    .map(
+      ([name, from]) => `${name} ${from ?? 'unknown'}${after[name] === from ? '' : ` → ${after[name] ?? 'unknown'}`}`,
+    )
+    .join(', ');
+}
+
+/** Foreign text keeps to its cell. */
+function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll(/[\\|]/g, '\\$&').replaceAll(/\s+/g, ' ')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line), ''];
+}
