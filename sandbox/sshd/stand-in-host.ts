@@ -64,7 +64,8 @@ async function writeManifests(root: string, version: string): Promise<void> {
 
 /** Versions are told by the shell: they are asked for often, and Node takes a while to start. */
 function kubeadmOf(version: string): string {
-  return `if [ "$1" = version ]; then echo ${version}; exit 0; fi\n${PROGRAM} kubeadm ${version} "$@"\n`;
+  const diff = `[ "$1 $2" != "upgrade diff" ] || { echo "--- /etc/kubernetes/manifests/kube-apiserver.yaml"; exit 0; }`;
+  return `if [ "$1" = version ]; then echo ${version}; exit 0; fi\n${diff}\n${PROGRAM} kubeadm ${version} "$@"\n`;
 }
 
 function kubeletOf(version: string): string {

@@ -7,6 +7,7 @@ import { array, assert, asyncProperty, constantFrom, oneof, record, string } fro
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Binary, parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
 import {
+  diffScript,
   kubeadmBody,
   kubeletBody,
   prepareScript,
@@ -105,6 +106,7 @@ test('any values in any script run nothing and leave its syntax whole', async ()
     const manifest = { ...MANIFEST, version, binaries: { kubeadm, kubelet }, kubeadm: { patches: byHand } };
     if (host) await expectHarmless(probeScript(manifest, host, 0));
     if (host) await expectHarmless(prepareScript(manifest, host, false));
+    await expectHarmless(diffScript(manifest));
     for (const body of bodiesOf(given)) await expectHarmless(stepScript({ step: 'stage', rollout, version }, body));
   });
   await assert(property, { numRuns: 30 });

@@ -1,9 +1,10 @@
 /** The scripts that ask etcd's members and move their leader, on three real members with TLS as kubeadm makes them. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { etcdProblems, moveLeaderScript, nextLeader } from '../../src/dialects/kubeadm/etcd.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { etcdProblems, moveLeaderScript, nextLeader, snapshotScript } from '../../src/dialects/kubeadm/etcd.ts';
 import type { ManifestHost } from '../../src/dialects/kubeadm/manifest.ts';
 import { etcdAnswers, readFacts } from '../../src/dialects/kubeadm/probe.ts';
 import type { Shells } from '../../src/dialects/kubeadm/ssh.ts';
@@ -30,7 +31,7 @@ const hosts = (): ManifestHost[] => members.map(({ host }) => host);
 /** Scripts run here, each in the directory of its host. */
 const shells: Shells = {
   async run({ name }, script) {
-    const environment = { REFIT_ROOT: folderOf(name), PATH: process.env['PATH'] ?? '' };
+    const environment = { REFIT_ROOT: folderOf(name), PATH: `${folderOf(name)}/usr/bin:${process.env['PATH']}` };
     const { ok, stdout, stderr } = await run('sh', ['-s'], { environment, input: script });
     return { code: ok ? 0 : 1, stdout, stderr };
   },
@@ -115,6 +116,42 @@ test('three members are healthy, and their certificates are read without keys', 
     ['/etc/kubernetes/pki/etcd/server.crt', false],
   ]);
   expect(etcd).toMatchObject({ alarms: [] });
+});
+
+describe('a snapshot', () => {
+  const snapshots = (): string => join(folderOf('cp1'), 'var/lib/refit/snapshots');
+  const take = async () => {
+    const [host] = hosts();
+    if (!host) throw new Error('there is no host');
+    return await shells.run(host, snapshotScript('v1.36.3', 1));
+  };
+
+  test('has the hash of its content at its end; the last one is kept', async () => {
+    const { code, stdout } = await take();
+    const [, path = '', hash] = /^(\S+) with SHA-256 (\S+)\n$/.exec(stdout) ?? [];
+    expect([code, path]).toEqual([
+      0,
+      expect.stringMatching(/^\/var\/lib\/refit\/snapshots\/etcd-before-v1\.36\.3-.*\.db$/),
+    ]);
+    const bytes = await readFile(join(folderOf('cp1'), path));
+    expect(createHash('sha256').update(bytes).digest('hex')).toBe(hash);
+    expect(createHash('sha256').update(bytes.subarray(0, -32)).digest()).toEqual(bytes.subarray(-32));
+    await rename(join(folderOf('cp1'), path), join(snapshots(), 'etcd-before-v1.30.0-20260101T000000Z.db'));
+    expect((await take()).code).toBe(0);
+    expect(await readdir(snapshots())).toEqual([expect.stringContaining('v1.36.3')]);
+  });
+
+  test('that is cut off is refused, and leaves what was there', async () => {
+    const before = await readdir(snapshots());
+    const curl = (await run('sh', ['-c', 'command -v curl'])).stdout.trim();
+    const bin = join(folderOf('cp1'), 'usr/bin');
+    await mkdir(bin, { recursive: true });
+    await writeFile(join(bin, 'curl'), `#!/bin/sh\n${curl} "$@" | head -n 1\n`, { mode: 0o755 });
+    const { code, stdout } = await take();
+    await rm(bin, { recursive: true });
+    expect([code, stdout]).toEqual([1, 'the snapshot of etcd is not whole\n']);
+    expect(await readdir(snapshots())).toEqual(before);
+  });
 });
 
 test('the leader moves to another member', async () => {

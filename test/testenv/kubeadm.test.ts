@@ -283,6 +283,7 @@ function refusals(startServer: StartServer): void {
     const run = scene.refit('plan', '-m', await scene.cluster.manifest(TO));
     expect([await run.ended, run.stderr]).toEqual([0, '']);
     expect(run.stdout).toContain(`w2    worker    ${FROM} → ${TO}  kubeadm upgrade node`);
+    expect(run.stdout).toContain('kubeadm upgrade diff on cp1:\n--- /etc/kubernetes/manifests/kube-apiserver.yaml\n');
   });
 }
 

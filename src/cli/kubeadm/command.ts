@@ -11,7 +11,7 @@ import {
   type Survey,
 } from '../../dialects/kubeadm/preflight.ts';
 import type { HostFacts, MissingManifest } from '../../dialects/kubeadm/probe.ts';
-import { EXIT_BUSY, repairScript } from '../../dialects/kubeadm/scripts.ts';
+import { diffScript, EXIT_BUSY, repairScript } from '../../dialects/kubeadm/scripts.ts';
 import { nodes } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
@@ -35,6 +35,8 @@ import { checkCluster, isRight, verifyCluster } from './verify.ts';
 
 /** Milliseconds for CoreDNS and kube-proxy. */
 const ROLLED_OUT_MS = 300_000;
+/** Milliseconds. */
+const DIFF_MS = 60_000;
 
 /** Changes nothing. Resolves with the exit code; rejects with REFIT_REFUSED if a rule forbids the upgrade. */
 export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Promise<number> {
@@ -45,6 +47,7 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
     try {
       const wasAway = await untilAnswering(session, isMissing ? [] : hosts);
       const shown = await show(session, flags, await surveyCluster(session, wasAway ? await probeAll(session) : hosts));
+      await showDiff(session, shown.assessment);
       const isDone = isNothing(shown.assessment);
       await tell(flags, session, shown, isDone ? 'nothing to do' : 'planned', isDone ? 0 : undefined);
     } catch (error) {
@@ -53,6 +56,14 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
     }
     return EXIT.ok;
   });
+}
+
+/** By the leader's kubeadm, where it is on the host already. */
+async function showDiff({ manifest, shells, output }: KubeadmSession, { request }: Assessment): Promise<void> {
+  const host = manifest.hosts.find(({ name }) => name === request.leader[0]);
+  if (!host) return;
+  const { code, stdout } = await shells.run(host, diffScript(manifest), DIFF_MS);
+  if (stdout !== '') output.write(`kubeadm upgrade diff on ${host.name}${code === 0 ? '' : ' failed'}:\n${stdout}\n`);
 }
 
 /** Resolves with the exit code: 0 done or nothing to do, 1 if anything failed or the answer was not yes. */

@@ -1,8 +1,10 @@
 /** Carries out a rollout of kubeadm in the foreground: takes the lock, runs the controller and shows its progress. */
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
+import { type EtcdAnswer, snapshotScript } from '../../dialects/kubeadm/etcd.ts';
 import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
 import { newPlan, PLACE, type Request } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
+import { etcdAnswers } from '../../dialects/kubeadm/probe.ts';
 import { prepareScript } from '../../dialects/kubeadm/scripts.ts';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
@@ -48,6 +50,8 @@ export async function carryOut(
         return EXIT.ok;
       }
       if (!continues) await untilAborted(prepare(session, request), abort);
+      if (!continues && request.leader.length + request.followers.length > 0)
+        await untilAborted(takeSnapshot(session), abort);
       await replacePlan(writer, newPlan(request));
     }
     return await runRollout(session, flags, election, abort);
@@ -70,6 +74,23 @@ async function prepare({ manifest, shells, output }: KubeadmSession, request: Re
       if (code !== 0) throw new RefitError('REFIT_SSH', `${host.name} is not ready for the upgrade, ${said}`);
     });
   }
+}
+
+/** Before the first write of the upgrade; a person restores it if anything goes wrong with etcd. */
+async function takeSnapshot({ manifest, shells, output }: KubeadmSession): Promise<void> {
+  const { version, etcdSnapshots } = manifest;
+  const controllers = manifest.hosts.filter(({ role }) => role === 'controlPlane');
+  const answers = etcdSnapshots > 0 ? await etcdAnswers(shells, controllers) : new Map<string, EtcdAnswer>();
+  const host = controllers.find(({ name }) => typeof answers.get(name) === 'object');
+  if (!host) {
+    const why = etcdSnapshots > 0 ? 'etcd is external, or curl is missing' : 'etcdSnapshots is 0';
+    output.write(`No snapshot of etcd is taken: ${why}.\n`);
+    return;
+  }
+  const { code, stdout } = await shells.run(host, snapshotScript(version, etcdSnapshots));
+  const said = stdout.trim();
+  if (code !== 0) throw new RefitError('REFIT_SSH', `${host.name}: no snapshot of etcd, nothing was changed: ${said}`);
+  output.write(`Snapshot of etcd on ${host.name}: ${said}\n`);
 }
 
 async function locked(election: Election, { clock, output, abort }: KubeadmSession): Promise<void> {

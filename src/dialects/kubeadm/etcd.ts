@@ -48,6 +48,31 @@ export function moveLeaderScript(to: string): string {
   return `TO=${quoted(to)}\n${PRELUDE}${CALL}etcd maintenance/transfer-leadership "{\\"targetID\\":\\"$TO\\"}"\n`;
 }
 
+/**
+ * The last 32 bytes of a snapshot are the SHA-256 of all others: it proves that the stream arrived whole. Prints the file and
+ * its own SHA-256, or why there is none.
+ */
+export function snapshotScript(version: string, keep: number): string {
+  return `VERSION=${quoted(version)}
+${PRELUDE}${CALL}umask 077
+fail() { rm -f "$FILE.new"; echo "$*"; exit 1; }
+mkdir -p "$D/snapshots"
+FILE=$D/snapshots/etcd-before-$VERSION-$(date -u +%Y%m%dT%H%M%SZ).db
+used=$(du -sk "$R/var/lib/etcd" 2>/dev/null | cut -f 1)
+[ "$(df -kP "$D" | awk 'NR == 2 { print $4 }')" -gt "\${used:-0}" ] || fail "$D has no room for a snapshot of etcd, \${used:-0} KiB"
+etcd maintenance/snapshot '{}' 3600 | sed -n 's/.*"blob":"\\([^"]*\\)".*/\\1/p' | base64 -d >"$FILE.new" || true
+body=$(($(wc -c <"$FILE.new") - 32))
+[ "$body" -gt 0 ] || fail "etcd gave no snapshot"
+[ "$(head -c "$body" "$FILE.new" | sha256sum | cut -c 1-64)" = "$(tail -c 32 "$FILE.new" | od -An -v -tx1 | tr -d ' \\n')" ] ||
+  fail "the snapshot of etcd is not whole"
+! command -v etcdutl >/dev/null || etcdutl snapshot status "$FILE.new" >/dev/null || fail "etcdutl refuses the snapshot of etcd"
+sync "$FILE.new"
+mv "$FILE.new" "$FILE"
+ls -1t "$D"/snapshots/etcd-before-*.db | tail -n +${keep + 1} | while IFS= read -r old; do rm -f -- "$old"; done
+echo "\${FILE#"$R"} with SHA-256 $(sha256sum <"$FILE" | cut -c 1-64)"
+`;
+}
+
 /** From the lines that `ETCD_FACTS` prints. Undefined if this host was not asked: etcd is external. */
 export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
   if (lines.length === 0) return undefined;

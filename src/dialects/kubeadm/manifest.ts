@@ -59,6 +59,8 @@ const manifest = z.strictObject({
   /** kubectl is replaced where a host has it. */
   binaries: z.strictObject({ kubeadm: binary, kubelet: binary, kubectl: binary.exactOptional() }),
   kubeadm: kubeadmOptions.prefault({}),
+  /** How many are kept on the host that takes them; 0: none is taken. */
+  etcdSnapshots: z.int().min(0).max(100).default(2),
   ssh: z
     .strictObject({
       user: z.string().min(1).exactOptional(),

@@ -272,6 +272,16 @@ export function prepareScript(manifest: Manifest, host: ManifestHost, leads: boo
   return detached(`${names}${PRELUDE}${JOURNAL}${stageBody(manifest.binaries).body}${preflight}`, LOCK_WAIT);
 }
 
+/** Prints what kubeadm would change in the static pod manifests; nothing if no kubeadm of the target is on the host. Changes nothing. */
+export function diffScript({ version, binaries }: Manifest): string {
+  return `VERSION=${quoted(version)}
+${PRELUDE}${WRONG}${assigned(binaries.kubeadm)}for file in "$D/staged/kubeadm" "$R$SOURCE"; do
+  [ -f "$file" ] && [ -x "$file" ] && [ -z "$(wrong kubeadm "$file" "$SHA256")" ] || continue
+  exec "$file" upgrade diff "$VERSION" 2>&1
+done
+`;
+}
+
 /** Of `kubeadm upgrade apply`. */
 export function hasPhases(version: string): boolean {
   return (parseVersion(version)?.minor ?? 0) >= 31;
