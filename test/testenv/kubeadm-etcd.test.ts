@@ -111,9 +111,9 @@ test('three members are healthy, and their certificates are read without keys', 
   if (!first) return;
   const { certificates, etcd } = await readFacts(shells, first);
   expect(certificates.map(({ file, isAuthority }) => [file, isAuthority])).toEqual([
-    ['/etc/kubernetes/pki/etcd/ca.crt', true],
-    ['/etc/kubernetes/pki/etcd/healthcheck-client.crt', false],
     ['/etc/kubernetes/pki/etcd/server.crt', false],
+    ['/etc/kubernetes/pki/etcd/healthcheck-client.crt', false],
+    ['/etc/kubernetes/pki/etcd/ca.crt', true],
   ]);
   expect(etcd).toMatchObject({ alarms: [] });
 });

@@ -40,8 +40,9 @@ describe('an answer', () => {
     expect(etcdAnswer(lines)).toBe(wanted);
   });
 
-  test('of a host whose etcd is external', () => {
+  test('of a host whose etcd is external, or has its gateway off', () => {
     expect(etcdAnswer([])).toBeUndefined();
+    expect(etcdAnswer(LINES.map(() => '404 page not found'))).toBeUndefined();
   });
 });
 

@@ -73,9 +73,10 @@ echo "\${FILE#"$R"} with SHA-256 $(sha256sum <"$FILE" | cut -c 1-64)"
 `;
 }
 
-/** From the lines that `ETCD_FACTS` prints. Undefined if this host was not asked: etcd is external. */
+/** From the lines that `ETCD_FACTS` prints. Undefined if it cannot be asked: etcd is external, or without its gateway. */
 export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
-  if (lines.length === 0) return undefined;
+  const isWithoutGateway = lines.every((line) => line.startsWith('404 '));
+  if (isWithoutGateway) return undefined;
   const [health, own, known, alarmed] = lines.map((line) => parseJson(line));
   const parsed = z.tuple([read, status, list, alarms]).safeParse([health, own, known, alarmed]);
   const odd = lines.find((line) => !/^\{"(header|members)"/.test(line)) ?? 'its answer cannot be read';

@@ -145,7 +145,7 @@ echo "containerd=$(containerd --version 2>/dev/null || true)"
 ${FACTS}${role === 'controlPlane' ? `${BACKUPS}${MISSING}` : ''}`;
 }
 
-/** Versions, and certificates without their keys. */
+/** Versions, and kubeadm's certificates without their keys. */
 export const FACTS = `echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
 echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //' || true)"
 for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
@@ -153,11 +153,15 @@ for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   [ ! -e "$file" ] || echo "image.$name=$(sed -n 's/^ *image: *//p' "$file" | head -n 1)"
 done
 first() { awk '/BEGIN CERTIFICATE/ { on = 1; next } /END CERTIFICATE/ { exit } on { printf "%s", $0 }'; }
-for file in "$R"/etc/kubernetes/pki/*.crt "$R"/etc/kubernetes/pki/etcd/*.crt \\
-  "$R/var/lib/kubelet/pki/kubelet-client-current.pem"; do
+for name in apiserver apiserver-kubelet-client apiserver-etcd-client front-proxy-client ca front-proxy-ca \\
+  etcd/server etcd/peer etcd/healthcheck-client etcd/ca; do
+  file=$R/etc/kubernetes/pki/$name.crt
   [ ! -e "$file" ] || echo "certificate=$(first <"$file") \${file#"$R"}"
 done
-for file in "$R"/etc/kubernetes/*.conf; do
+file=$R/var/lib/kubelet/pki/kubelet-client-current.pem
+[ ! -e "$file" ] || echo "certificate=$(first <"$file") \${file#"$R"}"
+for name in admin super-admin controller-manager scheduler; do
+  file=$R/etc/kubernetes/$name.conf
   data=$(sed -n 's/^ *client-certificate-data: *//p' "$file" 2>/dev/null | head -n 1)
   [ -z "$data" ] || echo "certificate=$(echo "$data" | base64 -d | first) \${file#"$R"}"
 done
