@@ -1,12 +1,13 @@
 /** A cluster with hosts over SSH on the real API server, and runs of `refit kubeadm` with its documented rights. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { REFIT } from '../../sandbox/refit.ts';
 import { type SshCluster, startSshCluster } from '../../sandbox/sshd/cluster.ts';
 import type { StartServer } from '../../sandbox/sshd/server.ts';
+import { nodes } from '../../src/kube/resources.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
 
@@ -93,4 +94,22 @@ function start(args: readonly string[], temporary: string): Run {
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (started.stdout += chunk));
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (started.stderr += chunk));
   return started;
+}
+
+/** Of each host: what its Node reports and its disk has, if these are one version. */
+export async function versions({ cluster }: Scene): Promise<unknown[]> {
+  const { items } = await cluster.client.list(nodes);
+  const found: [string, string | undefined][] = [];
+  for (const { name, root } of cluster.hosts) {
+    const node = items.find(({ metadata }) => metadata.name === name);
+    const disk = await readFile(join(root, 'usr/bin/kubelet'), 'utf8');
+    const all = [node?.status?.nodeInfo?.kubeletVersion, /Kubernetes (v[\d.]+)/.exec(disk)?.[1]];
+    found.push([name, all.every((version) => version === all[0]) ? all[0] : all.join(' and ')]);
+  }
+  return found;
+}
+
+export async function kill(run: Run): Promise<void> {
+  run.child.kill('SIGKILL');
+  await run.ended;
 }

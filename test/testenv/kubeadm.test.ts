@@ -17,7 +17,7 @@ import { createInformer } from '../../src/kube/watch/informer.ts';
 import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';
 import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
 import { cutOffWithout, holdAt, isHeld, lose, release, textOf } from '../kubeadm/hooks.ts';
-import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
+import { FROM, kill, openScene, type Run, type Scene, TO, versions } from '../kubeadm/suite.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 interface Kubeconfig {
@@ -478,11 +478,6 @@ async function useCgroupV1(root: string): Promise<void> {
   await symlink('/dev/shm', join(root, 'sys/fs/cgroup'));
 }
 
-async function kill(run: Run): Promise<void> {
-  run.child.kill('SIGKILL');
-  await run.ended;
-}
-
 /** From the first message about a host until its node has the new version. */
 async function watchWork({ cluster }: Scene, abort: AbortSignal): Promise<Motion> {
   const motion = new Motion();
@@ -499,16 +494,4 @@ async function watchWork({ cluster }: Scene, abort: AbortSignal): Promise<Motion
   void informer.run(abort);
   await informer.whenSynced(abort);
   return motion;
-}
-
-async function versions({ cluster }: Scene): Promise<unknown[]> {
-  const { items } = await cluster.client.list(nodes);
-  const found: [string, string | undefined][] = [];
-  for (const { name, root } of cluster.hosts) {
-    const node = items.find(({ metadata }) => metadata.name === name);
-    const disk = await readFile(join(root, 'usr/bin/kubelet'), 'utf8');
-    const all = [node?.status?.nodeInfo?.kubeletVersion, /Kubernetes (v[\d.]+)/.exec(disk)?.[1]];
-    found.push([name, all.every((version) => version === all[0]) ? all[0] : all.join(' and ')]);
-  }
-  return found;
 }

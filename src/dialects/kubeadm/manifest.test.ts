@@ -18,6 +18,7 @@ test('what is left out, and a version without v', () => {
     ...GOOD,
     version: 'v1.36.3',
     concurrent: 1,
+    etcdSnapshots: 2,
     kubeadm: {},
     ssh: {},
   });
