@@ -45,7 +45,7 @@ export function restingOn(before: Rollout, after: Rollout): Target[] {
 /** Milliseconds between two decisions on a large rollout: each reads all of its targets. */
 const REST_MS = 1_000;
 /** The same for each target of a smaller one, so that one decision and one record follow many changes. */
-const REST_MS_PER_TARGET = 0.1;
+const REST_MS_PER_TARGET = 0.05;
 /** A smaller one is decided on at every change: that costs little. */
 const FEWEST_TO_REST = 100;
 /** Milliseconds that a change may wait for more. */
