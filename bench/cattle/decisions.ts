@@ -50,7 +50,8 @@ function sceneOf(count: number): { change(round: number): void; decide(): void }
       return [kind, { get, list: () => store.list(), resourceVersion: () => store.resourceVersion }] as const;
     }),
   );
-  const world = freshWorld(views, new OwnWrites());
+  const ownWrites = new OwnWrites();
+  const world = freshWorld(views, ownWrites);
   const draft = examplePlan(Math.ceil(count / SHARE));
   const plan: CattlePlan = { ...draft, metadata: { ...draft.metadata, uid: 'plan', creationTimestamp: rfc3339(NOW) } };
   const resolved = dialect.resolve(plan, world, NOW);
@@ -68,12 +69,16 @@ function sceneOf(count: number): { change(round: number): void; decide(): void }
     return { ...job, metadata, status: { active, startTime: rfc3339(NOW) } };
   };
   for (const node of all) stores.get(nodes)?.apply('ADDED', node);
-  for (const node of working) stores.get(jobs)?.apply('ADDED', jobFor(node, 1));
+  const writtenOnly = Math.ceil(working.length / SHARE);
+  for (const node of working.slice(writtenOnly)) stores.get(jobs)?.apply('ADDED', jobFor(node, 1));
+  // The watch does not show them yet.
+  stores.get(jobs)?.advance('0');
+  for (const node of working.slice(0, writtenOnly)) ownWrites.remember(jobs, jobFor(node, 1));
   const recorded = dialect.project({ ...dialect.resolve(plan, world, NOW), phase: 'running' }, plan, NOW);
   const times = new WatchTimes(systemClock);
   return {
     change: (round) => {
-      const node = working[round % working.length];
+      const node = working[writtenOnly + (round % (working.length - writtenOnly))];
       if (node) stores.get(jobs)?.apply('MODIFIED', jobFor(node, 2 + round));
     },
     decide: () => {
