@@ -128,8 +128,10 @@ async function hostIsDone(machine: Machine, { controlPlanes }: Cluster, version:
   const kubelet = (await machine.must('kubelet --version')).trim();
   const kubectl = (await machine.must('kubectl version --client')).split('\n')[0];
   const journal = (await readFile(join(machine.root, 'var/lib/refit/kubeadm.journal'), 'utf8')).trim().split('\n');
+  // One that failed was replaced by the next.
+  const last = journal.at(-1)?.split(' ')[0] ?? '';
   const unended = journal.filter(
-    (line) => line.endsWith(' begun') && !journal.includes(line.replace(/begun$/, 'done')),
+    (line) => line.startsWith(last) && line.endsWith(' begun') && !journal.includes(line.replace(/begun$/, 'done')),
   );
   const manifests = (await readdir(join(machine.root, 'etc/kubernetes/manifests')).catch(() => [])).toSorted((a, b) =>
     a.localeCompare(b),

@@ -27,9 +27,11 @@ export async function upgradeWithFaults(scene: Scene): Promise<void> {
   });
   await killRefit(scene, `controller ${leader.name} Stage`);
   await killKubeadm(scene, leader);
-  for (const step of second === undefined ? [] : ['Drain', 'Kubeadm', 'Verify'])
-    await killRefit(scene, `controller ${second?.name} ${step}`);
-  if (third !== undefined) await cutNetwork(scene, third);
+  if (second !== undefined)
+    for (const step of third === undefined ? ['Drain'] : ['Drain', 'Kubeadm', 'Verify'])
+      await killRefit(scene, `controller ${second.name} ${step}`);
+  const last = third ?? second;
+  if (last !== undefined) await cutNetwork(scene, last);
   for (const step of ['Drain', 'Kubelet']) await killRefit(scene, `worker w\\d ${step}`);
   await checks.check('apply: ends with exit code 0 after all that', async () => {
     const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
