@@ -24,6 +24,12 @@ mount -t tmpfs -o mode=755 tmpfs run
 mkdir -p run/services run/lock run/sshd run/quiet
 if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
   mount -t cgroup2 cgroup2 sys/fs/cgroup
+  # A group whose controllers are passed on has no processes of its own.
+  mkdir -p sys/fs/cgroup/init
+  echo $$ >sys/fs/cgroup/init/cgroup.procs
+  for controller in $(cat sys/fs/cgroup/cgroup.controllers); do
+    echo "+$controller" >sys/fs/cgroup/cgroup.subtree_control || true
+  done
 else
   mount -t tmpfs -o mode=755 tmpfs sys/fs/cgroup
   for hierarchy in /sys/fs/cgroup/*/; do

@@ -12,7 +12,14 @@ join() {
   done
   echo $$ >"$1/$group/cgroup.procs"
 }
+# In version 2 a group has the controllers that its parent passes on.
+pass_on() {
+  for controller in $(cat "$1/cgroup.controllers"); do echo "+$controller" >"$1/cgroup.subtree_control" || true; done
+}
 if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+  mkdir -p "/sys/fs/cgroup/$group"
+  pass_on /sys/fs/cgroup
+  pass_on "$(dirname "/sys/fs/cgroup/$group")"
   join /sys/fs/cgroup
 else
   for hierarchy in /sys/fs/cgroup/*/; do
