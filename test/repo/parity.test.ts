@@ -14,6 +14,8 @@ const PAGES = [
   ['system-upgrade-controller', 30, page('parity-suc.md')],
 ] as const;
 
+/** The tests of system-upgrade-controller itself, and hazards of a take-over. */
+const SUC_ROWS = [...named('U', 12), ...named('E', 18), ...named('H', 9)];
 /** KubeOne's checks and steps, and the ideas of safer tools, by the names of their rows. */
 const KUBEONE_ROWS = [...named('F', 12), ...named('', 28), ...named('S', 32)];
 
@@ -71,6 +73,19 @@ test.each(PAGES)(
     expect(unfounded(rowsOf(text))).toEqual([]);
   },
 );
+
+test('system-upgrade-controller: each of its own tests and each hazard has its row, and the tests that it names exist', () => {
+  const rows = [...page('parity-suc.md').matchAll(/^\| ([UEH]\d+) \|.*$/gm)];
+  expect(rows.map(([, name]) => name)).toEqual(SUC_ROWS);
+  for (const [text, name] of rows) {
+    const claims = claimsIn(text);
+    expect(claims.length, name).toBeGreaterThan(0);
+    expect(
+      claims.filter((claim) => !isThere(claim)),
+      name,
+    ).toEqual([]);
+  }
+});
 
 test('KubeOne: each check, step and idea has its row, and what is done in part or whole names tests that exist', () => {
   const rows = [...page('parity-kubeone.md').matchAll(/^\| ([FS]?\d+) \|.*$/gm)].map(([text, name = '']) => ({

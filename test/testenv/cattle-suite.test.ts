@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
+import type { DrainSpec } from '../../src/api/cattle/workload.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
 import { jobOf } from '../../src/dialects/cattle/job.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { jobs, nodes, secrets } from '../../src/kube/resources.ts';
-import type { Job } from '../../src/kube/types.ts';
+import type { Job, ObjectMeta } from '../../src/kube/types.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import type { CattleSpec } from '../builders/cattle-plans.ts';
 import { secretReader } from '../builders/secret-reader.ts';
@@ -65,6 +66,15 @@ async function jobsOf(plan?: string): Promise<Job[]> {
   return (await admin.list(jobs, { namespace: NAMESPACE, labelSelector })).items;
 }
 
+/** As soon as it is there. */
+async function onlyJobOf(plan: string): Promise<Job> {
+  return await vi.waitFor(async () => {
+    const [job, ...others] = await jobsOf(plan);
+    if (!job || others.length > 0) throw new Error(`not one Job of ${plan}`);
+    return job;
+  }, PATIENCE);
+}
+
 /** Pods of the Plan's Jobs get no place on these nodes until the test ends or the returned function is called. */
 async function hold(...names: readonly string[]): Promise<() => Promise<void>> {
   await kubectlAs('admin', ['taint', 'node', ...names, `${TAINT}=yes:NoSchedule`]);
@@ -72,6 +82,20 @@ async function hold(...names: readonly string[]): Promise<() => Promise<void>> {
   onTestFinished(release);
   return release;
 }
+
+interface Container {
+  readonly args: readonly string[];
+  readonly env: readonly { readonly name: string }[];
+  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
+  readonly securityContext?: unknown;
+}
+
+interface PodTemplate {
+  readonly metadata: Pick<ObjectMeta, 'labels' | 'annotations'>;
+  readonly spec: { readonly initContainers?: readonly Container[]; readonly containers: readonly Container[] };
+}
+
+const templateOf = ({ spec }: Job): PodTemplate => spec?.['template'] as PodTemplate;
 
 const only = (name: string): Partial<CattleSpec> => ({
   version: 'v1',
@@ -118,13 +142,68 @@ describe('what the original asks of itself', () => {
 
   test('a Secret with ignoreUpdates does not count into the hash', async () => {
     await applyManifest(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: secretReader(NAMESPACE, 'ignored') }));
-    await admin.create(secrets, { metadata: { name: 'ignored', namespace: NAMESPACE }, data: { a: 'YQ==' } });
+    await admin.create(secrets, { metadata: { name: 'ignored', namespace: NAMESPACE } });
     onTestFinished(async () => await admin.delete(secrets, 'ignored', { namespace: NAMESPACE }));
     await apply('ignoring', { ...NOBODY, secrets: [{ name: 'ignored', path: 'x', ignoreUpdates: true }] });
     await apply('plain', { ...NOBODY });
-    const hashes = ['ignoring', 'plain'].map(async (name) => await until(name, 'Complete', 'True', 'Complete'));
-    const [a, b] = (await Promise.all(hashes)).map(({ status }) => status?.latestHash);
-    expect(a).toBe(b);
+    await apply('empty-secret', { ...NOBODY, secrets: [{ name: 'ignored', path: 'x' }] });
+    const hashOf = async (name: string) => (await until(name, 'Complete', 'True', 'Complete')).status?.latestHash;
+    const [plain, before] = [await hashOf('plain'), await hashOf('empty-secret')];
+    expect(before).not.toBe(plain);
+    await admin.patch(secrets, 'ignored', { data: { a: 'YQ==' } }, { namespace: NAMESPACE, type: 'merge' });
+    await vi.waitFor(async () => expect(await hashOf('empty-secret')).not.toBe(before), PATIENCE);
+    expect(await hashOf('ignoring')).toBe(plain);
+  });
+
+  test('its Job has the metadata, images, environment, Secrets and rights that the Plan asks for', async () => {
+    const long = `${'a'.repeat(60)}-secret`;
+    const given = [
+      { name: 'given', path: '/etc/given' },
+      { name: 'bare', path: '' },
+      { name: long, path: 'x' },
+    ];
+    const rights = { privileged: false, capabilities: { add: ['CAP_SYS_TIME'] } };
+    const { metadata, ...plan } = planOf('whole', {
+      ...only('suite-3'),
+      secrets: given.map((secret) => ({ ...secret, ignoreUpdates: true })),
+      prepare: { image: 'test/image:t' },
+      upgrade: { image: 'img.example.com:5000/test/image', securityContext: rights },
+    });
+    const keys = { 'x.cattle.io/a': 'a', 'plan.cattle.io/b': 'b', 'some.other/c': 'c' };
+    await applyManifest(JSON.stringify({ ...plan, metadata: { ...metadata, labels: keys, annotations: keys } }));
+    const job = await onlyJobOf('whole');
+    const template = templateOf(job);
+    for (const { labels, annotations } of [job.metadata, template.metadata])
+      for (const copied of [labels, annotations]) {
+        expect(copied).toMatchObject({ 'some.other/c': 'c' });
+        expect(Object.keys(copied ?? {}).filter((key) => /^(x|plan)\.cattle\.io/.test(key))).toEqual([]);
+      }
+    const [upgrade] = template.spec.containers;
+    expect(template.spec.initContainers).toMatchObject([{ name: 'prepare', image: 'test/image:t' }]);
+    expect(upgrade).toMatchObject({ name: 'upgrade', image: 'img.example.com:5000/test/image:v1' });
+    expect(upgrade?.securityContext).toEqual(rights);
+    const names = ['NODE_NAME', 'POD_NAME', 'POD_UID', 'PLAN_NAME', 'PLAN_LATEST_HASH', 'PLAN_LATEST_VERSION'];
+    expect(upgrade?.env.map(({ name }) => name)).toEqual(names.map((name) => `SYSTEM_UPGRADE_${name}`));
+    const mounts = upgrade?.volumeMounts.slice(2) ?? [];
+    const places = ['/etc/given', '/run/system-upgrade/secrets/bare', '/run/system-upgrade/secrets/x'];
+    expect(mounts.map(({ mountPath }) => mountPath)).toEqual(places);
+    for (const [index, { name }] of given.entries())
+      expect(mounts[index]?.name).toContain(`secret-${name.slice(0, 49)}`);
+  });
+
+  test.each<[number | undefined, DrainSpec, number | undefined, string[]]>([
+    [12_345, { timeout: 60_000_000_000, skipWaitForDeleteTimeout: -1 }, 12_345, ['--timeout', '1m0s']],
+    [undefined, { timeout: '90s', skipWaitForDeleteTimeout: 0 }, 600, ['--timeout', '90s']],
+    [0, { skipWaitForDeleteTimeout: 1 }, undefined, ['--skip-wait-for-delete-timeout', '1']],
+    [-1, { timeout: 1_500_000_000 }, 600, ['--timeout', '1.5s']],
+  ])('a deadline of %s, and a drain with %j', async (wanted, drain, deadline, words) => {
+    const name = `deadline-${wanted ?? 'none'}`.replace('--', '-minus-');
+    const limit = wanted === undefined ? {} : { jobActiveDeadlineSecs: wanted };
+    await apply(name, { ...only('suite-2'), ...limit, drain });
+    const job = await onlyJobOf(name);
+    expect(job.spec?.['activeDeadlineSeconds']).toBe(deadline);
+    const { initContainers = [] } = templateOf(job).spec;
+    expect(initContainers[0]?.args.slice(6)).toEqual(words);
   });
 
   test('a Job over its deadline says so, and an edit makes exactly one fresh Job', async () => {
@@ -137,9 +216,10 @@ describe('what the original asks of itself', () => {
     await release();
     await patch('late', { spec: { jobActiveDeadlineSecs: 600, upgrade: { args: ['exit 0'] } } });
     await until('late', 'Complete', 'True', 'Complete');
-    const after = await jobsOf('late');
-    expect(after.map(({ status }) => [status?.succeeded, status?.active])).toEqual([[1, undefined]]);
-    expect(after[0]?.metadata.uid).not.toBe(before?.metadata.uid);
+    const after = await onlyJobOf('late');
+    expect(after.status).toMatchObject({ succeeded: 1 });
+    for (const absent of ['active', 'failed']) expect(after.status).not.toHaveProperty(absent);
+    expect(after.metadata.uid).not.toBe(before?.metadata.uid);
   });
 
   test('labels after the end are those of the status', async () => {

@@ -34,6 +34,8 @@ beforeAll(async () => {
   controller = await startController(directory, {
     SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0',
     SYSTEM_UPGRADE_CONTROLLER_HEALTH_ADDRESS: health,
+    SYSTEM_UPGRADE_JOB_ACTIVE_DEADLINE_SECONDS_MAX: '300',
+    SYSTEM_UPGRADE_JOB_IMAGE_PULL_POLICY: 'Never',
   });
 });
 
@@ -94,6 +96,13 @@ test('two Plans take turns on a node, and the second says which one it waits for
   }, PATIENCE);
   stop.abort();
   expect(seen.most()).toBe(1);
+});
+
+test('a Job has no longer deadline than the most that is allowed, and the pull policy of the controller', async () => {
+  const { items } = await admin.list(jobs, { namespace: NAMESPACE, labelSelector: 'upgrade.cattle.io/plan=first' });
+  const container = { imagePullPolicy: 'Never' };
+  const spec = { activeDeadlineSeconds: 300, template: { spec: { containers: [container] } } };
+  expect(items).toMatchObject([{ spec }]);
 });
 
 test("it serves health, and metrics with the engine's names", async () => {

@@ -48,8 +48,11 @@ beforeAll(async () => {
   await kubectlAs('admin', ['cordon', ...CORDONED]);
   await installKinds();
   channel = createServer((request, response) => {
-    asked.push(`${request.url} ${String(request.headers['x-suc-latest-version'] ?? 'first')}`);
-    response.writeHead(302, { location: '/releases/v2.0.0%2Bchannel1' }).end();
+    const { 'x-suc-latest-version': latest = 'first', 'x-suc-cluster-id': cluster } = request.headers;
+    asked.push(`${request.url} ${String(latest)} ${String(cluster)}`);
+    const code = Number(request.url?.slice(1));
+    if (code > 0) response.writeHead(code).end();
+    else response.writeHead(302, { location: '/releases/v2.0.0%2Bchannel1' }).end();
   });
   await new Promise<void>((resolve) => channel.listen(0, '127.0.0.1', resolve));
   controller = await startController(directory, { SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0' });
@@ -310,21 +313,29 @@ test('a channel gives the version by its redirect', async () => {
   const resolved = await until('channel', 'Complete', 'True', 'Complete');
   expect(conditionOf(resolved, 'LatestResolved')).toMatchObject({ status: 'True', reason: 'Channel' });
   expect(resolved.status?.latestVersion).toBe('v2.0.0-channel1');
-  expect(asked).toEqual(['/stable first']);
+  const { stdout: cluster } = await kubectlAs('admin', ['get', 'ns', 'kube-system', '-o', 'jsonpath={.metadata.uid}']);
+  expect(asked).toEqual([`/stable first ${cluster}`]);
 });
 
-test('a channel without a version says why', async () => {
+test.each([
+  ['http', '404', /404/],
+  ['http', '503', /503/],
+  ['https', 'stable', /./],
+])('a channel without a version says why: %s, %s', async (scheme, path, words) => {
   const { port } = channel.address() as AddressInfo;
-  await apply(planOf('broken-channel', { channel: `https://127.0.0.1:${port}/stable` }));
-  const failed = await until('broken-channel', 'LatestResolved', 'False', 'Error');
-  expect(conditionOf(failed, 'LatestResolved').message).not.toBe('');
+  const name = `broken-${scheme}-${path}`;
+  await apply(planOf(name, { channel: `${scheme}://127.0.0.1:${port}/${path}` }));
+  const failed = await until(name, 'LatestResolved', 'False', 'Error');
+  expect(conditionOf(failed, 'LatestResolved').message).toMatch(words);
   expect(conditionOf(failed, 'Complete').reason).toBe('NotReady');
+  expect(failed.status?.latestVersion).toBeUndefined();
 });
 
 test('neither channel nor version', async () => {
   await apply(planOf('neither', {}));
   const failed = await until('neither', 'LatestResolved', 'False', 'Error');
   expect(conditionOf(failed, 'LatestResolved').message).toBe('cannot resolve plan: missing channel and version');
+  expect([failed.status?.latestVersion, failed.status?.latestHash]).toEqual([undefined, undefined]);
 });
 
 test('a Secret that no role names holds up its own plan only', async () => {
@@ -467,13 +478,8 @@ test('a Job that the original left paused is adopted and resumed', async () => {
 });
 
 test('refit status shows Plans of all namespaces to the viewer', async () => {
-  const { code, stdout, stderr } = await runRefit(
-    'status',
-    '-o',
-    'json',
-    '--kubeconfig',
-    await kubeconfigFor('viewer'),
-  );
+  const flags = ['-o', 'json', '--kubeconfig', await kubeconfigFor('viewer')];
+  const { code, stdout, stderr } = await runRefit('status', ...flags);
   expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
   const { plans } = JSON.parse(stdout.join('')) as { plans: PlanView[] };
   const told = plans.find(({ name }) => name === 'server-plan');
@@ -483,15 +489,8 @@ test('refit status shows Plans of all namespaces to the viewer', async () => {
 });
 
 test('the columns are those of the original', async () => {
-  const { stdout } = await kubectlAs('viewer', [
-    'get',
-    'plans.upgrade.cattle.io',
-    'server-plan',
-    '-n',
-    NAMESPACE,
-    '-o',
-    'wide',
-  ]);
+  const wide = ['get', 'plans.upgrade.cattle.io', 'server-plan', '-n', NAMESPACE, '-o', 'wide'];
+  const { stdout } = await kubectlAs('viewer', wide);
   const names = cattlePlanKind.columns.map(({ name }) => name.toUpperCase());
   expect(stdout.split('\n')[0]?.split(/\s+/)).toEqual(['NAME', ...names]);
 });
