@@ -234,6 +234,17 @@ describe('what the original asks of itself', () => {
   });
 });
 
+test('a Job goes with the node that it was for, and the Plan goes on', async () => {
+  const name = 'suite-gone';
+  await admin.create(nodes, nodeOf(name, { pool: 'suite-gone' }));
+  await kubectlAs('admin', ['taint', 'node', name, `${TAINT}=yes:NoSchedule`]);
+  await apply('gone', { nodeSelector: { matchLabels: { pool: 'suite-gone' } }, version: 'v1' });
+  await onlyJobOf('gone');
+  await admin.delete(nodes, name);
+  await vi.waitFor(async () => expect(await jobsOf('gone')).toEqual([]), PATIENCE);
+  await until('gone', 'Complete', 'True', 'Complete');
+});
+
 describe('at a take-over', () => {
   /** A Job as the original left it, and the Plan that now selects its node. */
   async function leftBehind(name: string, outcome: Record<string, string>, end?: string): Promise<string> {

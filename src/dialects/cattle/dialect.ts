@@ -19,7 +19,7 @@ import { CONTROL_PREFIX, PLAN_LABEL } from './names.ts';
 import { stallIn } from './pods.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
-import { jobSignal, occupantOf } from './signal.ts';
+import { jobOnNode, jobSignal, occupantOf } from './signal.ts';
 import { windowsOf } from './window.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
@@ -88,7 +88,8 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     occupantOf,
     // Other plans, controllers and dialects make nodes unavailable too: `maxUnavailable` of a policy counts all.
     fleet: { nodes: (world) => world.list(nodes) },
-    objectOf: (_stage, { name }, world) => world.get(nodes, name),
+    // Its Job stands for a node that was deleted.
+    objectOf: (_stage, { name }, world) => world.get(nodes, name) ?? jobOnNode(world, name),
     // A Plan does not say which nodes are controllers, so API server health is not checked.
     endpoints: () => [],
     signal: jobSignal(config),

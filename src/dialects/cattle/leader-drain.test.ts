@@ -193,3 +193,13 @@ test.each([false, true])(
     expect(leftOver([dropped], cordoned(plan), [started])).toEqual([]);
   },
 );
+
+test('a Job whose node was deleted is deleted, held or not, but not one that has ended', () => {
+  const plan = planOf({ drain: {} });
+  const other = buildNode('b', {}, 'True');
+  const job = jobFor(plan);
+  const started = { ...job, spec: { ...job.spec, suspend: false } };
+  const ended = { ...started, status: { conditions: [{ type: 'Complete', status: 'True' as const }] } };
+  expect([job, started, ended].map((each) => leftOver([plan], other, [each]))).toEqual([['cancel'], ['cancel'], []]);
+  expect(leftOver([], other, [started])).toEqual([]);
+});

@@ -1,4 +1,4 @@
-/** Finds cordons of the leader and held Jobs that no Plan wants any more, so that the leader can end them. */
+/** Finds cordons of the leader and Jobs that no Plan wants any more, so that the leader can end them. */
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import { cordonOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
@@ -11,7 +11,7 @@ import { orphanedRollout } from '../orphaned-rollout.ts';
 import { hostnameOf } from './job.ts';
 import { CORDON_KIND, isHeld, markOf } from './leader-drain.ts';
 import { claimOf, hashLabelOf, NODE_LABEL } from './names.ts';
-import { nodesAtWork } from './signal.ts';
+import { isUnfinished, nodesAtWork } from './signal.ts';
 
 type Orphaned = OrphanedPlan<CattlePlan>;
 
@@ -51,20 +51,22 @@ function claimsLeft(namespace: string, world: World, alive: Alive): Orphaned[] {
 
 /** Jobs of a deleted Plan are deleted by Kubernetes. */
 function jobsLeft(world: World, alive: Alive): Orphaned[] {
-  return heldAmong(world.list(jobs)).flatMap(({ metadata }) => {
-    const { labels = {}, ownerReferences = [], creationTimestamp: since = '' } = metadata;
+  return openAmong(world.list(jobs)).flatMap((job) => {
+    const { labels = {}, ownerReferences = [], creationTimestamp: since = '' } = job.metadata;
     const plan = alive.get(ownerReferences[0]?.uid ?? '');
-    const node = world.get(nodes, labels[NODE_LABEL] ?? '');
-    if (!plan || !node) return [];
+    const name = labels[NODE_LABEL] ?? '';
+    const node = world.get(nodes, name);
+    if (!plan || (node && !isHeld(job))) return [];
     const { latestHash, applying } = plan.status ?? {};
     const hash = labels[hashLabelOf(plan.metadata.name)] ?? '';
-    if (hash === latestHash && applying?.includes(hostnameOf(node)) === true) return [];
-    return orphaned(plan, hash, { name: node.metadata.name, state: 'intended', since }, DROPPED);
+    if (node && hash === latestHash && applying?.includes(hostnameOf(node)) === true) return [];
+    return orphaned(plan, hash, { name, state: 'intended', since }, node ? DROPPED : NODE_GONE);
   });
 }
 
-const heldAmong = onceForEach((all: readonly Job[]) => all.filter(isHeld));
+const openAmong = onceForEach((all: readonly Job[]) => all.filter((job) => isHeld(job) || isUnfinished(job)));
 
+const NODE_GONE = 'its node was deleted';
 const GONE = 'its plan was deleted';
 const DROPPED = 'its plan no longer selects it, or has another version';
 

@@ -29,6 +29,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       const job = jobFor(world, rollout, name, plan);
       if (job && attempts?.isObsolete(job, { plan, node: world.get(nodes, name), version, hash: rollout.id }))
         return { kind: 'none' };
+      if (job && isFinal(rollout) && !world.get(nodes, name))
+        return { kind: 'working', step: 'Gone', cancellable: true, ...timesOf(job) };
       if (job && isHeld(job))
         return state === 'intended' && (drainsHere || isFinal(rollout)) ? awaitingDrain(job) : NOTHING;
       if (job && !isPaused(job)) {
@@ -78,7 +80,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return node && { kind: 'replace', resource: nodes, object: withoutAnyCordon(node) };
     },
 
-    /** Only a held Job can be cancelled, and a claim without a Job. */
+    /** Only a held Job can be cancelled, one whose node was deleted, and a claim without a Job. */
     cancel(world, rollout, _stage, { name }) {
       const job = jobFor(world, rollout, name, planOf(rollout));
       if (job) return { kind: 'delete', resource: jobs, object: job };
@@ -145,6 +147,11 @@ function freeName(world: World, nodeName: string, { metadata }: CattlePlan, { id
   return present && nodeOf(present) !== nodeName ? longer : name;
 }
 
+/** Of any Plan. */
+export function jobOnNode(world: World, nodeName: string): Job | undefined {
+  return byNode(world.list(jobs)).get(nodeName)?.[0];
+}
+
 const byNode = onceForEach((all: readonly Job[]) => Map.groupBy(all, nodeOf));
 
 function nodeOf({ metadata }: Job): string | undefined {
@@ -167,7 +174,7 @@ export function nodesAtWork(plan: CattlePlan, world: World): ReadonlySet<string 
 
 const unfinished = onceForEach((all: readonly Job[]) => all.filter(isUnfinished));
 
-function isUnfinished(job: Job): boolean {
+export function isUnfinished(job: Job): boolean {
   return !isPaused(job) && !isHeld(job) && !holds(job, 'Complete') && !holds(job, 'Failed');
 }
 
