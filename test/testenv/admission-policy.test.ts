@@ -96,6 +96,7 @@ describe.each([
     ['a signal of an operator', 'admin', `${DATA}=${data.replace('id1', 'id2')}`],
     ['a report by an operator', 'admin', `${DATA}=${reported}`],
     ['an end of a signal by an operator', 'admin', `${DATA}-`],
+    ['a claim by the agent itself', own, 'upgrade.refit.dev/claimed-by=x'],
     ['a rollout by the agent itself', own, `${ROLLOUT_ANNOTATION}=x`],
     ['another signal by the agent itself', own, `${DATA}=${reported.replace('id1', 'id2')}`],
     [
