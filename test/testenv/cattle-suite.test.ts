@@ -396,13 +396,17 @@ describe('a policy', () => {
   });
 });
 
-test('an abort leaves no node without an end: what runs ends, nothing starts', async () => {
+test('a pause and an abort leave no node without an end: what runs ends, nothing starts', async () => {
   const release = await hold('suite-1', 'suite-2', 'suite-3');
   await apply('aborted', { ...ALL });
   await until('aborted', 'Complete', 'False', 'SyncJob');
   const flags = ['--plan', `cattle/${NAMESPACE}/aborted`, '--kubeconfig', await kubeconfigFor('admin')];
-  expect(await runRefit('abort', '--reason', 'enough', ...flags)).toMatchObject({ code: 0 });
+  expect(await runRefit('pause', ...flags)).toMatchObject({ code: 0 });
   await release();
+  const { status, metadata } = await until('aborted', 'RefitWaits', 'True', 'Gate');
+  expect([status?.applying, await jobsOf('aborted')]).toMatchObject([undefined, [{ status: { succeeded: 1 } }]]);
+  expect(Object.keys(metadata.annotations ?? {})).toContain('refit.upgrade.cattle.io/pause');
+  expect(await runRefit('abort', '--reason', 'enough', ...flags)).toMatchObject({ code: 0 });
   await until('aborted', 'RefitAborted', 'True', 'Aborted');
   const found = await jobsOf('aborted');
   expect(found.map(({ status }) => status?.succeeded)).toEqual([1]);
