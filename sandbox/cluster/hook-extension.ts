@@ -42,7 +42,7 @@ export async function prepareExtension(options: ExtensionOptions): Promise<Exten
   const address = `127.0.0.1:${await freePort()}`;
   const payload = `${cluster.downloads.url}${payloadPath('{version}')}`;
   const flags = ['--kubeconfig', kubeconfig, '--cert-dir', certificates, '--address', address];
-  const managers = ['--client-ca', join(certificates, 'ca.crt')];
+  const managers = ['--client-ca', join(certificates, 'ca.crt'), '--updater-certs', join(directory, 'updater-certs')];
   const source = ['--payload-url', payload, '--checksum-url', `${payload}.sha256`];
   return {
     url: `https://${address}`,

@@ -27,6 +27,7 @@ export interface Wanted {
   readonly version: string;
   /** Of the bootstrap config. */
   readonly files?: readonly { readonly path: string; readonly content: string }[];
+  readonly ntp?: object;
 }
 
 /** Names of what no updater covers: then nothing was written, and a manager would replace the machine. */
@@ -96,8 +97,9 @@ function tripleOf({ apiVersion, kind, metadata, spec }: Machine): Triple & Recor
   };
 }
 
-function desiredOf(machine: Machine, { version, files }: Wanted): Triple {
+function desiredOf(machine: Machine, { version, files, ntp }: Wanted): Triple {
   const { bootstrapConfig, ...rest } = tripleOf({ ...machine, spec: { ...machine.spec, version } });
-  if (!files || !bootstrapConfig) return { ...rest, bootstrapConfig };
-  return { ...rest, bootstrapConfig: { ...bootstrapConfig, spec: { format: 'cloud-config', files } } };
+  if (!bootstrapConfig) return rest;
+  const spec = { format: 'cloud-config', ...(files && { files }), ...(ntp && { ntp }) };
+  return { ...rest, bootstrapConfig: { ...bootstrapConfig, spec } };
 }

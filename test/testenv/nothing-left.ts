@@ -5,6 +5,7 @@ import { machines } from '../../src/api/capi/machine.ts';
 import { cattlePlans } from '../../src/api/cattle/plan.ts';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
+import { updaterSets } from '../../src/api/refit/updater-set.ts';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
@@ -29,6 +30,7 @@ const WATCHED: readonly Resource[] = [
   cattlePlans,
   machines,
   upgradePolicies,
+  updaterSets,
   statusShards,
   controlNodes,
   nodes,

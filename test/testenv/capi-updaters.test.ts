@@ -1,0 +1,169 @@
+/** Tests several updaters behind one extension: the example as processes over HTTPS, and Refit, on a real API server. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { askCanUpdate, driveUpdate, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
+import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
+import { machines } from '../../src/api/capi/machine.ts';
+import { type Updater, type UpdaterSet, updaterSets } from '../../src/api/refit/updater-set.ts';
+import { STEPS_ANNOTATION } from '../../src/dialects/capi/updaters/update-steps.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { freePort } from '../../tools/controlplane/ports.ts';
+import { type Process, startProcess } from '../../tools/controlplane/process.ts';
+import { ANY_CA, buildUpdaterSet, bundleOf } from '../builders/updater-sets.ts';
+import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
+import { apply } from './control-plane.ts';
+
+const EXAMPLE = new URL('../../examples/cluster-api-updater.ts', import.meta.url).pathname;
+const NAME = 'capi-updaters';
+const PATIENCE = { timeout: 150_000, interval: 50 };
+const FILES = [{ path: '/etc/demo', content: 'two' }];
+const NTP = { enabled: true, servers: ['192.0.2.1'] };
+const REFIT: Updater = { name: 'refit', refit: {} };
+const wanted = { machine: machineOf('worker1'), version: TO, files: FILES, ntp: NTP };
+
+let scene: MachineCluster;
+let updaters: Readonly<Record<'files' | 'ntp', ExampleUpdater>>;
+
+interface ExampleUpdater {
+  readonly updater: Updater;
+  process: Process;
+  start(): Promise<Process>;
+}
+
+/** Shows the certificates of the stand-in's managers, and asks for one of them. */
+async function prepareUpdater(field: string): Promise<ExampleUpdater> {
+  const { directory, extension } = scene;
+  const port = await freePort();
+  const isUp = async (): Promise<boolean> =>
+    await new Promise((resolve) => {
+      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
+      const end = (up: boolean) => () => {
+        socket.destroy();
+        resolve(up);
+      };
+      socket.once('secureConnect', end(true)).once('error', end(false));
+    });
+  const start = async (): Promise<Process> =>
+    await startProcess({
+      name: `updater-${field}`,
+      command: process.execPath,
+      args: [EXAMPLE, String(port), join(directory, 'hooks'), field, join(directory, 'state')],
+      directory,
+      ready: isUp,
+      clock: systemClock,
+    });
+  const updater: Updater = {
+    name: field,
+    url: `https://127.0.0.1:${port}`,
+    caBundle: bundleOf(extension.authority),
+    clientCertificate: 'updaters',
+  };
+  return { updater, process: await start(), start };
+}
+
+beforeAll(async () => {
+  await apply(await readFile('deploy/crds/upgrade.refit.dev_updatersets.yaml', 'utf8'));
+  scene = await openMachineCluster({ workers: 2 });
+  const { directory, extension } = scene;
+  await mkdir(join(directory, 'state'));
+  await mkdir(join(directory, 'updater-certs', 'updaters'), { recursive: true });
+  await writeFile(join(directory, 'updater-certs', 'updaters', 'tls.crt'), extension.client.certificate);
+  await writeFile(join(directory, 'updater-certs', 'updaters', 'tls.key'), extension.client.key, { mode: 0o600 });
+  updaters = { files: await prepareUpdater('files'), ntp: await prepareUpdater('ntp') };
+  await scene.cluster.client.create(updaterSets, buildUpdaterSet(NAME, [REFIT]));
+});
+
+afterAll(async () => {
+  await Promise.all(Object.values(updaters).map(async (each) => await each.process.stop()));
+  await scene.cluster.client.delete(updaterSets, NAME);
+  await scene[Symbol.asyncDispose]();
+});
+
+beforeEach(async () => await scene.whenCallable('h2'));
+
+async function setUpdaters(list: readonly Updater[], uncovered: UpdaterSet['spec']['uncovered'] = 'Replace') {
+  const spec = { updaters: list, uncovered };
+  await scene.cluster.client.patch(updaterSets, NAME, { spec }, { type: 'merge' });
+}
+
+test('what the updaters cover together is accepted; what nobody covers is named, or refused', async () => {
+  const { files, ntp } = updaters;
+  await setUpdaters([files.updater, ntp.updater, REFIT]);
+  expect(await askCanUpdate(scene.manager('h2'), wanted)).toEqual([]);
+  await setUpdaters([files.updater, REFIT]);
+  expect(await askCanUpdate(scene.manager('h2'), wanted)).toContain('bootstrap.spec.ntp.servers');
+  await setUpdaters([files.updater, REFIT], 'Refuse');
+  await expect(askCanUpdate(scene.manager('h2'), wanted)).rejects.toThrow(
+    /^UpdaterSet capi-updaters: refused, because it covers .*; leaves bootstrap.spec.ntp.enabled, bootstrap.spec.ntp.servers$/,
+  );
+});
+
+test('an updater with the certificate of another CA gets nothing, and the next one may cover all', async () => {
+  const { files, ntp } = updaters;
+  const stranger: Updater = { ...files.updater, name: 'stranger', caBundle: ANY_CA };
+  await setUpdaters([stranger, files.updater, ntp.updater, REFIT]);
+  expect(await askCanUpdate(scene.manager('h2'), wanted)).toEqual([]);
+  await setUpdaters([{ ...stranger, onUnavailable: 'Refuse' }, files.updater, ntp.updater, REFIT]);
+  await expect(askCanUpdate(scene.manager('h2'), wanted)).rejects.toThrow('waiting for updater stranger');
+});
+
+test('each updater does its part once, in order, although the extension and an updater are killed', async () => {
+  const { files, ntp } = updaters;
+  await setUpdaters([files.updater, ntp.updater, REFIT]);
+  const words: string[] = [];
+  const work: Promise<unknown>[] = [];
+  let kills = 0;
+  const heard = (answer: UpdateMachineResponse | Error): void => {
+    if (answer instanceof Error) return;
+    words.push(answer.message ?? 'done');
+    if (kills >= 3) return;
+    kills++;
+    process.kill(scene.running.pid, 'SIGKILL');
+    work.push(scene.extension.start(`extension-${kills}`).then((next) => (scene.running = next)));
+    if (kills === 2) work.push(restartUpdater(ntp));
+  };
+  const manager = scene.manager('h2', heard);
+  await writeDesired(manager, wanted);
+  await driveUpdate(manager, wanted);
+  await Promise.all(work);
+  const done = words.filter((message) => message.includes(' is done, '));
+  expect(done).toEqual(['updater files is done, ntp is next', 'updater ntp is done, refit is next']);
+  expect(words.at(-1)).toBe('done');
+  const state = async (field: string) =>
+    JSON.parse(
+      await readFile(join(scene.directory, 'state', `default-${wanted.machine}-${field}.json`), 'utf8'),
+    ) as unknown;
+  expect(await state('files')).toEqual(FILES);
+  expect(await state('ntp')).toEqual(NTP);
+  expect(await scene.cluster.hosts[0]?.version()).toBe(TO);
+  const { metadata } = await scene.cluster.client.get(machines, wanted.machine, { namespace: 'default' });
+  expect(metadata.annotations?.[STEPS_ANNOTATION]).toBeUndefined();
+});
+
+async function restartUpdater(of: ExampleUpdater): Promise<void> {
+  await of.process.stop();
+  of.process = await of.start();
+}
+
+test('an updater that is away holds its Machine, with the reason; the Machine goes on when it is back', async () => {
+  const { files, ntp } = updaters;
+  await setUpdaters([files.updater, ntp.updater, REFIT]);
+  await files.process.stop();
+  const second = { ...wanted, machine: machineOf('worker2') };
+  const words: string[] = [];
+  const manager = scene.manager('h2', (answer) => {
+    if (!(answer instanceof Error)) words.push(answer.message ?? 'done');
+  });
+  await writeDesired(manager, second);
+  const driven = driveUpdate(manager, second);
+  await vi.waitFor(
+    () => expect(words.at(-1)).toMatch(/^waiting for updater files: no answer from 127.0.0.1:\d+: /),
+    PATIENCE,
+  );
+  expect(await scene.cluster.hosts[1]?.version()).not.toBe(TO);
+  files.process = await files.start();
+  await driven;
+  expect(await scene.cluster.hosts[1]?.version()).toBe(TO);
+});
