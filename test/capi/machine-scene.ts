@@ -12,6 +12,7 @@ import { createReconciler } from '../../src/engine/reconciler.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import type { Node } from '../../src/kube/types.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
+import { silentLogger } from '../../src/util/log.ts';
 import { knowledgeOf } from '../builders/knowledge.ts';
 import { MemoryApi } from '../builders/memory-api.ts';
 import { buildNode } from '../builders/nodes.ts';
@@ -117,6 +118,7 @@ export class MachineScene {
         return await Promise.resolve(this.checksum);
       },
       callUpdater: this.callUpdater,
+      log: silentLogger,
       policy: POLICY,
       clock: this.clock,
     };

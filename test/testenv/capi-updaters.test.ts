@@ -98,15 +98,24 @@ test('what the updaters cover together is accepted; what nobody covers is named,
   await expect(askCanUpdate(scene.manager('h2'), wanted)).rejects.toThrow(
     /^UpdaterSet capi-updaters: refused, because it covers .*; leaves bootstrap.spec.ntp.enabled, bootstrap.spec.ntp.servers$/,
   );
+  const covered = async () =>
+    (await scene.cluster.client.get(updaterSets, NAME)).status?.conditions?.find(({ type }) => type === 'Covered');
+  expect(await covered()).toMatchObject({
+    status: 'False',
+    message: expect.stringContaining(`Machine default/${wanted.machine}: refused, because it covers`) as string,
+  });
+  await setUpdaters([files.updater, ntp.updater, REFIT], 'Refuse');
+  expect(await askCanUpdate(scene.manager('h2'), wanted)).toEqual([]);
+  expect(await covered()).toMatchObject({ status: 'True', reason: 'Covered' });
 });
 
 test('an updater with the certificate of another CA gets nothing, and the next one may cover all', async () => {
   const { files, ntp } = updaters;
-  const stranger: Updater = { ...files.updater, name: 'stranger', caBundle: ANY_CA };
-  await setUpdaters([stranger, files.updater, ntp.updater, REFIT]);
+  const foreign: Updater = { ...files.updater, name: 'foreign', caBundle: ANY_CA };
+  await setUpdaters([foreign, files.updater, ntp.updater, REFIT]);
   expect(await askCanUpdate(scene.manager('h2'), wanted)).toEqual([]);
-  await setUpdaters([{ ...stranger, onUnavailable: 'Refuse' }, files.updater, ntp.updater, REFIT]);
-  await expect(askCanUpdate(scene.manager('h2'), wanted)).rejects.toThrow('waiting for updater stranger');
+  await setUpdaters([{ ...foreign, onUnavailable: 'Refuse' }, files.updater, ntp.updater, REFIT]);
+  await expect(askCanUpdate(scene.manager('h2'), wanted)).rejects.toThrow('waiting for updater foreign');
 });
 
 test('each updater does its part once, in order, although the extension and an updater are killed', async () => {

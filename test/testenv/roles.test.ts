@@ -60,7 +60,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     capi: 'update',
   },
   'upgrade.refit.dev/updatersets': { capi: 'list' },
-  'upgrade.refit.dev/updatersets/status': {},
+  'upgrade.refit.dev/updatersets/status': { capi: 'patch' },
   'flowcontrol.apiserver.k8s.io/flowschemas': { controller: 'get list', viewer: 'get list', operator: 'get list' },
   'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': {
     controller: 'get list',

@@ -12,16 +12,13 @@ import { describeProblem } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
 import { type ErrorCode, messageOf } from '../../util/errors.ts';
 import type { Json } from '../../util/json.ts';
-import type { Logger } from '../../util/log.ts';
 import type { CanRequest } from './can-update.ts';
 import { discovery } from './routes.ts';
 import { underWay } from './update-machine.ts';
 import { type CanHook, canUpdate } from './updaters/answer-can.ts';
 import { type StepParts, updateInSteps } from './updaters/update-steps.ts';
 
-export interface ServiceParts extends StepParts {
-  readonly log: Logger;
-}
+export type ServiceParts = StepParts;
 
 /** Answers one call of `hook` within `withinMs` milliseconds. Never rejects. */
 export type AnswerHook = (hook: HookName, body: string, withinMs: number) => Promise<HookResponse>;

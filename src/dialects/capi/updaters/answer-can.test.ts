@@ -1,11 +1,14 @@
 /** Shows how the changes of a Machine are divided among updaters, and what happens with what is left. */
 import { describe, expect, test } from 'vitest';
 import { MemoryApi } from '../../../../test/builders/memory-api.ts';
+import { T0 } from '../../../../test/builders/times.ts';
 import { buildUpdater, buildUpdaterSet } from '../../../../test/builders/updater-sets.ts';
 import { captured } from '../../../../test/capi/captured.ts';
 import { buildTriple, jsonPatch, mergePatch } from '../../../../test/capi/triples.ts';
+import { FakeClock } from '../../../../test/faults/fake-clock.ts';
 import type { CanUpdateResponse, Patches, Triple } from '../../../api/capi/hooks.ts';
 import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
+import { silentLogger } from '../../../util/log.ts';
 import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE } from '../can-update.ts';
 import { type CanHook, canUpdate } from './answer-can.ts';
 import { applyPatches } from './hook-patch.ts';
@@ -29,6 +32,8 @@ class Scene {
   async ask(hook: CanHook, current: Triple, desired: Triple, settings = {}): Promise<CanUpdateResponse> {
     const parts = {
       management: this.api.client,
+      clock: new FakeClock(T0),
+      log: silentLogger,
       callUpdater: async ({ name }: Updater, _hook: string, body: object) => {
         const { current: from } = body as { current: Triple };
         this.asked.push({ updater: name, current: from });

@@ -1,16 +1,17 @@
 /** Answers CanUpdateMachine and CanUpdateMachineSet for all updaters of an UpdaterSet together. */
 import type { CanUpdateResponse, HookObject, Triple } from '../../../api/capi/hooks.ts';
 import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
-import type { KubeClient } from '../../../kube/client.ts';
+import type { Logger } from '../../../util/log.ts';
 import { answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE } from '../can-update.ts';
 import { accepted, type Composition, compose, patchesTo, valueAt } from './composition.ts';
+import { type TellParts, tellRefused } from './refused-changes.ts';
 import type { CallUpdater } from './updater-client.ts';
 import { type Labels, listSets, setFor, updatersFor } from './updater-sets.ts';
 
-export interface CanParts {
-  /** Of the cluster with the Machines and the UpdaterSets. */
-  readonly management: KubeClient;
+/** `management` is of the cluster with the Machines and the UpdaterSets. */
+export interface CanParts extends TellParts {
   readonly callUpdater: CallUpdater;
+  readonly log: Logger;
 }
 
 export type CanHook = 'CanUpdateMachine' | 'CanUpdateMachineSet';
@@ -19,11 +20,12 @@ const SHAPES = { CanUpdateMachine: MACHINE_SHAPE, CanUpdateMachineSet: SET_SHAPE
 
 /** Throws for a change that is neither accepted nor to be replaced: then Cluster API waits and asks again. */
 export async function canUpdate(
-  { management, callUpdater }: CanParts,
+  parts: CanParts,
   hook: CanHook,
   request: CanRequest,
   abort: AbortSignal,
 ): Promise<CanUpdateResponse> {
+  const { management, callUpdater, log } = parts;
   const shape = SHAPES[hook];
   const { current, desired, settings } = request;
   const labels = labelsOf(current);
@@ -39,6 +41,9 @@ export async function canUpdate(
   const updaters = updatersFor(set, labels);
   const composition = await compose(shape, current, desired, updaters, ask);
   const hold = holdBy(set, updaters, composition);
+  await tellRefused(parts, set, titleOf(current), hold, abort).catch((error: unknown) =>
+    log.warn('cannot tell in the status of the UpdaterSet', { updaterSet: set.metadata.name, reason: error }),
+  );
   if (hold !== undefined) throw new Error(`UpdaterSet ${set.metadata.name}: ${hold}`);
   const message = describe(composition);
   const isCovered = composition.uncovered.length === 0;
@@ -61,6 +66,11 @@ function describe({ steps, uncovered, unanswered }: Composition): string {
   const covered = steps.map(({ updater, changes }) => `${changes.join(', ')} (${updater})`).join('; ');
   const silent = unanswered.map(({ updater, reason }) => `; no answer from ${updater}: ${reason}`).join('');
   return `covers ${covered || 'nothing'}; leaves ${uncovered.join(', ') || 'nothing'}${silent}`;
+}
+
+function titleOf({ machine, machineSet }: Triple): string {
+  const { kind = '', metadata } = machine ?? machineSet ?? { metadata: { name: '' } };
+  return `${kind} ${metadata.namespace ?? 'default'}/${metadata.name}`;
 }
 
 /** Of the Machine, or those that the Machines of the MachineSet get. */

@@ -8,6 +8,7 @@ import { FakeClock } from '../../../../test/faults/fake-clock.ts';
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../../api/capi/hooks.ts';
 import { type Machine, machines } from '../../../api/capi/machine.ts';
 import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
+import { silentLogger } from '../../../util/log.ts';
 import { STEPS_ANNOTATION, type StepParts, updateInSteps } from './update-steps.ts';
 import type { UpdaterAnswer } from './updater-client.ts';
 
@@ -88,6 +89,7 @@ class Scene {
       callUpdater: async ({ name }: Updater) => await this.#effect(async () => await this.#answer(name)),
       policy: buildPolicy(),
       clock: new FakeClock(T0),
+      log: silentLogger,
     };
   }
 

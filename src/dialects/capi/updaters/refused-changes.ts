@@ -1,0 +1,36 @@
+/** Tells in the status of an UpdaterSet which Machines and MachineSets wait, because nobody covers their change. */
+import { type UpdaterSet, updaterSets } from '../../../api/refit/updater-set.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { withCondition } from '../../../runtime/conditions.ts';
+import { type Clock, rfc3339 } from '../../../util/clock.ts';
+
+export interface TellParts {
+  readonly management: KubeClient;
+  readonly clock: Clock;
+}
+
+const MOST = 20;
+const LONGEST = 1000;
+
+/** `why` is undefined once the change of `object` is accepted or left to Cluster API. Writes only what is new. */
+export async function tellRefused(
+  { management, clock }: TellParts,
+  { metadata: { name, resourceVersion }, status = {} }: UpdaterSet,
+  object: string,
+  why: string | undefined,
+  abort: AbortSignal,
+): Promise<void> {
+  const message = why?.slice(0, LONGEST);
+  const told = status.uncovered ?? [];
+  if (told.find((each) => each.object === object)?.message === message) return;
+  const now = clock.now();
+  const others = told.filter((each) => each.object !== object);
+  const uncovered = message === undefined ? others : [...others, { object, message, since: rfc3339(now) }].slice(-MOST);
+  const [last] = uncovered.slice(-1);
+  const condition = last
+    ? ({ type: 'Covered', status: 'False', reason: 'Uncovered', message: `${last.object}: ${last.message}` } as const)
+    : ({ type: 'Covered', status: 'True', reason: 'Covered', message: '' } as const);
+  const conditions = withCondition(status.conditions, condition, now);
+  const patch = { metadata: { resourceVersion }, status: { uncovered, conditions } };
+  await management.patch(updaterSets, name, patch, { type: 'merge', subresource: 'status', abort });
+}
