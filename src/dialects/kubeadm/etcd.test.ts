@@ -1,6 +1,6 @@
 /** Proves what is made of the answers of etcd's members. The recorded answers are of etcd 3.6. */
 import { describe, expect, test } from 'vitest';
-import { type EtcdAnswer, etcdAnswer, etcdProblems, nextLeader } from './etcd.ts';
+import { type EtcdAnswer, type EtcdMember, etcdAnswer, etcdProblems, nextLeader } from './etcd.ts';
 
 const HEADER = '"header":{"cluster_id":"1","member_id":"10","revision":"5","raft_term":"2"}';
 const LINES = [
@@ -10,17 +10,16 @@ const LINES = [
   `{${HEADER},"alarms":[]}`,
 ];
 
-function member(id: string, more: Partial<Exclude<EtcdAnswer, string>> = {}): EtcdAnswer {
+function member(id: string, more: Partial<EtcdMember> = {}): EtcdAnswer {
   const members = ['10', '11', '12'].map((ID) => ({ ID, name: `etcd-${ID}`, isLearner: false }));
   return { cluster: '1', id, leader: '10', members, alarms: [], ...more };
 }
 
-const of = (...answers: readonly EtcdAnswer[]): ReadonlyMap<string, EtcdAnswer> =>
+type Answers = ReadonlyMap<string, EtcdAnswer>;
+const of = (...answers: readonly EtcdAnswer[]): Answers =>
   new Map(answers.map((answer, index) => [`cp${index + 1}`, answer]));
-const trio = (more: Partial<Exclude<EtcdAnswer, string>>): ReadonlyMap<string, EtcdAnswer> =>
-  of(member('10', more), member('11', more), member('12', more));
-const said = (answers: ReadonlyMap<string, EtcdAnswer>): string[] =>
-  etcdProblems(answers).map(({ found, cure }) => `${found}; ${cure}`);
+const trio = (more: Partial<EtcdMember>): Answers => of(member('10', more), member('11', more), member('12', more));
+const said = (answers: Answers): string[] => etcdProblems(answers).map(({ found, cure }) => `${found}; ${cure}`);
 
 describe('an answer', () => {
   test('of a healthy member', () => {
@@ -40,13 +39,13 @@ describe('an answer', () => {
     expect(etcdAnswer(lines)).toBe(wanted);
   });
 
-  test('of a host whose etcd is external, or has its gateway off', () => {
+  test('of a host without a member, and of a member with its gateway off', () => {
     expect(etcdAnswer([])).toBeUndefined();
-    expect(etcdAnswer(LINES.map(() => '404 page not found'))).toBeUndefined();
+    expect(etcdAnswer(LINES.map(() => '404 page not found'))).toBe(false);
   });
 });
 
-test.each<[string, ReadonlyMap<string, EtcdAnswer>, readonly string[]]>([
+test.each<[string, Answers, readonly string[]]>([
   ['nothing', trio({}), []],
   ['nothing of an external etcd', of(), []],
   [
@@ -59,6 +58,7 @@ test.each<[string, ReadonlyMap<string, EtcdAnswer>, readonly string[]]>([
     of(member('10'), member('11')),
     ['member etcd-12 is on no host of the manifest; add its host, or run etcdctl member remove c'],
   ],
+  ['nothing of a member that cannot be asked', of(member('10'), member('11'), false), []],
   [
     'a learner, and one that never started',
     trio({

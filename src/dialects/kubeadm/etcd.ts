@@ -21,8 +21,8 @@ export interface EtcdMember {
   readonly alarms: readonly string[];
 }
 
-/** A text is why the member did not answer. */
-export type EtcdAnswer = EtcdMember | string;
+/** A text is why the member did not answer; false: the host has a member that cannot be asked. */
+export type EtcdAnswer = EtcdMember | string | false;
 
 /** kubeadm's own client certificate for health checks asks etcd's HTTP gateway, which takes and gives JSON. */
 const CALL = `PKI=$R/etc/kubernetes/pki/etcd
@@ -34,8 +34,9 @@ etcd() {
 `;
 
 /** A linearizable read proves that the member and the leader reach each other. */
-export const ETCD_FACTS = `${CALL}if [ -n "$URL" ] && ! command -v curl >/dev/null; then
-  echo "warn=curl is not installed: the health of etcd is not checked"
+export const ETCD_FACTS = `${CALL}if [ -n "$URL" ] && ! { command -v curl >/dev/null && [ -e "$PKI/healthcheck-client.key" ]; }; then
+  echo "warn=curl or $PKI/healthcheck-client.key is missing: the health of etcd is not checked"
+  echo "etcd=404 not asked"
 elif [ -n "$URL" ]; then
   for question in 'kv/range {"key":"aGVhbHRo"}' 'maintenance/status {}' 'cluster/member/list {}' \\
     'maintenance/alarm {"action":"GET"}'; do
@@ -73,10 +74,11 @@ echo "\${FILE#"$R"} with SHA-256 $(sha256sum <"$FILE" | cut -c 1-64)"
 `;
 }
 
-/** From the lines that `ETCD_FACTS` prints. Undefined if it cannot be asked: etcd is external, or without its gateway. */
+/** From the lines that `ETCD_FACTS` prints. Undefined if the host has no member: etcd is external, or its manifest is missing. */
 export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
-  const isWithoutGateway = lines.every((line) => line.startsWith('404 '));
-  if (isWithoutGateway) return undefined;
+  if (lines.length === 0) return undefined;
+  // Its gateway is off, or curl is missing.
+  if (lines.every((line) => line.startsWith('404 '))) return false;
   const [health, own, known, alarmed] = lines.map((line) => parseJson(line));
   const parsed = z.tuple([read, status, list, alarms]).safeParse([health, own, known, alarmed]);
   const odd = lines.find((line) => !/^\{"(header|members)"/.test(line)) ?? 'its answer cannot be read';
@@ -104,10 +106,10 @@ export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[
     const cure = `see kubectl -n kube-system logs etcd-${host}`;
     return [{ found: `the member on ${host} does not answer (${answer})`, cure }];
   });
-  const told = [...answers].flatMap(([host, answer]) => (typeof answer === 'string' ? [] : [{ host, ...answer }]));
+  const told = [...answers].flatMap(([host, answer]) => (typeof answer === 'object' ? [{ host, ...answer }] : []));
   const [first] = told;
   if (!first) return silent;
-  const here = silent.length > 0 ? undefined : new Set(told.map((each) => each.id));
+  const here = told.length < answers.size ? undefined : new Set(told.map((each) => each.id));
   const alarms = new Set(told.flatMap((each) => each.alarms));
   return [
     ...silent,
@@ -125,7 +127,7 @@ export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[
   ];
 }
 
-/** `here`: members of hosts in the manifest, if all of them answered. */
+/** `here`: members of hosts in the manifest, if all of them are known. */
 function memberProblems({ ID, name, isLearner }: EtcdMember['members'][number], here?: ReadonlySet<string>): Problem[] {
   const hex = BigInt(ID).toString(16);
   const or = `or run etcdctl member remove ${hex}`;
@@ -137,7 +139,7 @@ function memberProblems({ ID, name, isLearner }: EtcdMember['members'][number], 
 
 /** Undefined unless this member leads, and another can. */
 export function nextLeader(own: EtcdAnswer | undefined, others: Iterable<EtcdAnswer>): string | undefined {
-  if (own === undefined || typeof own === 'string' || own.leader !== own.id) return undefined;
-  for (const other of others) if (typeof other !== 'string' && other.id !== own.id) return other.id;
+  if (typeof own !== 'object' || own.leader !== own.id) return undefined;
+  for (const other of others) if (typeof other === 'object' && other.id !== own.id) return other.id;
   return undefined;
 }

@@ -180,7 +180,7 @@ class Procedure {
     const wrong = await this.#until(ETCD_MS, async () => {
       answers = await etcdAnswers(shells, controllers);
       // This host may be half upgraded: its own kubeadm mends it.
-      if (typeof answers.get(name) === 'string') answers.delete(name);
+      if (typeof answers.get(name) !== 'object') answers.set(name, false);
       return etcdProblems(answers).map(({ found, cure }) => `etcd: ${found}; ${cure}`);
     });
     if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));

@@ -23,7 +23,7 @@ export interface HostFacts {
   /** On hosts of the control plane: manifests that are missing although backups of them exist. */
   readonly missing: readonly MissingManifest[];
   readonly certificates: readonly Certificate[];
-  /** Undefined where etcd is external. */
+  /** Undefined where the host has no member. */
   readonly etcd: EtcdAnswer | undefined;
 }
 
@@ -57,7 +57,7 @@ export async function readFacts(shells: Shells, host: ManifestHost): Promise<Hos
   return await factsBy(`${PRELUDE}${FACTS}`, shells, host);
 }
 
-/** By host; without hosts whose etcd is external. */
+/** By host; without hosts that have no member. */
 export async function etcdAnswers(shells: Shells, hosts: readonly ManifestHost[]): Promise<Map<string, EtcdAnswer>> {
   const all = hosts.map(async (host) => ({ host, etcd: (await factsBy(PRELUDE, shells, host)).etcd }));
   return answersOf(await Promise.all(all));

@@ -168,6 +168,17 @@ test('etcd: nothing if it is external, and every problem of its members', () => 
   ]);
 });
 
+test('etcd: a host whose member cannot be asked keeps it; one without a manifest of etcd is told', () => {
+  const members = ['10', '11'].map((ID) => ({ ID, name: `cp-${ID}`, isLearner: false }));
+  const asked = facts({ etcd: { cluster: '1', id: '10', leader: '10', members, alarms: [] } });
+  expect(problemsOf(etcdChecks([asked, facts({ host: { name: 'cp2', role: 'controlPlane' }, etcd: false })]))).toEqual(
+    [],
+  );
+  expect(problemsOf(etcdChecks([asked, facts({ host: { name: 'cp2', role: 'controlPlane' } })]))).toEqual([
+    'etcd: member cp-11 is on no host of the manifest; add its host, or run etcdctl member remove b',
+  ]);
+});
+
 test.each<[string, object, boolean, string | undefined]>([
   ['a leaf that kubeadm is about to renew', { ...LEAF, until: NOW + 5 * DAY }, true, undefined],
   ['a leaf that kubeadm is not to renew', { ...LEAF, until: NOW + 5 * DAY }, false, 'run kubeadm certs renew all'],

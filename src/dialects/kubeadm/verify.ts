@@ -117,9 +117,10 @@ export function addonCheck({ metadata, spec, status = {} }: Workload, kind: stri
 /** All members; empty where etcd is external. */
 export function etcdChecks(hosts: readonly HostFacts[]): Check[] {
   const answers = answersOf(hosts);
-  if (answers.size === 0) return [];
+  const asked = [...answers.values()].filter((answer) => answer !== false);
+  if (asked.length === 0) return [];
   const problems = etcdProblems(answers).map((problem) => ({ component: 'etcd', ...problem }));
-  return problems.length > 0 ? problems : [{ component: 'etcd', found: `${answers.size} healthy members` }];
+  return problems.length > 0 ? problems : [{ component: 'etcd', found: `${asked.length} healthy members` }];
 }
 
 export function problemsOf(checks: readonly Check[]): string[] {
