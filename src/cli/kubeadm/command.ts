@@ -76,11 +76,8 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     if (isBroken) await stopOnRoles(session);
     if (isBroken && !(await repair(hosts, flags, session))) return EXIT.failed;
     const wasAway = await untilAnswering(session, hosts);
-    const shown = await show(
-      session,
-      flags,
-      await surveyCluster(session, isBroken || wasAway ? await probeAll(session) : hosts),
-    );
+    const survey = await surveyCluster(session, isBroken || wasAway ? await probeAll(session) : hosts);
+    const shown = await show(session, flags, survey);
     const { request } = shown.assessment;
     if (isNothing(shown.assessment)) return await tell(flags, session, shown, 'nothing to do', 0);
     if (!(await confirm(`Upgrade ${hostsOf(request).length} hosts to ${manifest.version}?`, flags, session)))

@@ -41,10 +41,10 @@ function node(name: string, report: Partial<Report>) {
 }
 
 const request = { version: NEW, concurrent: 1, leader: ['cp1'], followers: [], kubelets: [], workers: ['w1', 'w2'] };
-const report = reportOf({
+const ended = {
   survey: { hosts: [facts('cp1', OLD), facts('w1', OLD), facts('w2', OLD), facts('w3', NEW)] } as unknown as Survey,
   assessment: { request, resumes: false, continues: false, findings: [warn('drain', 'w1 cannot be drained now')] },
-  outcome: 'failed',
+  outcome: 'failed' as const,
   began: '2026-11-21T08:00:00Z',
   ended: '2026-11-21T08:03:20Z',
   state: {
@@ -52,7 +52,8 @@ const report = reportOf({
     nodes: [node('cp1', {}), node('w1', { state: 'failed', message: 'step kubeadm | failed' })],
     checks: new Map([['w1', [{ component: 'kubelet', found: OLD, cure: 'run it again' }]]]),
   },
-});
+};
+const report = reportOf(ended);
 
 test('each host with its command, its versions before and after, and the time of each step', () => {
   expect(report.hosts.map(({ name, command, state }) => [name, command, state])).toEqual([
@@ -67,6 +68,11 @@ test('each host with its command, its versions before and after, and the time of
     spent: { Stage: 1500, Kubeadm: 90_000 },
   });
   expect(report).toMatchObject({ version: NEW, outcome: 'failed', checks: [{ of: 'w1', component: 'kubelet' }] });
+});
+
+test('where the API server does not say what was done, the report does not guess', () => {
+  const { hosts } = reportOf({ ...ended, state: { facts: [], nodes: undefined, checks: new Map() } });
+  expect(hosts.map(({ state }) => state)).toEqual(['unknown', 'unknown', 'unknown', 'already there']);
 });
 
 test('as Markdown, in which foreign text stays in its cell', () => {

@@ -5,7 +5,6 @@ import { type Assessment, hostsOf, type Survey } from '../../dialects/kubeadm/pr
 import type { HostFacts } from '../../dialects/kubeadm/probe.ts';
 import { reportOn } from '../../dialects/kubeadm/signal.ts';
 import type { Check } from '../../dialects/kubeadm/verify.ts';
-import type { Node } from '../../kube/types.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import type { Finding } from '../../versions/kubeadm-rules.ts';
@@ -47,7 +46,9 @@ export function reportOf({ survey, assessment, state, ...times }: Ended): Upgrad
   const wanted = new Set(hostsOf(request));
   const hosts = survey.hosts.map((before): HostReport => {
     const { name, role } = before.host;
-    const found = wanted.has(name) && state ? reportOn(nodeOf(name, state.nodes)) : undefined;
+    const node = wanted.has(name) ? state?.nodes?.find(({ metadata }) => metadata.name === name) : undefined;
+    const found = reportOn(node);
+    const isUnknown = state !== undefined && state.nodes === undefined;
     const after = state?.facts.find(({ host }) => host.name === name);
     return {
       name,
@@ -55,17 +56,13 @@ export function reportOf({ survey, assessment, state, ...times }: Ended): Upgrad
       command: wanted.has(name) ? commandOf(name, request) : undefined,
       before: versionsOf(before),
       after: after && versionsOf(after),
-      state: found?.state ?? (wanted.has(name) ? 'not started' : 'already there'),
+      state: found?.state ?? (!wanted.has(name) ? 'already there' : isUnknown ? 'unknown' : 'not started'),
       message: found?.message,
       spent: found?.spent ?? {},
     };
   });
   const checks = [...(state?.checks ?? [])].flatMap(([of, own]) => own.map((check) => ({ of, ...check })));
   return { version: request.version, ...times, hosts, findings, checks };
-}
-
-function nodeOf(name: string, nodes: readonly Node[]): Node | undefined {
-  return nodes.find(({ metadata }) => metadata.name === name);
 }
 
 function commandOf(name: string, { leader, version }: Request): string {

@@ -15,11 +15,12 @@ import { nodes } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
 import { messageOf } from '../../util/errors.ts';
-import { type KubeadmSession, onAll } from './session.ts';
+import type { KubeadmSession } from './session.ts';
 
 export interface ClusterState {
   readonly facts: readonly HostFacts[];
-  readonly nodes: readonly Node[];
+  /** Undefined if the API server does not answer. */
+  readonly nodes: readonly Node[] | undefined;
   /** Of each host, and of `cluster`. */
   readonly checks: ReadonlyMap<string, readonly Check[]>;
 }
@@ -39,29 +40,34 @@ export function isRight({ checks }: ClusterState): boolean {
   return [...checks.values()].every((own) => problemsOf(own).length === 0);
 }
 
-/** Says nothing. */
+/** Prints nothing. What does not answer is one more problem. */
 export async function checkCluster(session: KubeadmSession): Promise<ClusterState> {
   const { client, manifest, shells, clock, abort } = session;
-  const { version } = manifest;
-  try {
-    const facts = await onAll(manifest.hosts, async (host) => await readFacts(shells, host));
-    const [{ items }, pods] = await Promise.all([client.listAll(nodes, { abort }), controlPlanePods(client)]);
-    const ofHosts = facts.map((each): [string, readonly Check[]] => {
-      const { name } = each.host;
-      const node = items.find(({ metadata }) => metadata.name === name);
-      return [name, hostChecks({ facts: each, node, pods }, version, ['kubeadm', 'kubelet'], clock.now())];
+  const problems = new Map<string, Check>();
+  const unlessAway = async <T>(asked: Promise<T>): Promise<T | undefined> =>
+    await asked.catch((error: unknown) => {
+      abort.throwIfAborted();
+      const [found, cure] = [messageOf(error), 'mend that, then run the command again'];
+      problems.set(found, { component: 'verification', found, cure });
+      return undefined;
     });
-    const ofCluster = [...etcdChecks(facts), ...(await addonChecks(session))];
-    return { facts, nodes: items, checks: new Map([...ofHosts, ['cluster', ofCluster]]) };
-  } catch (error) {
-    abort.throwIfAborted();
-    const unknown = {
-      component: 'verification',
-      found: messageOf(error),
-      cure: 'mend that, then run the command again',
-    };
-    return { facts: [], nodes: [], checks: new Map([['cluster', [unknown]]]) };
-  }
+  const answers = await Promise.all(manifest.hosts.map(async (host) => await unlessAway(readFacts(shells, host))));
+  const facts = answers.filter((each) => each !== undefined);
+  const [list, pods, addons = []] = await Promise.all([
+    unlessAway(client.listAll(nodes, { abort })),
+    unlessAway(controlPlanePods(client)),
+    unlessAway(addonChecks(session)),
+  ]);
+  const ofHosts = (list && pods ? facts : []).map((each): [string, readonly Check[]] => {
+    const { name } = each.host;
+    const node = list?.items.find(({ metadata }) => metadata.name === name);
+    const parts = ['kubeadm', 'kubelet'] as const;
+    return [name, hostChecks({ facts: each, node, pods: pods ?? [] }, manifest.version, parts, clock.now())];
+  });
+  // A host that does not answer may have a member, too.
+  const etcd = facts.length === manifest.hosts.length ? etcdChecks(facts) : [];
+  const checks = new Map([...ofHosts, ['cluster', [...problems.values(), ...etcd, ...addons]]]);
+  return { facts, nodes: list?.items, checks };
 }
 
 /** A cluster may have others in their place. */

@@ -1,0 +1,39 @@
+/** Proves what the look at the whole cluster says where a part of it does not answer. */
+import { expect, onTestFinished, test } from 'vitest';
+import { startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
+import { parseManifest } from '../../dialects/kubeadm/manifest.ts';
+import type { Shells } from '../../dialects/kubeadm/ssh.ts';
+import { nodes } from '../../kube/resources.ts';
+import { systemClock } from '../../util/clock.ts';
+import { RefitError } from '../../util/errors.ts';
+import type { KubeadmSession } from './session.ts';
+import { checkCluster } from './verify.ts';
+
+const VERSION = 'v1.36.3';
+const hosts = '{name: cp1, role: controlPlane, address: 127.0.0.1}, {name: w1, role: worker, address: 127.0.0.1}';
+const binaries = '{kubeadm: {path: /a}, kubelet: {path: /b}}';
+const manifest = parseManifest(`{version: ${VERSION}, hosts: [${hosts}], binaries: ${binaries}}`, 'm.yaml');
+/** cp1 does not answer. */
+const run: Shells['run'] = async ({ name }) =>
+  name === 'cp1'
+    ? await Promise.reject(new RefitError('REFIT_SSH', 'cp1 (127.0.0.1): timed out'))
+    : await Promise.resolve({ code: 0, stdout: `kubeadm=${VERSION}\nkubelet=${VERSION}\n`, stderr: '' });
+
+test('a host and a list that do not answer hide neither the other hosts nor the Nodes', async () => {
+  const cluster = await startMemoryCluster();
+  onTestFinished(async () => await cluster.stop());
+  for (const name of ['cp1', 'w1']) await cluster.admin.create(nodes, { metadata: { name } });
+  const abort = AbortSignal.timeout(20_000);
+  const session = { client: cluster.admin, manifest, shells: { run }, clock: systemClock, abort };
+  const state = await checkCluster(session as unknown as KubeadmSession);
+  expect(state.facts.map(({ host }) => host.name)).toEqual(['w1']);
+  expect(state.nodes?.map(({ metadata }) => metadata.name)).toEqual(['cp1', 'w1']);
+  expect(state.checks.get('w1')).toContainEqual({ component: 'kubeadm', found: VERSION });
+  const cure = 'mend that, then run the command again';
+  const found = 'cp1 (127.0.0.1): timed out';
+  // This API server has no DaemonSets.
+  expect(state.checks.get('cluster')).toEqual([
+    { component: 'verification', found, cure },
+    { component: 'verification', found: expect.stringContaining('daemonsets') as string, cure },
+  ]);
+});
