@@ -99,9 +99,9 @@ export function isEmpty(value: Value): boolean {
 
 /** The changes from `from` to `to`, sorted by path. An added object is one change per leaf; a removed object is one change. */
 export function differences(from: Value, to: Value, path: readonly string[] = []): Change[] {
-  if (sameJson(from, to)) return [];
   const isNewAndEmpty = from === undefined && isRecord(to) && Object.keys(to).length === 0;
-  if (!isRecord(to) || (from !== undefined && !isRecord(from)) || isNewAndEmpty) return [{ path, from, to }];
+  if (!isRecord(to) || (from !== undefined && !isRecord(from)) || isNewAndEmpty)
+    return sameJson(from, to) ? [] : [{ path, from, to }];
   const before = from ?? {};
   const keys = [...new Set([...Object.keys(before), ...Object.keys(to)])].toSorted();
   return keys.flatMap((key) => differences(own(before, key), own(to, key), [...path, key]));

@@ -24,3 +24,11 @@ test.each<[string, Json, Json, Change[]]>([
 ])('the difference: %s', (_name, from, to, changes) => {
   expect(differences(from, to)).toEqual(changes);
 });
+
+test('each value is written out once, however deep it is', () => {
+  let written = 0;
+  const leaf = { toJSON: () => (written++, 'x') } as unknown as Json;
+  const deep = Array.from({ length: 50 }).reduce<Json>((inner) => ({ a: inner }), [leaf]);
+  differences({}, deep);
+  expect(written).toBe(1);
+});

@@ -186,6 +186,26 @@ describe('patches that are not believed', () => {
     );
   });
 
+  test('many values, which each operation would copy: refused at once, in few words', async () => {
+    const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, index]));
+    const scene = new Scene({ sizer: { bootstrapConfigPatch: mergePatch({ spec: many }) } }, [SIZER, REFIT]);
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+      'its patch has more than 5000 values',
+    );
+  });
+
+  test('long and unprintable names: told in few words', async () => {
+    const scene = new Scene(
+      { sizer: { bootstrapConfigPatch: mergePatch({ spec: { [`\u001b[2J${'x'.repeat(10_000)}`]: 1 } }) } },
+      [SIZER, REFIT],
+    );
+    const refused = scene.ask('CanUpdateMachine', current, desired);
+    await expect(refused).rejects.toThrow(/waiting for updater sizer: its patches set other values than desired/);
+    const { message } = (await refused.catch((error: unknown) => error)) as Error;
+    expect(message.length).toBeLessThan(500);
+    expect(message).not.toContain('\u001b');
+  });
+
   test('outside of the spec nothing is taken over', async () => {
     const patch = mergePatch({ metadata: { labels: { mine: 'yes' } }, status: { ready: true } });
     const scene = new Scene({ sizer: { ...infraPatch, machinePatch: patch }, filer: filesPatch }, [

@@ -10,7 +10,7 @@ import { jsonPointer } from '../../../kube/json-patch.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isRecord, type Json, sameJson } from '../../../util/json.ts';
 import { changesBetween, differences, isEmpty, nameOf, type PartChange, type Shape } from '../can-update.ts';
-import { applyPatches } from './hook-patch.ts';
+import { applyPatches, brief } from './hook-patch.ts';
 
 /** Answers without a side effect; rejects when there is no valid answer. */
 export type AskCan<T> = (updater: T, current: Triple, desired: Triple) => Promise<Patches>;
@@ -46,7 +46,7 @@ export async function compose<T extends { readonly name: string }>(
       steps.push({ updater: name, changes: changes.map(nameOf) });
       reached = changes.reduce((triple, change) => withChange(shape, triple, desired, change), reached);
     } catch (error) {
-      unanswered.push({ updater: name, reason: messageOf(error) });
+      unanswered.push({ updater: name, reason: brief(messageOf(error)) });
     }
   }
   return { steps, uncovered: changesBetween(shape, reached, desired).map(nameOf), unanswered, reached };
@@ -56,13 +56,15 @@ export async function compose<T extends { readonly name: string }>(
 function claimed(shape: Shape, current: Triple, desired: Triple, patches: Patches): PartChange[] {
   const patched = applyPatches(shape, current, patches);
   const stray = strayIn(shape, current, patched, desired);
-  if (stray.length > 0) throw new Error(`its patches set other values than desired for ${stray.join(', ')}`);
+  // Their names may be long: thousands would fill the memory.
+  const names = stray.slice(0, 5).map(nameOf).join(', ');
+  if (stray.length > 0) throw new Error(`its patches set other values than desired for ${names}`);
   const left = new Set(changesBetween(shape, patched, desired).map(nameOf));
   return changesBetween(shape, current, desired).filter((change) => !left.has(nameOf(change)));
 }
 
 /** Also in fields that are not compared. */
-function strayIn({ parts, root }: Shape, current: Triple, patched: Triple, desired: Triple): string[] {
+function strayIn({ parts, root }: Shape, current: Triple, patched: Triple, desired: Triple): PartChange[] {
   return parts.flatMap((part) => {
     const below = (triple: Triple): Json | undefined => valueAt(triple[part.object], root);
     return differences(below(current), below(patched))
@@ -70,7 +72,7 @@ function strayIn({ parts, root }: Shape, current: Triple, patched: Triple, desir
         const wanted = valueAt(below(desired), path);
         return !sameJson(wanted, to) && !(part.name === 'machine' && isEmpty(wanted) && isEmpty(to));
       })
-      .map((change) => nameOf({ ...change, part }));
+      .map((change) => ({ ...change, part }));
   });
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Patch, Patches, Triple } from '../../../api/capi/hooks.ts';
 import { applyJsonPatch, applyMergePatch, type PatchOperation } from '../../../kube/json-patch.ts';
 import { isRecord, type Json } from '../../../util/json.ts';
+import { printable } from '../../../util/printable.ts';
 import type { Shape } from '../can-update.ts';
 
 /** Without `copy` and `move`: a few dozen copies of copies fill any memory. */
@@ -11,6 +12,9 @@ const operationsSchema = z
     z.object({ op: z.enum(['add', 'replace', 'remove', 'test']), path: z.string(), value: z.unknown().optional() }),
   )
   .max(1000);
+
+const MAX_VALUES = 5000;
+const MAX_TEXT = 300;
 
 /** Only below the shape's root. */
 export function applyPatches(shape: Shape, current: Triple, patches: Patches): Triple {
@@ -25,11 +29,20 @@ export function applyPatches(shape: Shape, current: Triple, patches: Patches): T
 /** Throws for an unknown type, or an operation that does not apply or is not supported. */
 export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
   const text = Buffer.from(patch, 'base64').toString('utf8');
-  if (patchType === 'JSONMergePatch') return text === '' ? object : applyMergePatch(object, JSON.parse(text) as Json);
+  if (patchType === 'JSONMergePatch') return text === '' ? object : applyMergePatch(object, parsed(text) as Json);
   if (patchType !== 'JSONPatch') throw new Error(`patchType "${String(patchType)}" is unknown`);
-  const { data, error } = operationsSchema.safeParse(JSON.parse(text));
+  const { data, error } = operationsSchema.safeParse(parsed(text));
   if (data === undefined) throw new Error(`its JSON patch is not valid: ${describeIssue(error)}`);
   return applyJsonPatch(object, data as PatchOperation[]);
+}
+
+/** Throws for too many values: each operation may copy all of them. */
+function parsed(text: string): unknown {
+  let values = 0;
+  return JSON.parse(text, (_key, value: unknown) => {
+    if (++values > MAX_VALUES) throw new Error(`its patch has more than ${MAX_VALUES} values`);
+    return value;
+  });
 }
 
 /** `before` with the value that `after` has at the path, if any. */
@@ -38,6 +51,11 @@ function graft(before: Json, after: Json | undefined, [key, ...rest]: readonly s
   const child = isRecord(after) ? after[key] : undefined;
   if (child === undefined || !isRecord(before)) return before;
   return { ...before, [key]: graft(before[key] ?? {}, child, rest) };
+}
+
+/** Text of an updater, for people. */
+export function brief(text: string): string {
+  return printable(text).slice(0, MAX_TEXT);
 }
 
 /** The first problem of an answer: where, and what. */

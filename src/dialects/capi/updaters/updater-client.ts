@@ -7,8 +7,7 @@ import { HOOK_GROUP, type HookName, type Patches } from '../../../api/capi/hooks
 import type { Updater } from '../../../api/refit/updater-set.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isRecord } from '../../../util/json.ts';
-import { printable } from '../../../util/printable.ts';
-import { describeIssue } from './hook-patch.ts';
+import { brief, describeIssue } from './hook-patch.ts';
 
 export type UpdaterHook = Exclude<HookName, 'Discovery'>;
 
@@ -28,12 +27,8 @@ export type CallUpdater = (
 ) => Promise<UpdaterAnswer>;
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-const MAX_MESSAGE = 300;
 
-const message = z
-  .string()
-  .transform((text) => printable(text).slice(0, MAX_MESSAGE))
-  .exactOptional();
+const message = z.string().transform(brief).exactOptional();
 const common = { status: z.enum(['Success', 'Failure']), message };
 /** Go's encoder writes `{}` for a patch that is not there. */
 const patch = z.preprocess(
