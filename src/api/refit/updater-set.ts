@@ -61,7 +61,12 @@ const updaterSchema = object('One updater.', {
     .meta({ maxProperties: 100 })
     .exactOptional()
     .describe('Sent to it with each call, in place of the settings of the ExtensionConfig.'),
-  timeoutSeconds: z.int().min(1).max(10).exactOptional().describe('Seconds for each call of it; 3 by default.'),
+  timeoutSeconds: z
+    .int()
+    .min(1)
+    .max(10)
+    .exactOptional()
+    .describe('Seconds for each call of it; 3 by default. Less where the updaters after it need the time.'),
   onUnavailable: choice(
     'When CanUpdateMachine or CanUpdateMachineSet gets no valid answer of it. `Wait`, the default: nothing is replaced until it ' +
       'answers, unless the others cover every change. `Skip`: as if it covered no change. `Refuse`: nothing is ' +

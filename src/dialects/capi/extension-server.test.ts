@@ -195,7 +195,7 @@ describe('UpdateMachine', () => {
     await clock.advance(2500);
     expect(await answer).toMatchObject({
       status: 'Success',
-      message: 'waiting for the API server: no answer in time',
+      message: 'waiting for the API server or an updater: no answer in time',
       retryAfterSeconds: 2,
     });
   });

@@ -48,13 +48,16 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
       const request = decode(updateMachineRequest, body);
       const work = async (abort: AbortSignal): Promise<HookResponse> =>
         await updateInSteps(parts, request, abort).catch(explained);
-      return await within(parts.clock, withinMs, work, () => underWay('waiting for the API server: no answer in time'));
+      return await within(parts.clock, withinMs, work, () =>
+        underWay('waiting for the API server or an updater: no answer in time'),
+      );
     }
   }
 }
 
 async function can(parts: ServiceParts, hook: CanHook, request: CanRequest, withinMs: number): Promise<HookResponse> {
-  const work = async (abort: AbortSignal): Promise<HookResponse> => await canUpdate(parts, hook, request, abort);
+  const work = async (abort: AbortSignal): Promise<HookResponse> =>
+    await canUpdate(parts, hook, request, abort, withinMs);
   return await within(parts.clock, withinMs, work, () => refusal(hook, 'not all updaters answered in time'));
 }
 

@@ -9,11 +9,12 @@ import { FakeClock } from '../../../../test/faults/fake-clock.ts';
 import type { CanUpdateResponse, Patches, Triple } from '../../../api/capi/hooks.ts';
 import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
 import { silentLogger } from '../../../util/log.ts';
+import { untilAborted } from '../../../util/waits.ts';
 import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE } from '../can-update.ts';
 import { type CanHook, canUpdate } from './answer-can.ts';
 import { applyPatches } from './hook-patch.ts';
 
-type Answer = Patches | Error;
+type Answer = Patches | Error | 'silence';
 interface Asked {
   readonly updater: string;
   readonly current: Triple;
@@ -29,20 +30,27 @@ class Scene {
     this.api.put(updaterSets, buildUpdaterSet('all', updaters, spec));
   }
 
-  async ask(hook: CanHook, current: Triple, desired: Triple, settings = {}): Promise<CanUpdateResponse> {
+  async ask(
+    hook: CanHook,
+    current: Triple,
+    desired: Triple,
+    settings = {},
+    withinMs = 60_000,
+  ): Promise<CanUpdateResponse> {
     const parts = {
       management: this.api.client,
       clock: new FakeClock(T0),
       log: silentLogger,
-      callUpdater: async ({ name }: Updater, _hook: string, body: object) => {
+      callUpdater: async ({ name }: Updater, _hook: string, body: object, abort: AbortSignal) => {
         const { current: from } = body as { current: Triple };
         this.asked.push({ updater: name, current: from });
         const answer = this.#answers[name] ?? {};
+        if (answer === 'silence') return await untilAborted(Promise.withResolvers<never>().promise, abort);
         if (answer instanceof Error) return await Promise.reject(answer);
         return { status: 'Success', ...answer } as const;
       },
     };
-    return await canUpdate(parts, hook, { current, desired, settings }, new AbortController().signal);
+    return await canUpdate(parts, hook, { current, desired, settings }, new AbortController().signal, withinMs);
   }
 }
 
@@ -154,6 +162,14 @@ describe('an updater that does not answer', () => {
     const scene = new Scene({ sizer: gone, filer: filesPatch }, [{ ...SIZER, onUnavailable: 'Skip' }, FILER, REFIT]);
     expect(leftBy(await scene.ask('CanUpdateMachine', current, desired))).toHaveLength(4);
   });
+});
+
+test('an updater that keeps still does not use the time of the others', async () => {
+  const scene = new Scene({ sizer: 'silence' }, [{ ...SIZER, onUnavailable: 'Skip' }, REFIT]);
+  const [from, to] = ['v1.35.0', 'v1.35.1'].map((version) => buildTriple({ machine: { version } })) as [Triple, Triple];
+  const answer = await scene.ask('CanUpdateMachine', from, to, {}, 200);
+  expect(leftBy(answer, from, to)).toEqual([]);
+  expect(answer.message).toContain('no answer from sizer: ');
 });
 
 describe('patches that are not believed', () => {

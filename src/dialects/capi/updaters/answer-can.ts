@@ -18,27 +18,34 @@ export type CanHook = 'CanUpdateMachine' | 'CanUpdateMachineSet';
 
 const SHAPES = { CanUpdateMachine: MACHINE_SHAPE, CanUpdateMachineSet: SET_SHAPE } as const;
 
+/** The share of the time that updaters may use, each as much as those after it. The rest is for the answer. */
+const SHARED = 0.9;
+
 /** Throws for a change that is neither accepted nor to be replaced: then Cluster API waits and asks again. */
 export async function canUpdate(
   parts: CanParts,
   hook: CanHook,
   request: CanRequest,
   abort: AbortSignal,
+  withinMs: number,
 ): Promise<CanUpdateResponse> {
-  const { management, callUpdater, log } = parts;
+  const { management, callUpdater, clock, log } = parts;
+  const end = clock.monotonic() + withinMs * SHARED;
   const shape = SHAPES[hook];
   const { current, desired, settings } = request;
   const labels = labelsOf(current);
   const set = isDisabled(settings) ? undefined : setFor(await listSets(management, { abort }), labels);
   if (!set) return answerCan(hook, shape, request);
+  const updaters = updatersFor(set, labels);
   const ask = async (updater: Updater, from: Triple, to: Triple) => {
+    const waiting = updaters.length - updaters.indexOf(updater);
+    const share = AbortSignal.timeout(Math.max(0, Math.floor((end - clock.monotonic()) / waiting)));
     const body = { current: from, desired: to };
     if (updater.refit) return answerCan(hook, shape, { ...body, settings: updater.settings });
-    const answer = await callUpdater(updater, hook, body, abort);
+    const answer = await callUpdater(updater, hook, body, AbortSignal.any([abort, share]));
     if (answer.status === 'Success') return answer;
     throw new Error(answer.message ?? 'it answered Failure without a message');
   };
-  const updaters = updatersFor(set, labels);
   const composition = await compose(shape, current, desired, updaters, ask);
   const hold = holdBy(set, updaters, composition);
   await tellRefused(parts, set, titleOf(current), hold, abort).catch((error: unknown) =>
