@@ -243,6 +243,17 @@ describe('UpdaterSets', () => {
     expect(scene.asked).toEqual([]);
   });
 
+  test('the new labels of a MachineSet choose, since its Machines have them when they are updated', async () => {
+    const { request } = captured('canupdatemachineset');
+    const { machineSet, ...others } = request.desired as { machineSet: { spec: { template: object } } } & Triple;
+    const { spec } = machineSet;
+    const template = { ...spec.template, metadata: { labels: { pool: 'gpu' } } };
+    const relabelled = { ...others, machineSet: { ...machineSet, spec: { ...spec, template } } } as unknown as Triple;
+    const scene = new Scene({}, [SIZER], { selector: { matchLabels: { pool: 'gpu' } } });
+    await scene.ask('CanUpdateMachineSet', request.current, relabelled);
+    expect(scene.asked.map(({ updater }) => updater)).toEqual(['sizer']);
+  });
+
   test('two for one Machine: refused, with both names', async () => {
     const scene = new Scene({}, [SIZER]);
     scene.api.put(updaterSets, buildUpdaterSet('more', [REFIT]));

@@ -33,7 +33,7 @@ export async function canUpdate(
   const end = clock.monotonic() + withinMs * SHARED;
   const shape = SHAPES[hook];
   const { current, desired, settings } = request;
-  const labels = labelsOf(current);
+  const labels = labelsOf(desired);
   const set = isDisabled(settings) ? undefined : setFor(await listSets(management, { abort }), labels);
   if (!set) return answerCan(hook, shape, request);
   const updaters = updatersFor(set, labels);
@@ -80,7 +80,7 @@ function titleOf({ machine, machineSet }: Triple): string {
   return `${kind} ${metadata.namespace ?? 'default'}/${metadata.name}`;
 }
 
-/** Of the Machine, or those that the Machines of the MachineSet get. */
+/** Of the Machine, or those that the Machines of the MachineSet get before they are updated. */
 function labelsOf({ machine, machineSet }: Triple): Labels {
   const of: HookObject | null | undefined = machine;
   return of?.metadata.labels ?? ((valueAt(machineSet, ['spec', 'template', 'metadata', 'labels']) ?? {}) as Labels);
