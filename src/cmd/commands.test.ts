@@ -92,11 +92,11 @@ test.each<[string, string, object | string]>([
   ['abort --reason wrong', 'abort', { reason: 'wrong' }],
   ['retry w1 --plan autopilot', 'retry', 'w1'],
   ['validate plan.yaml', 'validate', 'plan.yaml'],
-  ['kubeadm plan', 'kubeadm plan', { manifest: 'cluster.yaml' }],
+  ['kubeadm plan', 'kubeadm plan', { manifest: 'cluster.yaml', output: 'text' }],
   [
-    'kubeadm apply -m other.yaml -y --lease-duration 2s --api-port 16443',
+    'kubeadm apply -m other.yaml -y -o json --lease-duration 2s --api-port 16443',
     'kubeadm apply',
-    { manifest: 'other.yaml', yes: true, leaseDuration: 2000, apiPort: 16_443 },
+    { manifest: 'other.yaml', yes: true, output: 'json', leaseDuration: 2000, apiPort: 16_443 },
   ],
 ])('%s', async (line, command, given) => {
   const { called, exitCode } = await run(line, 4);
