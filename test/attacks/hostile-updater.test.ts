@@ -60,6 +60,11 @@ test.each<[string, typeof answer, RegExp]>([
     /answered HTTP 307/,
   ],
   ['another code that means well', (response) => void response.writeHead(204).end(), /answered HTTP 204/],
+  [
+    'another protocol, for which Node neither answers nor fails',
+    (response) => void response.writeHead(101, { connection: 'upgrade', upgrade: 'other' }).end(),
+    /no answer from 127.0.0.1/,
+  ],
   ['no JSON', text('<html>'), /its answer is not JSON/],
   ['JSON that nests without end', text('['.repeat(100_000) + ']'.repeat(100_000)), /its answer is not/],
   ['nothing said', text('{}'), /its answer is not valid: status/],

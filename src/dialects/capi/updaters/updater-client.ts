@@ -7,6 +7,7 @@ import { HOOK_GROUP, type HookName, type Patches } from '../../../api/capi/hooks
 import type { Updater } from '../../../api/refit/updater-set.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isRecord } from '../../../util/json.ts';
+import { untilAborted } from '../../../util/waits.ts';
 import { brief, describeIssue } from './hook-patch.ts';
 
 export type UpdaterHook = Exclude<HookName, 'Discovery'>;
@@ -122,6 +123,7 @@ async function post(
   const { timeoutSeconds = CALL_SECONDS, caBundle = '' } = updater;
   const base = baseOf(updater);
   const text = JSON.stringify(content);
+  const signal = AbortSignal.any([abort, AbortSignal.timeout(timeoutSeconds * 1000)]);
   const options = {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
@@ -129,11 +131,11 @@ async function post(
     minVersion: 'TLSv1.2',
     // A certificate that was replaced counts at once.
     agent: false,
-    signal: AbortSignal.any([abort, AbortSignal.timeout(timeoutSeconds * 1000)]),
+    signal,
     ...(await clientCertificate(updater, certificates)),
   } as const;
   const address = new URL(`${base.replace(/\/+$/, '')}${path}?timeout=${timeoutSeconds}s`);
-  const answer = await new Promise<string>((resolve, reject) => {
+  const answering = new Promise<string>((resolve, reject) => {
     const outgoing = request(address, options, (response) => {
       const parts: Buffer[] = [];
       let length = 0;
@@ -150,7 +152,9 @@ async function post(
       });
     });
     outgoing.once('error', reject).end(text);
-  }).catch((error: unknown) => {
+  });
+  // A switch of protocols ends the connection without any of these events.
+  const answer = await untilAborted(answering, signal).catch((error: unknown) => {
     throw new Error(abort.aborted ? 'no answer in time' : `no answer from ${address.host}: ${messageOf(error)}`);
   });
   try {
