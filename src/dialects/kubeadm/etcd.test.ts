@@ -1,6 +1,10 @@
 /** Proves what is made of the answers of etcd's members. The recorded answers are of etcd 3.6. */
-import { describe, expect, test } from 'vitest';
-import { type EtcdAnswer, type EtcdMember, etcdAnswer, etcdProblems, nextLeader } from './etcd.ts';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { type EtcdAnswer, type EtcdMember, etcdAnswer, etcdProblems, nextLeader, snapshotScript } from './etcd.ts';
 
 const HEADER = '"header":{"cluster_id":"1","member_id":"10","revision":"5","raft_term":"2"}';
 const LINES = [
@@ -99,4 +103,18 @@ test.each<[string, EtcdAnswer | undefined, string | undefined]>([
 
 test('the only member keeps its leadership', () => {
   expect(nextLeader(member('10'), [member('10')])).toBeUndefined();
+});
+
+test('a snapshot that etcd does not give: the script says why, and removes what a run that was cut off left', () => {
+  const root = mkdtempSync(join(tmpdir(), 'refit-snapshot-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  const [manifests, snapshots] = [join(root, 'etc/kubernetes/manifests'), join(root, 'var/lib/refit/snapshots')];
+  for (const folder of [manifests, snapshots]) mkdirSync(folder, { recursive: true });
+  writeFileSync(join(manifests, 'etcd.yaml'), '    - --listen-client-urls=https://127.0.0.1:1\n');
+  for (const name of ['etcd-before-v1.36.2-1.db', 'etcd-before-v1.36.2-2.db.new'])
+    writeFileSync(join(snapshots, name), 'x');
+  const env = { ...process.env, REFIT_ROOT: root };
+  const { status, stdout } = spawnSync('sh', ['-s'], { input: snapshotScript('v1.36.3', 2), env, encoding: 'utf8' });
+  expect([status, stdout]).toEqual([1, expect.stringMatching(/^etcd gave no snapshot: curl: \(\d+\) /)]);
+  expect(readdirSync(snapshots)).toEqual(['etcd-before-v1.36.2-1.db']);
 });

@@ -57,15 +57,16 @@ export function snapshotScript(version: string, keep: number): string {
   return `VERSION=${quoted(version)}
 ${PRELUDE}${CALL}umask 077
 fail() { rm -f "$FILE.new"; echo "$*"; exit 1; }
-mkdir -p "$D/snapshots"
+mkdir -p "$D/snapshots" 2>&1
+rm -f "$D"/snapshots/*.new
 FILE=$D/snapshots/etcd-before-$VERSION-$(date -u +%Y%m%dT%H%M%SZ).db
 used=$(du -sk "$R/var/lib/etcd" 2>/dev/null | cut -f 1)
 [ "$(df -kP "$D" | awk 'NR == 2 { print $4 }')" -gt "\${used:-0}" ] || fail "$D has no room for a snapshot of etcd, \${used:-0} KiB"
-etcd maintenance/snapshot '{}' 3600 | sed -n 's/.*"blob":"\\([^"]*\\)".*/\\1/p' | base64 -d >"$FILE.new" || true
+why=$({ etcd maintenance/snapshot '{}' 3600 | sed -n 's/.*"blob":"\\([^"]*\\)".*/\\1/p' | base64 -d >"$FILE.new"; } 2>&1) || true
 body=$(($(wc -c <"$FILE.new") - 32))
-[ "$body" -gt 0 ] || fail "etcd gave no snapshot"
+[ "$body" -gt 0 ] || fail "etcd gave no snapshot\${why:+: $why}"
 [ "$(head -c "$body" "$FILE.new" | sha256sum | cut -c 1-64)" = "$(tail -c 32 "$FILE.new" | od -An -v -tx1 | tr -d ' \\n')" ] ||
-  fail "the snapshot of etcd is not whole"
+  fail "the snapshot of etcd is not whole\${why:+: $why}"
 ! command -v etcdutl >/dev/null || etcdutl snapshot status "$FILE.new" >/dev/null || fail "etcdutl refuses the snapshot of etcd"
 sync "$FILE.new"
 mv "$FILE.new" "$FILE"
