@@ -4,7 +4,16 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type EtcdAnswer, type EtcdMember, etcdAnswer, etcdProblems, nextLeader, snapshotScript } from './etcd.ts';
+import {
+  ETCD_FACTS,
+  type EtcdAnswer,
+  type EtcdMember,
+  etcdAnswer,
+  etcdProblems,
+  nextLeader,
+  snapshotScript,
+} from './etcd.ts';
+import { PRELUDE } from './scripts.ts';
 
 const HEADER = '"header":{"cluster_id":"1","member_id":"10","revision":"5","raft_term":"2"}';
 const LINES = [
@@ -105,16 +114,34 @@ test('the only member keeps its leadership', () => {
   expect(nextLeader(member('10'), [member('10')])).toBeUndefined();
 });
 
-test('a snapshot that etcd does not give: the script says why, and removes what a run that was cut off left', () => {
-  const root = mkdtempSync(join(tmpdir(), 'refit-snapshot-'));
+/** The root directory of a host whose etcd listens there, where nobody does. */
+function hostWith(url: string): string {
+  const root = mkdtempSync(join(tmpdir(), 'refit-etcd-'));
   onTestFinished(() => rmSync(root, { recursive: true }));
-  const [manifests, snapshots] = [join(root, 'etc/kubernetes/manifests'), join(root, 'var/lib/refit/snapshots')];
-  for (const folder of [manifests, snapshots]) mkdirSync(folder, { recursive: true });
-  writeFileSync(join(manifests, 'etcd.yaml'), '    - --listen-client-urls=https://127.0.0.1:1\n');
+  const manifests = join(root, 'etc/kubernetes/manifests');
+  mkdirSync(manifests, { recursive: true });
+  writeFileSync(join(manifests, 'etcd.yaml'), `    - --listen-client-urls=${url}\n`);
+  return root;
+}
+
+test('a snapshot that etcd does not give: the script says why, and removes what a run that was cut off left', () => {
+  const root = hostWith('https://127.0.0.1:1');
+  const snapshots = join(root, 'var/lib/refit/snapshots');
+  mkdirSync(snapshots, { recursive: true });
   for (const name of ['etcd-before-v1.36.2-1.db', 'etcd-before-v1.36.2-2.db.new'])
     writeFileSync(join(snapshots, name), 'x');
   const env = { ...process.env, REFIT_ROOT: root };
   const { status, stdout } = spawnSync('sh', ['-s'], { input: snapshotScript('v1.36.3', 2), env, encoding: 'utf8' });
   expect([status, stdout]).toEqual([1, expect.stringMatching(/^etcd gave no snapshot: curl: \(\d+\) /)]);
   expect(readdirSync(snapshots)).toEqual(['etcd-before-v1.36.2-1.db']);
+});
+
+test.each([
+  ['0.0.0.0', '127.0.0.1'],
+  ['[::]', '[::1]'],
+  ['[fd00::1]', '[fd00::1]'],
+])('etcd that listens on %s is asked at %s, which its certificate has', (address, asked) => {
+  const env = { ...process.env, REFIT_ROOT: hostWith(`https://${address}:1`) };
+  const input = `${PRELUDE}${ETCD_FACTS}echo "$URL"`;
+  expect(spawnSync('sh', ['-s'], { input, env, encoding: 'utf8' }).stdout).toContain(`\nhttps://${asked}:1\n`);
 });

@@ -26,9 +26,11 @@ export type EtcdAnswer = EtcdMember | string | false;
 
 /** kubeadm's own client certificate for health checks asks etcd's HTTP gateway, which takes and gives JSON. */
 const CALL = `PKI=$R/etc/kubernetes/pki/etcd
-URL=$(sed -n 's/^ *- --listen-client-urls=\\([^,]*\\).*/\\1/p' "$MANIFESTS/etcd.yaml" 2>/dev/null || true)
+# A certificate names no address that stands for all.
+URL=$(sed -n 's/^ *- --listen-client-urls=\\([^,]*\\).*/\\1/p' "$MANIFESTS/etcd.yaml" 2>/dev/null |
+  sed 's/0\\.0\\.0\\.0/127.0.0.1/; s/\\[::]/[::1]/')
 etcd() {
-  curl -sS --noproxy '*' --max-time "\${3:-10}" --cacert "$PKI/ca.crt" --cert "$PKI/healthcheck-client.crt" \\
+  curl -qsS --noproxy '*' --max-time "\${3:-10}" --cacert "$PKI/ca.crt" --cert "$PKI/healthcheck-client.crt" \\
     --key "$PKI/healthcheck-client.key" -d "$2" "$URL/v3/$1"
 }
 `;
@@ -85,13 +87,8 @@ export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
   const odd = lines.find((line) => !/^\{"(header|members)"/.test(line)) ?? 'its answer cannot be read';
   if (!parsed.success) return odd.slice(0, 200) || 'no answer';
   const [, { header, leader }, { members }, { alarms: raised }] = parsed.data;
-  return {
-    cluster: header.cluster_id,
-    id: header.member_id,
-    leader,
-    members,
-    alarms: raised.map(({ alarm }) => alarm),
-  };
+  const { cluster_id: cluster, member_id: self } = header;
+  return { cluster, id: self, leader, members, alarms: raised.map(({ alarm }) => alarm) };
 }
 
 /** What is wrong, and what to do. */
