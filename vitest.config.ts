@@ -13,9 +13,6 @@ const TURNS = {
   last: { order: 2, workers: 1 },
 } as const;
 
-/** For Go programs, which inherit it: CPU is what tests lack, so memory may grow, up to a limit for each. */
-Object.assign(process.env, { GOGC: '300', GOMEMLIMIT: '700MiB' });
-
 const project = (name: string, turn: keyof typeof TURNS, include: string[], more: Record<string, unknown> = {}) => ({
   test: {
     name,

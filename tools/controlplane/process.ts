@@ -11,7 +11,7 @@ export interface ProcessOptions {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Beside PATH, HOME and what tells Go how often to collect garbage. */
+  /** Beside PATH and HOME. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Contains `logs/` and `pids/`; also the home and working directory of the process. */
   readonly directory: string;
@@ -39,7 +39,7 @@ export async function startProcess(options: ProcessOptions): Promise<Process> {
   // Own process group: on Ctrl-C in a terminal, `stop` must decide the order in which components end.
   const child = spawn(command, args, {
     cwd: directory,
-    env: { ...passedOn(), HOME: directory, ...environment },
+    env: { PATH: process.env['PATH'], HOME: directory, ...environment },
     stdio: ['ignore', log, log],
     detached: true,
   });
@@ -67,11 +67,6 @@ export async function startProcess(options: ProcessOptions): Promise<Process> {
     throw error;
   }
   return { pid: child.pid ?? 0, stop };
-}
-
-function passedOn(): NodeJS.ProcessEnv {
-  const { PATH, GOGC, GOMEMLIMIT } = process.env;
-  return { PATH, GOGC, GOMEMLIMIT };
 }
 
 /** Stops all in parallel; resolves when the last one has ended. */
