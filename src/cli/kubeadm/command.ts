@@ -14,7 +14,7 @@ import type { HostFacts, MissingManifest } from '../../dialects/kubeadm/probe.ts
 import { diffScript, EXIT_BUSY, repairScript } from '../../dialects/kubeadm/scripts.ts';
 import { nodes } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { EXIT, RefitError } from '../../util/errors.ts';
+import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
 import type { Finding } from '../../versions/kubeadm-rules.ts';
@@ -58,11 +58,12 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
   });
 }
 
-/** By the leader's kubeadm, where it is on the host already. */
+/** By the leader's kubeadm, where it is on the host already. A plan is good without it. */
 async function showDiff({ manifest, shells, output }: KubeadmSession, { request }: Assessment): Promise<void> {
   const host = manifest.hosts.find(({ name }) => name === request.leader[0]);
   if (!host) return;
-  const { code, stdout } = await shells.run(host, diffScript(manifest), DIFF_MS);
+  const diff = shells.run(host, diffScript(manifest), DIFF_MS);
+  const { code, stdout } = await diff.catch((error: unknown) => ({ code: 1, stdout: messageOf(error) }));
   if (stdout !== '') output.write(`kubeadm upgrade diff on ${host.name}${code === 0 ? '' : ' failed'}:\n${stdout}\n`);
 }
 

@@ -41,8 +41,15 @@ async function setReady(component: string, status: 'True' | 'False'): Promise<vo
   await cluster.admin.patch(pods, `${component}-${name}`, patch, options);
 }
 
+/** What a script prints, if anything else than usual. */
+type Shell = (script: string, host: string) => Promise<string | void>;
+
 /** `refuses` is asked at each write. Its scripts end well at once, or when the test says so. */
-async function hostWith(refuses: (report: string) => boolean, shell = async () => await Promise.resolve()) {
+async function hostWith(
+  refuses: (report: string) => boolean,
+  shell: Shell = async () => await Promise.resolve(),
+  others: readonly string[] = [],
+) {
   name = `host-${++count}`;
   await cluster.admin.create(nodes, { metadata: { name } });
   for (const component of COMPONENTS) {
@@ -54,15 +61,12 @@ async function hostWith(refuses: (report: string) => boolean, shell = async () =
       throw new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'not yet' });
     return await cluster.admin.patch(resource, of, body, options);
   };
-  const host = `{name: ${name}, role: controlPlane, address: 127.0.0.1}`;
+  const hosts = [name, ...others].map((each, at) => `{name: ${each}, role: controlPlane, address: 127.0.0.${at + 1}}`);
   const binaries = '{kubeadm: {path: /a}, kubelet: {path: /b}}';
   const upgrades = hostUpgrades({
-    manifest: parseManifest(`{version: v1.36.3, hosts: [${host}], binaries: ${binaries}}`, 'm.yaml'),
+    manifest: parseManifest(`{version: v1.36.3, hosts: [${hosts.join()}], binaries: ${binaries}}`, 'm.yaml'),
     shells: {
-      run: async () => {
-        await shell();
-        return { code: 0, stdout: FOUND, stderr: '' };
-      },
+      run: async (host, script) => ({ code: 0, stdout: (await shell(script, host.name)) ?? FOUND, stderr: '' }),
       [Symbol.asyncDispose]: async () => await Promise.resolve(),
     },
     writer: { ...boundTo(cluster.admin), patch },
@@ -131,4 +135,24 @@ test('a host whose scheduler does not become ready has failed, and the reason na
   await untilOver(upgrades, target);
   const message = `kube-scheduler: its pod is not ready; see kubectl -n kube-system logs kube-scheduler-${name}`;
   expect(await reported()).toMatchObject({ state: 'failed', step: 'Verify', touched: true, message });
+});
+
+/** As the member of one of two hosts says it; the first one leads. */
+function etcdOf(id: '10' | '11'): string {
+  const header = `"header":{"cluster_id":"1","member_id":"${id}"}`;
+  const members = '"members":[{"ID":"10","name":"a"},{"ID":"11","name":"b"}]';
+  const answers = [`{${header}}`, `{${header},"leader":"10"}`, `{${header},${members}}`, `{${header}}`];
+  return answers.map((answer) => `etcd=${answer}`).join('\n');
+}
+
+test('a connection that is cut while etcd moves its leader away does not fail the host', async () => {
+  let moves = 0;
+  const shell: Shell = async (script, host) => {
+    if (script.includes('transfer-leadership') && ++moves > 0) throw new Error('the connection was cut');
+    return await Promise.resolve(`${FOUND}\n${etcdOf(host === name ? '10' : '11')}`);
+  };
+  const { upgrades, target } = await hostWith(() => false, shell, ['other']);
+  await untilOver(upgrades, target);
+  expect(moves).toBe(1);
+  expect(await reported()).toMatchObject({ state: 'finished', step: 'Verify' });
 });

@@ -186,7 +186,8 @@ class Procedure {
     if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));
     const next = nextLeader(answers.get(name), answers.values());
     if (next === undefined) return;
-    const { code, stdout } = await shells.run(this.#host, moveLeaderScript(next));
+    const moved = shells.run(this.#host, moveLeaderScript(next));
+    const { code, stdout } = await moved.catch((error: unknown) => ({ code: 1, stdout: messageOf(error) }));
     if (code !== 0 || stdout.includes('"error"'))
       log.warn('etcd did not move its leader away', { node: name, problem: stdout.trim() });
   }
