@@ -36,7 +36,7 @@ const updaterSchema = object('One updater.', {
   refit: object("Refit's own updater, which changes `spec.version`.", {}).exactOptional(),
   url: z
     .string()
-    .regex(URL_PATTERN)
+    .regex(URL_PATTERN, 'expected an https URL without user, query and fragment, such as https://updater.example.com')
     .max(512)
     .exactOptional()
     .describe('Its server, such as `https://updater.example.com`.'),
