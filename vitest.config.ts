@@ -8,7 +8,7 @@ const TURNS = {
   /** These compute, and some wait now and then: one worker more than a small machine has cores. */
   computing: { order: 0, workers: 3 },
   /** These mostly wait, for other processes and for real clocks. */
-  waiting: { order: 1, workers: 5 },
+  waiting: { order: 1, workers: 6 },
   /** These look at what the others left behind. */
   last: { order: 2, workers: 1 },
 } as const;

@@ -1,6 +1,6 @@
 /** Reading what was recorded from real clusters: the shapes of the original CRDs, objects that they hold, and what k0s wrote. */
 import { readFileSync } from 'node:fs';
-import type { KubeObject } from '../src/kube/types.ts';
+import type { KubeObject } from '../src/kube/resources.ts';
 import { isRecord } from '../src/util/json.ts';
 
 export interface Shape {

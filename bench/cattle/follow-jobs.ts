@@ -1,7 +1,6 @@
 /** Watches Jobs from outside: when each came, and when each was complete. */
 import type { KubeClient } from '../../src/kube/client.ts';
-import { jobs } from '../../src/kube/resources.ts';
-import type { Job } from '../../src/kube/types.ts';
+import { type Job, jobs } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';

@@ -1,8 +1,7 @@
 /** What a cluster does around pods that are evicted: kubelets end them in their own time, and nobody replaces them. */
 import type { Caller, KubeClient } from '../../src/kube/client.ts';
-import { pathOf, pods } from '../../src/kube/resources.ts';
+import { type Pod, pathOf, pods } from '../../src/kube/resources.ts';
 import { clientOver } from '../../src/kube/transport/http-client.ts';
-import type { Pod } from '../../src/kube/types.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 

@@ -4,9 +4,8 @@
  */
 import { OwnObject } from '../../src/agent/object/own-object.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import type { Resource } from '../../src/kube/resources.ts';
+import type { KubeObject, Resource } from '../../src/kube/resources.ts';
 import { isConflict } from '../../src/kube/status-error.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
 import { decodeSignal, encodeReport, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
 import type { SignalStatus } from '../../src/signal/names.ts';
 import { type Clock, rfc3339, sleep } from '../../src/util/clock.ts';

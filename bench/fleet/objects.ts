@@ -1,7 +1,7 @@
 /** The objects of a large cluster: Nodes as heavy as those of real clusters, their leases, and controllers. */
 
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
-import type { Lease, Node } from '../../src/kube/types.ts';
+import type { Lease, Node } from '../../src/kube/resources.ts';
 import { CENTRAL_CORDONING_LABEL, type ControlNode, MODE_ANNOTATION } from '../../src/signal/names.ts';
 
 /** Images that a Node lists: a kubelet tells of 50 at most, a small worker has some 20. Two thirds of a Node are this. */

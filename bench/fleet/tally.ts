@@ -1,7 +1,7 @@
 /** Counting what a plan costs the API server: bytes of status that are stored, and events that watches are sent. */
 import type { RequestRecord } from '../../sandbox/api-server/api-server.ts';
 import type { Call, Caller, WatchEvent } from '../../src/kube/client.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 
 export interface StatusTally {
   readonly writes: number;

@@ -1,5 +1,5 @@
 /** The errors of the API server: one constructor for each Status, in the words of kube-apiserver. */
-import type { Status } from '../../src/kube/types.ts';
+import type { Status } from '../../src/kube/resources.ts';
 
 /** One thing that is wrong with an object, as it stands in the details of a Status. */
 export interface Cause {

@@ -1,7 +1,7 @@
 /** Calls the server from its own process, without a socket. */
 import { type Call, type Caller, queryText } from '../../src/kube/client.ts';
+import type { Status } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
-import type { Status } from '../../src/kube/types.ts';
 import { onAbort } from '../../src/util/waits.ts';
 import { respond, type Service } from './answer.ts';
 import { type ApiRequest, parseTarget } from './request.ts';

@@ -1,5 +1,5 @@
 /** The stored objects by key, one revision counter for all of them, and the history of each collection. */
-import type { ObjectMeta } from '../../src/kube/types.ts';
+import type { ObjectMeta } from '../../src/kube/resources.ts';
 
 /** Metadata as the server keeps it, with what only servers write. */
 export interface Metadata extends ObjectMeta {

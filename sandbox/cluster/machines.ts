@@ -1,14 +1,24 @@
 /** The Machines of a stand-in cluster: a minimal definition of the kind, and objects as Cluster API leaves them. */
-import { CONTROL_PLANE_LABEL, type Machine, machines, NODE_ANNOTATIONS } from '../../src/api/capi/machine.ts';
+import {
+  CONTROL_PLANE_LABEL,
+  type Machine,
+  machineDeployments,
+  machines,
+  NODE_ANNOTATIONS,
+} from '../../src/api/capi/machine.ts';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { apiVersionOf, nodes } from '../../src/kube/resources.ts';
+import { apiVersionOf, nodes, type Resource } from '../../src/kube/resources.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { createMissing, untilServed } from './objects.ts';
 
-/** The real definition has far more fields; whatever they hold is kept. */
+/** The real definitions have far more fields; whatever they hold is kept. */
 export async function installMachines(client: KubeClient, clock: Clock): Promise<void> {
-  const { group, version, kind, plural } = machines;
+  for (const resource of [machines, machineDeployments]) await install(client, resource, clock);
+}
+
+async function install(client: KubeClient, resource: Resource, clock: Clock): Promise<void> {
+  const { group, version, kind, plural } = resource;
   const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
   const openAPIV3Schema = { type: 'object', properties: { spec: anything, status: anything } };
   const definition = {
@@ -17,7 +27,7 @@ export async function installMachines(client: KubeClient, clock: Clock): Promise
     metadata: { name: `${plural}.${group}` },
     spec: {
       group,
-      names: { kind, plural, singular: 'machine', listKind: 'MachineList' },
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
       scope: 'Namespaced',
       versions: [
         { name: version, served: true, storage: true, schema: { openAPIV3Schema }, subresources: { status: {} } },
@@ -25,7 +35,7 @@ export async function installMachines(client: KubeClient, clock: Clock): Promise
     },
   };
   await createMissing(client, customResourceDefinitions, definition);
-  await untilServed(client, machines, clock);
+  await untilServed(client, resource, clock);
 }
 
 export interface ExampleMachine {

@@ -5,9 +5,8 @@ import { parse } from 'yaml';
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { leases, namespaces, nodes, type Resource } from '../../src/kube/resources.ts';
+import { type KubeObject, leases, namespaces, nodes, type Resource } from '../../src/kube/resources.ts';
 import { isAlreadyExists, isNotFound } from '../../src/kube/status-error.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
 import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../src/signal/names.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
@@ -15,12 +14,22 @@ import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 const CRD_DIRECTORY = join(import.meta.dirname, '..', '..', 'deploy', 'crds');
 const POLL_MS = 50;
 
-/** Creates what is missing, and waits until the API server serves every kind: one that is new takes seconds. */
-export async function installDefinitions(client: KubeClient, clock: Clock, abort?: AbortSignal): Promise<void> {
+/** Read once: a process may start many clusters. */
+let read: Promise<readonly CustomResourceDefinition[]> | undefined;
+
+async function readDefinitions(): Promise<readonly CustomResourceDefinition[]> {
   const files = (await readdir(CRD_DIRECTORY)).filter((file) => file.endsWith('.yaml'));
   const texts = await Promise.all(files.map(async (file) => await readFile(join(CRD_DIRECTORY, file), 'utf8')));
-  const definitions = texts.map((text) => parse(text) as CustomResourceDefinition);
-  for (const definition of definitions) await createMissing(client, customResourceDefinitions, definition);
+  return texts.map((text) => parse(text) as CustomResourceDefinition);
+}
+
+/** Creates what is missing, and waits until the API server serves every kind: one that is new takes seconds. */
+export async function installDefinitions(client: KubeClient, clock: Clock, abort?: AbortSignal): Promise<void> {
+  const definitions = await (read ??= readDefinitions());
+  // To ask is cheap; to refuse a definition, the API server checks all of it first.
+  for (const definition of definitions)
+    if (!(await isServed(client, kindOf(definition))))
+      await createMissing(client, customResourceDefinitions, definition);
   await createMissing(client, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'k0s-autopilot' } });
   for (const definition of definitions) await untilServed(client, kindOf(definition), clock, abort);
 }
@@ -37,14 +46,16 @@ export async function untilServed(
   clock: Clock,
   abort?: AbortSignal,
 ): Promise<void> {
-  for (;;) {
-    try {
-      await client.list(resource, { limit: 1 });
-      return;
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-      await sleep(clock, POLL_MS, abort);
-    }
+  while (!(await isServed(client, resource))) await sleep(clock, POLL_MS, abort);
+}
+
+async function isServed(client: KubeClient, resource: Resource): Promise<boolean> {
+  try {
+    await client.list(resource, { limit: 1 });
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
   }
 }
 
@@ -114,8 +125,12 @@ export async function deleteObjects(client: KubeClient, name: string): Promise<v
 
 /** Says that the node is Ready and runs `version`, as its kubelet does every few seconds. */
 export async function reportReady(client: KubeClient, name: string, version: string, now: string): Promise<void> {
-  const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: now };
-  const conditions = [{ ...ready, lastTransitionTime: now }];
+  const at = { message: '', lastHeartbeatTime: now, lastTransitionTime: now };
+  const pressure = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
+  const conditions = [
+    ...pressure.map((type) => ({ type, status: 'False', reason: 'KubeletHasSufficientResources', ...at })),
+    { type: 'Ready', status: 'True', reason: 'KubeletReady', ...at },
+  ];
   const patch = { status: { conditions, nodeInfo: { kubeletVersion: version } } };
   await client.patch(nodes, name, patch, { type: 'merge', subresource: 'status' });
 }

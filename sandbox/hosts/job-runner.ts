@@ -1,8 +1,7 @@
 /** Stands in for everything that runs a Job: controller, scheduler and kubelets. It makes no pods. */
 import type { KubeClient } from '../../src/kube/client.ts';
-import { jobs } from '../../src/kube/resources.ts';
+import { type Job, jobs } from '../../src/kube/resources.ts';
 import { isConflict, isNotFound } from '../../src/kube/status-error.ts';
-import type { Job } from '../../src/kube/types.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, rfc3339, sleep } from '../../src/util/clock.ts';
 

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { mkdir, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Pod } from '../../src/kube/types.ts';
+import type { Pod } from '../../src/kube/resources.ts';
 import { type ContainerSpec, fieldOf } from './pod-spec.ts';
 
 export interface Running {

@@ -2,8 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { secrets } from '../../src/kube/resources.ts';
-import type { Pod } from '../../src/kube/types.ts';
+import { type Pod, secrets } from '../../src/kube/resources.ts';
 import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
 import { type Running, runContainer } from './container.ts';
 import { type ContainerSpec, fieldOf, specOf, type VolumeSpec } from './pod-spec.ts';

@@ -1,5 +1,5 @@
 /** What the test kubelet reads of a pod, beyond what the product reads. */
-import type { Pod } from '../../src/kube/types.ts';
+import type { Pod } from '../../src/kube/resources.ts';
 
 export interface ContainerSpec {
   readonly name: string;

@@ -7,10 +7,17 @@ import { stringify } from 'yaml';
 import { PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { configMaps, leases, namespaces, nodes, pods } from '../../src/kube/resources.ts';
+import {
+  type Condition,
+  type ConfigMap,
+  configMaps,
+  leases,
+  namespaces,
+  nodes,
+  pods,
+} from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import type { Condition, ConfigMap } from '../../src/kube/types.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';

@@ -6,6 +6,8 @@
 REFIT_ROOT=$1
 PATH=$1/usr/bin:$PATH
 export REFIT_ROOT PATH
+# Nearly always: then no process is started for what nobody asks.
+[ -e "$REFIT_ROOT/hooks/hold-before" ] || [ -e "$REFIT_ROOT/hooks/hold-after" ] || exec sh -c "$2"
 script=$(cat)
 hold() {
   [ -e "$REFIT_ROOT/hooks/$1" ] || return 0

@@ -1,7 +1,7 @@
 /** Demonstrates k0s Autopilot: hosts with stand-ins for k0s and agents, upgraded by one Plan. */
 import { plans } from '../../src/api/autopilot/plan.ts';
-import { mendingOf } from '../../src/cli/operators.ts';
 import { mediumOf, standardOutput } from '../../src/cli/output.ts';
+import { mendingOf } from '../../src/cli/plan-runners.ts';
 import { EXIT, RefitError } from '../../src/util/errors.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { controllerAddress } from '../cluster/hosts.ts';

@@ -1,9 +1,10 @@
 /** The agent's loop: observe the object and the host, decide, save the journal, act, save the journal. */
+
+import type { KubeObject } from '../kube/resources.ts';
 import { isConflict, isRefusal, StatusError } from '../kube/status-error.ts';
-import type { KubeObject } from '../kube/types.ts';
 import { decodeReport, type SignalData } from '../signal/annotations.ts';
 import { decodePrefetch } from '../signal/prefetch.ts';
-import { backoffDelay } from '../util/backoff.ts';
+import { backoffDelay } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 import { sparingly } from '../util/log.ts';

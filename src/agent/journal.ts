@@ -1,5 +1,5 @@
 /** The agent's memory: which signal it works on, and how far it got. */
-import type { AgentPolicy, SignalCommand } from '../signal/annotations.ts';
+import type { AgentPolicy, AgentReport, SignalData } from '../signal/annotations.ts';
 import type { ProcessId } from './service/host.ts';
 
 /**
@@ -27,15 +27,8 @@ export type UpdatePhase =
   | 'restartedBack'
   | 'failed';
 
-/** How far an airgap bundle got: wanted → placed, or missed. */
-export type BundlePhase = 'wanted' | 'placed' | 'missed';
-
 /** One signal: two with equal members are the same signal. */
-export interface SignalKey {
-  readonly planId: string;
-  readonly created: string;
-  readonly command: SignalCommand;
-}
+export type SignalKey = Omit<SignalData, 'status'>;
 
 /** An airgapupdate: it needs no facts about the host. */
 export interface BundleWork {
@@ -52,13 +45,9 @@ export interface Work extends BundleWork {
   readonly original: ProcessId;
 }
 
-export interface Failure {
+export interface Failure extends Pick<AgentReport, 'late' | 'refused'> {
   readonly status: 'FailedDownload' | 'Failed';
   readonly reason: string;
-  /** What ran out of time, as it is reported. */
-  readonly late?: 'drain';
-  /** True when the agent's own rules ended the work. */
-  readonly refused?: true;
   /** False when the roll-back did not work, or nobody knows: the service may restart at any time. */
   readonly rolledBack?: false;
 }
@@ -91,7 +80,8 @@ export interface UpdateJournal extends Progress {
 }
 
 export interface BundleJournal extends Progress {
-  readonly phase: BundlePhase;
+  /** How far an airgap bundle got: wanted → placed, or missed. */
+  readonly phase: 'wanted' | 'placed' | 'missed';
   readonly work: BundleWork;
 }
 

@@ -1,11 +1,5 @@
 /** Gathers what the next decision depends on, and nothing else. */
-import {
-  agentPolicyFor,
-  decodeReport,
-  decodeSignal,
-  type SignalCommand,
-  type SignalData,
-} from '../signal/annotations.ts';
+import { agentPolicyFor, decodeReport, decodeSignal, type SignalData } from '../signal/annotations.ts';
 import { rfc3339 } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
 import type { Prefetcher } from './download/prefetcher.ts';
@@ -13,25 +7,23 @@ import { isBundle, type Journal } from './journal.ts';
 import type { Maintenance } from './maintenance/node-maintenance.ts';
 import { asksForCordon, asksForService, asksWhoCordons } from './next-step.ts';
 import type { SignalObject } from './object/signal-object.ts';
-import { ExitCount, type ExitCountParts } from './service/exits.ts';
+import { countExits, type ExitCountParts } from './service/exits.ts';
 import type { HostFacts } from './service/host.ts';
 import { KubeletHeartbeat, type KubeletHeartbeatParts } from './service/kubelet-heartbeat.ts';
 import type { FinishedSignals } from './state/finished-signals.ts';
-import type { BesideK0s, OwnNodeFacts, StepInput, Times } from './step-input.ts';
+import type { OwnNodeFacts, StepInput } from './step-input.ts';
 import { ageVeto, futureVeto, type Veto, vetoOf } from './veto.ts';
 
-export interface ObserverParts extends ExitCountParts, KubeletHeartbeatParts {
+export interface ObserverParts
+  extends ExitCountParts,
+    KubeletHeartbeatParts,
+    Pick<StepInput, 'times' | 'accepts' | 'beside'> {
   readonly object: SignalObject;
   readonly observe: (journal: Journal) => Promise<HostFacts>;
   readonly maintenance: Maintenance;
-  /** From the flags; a signal's policy overrides them. */
-  readonly times: Times;
-  /** Kinds of commands that are carried out on this object; others are refused. */
-  readonly accepts: readonly SignalCommand['kind'][];
   /** Rules that no API object overrides; absent: none. */
   readonly veto?: Veto;
   readonly finished?: Pick<FinishedSignals, 'endOf' | 'add'>;
-  readonly beside?: BesideK0s;
   readonly prefetcher?: Pick<Prefetcher, 'follow' | 'stop' | 'holds'>;
   readonly log: Logger;
 }
@@ -41,14 +33,14 @@ const CLOCK_PATIENCE_MS = 10 * 60_000;
 
 export class StepInputObserver {
   readonly #parts: ObserverParts;
-  readonly #exits: ExitCount;
+  readonly #withExits: ReturnType<typeof countExits>;
   readonly #heartbeat: KubeletHeartbeat;
   /** The signal that waits for the clock, and since when (steady milliseconds). */
   #early: { readonly created: string; readonly since: number } | undefined;
 
   constructor(parts: ObserverParts) {
     this.#parts = parts;
-    this.#exits = new ExitCount(parts);
+    this.#withExits = countExits(parts);
     this.#heartbeat = new KubeletHeartbeat(parts);
   }
 
@@ -66,7 +58,7 @@ export class StepInputObserver {
     const { object, observe, times, accepts, beside, finished } = this.#parts;
     const signal = this.signalFor(journal);
     const policy = signal === undefined ? {} : agentPolicyFor(object.newest?.metadata.annotations, signal.created);
-    const host = asksForService(signal, journal) ? this.#exits.count(await observe(journal), journal) : {};
+    const host = asksForService(signal, journal) ? this.#withExits(await observe(journal), journal) : {};
     const known = { signal, journal, host, policy };
     const heartbeat = await this.#heartbeat.check({ newest: object.newest, journal, steady }, stop);
     const node = { ...heartbeat, ...(await this.#cordonFacts(known, stop)) };

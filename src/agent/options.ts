@@ -1,39 +1,18 @@
 /** The agent's command line. */
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { SIGNAL_OBJECTS } from '../signal/names.ts';
 import { parseDuration } from '../util/duration.ts';
-import { RefitError, usageError } from '../util/errors.ts';
+import { messageOf, RefitError, usageError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
 import { parseVersion } from '../util/version.ts';
 import type { DownloadLimits } from './download/fetch.ts';
 import { type ControllerMode, isAddress } from './registration/control-node.ts';
-import type { RegistrationFlags } from './registration/describe-controller.ts';
-import type { PlaceFlags } from './service/service-place.ts';
-import type { BesideK0s, Times } from './step-input.ts';
-import type { Veto } from './veto.ts';
+import { assertTrustedPath } from './state/trusted-path.ts';
+import type { BesideK0s } from './step-input.ts';
 
-export interface AgentOptions {
-  readonly kubeconfig: string | undefined;
-  /** Kind of the object that carries the signals: Node for workers, ControlNode for controllers. */
-  readonly object: keyof typeof SIGNAL_OBJECTS;
-  /** Undefined: the name that host and service give. */
-  readonly name: string | undefined;
-  /** The rest is found from the running service. */
-  readonly place: PlaceFlags;
-  /** For the registration of a ControlNode. */
-  readonly controller: RegistrationFlags;
-  /** Undefined: the file that the running service executes. */
-  readonly binary: string | undefined;
-  readonly stateDirectory: string;
-  /** Holds the lock of the host. */
-  readonly runDirectory: string;
-  readonly limits: DownloadLimits;
-  readonly times: Times;
-  readonly veto: Veto;
-  readonly beside: BesideK0s;
-  readonly logLevel: LogLevel;
-}
+export type AgentOptions = NonNullable<ReturnType<typeof parseAgentOptions>>;
 
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 const BESIDE_K0S: readonly BesideK0s[] = ['observe', 'refuse', 'replace'];
@@ -82,13 +61,23 @@ export function configPath(args: readonly string[]): string | undefined {
 }
 
 /** Undefined for --help; throws REFIT_USAGE with one line for the first mistake. */
-export function parseAgentOptions(args: readonly string[]): AgentOptions | undefined {
+export function parseAgentOptions(args: readonly string[]) {
   const flags = readFlags(args);
   if (flags.help === true) return undefined;
+  const limits: DownloadLimits = {
+    maxBytes: toCount('max-download-bytes', flags['max-download-bytes']),
+    reserveBytes: flags['disk-reserve'] === '0' ? 0 : toCount('disk-reserve', flags['disk-reserve']),
+    ...(flags['allow-insecure-redirect'] && { allowInsecureRedirect: true }),
+    totalMs: toMilliseconds('download-timeout', flags['download-timeout']),
+    stallMs: toMilliseconds('stall-timeout', flags['stall-timeout']),
+  };
   return {
     kubeconfig: flags.kubeconfig,
+    /** Kind of the object that carries the signals: Node for workers, ControlNode for controllers. */
     object: oneOf('object', flags.object, Object.keys(SIGNAL_OBJECTS) as (keyof typeof SIGNAL_OBJECTS)[]),
+    /** Undefined: the name that host and service give. */
     name: flags.name,
+    /** The rest is found from the running service. */
     place: {
       ...(flags['status-socket'] !== undefined && { statusSocket: resolve(flags['status-socket']) }),
       ...(flags['data-dir'] !== undefined && { dataDirectory: resolve(flags['data-dir']) }),
@@ -97,16 +86,12 @@ export function parseAgentOptions(args: readonly string[]): AgentOptions | undef
       mode: flags.mode === undefined ? undefined : oneOf('mode', flags.mode, MODES),
       apiAddress: toAddress('api-address', flags['api-address']),
     },
+    /** Undefined: the file that the running service executes. */
     binary: flags.binary,
     stateDirectory: flags['state-dir'],
+    /** Holds the lock of the host. */
     runDirectory: flags['run-dir'] ?? (process.getuid?.() === 0 ? '/run/refit' : flags['state-dir']),
-    limits: {
-      maxBytes: toCount('max-download-bytes', flags['max-download-bytes']),
-      reserveBytes: flags['disk-reserve'] === '0' ? 0 : toCount('disk-reserve', flags['disk-reserve']),
-      ...(flags['allow-insecure-redirect'] && { allowInsecureRedirect: true }),
-      totalMs: toMilliseconds('download-timeout', flags['download-timeout']),
-      stallMs: toMilliseconds('stall-timeout', flags['stall-timeout']),
-    },
+    limits,
     times: {
       restartTimeoutMs: toMilliseconds('restart-timeout', flags['restart-timeout']),
       soakMs: flags.soak === '0' ? 0 : toMilliseconds('soak', flags.soak),
@@ -197,4 +182,26 @@ function oneOf<T extends string>(flag: string, text: string, choices: readonly T
   const choice = choices.find((candidate) => candidate === text);
   if (choice !== undefined) return choice;
   throw new RefitError('REFIT_USAGE', `--${flag} ${text} is none of ${choices.join(', ')}`);
+}
+
+/** The lines of a file of root's, one `name: value` each, as arguments; none when it is missing. Throws REFIT_FILE when others could change it. */
+export async function readFlagsFile(path: string): Promise<string[]> {
+  try {
+    await assertTrustedPath(path);
+    return (await readFile(path, 'utf8')).split('\n').flatMap((line, index) => argumentsIn(line, index + 1));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw new RefitError('REFIT_FILE', `cannot use ${path}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function argumentsIn(line: string, number: number): string[] {
+  const text = line.replace(/(^|\s)#.*$/, '').trim();
+  if (text === '') return [];
+  const [, name, quoted = ''] = /^([a-z][a-z0-9-]*):\s+(.+)$/.exec(text) ?? [];
+  if (name === undefined)
+    throw new Error(`line ${number} is "${text}": write a flag and its value, such as require-https: true`);
+  const value = quoted.replace(/^(["'])(.*)\1$/, '$2');
+  if (value === 'false') return [];
+  return [value === 'true' ? `--${name}` : `--${name}=${value}`];
 }

@@ -5,15 +5,7 @@ import type { Cordoner } from './maintenance/lease-observer.ts';
 import type { HostFacts } from './service/host.ts';
 import type { SignalEnd } from './state/finished-signals.ts';
 
-/** All in milliseconds. */
-export interface Times {
-  /** Limit for a restarted service to show its version. */
-  readonly restartTimeoutMs: number;
-  /** How long the new process must then keep running. */
-  readonly soakMs: number;
-  /** Limit for the node to become Ready, from the new version's first answer. */
-  readonly readyTimeoutMs: number;
-}
+export type Times = Required<Pick<AgentPolicy, 'restartTimeoutMs' | 'soakMs' | 'readyTimeoutMs'>>;
 
 /** Facts about the host's Node; a fact is absent when it was not asked for or has no answer. */
 export interface OwnNodeFacts {
@@ -39,6 +31,7 @@ export interface StepInput {
   readonly node: OwnNodeFacts;
   /** Steady milliseconds: any start value, and no jumps. */
   readonly now: number;
+  /** From the flags; a signal's policy overrides them. */
   readonly times: Times;
   /** Kinds of commands that this agent carries out on its object. */
   readonly accepts: readonly SignalCommand['kind'][];

@@ -1,7 +1,6 @@
 /** Makes the CustomResourceDefinition of a custom kind, with its structural schema. */
 import { z } from 'zod';
-import { clusterScoped, type Resource } from '../kube/resources.ts';
-import type { Condition, KubeObject } from '../kube/types.ts';
+import { type Condition, clusterScoped, type KubeObject, type Resource } from '../kube/resources.ts';
 import { isRecord } from '../util/json.ts';
 
 /** An object of a schema, which refuses fields that it does not name. */
@@ -15,6 +14,23 @@ export function text(what: string): z.ZodExactOptional<z.ZodString> {
 
 export function flag(what: string): z.ZodExactOptional<z.ZodBoolean> {
   return z.boolean().exactOptional().describe(what);
+}
+
+export function optional<T extends z.ZodType>(what: string, schema: T): z.ZodExactOptional<T> {
+  return schema.exactOptional().describe(what);
+}
+
+export function list<T extends z.ZodType>(what: string, item: T): z.ZodExactOptional<z.ZodArray<T>> {
+  return optional(what, z.array(item));
+}
+
+export function time(what: string): z.ZodString {
+  return z.string().meta({ format: 'date-time', description: what });
+}
+
+/** As Go has it; `whole` is for what has limits of its own. */
+export function integer(format: 'int32' | 'int64', what: string): z.ZodExactOptional<z.ZodInt> {
+  return z.int().meta({ format }).exactOptional().describe(what);
 }
 
 export function whole(what: string, most = Number.MAX_SAFE_INTEGER): z.ZodExactOptional<z.ZodInt> {
@@ -64,7 +80,6 @@ export interface CustomResourceDefinition extends KubeObject {
 export const customResourceDefinitions = clusterScoped<CustomResourceDefinition>(
   'apiextensions.k8s.io/v1',
   'CustomResourceDefinition',
-  'customresourcedefinitions',
 );
 
 /** The definition with one version, served and stored; what the server fills in by itself is left out. */

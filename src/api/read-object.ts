@@ -1,7 +1,6 @@
 /** Reads an object of a custom kind from YAML or JSON; an error is one line with the field and the problem. */
 import { z } from 'zod';
-import { apiVersionOf } from '../kube/resources.ts';
-import type { KubeObject } from '../kube/types.ts';
+import { apiVersionOf, type KubeObject } from '../kube/resources.ts';
 import { RefitError } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import { parseYaml } from '../util/yaml.ts';

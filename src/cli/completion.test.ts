@@ -41,7 +41,7 @@ const LINES: readonly [string, string[]][] = [
   ['refit status --wa', ['--watch']],
   ['refit status -o ', ['json', 'text', 'wide', 'yaml']],
   ['refit status --dialect c', ['capi', 'cattle']],
-  ['refit kubeadm ', ['apply', 'plan']],
+  ['refit kubeadm ', ['apply', 'plan', 'restore-etcd']],
   ['refit kubeadm apply --y', ['--yes']],
   ['refit why w1 --pl', ['--plan']],
   ['refit completion ', ['bash', 'fish', 'zsh']],

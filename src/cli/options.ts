@@ -58,6 +58,10 @@ export function controllerOptions(): Option[] {
   ];
 }
 
+export function outputForm(first: string, ...others: readonly string[]): Option {
+  return new Option('-o, --output <form>', 'output format').choices([first, ...others]).default(first);
+}
+
 export function healthAddress(): Option {
   return new Option('--health-address <host:port>', 'serve /healthz, /readyz and /metrics at this address');
 }

@@ -1,6 +1,6 @@
 /** Shows how lines replace each other on a terminal of any size. */
 import { expect, test } from 'vitest';
-import { type Output, printableText, Screen } from './output.ts';
+import { drawOn, type Output, printableText } from './output.ts';
 
 function terminal(columns: number, rows: number): { output: Output; written: string[] } {
   const written: string[] = [];
@@ -15,10 +15,10 @@ function readable(text: string | undefined): string {
 
 test('the second drawing goes up by the lines of the first, and leaves nothing of it', () => {
   const { output, written } = terminal(80, 24);
-  const screen = new Screen(output);
-  screen.draw(['a', 'b']);
-  screen.draw(['c']);
-  screen.draw(['d', 'e', 'f']);
+  const draw = drawOn(output);
+  draw(['a', 'b']);
+  draw(['c']);
+  draw(['d', 'e', 'f']);
   expect(written.map(readable)).toEqual(['a<K>\nb<K>\n<0J>', '<2A>c<K>\n<0J>', '<1A>d<K>\ne<K>\nf<K>\n<0J>']);
 });
 
@@ -29,7 +29,7 @@ test.each<[string, number, string]>([
   ['ab\u001B[31mcd\u001B[39m', 1, 'a<31m><39m>'],
 ])('%j on %d columns: colours take no room and always end', (line, columns, drawn) => {
   const { output, written } = terminal(columns, 24);
-  new Screen(output).draw([line]);
+  drawOn(output)([line]);
   expect(readable(written[0])).toBe(`${drawn}<K>\n<0J>`);
 });
 
@@ -39,7 +39,7 @@ test.each<[number, string[]]>([
   [1, ['1', '… 3 more lines do not fit']],
 ])('four lines on a terminal of %d', (rows, drawn) => {
   const { output, written } = terminal(80, rows);
-  new Screen(output).draw(['1', '2', '3', '4']);
+  drawOn(output)(['1', '2', '3', '4']);
   expect(readable(written[0])).toBe(`${drawn.map((line) => `${line}<K>\n`).join('')}<0J>`);
 });
 

@@ -74,23 +74,17 @@ const CLEAR_BELOW = `${ESCAPE}[0J`;
 const cursorUp = (lines: number): string => (lines > 0 ? `${ESCAPE}[${lines}A` : '');
 
 /** Redraws lines in place, cut to the size of the terminal: a line that has scrolled away cannot be replaced. */
-export class Screen {
-  readonly #output: Output;
-  #drawn = 0;
-
-  constructor(output: Output) {
-    this.#output = output;
-  }
-
-  draw(lines: readonly string[]): void {
-    const { columns, rows } = this.#output.size();
+export function drawOn(output: Output): (lines: readonly string[]) => void {
+  let drawn = 0;
+  return (lines) => {
+    const { columns, rows } = output.size();
     const left = Math.max(1, rows - 2);
     const more = `… ${lines.length - left} more lines do not fit`;
     const fitting = lines.length < rows ? lines : [...lines.slice(0, left), more];
     const shown = fitting.map((line) => `${cut(line, columns)}${CLEAR_LINE}\n`);
-    this.#output.write(`${cursorUp(this.#drawn)}${shown.join('')}${CLEAR_BELOW}`);
-    this.#drawn = shown.length;
-  }
+    output.write(`${cursorUp(drawn)}${shown.join('')}${CLEAR_BELOW}`);
+    drawn = shown.length;
+  };
 }
 
 /** Cuts to `width` visible characters; colour sequences stay. */

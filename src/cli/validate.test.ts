@@ -157,6 +157,17 @@ test.each<[string, string, string]>([
     'Plan system-upgrade/k3s can be carried out',
   ],
   ['the hosts of kubeadm', MANIFEST, '1 host to upgrade to v1.36.3: can be read'],
+  [
+    "KubeOne's own manifest",
+    stringify({
+      apiVersion: 'kubeone.k8c.io/v1beta3',
+      kind: 'KubeOneCluster',
+      name: 'demo',
+      versions: { kubernetes: '1.36.3' },
+      controlPlane: { hosts: [{ publicAddress: '10.0.0.1' }] },
+    }),
+    '1 host to upgrade to v1.36.3: can be read',
+  ],
 ])('%s', async (_what, text, wanted) => {
   const path = await file(text);
   const said: string[] = [];

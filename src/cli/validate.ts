@@ -9,7 +9,6 @@ import { problemsOf } from '../dialects/autopilot/problems.ts';
 import { setProblems } from '../dialects/capi/updaters/updater-sets.ts';
 import { resolveLatest } from '../dialects/cattle/latest.ts';
 import { type Manifest, parseManifest } from '../dialects/kubeadm/manifest.ts';
-import type { Reason } from '../engine/model/reasons.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
 import { readUpdateConfig } from '../updates/config/read-config.ts';
 import { readBounded } from '../util/bounded-file.ts';
@@ -21,8 +20,7 @@ import { brokenStep } from '../versions/kubeadm-rules.ts';
 export async function validate(path: string, write: (text: string) => void): Promise<number> {
   const { title, problems, warnings, page } = judge(await readText(path), path);
   if (problems.length > 0) {
-    const message = problems.map((problem) => problem.message).join('; ');
-    throw new RefitError('REFIT_FILE', `${path}: ${message}`, { hint: `correct that; ${page} says more` });
+    throw new RefitError('REFIT_FILE', `${path}: ${problems.join('; ')}`, { hint: `correct that; ${page} says more` });
   }
   for (const line of [title, ...warnings.map((warning) => `warning: ${warning}`)]) write(`${path}: ${line}\n`);
   return EXIT.ok;
@@ -30,14 +28,14 @@ export async function validate(path: string, write: (text: string) => void): Pro
 
 interface Judgement {
   readonly title: string;
-  readonly problems: readonly Pick<Reason, 'message'>[];
+  readonly problems: readonly string[];
   /** What is allowed, but dangerous. */
   readonly warnings: readonly string[];
   readonly page: string;
 }
 
 function judge(text: string, path: string): Judgement {
-  if (MANIFEST.test(text)) return judgeManifest(parseManifest(text, path));
+  if (MANIFEST.test(text) || KUBEONE.test(text)) return judgeManifest(parseManifest(text, path));
   const { kind, object } = readObject(text, path, KINDS);
   if (kind === planKind) return judgePlan(object as Plan);
   if (kind === updateConfigKind) return judgeConfig(object as UpdateConfig);
@@ -45,13 +43,14 @@ function judge(text: string, path: string): Judgement {
   if (kind === updaterSetKind) return judgeUpdaterSet(object as UpdaterSet);
   const title = `UpgradePolicy ${object.metadata.name} can be read`;
   const { problems } = readPolicy(object as UpgradePolicy);
-  return { title, problems, warnings: [], page: 'docs/guides/policy.md' };
+  return { title, problems: problems.map(({ message }) => message), warnings: [], page: 'docs/guides/policy.md' };
 }
 
 const KINDS = [planKind, cattlePlanKind, upgradePolicyKind, updateConfigKind, updaterSetKind] as const;
 
 /** Only this one has neither kind nor apiVersion. */
 const MANIFEST = /^(?![\s\S]*\bapiVersion\b)[\s\S]*\bhosts"?\s*:/;
+const KUBEONE = /^[ \t]*"?kind"?[ \t]*:[ \t]*["']?KubeOneCluster\b/m;
 
 function judgeManifest({ version, hosts }: Manifest): Judgement {
   const title = `${hosts.length} host${hosts.length === 1 ? '' : 's'} to upgrade to ${version}: can be read`;
@@ -64,7 +63,7 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
   const { spec } = plan;
   const { problems } = resolveLatest(plan, undefined);
   // A channel answers only the controller.
-  const own = problems.filter(({ code }) => code !== 'ChannelUnanswered');
+  const own = problems.filter(({ code }) => code !== 'ChannelUnanswered').map(({ message }) => message);
   const nobody = 'so the Plan selects no node and is Complete at once';
   const warnings = [
     ...(spec?.nodeSelector ? [] : [`spec.nodeSelector: is missing, ${nobody}; use {} for all nodes`]),
@@ -77,22 +76,18 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
 
 function judgeConfig(config: UpdateConfig): Judgement {
   const { name, namespace } = config.metadata;
-  const problems = readUpdateConfig(config).problems.map((message) => ({ message }));
-  const misplaced = {
-    message: `metadata.namespace: "${namespace}" is not used, because the kind has no namespaces; remove it`,
-  };
+  const misplaced = `metadata.namespace: "${namespace}" is not used, because the kind has no namespaces; remove it`;
   return {
     title: `UpdateConfig ${name} can be followed`,
-    problems: [...(namespace === undefined ? [] : [misplaced]), ...problems],
+    problems: [...(namespace === undefined ? [] : [misplaced]), ...readUpdateConfig(config).problems],
     warnings: [],
     page: 'docs/guides/updates.md',
   };
 }
 
 function judgeUpdaterSet(set: UpdaterSet): Judgement {
-  const problems = setProblems(set).map((message) => ({ message }));
   const title = `UpdaterSet ${set.metadata.name} can be read`;
-  return { title, problems, warnings: [], page: 'docs/guides/cluster-api.md' };
+  return { title, problems: setProblems(set), warnings: [], page: 'docs/guides/cluster-api.md' };
 }
 
 function judgePlan(plan: Plan): Judgement {
@@ -100,7 +95,7 @@ function judgePlan(plan: Plan): Judgement {
   const title = `Plan ${plan.metadata.name} (${plan.spec.id}) with ${commands} command${commands === 1 ? '' : 's'}`;
   return {
     title: `${title} can be carried out`,
-    problems: problemsOf(plan),
+    problems: problemsOf(plan).map(({ message }) => message),
     warnings: [...unverified(plan), ...brokenSteps(plan)],
     page: 'docs/guides/k0s.md',
   };

@@ -1,7 +1,6 @@
 /** The agent process: creates its parts and runs them. */
 import { readFile, realpath } from 'node:fs/promises';
-import { readFlagsFile } from '../agent/flags-file.ts';
-import { AGENT_HELP, configPath, parseAgentOptions } from '../agent/options.ts';
+import { AGENT_HELP, configPath, parseAgentOptions, readFlagsFile } from '../agent/options.ts';
 import { serveHost } from '../agent/serve/serve-host.ts';
 import { createCommands } from '../agent/service/commands.ts';
 import { findServices } from '../agent/service/find-services.ts';

@@ -7,13 +7,16 @@ import { startExtensionServer } from '../dialects/capi/extension-server.ts';
 import { hookService } from '../dialects/capi/hook-service.ts';
 import { fetchText } from '../dialects/capi/update-machine.ts';
 import { type CallUpdater, updaterClient } from '../dialects/capi/updaters/updater-client.ts';
-import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../engine/policy/rollout-policy.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';
+import type { Node } from '../kube/resources.ts';
+import { describeProblem } from '../kube/status-error.ts';
 import { createClient } from '../kube/transport/http-client.ts';
-import { prepareControllerProcess } from '../process/controller-process.ts';
+import { type ControllerProcess, prepareControllerProcess } from '../process/controller-process.ts';
+import { createHealthServer } from '../runtime/health.ts';
 import { createMetrics } from '../runtime/metrics.ts';
-import { systemClock as clock } from '../util/clock.ts';
+import { systemClock as clock, sleep } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
@@ -36,6 +39,7 @@ export interface ExtensionFlags extends ControllerFlags {
 
 /** In the cluster that has the Nodes; see deploy/rbac-capi.yaml. */
 const LEASE = { namespace: 'refit-system', name: 'refit-capi-extension' };
+const AGAIN_MS = 5000;
 
 /** Runs until `abort`. Every replica answers hook calls; the leader carries out the upgrades. */
 export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal): Promise<number> {
@@ -47,33 +51,24 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const log = stderrLogger(flags.logLevel);
   const metrics = createMetrics(VERSION);
   const component = 'refit-capi-extension';
+  // Ready once it serves the hooks.
+  const { apiPort, healthAddress: address } = flags;
+  const health = address === undefined ? undefined : createHealthServer({ address, metrics });
+  await health?.listening;
   const policy = { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline };
-  const connect = async (path: string | undefined, context: string | undefined) => {
+  const connect = async (path: string | undefined, context?: string) => {
     const config = await loadClusterConfig({ path, context });
     const client = createClient(config, { userAgent: component, onRequest: metrics.requested });
     return { config, client: started.use(client) };
   };
   const { config, client } = await connect(flags.kubeconfig, flags.context);
-  const management = flags.managementKubeconfig
-    ? (await connect(flags.managementKubeconfig, undefined)).client
-    : client;
-  const controller = await prepareControllerProcess(
-    {
-      dialects: [capi],
-      config,
-      client,
-      lease: { ...LEASE, ...timesOf(flags.leaseDuration) },
-      component,
-      policy,
-      apiPort: flags.apiPort,
-      healthAddress: flags.healthAddress,
-      metrics,
-      log,
-    },
-    abort,
-  );
+  const { managementKubeconfig: other } = flags;
+  const management = other === undefined ? client : (await connect(other)).client;
   const source = { url: flags.payloadUrl, checksumUrl: flags.checksumUrl };
   const callUpdater = flags.insecureNoClientAuth === true ? callNobody : updaterClient(flags.updaterCerts);
+  const running: { controller?: ControllerProcess } = {};
+  const policyFor = (node: Node): RolloutPolicy => running.controller?.policyFor(capi, node) ?? policy;
+  const parts = { management, workload: client, source, readText: fetchText, callUpdater, policyFor, clock, log };
   const server = await startExtensionServer({
     address: flags.address,
     files: {
@@ -82,13 +77,36 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
       clientAuthority: flags.clientCa,
     },
     callTimeoutMs: flags.callTimeout,
-    answer: hookService({ management, workload: client, source, readText: fetchText, callUpdater, policy, clock, log }),
+    answer: hookService(parts),
     log,
+    metrics,
   });
   started.defer(async () => await server.close());
   log.info('hooks are served', { port: server.address.port });
-  await controller.run(abort);
+  const lease = { ...LEASE, ...timesOf(flags.leaseDuration) };
+  running.controller = await prepared(
+    { dialects: [capi], config, client, lease, component, policy, apiPort, metrics, log },
+    abort,
+  );
+  await Promise.all([running.controller.run(abort), health?.run(abort)]);
   return EXIT.ok;
+}
+
+/** If the process ended, the managers of Cluster API would not start either, for any of their clusters. */
+async function prepared(...[options, abort]: Parameters<typeof prepareControllerProcess>): Promise<ControllerProcess> {
+  for (;;) {
+    try {
+      return await prepareControllerProcess(options, abort);
+    } catch (error) {
+      const { code, message } = describeProblem(error);
+      // A server that starts refuses everything, and a proxy without one answers with a page.
+      if (code === 'REFIT_INTERNAL') throw error;
+      options.log.warn('cannot work with the API server of the Nodes: hooks are answered, updates wait', {
+        problem: message,
+      });
+      await sleep(clock, AGAIN_MS, abort);
+    }
+  }
 }
 
 /** Otherwise anybody could have Refit send its own text to an updater, with Refit's certificate. */

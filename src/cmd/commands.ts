@@ -12,6 +12,7 @@ import {
   healthAddress,
   leaseDuration,
   logLevel,
+  outputForm,
   parseTime,
 } from '../cli/options.ts';
 import { standardOutput } from '../cli/output.ts';
@@ -73,7 +74,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...connectionOptions(),
       ...filterOptions(),
       new Option('-w, --watch', 'follow until all plans have ended: exit code 0 if all are done, else 1'),
-      new Option('-o, --output <form>', 'output format').choices(['text', 'wide', 'json', 'yaml']).default('text'),
+      outputForm('text', 'wide', 'json', 'yaml'),
     ],
     run: async (flags: StatusFlags, call) =>
       await (await import('../cli/status/command.ts')).runStatus(flags, await partsOf(call)),
@@ -92,7 +93,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...connectionOptions(),
       new Option('-f, --file <file>', 'file with one Plan; default: the plans of the cluster that have not ended'),
-      new Option('-o, --output <form>', 'output format').choices(['text', 'json']).default('text'),
+      outputForm('text', 'json'),
     ],
     notes: 'For a kubeadm manifest use `refit kubeadm plan`. Updates of Cluster API have no file.',
     run: async (flags: PreviewFlags, call) =>
@@ -115,7 +116,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'updates',
     summary: 'Shows the channels that the cluster follows: what runs, what is offered, and what comes next.',
-    options: updatesOptions(),
+    options: [...connectionOptions(), outputForm('text', 'json')],
     run: async (flags: UpdatesFlags, call) =>
       await (await import('../cli/updates/command.ts')).showUpdates(flags, await partsOf(call)),
     commands: [
@@ -123,7 +124,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         name: 'check',
         summary: 'Lets the leader ask the channel now, and shows what it found.',
         argument: new Argument('[name]', 'only this UpdateConfig'),
-        options: updatesOptions(),
+        options: [...connectionOptions(), outputForm('text', 'json')],
         run: async (flags: UpdatesFlags, call) =>
           await (await import('../cli/updates/command.ts')).checkUpdates(call.argument, flags, await partsOf(call)),
       },
@@ -177,6 +178,19 @@ export const COMMANDS: readonly CommandSpec[] = [
         options: kubeadmOptions(),
         run: async (flags: KubeadmFlags, { abort }) =>
           await (await import('../cli/kubeadm/command.ts')).planKubeadm(flags, abort),
+      },
+      {
+        name: 'restore-etcd',
+        summary: 'Replaces the data of etcd on all control-plane hosts by a snapshot. Asks in a terminal first.',
+        options: [
+          ...kubeadmOptions(),
+          new Option(
+            '--snapshot <path>',
+            'the snapshot, at the same absolute path on every control-plane host',
+          ).makeOptionMandatory(),
+        ],
+        run: async (flags: KubeadmFlags & { readonly snapshot: string }, { abort }) =>
+          await (await import('../cli/kubeadm/restore-etcd.ts')).restoreEtcd(flags, abort),
       },
       {
         name: 'apply',
@@ -249,13 +263,6 @@ function control(name: string, summary: string, { options = [], load, ...rest }:
     return await applyControl(await load(flags, call), flags, await partsOf(call));
   };
   return { name, summary, options: [...connectionOptions(), plan, ...options], run, ...rest };
-}
-
-function updatesOptions(): Option[] {
-  return [
-    ...connectionOptions(),
-    new Option('-o, --output <form>', 'output format').choices(['text', 'json']).default('text'),
-  ];
 }
 
 function extensionOptions(): Option[] {

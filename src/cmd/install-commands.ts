@@ -1,6 +1,6 @@
 /** Lists the commands that install Refit, remove it, and make credentials. */
 import { Argument, Option } from 'commander';
-import { connectionOptions, parseTime } from '../cli/options.ts';
+import { connectionOptions, outputForm, parseTime } from '../cli/options.ts';
 import type { CommandSpec } from '../cli/program.ts';
 import type { InstallFlags, UninstallFlags } from '../install/cluster-command.ts';
 import type { CredentialsFlags } from '../install/credentials/command.ts';
@@ -89,9 +89,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
           new Option('--duration <time>', 'how long the certificate is valid')
             .argParser(parseTime)
             .default(YEAR_MS, '8760h'),
-          new Option('-o, --output <form>', 'output format')
-            .choices(['kubeconfig', 'exec-credential'])
-            .default('kubeconfig'),
+          outputForm('kubeconfig', 'exec-credential'),
         ],
         run: async (flags: CredentialsFlags, { argument = '', ...call }) =>
           await (await import('../install/credentials/command.ts')).controlNodeCredentials(argument, flags, call),

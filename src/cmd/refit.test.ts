@@ -8,9 +8,8 @@ import { expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { customResourceDefinitions } from '../api/crd.ts';
-import { leases, namespaces } from '../kube/resources.ts';
+import { type KubeObject, leases, namespaces } from '../kube/resources.ts';
 import { clientOver } from '../kube/transport/http-client.ts';
-import type { KubeObject } from '../kube/types.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 const LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };

@@ -10,7 +10,7 @@ import { createClient } from '../kube/transport/http-client.ts';
 import { prepareControllerProcess } from '../process/controller-process.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { clusterIdOf } from '../updates/channel/cluster-headers.ts';
-import { RedirectChannels } from '../updates/channel/redirected-version.ts';
+import { redirectChannels } from '../updates/channel/redirected-version.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
@@ -30,9 +30,9 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
   if (isSet(env, 'INSTALL_CRD')) await installMissing(client, cattlePlanKind, namespace, clock, abort);
   // Rejects if the CRD is missing: Plans would wait in silence.
   else await client.list(cattlePlanKind.resource, { limit: 1, namespace, abort });
-  const channels = new RedirectChannels({ clock, environment: env, userAgent: name, abort });
+  const askChannel = redirectChannels({ clock, environment: env, userAgent: name, abort });
   const ask: ChannelParts['ask'] = async (channel, latestVersion) =>
-    await channels.ask(channel, clusterId, latestVersion);
+    await askChannel(channel, clusterId, latestVersion);
   const intervalMs = pollingInterval(env, log);
   const job = jobSettings(env, log);
   const controller = await prepareControllerProcess(

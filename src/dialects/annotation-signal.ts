@@ -9,11 +9,10 @@ import {
   type Rollout,
   type Stage,
   type Target,
-} from '../engine/model/recorded.ts';
+} from '../engine/model/rollout.ts';
 import { platformOf } from '../engine/observe/gather.ts';
 import type { TimedStep } from '../engine/policy/rollout-policy.ts';
-import { annotated, nodes, type Resource } from '../kube/resources.ts';
-import type { KubeObject } from '../kube/types.ts';
+import { annotated, type KubeObject, nodes, type Resource } from '../kube/resources.ts';
 import { agentOf, downloadAnswerOn } from '../signal/agent-presence.ts';
 import {
   type AgentPolicy,

@@ -1,7 +1,6 @@
 /** Finds the API servers of clusters whose control plane hosts are Nodes. */
 import type { Endpoint, World } from '../engine/dialect.ts';
-import { nodes } from '../kube/resources.ts';
-import type { Node } from '../kube/types.ts';
+import { type Node, nodes } from '../kube/resources.ts';
 
 /** Set by kubeadm and installers like it. */
 export const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';

@@ -1,6 +1,6 @@
 /** What a plan left on one node, as a rollout that is over: the leader ends and cleans up the work of its only target. */
 import { because } from '../engine/model/reasons.ts';
-import type { Rollout, Source, Stage, Target } from '../engine/model/recorded.ts';
+import type { Rollout, Source, Stage, Target } from '../engine/model/rollout.ts';
 
 /** `more`: what is known of the stage. */
 export function orphanedRollout(

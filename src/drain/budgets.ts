@@ -1,7 +1,7 @@
 /** What blocks a drain: PodDisruptionBudgets, now or for ever as they are, and pods that do not terminate. */
-import { keyOf, readyCondition } from '../kube/resources.ts';
+
+import { keyOf, type Pod, type PodDisruptionBudget, readyCondition } from '../kube/resources.ts';
 import { matchesLabels } from '../kube/selectors.ts';
-import type { Pod, PodDisruptionBudget } from '../kube/types.ts';
 import { listed } from '../util/phrases.ts';
 import { controllerOf } from './pods.ts';
 
@@ -141,15 +141,11 @@ export function blockedByBudget(budget: string, pods: string, reason: string): s
   return `PodDisruptionBudget ${budget} blocks ${pods}: ${reason}`;
 }
 
-export interface OverduePods {
-  /** For people; absent while every pod has time left. */
-  readonly text?: string;
-  /** Milliseconds until another pod is overdue. */
-  readonly nextInMs?: number;
-}
-
-/** For terminating pods, whose `deletionTimestamp` is the end of their grace period. `now` in milliseconds since the Unix epoch. */
-export function findOverdue(ending: readonly Pod[], now: number): OverduePods {
+/**
+ * For terminating pods, whose `deletionTimestamp` is the end of their grace period: a text for people, if some are overdue, and
+ * the milliseconds until another one is. `now` in milliseconds since the Unix epoch.
+ */
+export function findOverdue(ending: readonly Pod[], now: number) {
   const waits = ending.map((pod) => ({
     pod,
     ms: Date.parse(pod.metadata.deletionTimestamp ?? '') + TOLERANCE_MS - now,
@@ -163,7 +159,7 @@ export function findOverdue(ending: readonly Pod[], now: number): OverduePods {
     });
   const rest = waits.filter(({ ms }) => ms > 0).map(({ ms }) => ms);
   return {
-    ...(late.length === 0 ? {} : { text: late.toSorted().join('; ') }),
-    ...(rest.length === 0 ? {} : { nextInMs: Math.min(...rest) }),
+    text: late.length === 0 ? undefined : late.toSorted().join('; '),
+    nextInMs: rest.length === 0 ? undefined : Math.min(...rest),
   };
 }

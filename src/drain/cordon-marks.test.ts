@@ -1,7 +1,7 @@
 /** Shows what a cordon and a taint of ours change in a Node, and that nothing of anybody else is touched. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../test/builders/nodes.ts';
-import type { Node } from '../kube/types.ts';
+import type { Node } from '../kube/resources.ts';
 import {
   CORDON_ANNOTATION,
   cordonOwner,

@@ -1,6 +1,6 @@
 /** Cordons and taints of Refit on a Node, each with its owner. */
-import { annotated, withoutAnnotation } from '../kube/resources.ts';
-import type { Node } from '../kube/types.ts';
+
+import { annotated, type Node, withoutAnnotation } from '../kube/resources.ts';
 
 /** Set also after somebody else uncordoned the node: a mark that stays would claim a later cordon of a person. */
 export function cordonOwner({ metadata }: Node): string | undefined {

@@ -1,7 +1,6 @@
 /** Previews what a drain would evict and what would block it, and observes drains that somebody else does. */
 import type { KubeClient } from '../kube/client.ts';
-import { podDisruptionBudgets, pods } from '../kube/resources.ts';
-import type { KubeList, PodDisruptionBudget } from '../kube/types.ts';
+import { type KubeList, type PodDisruptionBudget, podDisruptionBudgets, pods } from '../kube/resources.ts';
 import {
   type BlockingBudget,
   describeBlockingBudget,
@@ -9,8 +8,8 @@ import {
   holdingBudgets,
   hopelessBudgets,
 } from './budgets.ts';
-import { type DrainProgress, progressOf } from './drain.ts';
-import { DaemonSets, type DrainOptions, type RefusedPod, type SortedPods, sortPods } from './pods.ts';
+import { type DrainProgress, progressOf } from './drain-node.ts';
+import { DaemonSets, type DrainOptions, type RefusedPod, sortPods } from './pods.ts';
 
 export interface DrainPreview {
   /** Pods that the drain would evict, terminating ones included. */
@@ -44,12 +43,11 @@ export class DrainPreviewer {
     return progressOf(evict.length + ending.length, ...blocks, findOverdue(ending, now).text);
   }
 
-  async #at(
-    nodeName: string,
-    options: DrainOptions,
-  ): Promise<SortedPods & { readonly budgets: readonly PodDisruptionBudget[] }> {
+  async #at(nodeName: string, options: DrainOptions) {
     const [client, abort] = [this.#client, this.#abort];
-    const { items } = await client.listAll(pods, { fieldSelector: `spec.nodeName=${nodeName}`, abort });
+    // For a forecast the cache will do: to make sure that nothing is newer takes an API server up to 100 ms.
+    const fieldSelector = `spec.nodeName=${nodeName}`;
+    const { items } = await client.listAll(pods, { fieldSelector, resourceVersion: '0', abort });
     await this.#daemonSets.learn(items, abort);
     const sorted = sortPods(items, options, (pod) => this.#daemonSets.isOrphaned(pod));
     if (sorted.evict.length === 0) return { ...sorted, budgets: [] };

@@ -1,10 +1,8 @@
 /** Evicts pods: all at once, but only one at a time of those refused for the same reason. */
 import type { KubeClient } from '../kube/client.ts';
-import { keyOf } from '../kube/resources.ts';
+import { keyOf, type Pod } from '../kube/resources.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';
-import type { Pod } from '../kube/types.ts';
-import { backoffDelay } from '../util/backoff.ts';
-import { sleep } from '../util/clock.ts';
+import { backoffDelay, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Tools } from '../util/tools.ts';
 import { Semaphore } from '../util/waits.ts';
@@ -54,7 +52,11 @@ export class Evictions {
       for (const uid of waiting.keys()) if (!this.#wanted.has(uid)) waiting.delete(uid);
       if (waiting.size === 0) this.#lines.delete(key);
     }
-    for (const pod of pods) if (!before.has(uidOf(pod))) this.#begin(pod);
+    for (const pod of pods) {
+      if (before.has(uidOf(pod))) continue;
+      const running = this.#evict(pod).finally(() => this.#running.delete(running));
+      this.#running.add(running);
+    }
   }
 
   /** For people: which budgets block which pods, and what else refuses; undefined when nothing does. */
@@ -68,11 +70,6 @@ export class Evictions {
   /** Resolves once nothing runs any more: soon after `abort` aborts. */
   async ended(): Promise<void> {
     await Promise.all(this.#running);
-  }
-
-  #begin(pod: Pod): void {
-    const running = this.#evict(pod).finally(() => this.#running.delete(running));
-    this.#running.add(running);
   }
 
   /** Never rejects: asks again after every answer, until the pod terminates. */
@@ -151,37 +148,29 @@ const BUDGET_CAUSE = /^The disruption budget (\S+) (.*?)\.?$/;
 
 export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   const waitMs = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
+  const refused = (line: string, words: string, describe?: (pods: string) => string): EvictionRefusal => ({
+    line,
+    words,
+    waitMs,
+    describe,
+  });
   const { name, namespace = '', uid } = pod.metadata;
-  const [, budget, matter] = BUDGET_CAUSE.exec(messageOfCause(thrown, 'DisruptionBudget') ?? '') ?? [];
-  if (budget !== undefined) {
-    const key = `${namespace}/${budget}`;
-    const describe = (pods: string): string => blockedByBudget(key, pods, `it ${matter}`);
-    return { line: `budget ${key}`, words: matter ?? '', waitMs, describe };
-  }
+  const [, budget, matter = ''] = BUDGET_CAUSE.exec(messageOfCause(thrown, 'DisruptionBudget') ?? '') ?? [];
+  const key = `${namespace}/${budget}`;
+  if (budget !== undefined)
+    return refused(`budget ${key}`, matter, (pods) => blockedByBudget(key, pods, `it ${matter}`));
   // The watch will show that this pod is gone; another pod may have its name.
-  if (thrown instanceof StatusError && [404, 409].includes(thrown.code))
-    return { line: `pod ${uid}`, words: '', waitMs, describe: undefined };
-  if (messageOfCause(thrown, 'NamespaceTerminating') !== undefined) {
-    const describe = (pods: string): string => `namespace ${namespace} is being deleted, and its pods with it: ${pods}`;
-    return { line: `namespace ${namespace}`, words: '', waitMs, describe };
-  }
+  if (thrown instanceof StatusError && [404, 409].includes(thrown.code)) return refused(`pod ${uid}`, '');
+  const ending = (pods: string): string => `namespace ${namespace} is being deleted, and its pods with it: ${pods}`;
+  if (messageOfCause(thrown, 'NamespaceTerminating') !== undefined)
+    return refused(`namespace ${namespace}`, '', ending);
   const message = messageOf(thrown);
   // Pods' names, which API servers quote, ports, times and ids of requests are no other reason.
   const words = message.replaceAll(`"${name}"`, '').replaceAll(/\S*\d\S*/g, '#');
   // No answer, or one that is not about the pod: overload, or a time-out in the server.
   if (thrown instanceof TransportError || (thrown instanceof StatusError && [429, 503, 504].includes(thrown.code)))
-    return {
-      line: 'server',
-      words,
-      waitMs,
-      describe: (pods) => `the eviction of ${pods} waits for the API server: ${message}`,
-    };
-  return {
-    line: `refusal ${words}`,
-    words,
-    waitMs,
-    describe: (pods) => `the eviction of ${pods} is refused: ${message}`,
-  };
+    return refused('server', words, (pods) => `the eviction of ${pods} waits for the API server: ${message}`);
+  return refused(`refusal ${words}`, words, (pods) => `the eviction of ${pods} is refused: ${message}`);
 }
 
 function messageOfCause(thrown: unknown, reason: string): string | undefined {

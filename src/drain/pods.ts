@@ -1,9 +1,8 @@
 /** Sorts the pods of a node: those that a drain evicts, leaves, waits for, or refuses to evict. */
 import type { KubeClient } from '../kube/client.ts';
-import { daemonSets, keyOf } from '../kube/resources.ts';
+import { daemonSets, keyOf, type OwnerReference, type Pod } from '../kube/resources.ts';
 import { parseLabelSelector } from '../kube/selectors.ts';
 import { isNotFound } from '../kube/status-error.ts';
-import type { OwnerReference, Pod } from '../kube/types.ts';
 
 /** Marks a static pod, which the kubelet runs from a file: it cannot be evicted. */
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
@@ -22,22 +21,16 @@ export interface RefusedPod {
   readonly reason: string;
 }
 
-export interface SortedPods {
-  readonly evict: readonly Pod[];
-  readonly ending: readonly Pod[];
-  readonly refused: readonly RefusedPod[];
-}
-
 /** As `kubectl drain`, but finished pods stay with their logs: the node comes back. `isOrphaned`: its DaemonSet is gone. */
 export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: (pod: Pod) => boolean): PodVerdict {
   if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) return left('is run by the kubelet from a file');
-  if (isFinished(pod)) return left('has finished');
+  if (['Succeeded', 'Failed'].includes(pod.status?.phase ?? '')) return left('has finished');
   const orphaned = isDaemonPod(pod) && isOrphaned(pod);
   if (isDaemonPod(pod) && !orphaned) return left('belongs to a DaemonSet');
   if (options.podSelector !== undefined && !parseLabelSelector(options.podSelector)(pod))
     return left('is not selected');
   if (pod.metadata.deletionTimestamp !== undefined) return { kind: 'ending' };
-  if (options.localData === 'refuse' && hasLocalData(pod))
+  if (options.localData === 'refuse' && pod.spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined))
     return refused('has data in an emptyDir volume, which would be lost');
   if (options.unmanagedPods === 'refuse' && orphaned)
     return refused('belongs to a DaemonSet that is gone, so nobody would create it anew');
@@ -46,7 +39,7 @@ export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: (pod: Pod)
   return { kind: 'evict' };
 }
 
-export function sortPods(pods: readonly Pod[], options: DrainOptions, isOrphaned: (pod: Pod) => boolean): SortedPods {
+export function sortPods(pods: readonly Pod[], options: DrainOptions, isOrphaned: (pod: Pod) => boolean) {
   const judged = pods.map((pod) => ({ pod, verdict: judgePod(pod, options, isOrphaned) }));
   const those = (kind: PodVerdict['kind']): Pod[] =>
     judged.filter(({ verdict }) => verdict.kind === kind).map(({ pod }) => pod);
@@ -66,14 +59,6 @@ export function controllerOf({ metadata }: Pod): OwnerReference | undefined {
 export function isDaemonPod(pod: Pod): boolean {
   const { kind, apiVersion = '' } = controllerOf(pod) ?? {};
   return kind === 'DaemonSet' && apiVersion.startsWith('apps/');
-}
-
-function isFinished({ status }: Pod): boolean {
-  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
-}
-
-function hasLocalData({ spec }: Pod): boolean {
-  return spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined) ?? false;
 }
 
 const left = (reason: string): PodVerdict => ({ kind: 'left', reason });

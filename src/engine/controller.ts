@@ -1,8 +1,7 @@
 /** The controller of one dialect: which changes wake it, and the reconciler behind its queue. */
-import type { Drains } from '../drain/drains.ts';
+import type { Drains } from '../drain/running-drains.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { keyOf } from '../kube/resources.ts';
-import type { KubeObject } from '../kube/types.ts';
+import { type KubeObject, keyOf } from '../kube/resources.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import { createNamedInformer } from '../kube/watch/named-informer.ts';
 import {
@@ -17,7 +16,7 @@ import type { Tools } from '../util/tools.ts';
 import { versionVerdict } from './decide/advance.ts';
 import type { Dialect, Watched } from './dialect.ts';
 import type { Reason, ReportedEvent } from './model/reasons.ts';
-import { isFinal } from './model/recorded.ts';
+import { isFinal } from './model/rollout.ts';
 import { gather } from './observe/gather.ts';
 import type { Prober } from './observe/probes.ts';
 import { freshWorld, NOTHING, OwnWrites, viewsOf } from './observe/world.ts';

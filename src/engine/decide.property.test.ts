@@ -13,7 +13,7 @@ import {
   type Stage,
   type Target,
   targetsIn,
-} from './model/recorded.ts';
+} from './model/rollout.ts';
 
 const RUNS = { numRuns: 250 };
 

@@ -1,12 +1,11 @@
 /** The contract of a dialect: how its objects become a rollout, how a rollout is recorded, and how a target is signalled. */
 import type { KubeClient } from '../kube/client.ts';
-import type { Resource } from '../kube/resources.ts';
-import type { KubeObject, Node } from '../kube/types.ts';
+import type { KubeObject, Node, Resource } from '../kube/resources.ts';
 import type { NodeAgent } from '../signal/agent-presence.ts';
 import type { AgentPolicy } from '../signal/annotations.ts';
 import type { DownloadState, ForeignWork, Observation, PrefetchState, Signalling } from './model/decision.ts';
 import type { Reason, ReportedEvent } from './model/reasons.ts';
-import type { Rollout, Stage, Target } from './model/recorded.ts';
+import type { Rollout, Stage, Target } from './model/rollout.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 
 /** The objects that a decision may look at, as watches show them. Only watched kinds can be read. */

@@ -10,9 +10,8 @@ import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../
 import { buildTarget } from '../../test/builders/targets.ts';
 import { later, T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
-import type { DrainState, Drains } from '../drain/drains.ts';
-import { nodes } from '../kube/resources.ts';
-import type { Node } from '../kube/types.ts';
+import type { DrainState, Drains } from '../drain/running-drains.ts';
+import { type Node, nodes } from '../kube/resources.ts';
 import type { Dialect } from './dialect.ts';
 import type { Observation } from './model/decision.ts';
 import { viewsOf } from './observe/world.ts';

@@ -22,7 +22,7 @@ import { noMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
 import type { Dialect } from './dialect.ts';
 import type { Observation } from './model/decision.ts';
-import type { Role } from './model/recorded.ts';
+import type { Role } from './model/rollout.ts';
 import { OwnWrites, viewsOf } from './observe/world.ts';
 import { createReconciler } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';

@@ -1,19 +1,19 @@
 /** The loop of one plan: gather, decide, act, until nothing is left to do now. */
-import { splitKey } from '../kube/resources.ts';
-import type { KubeObject } from '../kube/types.ts';
+
+import { type KubeObject, splitKey } from '../kube/resources.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts';
 import type { AgentPolicy } from '../signal/annotations.ts';
 import { type Clock, rfc3339 } from '../util/clock.ts';
-import { type Effects, isCurrent, type Sent, send } from './act/effects.ts';
-import { endIdleDrains, runNodeActions } from './act/node-actions.ts';
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
 import { record } from './act/record.ts';
+import { endIdleDrains, runNodeActions } from './act/run-node-actions.ts';
 import { batchMs, restOf } from './act/status-shards.ts';
+import { type Effects, isCurrent, type Sent, send } from './act/writes.ts';
 import { decideOn, recordedWork } from './decide/decide.ts';
 import { Evaluations } from './decide/evaluate-target.ts';
 import type { Decision, NodeAction, Probe } from './model/decision.ts';
 import { because } from './model/reasons.ts';
-import { type Rollout, type Target, withTargets } from './model/recorded.ts';
+import { type Rollout, type Target, withTargets } from './model/rollout.ts';
 import { gather, type Known } from './observe/gather.ts';
 import { Answers, type BlockedDrains, type DrainDelegations, ProbeBackoff, type Prober } from './observe/probes.ts';
 import { RefusedWrites } from './observe/refused-writes.ts';

@@ -9,7 +9,7 @@ import { buildTarget } from '../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { decide } from './decide/decide.ts';
 import type { ApiServerVersion, Decision, Snapshot, TargetFacts } from './model/decision.ts';
-import type { RecordedState, Stage } from './model/recorded.ts';
+import type { RecordedState, Stage } from './model/rollout.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 
 const OLD = 'v1.34.9+x.0';

@@ -43,11 +43,8 @@ export async function get({ address, headers, method, proxy }: Route, abort: Abo
   return await answered((take) => https.get(address, { ...asked, createConnection }, take));
 }
 
-async function throughProxy(
-  proxy: URL,
-  { address, headers, method }: Omit<Route, 'proxy'>,
-  abort: AbortSignal,
-): Promise<IncomingMessage> {
+async function throughProxy(proxy: URL, route: Omit<Route, 'proxy'>, abort: AbortSignal): Promise<IncomingMessage> {
+  const { address, headers, method } = route;
   const { username, password, origin, pathname, search, host } = address;
   const auth = username === '' ? {} : { authorization: basic(username, password) };
   const told = { ...headers, ...auth, ...credentialsFor(proxy), host };

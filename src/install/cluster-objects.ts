@@ -3,6 +3,7 @@ import { customResourceDefinitions } from '../api/crd.ts';
 import type { KubeClient } from '../kube/client.ts';
 import {
   clusterScoped,
+  type KubeObject,
   keyOf,
   namespaced,
   namespaces,
@@ -10,7 +11,6 @@ import {
   type Resource,
 } from '../kube/resources.ts';
 import { ifFound } from '../kube/status-error.ts';
-import type { KubeObject } from '../kube/types.ts';
 import { sleep, systemClock } from '../util/clock.ts';
 import { RefitError } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
@@ -21,14 +21,14 @@ const RESOURCES: readonly Resource[] = [
   namespaces,
   customResourceDefinitions,
   podDisruptionBudgets,
-  namespaced('v1', 'ServiceAccount', 'serviceaccounts'),
-  namespaced('v1', 'Service', 'services'),
-  namespaced('apps/v1', 'Deployment', 'deployments'),
+  namespaced('v1', 'ServiceAccount'),
+  namespaced('v1', 'Service'),
+  namespaced('apps/v1', 'Deployment'),
   namespaced('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
-  namespaced(RBAC, 'Role', 'roles'),
-  namespaced(RBAC, 'RoleBinding', 'rolebindings'),
-  clusterScoped(RBAC, 'ClusterRole', 'clusterroles'),
-  clusterScoped(RBAC, 'ClusterRoleBinding', 'clusterrolebindings'),
+  namespaced(RBAC, 'Role'),
+  namespaced(RBAC, 'RoleBinding'),
+  clusterScoped(RBAC, 'ClusterRole'),
+  clusterScoped(RBAC, 'ClusterRoleBinding'),
 ];
 
 /** Others bring these along, too: k0s its definitions and namespace, the original controller its own. */

@@ -1,6 +1,6 @@
 /** The manifests of each component: those that the chart and the kustomize bases use. */
 import { parse, parseAllDocuments } from 'yaml';
-import type { KubeObject } from '../kube/types.ts';
+import type { KubeObject } from '../kube/resources.ts';
 import { deployFile } from './deploy-files.ts';
 
 /** The folders of deploy/chart/manifests that each component consists of, in the order of installation. */

@@ -1,6 +1,5 @@
 /** The contract of the Kubernetes client, and of the caller below it that makes single calls. */
-import type { Resource } from './resources.ts';
-import type { KubeList, KubeObject, Status } from './types.ts';
+import type { KubeList, KubeObject, Resource, Status } from './resources.ts';
 
 export interface RequestOptions {
   readonly namespace?: string | undefined;
@@ -17,6 +16,8 @@ export interface Selection {
 
 export interface ListOptions extends RequestOptions, Selection {
   readonly limit?: number | undefined;
+  /** `0`: what the API server has in its cache, at once. By default it makes sure that nothing is newer. */
+  readonly resourceVersion?: string | undefined;
   readonly continue?: string | undefined;
 }
 

@@ -4,8 +4,8 @@ import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { silentLogger } from '../util/log.ts';
 import type { KubeClient, PatchOptions, WriteOptions } from './client.ts';
 import { EventRecorder } from './event-recorder.ts';
+import type { Event, KubeObject } from './resources.ts';
 import { StatusError, TransportError } from './status-error.ts';
-import type { Event, KubeObject } from './types.ts';
 
 const plan: KubeObject = {
   apiVersion: 'v1',

@@ -1,15 +1,13 @@
 /** Writes Events on objects; a repeated Event counts up instead of becoming another object. */
-import { createTokenBucket } from '../util/backoff.ts';
-import { rfc3339, sleep } from '../util/clock.ts';
+import { createTokenBucket, rfc3339, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
 import { sparingly } from '../util/log.ts';
 import { DEFAULT_TOOLS, type Tools } from '../util/tools.ts';
 import { aborted } from '../util/waits.ts';
 import type { KubeClient } from './client.ts';
-import { events } from './resources.ts';
-import { isAlreadyExists, isNotFound, StatusError, TransportError } from './status-error.ts';
-import type { Event, KubeObject } from './types.ts';
+import { type Event, events, type KubeObject } from './resources.ts';
+import { isAlreadyExists, isNotFound, isVerdict, TransportError } from './status-error.ts';
 
 export interface EventNote {
   readonly type: 'Normal' | 'Warning';
@@ -150,7 +148,7 @@ export class EventRecorder {
       // The answer to an earlier attempt was lost.
       if (isAlreadyExists(error)) series.created = true;
       else if (series.created && isNotFound(error)) series.created = false;
-      else if (isRefusal(error) || this.#isOver(error, series)) return;
+      else if (isVerdict(error) || this.#isOver(error, series)) return;
       else await this.#pause(RETRY_MS);
       this.#unwritten.add(series);
     }
@@ -173,9 +171,4 @@ export class EventRecorder {
       series.created = true;
     }
   }
-}
-
-/** The server refused: a retry changes nothing. */
-function isRefusal(thrown: unknown): boolean {
-  return thrown instanceof StatusError && thrown.code < 500 && thrown.code !== 429;
 }

@@ -1,8 +1,8 @@
 /** Shows the one line a person reads when the API server cannot be used. */
 import { expect, test } from 'vitest';
 import { RefitError } from '../util/errors.ts';
+import type { Status } from './resources.ts';
 import { AnswerError, describeProblem, StatusError, TransportError } from './status-error.ts';
-import type { Status } from './types.ts';
 
 const server = 'https://10.0.0.1:6443';
 

@@ -1,17 +1,7 @@
-/** Resources and their URL paths, the built-in resources that Refit uses, and the keys and versions of objects. */
-import type {
-  ConfigMap,
-  EndpointSlice,
-  Event,
-  Job,
-  KubeObject,
-  Lease,
-  Node,
-  NodeCondition,
-  Pod,
-  PodDisruptionBudget,
-  Secret,
-} from './types.ts';
+/**
+ * Resources and their URL paths, the built-in resources that Refit uses, the keys and versions of objects, and the shapes that
+ * Refit reads, as interfaces over plain JSON: fields not named here survive.
+ */
 
 export interface Resource<T extends KubeObject = KubeObject> {
   /** Empty for the core group. */
@@ -24,30 +14,31 @@ export interface Resource<T extends KubeObject = KubeObject> {
   readonly object?: T;
 }
 
-export function namespaced<T extends KubeObject>(apiVersion: string, kind: string, plural: string): Resource<T> {
+/** Only an irregular plural must be named. */
+export function namespaced<T extends KubeObject>(apiVersion: string, kind: string, plural?: string): Resource<T> {
   return { ...clusterScoped(apiVersion, kind, plural), namespaced: true };
 }
 
-export function clusterScoped<T extends KubeObject>(apiVersion: string, kind: string, plural: string): Resource<T> {
+export function clusterScoped<T extends KubeObject>(
+  apiVersion: string,
+  kind: string,
+  plural = `${kind.toLowerCase()}s`,
+): Resource<T> {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
   return { group, version, kind, plural, namespaced: false };
 }
 
-export const nodes = clusterScoped<Node>('v1', 'Node', 'nodes');
-export const pods = namespaced<Pod>('v1', 'Pod', 'pods');
-export const events = namespaced<Event>('v1', 'Event', 'events');
-export const configMaps = namespaced<ConfigMap>('v1', 'ConfigMap', 'configmaps');
-export const secrets = namespaced<Secret>('v1', 'Secret', 'secrets');
-export const podDisruptionBudgets = namespaced<PodDisruptionBudget>(
-  'policy/v1',
-  'PodDisruptionBudget',
-  'poddisruptionbudgets',
-);
-export const daemonSets = namespaced('apps/v1', 'DaemonSet', 'daemonsets');
-export const jobs = namespaced<Job>('batch/v1', 'Job', 'jobs');
-export const namespaces = clusterScoped('v1', 'Namespace', 'namespaces');
-export const endpointSlices = namespaced<EndpointSlice>('discovery.k8s.io/v1', 'EndpointSlice', 'endpointslices');
-export const leases = namespaced<Lease>('coordination.k8s.io/v1', 'Lease', 'leases');
+export const nodes = clusterScoped<Node>('v1', 'Node');
+export const pods = namespaced<Pod>('v1', 'Pod');
+export const events = namespaced<Event>('v1', 'Event');
+export const configMaps = namespaced<ConfigMap>('v1', 'ConfigMap');
+export const secrets = namespaced<Secret>('v1', 'Secret');
+export const podDisruptionBudgets = namespaced<PodDisruptionBudget>('policy/v1', 'PodDisruptionBudget');
+export const daemonSets = namespaced('apps/v1', 'DaemonSet');
+export const jobs = namespaced<Job>('batch/v1', 'Job');
+export const namespaces = clusterScoped('v1', 'Namespace');
+export const endpointSlices = namespaced<EndpointSlice>('discovery.k8s.io/v1', 'EndpointSlice');
+export const leases = namespaced<Lease>('coordination.k8s.io/v1', 'Lease');
 
 export function apiVersionOf(resource: Resource): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
@@ -100,4 +91,184 @@ export function kubeletVersionOf(node: Node | undefined): string | undefined {
 /** The Ready condition of a Node or Pod; undefined for objects without one. */
 export function readyCondition(object: (KubeObject & Pick<Node, 'status'>) | undefined): NodeCondition | undefined {
   return object?.status?.conditions?.find(({ type }) => type === 'Ready');
+}
+
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+export interface ObjectMeta {
+  name: string;
+  namespace?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  finalizers?: string[];
+  ownerReferences?: OwnerReference[];
+}
+
+export interface KubeObject {
+  apiVersion?: string;
+  kind?: string;
+  metadata: ObjectMeta;
+}
+
+export interface KubeList<T extends KubeObject> {
+  metadata: { resourceVersion?: string; continue?: string };
+  items: T[];
+}
+
+/** What an API server answers instead of an object when a request fails. */
+export interface Status {
+  apiVersion?: string;
+  kind: 'Status';
+  status?: 'Success' | 'Failure';
+  message?: string;
+  reason?: string;
+  code?: number;
+  details?: {
+    name?: string;
+    kind?: string;
+    group?: string;
+    retryAfterSeconds?: number;
+    causes?: { reason?: string; message?: string; field?: string }[];
+  };
+}
+
+export interface Condition {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string;
+  observedGeneration?: number;
+}
+
+export interface NodeCondition extends Condition {
+  /** By the clock of the kubelet's host, in whole seconds; null if no kubelet has reported it. */
+  lastHeartbeatTime?: string | null;
+}
+
+export interface Node extends KubeObject {
+  spec?: {
+    unschedulable?: boolean;
+    providerID?: string;
+    taints?: { key: string; value?: string; effect: string }[];
+  };
+  status?: {
+    conditions?: NodeCondition[];
+    addresses?: { type: string; address: string }[];
+    nodeInfo?: {
+      kubeletVersion?: string;
+      operatingSystem?: string;
+      architecture?: string;
+      osImage?: string;
+      containerRuntimeVersion?: string;
+    };
+  };
+}
+
+export interface Pod extends KubeObject {
+  spec?: {
+    nodeName?: string;
+    containers?: { name: string; image?: string }[];
+    volumes?: { name: string; emptyDir?: unknown }[];
+  };
+  status?: {
+    phase?: string;
+    reason?: string;
+    message?: string;
+    conditions?: Condition[];
+    initContainerStatuses?: ContainerStatus[];
+    containerStatuses?: ContainerStatus[];
+  };
+}
+
+export interface ContainerStatus {
+  name: string;
+  state?: { waiting?: { reason?: string; message?: string } };
+}
+
+/** One that is `{}` selects everything, one that is absent nothing. */
+export interface LabelSelector {
+  matchLabels?: Record<string, string>;
+  matchExpressions?: { key: string; operator: string; values?: string[] }[];
+}
+
+/** Numbers of pods are integers, or percentages such as `50%`. */
+export interface PodDisruptionBudget extends KubeObject {
+  spec?: {
+    selector?: LabelSelector;
+    minAvailable?: number | string;
+    maxUnavailable?: number | string;
+    unhealthyPodEvictionPolicy?: string;
+  };
+  status?: {
+    observedGeneration?: number;
+    disruptionsAllowed?: number;
+    currentHealthy?: number;
+    desiredHealthy?: number;
+    expectedPods?: number;
+    conditions?: Condition[];
+  };
+}
+
+export interface Job extends KubeObject {
+  spec?: Record<string, unknown>;
+  status?: {
+    startTime?: string;
+    ready?: number;
+    completionTime?: string;
+    active?: number;
+    succeeded?: number;
+    conditions?: Condition[];
+  };
+}
+
+export interface ConfigMap extends KubeObject {
+  data?: Record<string, string>;
+}
+
+/** Values are base64. */
+export interface Secret extends KubeObject {
+  type?: string;
+  data?: Record<string, string>;
+  immutable?: boolean;
+}
+
+/** Times are MicroTime strings: exactly six digits after the point. */
+export interface Lease extends KubeObject {
+  spec?: {
+    holderIdentity?: string;
+    leaseDurationSeconds?: number;
+    acquireTime?: string;
+    renewTime?: string;
+    leaseTransitions?: number;
+  };
+}
+
+export interface EndpointSlice extends KubeObject {
+  endpoints?: { addresses: string[]; conditions?: { ready?: boolean } }[];
+  ports?: { port?: number }[];
+}
+
+export interface Event extends KubeObject {
+  involvedObject: { apiVersion?: string; kind?: string; name?: string; namespace?: string; uid?: string };
+  type?: 'Normal' | 'Warning';
+  reason?: string;
+  message?: string;
+  count?: number;
+  firstTimestamp?: string;
+  lastTimestamp?: string;
+  source?: { component?: string; host?: string };
+  reportingComponent?: string;
 }

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../test/builders/nodes.ts';
+import type { KubeObject, LabelSelector, Node } from './resources.ts';
 import {
   matchesLabels,
   nodeFields,
@@ -10,7 +11,6 @@ import {
   parseLabelSelector,
   SelectorError,
 } from './selectors.ts';
-import type { KubeObject, LabelSelector, Node } from './types.ts';
 
 const labelled = (labels?: Record<string, string>): KubeObject => ({
   metadata: { name: 'n', ...(labels ? { labels } : {}) },

@@ -1,5 +1,5 @@
 /** Label and field selectors: the text form that kubectl takes, and label selectors as objects. */
-import type { KubeObject, LabelSelector, Node } from './types.ts';
+import type { KubeObject, LabelSelector, Node } from './resources.ts';
 
 export type Matcher = (object: KubeObject) => boolean;
 

@@ -1,7 +1,7 @@
 /** Why a request failed: the server refuses (StatusError), or no answer comes (TransportError); described in one line for people. */
 import { type ErrorCode, messageOf, RefitError } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
-import type { Status } from './types.ts';
+import type { Status } from './resources.ts';
 
 export class StatusError extends Error {
   override readonly name = 'StatusError';
@@ -68,6 +68,11 @@ export const isUnauthorized = hasCode(401, 'Unauthorized');
 export const isInvalid = hasCode(422, 'Invalid');
 /** The requested resourceVersion is gone: list again. */
 export const isGone = hasCode(410, 'Gone', 'Expired');
+
+/** The server's last word: neither overload nor a fault of its own, so a retry changes nothing. */
+export function isVerdict(thrown: unknown): thrown is StatusError {
+  return thrown instanceof StatusError && thrown.code < 500 && thrown.code !== 429;
+}
 
 /** A retry helps only after a change on the server: a permission, an admission policy, a webhook. */
 export function isRefusal(thrown: unknown): thrown is StatusError {

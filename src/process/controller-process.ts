@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type UpgradePolicy, upgradePolicies } from '../api/refit/upgrade-policy.ts';
 import { DrainPreviewer } from '../drain/drain-preview.ts';
-import { createDrains, type Drains } from '../drain/drains.ts';
-import { rolloutController } from '../engine/controller.ts';
+import { createDrains, type Drains } from '../drain/running-drains.ts';
+import { type RolloutController, rolloutController } from '../engine/controller.ts';
 import type { Dialect, Watched } from '../engine/dialect.ts';
 import { askControlPlane, type Prober } from '../engine/observe/probes.ts';
 import { policyOfPlan } from '../engine/policy/choose-policy.ts';
@@ -12,25 +12,24 @@ import { policyController } from '../engine/policy/policy-controller.ts';
 import type { RolloutPolicy } from '../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterConfig } from '../kube/config/cluster-config.ts';
-import { createElection, type Election, type ElectionOptions } from '../kube/election/election.ts';
+import { Election, type ElectionOptions } from '../kube/election/election.ts';
 import { leaderIdentity } from '../kube/election/lease-record.ts';
 import { guardedClient, type WriteGuard } from '../kube/election/write-guard.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import { leases } from '../kube/resources.ts';
+import { type KubeObject, leases } from '../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../kube/status-error.ts';
 import { boundedClient } from '../kube/transport/bounded-client.ts';
 import { askerOf } from '../kube/transport/http-client.ts';
-import type { KubeObject } from '../kube/types.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { createHealthServer } from '../runtime/health.ts';
-import { Manager } from '../runtime/manager.ts';
+import { Manager, type Runnable } from '../runtime/manager.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
+import { isK0sLeader } from '../signal/names.ts';
 import { type Clock, sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import type { Tools } from '../util/tools.ts';
-import { standbyNotes } from './standby-notes.ts';
 
 export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Omit<Tools, 'log'>> {
   /** Names the process in Events and in the log. */
@@ -84,7 +83,7 @@ export async function prepareControllerProcess(
   const { metrics = noMetrics } = options;
   const policies = await findPolicies(options, abort);
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
-  const election = lease && createElection({ client, ...lease, identity, clock, random, log });
+  const election = lease && new Election({ client, ...lease, identity, clock, random, log });
   const origin = election ?? options.held;
   // Only what may come in bursts is bounded: requests that keep the lease never wait.
   const writer = boundedClient(origin ? guardedClient(client, origin, clock) : client, REQUESTS_AT_ONCE);
@@ -214,7 +213,7 @@ function addControllers(manager: Manager, parts: ControllerParts): void {
     }),
   );
   for (const rollout of rollouts) manager.addController(rollout);
-  if (parts.election) manager.addRunnable(standbyNotes({ election: parts.election, rollouts, events, clock }));
+  if (parts.election) manager.addRunnable(standbyNotes(parts.election, rollouts, parts));
   const plans = Object.fromEntries(rollouts.map((rollout) => [rollout.name, rollout.plans]));
   const isPlan = (name: string, object: KubeObject): boolean =>
     dialects.find((dialect) => dialect.name === name)?.scope?.isPlan?.(object) ?? true;
@@ -229,5 +228,39 @@ function proberOf({ config, apiPort, writer, drainsNodes = true, abort }: Contro
       return await askControlPlane(endpoints, async (host) => await ask(host, options));
     },
     ...(drainsNodes ? { previewDrains: (stop = abort) => new DrainPreviewer(writer, stop) } : {}),
+  };
+}
+
+/** As often as a candidate reads the lease: only that tells who leads. */
+const LOOK_EVERY_MS = 2_000;
+
+/**
+ * Tells of plans that k0s's own leader carries out against the version rules: a standby decides nothing, an Event is no
+ * decision. One Event for each version of a plan, however many replicas wait.
+ */
+function standbyNotes(
+  election: Election,
+  rollouts: readonly RolloutController[],
+  { events, clock }: Pick<ControllerParts, 'events' | 'clock'>,
+): Runnable {
+  const judged = new Set<string>();
+  const look = ({ plans, brokenRuleOf }: RolloutController): void => {
+    for (const plan of plans.list()) {
+      const once = `${plan.metadata.uid}.${plan.metadata.generation}`;
+      if (judged.has(once)) continue;
+      judged.add(once);
+      const broken = brokenRuleOf(plan);
+      const message = `${broken?.message}. k0s's own leader carries the plan out all the same`;
+      if (broken) events.record(plan, { type: 'Warning', reason: broken.code, message, once });
+    }
+  };
+  return {
+    name: 'standby-notes',
+    async run(stop) {
+      while (!stop.aborted) {
+        if (isK0sLeader(election.leader())) rollouts.forEach(look);
+        await sleep(clock, LOOK_EVERY_MS, stop).catch(() => undefined);
+      }
+    },
   };
 }

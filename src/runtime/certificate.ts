@@ -1,5 +1,5 @@
 /** Reads the server's certificate from files, and again when they change. */
-import { type FSWatcher, watch } from 'node:fs';
+import { watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
@@ -42,14 +42,10 @@ export function followCertificate(
     );
   };
   const paths = [files.certificate, files.key, files.clientAuthority].filter((path) => path !== undefined);
-  const watchers: FSWatcher[] = [...new Set(paths.map((path) => dirname(path)))].map((directory) =>
-    watch(directory, reload).on('error', (error) =>
-      log.warn('cannot watch the certificate files', { directory, reason: error }),
-    ),
-  );
-  return {
-    [Symbol.dispose]: () => {
-      for (const watcher of watchers) watcher.close();
-    },
-  };
+  const watchers = new DisposableStack();
+  for (const directory of new Set(paths.map((path) => dirname(path)))) {
+    const watcher = watchers.adopt(watch(directory, reload), (it) => it.close());
+    watcher.on('error', (error) => log.warn('cannot watch the certificate files', { directory, reason: error }));
+  }
+  return watchers;
 }

@@ -1,6 +1,6 @@
 /** Shows when a condition changes, and when its time does. */
 import { expect, test } from 'vitest';
-import type { Condition } from '../kube/types.ts';
+import type { Condition } from '../kube/resources.ts';
 import { conditionOf, withCondition } from './conditions.ts';
 
 const NOON = Date.UTC(2026, 0, 1, 12);

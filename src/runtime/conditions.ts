@@ -1,5 +1,5 @@
 /** Sets one entry of `status.conditions`: its time changes only with its status. */
-import type { Condition } from '../kube/types.ts';
+import type { Condition } from '../kube/resources.ts';
 import { rfc3339 } from '../util/clock.ts';
 
 export type ConditionUpdate = Omit<Condition, 'lastTransitionTime'> & Required<Pick<Condition, 'reason' | 'message'>>;

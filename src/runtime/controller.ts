@@ -1,12 +1,12 @@
 /** Runs one controller: keys from the events of its sources, through its queue, to its reconcile function. */
-import { keyOf } from '../kube/resources.ts';
-import type { KubeObject } from '../kube/types.ts';
+
+import { type KubeObject, keyOf } from '../kube/resources.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import { DEFAULT_TOOLS, type Tools } from '../util/tools.ts';
 import { onAbort } from '../util/waits.ts';
-import { type Metrics, noMetrics, type ReconcileOutcome } from './metrics.ts';
+import { type Metrics, noMetrics } from './metrics.ts';
 import { WorkQueue } from './queue.ts';
 
 export interface ReconcileContext {
@@ -89,21 +89,18 @@ async function work(parts: WorkerParts): Promise<void> {
   }
 }
 
-async function attempt(
-  parts: WorkerParts,
-  key: string,
-): Promise<{ outcome: ReconcileOutcome; restMs?: number | undefined }> {
+async function attempt(parts: WorkerParts, key: string) {
   const { queue, log } = parts;
   try {
     const { requeueAfterMs, restMs } = (await reconcile(parts, key)) ?? {};
     queue.forget(key);
-    if (requeueAfterMs === undefined) return { outcome: 'success', restMs };
+    if (requeueAfterMs === undefined) return { outcome: 'success', restMs } as const;
     queue.addAfter(key, requeueAfterMs);
-    return { outcome: 'requeue', restMs };
+    return { outcome: 'requeue', restMs } as const;
   } catch (error) {
     if (!parts.stop.aborted) log.warn('reconcile failed, will retry', { key, problem: messageOf(error) });
     queue.retry(key);
-    return { outcome: 'error' };
+    return { outcome: 'error' } as const;
   }
 }
 

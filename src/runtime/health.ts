@@ -9,8 +9,8 @@ import type { Metrics } from './metrics.ts';
 export interface HealthOptions {
   /** `host:port`; port 0 takes a free one. */
   readonly address: string;
-  /** Names of what is not ready yet. */
-  readonly waitingFor: () => readonly string[];
+  /** Names of what is not ready yet; by default nothing. */
+  readonly waitingFor?: () => readonly string[];
   readonly metrics: Metrics;
 }
 
@@ -53,7 +53,7 @@ export function createHealthServer(options: HealthOptions): Runnable & { readonl
 
 async function answer(url: string, { waitingFor, metrics }: HealthOptions, response: ServerResponse): Promise<void> {
   const path = url.split('?')[0];
-  const missing = waitingFor();
+  const missing = waitingFor?.() ?? [];
   if (path === '/healthz') return respond(response, 200, 'ok\n');
   if (path === '/readyz' && missing.length === 0) return respond(response, 200, 'ok\n');
   if (path === '/readyz') return respond(response, 503, `waiting for: ${missing.join(', ')}\n`);

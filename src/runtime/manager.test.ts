@@ -37,7 +37,7 @@ function runnable(diary: Diary, name: string): Runnable {
   return { name, run: async (abort) => await untilStopped(diary, name, abort) };
 }
 
-interface FakeElection extends Election {
+interface FakeElection extends Pick<Election, keyof Election> {
   change(held: Term | undefined): void;
 }
 

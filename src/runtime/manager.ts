@@ -9,9 +9,11 @@ import { aborted } from '../util/waits.ts';
 import { type Controller, type ControllerParts, DEFAULT_PARTS, runController } from './controller.ts';
 import type { Metrics } from './metrics.ts';
 
+type Candidacy = Pick<Election, 'name' | 'onChange' | 'refusal' | 'run'>;
+
 export interface ManagerOptions extends ControllerParts {
   /** Without one the process always leads. */
-  readonly election?: Election;
+  readonly election?: Candidacy;
   /** Milliseconds that each group may take to stop. 20 s by default: the kubelet kills a pod after 30. */
   readonly stopTimeoutMs?: number;
 }
@@ -20,7 +22,7 @@ export interface ManagerOptions extends ControllerParts {
 type When = 'always' | 'leading';
 
 export class Manager {
-  readonly #election: Election | undefined;
+  readonly #election: Candidacy | undefined;
   readonly #parts: Required<Omit<ManagerOptions, 'election'>>;
   readonly #informers = new Set<Informer>();
   readonly #runnables: Readonly<Record<When, Runnable[]>> = { always: [], leading: [] };
@@ -88,7 +90,7 @@ export class Manager {
 
 export interface LeadershipParts extends GroupParts {
   /** Absent where this process is always the leader. */
-  readonly election: Election | undefined;
+  readonly election: Candidacy | undefined;
   readonly runnables: readonly Runnable[];
   readonly metrics: Metrics;
 }

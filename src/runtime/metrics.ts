@@ -91,7 +91,10 @@ function requestMetrics({ counter, histogram }: Define) {
     'verb',
     'resource',
   );
+  const help = 'Time of one hook call of Cluster API by outcome: Success, Failure, or the HTTP status of a refusal.';
+  const calls = histogram('refit_hook_duration_seconds', help, REQUEST_BUCKETS, 'hook', 'outcome');
   return {
+    hookCalled: (hook: string, outcome: string, ms: number): void => calls.observe({ hook, outcome }, ms / 1000),
     /** Fits `ClientOptions.onRequest`. */
     requested: ({ verb, method, host, resource, code, ms }: RequestRecord): void => {
       requests.inc({ code: code === 0 ? '<error>' : code, method, host, resource });

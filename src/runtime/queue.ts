@@ -1,6 +1,7 @@
 /** The work queue of a controller: each key at most once in it and never twice at work, with delays and retries. */
-import { type BucketSize, backoffDelay, createTokenBucket } from '../util/backoff.ts';
+
 import type { Clock } from '../util/clock.ts';
+import { type BucketSize, backoffDelay, createTokenBucket } from '../util/clock.ts';
 import type { Tools } from '../util/tools.ts';
 
 export interface QueueOptions extends Pick<Tools, 'clock' | 'random'> {

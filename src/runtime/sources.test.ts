@@ -1,6 +1,6 @@
 /** Shows which keys a change puts into the queue. */
 import { expect, test } from 'vitest';
-import type { KubeObject } from '../kube/types.ts';
+import type { KubeObject } from '../kube/resources.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import type { Handler } from '../kube/watch/store.ts';
 import { type EventSource, fromMapping, fromObject, generationChanged } from './controller.ts';

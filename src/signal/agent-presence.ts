@@ -1,5 +1,5 @@
 /** Encodes what an agent of Refit says of itself on its object, and finds out from the object whose agent a node has. */
-import type { KubeObject } from '../kube/types.ts';
+import type { KubeObject } from '../kube/resources.ts';
 import { isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import { printable } from '../util/printable.ts';

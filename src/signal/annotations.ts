@@ -91,6 +91,7 @@ function isText(value: unknown): value is string {
 export interface AgentReport {
   /** `created` of its signal: a report beside another signal is ignored. */
   readonly created: string;
+  /** Version that ran before. */
   readonly from?: string;
   /** Milliseconds spent in each earlier status. */
   readonly spent?: Readonly<Record<string, number>>;
@@ -159,7 +160,7 @@ export interface AgentPolicy {
   readonly soakMs?: number;
   /** How long a restarted service may take to answer with its version. */
   readonly restartTimeoutMs?: number;
-  /** How long the node may then take to become Ready. */
+  /** How long the node may take to become Ready, from the new version's first answer. */
   readonly readyTimeoutMs?: number;
   /** How long a download may take, over all attempts. */
   readonly downloadTimeoutMs?: number;

@@ -1,6 +1,6 @@
 /** Tells from a Node which plan works on it: by a claim, which other dialects respect, or by a signal that has not ended. */
-import { annotated, kubeletVersionOf, withoutAnnotation } from '../kube/resources.ts';
-import type { KubeObject, Node } from '../kube/types.ts';
+
+import { annotated, type KubeObject, kubeletVersionOf, type Node, withoutAnnotation } from '../kube/resources.ts';
 import { decodeSignal, type SignalData } from './annotations.ts';
 import { AGENT_ANNOTATION, ATTEMPT_LABEL, SIGNAL_VERSION_ANNOTATION } from './names.ts';
 

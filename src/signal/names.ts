@@ -1,6 +1,6 @@
 /** Names on the wire that controller and agent share: annotations, statuses, and the objects that carry signals. */
-import { clusterScoped, nodes, type Resource } from '../kube/resources.ts';
-import type { KubeObject } from '../kube/types.ts';
+
+import { clusterScoped, type KubeObject, nodes, type Resource } from '../kube/resources.ts';
 
 export const SIGNAL_VERSION_ANNOTATION = 'k0sproject.io/autopilot-signal-version';
 export const SIGNAL_DATA_ANNOTATION = 'k0sproject.io/autopilot-signal-data';
@@ -46,11 +46,7 @@ export interface ControlNode extends KubeObject {
   status?: { addresses?: { address: string; type: string }[]; k0sVersion?: string };
 }
 
-export const controlNodes = clusterScoped<ControlNode>(
-  'autopilot.k0sproject.io/v1beta2',
-  'ControlNode',
-  'controlnodes',
-);
+export const controlNodes = clusterScoped<ControlNode>('autopilot.k0sproject.io/v1beta2', 'ControlNode');
 
 /** The kinds of objects that an agent may work for, by the value of its flag --object. */
 export const SIGNAL_OBJECTS: Readonly<Record<'node' | 'controlnode', Resource>> = {

@@ -1,5 +1,5 @@
 /** Encodes what a leader asks the agent of a waiting node to try, or to fetch before its turn. Other agents than ours ignore it. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { defined, isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import {
@@ -55,10 +55,7 @@ export function decodeDownloadCheck(annotations: Annotations = {}): DownloadChec
 
 /** Names the check in its answer. */
 export const downloadCheckId = onceForEach((annotations: Annotations): string =>
-  createHash('sha256')
-    .update(annotations[DOWNLOAD_CHECK_ANNOTATION] ?? '')
-    .digest('hex')
-    .slice(0, 16),
+  hash('sha256', annotations[DOWNLOAD_CHECK_ANNOTATION] ?? '').slice(0, 16),
 );
 
 const read = onceForEach((annotations: Annotations) => {

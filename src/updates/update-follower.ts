@@ -2,7 +2,7 @@
 import { PLAN_NAME, type Plan, plans } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
 import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
-import type { RolloutPhase } from '../engine/model/recorded.ts';
+import type { RolloutPhase } from '../engine/model/rollout.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { ifFound, isRefusal } from '../kube/status-error.ts';
@@ -17,7 +17,7 @@ import { ChannelMemory, type ChannelTools, type Current } from './channel/follow
 import type { Release } from './channel/read-index.ts';
 import { CATCH_UP_MS, type CheckPace, nextCheck, nextWindow } from './config/check-times.ts';
 import { readUpdateConfig, type UpdateSettings } from './config/read-config.ts';
-import { NewVersionProbe, type ProbeOptions } from './new-version.ts';
+import { newVersionProbe, type ProbeOptions } from './new-version.ts';
 import { decideUpdate, lowestOf, type UpdateDecision } from './plan/decide-update.ts';
 import { makePlan } from './plan/make-plan.ts';
 import { CHECK_ANNOTATION, statusOf, statusPatch, type UpdateStatus } from './status.ts';
@@ -57,12 +57,12 @@ export class UpdateFollower {
   readonly #parts: UpdateParts;
   readonly #channels: ChannelMemory;
   readonly #memories = new Map<string, Memory>();
-  readonly #probe: NewVersionProbe | undefined;
+  readonly #probe: ReturnType<typeof newVersionProbe> | undefined;
 
   constructor(parts: UpdateParts) {
     this.#parts = parts;
     this.#channels = new ChannelMemory(parts);
-    this.#probe = parts.probe && new NewVersionProbe(parts, parts.probe, this.#channels);
+    this.#probe = parts.probe && newVersionProbe(parts, parts.probe, this.#channels);
   }
 
   async followAll(all: readonly UpdateConfig[], abort: AbortSignal): Promise<ReconcileResult> {
@@ -73,8 +73,7 @@ export class UpdateFollower {
     );
     metrics.keepUpdates(live.map(({ metadata }) => metadata.name));
     const current = await this.#observe(abort);
-    const next =
-      live.length === 0 ? await this.#probe?.probe(current, abort) : await this.#followLive(live, current, abort);
+    const next = live.length === 0 ? await this.#probe?.(current, abort) : await this.#followLive(live, current, abort);
     // One that may not be released holds up no other.
     for (const each of released) if (each.status === 'rejected') throw each.reason;
     return { requeueAfterMs: next };

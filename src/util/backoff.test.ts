@@ -1,7 +1,7 @@
 /** The proof of waiting times between retries: growing, bounded, spread out, and never none. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { backoffDelay } from './backoff.ts';
+import { backoffDelay } from './clock.ts';
 
 const options = { base: 100, cap: 10_000 };
 

@@ -1,4 +1,4 @@
-/** Reads a file that anybody may have written, up to a limit: a path may lead to a device without an end. */
+/** Reads what anybody may have written, up to a limit: an answer may have no end, and a path may lead to a device. */
 import { createReadStream } from 'node:fs';
 
 /** API servers accept no larger object. */
@@ -6,12 +6,22 @@ const MAX_BYTES = 3 * 1024 * 1024;
 
 /** Rejects with what is wrong with the file. */
 export async function readBounded(path: string): Promise<string> {
+  return await textIn(createReadStream(path), MAX_BYTES, 'the file is larger than 3 MiB; use a smaller one');
+}
+
+/** Rejects with a `Problem` that says `tooLong` once there are more than `most` bytes; nothing more is read then. */
+export async function textIn(
+  stream: AsyncIterable<Buffer>,
+  most: number,
+  tooLong: string,
+  Problem: new (message: string) => Error = Error,
+) {
   const parts: Buffer[] = [];
   let length = 0;
-  for await (const part of createReadStream(path, { end: MAX_BYTES }) as AsyncIterable<Buffer>) {
+  for await (const part of stream) {
     parts.push(part);
     length += part.length;
+    if (length > most) throw new Problem(tooLong);
   }
-  if (length > MAX_BYTES) throw new Error('the file is larger than 3 MiB; use a smaller one');
   return Buffer.concat(parts).toString('utf8');
 }

@@ -1,13 +1,9 @@
 /** How people and Go programs write lengths of time. */
 
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-
 /** Milliseconds of `250ms`, `90s`, `5m`, `1h30m`; undefined where the text is nothing like these, or zero. */
 export function parseDuration(text: string): number | undefined {
-  if (!/^(?:\d+(?:ms|s|m|h))+$/.test(text)) return undefined;
-  const parts = [...text.matchAll(/(\d+)([a-z]+)/g)];
-  const milliseconds = parts.reduce((sum, [, digits, unit = '']) => sum + Number(digits) * (UNITS[unit] ?? 0), 0);
-  return milliseconds > 0 ? milliseconds : undefined;
+  const nanoseconds = /^(?:\d+(?:ms|s|m|h))+$/.test(text) ? parseGoDuration(text) : undefined;
+  return nanoseconds ? nanoseconds / 1e6 : undefined;
 }
 
 /** `850 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`: two units at most, and never a false precision. */

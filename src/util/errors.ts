@@ -98,16 +98,12 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-interface RefitErrorOptions extends ErrorOptions {
-  /** What to do; the hint of the code by default. */
-  readonly hint?: string;
-}
-
 export class RefitError extends Error {
   readonly code: ErrorCode;
   readonly #hint: string;
 
-  constructor(code: ErrorCode, message: string, options: RefitErrorOptions = {}) {
+  /** `hint`: what to do; the hint of the code by default. */
+  constructor(code: ErrorCode, message: string, options: ErrorOptions & { readonly hint?: string } = {}) {
     const { hint, ...rest } = options;
     super(message, rest);
     this.name = 'RefitError';

@@ -64,10 +64,7 @@ export function isTimeZone(name: string): boolean {
 }
 
 /** The open time that includes `time` or comes next; it starts at `time` at the earliest. */
-function stretchFrom(
-  { windows, blackouts }: Timetable,
-  time: number,
-): { readonly from: number; readonly until: number } {
+function stretchFrom({ windows, blackouts }: Timetable, time: number) {
   let from = time;
   for (;;) {
     const dark = blackouts.find((each) => each.from <= from && from < each.to);
@@ -95,7 +92,7 @@ function closingOfOne(window: MaintenanceWindow, time: number): number | undefin
   const ends = startsBetween(window, time - window.lengthMs, time)
     .filter((start) => start <= time)
     .map((start) => endOf(window, start));
-  return ends.filter((end) => time < end).at(-1);
+  return [...ends].findLast((end) => time < end);
 }
 
 function endOf({ lengthMs, endMinute, timeZone }: MaintenanceWindow, start: number): number {
@@ -109,16 +106,14 @@ function openingAfter(window: MaintenanceWindow, time: number): number {
   return startsBetween(window, time, time + HORIZON_MS).find((start) => start > time) ?? Number.POSITIVE_INFINITY;
 }
 
-/** In order; the first and last may lie outside the range. */
-function startsBetween({ days, startMinute, timeZone }: MaintenanceWindow, from: number, to: number): number[] {
+/** In order; the first and last may lie outside the range. Lazy: whoever asks for the next one needs no other. */
+function* startsBetween({ days, startMinute, timeZone }: MaintenanceWindow, from: number, to: number) {
   const time = timeOf(startMinute);
   const last = dateAt(to, timeZone);
-  const starts: number[] = [];
   for (let day = dateAt(from, timeZone); Temporal.PlainDate.compare(day, last) <= 0; day = day.add({ days: 1 })) {
     const start = days.length === 0 || days.includes(day.dayOfWeek) ? startOn(day, time, timeZone) : undefined;
-    if (start !== undefined) starts.push(start);
+    if (start !== undefined) yield start;
   }
-  return starts;
 }
 
 function timeOf(minute: number): Temporal.PlainTime {

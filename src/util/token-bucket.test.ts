@@ -1,7 +1,7 @@
 /** Shows the rate that a bucket grants, and that its reserve is bounded. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
-import { createTokenBucket } from './backoff.ts';
+import { createTokenBucket } from './clock.ts';
 
 test('a burst is free, then tokens come at the rate', () => {
   const take = createTokenBucket(new FakeClock(), { perSecond: 10, burst: 3 });

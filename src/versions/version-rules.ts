@@ -90,37 +90,22 @@ function kubeletFindings(facts: KubeletFacts, servers: readonly Version[], targe
   if (next && met.some((server) => isNewerMinor(next, server)))
     findings.push(hard('R7', `API servers come first: ${who} cannot have ${textOf(next)} before them`));
   if (target) findings.push(...stepFindings(who, now, local, target));
-  else if (!next && local.some((server) => server.minor - now.minor === 3))
-    findings.push(
-      warn(
-        'R10',
-        `${who} at ${textOf(now)} is three minor versions behind and blocks the next upgrade of the control plane`,
-      ),
-    );
+  const blocks = `${who} at ${textOf(now)} is three minor versions behind and blocks the next upgrade of the control plane`;
+  if (!target && !next && local.some((server) => server.minor - now.minor === 3)) findings.push(warn('R10', blocks));
   return findings;
 }
 
 /** The present kubelet against the new version of the API servers. */
 function stepFindings(who: string, now: Version, servers: readonly Version[], target: Version): Finding[] {
   const behind = target.minor - now.minor;
+  const found = `${who} at ${textOf(now)}`;
   const lowersPatch = now.minor === target.minor && now.patch > target.patch;
+  const older = now.minor > target.minor ? target : (ends(servers)[0] ?? target);
   if (servers.some((server) => now.minor > server.minor) || now.minor > target.minor || lowersPatch)
-    return [
-      hard(
-        'R3',
-        `${who} at ${textOf(now)} is newer than an API server at ${textOf(now.minor > target.minor ? target : (ends(servers)[0] ?? target))}`,
-      ),
-    ];
+    return [hard('R3', `${found} is newer than an API server at ${textOf(older)}`)];
   if (behind > allowedBehind(now))
-    return [
-      hard(
-        'R10',
-        `${who} at ${textOf(now)} would be ${behind} minor versions behind ${textOf(target)} (R3): upgrade it first`,
-      ),
-    ];
-  if (behind === 3)
-    return [warn('R8', `${who} at ${textOf(now)} will be three minor versions behind ${textOf(target)}`)];
-  return [];
+    return [hard('R10', `${found} would be ${behind} minor versions behind ${textOf(target)} (R3): upgrade it first`)];
+  return behind === 3 ? [warn('R8', `${found} will be three minor versions behind ${textOf(target)}`)] : [];
 }
 
 function moveFindings(who: string, now: Version, next: Version, how: KubeletFacts): Finding[] {
@@ -137,18 +122,13 @@ function moveFindings(who: string, now: Version, next: Version, how: KubeletFact
 function skewFindings(rule: string, who: string, version: Version, servers: readonly Version[]): Finding[] {
   const [oldest, newest] = ends(servers);
   if (!oldest || !newest) return [];
-  if (isNewerMinor(version, oldest))
-    return [hard(rule, `${who} at ${textOf(version)} is newer than an API server at ${textOf(oldest)}`)];
+  const found = `${who} at ${textOf(version)}`;
+  if (isNewerMinor(version, oldest)) return [hard(rule, `${found} is newer than an API server at ${textOf(oldest)}`)];
   const limit = allowedBehind(version);
   if (newest.minor - version.minor > limit)
-    return [
-      hard(
-        rule,
-        `${who} at ${textOf(version)} is more than ${limit} minor versions behind an API server at ${textOf(newest)}`,
-      ),
-    ];
+    return [hard(rule, `${found} is more than ${limit} minor versions behind an API server at ${textOf(newest)}`)];
   if (compareVersions(version, oldest) <= 0 || version.minor < oldest.minor) return [];
-  return [warn(rule, `${who} at ${textOf(version)} has a newer patch than an API server at ${textOf(oldest)}`)];
+  return [warn(rule, `${found} has a newer patch than an API server at ${textOf(oldest)}`)];
 }
 
 function proxyFindings(

@@ -8,8 +8,8 @@ import { type DownloadServer, startDownloadServer } from '../../sandbox/hosts/do
 import { type Host, startHost } from '../../sandbox/hosts/host.ts';
 import { type Broken, buildStandIn } from '../../sandbox/hosts/stand-in.ts';
 import { Agent, type AgentParts } from '../../src/agent/agent.ts';
-import { type EffectTools, perform } from '../../src/agent/effects.ts';
 import type { SignalObject } from '../../src/agent/object/signal-object.ts';
+import { type EffectTools, perform } from '../../src/agent/perform-step.ts';
 import { observeHost, searchService } from '../../src/agent/service/observe-host.ts';
 import { ageOf, endProcess } from '../../src/agent/service/processes.ts';
 import { loadJournal, saveJournal } from '../../src/agent/state/journal-file.ts';

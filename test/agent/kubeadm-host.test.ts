@@ -42,12 +42,12 @@ else
 
     test('with too little room, and a mount that runs no programs', async () => {
       const problems = await problemsWith('size=8m,noexec');
-      expect(problems).toContain(`hard ${root}/var/lib has 8 MiB free, the upgrade needs 128 MiB`);
+      expect(problems).toContain(`hard ${root}/var/lib has 8 MiB free, the upgrade needs 256 MiB`);
       expect(problems).toContain('hard /var/lib is mounted with noexec: staged binaries cannot run there');
     });
 
     test('with enough of both', async () => {
-      const problems = await problemsWith('size=256m');
+      const problems = await problemsWith('size=512m');
       expect(problems.filter((problem) => /MiB|noexec/.test(problem))).toEqual([]);
     });
 

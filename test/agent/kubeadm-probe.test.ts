@@ -111,7 +111,7 @@ test('kubectl is replaced where it is, staged binaries are removed at the end, a
   const last = stepScript({ ...context, step: 'kubelet' }, kubeletBody(binaries));
   expect([await onHost(last), await onHost(last)]).toEqual(['', '']);
   expect(await onHost('kubectl version; kubelet; ls "$REFIT_ROOT/var/lib/refit"; cat "$REFIT_ROOT/systemctl"')).toBe(
-    'Client Version: v1.36.3\nKustomize Version: v5.8.0\nKubernetes v1.36.3\nkubeadm.journal\nkubeadm.lock\nlast.log\ndaemon-reload\nrestart kubelet\n',
+    'Client Version: v1.36.3\nKustomize Version: v5.8.0\nKubernetes v1.36.3\nkubeadm.journal\nkubeadm.lock\nlast.log\nprevious\ndaemon-reload\nrestart kubelet\n',
   );
 });
 

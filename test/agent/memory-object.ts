@@ -1,7 +1,7 @@
 /** An object that carries signals without an API server, with the optimistic locking of one. */
 import type { SignalObject } from '../../src/agent/object/signal-object.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
 
 /** What outlives an agent: the stored object, and every status it went through. */

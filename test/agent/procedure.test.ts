@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadJournal, saveJournal } from '../../src/agent/state/journal-file.ts';
-import type { Node } from '../../src/kube/types.ts';
+import type { Node } from '../../src/kube/resources.ts';
 import { encodeAgentPolicy, encodeReport } from '../../src/signal/annotations.ts';
 import { SIGNAL_DATA_ANNOTATION, SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';

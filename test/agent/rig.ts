@@ -9,8 +9,7 @@ import { agentArguments, type Host, type HostOptions, startHost } from '../../sa
 import { type Broken, buildStandIn } from '../../sandbox/hosts/stand-in.ts';
 import { REFIT } from '../../sandbox/refit.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { apiVersionOf, type Resource } from '../../src/kube/resources.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import { apiVersionOf, type KubeObject, type Resource } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import {
   type AgentPolicy,

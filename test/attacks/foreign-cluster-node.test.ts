@@ -1,8 +1,7 @@
 /** A Machine points at a Node of another cluster that only has the right name: it is not signalled, and the answer says why. */
 import { expect, test } from 'vitest';
 import { machines, NODE_ANNOTATIONS } from '../../src/api/capi/machine.ts';
-import { nodes } from '../../src/kube/resources.ts';
-import type { Node } from '../../src/kube/types.ts';
+import { type Node, nodes } from '../../src/kube/resources.ts';
 import { MachineScene } from '../capi/machine-scene.ts';
 
 const HINT = 'check that --kubeconfig is for the cluster of this Machine';

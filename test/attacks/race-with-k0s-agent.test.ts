@@ -1,7 +1,7 @@
 /** The double of k0s's agent comes to life beside ours at each step of a signal: nothing may be lost, whoever is faster. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import type { Node } from '../../src/kube/types.ts';
+import type { Node } from '../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';
 import { NEW, OLD, Rig } from '../agent/rig.ts';

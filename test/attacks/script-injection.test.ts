@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { array, assert, asyncProperty, constantFrom, oneof, record, string } from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Binary, parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
+import { restoreFactsScript, restoreScripts } from '../../src/dialects/kubeadm/restore-etcd.ts';
 import {
   diffScript,
   kubeadmBody,
@@ -29,11 +30,14 @@ beforeAll(async () => {
     kubeadm: 'exit 0',
     kubelet: 'exit 0',
     systemctl: 'exit 0',
+    etcdutl: 'exit 0',
     curl: 'printf "%s\\n" "$@" >"$REFIT_ROOT/curl"; exit 22',
   };
   await mkdir(join(root, 'usr/bin'), { recursive: true });
   for (const [name, body] of Object.entries(tools))
     await writeFile(join(root, 'usr/bin', name), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+  await mkdir(join(root, 'etc/kubernetes/manifests'), { recursive: true });
+  await writeFile(join(root, 'etc/kubernetes/manifests/etcd.yaml'), '    - --data-dir=/data\n    - --name=a\n');
 });
 afterAll(async () => await rm(root, { recursive: true }));
 
@@ -107,6 +111,9 @@ test('any values in any script run nothing and leave its syntax whole', async ()
     if (host) await expectHarmless(probeScript(manifest, host, 0));
     if (host) await expectHarmless(prepareScript(manifest, host, false));
     await expectHarmless(diffScript(manifest));
+    const restore = { snapshot: byHand, stamp: version };
+    await expectHarmless(restoreFactsScript(restore));
+    for (const script of Object.values(restoreScripts(restore, rollout))) await expectHarmless(script);
     for (const body of bodiesOf(given)) await expectHarmless(stepScript({ step: 'stage', rollout, version }, body));
   });
   await assert(property, { numRuns: 30 });

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { NO_CONTROLS } from '../../src/engine/model/controls.ts';
 import type { Observation, Snapshot, TargetFacts } from '../../src/engine/model/decision.ts';
 import { because } from '../../src/engine/model/reasons.ts';
-import type { Role, Rollout, Stage, Target } from '../../src/engine/model/recorded.ts';
+import type { Role, Rollout, Stage, Target } from '../../src/engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { failed, NONE, sent, succeeded, working } from './observations.ts';
 import { buildPolicy } from './rollout-policies.ts';

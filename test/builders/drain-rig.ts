@@ -1,6 +1,6 @@
 /** Drains of one node in memory: pods that end only when the test says so, and time that moves only then. */
 import { expect } from 'vitest';
-import { type DrainProgress, drainNode } from '../../src/drain/drain.ts';
+import { type DrainProgress, drainNode } from '../../src/drain/drain-node.ts';
 import { DEFAULT_DRAIN, type DrainOptions } from '../../src/drain/pods.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { FakeClock } from '../faults/fake-clock.ts';

@@ -3,7 +3,7 @@
 import type { GateInput } from '../../src/engine/gates/types.ts';
 import { NO_CONTROLS } from '../../src/engine/model/controls.ts';
 import type { EndpointHealth, ObservedForeignWork, TargetFacts } from '../../src/engine/model/decision.ts';
-import type { Role } from '../../src/engine/model/recorded.ts';
+import type { Role } from '../../src/engine/model/rollout.ts';
 import { buildPolicy } from './rollout-policies.ts';
 import { buildFacts } from './snapshots.ts';
 import { buildStage, PAYLOAD } from './stages.ts';

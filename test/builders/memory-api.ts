@@ -1,8 +1,7 @@
 /** The smallest API server, for tests of reconcilers: objects with resourceVersions, and views that lag behind. */
 import type { DeleteOptions, KubeClient, WriteOptions } from '../../src/kube/client.ts';
-import { compareResourceVersions, pathOf, type Resource } from '../../src/kube/resources.ts';
+import { compareResourceVersions, type KubeObject, pathOf, type Resource } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
 
 export interface LaggingView<T extends KubeObject> {
   get(name: string): T | undefined;

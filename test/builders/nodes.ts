@@ -1,5 +1,5 @@
 /** The objects that stand for targets, for tests: a Ready Node and a ControlNode with an address, both linux-amd64. */
-import type { Node, ObjectMeta } from '../../src/kube/types.ts';
+import type { Node, ObjectMeta } from '../../src/kube/resources.ts';
 import type { ControlNode } from '../../src/signal/names.ts';
 
 const PLATFORM = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };

@@ -7,9 +7,16 @@ import type {
   WatchEvent,
   WatchOptions,
 } from '../../src/kube/client.ts';
-import { keyOf, type Resource } from '../../src/kube/resources.ts';
+import {
+  type KubeList,
+  type KubeObject,
+  keyOf,
+  type Pod,
+  type PodDisruptionBudget,
+  type Resource,
+  type Status,
+} from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
-import type { KubeList, KubeObject, Pod, PodDisruptionBudget, Status } from '../../src/kube/types.ts';
 
 /** One eviction as it was asked for. */
 export interface Asked {

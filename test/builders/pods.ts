@@ -1,5 +1,5 @@
 /** Pods and the budgets over them, for tests of drains. */
-import type { ObjectMeta, OwnerReference, Pod, PodDisruptionBudget } from '../../src/kube/types.ts';
+import type { ObjectMeta, OwnerReference, Pod, PodDisruptionBudget } from '../../src/kube/resources.ts';
 
 export interface PodTraits {
   readonly namespace?: string;

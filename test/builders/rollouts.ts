@@ -1,5 +1,5 @@
 /** Rollouts for tests: running, well so far, and without problems, unless told otherwise. */
-import type { Rollout, Stage } from '../../src/engine/model/recorded.ts';
+import type { Rollout, Stage } from '../../src/engine/model/rollout.ts';
 import { later } from './times.ts';
 
 export function buildRollout(stages: readonly Stage[], more: Partial<Rollout> = {}): Rollout {

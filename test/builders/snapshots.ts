@@ -1,7 +1,7 @@
 /** Snapshots for tests: every target exists, runs linux-amd64, is Ready and has no signal; every API server is ready. */
 import { NO_CONTROLS } from '../../src/engine/model/controls.ts';
 import type { EndpointHealth, Snapshot, TargetFacts } from '../../src/engine/model/decision.ts';
-import type { Rollout } from '../../src/engine/model/recorded.ts';
+import type { Rollout } from '../../src/engine/model/rollout.ts';
 import { NONE } from './observations.ts';
 
 export const HEALTHY: readonly EndpointHealth[] = [{ name: 'c1', ready: true }];

@@ -1,5 +1,5 @@
 /** Stages for tests: forced or not, with a payload for linux-amd64 and as many slots as told. */
-import type { Role, Stage, Target } from '../../src/engine/model/recorded.ts';
+import type { Role, Stage, Target } from '../../src/engine/model/rollout.ts';
 import { buildTarget } from './targets.ts';
 
 export const PAYLOAD = { url: 'https://example.com/file', sha256: 'a'.repeat(64) };

@@ -1,10 +1,9 @@
 /** The smallest dialect there is, for tests of the engine: the plan holds its rollout, the object its observation. */
 import type { Dialect } from '../../src/engine/dialect.ts';
 import type { Observation } from '../../src/engine/model/decision.ts';
-import type { Role, Rollout } from '../../src/engine/model/recorded.ts';
+import type { Role, Rollout } from '../../src/engine/model/rollout.ts';
 import { isRelevant } from '../../src/engine/observe/predicates.ts';
-import { nodes, type Resource } from '../../src/kube/resources.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import { type KubeObject, nodes, type Resource } from '../../src/kube/resources.ts';
 import { buildRollout } from './rollouts.ts';
 import { buildStage } from './stages.ts';
 

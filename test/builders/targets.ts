@@ -1,5 +1,5 @@
 /** Targets for tests: found at the beginning and waiting for its turn, unless told otherwise. */
-import type { RecordedState, Target } from '../../src/engine/model/recorded.ts';
+import type { RecordedState, Target } from '../../src/engine/model/rollout.ts';
 import { later } from './times.ts';
 
 export function buildTarget(name: string, state: RecordedState = 'pending', more: Partial<Target> = {}): Target {

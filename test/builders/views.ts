@@ -5,7 +5,7 @@ import type { AskControlPlane, Sources } from '../../src/cli/status/answers.ts';
 import { type Looking, observe } from '../../src/cli/status/observe.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 import { buildSignal, type OriginalSignal } from './signals.ts';
 import { later } from './times.ts';
 import { buildWorld } from './worlds.ts';

@@ -1,8 +1,7 @@
 /** Worlds of any kinds for tests, with caches that are up to date. */
 import type { World } from '../../src/engine/dialect.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
-import type { Resource } from '../../src/kube/resources.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeObject, Resource } from '../../src/kube/resources.ts';
 import { buildView } from './worlds.ts';
 
 export function buildWorldOf(...kinds: readonly (readonly [Resource, readonly KubeObject[]])[]): World {

@@ -1,8 +1,7 @@
 /** Worlds for tests: the objects of both roles, with caches that are up to date. */
 import type { World } from '../../src/engine/dialect.ts';
 import { freshWorld, OwnWrites, type View, viewsOf } from '../../src/engine/observe/world.ts';
-import { nodes } from '../../src/kube/resources.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import { type KubeObject, nodes } from '../../src/kube/resources.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 
 export function buildWorld(controllers: readonly KubeObject[], workers: readonly KubeObject[]): World {

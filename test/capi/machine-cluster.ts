@@ -7,8 +7,9 @@ import { type CallerOptions, callHook, type Protocol } from '../../sandbox/clust
 import { type Extension, prepareExtension } from '../../sandbox/cluster/hook-extension.ts';
 import { askCanUpdate, driveUpdate, type ManagerOptions, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
 import { createMachine, installMachines, joinNode } from '../../sandbox/cluster/machines.ts';
-import { machines } from '../../src/api/capi/machine.ts';
+import { machineDeployments, machines } from '../../src/api/capi/machine.ts';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
@@ -44,6 +45,11 @@ export interface MachineCluster extends AsyncDisposable {
 
 export function machineOf(node: string): string {
   return `machine-of-${node}`;
+}
+
+export async function uninstallMachines(client: KubeClient): Promise<void> {
+  for (const { plural, group } of [machines, machineDeployments])
+    await client.delete(customResourceDefinitions, `${plural}.${group}`);
 }
 
 /** Its end may be why nobody can call. */
@@ -108,7 +114,7 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
       await driveUpdate(manager, wanted);
     },
     async [Symbol.asyncDispose]() {
-      await client.delete(customResourceDefinitions, `${machines.plural}.${machines.group}`);
+      await uninstallMachines(client);
       for (const { name } of cluster.hosts) await client.delete(nodes, name);
       await cluster.stop();
     },

@@ -3,14 +3,15 @@
 import { identityOf } from '../../sandbox/cluster/machines.ts';
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
+import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import { capi } from '../../src/dialects/capi/dialect.ts';
 import { type StepParts, updateInSteps } from '../../src/dialects/capi/updaters/update-steps.ts';
 import { CONTROL_PLANE } from '../../src/dialects/node-endpoints.ts';
 import type { EndpointHealth } from '../../src/engine/model/decision.ts';
 import { viewsOf } from '../../src/engine/observe/world.ts';
+import { policyOfPlan } from '../../src/engine/policy/choose-policy.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
-import { nodes } from '../../src/kube/resources.ts';
-import type { Node } from '../../src/kube/types.ts';
+import { type Node, nodes } from '../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { knowledgeOf } from '../builders/knowledge.ts';
@@ -30,6 +31,7 @@ export class MachineScene {
   checksum = 'ab'.repeat(32);
   readonly read: string[] = [];
   callUpdater: StepParts['callUpdater'] = async () => await Promise.reject(new Error('there is no updater'));
+  readonly #policies = this.api.view(upgradePolicies);
   readonly #views = [this.api.view(nodes)];
 
   constructor(names: readonly string[], role: 'worker' | 'controller' = 'worker') {
@@ -64,6 +66,7 @@ export class MachineScene {
       settings,
       desired: { machine, infrastructureMachine: object('DevMachine') },
     };
+    this.#policies.catchUp();
     return await updateInSteps(this.#parts(), request, new AbortController().signal);
   }
 
@@ -119,7 +122,7 @@ export class MachineScene {
       },
       callUpdater: this.callUpdater,
       log: silentLogger,
-      policy: POLICY,
+      policyFor: (node) => policyOfPlan(capi, this.#policies.list(), node, POLICY),
       clock: this.clock,
     };
   }

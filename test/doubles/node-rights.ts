@@ -1,8 +1,7 @@
 /** The rights that k0s gives its nodes for their autopilot, beside those of every kubelet. */
 import type { KubeClient } from '../../src/kube/client.ts';
-import type { Resource } from '../../src/kube/resources.ts';
+import type { KubeObject, Resource } from '../../src/kube/resources.ts';
 import { isAlreadyExists } from '../../src/kube/status-error.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
 
 const NAME = 'system:nodes:autopilot';
 const NAMESPACE = 'k0s-autopilot';

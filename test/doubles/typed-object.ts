@@ -1,5 +1,5 @@
 /** What survives when an object goes through the original's Go structs: members that its release knows, nothing else. */
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 import { isRecord } from '../../src/util/json.ts';
 
 /** Of meta/v1 ObjectMeta; labels and annotations are maps, so that every key of them survives. */

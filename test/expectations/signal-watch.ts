@@ -1,7 +1,6 @@
 /** Watching signals from outside: every status that every node ever showed, in the order of the server. */
 import type { KubeClient } from '../../src/kube/client.ts';
-import { nodes, type Resource } from '../../src/kube/resources.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import { type KubeObject, nodes, type Resource } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import { controlNodes } from '../../src/signal/names.ts';

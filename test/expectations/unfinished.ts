@@ -1,7 +1,6 @@
 /** The count of Jobs or pods at work, as a watch shows them from outside. */
 import type { KubeClient } from '../../src/kube/client.ts';
-import type { Resource } from '../../src/kube/resources.ts';
-import type { Job, KubeObject, Pod } from '../../src/kube/types.ts';
+import type { Job, KubeObject, Pod, Resource } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 
 export interface Unfinished {

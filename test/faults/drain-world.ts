@@ -1,8 +1,8 @@
 /** A world in which a drain meets everything that can go wrong at once: one seed, one trial. */
-import { drainNode } from '../../src/drain/drain.ts';
+import { drainNode } from '../../src/drain/drain-node.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
+import type { Pod } from '../../src/kube/resources.ts';
 import { TransportError } from '../../src/kube/status-error.ts';
-import type { Pod } from '../../src/kube/types.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { type Asked, PodApi, refuse, refuseByBudget } from '../builders/pod-api.ts';
 import { buildPod, type PodTraits } from '../builders/pods.ts';

@@ -1,9 +1,8 @@
 /** A world of candidates under a seed: skewed clocks, halted processes, partitions, lost and late requests, and a judge. */
-import { createElection, type Election } from '../../src/kube/election/election.ts';
+import { Election } from '../../src/kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../src/kube/election/write-guard.ts';
-import { leases } from '../../src/kube/resources.ts';
+import { type Lease, leases } from '../../src/kube/resources.ts';
 import { TransportError } from '../../src/kube/status-error.ts';
-import type { Lease } from '../../src/kube/types.ts';
 import { sleep } from '../../src/util/clock.ts';
 import { FakeClock } from './fake-clock.ts';
 import { LeaseServer, type Link, leaseClient } from './lease-server.ts';
@@ -104,7 +103,7 @@ class World {
     const link = this.#linkOf(() => candidate);
     const random = seededRandom(Math.floor(this.#random() * 2 ** 32));
     const client = leaseClient(this.#server, link);
-    const election = createElection({ client, ...PLACE, ...TIMES, identity: name, clock, random });
+    const election = new Election({ client, ...PLACE, ...TIMES, identity: name, clock, random });
     const candidate: Candidate = { name, clock, election, partitioned: false, stop: new AbortController() };
     election.onChange((term) => {
       if (term) this.#terms++;

@@ -1,9 +1,8 @@
 /** One run of the informer's trial: a server, faults before it, a mutator, two informers, and the judgement. */
 import type { KubeClient, WatchEvent } from '../../src/kube/client.ts';
 import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
-import { compareResourceVersions, leases, namespaces } from '../../src/kube/resources.ts';
+import { compareResourceVersions, type KubeObject, type Lease, leases, namespaces } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import type { KubeObject, Lease } from '../../src/kube/types.ts';
 import { createInformer, type Informer } from '../../src/kube/watch/informer.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { stableStringify } from '../../src/util/json.ts';

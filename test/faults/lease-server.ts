@@ -1,7 +1,7 @@
 /** An API server that knows Leases only, with optimistic concurrency, for elections without a network. */
 import type { KubeClient, RequestOptions } from '../../src/kube/client.ts';
+import type { Lease } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
-import type { Lease } from '../../src/kube/types.ts';
 
 export class LeaseServer {
   #lease: Lease | undefined;

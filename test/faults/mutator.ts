@@ -1,8 +1,7 @@
 /** Random changes to a small set of Leases: created, edited, deleted, and created anew under the same name. */
 import type { KubeClient, RequestOptions } from '../../src/kube/client.ts';
-import { leases } from '../../src/kube/resources.ts';
+import { type Lease, leases } from '../../src/kube/resources.ts';
 import { isNotFound, StatusError, TransportError } from '../../src/kube/status-error.ts';
-import type { Lease } from '../../src/kube/types.ts';
 import { pick } from './random.ts';
 
 export interface MutatorParts {

@@ -1,6 +1,6 @@
 /** Shows what the judge of an informer's events accepts, and everything it has to object to. */
 import { expect, test } from 'vitest';
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 import { judgeOrder, type OrderJudge } from './order-judge.ts';
 
 const at = (uid: string, version: number): KubeObject => ({

@@ -1,6 +1,6 @@
 /** The judgement on an informer's events: which order of them can be true, and which cannot. */
-import { compareResourceVersions, keyOf } from '../../src/kube/resources.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+
+import { compareResourceVersions, type KubeObject, keyOf } from '../../src/kube/resources.ts';
 import type { Handler } from '../../src/kube/watch/store.ts';
 
 export interface OrderJudge {

@@ -1,7 +1,7 @@
 /** A KubeClient whose lists and watches are written down beforehand. */
 import type { KubeClient, ListOptions, WatchEvent, WatchOptions } from '../../src/kube/client.ts';
+import type { KubeList, KubeObject } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
-import type { KubeList, KubeObject } from '../../src/kube/types.ts';
 
 /** One step of a watch: an event, an error to throw, or staying silent until aborted; then the stream ends. */
 export type Step = WatchEvent<KubeObject> | Error | 'silence';

@@ -29,6 +29,7 @@ export async function startDebianServer({ host, directory, clientKey }: ServerOp
   await copyFile(clientKey, join(directory, 'authorized_keys'));
   const port = await freePort();
   const config = join(directory, 'sshd_config');
+  // HOME: a shell that sshd starts reads what lies there, and that of the person who runs the tests is theirs.
   // A privileged sshd insists on its directory; what the caller's umask made of ours is nobody's business here.
   if (process.getuid?.() === 0) await mkdir('/run/sshd', { recursive: true });
   await writeFile(
@@ -43,6 +44,7 @@ PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 MaxSessions 50
+SetEnv HOME=${directory}
 ForceCommand /bin/sh ${ENTER_HOST} ${host.root} "$SSH_ORIGINAL_COMMAND"
 `,
   );

@@ -1,7 +1,7 @@
 /** A cluster with hosts over SSH on the real API server, and runs of `refit kubeadm` with its documented rights. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { REFIT } from '../../sandbox/refit.ts';
@@ -112,4 +112,10 @@ export async function versions({ cluster }: Scene): Promise<unknown[]> {
 export async function kill(run: Run): Promise<void> {
   run.child.kill('SIGKILL');
   await run.ended;
+}
+
+/** Its file system on cgroup v1 is a tmpfs. */
+export async function useCgroupV1(root: string): Promise<void> {
+  await mkdir(join(root, 'sys/fs'), { recursive: true });
+  await symlink('/dev/shm', join(root, 'sys/fs/cgroup'));
 }

@@ -7,7 +7,7 @@ import type { SignalObject } from '../../src/agent/object/signal-object.ts';
 import type { HostFacts } from '../../src/agent/service/host.ts';
 import type { BesideK0s } from '../../src/agent/step-input.ts';
 import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { NOW } from './cluster.ts';
 

@@ -1,7 +1,7 @@
 /** The small clusters to explore: their nodes and plan as the API server has them at the start. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
-import type { Role } from '../../src/engine/model/recorded.ts';
-import type { KubeObject, Node } from '../../src/kube/types.ts';
+import type { Role } from '../../src/engine/model/rollout.ts';
+import type { KubeObject, Node } from '../../src/kube/resources.ts';
 import { encodePresence } from '../../src/signal/agent-presence.ts';
 import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
 import { buildControlNode, buildNode } from '../builders/nodes.ts';

@@ -51,10 +51,9 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   configure('2 controllers, 1 worker', 'c1 c2 w1'),
   configure('2 workers at once', 'w1 w2', { concurrent: 2 }),
   configure('2 controllers, 2 faults', 'c1 c2', { faults: 2 }),
-  configure('2 controllers, 2 commands', 'c1 c2', { versions: [V2, V3] }),
-  configure('1 controller, 1 worker, 2 commands', 'c1 w1', { versions: [V2, V3] }),
+  configure('1 worker, 2 commands', 'w1', { versions: [V2, V3] }),
+  configure('1 controller, 1 worker, 2 commands, no fault', 'c1 w1', { versions: [V2, V3], faults: 0 }),
   configure('1 worker, the plan is replaced', 'w1', { replacedBy: [V3], faults: 0 }),
-  configure('1 controller, 1 worker, the plan is replaced', 'c1 w1', { replacedBy: [V3], leaders: 'one', faults: 0 }),
   configure('2 controllers, the plan is replaced', 'c1 c2', { replacedBy: [V3], leaders: 'one', faults: 0 }),
   configure('payload cannot be executed', 'c1:garbage w1:garbage w2:garbage', { faults: 2 }),
   configure('payload never comes up on controllers', 'c1:dead c2:dead w1', { faults: 2 }),
@@ -64,11 +63,11 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   configure('payload falls while it is watched', 'c1:brief w1:brief', { faults: 2 }),
   configure('deadline, nodes may stay off', 'w1', { power: 'may stay off', ...DEADLINE }),
   configure("k0s's own agent beside ours", 'w1', { theirs: 'on', faults: 0 }),
-  configure("k0s's own agent beside ours, the power stays", 'w1', {
+  configure("k0s's own agent beside ours, the power stays, 1 crash", 'w1', {
     theirs: 'on',
     power: 'stays',
     faults: 0,
-    crashesEach: 2,
+    crashesEach: 1,
   }),
   configure("k0s's own agent beside ours, 1 crash", 'w1', {
     theirs: 'on',
@@ -113,6 +112,9 @@ export const LARGE: readonly Configuration[] = [
   }),
   configure('3 controllers, 4 workers, aborted', SEVEN, { ...CRASHES, controls: ['abort'] }),
   configure('3 workers, 2 at once', 'w1 w2 w3', { concurrent: 2 }),
+  configure('2 controllers, 2 commands', 'c1 c2', { versions: [V2, V3] }),
+  configure('1 controller, 1 worker, 2 commands', 'c1 w1', { versions: [V2, V3] }),
+  configure('1 controller, 1 worker, the plan is replaced', 'c1 w1', { replacedBy: [V3], leaders: 'one', faults: 0 }),
   configure('1 worker, the plan is replaced, 1 fault', 'w1', { replacedBy: [V3] }),
   configure('2 workers, the plan is replaced', 'w1 w2', { replacedBy: [V3], leaders: 'one', faults: 0 }),
   configure('1 worker, its payload never comes up, the plan is replaced', 'w1:dead', {
@@ -130,6 +132,12 @@ export const LARGE: readonly Configuration[] = [
     times: A_MOMENT_LATER,
     concurrent: 2,
     faults: 0,
+  }),
+  configure("k0s's own agent beside ours, the power stays, 2 crashes", 'w1', {
+    theirs: 'on',
+    power: 'stays',
+    faults: 0,
+    crashesEach: 2,
   }),
   configure("k0s's own agent beside ours, the power stays, 3 crashes", 'w1', {
     theirs: 'on',

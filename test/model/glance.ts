@@ -1,5 +1,5 @@
 /** The input of predicates: one state in full. */
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 import type { SignalData } from '../../src/signal/annotations.ts';
 import type { NodeSpec } from './cluster.ts';
 import type { NodeState } from './node-state.ts';

@@ -22,7 +22,7 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
     name: 'controllers-before-workers',
     sentence: 'While a worker is in motion, every controller runs the version that the worker is to get.',
     upheldBy:
-      '`src/engine/model/recorded.ts`: only the first stage with an unsettled target is active; `src/engine/gates/foreign-work.ts` across plans',
+      '`src/engine/model/rollout.ts`: only the first stage with an unsettled target is active; `src/engine/gates/foreign-work.ts` across plans',
     alsoSeenBy: OUTSIDE,
     holds: ({ nodes }) =>
       moving(nodes, 'worker').every(({ signal }) =>
@@ -54,7 +54,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   {
     name: 'no-signal-for-what-is-done',
     sentence: 'No signal without a report is for a target that is recorded as done.',
-    upheldBy: '`src/engine/act/effects.ts`: the plan is read again between reading the object and writing it',
+    upheldBy: '`src/engine/act/writes.ts`: the plan is read again between reading the object and writing it',
     holds: (glance) =>
       signalled(glance).every(
         (node) => node.signal?.status !== undefined || stateOf(glance, node) !== 'SignalCompleted',

@@ -1,5 +1,5 @@
 /** What leaders may observe: every mixture of versions of all objects, and each leader's own knowledge. */
-import type { DrainState } from '../../src/drain/drains.ts';
+import type { DrainState } from '../../src/drain/running-drains.ts';
 import { product } from './product.ts';
 
 /** What there is to see: versions as numbers of contents, oldest first. */

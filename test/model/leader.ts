@@ -2,16 +2,15 @@
 
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import type { DrainState, Drains } from '../../src/drain/drains.ts';
+import type { DrainState, Drains } from '../../src/drain/running-drains.ts';
 import type { Dialect } from '../../src/engine/dialect.ts';
-import type { Role } from '../../src/engine/model/recorded.ts';
+import type { Role } from '../../src/engine/model/rollout.ts';
 import { OwnWrites, type View, type Views, viewsOf } from '../../src/engine/observe/world.ts';
 import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { leases, nodes, type Resource } from '../../src/kube/resources.ts';
+import { type KubeList, type KubeObject, leases, nodes, type Resource } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
-import type { KubeList, KubeObject } from '../../src/kube/types.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../src/signal/names.ts';
 import { knowledgeOf } from '../builders/knowledge.ts';
 

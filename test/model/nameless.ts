@@ -1,5 +1,5 @@
 /** Replaces a node's name in objects, so that equal nodes share their states. */
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 
 /** Stands where the name of the node would; no real text holds it. */
 export const ANY_NODE = '%node%';

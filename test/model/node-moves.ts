@@ -1,7 +1,7 @@
 /** The next moves at one node: turns of its agent, its service's life, and faults. */
 import { isBundle } from '../../src/agent/journal.ts';
 import type { HostFacts } from '../../src/agent/service/host.ts';
-import type { Node } from '../../src/kube/types.ts';
+import type { Node } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import { RESTART_TIMEOUT_MS } from './agent-turn.ts';
 import { NOW } from './cluster.ts';

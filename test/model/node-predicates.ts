@@ -1,5 +1,5 @@
 /** Predicates on one node: its signal, its cordon, and what its service runs. */
-import type { KubeObject, Node } from '../../src/kube/types.ts';
+import type { KubeObject, Node } from '../../src/kube/resources.ts';
 import { decodeReport } from '../../src/signal/annotations.ts';
 import type { NodeGlance } from './glance.ts';
 

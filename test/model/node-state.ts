@@ -1,7 +1,7 @@
 /** The state of one node: its object's versions, its agent's memory and its host. */
 import type { Journal } from '../../src/agent/journal.ts';
 import { IDLE } from '../../src/agent/journal.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 import type { Host } from './host.ts';
 import { freshHost } from './host.ts';
 import type { Numbering } from './numbering.ts';

@@ -1,6 +1,6 @@
 /** Tests that the explorer finds each planted mistake within a few steps. */
 import { expect, test } from 'vitest';
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 import { configure } from './configurations.ts';
 import { printViolation } from './explorer.ts';
 import { INVARIANTS } from './invariants.ts';

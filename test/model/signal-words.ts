@@ -1,6 +1,6 @@
 /** Describes what a write changes on a node's object: its signal, its cordon or its taint. */
 import { cordonOwner, pendingOwner } from '../../src/drain/cordon-marks.ts';
-import type { KubeObject, Node } from '../../src/kube/types.ts';
+import type { KubeObject, Node } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import { decodePrefetch } from '../../src/signal/prefetch.ts';
 

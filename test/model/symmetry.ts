@@ -15,7 +15,7 @@
  */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { ABORT_ANNOTATION } from '../../src/engine/model/controls.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 import { isRecord } from '../../src/util/json.ts';
 import type { Configuration, NodeSpec } from './cluster.ts';
 import { ANY_NODE } from './nameless.ts';

@@ -13,9 +13,8 @@ import { KubeletHeartbeat } from '../../src/agent/service/kubelet-heartbeat.ts';
 import type { OwnNodeFacts, StepInput } from '../../src/agent/step-input.ts';
 import type { Step } from '../../src/agent/steps/step.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { nodes } from '../../src/kube/resources.ts';
+import { type Node, nodes } from '../../src/kube/resources.ts';
 import { clientOver } from '../../src/kube/transport/http-client.ts';
-import type { Node } from '../../src/kube/types.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import {

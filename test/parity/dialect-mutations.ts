@@ -2,7 +2,7 @@
 import type { Plan, TargetSpec } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { Dialect } from '../../src/engine/dialect.ts';
-import type { Node } from '../../src/kube/types.ts';
+import type { Node } from '../../src/kube/resources.ts';
 import { passOver, wordsOf } from '../builders/autopilot-passes.ts';
 import { buildNode } from '../builders/nodes.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../builders/plans.ts';

@@ -2,8 +2,8 @@
 
 import { startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { askRemovedApis } from '../../src/dialects/autopilot/removed-apis.ts';
-import { createDrains, type Drains, type DrainsParts } from '../../src/drain/drains.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
+import { createDrains, type Drains, type DrainsParts } from '../../src/drain/running-drains.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { apiVersionOf, type Resource } from '../../src/kube/resources.ts';
 import { clientOver } from '../../src/kube/transport/http-client.ts';

@@ -6,9 +6,8 @@ import { createControlNode, createNode } from '../../sandbox/cluster/objects.ts'
 import { type K0sUpdate, type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { nodes, type Resource } from '../../src/kube/resources.ts';
+import { type Event, type KubeObject, nodes, type Resource } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import type { Event, KubeObject } from '../../src/kube/types.ts';
 import { controlNodes, SIGNAL_DATA_ANNOTATION } from '../../src/signal/names.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../builders/plans.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';

@@ -3,16 +3,18 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { callHook } from '../../sandbox/cluster/hook-caller.ts';
 import { askCanUpdate, driveUpdate, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
-import { machines } from '../../src/api/capi/machine.ts';
+import { machineDeployments, machines, SET_LABELS } from '../../src/api/capi/machine.ts';
 import { type Updater, type UpdaterSet, updaterSets } from '../../src/api/refit/updater-set.ts';
-import { STEPS_ANNOTATION } from '../../src/dialects/capi/updaters/update-steps.ts';
+import { STEPS_ANNOTATION } from '../../src/dialects/capi/updaters/step-record.ts';
+import { apiVersionOf } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { type Process, startProcess } from '../../tools/controlplane/process.ts';
 import { ANY_CA, buildUpdaterSet, bundleOf } from '../builders/updater-sets.ts';
-import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
+import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
 import { apply } from './control-plane.ts';
 
 const EXAMPLE = new URL('../../examples/cluster-api-updater.ts', import.meta.url).pathname;
@@ -134,6 +136,7 @@ test('each updater does its part once, in order, although the extension and an u
     if (kills === 2) work.push(restartUpdater(ntp));
   };
   const manager = scene.manager('h2', heard);
+  expect(await askCanUpdate(manager, wanted)).toEqual([]);
   await writeDesired(manager, wanted);
   await driveUpdate(manager, wanted);
   await Promise.all(work);
@@ -175,4 +178,37 @@ test('an updater that is away holds its Machine, with the reason; the Machine go
   files.process = await files.start();
   await driven;
   expect(await scene.cluster.hosts[1]?.version()).toBe(TO);
+});
+
+test('a set that accepted a MachineSet and is deleted: its Machines are not done without it', async () => {
+  const { client } = scene.cluster;
+  const options = { namespace: 'default' };
+  const labels = { [SET_LABELS.deployment]: 'workers', [SET_LABELS.hash]: '1-abcde' };
+  await client.create(machineDeployments, {
+    apiVersion: apiVersionOf(machineDeployments),
+    kind: machineDeployments.kind,
+    metadata: { name: 'workers', ...options },
+  });
+  await client.patch(machines, machineOf('worker2'), { metadata: { labels } }, { type: 'merge', ...options });
+  const template = { kind: 'Template', metadata: { name: 'workers' }, spec: {} };
+  const triple = (version: string) => ({
+    machineSet: {
+      kind: 'MachineSet',
+      metadata: { name: 'workers-abcde', ...options, labels },
+      spec: { template: { metadata: { labels }, spec: { version } } },
+    },
+    infrastructureMachineTemplate: template,
+  });
+  const { caller } = scene.manager('h2');
+  const request = { current: triple(FROM), desired: triple(TO) };
+  const path = 'canupdatemachineset/can-update-machineset';
+  expect(await callHook(caller, path, request)).toMatchObject({ status: 'Success', machineSetPatch: {} });
+  const { metadata, spec } = await client.get(updaterSets, NAME);
+  await client.delete(updaterSets, NAME);
+  const second = { machine: machineOf('worker2'), version: TO };
+  await expect(driveUpdate(scene.manager('h2'), second)).rejects.toThrow(
+    'updater files is to update this Machine, but UpdaterSet capi-updaters no longer has it',
+  );
+  await client.create(updaterSets, buildUpdaterSet(metadata.name, spec.updaters));
+  await driveUpdate(scene.manager('h2'), second);
 });

@@ -1,18 +1,19 @@
 /** Tests the hooks for Cluster API: Machines updated on a real API server, by the documented users. */
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { payloadPath } from '../../sandbox/cluster/cluster.ts';
 import { askCanUpdate, driveUpdate } from '../../sandbox/cluster/machine-manager.ts';
 import type { Host } from '../../sandbox/hosts/host.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { machines } from '../../src/api/capi/machine.ts';
-import { nodes } from '../../src/kube/resources.ts';
-import type { Node } from '../../src/kube/types.ts';
+import { leases, type Node, nodes } from '../../src/kube/resources.ts';
 import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
+import { freePort } from '../../tools/controlplane/ports.ts';
 import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
-import { kubectlAs } from './control-plane.ts';
+import { startTcpProxy } from '../faults/tcp-proxy.ts';
+import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 const CONTROL_PLANE = 'worker3';
 const STATUSES = ['', 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed'];
@@ -157,4 +158,32 @@ test('its log contains no secret of a body', async () => {
   const log = await readFile(join(scene.directory, 'logs', 'extension.log'), 'utf8');
   expect(log).toContain('"hook":"CanUpdateMachine"');
   expect(log).not.toContain('/etc/demo');
+});
+
+test('while the API of the Nodes is away it starts, is ready, and answers; it leads once that is there', async () => {
+  const { cluster } = scene;
+  await scene.running.stop();
+  const { hostname, port, host } = new URL(controlPlane().url);
+  const proxy = await startTcpProxy({ target: { host: hostname, port: Number(port) } });
+  onTestFinished(async () => await proxy.stop());
+  proxy.partition();
+  const health = `127.0.0.1:${await freePort()}`;
+  const there = await kubeconfigFor('capi');
+  const away = join(scene.directory, 'away.yaml');
+  await writeFile(away, (await readFile(there, 'utf8')).replaceAll(host, `127.0.0.1:${proxy.port}`), { mode: 0o600 });
+  const [, , , ...flags] = scene.extension.commandLine;
+  const apart = ['--kubeconfig', away, '--management-kubeconfig', there, '--health-address', health];
+  scene.running = await cluster.startLeading('extension-away', 'capi-extension', [...apart, ...flags]);
+  await scene.whenCallable('h2');
+  expect((await fetch(`http://${health}/readyz`)).status).toBe(200);
+  const wanted = { machine: machineOf('worker1'), version: 'v1.35.2' };
+  expect(await askCanUpdate(scene.manager('h2'), { ...wanted, version: TO })).toEqual([]);
+  const leader = async () =>
+    (await cluster.client.get(leases, 'refit-capi-extension', { namespace: 'refit-system' })).spec?.holderIdentity;
+  // The one before has given it up.
+  expect(await leader()).toBe('');
+  proxy.heal();
+  await vi.waitFor(async () => expect(await leader()).toMatch(/./), { timeout: 150_000, interval: 100 });
+  expect(await askCanUpdate(scene.manager('h2'), wanted)).toEqual([]);
+  await scene.running.stop();
 });

@@ -2,12 +2,14 @@
 import { readFile } from 'node:fs/promises';
 import { REFIT } from '../../sandbox/refit.ts';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
-import type { Condition, Node } from '../../src/kube/types.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { type Condition, leases, type Node } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { type Process, startProcess } from '../../tools/controlplane/process.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import type { CattleSpec } from '../builders/cattle-plans.ts';
-import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { apply, kubeconfigFor } from './control-plane.ts';
 
 export const NAMESPACE = 'system-upgrade';
 
@@ -49,6 +51,7 @@ export function nodeOf(name: string, labels: Record<string, string>): Node {
 
 /** Resolves once it leads. */
 export async function startController(directory: string, environment: Record<string, string>): Promise<Process> {
+  using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   return await startProcess({
     name: 'system-upgrade-controller',
     command: process.execPath,
@@ -61,7 +64,11 @@ export async function startController(directory: string, environment: Record<str
       ...environment,
     },
     directory,
-    ready: async () => (await kubectlAs('admin', ['get', 'lease', 'system-upgrade-controller', '-n', NAMESPACE])).ok,
+    ready: async () =>
+      await client.get(leases, 'system-upgrade-controller', { namespace: NAMESPACE }).then(
+        () => true,
+        () => false,
+      ),
     clock: systemClock,
   });
 }

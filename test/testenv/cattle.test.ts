@@ -11,9 +11,8 @@ import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
 import { jobOf } from '../../src/dialects/cattle/job.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { jobs, nodes, pods, secrets } from '../../src/kube/resources.ts';
+import { events, type Job, jobs, nodes, pods, secrets } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import type { Job } from '../../src/kube/types.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { secretReader } from '../builders/secret-reader.ts';
@@ -98,8 +97,8 @@ async function jobsOf(planName: string): Promise<Job[]> {
 }
 
 async function messagesOf(name: string, reason: string): Promise<string> {
-  const about = ['get', 'events', '-A', '--field-selector', `involvedObject.name=${name},reason=${reason}`];
-  return (await kubectlAs('admin', [...about, '-o', 'jsonpath={.items[*].message}'])).stdout;
+  const { items } = await admin.list(events, { fieldSelector: `involvedObject.name=${name},reason=${reason}` });
+  return items.map(({ message }) => message).join(' ');
 }
 
 describe('eleven nodes, three at a time', () => {

@@ -2,13 +2,12 @@
 import { readFile } from 'node:fs/promises';
 import { expect, vi } from 'vitest';
 import { withCordon } from '../../src/drain/cordon-marks.ts';
-import { type DrainProgress, drainNode } from '../../src/drain/drain.ts';
+import { type DrainProgress, drainNode } from '../../src/drain/drain-node.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { namespaces, nodes, pods } from '../../src/kube/resources.ts';
+import { type Node, namespaces, nodes, type Pod, pods } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import type { Node, Pod } from '../../src/kube/types.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';

@@ -1,121 +1,38 @@
 /** The scripts that ask etcd's members and move their leader, on three real members with TLS as kubeadm makes them. */
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { etcdProblems, moveLeaderScript, nextLeader, snapshotScript } from '../../src/dialects/kubeadm/etcd.ts';
 import type { ManifestHost } from '../../src/dialects/kubeadm/manifest.ts';
 import { etcdAnswers, readFacts } from '../../src/dialects/kubeadm/probe.ts';
-import type { Shells } from '../../src/dialects/kubeadm/ssh.ts';
-import { systemClock } from '../../src/util/clock.ts';
-import { ensureComponents } from '../../tools/controlplane/build.ts';
-import { createAuthority, issueClient, issueServer, validFrom } from '../../tools/controlplane/certs.ts';
-import { freePort } from '../../tools/controlplane/ports.ts';
-import { type Process, startProcess } from '../../tools/controlplane/process.ts';
 import { run } from '../../tools/controlplane/run.ts';
+import { type EtcdMembers, NAMES, startEtcdMembers } from '../kubeadm/etcd-members.ts';
 
-interface Member {
-  readonly host: ManifestHost;
-  readonly client: string;
-  readonly peer: string;
-}
-
-const NAMES = ['cp1', 'cp2', 'cp3'];
-let root = '';
-let members: readonly Member[] = [];
-const processes = new Map<string, Process>();
-const folderOf = (name: string): string => join(root, name);
-const hosts = (): ManifestHost[] => members.map(({ host }) => host);
-
-/** Scripts run here, each in the directory of its host. */
-const shells: Shells = {
-  async run({ name }, script) {
-    const environment = { REFIT_ROOT: folderOf(name), PATH: `${folderOf(name)}/usr/bin:${process.env['PATH']}` };
-    const { ok, stdout, stderr } = await run('sh', ['-s'], { environment, input: script });
-    return { code: ok ? 0 : 1, stdout, stderr };
-  },
-  [Symbol.asyncDispose]: async () => await Promise.resolve(),
-};
+let members: EtcdMembers;
+const folderOf = (name: string): string => members.folderOf(name);
+const hosts = (): readonly ManifestHost[] => members.hosts;
 
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'refit-etcd-'));
-  const { etcd } = await ensureComponents(['etcd'], {
-    environment: process.env,
-    log: () => undefined,
-    now: () => systemClock.monotonic(),
-  });
-  const validity = validFrom(systemClock.now());
-  const subject = { commonName: 'etcd-ca' };
-  const authority = createAuthority(subject, validity);
-  const issuer = { subject, key: authority.key };
-  const server = issueServer(issuer, { dns: ['localhost'], addresses: ['127.0.0.1'] }, validity);
-  const health = issueClient(issuer, { commonName: 'kube-etcd-healthcheck-client' }, validity);
-  const ports = async (): Promise<string> => String(await freePort());
-  members = await Promise.all(
-    NAMES.map(async (name) => ({
-      host: { name, role: 'controlPlane' as const },
-      client: `https://127.0.0.1:${await ports()}`,
-      peer: `http://127.0.0.1:${await ports()}`,
-    })),
-  );
-  const cluster = members.map(({ host, peer }) => `${host.name}=${peer}`).join(',');
-  await Promise.all(
-    members.map(async (each) => {
-      const folder = folderOf(each.host.name);
-      const pki = join(folder, 'etc/kubernetes/pki/etcd');
-      for (const path of [pki, join(folder, 'etc/kubernetes/manifests'), join(folder, 'logs'), join(folder, 'pids')])
-        await mkdir(path, { recursive: true });
-      const files = {
-        'ca.crt': authority.certificate,
-        'server.crt': server.certificate,
-        'server.key': server.key,
-        'healthcheck-client.crt': health.certificate,
-        'healthcheck-client.key': health.key,
-      };
-      for (const [file, text] of Object.entries(files)) await writeFile(join(pki, file), text);
-      const listen = `--listen-client-urls=${each.client}`;
-      const manifest = `spec:\n  containers:\n  - command:\n    - etcd\n    - ${listen},https://10.0.0.1:2379\n    image: r/etcd:3.6.8-0\n`;
-      await writeFile(join(folder, 'etc/kubernetes/manifests/etcd.yaml'), manifest);
-      const tls = [
-        '--client-cert-auth',
-        `--trusted-ca-file=${pki}/ca.crt`,
-        `--cert-file=${pki}/server.crt`,
-        `--key-file=${pki}/server.key`,
-        // The gateway is a client, too: kubeadm's certificate for servers is one for clients.
-        `--client-cert-file=${pki}/healthcheck-client.crt`,
-        `--client-key-file=${pki}/healthcheck-client.key`,
-      ];
-      const peers = [`--listen-peer-urls=${each.peer}`, `--initial-advertise-peer-urls=${each.peer}`];
-      const names = [`--name=${each.host.name}`, `--data-dir=${folder}/data`, `--initial-cluster=${cluster}`];
-      const args = [...names, listen, `--advertise-client-urls=${each.client}`, ...peers, ...tls];
-      const ready = async (): Promise<boolean> =>
-        typeof (await etcdAnswers(shells, [each.host])).get(each.host.name) === 'object';
-      processes.set(
-        each.host.name,
-        await startProcess({ name: 'etcd', command: etcd, args, directory: folder, ready, clock: systemClock }),
-      );
-    }),
-  );
+  members = await startEtcdMembers();
 });
-afterAll(async () => {
-  for (const each of processes.values()) await each.stop();
-  await rm(root, { recursive: true, force: true });
-});
+afterAll(async () => await members[Symbol.asyncDispose]());
 
-test('three members are healthy, and their certificates are read without keys', async () => {
-  const answers = await etcdAnswers(shells, hosts());
+test('three members are healthy, and their certificates are read without keys, also in a directory of their own', async () => {
+  const answers = await etcdAnswers(members.shells, hosts());
   expect([...answers.keys()]).toEqual(NAMES);
   expect(etcdProblems(answers)).toEqual([]);
   const [first] = hosts();
   if (!first) return;
-  const { certificates, etcd } = await readFacts(shells, first);
+  const { certificates, etcd } = await readFacts(members.shells, first);
   expect(certificates.map(({ file, isAuthority }) => [file, isAuthority])).toEqual([
     ['/etc/kubernetes/pki/etcd/server.crt', false],
     ['/etc/kubernetes/pki/etcd/healthcheck-client.crt', false],
     ['/etc/kubernetes/pki/etcd/ca.crt', true],
   ]);
   expect(etcd).toMatchObject({ alarms: [] });
+  const own = await readFacts(members.shells, { name: 'cp2', role: 'controlPlane' });
+  expect(own.certificates.map(({ file }) => file)).toContain('/srv/pki/etcd/server.crt');
 });
 
 describe('a snapshot', () => {
@@ -123,7 +40,7 @@ describe('a snapshot', () => {
   const take = async () => {
     const [host] = hosts();
     if (!host) throw new Error('there is no host');
-    return await shells.run(host, snapshotScript('v1.36.3', 1));
+    return await members.shells.run(host, snapshotScript('v1.36.3', 1));
   };
 
   test('has the hash of its content at its end; the last one is kept', async () => {
@@ -155,20 +72,20 @@ describe('a snapshot', () => {
 });
 
 test('the leader moves to another member', async () => {
-  const answers = await etcdAnswers(shells, hosts());
+  const answers = await etcdAnswers(members.shells, hosts());
   const leads = hosts().find(({ name }) => nextLeader(answers.get(name), answers.values()) !== undefined);
   const next = nextLeader(answers.get(leads?.name ?? ''), answers.values());
   if (!leads || next === undefined) throw new Error('nobody leads');
-  const { code, stdout } = await shells.run(leads, moveLeaderScript(next));
+  const { code, stdout } = await members.shells.run(leads, moveLeaderScript(next));
   expect([code, stdout]).toEqual([0, expect.not.stringContaining('"error"')]);
-  const asked = async (): Promise<unknown> => (await etcdAnswers(shells, [leads])).get(leads.name);
+  const asked = async (): Promise<unknown> => (await etcdAnswers(members.shells, [leads])).get(leads.name);
   await expect.poll(asked, { timeout: 60_000 }).toMatchObject({ leader: next });
 });
 
 test('a member that has ended is named, with why', async () => {
-  await processes.get('cp3')?.stop();
+  await members.stop('cp3');
   const asked = async (): Promise<string[]> =>
-    etcdProblems(await etcdAnswers(shells, hosts())).map(({ found }) => found);
+    etcdProblems(await etcdAnswers(members.shells, hosts())).map(({ found }) => found);
   const line = /^the member on cp3 does not answer \(curl: .*[Cc]onnect.*\)$/;
   await expect.poll(asked, { timeout: 60_000 }).toEqual([expect.stringMatching(line)]);
 });

@@ -12,6 +12,7 @@ import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import {
   clusterScoped,
   jobs,
+  type Lease,
   leases,
   nodes,
   podDisruptionBudgets,
@@ -20,7 +21,6 @@ import {
 } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import type { Lease } from '../../src/kube/types.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { kubeconfigFor } from './control-plane.ts';
 

@@ -1,9 +1,8 @@
 /** The toy dialect of CONTRIBUTING.md: its plan is a ConfigMap with a colour for each Node. */
 import type { Dialect } from '../../src/engine/dialect.ts';
-import type { Role, Rollout, Stage } from '../../src/engine/model/recorded.ts';
+import type { Role, Rollout, Stage } from '../../src/engine/model/rollout.ts';
 import { isRelevant } from '../../src/engine/observe/predicates.ts';
-import { nodes } from '../../src/kube/resources.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import { type KubeObject, nodes } from '../../src/kube/resources.ts';
 
 export const toy: Dialect<KubeObject & { data: Record<'colour' | 'first' | 'rest' | 'atOnce' | 'record', string> }> = {
   name: 'toy',

@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { decide } from '../../src/engine/decide/decide.ts';
-import { BEFORE } from '../../src/engine/gates/registry.ts';
+import { BEFORE_TARGET } from '../../src/engine/gates/registry.ts';
 import { type Gate, PASS } from '../../src/engine/gates/types.ts';
 import type { TargetFacts } from '../../src/engine/model/decision.ts';
 import { because } from '../../src/engine/model/reasons.ts';
@@ -18,7 +18,7 @@ const REASON = because('Paused', 'w1 has no backup');
 
 /** Adds the line to the registry until the test ends. */
 function register(gate: Gate): void {
-  const list = BEFORE as Gate[];
+  const list = BEFORE_TARGET as Gate[];
   list.push(gate);
   onTestFinished(() => void list.splice(list.indexOf(gate), 1));
 }

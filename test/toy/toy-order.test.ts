@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { decide } from '../../src/engine/decide/decide.ts';
-import { type Target, targetsIn, withTargets } from '../../src/engine/model/recorded.ts';
+import { type Target, targetsIn, withTargets } from '../../src/engine/model/rollout.ts';
 import { gather } from '../../src/engine/observe/gather.ts';
 import { readPolicy } from '../../src/engine/policy/read-policy.ts';
 import { nodes } from '../../src/kube/resources.ts';

@@ -1,7 +1,7 @@
 /** A new dialect needs only its own file: order, slots and failures come from the engine. */
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { showStatus } from '../../src/cli/status/command.ts';
-import { type Rollout, targetsIn } from '../../src/engine/model/recorded.ts';
+import { type Rollout, targetsIn } from '../../src/engine/model/rollout.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';

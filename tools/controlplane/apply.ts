@@ -3,9 +3,8 @@ import { parseAllDocuments } from 'yaml';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { clusterScoped, namespaced, type Resource } from '../../src/kube/resources.ts';
+import { type Condition, clusterScoped, type KubeObject, namespaced, type Resource } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import type { Condition, KubeObject } from '../../src/kube/types.ts';
 import { sleep, systemClock } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
 

@@ -28,14 +28,15 @@ export function validFrom(now: number): Validity {
 }
 
 const ECDSA_WITH_SHA256 = sequence(oid('1.2.840.10045.4.3.2'));
+const RSA_WITH_SHA256 = sequence(oid('1.2.840.113549.1.1.11'), element(0x05, Buffer.alloc(0)));
 /** Bits of the extension keyUsage (RFC 5280, 4.2.1.3), first bit first. */
 const SIGNS_CERTIFICATES = bits(Buffer.from([0b0000_0110]), 1);
 const SIGNS_MESSAGES = bits(Buffer.from([0b1000_0000]), 7);
 const SERVER_AUTH = oid('1.3.6.1.5.5.7.3.1');
 const CLIENT_AUTH = oid('1.3.6.1.5.5.7.3.2');
 
-export function createAuthority(subject: Subject, validity: Validity): KeyPair {
-  const key = newKey();
+/** `key` is in PEM. */
+export function createAuthority(subject: Subject, validity: Validity, key = newKey()): KeyPair {
   const extensions = [
     critical('2.5.29.19', sequence(boolean(true))), // basicConstraints: cA
     critical('2.5.29.15', SIGNS_CERTIFICATES),
@@ -93,18 +94,20 @@ interface Request {
 function certify({ subject, issuer, signingKey, key, validity, extensions }: Request): KeyPair {
   const version3 = explicit(0, integer(Buffer.from([2])));
   const publicKey = createPublicKey(key).export({ type: 'spki', format: 'der' });
+  const signer = createPrivateKey(signingKey);
+  const algorithm = signer.asymmetricKeyType === 'rsa' ? RSA_WITH_SHA256 : ECDSA_WITH_SHA256;
   const toBeSigned = sequence(
     version3,
     integer(serialNumber()),
-    ECDSA_WITH_SHA256,
+    algorithm,
     name(issuer),
     sequence(time(validity.notBefore), time(validity.notAfter)),
     name(subject),
     publicKey,
     explicit(3, sequence(...extensions)),
   );
-  const signature = sign('sha256', toBeSigned, createPrivateKey(signingKey));
-  return { certificate: pem(sequence(toBeSigned, ECDSA_WITH_SHA256, bits(signature))), key };
+  const signature = sign('sha256', toBeSigned, signer);
+  return { certificate: pem(sequence(toBeSigned, algorithm, bits(signature))), key };
 }
 
 function name({ commonName, organization }: Subject): Buffer {

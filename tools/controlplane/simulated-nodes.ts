@@ -1,5 +1,5 @@
 /** Builds Nodes without machines, whose kubelets kwok plays. */
-import type { Node } from '../../src/kube/types.ts';
+import type { Node } from '../../src/kube/resources.ts';
 import { KUBERNETES_VERSION } from './components.ts';
 
 /** A List of `count` nodes named w1, w2, …, as JSON for kubectl. */

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
-import { BEFORE } from '../../src/engine/gates/registry.ts';
+import { BEFORE_TARGET } from '../../src/engine/gates/registry.ts';
 import type { TargetPhase } from '../../src/engine/model/decision.ts';
-import type { RolloutPhase } from '../../src/engine/model/recorded.ts';
+import type { RolloutPhase } from '../../src/engine/model/rollout.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { cacheDirectory } from '../controlplane/build.ts';
 import { run } from '../controlplane/run.ts';
@@ -98,7 +98,7 @@ const PHASES: Readonly<Record<TargetPhase | RolloutPhase, true>> = {
 };
 
 test('phases and gates that expressions name exist', () => {
-  const gates = BEFORE.map(({ name }) => name);
+  const gates = BEFORE_TARGET.map(({ name }) => name);
   const valuesOf = (label: string): string[] =>
     expressions.flatMap((text) =>
       [...text.matchAll(new RegExp(`\\b${label}=~?"([^"$]*)"`, 'g'))].flatMap(([, list = '']) => list.split('|')),

@@ -37,6 +37,8 @@ const LONG = 'x'.repeat(255);
 describe('from the URL', () => {
   test.each([
     ['/a/bundle.tar', 'bundle.tar'],
+    // As the releases of k0s call theirs.
+    ['/v1.36.3%2Bk0s.2/k0s-airgap-bundle-v1.36.3%2Bk0s.2-amd64', 'k0s-airgap-bundle-v1.36.3+k0s.2-amd64'],
     ['/bundle.tar?token=a/b', 'bundle.tar'],
     ['/a/bundle.tar/', 'bundle.tar'],
     ['/a%2Fb%20c.tar', 'b c.tar'],

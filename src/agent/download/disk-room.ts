@@ -1,6 +1,5 @@
 /** Keeps downloads from filling the disk: a reserve stays free, and without room a download waits. */
-import { backoffDelay } from '../../util/backoff.ts';
-import { sleep } from '../../util/clock.ts';
+import { backoffDelay, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { type Files, isDiskFull } from '../state/durable-files.ts';

@@ -35,11 +35,6 @@ const TIMEOUT_MS = 4_000;
 /** More room is as good as this. */
 const MOST_ROOM = 2 ** 32;
 
-interface Tried {
-  readonly bytes: number;
-  readonly problem?: string;
-}
-
 export class DownloadChecks {
   readonly #parts: DownloadChecksParts;
   #known: DownloadAnswer = { id: '' };
@@ -61,7 +56,7 @@ export class DownloadChecks {
     return this.#known;
   }
 
-  async #try({ commands, policy }: DownloadCheck): Promise<Tried> {
+  async #try({ commands, policy }: DownloadCheck) {
     const limits = limitsFor(this.#parts.limits, policy);
     const found = await Promise.all(commands.map(async (each) => await this.#tryOne(each, limits)));
     const problems = new Set(found.flatMap(({ problem }) => problem ?? []));
@@ -69,7 +64,7 @@ export class DownloadChecks {
     return { bytes, ...(problems.size > 0 && { problem: [...problems].join('; ') }) };
   }
 
-  async #tryOne({ url, sha256, kind }: SignalCommand, limits: DownloadLimits): Promise<Tried> {
+  async #tryOne({ url, sha256, kind }: SignalCommand, limits: DownloadLimits) {
     const { userAgent, environment, placeFor } = this.#parts;
     let bytes = 0;
     try {

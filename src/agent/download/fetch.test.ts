@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { hurriedClock } from '../../../test/faults/hurried-clock.ts';
 import { jsonLogger } from '../../util/log.ts';
-import { type DownloadLimits, type FetchRequest, fetchVerified, type HeadVerdict } from './fetch.ts';
+import { type DownloadLimits, type FetchRequest, fetchVerified, type Inspect } from './fetch.ts';
 import { PartialFile } from './partial-file.ts';
 
 const BODY = Buffer.from('0123456789');
@@ -81,7 +81,7 @@ const status =
 
 interface Asked extends Partial<Omit<FetchRequest, 'limits' | 'paths' | 'url'>> {
   readonly limits?: Partial<DownloadLimits>;
-  readonly inspect?: (validator: string | undefined) => HeadVerdict;
+  readonly inspect?: (validator: string | undefined) => Awaited<ReturnType<Inspect>>;
 }
 
 async function fetchFrom(url: string, { limits, inspect, ...more }: Asked = {}) {

@@ -4,8 +4,7 @@ import { dirname } from 'node:path';
 import { type Answer, chunksOf, type Get, httpGet, StallGuard, TransientError } from '../../http/http-get.ts';
 import type { Environment } from '../../http/proxy-choice.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
-import { backoffDelay } from '../../util/backoff.ts';
-import { sleep } from '../../util/clock.ts';
+import { backoffDelay, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { Files } from '../state/durable-files.ts';
@@ -30,12 +29,11 @@ export interface FetchTools extends Tools {
   readonly abort: AbortSignal;
 }
 
-export interface HeadVerdict {
-  /** True when the payload is here already: the body is not read. */
-  readonly isHere: boolean;
-  readonly name?: string;
-}
-export type Inspect = (answer: Answer, validator: string | undefined) => Promise<HeadVerdict>;
+/** What is here already is not read. */
+export type Inspect = (
+  answer: Answer,
+  validator: string | undefined,
+) => Promise<{ readonly isHere: boolean; readonly name?: string }>;
 
 /** Attempts in a row that bring no byte: with the waits between them about a minute. */
 const MAX_BARREN_ATTEMPTS = 8;
@@ -44,6 +42,15 @@ const RETRY = { base: 500, cap: 30_000 };
 const MOST_WRONG = 3;
 
 type Outcome = 'fetched' | 'here';
+
+/** What all attempts have in common. */
+interface Fetching {
+  readonly part: PartialFile;
+  readonly request: FetchRequest;
+  readonly inspect: Inspect;
+  readonly tools: FetchTools;
+  readonly deadline: number;
+}
 
 /** Resolves with `fetched` once the part is complete and, if a sha256 is wanted, has it. */
 export async function fetchVerified(
@@ -56,8 +63,9 @@ export async function fetchVerified(
   // Without a hash nothing proves that the bytes of an earlier process reached the disk.
   if (wanted === undefined) await part.restart({});
   const deadline = tools.clock.monotonic() + request.limits.totalMs;
+  const fetching = { part, request, inspect, tools, deadline };
   for (let wrong = 1; ; wrong++) {
-    if ((await fetchWhole(part, request, inspect, tools, deadline)) === 'here') return 'here';
+    if ((await fetchWhole(fetching)) === 'here') return 'here';
     const { sha256, pieced } = part;
     if (wanted === undefined || sha256 === wanted) return 'fetched';
     await part.restart({});
@@ -72,17 +80,12 @@ function validatorOf({ headers }: IncomingMessage): string | undefined {
   return etag !== undefined && !etag.startsWith('W/') ? etag : headers['last-modified'];
 }
 
-async function fetchWhole(
-  part: PartialFile,
-  request: FetchRequest,
-  inspect: Inspect,
-  tools: FetchTools,
-  deadline: number,
-): Promise<Outcome> {
+async function fetchWhole(fetching: Fetching): Promise<Outcome> {
+  const { part, request, tools } = fetching;
   for (let barren = 0; ; barren++) {
     const before = part.bytes;
     try {
-      return await attempt(part, request, inspect, tools, deadline);
+      return await attempt(fetching);
     } catch (error) {
       if (!(error instanceof TransientError)) throw error;
       if (part.bytes > before) barren = 0;
@@ -95,20 +98,17 @@ async function fetchWhole(
 }
 
 /** One request; the bytes it received stay in the part. */
-async function attempt(
-  part: PartialFile,
-  request: FetchRequest,
-  inspect: Inspect,
-  { clock, abort, files, environment }: FetchTools,
-  deadline: number,
-): Promise<Outcome> {
+async function attempt(fetching: Fetching): Promise<Outcome> {
+  const { part, request, deadline } = fetching;
+  const { clock, abort, environment } = fetching.tools;
   const { stallMs } = request.limits;
   using guard = new StallGuard({ stallMs, remainingMs: deadline - clock.monotonic() }, clock, abort);
   try {
-    const asked = { ...requestFor({ ...request, environment }), headers: headersFor(part, request) };
-    using answer = await httpGet(asked, guard.abort);
+    const get = requestFor({ ...request, environment });
+    const headers = { ...get.headers, ...conditionsOf(part, request) };
+    using answer = await httpGet({ ...get, headers }, guard.abort);
     guard.touch();
-    return await take(part, answer, request, inspect, { guard, files });
+    return await take(answer, fetching, guard);
   } catch (error) {
     guard.abort.throwIfAborted();
     throw error;
@@ -133,13 +133,8 @@ export function requestFor({
   };
 }
 
-async function take(
-  part: PartialFile,
-  answer: Answer,
-  request: FetchRequest,
-  inspect: Inspect,
-  { guard, files }: { guard: StallGuard; files: Files },
-): Promise<Outcome> {
+async function take(answer: Answer, fetching: Fetching, guard: StallGuard): Promise<Outcome> {
+  const { part, request, inspect, tools } = fetching;
   const { response, url } = answer;
   const { statusCode = 0 } = response;
   const fitting = part.bytes > 0 ? [200, 206, 416] : request.unless === undefined ? [200] : [200, 304];
@@ -150,7 +145,7 @@ async function take(
   const { maxBytes, reserveBytes } = request.limits;
   const expected = Number(response.headers['content-length'] ?? 0);
   if (part.bytes + expected > maxBytes) throw tooBig(request);
-  const room = new DiskRoom(dirname(request.paths.part), reserveBytes, files, part.bytes);
+  const room = new DiskRoom(dirname(request.paths.part), reserveBytes, tools.files, part.bytes);
   await room.require(expected);
   for await (const chunk of chunksOf(response)) {
     guard.touch();
@@ -161,13 +156,10 @@ async function take(
   return 'fetched';
 }
 
-function headersFor(part: PartialFile, { userAgent, unless }: FetchRequest): OutgoingHttpHeaders {
-  const headers = { 'user-agent': userAgent, 'accept-encoding': 'identity' };
-  const { bytes, origin } = part;
-  if (bytes > 0)
-    return { ...headers, range: `bytes=${bytes}-`, ...(origin.validator && { 'if-range': origin.validator }) };
-  if (unless === undefined) return headers;
-  return { ...headers, [unless.startsWith('"') ? 'if-none-match' : 'if-modified-since']: unless };
+function conditionsOf({ bytes, origin }: PartialFile, { unless }: FetchRequest): OutgoingHttpHeaders {
+  if (bytes > 0) return { range: `bytes=${bytes}-`, ...(origin.validator && { 'if-range': origin.validator }) };
+  if (unless === undefined) return {};
+  return { [unless.startsWith('"') ? 'if-none-match' : 'if-modified-since']: unless };
 }
 
 /** The answer to a range behind the end: right when the part is complete. */

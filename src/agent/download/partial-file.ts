@@ -7,12 +7,6 @@ import { type Files, writeDurably } from '../state/durable-files.ts';
 import { isBundleName } from './bundle-name.ts';
 import { feed } from './hash-file.ts';
 
-/** Bytes of two attempts belong together only if these are equal. */
-export interface PayloadIdentity {
-  readonly url: string;
-  readonly sha256: string | undefined;
-}
-
 export interface PartialPaths {
   readonly part: string;
   readonly record: string;
@@ -39,12 +33,12 @@ const SYNC_BYTES = 1024 * 1024;
 
 export class PartialFile implements AsyncDisposable {
   /** True when the bytes come from several answers: then a wrong hash may be a wrong continuation. */
-  pieced: boolean;
+  pieced = false;
   readonly #handle: FileHandle;
   readonly #recordPath: string;
   readonly #files: Files;
   #record: PartRecord;
-  #bytes: number;
+  #bytes = 0;
   #unsynced = 0;
   #syncing: Promise<void> = Promise.resolve();
   #hash = createHash('sha256');
@@ -54,13 +48,11 @@ export class PartialFile implements AsyncDisposable {
     this.#recordPath = recordPath;
     this.#record = record;
     this.#files = files;
-    this.#bytes = 0;
-    this.pieced = false;
   }
 
-  /** Continues bytes that belong to the payload, and drops others. */
+  /** Continues bytes that belong to the payload with this URL and hash, and drops others. */
   static async open(
-    { url, sha256 }: PayloadIdentity,
+    { url, sha256 }: { readonly url: string; readonly sha256: string | undefined },
     { part, record: recordPath }: PartialPaths,
     files: Files,
   ): Promise<PartialFile> {

@@ -7,7 +7,7 @@ import { silentLogger } from '../../util/log.ts';
 import type { HostFacts } from '../service/host.ts';
 import { Prefetcher } from './prefetcher.ts';
 
-const [MINUTE, HOUR] = [60_000, 3_600_000];
+const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000];
 const COMMAND = { id: 1, kind: 'k0supdate', url: 'https://example.com/k0s', version: 'v2', sha256: 'ab' } as const;
 const ANYTHING = buildVeto({ allowUnverified: true });
 const HOST: HostFacts = {
@@ -33,18 +33,16 @@ function prefetcher(clock: FakeClock): { readonly steps: string[]; readonly pref
 }
 
 test.each([
-  ['at once if no time is given', {}, 0],
-  ['in the middle of it, as chance has it', { spreadMs: 2 * MINUTE }, MINUTE],
-  ['within ten minutes, whatever somebody wrote', { spreadMs: 24 * HOUR }, 5 * MINUTE],
+  ['after those whose turn it is if no time is given', {}, SECOND],
+  ['in the middle of it, as chance has it', { spreadMs: 2 * MINUTE }, SECOND + MINUTE],
+  ['within ten minutes, whatever somebody wrote', { spreadMs: 24 * HOUR }, SECOND + 5 * MINUTE],
 ])('it begins %s', async (_when, policy, afterMs) => {
   const clock = new FakeClock(0);
   const { steps, prefetcher: ahead } = prefetcher(clock);
   ahead.follow({ rollout: 'uid', command: COMMAND, policy });
   await setImmediate();
-  if (afterMs > 0) {
-    await clock.advance(afterMs - 1);
-    expect(steps).toEqual([]);
-  }
+  await clock.advance(afterMs - 1);
+  expect(steps).toEqual([]);
   await clock.advance(1);
   await setImmediate();
   expect(steps).toEqual(['download', 'trial-run']);

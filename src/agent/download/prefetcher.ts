@@ -22,6 +22,8 @@ export interface PrefetcherParts extends Tools {
 
 /** Others than the leader may write the wish. */
 const MOST_SPREAD_MS = 600_000;
+/** The nodes whose turn it is come first: they may ask the same server, or start on the same machine, in this moment. */
+const HEAD_START_MS = 1_000;
 const HOLDS_NOTHING = async (_command: SignalCommand): Promise<boolean> => await Promise.resolve(false);
 
 /** Only to be used while the journal is idle: it shares the paths of the update. */
@@ -63,7 +65,7 @@ export class Prefetcher {
   async #fetch(wish: Prefetch, abort: AbortSignal): Promise<void> {
     const { observe, veto, beside, clock, random, log } = this.#parts;
     const { spreadMs = 0 } = wish.policy;
-    await sleep(clock, random() * Math.min(spreadMs, MOST_SPREAD_MS), abort);
+    await sleep(clock, HEAD_START_MS + random() * Math.min(spreadMs, MOST_SPREAD_MS), abort);
     const { running, binary, ownAgent } = await observe(IDLE);
     const { command } = wish;
     const { version } = command;
@@ -95,12 +97,8 @@ export class Prefetcher {
   }
 }
 
-function journalFor(
-  { rollout, command, policy }: Prefetch,
-  binary: string,
-  { version, process }: RunningService,
-): ActiveJournal {
+function journalFor({ rollout, command, policy }: Prefetch, binary: string, running: RunningService): ActiveJournal {
   const signal = { planId: rollout, created: '', command };
-  const work: Work = { signal, policy, binary, from: version, original: process };
+  const work: Work = { signal, policy, binary, from: running.version, original: running.process };
   return { phase: 'started', work, spent: {} };
 }

@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { leases } from '../../kube/resources.ts';
 import { isForbidden, isInvalid, isNotFound, isRefusal } from '../../kube/status-error.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
-import { backoffDelay } from '../../util/backoff.ts';
+import { backoffDelay } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { changeOrTimeout, type SignalObject } from '../object/signal-object.ts';

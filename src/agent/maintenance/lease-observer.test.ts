@@ -1,10 +1,9 @@
 /** The proof of who cordons, by what the leader's lease shows over time and whatever the clocks say. */
 import { expect, test } from 'vitest';
-import type { Lease } from '../../kube/types.ts';
+import type { Lease } from '../../kube/resources.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { microTime, systemClock } from '../../util/clock.ts';
-import type { Cordoner } from './lease-observer.ts';
-import { LeaseObserver } from './lease-observer.ts';
+import { type Cordoner, observeLease } from './lease-observer.ts';
 
 const START = Date.parse('2026-11-20T08:00:00Z');
 
@@ -64,14 +63,14 @@ test.each<[string, Look[]]>([
   ['a lease of seconds', [held(0, -0.5, 'leader', { seconds: 1 }), held(2, -0.5, 'unknown', { seconds: 1 })]],
 ])('%s', (_name, looks) => {
   let elapsed = 0;
-  const view = new LeaseObserver({ ...systemClock, now: () => START + elapsed, monotonic: () => 7_000 + elapsed });
+  const judge = observeLease({ ...systemClock, now: () => START + elapsed, monotonic: () => 7_000 + elapsed });
   const answers = looks.map((look) => {
     elapsed = look.at * 1000;
-    return view.judge(leaseOf(look));
+    return judge(leaseOf(look));
   });
   expect(answers).toEqual(looks.map(({ expected }) => expected));
 });
 
 test('no lease: nobody leads', () => {
-  expect(new LeaseObserver(systemClock).judge(undefined)).toBe('unknown');
+  expect(observeLease(systemClock)(undefined)).toBe('unknown');
 });

@@ -3,9 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type MemoryCluster, startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
 import { buildPod, type PodTraits } from '../../../test/builders/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { leases, namespaces, nodes, pods } from '../../kube/resources.ts';
+import { leases, type Node, namespaces, nodes, pods } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
-import type { Node } from '../../kube/types.ts';
 import type { AgentDrain } from '../../signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { type Clock, microTime, systemClock } from '../../util/clock.ts';

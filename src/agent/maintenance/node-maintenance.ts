@@ -1,19 +1,17 @@
 /** Cordons and drains the agent's own node before an update, and uncordons it after. */
 import { cordonOwner, withCordon, withoutAnyCordon, withoutCordon } from '../../drain/cordon-marks.ts';
-import { DrainRefusedError } from '../../drain/drain.ts';
+import { DrainRefusedError } from '../../drain/drain-node.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
-import { leases, nodes } from '../../kube/resources.ts';
+import { leases, type Node, nodes } from '../../kube/resources.ts';
 import { ifFound, isConflict, isRefusal } from '../../kube/status-error.ts';
-import type { Lease, Node } from '../../kube/types.ts';
 import type { AgentDrain } from '../../signal/annotations.ts';
-import { backoffDelay } from '../../util/backoff.ts';
-import { sleep } from '../../util/clock.ts';
+import { backoffDelay, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sparingly } from '../../util/log.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { LeaseDelegation } from './lease-delegation.ts';
-import { type Cordoner, LeaseObserver } from './lease-observer.ts';
-import { OwnDrain } from './own-drain.ts';
+import { type Cordoner, observeLease } from './lease-observer.ts';
+import { ownDrain } from './own-drain.ts';
 
 export interface MaintenanceParts extends Tools {
   readonly client: KubeClient;
@@ -38,19 +36,21 @@ const REFUSED_MS = 60_000;
 
 export class NodeMaintenance {
   readonly #parts: MaintenanceParts;
-  readonly #leader: LeaseObserver;
+  readonly #cordonerBy: ReturnType<typeof observeLease>;
   readonly #isNews: (text: string) => boolean;
 
   constructor(parts: MaintenanceParts) {
     this.#parts = parts;
-    this.#leader = new LeaseObserver(parts.clock);
+    this.#cordonerBy = observeLease(parts.clock);
     this.#isNews = sparingly(parts.clock);
   }
 
   /** Called every few seconds while the status is Cordoning or UnCordoning. */
   async whoCordons(abort: AbortSignal): Promise<Cordoner> {
     try {
-      const cordoner = this.#leader.judge(await this.#readLease(abort));
+      const { name, namespace } = LEADER;
+      const lease = await ifFound(this.#parts.client.get(leases, name, { namespace, abort }));
+      const cordoner = this.#cordonerBy(lease);
       return cordoner === 'leader' && !(await this.#isDelegated(abort)) ? 'self' : cordoner;
     } catch (error) {
       abort.throwIfAborted();
@@ -75,7 +75,7 @@ export class NodeMaintenance {
    */
   async cordonAndDrain(journalOwner: string, asked: AgentDrain, abort: AbortSignal): Promise<void> {
     if (asked.enabled === false) return;
-    using drain = new OwnDrain(asked, this.#parts, abort);
+    using drain = ownDrain(asked, this.#parts, abort);
     await this.#retryUntilDone(drain.abort, async () => {
       const name = this.#parts.nodeName();
       if (name === undefined) return;
@@ -93,11 +93,6 @@ export class NodeMaintenance {
   async #isDelegated(abort: AbortSignal): Promise<boolean> {
     const name = this.#parts.nodeName();
     return name === undefined || (await this.#parts.delegation.isExpected(name, abort));
-  }
-
-  async #readLease(abort: AbortSignal): Promise<Lease | undefined> {
-    const { name, namespace } = LEADER;
-    return await ifFound(this.#parts.client.get(leases, name, { namespace, abort }));
   }
 
   async #readNode(options: RequestOptions): Promise<Node | undefined> {

@@ -1,9 +1,10 @@
 /** A drain of the agent's own node, with the options and the time limit of the signal's policy. */
-import { type DrainProgress, drainNode } from '../../drain/drain.ts';
-import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
+import { type DrainProgress, drainNode } from '../../drain/drain-node.ts';
+import { DEFAULT_DRAIN } from '../../drain/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { AgentDrain } from '../../signal/annotations.ts';
 import { formatDuration } from '../../util/duration.ts';
+import { defined } from '../../util/json.ts';
 import type { Tools } from '../../util/tools.ts';
 
 interface OwnDrainParts extends Tools {
@@ -15,47 +16,29 @@ export class DrainLateError extends Error {
   override readonly name = 'DrainLateError';
 }
 
-export class OwnDrain implements Disposable {
-  /** Aborts with its parent, or with a DrainLateError when the time is up. */
-  readonly abort: AbortSignal;
-  readonly #options: DrainOptions;
-  readonly #parts: OwnDrainParts;
-  readonly #cancel: () => void;
-  #progress: DrainProgress | undefined;
-
-  constructor({ timeoutMs, ...options }: AgentDrain, parts: OwnDrainParts, parent: AbortSignal) {
-    const { localData, unmanagedPods, gracePeriodSeconds } = options;
-    this.#options = {
-      localData: localData ?? DEFAULT_DRAIN.localData,
-      unmanagedPods: unmanagedPods ?? DEFAULT_DRAIN.unmanagedPods,
-      ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+/** Its `abort` aborts with its parent, or with a DrainLateError when the time is up. */
+export function ownDrain(drain: AgentDrain, parts: OwnDrainParts, parent: AbortSignal) {
+  const { timeoutMs, localData, unmanagedPods, gracePeriodSeconds } = drain;
+  const options = { ...DEFAULT_DRAIN, ...defined({ localData, unmanagedPods, gracePeriodSeconds }) };
+  let progress: DrainProgress | undefined;
+  const late = new AbortController();
+  const abort = AbortSignal.any([parent, late.signal]);
+  const giveUp = (): void => late.abort(new DrainLateError(lateness(timeoutMs ?? 0, progress)));
+  const cancel = timeoutMs === undefined ? (): void => undefined : parts.clock.schedule(timeoutMs, giveUp);
+  const run = async (node: string): Promise<void> => {
+    const onChange = (next: DrainProgress): void => {
+      progress = next;
+      parts.log.info('draining', { node, ...next });
     };
-    this.#parts = parts;
-    const late = new AbortController();
-    this.abort = AbortSignal.any([parent, late.signal]);
-    this.#cancel =
-      timeoutMs === undefined
-        ? () => undefined
-        : parts.clock.schedule(timeoutMs, () => late.abort(new DrainLateError(this.#lateness(timeoutMs))));
-  }
+    await drainNode(node, options, { ...parts, abort, onChange });
+  };
+  return { abort, run, [Symbol.dispose]: cancel };
+}
 
-  async run(node: string): Promise<void> {
-    const onChange = (progress: DrainProgress): void => {
-      this.#progress = progress;
-      this.#parts.log.info('draining', { node, ...progress });
-    };
-    await drainNode(node, this.#options, { ...this.#parts, abort: this.abort, onChange });
-  }
-
-  [Symbol.dispose](): void {
-    this.#cancel();
-  }
-
-  #lateness(timeoutMs: number): string {
-    const late = `the node was not drained within ${formatDuration(timeoutMs)}`;
-    if (this.#progress === undefined) return late;
-    const { left, blockedBy } = this.#progress;
-    const pods = left === 1 ? '1 pod is left' : `${left} pods are left`;
-    return `${late}: ${pods}${blockedBy === undefined ? '' : `: ${blockedBy}`}`;
-  }
+function lateness(timeoutMs: number, progress: DrainProgress | undefined): string {
+  const late = `the node was not drained within ${formatDuration(timeoutMs)}`;
+  if (progress === undefined) return late;
+  const { left, blockedBy } = progress;
+  const pods = left === 1 ? '1 pod is left' : `${left} pods are left`;
+  return `${late}: ${pods}${blockedBy === undefined ? '' : `: ${blockedBy}`}`;
 }

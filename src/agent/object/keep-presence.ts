@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resources.ts';
 import { type AgentPresence, encodePresence } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION } from '../../signal/names.ts';
-import { backoffDelay } from '../../util/backoff.ts';
+import { backoffDelay } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { changeOrTimeout, type SignalObject } from './signal-object.ts';

@@ -2,9 +2,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import type { KubeClient, WatchEvent } from '../../kube/client.ts';
-import { nodes } from '../../kube/resources.ts';
+import { type KubeObject, nodes } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
-import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';

@@ -1,8 +1,7 @@
 /** The one object that carries the agent's signals: watched by name, and written as a whole. */
 import type { KubeClient } from '../../kube/client.ts';
-import { compareResourceVersions, type Resource } from '../../kube/resources.ts';
+import { compareResourceVersions, type KubeObject, type Resource } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
-import type { KubeObject } from '../../kube/types.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { RegisteredObject } from './signal-object.ts';
@@ -60,12 +59,7 @@ export class OwnObject implements RegisteredObject {
   async follow(abort: AbortSignal): Promise<void> {
     const { client, resource, name, clock, random, log } = this.#parts;
     const fieldSelector = `metadata.name=${name}`;
-    const informer = createInformer(client, resource, {
-      fieldSelector,
-      clock,
-      random,
-      log,
-    });
+    const informer = createInformer(client, resource, { fieldSelector, clock, random, log });
     informer.addHandler({
       added: (object) => this.#saw(object, object),
       updated: (object) => this.#saw(object, object),

@@ -1,7 +1,7 @@
 /** The proof of what a report writes beside its status: the cordon that the leader asked for, and nothing else. */
 import { expect, test } from 'vitest';
 import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
-import type { Node } from '../../kube/types.ts';
+import type { Node } from '../../kube/resources.ts';
 import { encodeAgentPolicy, encodeSignal, type SignalData } from '../../signal/annotations.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { IDLE } from '../journal.ts';

@@ -1,7 +1,6 @@
 /** Builds the object to write: the last known one, with a new status in its signal and a report beside it. */
 import { withCordon } from '../../drain/cordon-marks.ts';
-import { annotated, nodes } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import { annotated, type KubeObject, nodes } from '../../kube/resources.ts';
 import {
   type AgentReport,
   agentPolicyFor,

@@ -1,5 +1,5 @@
 /** The object that carries an agent's signals, as the agent sees it. */
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
 
 export interface SignalObject {

@@ -1,7 +1,6 @@
 /** What the ControlNode of a controller must say, and what of it is missing. */
 import { isIP } from 'node:net';
-import { apiVersionOf } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import { apiVersionOf, type KubeObject } from '../../kube/resources.ts';
 import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../signal/names.ts';
 import { sameJson } from '../../util/json.ts';
 

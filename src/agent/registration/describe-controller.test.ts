@@ -1,13 +1,14 @@
 /** The proof of what wins where flags, the service and the host tell different things about a controller. */
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../util/log.ts';
+import type { AgentOptions } from '../options.ts';
 import type { ServiceStatus } from '../service/status-socket.ts';
-import { describeController, type RegistrationFlags } from './describe-controller.ts';
+import { describeController } from './describe-controller.ts';
 
-const NO_FLAGS: RegistrationFlags = { mode: undefined, apiAddress: undefined };
+const NO_FLAGS: AgentOptions['controller'] = { mode: undefined, apiAddress: undefined };
 
 async function describe(
-  flags: Partial<RegistrationFlags>,
+  flags: Partial<AgentOptions['controller']>,
   status?: Partial<ServiceStatus>,
   hasAddress = true,
 ): ReturnType<typeof describeController> {
@@ -23,7 +24,7 @@ async function describe(
   });
 }
 
-test.each<[string, Partial<RegistrationFlags>, Partial<ServiceStatus> | undefined, object | undefined]>([
+test.each<[string, Partial<AgentOptions['controller']>, Partial<ServiceStatus> | undefined, object | undefined]>([
   ['nothing tells', {}, undefined, undefined],
   ['a service that does not say its mode', {}, {}, undefined],
   ['a controller', {}, { workloads: false }, { mode: 'controller', nodeName: 'c1', version: 'v1' }],

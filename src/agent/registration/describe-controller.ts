@@ -2,17 +2,13 @@
 import { networkInterfaces } from 'node:os';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
+import type { AgentOptions } from '../options.ts';
 import type { ServiceStatus } from '../service/status-socket.ts';
 import { type ControllerFacts, type ControllerMode, isAddress } from './control-node.ts';
 
-export interface RegistrationFlags {
-  readonly mode: ControllerMode | undefined;
-  readonly apiAddress: string | undefined;
-}
-
 export interface DescriptionParts {
   readonly name: string;
-  readonly flags: RegistrationFlags;
+  readonly flags: AgentOptions['controller'];
   readonly statusSocket: () => string;
   readonly kubeletName: () => string;
   /** True when the object has an address already: a guess does not replace it. */

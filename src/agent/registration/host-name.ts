@@ -1,6 +1,6 @@
 /** The names of this host in the cluster: of its ControlNode and of its Node. */
 import { hostname } from 'node:os';
-import type { ServicePlace } from '../service/service-place.ts';
+import type { ServicePlace } from '../service/find-services.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,6 +1,6 @@
 /** Keeps a controller registered: creates its ControlNode and corrects it when it differs from the service. */
 import type { ControlNode } from '../../signal/names.ts';
-import { backoffDelay } from '../../util/backoff.ts';
+import { backoffDelay } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { changeOrTimeout, type RegisteredObject } from '../object/signal-object.ts';

@@ -11,7 +11,6 @@ import { Agent, type AgentParts } from '../agent.ts';
 import { DownloadChecks, type DownloadChecksParts } from '../download/download-checks.ts';
 import type { DownloadLimits } from '../download/fetch.ts';
 import { Prefetcher } from '../download/prefetcher.ts';
-import { perform } from '../effects.ts';
 import { IDLE, type Journal } from '../journal.ts';
 import { keepDelegated, type LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { NodeMaintenance } from '../maintenance/node-maintenance.ts';
@@ -19,11 +18,12 @@ import { keepPresence } from '../object/keep-presence.ts';
 import type { OwnObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import type { AgentOptions } from '../options.ts';
+import { perform } from '../perform-step.ts';
 import { observeHost, searchService } from '../service/observe-host.ts';
 import { ageOf, bootId } from '../service/processes.ts';
 import type { ServicePlaces } from '../service/service-place.ts';
 import type { ServiceRestarter } from '../service/service-restarter.ts';
-import { watchForSocket } from '../service/socket-watch.ts';
+import { watchForSocket } from '../service/status-socket.ts';
 import { askService } from '../service/trusted-service.ts';
 import { FinishedSignals } from '../state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../state/journal-file.ts';
@@ -116,8 +116,9 @@ export function createObjectAgent(
   { object, journal, accepts, nodeName, delegation }: ObjectAgentOptions,
 ): Agent {
   const { client, options, places, restarter, userAgent, clock, random, log } = host;
+  const tools = { clock, random, log };
   const { stateDirectory, times, veto, beside } = options;
-  const maintenance = new NodeMaintenance({ client, nodeName, delegation, clock, random, log });
+  const maintenance = new NodeMaintenance({ client, nodeName, delegation, ...tools });
   const effects = {
     stateDirectory,
     // Read each time: the service may restart with another data directory.
@@ -134,13 +135,11 @@ export function createObjectAgent(
     files,
     fileTrust,
     tried: new Map<string, string>(),
-    clock,
-    random,
-    log,
+    ...tools,
   };
   const observe = async (current: Journal) => await observeHost({ places, binary: host.binary }, current);
   const carryOut: AgentParts['perform'] = async (step, current, abort) => await perform(step, current, effects, abort);
-  const prefetcher = new Prefetcher({ observe, perform: carryOut, veto, beside, clock, random, log });
+  const prefetcher = new Prefetcher({ observe, perform: carryOut, veto, beside, ...tools });
   return new Agent({
     object,
     loadJournal: async () => {
@@ -163,8 +162,6 @@ export function createObjectAgent(
     beside,
     onRest: () => void clock.schedule(SETTLE_MS, collectGarbage),
     finished: new FinishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
-    clock,
-    random,
-    log,
+    ...tools,
   });
 }

@@ -1,12 +1,10 @@
 /** Runs the agents of this host, and starts them anew when the host gets another name in the cluster. */
-
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { nodes } from '../../kube/resources.ts';
 import { describeProblem, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { createRoamingClient } from '../../kube/transport/roaming-client.ts';
 import { type ControlNode, controlNodes, nodeNameOf, SIGNAL_OBJECTS } from '../../signal/names.ts';
-import { backoffDelay } from '../../util/backoff.ts';
-import { sleep } from '../../util/clock.ts';
+import { backoffDelay, sleep } from '../../util/clock.ts';
 import type { ErrorCode } from '../../util/errors.ts';
 import { LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { OwnObject } from '../object/own-object.ts';

@@ -2,12 +2,7 @@
 import { spawn } from 'node:child_process';
 import { type Clock, sleep } from '../../util/clock.ts';
 
-export interface Commands {
-  /** Returns its output; rejects with its error message, or after ten seconds. */
-  ask(command: string, ...args: readonly string[]): Promise<string>;
-  /** Resolves once it ended with 0, or after five seconds: half a restart is worse than a slow one. Rejects with its error. */
-  start(command: string, ...args: readonly string[]): Promise<void>;
-}
+export type Commands = ReturnType<typeof createCommands>;
 
 const ASK_MS = 10_000;
 const ORDER_MS = 5_000;
@@ -16,14 +11,16 @@ const CLOSE_MS = 500;
 const MOST_CHARACTERS = 4_000_000;
 
 /** `env`: the environment of the commands, PATH included. */
-export function createCommands(env: NodeJS.ProcessEnv, clock: Clock): Commands {
+export function createCommands(env: NodeJS.ProcessEnv, clock: Clock) {
   return {
-    async ask(command, ...args) {
+    /** Returns its output; rejects with its error message, or after ten seconds. */
+    async ask(command: string, ...args: readonly string[]): Promise<string> {
       const running = spawnCommand(command, args, env, clock);
       const cancel = clock.schedule(ASK_MS, () => running.kill(`did not end within ${ASK_MS / 1000} s`));
       return await running.ended.finally(cancel);
     },
-    async start(command, ...args) {
+    /** Resolves once it ended with 0, or after five seconds: half a restart is worse than a slow one. Rejects with its error. */
+    async start(command: string, ...args: readonly string[]): Promise<void> {
       const running = spawnCommand(command, args, env, clock);
       const patience = new AbortController();
       const enough = sleep(clock, ORDER_MS, patience.signal).catch(() => undefined);
@@ -35,16 +32,8 @@ export function createCommands(env: NodeJS.ProcessEnv, clock: Clock): Commands {
   };
 }
 
-interface Running {
-  /** Its output; rejects unless it ends with 0. */
-  readonly ended: Promise<string>;
-  kill(why: string): void;
-  /** Lets this process end before the command. */
-  release(): void;
-}
-
 /** In a session of its own, so that a signal to the agent's session does not reach it. */
-function spawnCommand(command: string, args: readonly string[], env: NodeJS.ProcessEnv, clock: Clock): Running {
+function spawnCommand(command: string, args: readonly string[], env: NodeJS.ProcessEnv, clock: Clock) {
   const child = spawn(command, args, {
     env: { ...env, LC_ALL: 'C' },
     detached: true,
@@ -70,12 +59,14 @@ function spawnCommand(command: string, args: readonly string[], env: NodeJS.Proc
     });
   });
   return {
+    /** Its output; rejects unless it ends with 0. */
     ended,
-    kill(why) {
+    kill(why: string): void {
       killed = why;
       child.kill('SIGKILL');
     },
-    release() {
+    /** Lets this process end before the command. */
+    release(): void {
       child.unref();
       for (const stream of [child.stdout, child.stderr]) stream.destroy();
     },

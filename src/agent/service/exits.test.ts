@@ -13,7 +13,7 @@ import {
 } from '../../../test/builders/agent-situations.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import type { Journal } from '../journal.ts';
-import { ExitCount } from './exits.ts';
+import { countExits } from './exits.ts';
 import type { HostFacts, ProcessId } from './host.ts';
 
 const restarted = journalAt('restarted', { process: before });
@@ -30,11 +30,11 @@ interface Moment {
 async function countOver(...moments: Moment[]): Promise<(number | undefined)[]> {
   const clock = new FakeClock();
   let found: ProcessId | undefined;
-  const count = new ExitCount({ clock, searchService: () => found });
+  const count = countExits({ clock, searchService: () => found });
   const counts: (number | undefined)[] = [];
   for (const { host, journal = restarted, ...moment } of moments) {
     found = moment.found;
-    counts.push(count.count(host, journal).exits);
+    counts.push(count(host, journal).exits);
     await clock.advance(1_000);
   }
   return counts;
@@ -82,10 +82,10 @@ test.each<[string, Moment[], (number | undefined)[]]>([
 
 test('a silence counts from the first answer that is missing, and ends with an answer', async () => {
   const clock = new FakeClock();
-  const count = new ExitCount({ clock, searchService: () => undefined });
+  const count = countExits({ clock, searchService: () => undefined });
   const silentFor: (number | undefined)[] = [];
   for (const host of [running(NEW, after), hanging(after), hanging(after), running(NEW, after), hanging(after)]) {
-    silentFor.push(count.count(host, soaking).silentMs);
+    silentFor.push(count(host, soaking).silentMs);
     await clock.advance(60_000);
   }
   expect(silentFor).toEqual([undefined, 0, 60_000, undefined, 0]);
@@ -98,14 +98,14 @@ test('the process table is searched four times a second at most, and only where 
     searches++;
     return undefined;
   };
-  const count = new ExitCount({ clock, searchService });
-  count.count(silent, restarted);
-  count.count(silent, restarted);
+  const count = countExits({ clock, searchService });
+  count(silent, restarted);
+  count(silent, restarted);
   expect(searches).toBe(1);
   await clock.advance(250);
-  count.count(hanging(after), restarted);
-  count.count(silent, journalAt('swapped'));
+  count(hanging(after), restarted);
+  count(silent, journalAt('swapped'));
   expect(searches).toBe(1);
-  count.count(silent, restarted);
+  count(silent, restarted);
   expect(searches).toBe(2);
 });

@@ -1,5 +1,6 @@
 /** Finds the k0s services on this host in the process table, with the places that their command lines name. */
 import { resolve } from 'node:path';
+import { defined } from '../../util/json.ts';
 import type { ProcessId } from './host.ts';
 import {
   allPids,
@@ -14,13 +15,17 @@ import {
 } from './processes.ts';
 import { whyForeign } from './trusted-process.ts';
 
-export interface FoundService {
-  readonly pid: number;
+export interface ServicePlace {
   /** Absolute, as are all paths here. */
   readonly statusSocket: string;
   readonly dataDirectory: string;
   readonly hostnameOverride?: string;
+  /** AUTOPILOT_HOSTNAME of the service. */
   readonly hostname?: string;
+}
+
+export interface FoundService extends ServicePlace {
+  readonly pid: number;
 }
 
 /** The default of k0s run by root. */
@@ -65,25 +70,14 @@ export function findService(path: string, original: Omit<ProcessId, 'pid'>): Pro
   return undefined;
 }
 
-export interface ServiceArguments {
-  readonly role: 'controller' | 'worker';
-  /** Components that are switched off. */
-  readonly disabled?: readonly string[];
-  /** As given: it may be relative to the process's working directory. */
-  readonly statusSocket?: string;
-  readonly dataDirectory?: string;
-  /** Name that the kubelet was told to register under. */
-  readonly hostnameOverride?: string;
-}
-
 const ROLES = ['controller', 'worker'] as const;
 const DATA_DIRECTORY = ['--data-dir', '-d'];
 
 /** Undefined where this is no `<program> controller|worker …`, run directly or as a script by its interpreter. */
-export function readServiceArguments(argv: readonly string[]): ServiceArguments | undefined {
+export function readServiceArguments(argv: readonly string[]) {
   const at = [1, 2].find((index) => ROLES.some((role) => role === argv[index]));
   if (at === undefined) return undefined;
-  const role = argv[at] === 'worker' ? 'worker' : 'controller';
+  const role: (typeof ROLES)[number] = argv[at] === 'worker' ? 'worker' : 'controller';
   const rest = argv.slice(at + 1);
   const statusSocket = valueOf(rest, ['--status-socket']);
   const dataDirectory = valueOf(rest, DATA_DIRECTORY);
@@ -91,13 +85,16 @@ export function readServiceArguments(argv: readonly string[]): ServiceArguments 
   const words = [...extra.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)].map(([word]) => word.replaceAll(/["']/g, ''));
   const hostnameOverride = valueOf(words, ['--hostname-override']);
   const disabled = valuesOf(rest, ['--disable-components']).flatMap((list) => list.split(','));
-  return {
+  return defined({
     role,
-    ...(disabled.length > 0 && { disabled }),
-    ...(statusSocket !== undefined && { statusSocket }),
-    ...(dataDirectory !== undefined && { dataDirectory }),
-    ...(hostnameOverride !== undefined && { hostnameOverride }),
-  };
+    /** Components that are switched off. */
+    disabled: disabled.length > 0 ? disabled : undefined,
+    /** As given: both may be relative to the process's working directory. */
+    statusSocket,
+    dataDirectory,
+    /** Name that the kubelet was told to register under. */
+    hostnameOverride,
+  });
 }
 
 /** The last one wins; an empty value is none. */

@@ -1,6 +1,6 @@
 /** Tells whether the node's Ready condition is from after the restart, or a leftover of the kubelet before it. */
-import { readyCondition } from '../../kube/resources.ts';
-import type { Node } from '../../kube/types.ts';
+
+import { type Node, readyCondition } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { kubernetesPartOf } from '../../versions/release-parts.ts';
@@ -8,14 +8,6 @@ import type { Journal, UpdateJournal } from '../journal.ts';
 import type { Maintenance } from '../maintenance/node-maintenance.ts';
 import type { OwnNodeFacts } from '../step-input.ts';
 import type { ProcessId } from './host.ts';
-
-interface HeartbeatInput {
-  /** The object that carries the signals: the Node, or the ControlNode of a controller. */
-  readonly newest: Node | undefined;
-  readonly journal: Journal;
-  /** The agent's time in milliseconds. */
-  readonly steady: () => number;
-}
 
 export interface KubeletHeartbeatParts extends Pick<Tools, 'clock' | 'log'> {
   readonly maintenance: Pick<Maintenance, 'readNode'>;
@@ -38,9 +30,12 @@ export class KubeletHeartbeat {
     this.#parts = parts;
   }
 
-  /** Empty when no new process is watched, and when no Ready condition exists. */
+  /**
+   * Empty when no new process is watched, and when no Ready condition exists. `newest` is the object that carries the signals:
+   * the Node, or the ControlNode of a controller. `steady` is the agent's time in milliseconds.
+   */
   async check(
-    { newest, journal, steady }: HeartbeatInput,
+    { newest, journal, steady }: { newest: Node | undefined; journal: Journal; steady: () => number },
     stop: AbortSignal,
   ): Promise<Pick<OwnNodeFacts, 'isReady' | 'staleMs'>> {
     if (journal.phase !== 'soaking') return this.#fresh({});

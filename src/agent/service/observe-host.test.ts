@@ -10,10 +10,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Journal, UpdatePhase } from '../journal.ts';
 import { IDLE } from '../journal.ts';
+import type { ServicePlace } from './find-services.ts';
 import type { ProcessId } from './host.ts';
 import { type HostPlace, observeHost } from './observe-host.ts';
 import { findProcess } from './processes.ts';
-import type { ServicePlace } from './service-place.ts';
 
 const VERSION = 'v1.36.3+k0s.0';
 

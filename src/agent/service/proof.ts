@@ -1,5 +1,4 @@
 /** Decides whether a version runs: seen from outside after a restart, for the soak time, on a node that is Ready. */
-import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { UpdateJournal } from '../journal.ts';
 import type { OwnNodeFacts, Times, UpdateInput } from '../step-input.ts';
 import type { Step } from '../steps/step.ts';
@@ -99,12 +98,6 @@ export function isStillThere({ journal, host }: UpdateInput): boolean {
   return isSameProcess(host.service, journal.process);
 }
 
-/** A signal's policy overrides the flags. */
-export function timesFor(times: Times, policy: AgentPolicy = {}): Times {
-  const { restartTimeoutMs, soakMs, readyTimeoutMs } = { ...times, ...policy };
-  return { restartTimeoutMs, soakMs, readyTimeoutMs };
-}
-
 const UNCORDON: Step = { kind: 'report', status: 'UnCordoning' };
 
 /** A stale heartbeat counts only while the API server answers: without it, no kubelet could have been heard. */
@@ -142,8 +135,9 @@ function isOther({ process }: RunningService, { process: ended, work }: UpdateJo
   return !isSameProcess(process, ended) && !isSameProcess(process, work.original);
 }
 
+/** A signal's policy overrides the flags. */
 function timesOf({ times, journal }: UpdateInput): Times {
-  return timesFor(times, journal.work.policy);
+  return { ...times, ...journal.work.policy };
 }
 
 function rollBack(reason: string): Step {

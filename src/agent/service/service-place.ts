@@ -3,17 +3,14 @@ import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import type { Tools } from '../../util/tools.ts';
-import { DEFAULT_DATA_DIRECTORY, DEFAULT_STATUS_SOCKET, type FoundService } from './find-services.ts';
+import {
+  DEFAULT_DATA_DIRECTORY,
+  DEFAULT_STATUS_SOCKET,
+  type FoundService,
+  type ServicePlace,
+} from './find-services.ts';
 import type { ProcessId } from './host.ts';
 import type { ServiceStatus } from './status-socket.ts';
-
-export interface ServicePlace {
-  readonly statusSocket: string;
-  readonly dataDirectory: string;
-  readonly hostnameOverride?: string;
-  /** AUTOPILOT_HOSTNAME of the service. */
-  readonly hostname?: string;
-}
 
 /** From flags: they override what is found. */
 export type PlaceFlags = Partial<Pick<ServicePlace, 'statusSocket' | 'dataDirectory'>>;
@@ -27,13 +24,6 @@ export interface PlaceParts extends Pick<Tools, 'clock' | 'log'> {
 const PAUSE_MS = 1_000;
 const UNKNOWN_POLL_MS = 5_000;
 const FOUND_POLL_MS = 60_000;
-
-interface SearchResult {
-  readonly service?: FoundService;
-  /** False for a process that only looks like the service, for example while it starts. */
-  readonly isProven: boolean;
-  readonly why: string;
-}
 
 const DEFAULTS: ServicePlace = { statusSocket: DEFAULT_STATUS_SOCKET, dataDirectory: DEFAULT_DATA_DIRECTORY };
 
@@ -77,9 +67,11 @@ export class ServicePlaces {
     const now = this.#parts.clock.monotonic();
     if (now - this.#searchedAt < PAUSE_MS) return this.#place;
     this.#searchedAt = now;
-    const { service, isProven, why } = await this.#findOne(ended).catch(
-      (error: unknown): SearchResult => ({ isProven: false, why: messageOf(error) }),
-    );
+    const { service, isProven, why } = await this.#findOne(ended).catch((error: unknown) => ({
+      service: undefined,
+      isProven: false,
+      why: messageOf(error),
+    }));
     // Without proof, a place that was proven before counts: anybody may start a process that looks like the service.
     const isBelieved = service !== undefined && (isProven || !this.#isFound);
     const found = !isBelieved ? this.#fallback : { ...placeOf(service), ...this.#parts.flags };
@@ -91,7 +83,8 @@ export class ServicePlaces {
     return found;
   }
 
-  async #findOne(ended?: ProcessId): Promise<SearchResult> {
+  /** What is not proven only looks like the service, for example while it starts. */
+  async #findOne(ended?: ProcessId) {
     const { statusSocket } = this.#parts.flags;
     const running = this.#parts.findServices(ended);
     const candidates = running.filter((service) => (statusSocket ?? service.statusSocket) === service.statusSocket);

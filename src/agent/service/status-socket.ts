@@ -1,4 +1,8 @@
-/** Reads the status socket: the service answers with its version, PID and role. */
+/** Waits for the status socket, and reads it: the service answers with its version, PID and role. */
+import { existsSync, type FSWatcher, watch } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { basename, dirname } from 'node:path';
+import { textIn } from '../../util/bounded-file.ts';
 import { http } from '../../util/http.ts';
 import { isRecord } from '../../util/json.ts';
 
@@ -18,32 +22,14 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** Asks once; rejects when no valid answer comes within `timeoutMs`. */
 export async function askStatus(socketPath: string, timeoutMs: number): Promise<ServiceStatus> {
-  const abort = AbortSignal.timeout(timeoutMs);
-  const answer = await new Promise<string>((resolve, reject) => {
-    const outgoing = http.request({
-      socketPath,
-      path: '/status',
-      headers: { host: 'localhost' },
-      agent: false,
-      signal: abort,
-    });
-    outgoing.once('error', reject);
-    outgoing.once('response', (response) => {
-      let text = '';
-      response.setEncoding('utf8');
-      response.on('error', reject);
-      response.on('data', (chunk: string) => {
-        text += chunk;
-        if (text.length > MAX_ANSWER_BYTES) response.destroy(new Error('the answer is too long'));
-      });
-      response.on('end', () => {
-        if (response.statusCode === 200) resolve(text);
-        else reject(new Error(`the status socket answered ${response.statusCode}`));
-      });
-    });
-    outgoing.end();
-  });
-  return parseStatus(answer);
+  const signal = AbortSignal.timeout(timeoutMs);
+  const asked = { socketPath, path: '/status', headers: { host: 'localhost' }, agent: false, signal };
+  const response = await new Promise<IncomingMessage>((resolve, reject) =>
+    http.get(asked, resolve).once('error', reject),
+  );
+  const text = await textIn(response, MAX_ANSWER_BYTES, 'the answer is too long');
+  if (response.statusCode !== 200) throw new Error(`the status socket answered ${response.statusCode}`);
+  return parseStatus(text);
 }
 
 function parseStatus(text: string): ServiceStatus {
@@ -56,6 +42,7 @@ function parseStatus(text: string): ServiceStatus {
   return {
     version,
     pid: pid as number,
+    // `controller` or `worker`; absent, as the next, when it does not say.
     ...(typeof role === 'string' && role !== '' && { role }),
     // A single node runs workloads too, whatever its Workloads says.
     ...(typeof Workloads === 'boolean' && { workloads: Workloads || SingleNode === true }),
@@ -69,4 +56,28 @@ function apiAddressIn(config: unknown): string | undefined {
   const api = isRecord(spec) ? spec['api'] : undefined;
   const address = isRecord(api) ? api['address'] : undefined;
   return typeof address === 'string' && address !== '' ? address : undefined;
+}
+
+/**
+ * Calls `listener` when the file of the socket comes, until the returned function is called. Undefined when it is there
+ * already, or its directory cannot be watched: then the service must be asked.
+ */
+export function watchForSocket(socket: string, listener: () => void): (() => void) | undefined {
+  const watcher = watcherOf(dirname(socket));
+  watcher?.on('error', listener);
+  watcher?.on('change', (_, name) => {
+    if (name === basename(socket)) listener();
+  });
+  // After the watch began: no change is missed.
+  if (watcher && !existsSync(socket)) return () => watcher.close();
+  watcher?.close();
+  return undefined;
+}
+
+function watcherOf(directory: string): FSWatcher | undefined {
+  try {
+    return watch(directory);
+  } catch {
+    return undefined;
+  }
 }

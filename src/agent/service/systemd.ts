@@ -6,13 +6,7 @@ import { isSameProcess, type ProcessId } from './host.ts';
 import { findProcess, leadsTo } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
 
-interface Unit {
-  readonly id: string;
-  /** 0 when none runs. */
-  readonly mainPid: number;
-  readonly activeState: string;
-  readonly execStart: string;
-}
+type Unit = ReturnType<typeof parseUnits>[number];
 
 const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart';
 
@@ -100,8 +94,8 @@ export function unitNameIn(cgroup: string): string | undefined {
   return units.find((unit) => unit !== undefined);
 }
 
-/** Blocks of `Key=value` lines, with an empty line between units. */
-export function parseUnits(text: string): Unit[] {
+/** Blocks of `Key=value` lines, with an empty line between units. The main PID is 0 when none runs. */
+export function parseUnits(text: string) {
   return text.split(/\n\n+/).flatMap((block) => {
     const fields = fieldsOf(block);
     const id = fields.get('Id');

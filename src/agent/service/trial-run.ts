@@ -46,10 +46,7 @@ export async function runTrial({ binary, sha256, version, timeoutMs }: Trial): P
 }
 
 /** In a session of its own, with an empty environment. */
-async function execute(
-  { fd }: FileHandle,
-  timeoutMs: number,
-): Promise<{ readonly failure?: string; readonly stdout: string }> {
+async function execute({ fd }: FileHandle, timeoutMs: number) {
   const user = process.getuid?.() === 0 ? await ownUser() : undefined;
   const ids = user === undefined ? {} : { uid: user, gid: user };
   const child = spawn('/bin/sh', ['-c', SCRIPT], {
@@ -85,7 +82,7 @@ async function execute(
   await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
   if (code !== 0)
     failure ??= `it ended with ${code === null ? 'a signal' : `code ${code}`} ${firstLine(printed.stderr)}`;
-  return { stdout: printed.stdout, ...(failure !== undefined && { failure: failure.trim() }) };
+  return { stdout: printed.stdout, failure: failure?.trim() };
 }
 
 /** In a user namespace only some users exist. */

@@ -62,24 +62,17 @@ export async function removeState(path: string): Promise<void> {
 }
 
 /** The new binary is staged in a directory of the agent's own, on the file system of the binary. */
-export function pathsBeside(binary: string): { staging: string; staged: string; part: string; previous: string } {
+export function pathsBeside(binary: string) {
   const staging = join(dirname(binary), `.${basename(binary)}.refit`);
   return { staging, staged: join(staging, 'staged'), part: join(staging, 'part'), previous: `${binary}.previous` };
 }
 
-export interface StatePaths {
-  readonly journal: string;
-  /** Journal of the second agent, on a host whose airgap signals are on another object. */
-  readonly airgapJournal: string;
-  readonly lock: string;
-  readonly record: string;
-  readonly bundleRecord: string;
-  readonly bundles: string;
-}
+export type StatePaths = ReturnType<typeof pathsIn>;
 
-export function pathsIn(stateDirectory: string): StatePaths {
+export function pathsIn(stateDirectory: string) {
   return {
     journal: join(stateDirectory, 'journal.json'),
+    /** Journal of the second agent, on a host whose airgap signals are on another object. */
     airgapJournal: join(stateDirectory, 'journal-airgap.json'),
     lock: join(stateDirectory, 'agent.lock'),
     record: join(stateDirectory, 'download.json'),

@@ -1,4 +1,5 @@
 /** Every step that the agent can take, and what may come of it. */
+import type { AgentReport } from '../../signal/annotations.ts';
 import type { SignalStatus } from '../../signal/names.ts';
 import type { ActiveJournal } from '../journal.ts';
 import type { ProcessId } from '../service/host.ts';
@@ -40,16 +41,7 @@ export type Step =
   /** Leaves the signal to k0s's own agent: removes staged and partial files and forgets the work. */
   | { readonly kind: 'stand-aside'; readonly reason: string }
   /** Writes the status to the object; does not touch the host. */
-  | {
-      readonly kind: 'report';
-      readonly status: SignalStatus;
-      readonly reason?: string;
-      readonly rolledBack?: boolean;
-      readonly late?: 'drain';
-      readonly refused?: true;
-      /** Running version, for a report without a journal. */
-      readonly from?: string;
-    }
+  | (Omit<AgentReport, 'created' | 'spent'> & { readonly kind: 'report'; readonly status: SignalStatus })
   /** Removes staged and partial files and forgets the work; the previous binary stays. */
   | { readonly kind: 'clean-up' };
 

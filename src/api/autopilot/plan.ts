@@ -1,11 +1,10 @@
 /** Schema and types of the autopilot Plan, `autopilot.k0sproject.io/v1beta2`: the same shape as the original, and no stricter. */
 import { z } from 'zod';
-import { clusterScoped } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
-import { type CustomKind, flag, object, text } from '../crd.ts';
+import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
+import { type CustomKind, flag, list, object, text, time } from '../crd.ts';
 
 const staticNodesSchema = object('Names the nodes one by one.', {
-  nodes: z.array(z.string().describe('Name of a node.')).exactOptional().describe('Names, in any order.'),
+  nodes: list('Names, in any order.', z.string().describe('Name of a node.')),
 });
 
 const selectorSchema = object('Selects the nodes that match both selectors; an empty selector matches all nodes.', {
@@ -18,15 +17,12 @@ export const targetSchema = object('Nodes, selected once when the plan starts.',
     static: staticNodesSchema.exactOptional(),
     selector: selectorSchema.exactOptional(),
   }),
-  limits: z
-    .strictObject({
-      concurrent: z
-        .int()
-        .default(1)
-        .describe('How many of these nodes may be in progress at a time. Controllers always go one at a time.'),
-    })
-    .default({ concurrent: 1 })
-    .describe('Limits of the rollout.'),
+  limits: object('Limits of the rollout.', {
+    concurrent: z
+      .int()
+      .default(1)
+      .describe('How many of these nodes may be in progress at a time. Controllers always go one at a time.'),
+  }).default({ concurrent: 1 }),
 });
 
 /** As written by users: fields with a default may be absent. */
@@ -72,21 +68,21 @@ const commandSchema = object('One step of the plan. With both fields the bundle 
 const targetStatusSchema = object('The progress of one node.', {
   name: z.string().describe('Name of the node.'),
   state: z.string().describe('The state of the node, such as `SignalPending`, `SignalSent` or `SignalCompleted`.'),
-  lastUpdatedTimestamp: z.string().meta({ format: 'date-time', description: 'When the node was found or signalled.' }),
+  lastUpdatedTimestamp: time('When the node was found or signalled.'),
 });
 
-const controllersStatus = z.array(targetStatusSchema).exactOptional().describe('One entry for each controller.');
-const workersStatus = z.array(targetStatusSchema).exactOptional().describe('One entry for each worker.');
+const controllersStatus = list('One entry for each controller.', targetStatusSchema);
+const workersStatus = list('One entry for each worker.', targetStatusSchema);
 
 const commandStatusSchema = object('The progress of one command.', {
   id: z.int().describe("The command's index in `spec.commands`, from zero."),
   state: z.string().describe("The command's state; the same values as the plan's."),
   description: text('Why the command stopped.'),
-  k0supdate: z
-    .strictObject({ controllers: controllersStatus, workers: workersStatus })
-    .exactOptional()
-    .describe('The nodes of a `k0supdate`.'),
-  airgapupdate: z.strictObject({ workers: workersStatus }).exactOptional().describe('The nodes of an `airgapupdate`.'),
+  k0supdate: object('The nodes of a `k0supdate`.', {
+    controllers: controllersStatus,
+    workers: workersStatus,
+  }).exactOptional(),
+  airgapupdate: object('The nodes of an `airgapupdate`.', { workers: workersStatus }).exactOptional(),
 });
 
 const specSchema = object('What the plan does.', {
@@ -115,7 +111,7 @@ export type Plan = KubeObject & z.input<typeof planSchema>;
 /** k0s ignores Plans of any other name. */
 export const PLAN_NAME = 'autopilot';
 
-export const plans = clusterScoped<Plan>('autopilot.k0sproject.io/v1beta2', 'Plan', 'plans');
+export const plans = clusterScoped<Plan>('autopilot.k0sproject.io/v1beta2', 'Plan');
 
 export const planKind: CustomKind = {
   resource: plans,

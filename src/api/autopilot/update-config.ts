@@ -1,18 +1,17 @@
 /** Schema and types of the autopilot UpdateConfig: the source of new versions, and when Plans may be created from them. */
 import { z } from 'zod';
-import { clusterScoped } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
-import { type CustomKind, flag, object, text } from '../crd.ts';
+import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
+import { type CustomKind, flag, list, object, text } from '../crd.ts';
 import { targetSchema, targetsSchema } from './plan.ts';
 
 const strategySchema = object('When Refit checks for updates.', {
   type: z.enum(['periodic', 'cron']).exactOptional().describe('Which of the two fields below counts.'),
   cron: text('Deprecated: the schedule, with six fields, seconds first, or a word such as `@daily`.'),
   periodic: object('A time window on these days.', {
-    days: z
-      .array(z.string().describe('A weekday in full, such as `Monday`.'))
-      .exactOptional()
-      .describe('The days on which a Plan may be created; every day when empty.'),
+    days: list(
+      'The days on which a Plan may be created; every day when empty.',
+      z.string().describe('A weekday in full, such as `Monday`.'),
+    ),
     startTime: text('When the window opens, as `HH:MM`.'),
     length: text('How long the window stays open, such as `2h30m`.'),
   }).exactOptional(),
@@ -43,11 +42,7 @@ const updateConfigSchema = object('Creates Plans for the versions that an update
 export type PlannedCommand = z.input<typeof plannedCommandSchema>;
 export type UpdateConfig = KubeObject & z.input<typeof updateConfigSchema>;
 
-export const updateConfigs = clusterScoped<UpdateConfig>(
-  'autopilot.k0sproject.io/v1beta2',
-  'UpdateConfig',
-  'updateconfigs',
-);
+export const updateConfigs = clusterScoped<UpdateConfig>('autopilot.k0sproject.io/v1beta2', 'UpdateConfig');
 
 export const updateConfigKind: CustomKind = {
   resource: updateConfigs,

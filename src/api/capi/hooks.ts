@@ -1,6 +1,6 @@
 /** The messages of Cluster API's in-place update hooks, `hooks.runtime.cluster.x-k8s.io/v1alpha1`. */
 import { z } from 'zod';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 
 export const HOOK_GROUP = 'hooks.runtime.cluster.x-k8s.io/v1alpha1';
 

@@ -1,6 +1,6 @@
 /** The fields that Refit reads of a Cluster API Machine. */
-import { namespaced } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
+
+import { type KubeObject, namespaced } from '../../kube/resources.ts';
 
 export interface Machine extends KubeObject {
   spec?: { clusterName?: string; version?: string; providerID?: string };
@@ -8,6 +8,11 @@ export interface Machine extends KubeObject {
 }
 
 export const machines = namespaced<Machine>('cluster.x-k8s.io/v1beta2', 'Machine', 'machines');
+
+export const machineDeployments = namespaced('cluster.x-k8s.io/v1beta2', 'MachineDeployment', 'machinedeployments');
+
+/** On each MachineSet of a MachineDeployment and on its Machines. */
+export const SET_LABELS = { deployment: 'cluster.x-k8s.io/deployment-name', hash: 'machine-template-hash' } as const;
 
 /** Label of control plane Machines, with any value. */
 export const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';

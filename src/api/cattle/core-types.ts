@@ -13,7 +13,8 @@ const list = z.array(z.string()).meta({ 'x-kubernetes-list-type': 'atomic' });
 const reference = (members: Fields): z.ZodType => z.strictObject(members).meta({ 'x-kubernetes-map-type': 'atomic' });
 
 /** Of an object in the Plan's namespace. */
-export const nameSchema = z.string().default('').describe('Name of the object.');
+const nameSchema = z.string().default('').describe('Name of the object.');
+export const referenceSchema = reference({ name: nameSchema });
 const sourceSchema = reference({ name: nameSchema, ...flags('optional') });
 const keySchema = reference({ key: z.string(), name: nameSchema, ...flags('optional') });
 const divisorSchema = z.unknown().meta({

@@ -1,9 +1,8 @@
 /** Schema and types of the Plan of Rancher's system-upgrade-controller, `upgrade.cattle.io/v1`. */
 import { z } from 'zod';
-import { namespaced } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
-import { type CustomKind, flag, object, text } from '../crd.ts';
-import { nameSchema, tolerationSchema } from './core-types.ts';
+import { type KubeObject, namespaced } from '../../kube/resources.ts';
+import { type CustomKind, flag, integer, list, object, optional, text } from '../crd.ts';
+import { referenceSchema, tolerationSchema } from './core-types.ts';
 import { containerSchema, drainSchema, labelSelectorSchema, secretSchema } from './workload.ts';
 
 /** In lower case only; 0 is Sunday. */
@@ -20,43 +19,33 @@ const windowSchema = object('When nodes may start; nodes in progress finish.', {
 });
 
 const specSchema = object('What runs on which nodes.', {
-  concurrency: z
-    .int()
-    .meta({ format: 'int64' })
-    .exactOptional()
-    .describe('How many nodes are upgraded at a time. 0, the default: none, and the Plan is complete.'),
-  jobActiveDeadlineSecs: z
-    .int()
-    .meta({ format: 'int64' })
-    .exactOptional()
-    .describe("Seconds that a Job may take; 0: no limit; negative or absent: the controller's default."),
-  nodeSelector: labelSelectorSchema
-    .exactOptional()
-    .describe('Selects the nodes. Absent: no node; empty: all nodes with a host name.'),
+  concurrency: integer(
+    'int64',
+    'How many nodes are upgraded at a time. 0, the default: none, and the Plan is complete.',
+  ),
+  jobActiveDeadlineSecs: integer(
+    'int64',
+    "Seconds that a Job may take; 0: no limit; negative or absent: the controller's default.",
+  ),
+  nodeSelector: optional('Selects the nodes. Absent: no node; empty: all nodes with a host name.', labelSelectorSchema),
   serviceAccountName: text('Service account of the pods.'),
   channel: text('URL whose redirect names the version; ignored with `version`.'),
   version: text('The version; a `+` becomes a `-`.'),
-  secrets: z.array(secretSchema).exactOptional().describe('Secrets to mount in the containers.'),
-  tolerations: z
-    .array(tolerationSchema)
-    .exactOptional()
-    .describe('Core Tolerations, in addition to that for cordoned nodes.'),
+  secrets: list('Secrets to mount in the containers.', secretSchema),
+  tolerations: list('Core Tolerations, in addition to that for cordoned nodes.', tolerationSchema),
   exclusive: flag('Runs on no node together with another exclusive Plan.'),
   window: windowSchema.exactOptional(),
-  prepare: containerSchema.exactOptional().describe('Runs before the node is cordoned or drained.'),
+  prepare: optional('Runs before the node is cordoned or drained.', containerSchema),
   upgrade: containerSchema.describe('Does the upgrade.'),
   cordon: flag('Cordons the node before the upgrade; no effect with `drain`.'),
-  drain: drainSchema.exactOptional().describe('Drains the node before the upgrade.'),
-  imagePullSecrets: z
-    .array(z.strictObject({ name: nameSchema }).meta({ 'x-kubernetes-map-type': 'atomic' }))
-    .exactOptional()
-    .describe('Secrets to pull images with.'),
+  drain: optional('Drains the node before the upgrade.', drainSchema),
+  imagePullSecrets: list('Secrets to pull images with.', referenceSchema),
   postCompleteDelay: text('Duration such as `30s`: how long a node keeps its slot after its Job is complete.'),
   priorityClassName: text('Priority class of the pods.'),
-  postCompleteLabels: z
-    .record(z.string(), z.string())
-    .exactOptional()
-    .describe('Labels for upgraded nodes; `$(LATEST_VERSION)` and `$(LATEST_HASH)` are replaced.'),
+  postCompleteLabels: optional(
+    'Labels for upgraded nodes; `$(LATEST_VERSION)` and `$(LATEST_HASH)` are replaced.',
+    z.record(z.string(), z.string()),
+  ),
 });
 
 const conditionSchema = object('One condition.', {
@@ -69,14 +58,13 @@ const conditionSchema = object('One condition.', {
 });
 
 const statusSchema = object('The progress of the Plan; written by the controller only.', {
-  conditions: z
-    .array(conditionSchema)
-    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
-    .exactOptional()
-    .describe('The current conditions.'),
+  conditions: list('The current conditions.', conditionSchema).meta({
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['type'],
+  }),
   latestVersion: text('The version to install.'),
   latestHash: text('The label value of upgraded nodes.'),
-  applying: z.array(z.string()).exactOptional().describe('Host names of the nodes in progress.'),
+  applying: list('Host names of the nodes in progress.', z.string()),
 });
 
 const planSchema = object('Runs a Job on each selected node, a limited number at a time.', {
@@ -87,7 +75,7 @@ const planSchema = object('Runs a Job on each selected node, a limited number at
 export type CattleCondition = z.input<typeof conditionSchema>;
 export type CattlePlan = KubeObject & z.input<typeof planSchema>;
 
-export const cattlePlans = namespaced<CattlePlan>('upgrade.cattle.io/v1', 'Plan', 'plans');
+export const cattlePlans = namespaced<CattlePlan>('upgrade.cattle.io/v1', 'Plan');
 
 export const cattlePlanKind: CustomKind = {
   resource: cattlePlans,

@@ -1,26 +1,20 @@
 /** What a Plan of `upgrade.cattle.io` says about the pod on each node: containers, volumes, drain, secrets. */
 import { z } from 'zod';
-import { flag, object } from '../crd.ts';
+import { flag, integer, list, object, optional } from '../crd.ts';
 import { securityContextSchema, variableSchema, variablesSchema } from './core-types.ts';
+
+const ATOMIC = { 'x-kubernetes-list-type': 'atomic' };
 
 const requirementSchema = object('One requirement.', {
   key: z.string().describe('The label.'),
   operator: z.string().describe('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
-  values: z
-    .array(z.string())
-    .meta({ 'x-kubernetes-list-type': 'atomic' })
-    .exactOptional()
-    .describe('The values, with `In` and `NotIn` only.'),
+  values: list('The values, with `In` and `NotIn` only.', z.string()).meta(ATOMIC),
 });
 
 export const labelSelectorSchema = z
   .strictObject({
-    matchLabels: z.record(z.string(), z.string()).exactOptional().describe('Labels with exactly these values.'),
-    matchExpressions: z
-      .array(requirementSchema)
-      .meta({ 'x-kubernetes-list-type': 'atomic' })
-      .exactOptional()
-      .describe('Further requirements; all must hold.'),
+    matchLabels: optional('Labels with exactly these values.', z.record(z.string(), z.string())),
+    matchExpressions: list('Further requirements; all must hold.', requirementSchema).meta(ATOMIC),
   })
   .meta({ 'x-kubernetes-map-type': 'atomic' });
 
@@ -32,14 +26,12 @@ const volumeSchema = object('A path of the node in the container.', {
 
 export const containerSchema = z.strictObject({
   image: z.string().describe('Image; without tag and digest, `status.latestVersion` is the tag.'),
-  command: z.array(z.string()).exactOptional().describe('Entry point; that of the image by default.'),
-  args: z.array(z.string()).exactOptional().describe('Arguments.'),
-  envs: z.array(variableSchema).exactOptional().describe('Environment: core EnvVar objects.'),
-  envFrom: z.array(variablesSchema).exactOptional().describe('Environment from ConfigMaps and Secrets.'),
-  volumes: z.array(volumeSchema).exactOptional().describe('Paths of the node.'),
-  securityContext: securityContextSchema
-    .exactOptional()
-    .describe('Core SecurityContext; replaces the default one as a whole.'),
+  command: list('Entry point; that of the image by default.', z.string()),
+  args: list('Arguments.', z.string()),
+  envs: list('Environment: core EnvVar objects.', variableSchema),
+  envFrom: list('Environment from ConfigMaps and Secrets.', variablesSchema),
+  volumes: list('Paths of the node.', volumeSchema),
+  securityContext: optional('Core SecurityContext; replaces the default one as a whole.', securityContextSchema),
 });
 
 export const drainSchema = z.strictObject({
@@ -48,28 +40,24 @@ export const drainSchema = z.strictObject({
     .meta({ 'x-kubernetes-int-or-string': true })
     .exactOptional()
     .describe('How long to drain: a duration such as `90s`, or nanoseconds; until the Job ends by default.'),
-  gracePeriod: z
-    .int()
-    .meta({ format: 'int32' })
-    .exactOptional()
-    .describe("Seconds for each pod to terminate; negative or absent: the pod's own period."),
+  gracePeriod: integer('int32', "Seconds for each pod to terminate; negative or absent: the pod's own period."),
   deleteLocalData: flag('Earlier name of `deleteEmptydirData`.'),
   deleteEmptydirData: flag('Also evicts pods with emptyDir volumes; this is the default.'),
   ignoreDaemonSets: flag('Ignores pods of DaemonSets; this is the default.'),
   force: flag('Also deletes unmanaged pods.'),
   disableEviction: flag('Deletes instead of evicting: PodDisruptionBudgets do not count.'),
-  skipWaitForDeleteTimeout: z
-    .int()
-    .exactOptional()
-    .describe('Stops waiting for a pod this many seconds after its deletion; 0 waits for every pod.'),
-  podSelector: labelSelectorSchema.exactOptional().describe('Evicts only these pods; all by default.'),
+  skipWaitForDeleteTimeout: optional(
+    'Stops waiting for a pod this many seconds after its deletion; 0 waits for every pod.',
+    z.int(),
+  ),
+  podSelector: optional('Evicts only these pods; all by default.', labelSelectorSchema),
 });
 
 export const secretSchema = object('A Secret to mount in every container.', {
   name: z.string().describe('Name of the Secret, in the namespace of the Plan.'),
   path: z.string().describe('Mount path, relative to `/run/system-upgrade/secrets`.'),
   ignoreUpdates: flag('Its content does not change `status.latestHash`.'),
-  defaultMode: z.int().meta({ format: 'int32' }).exactOptional().describe('Mode of its files.'),
+  defaultMode: integer('int32', 'Mode of its files.'),
 });
 
 export type ContainerSpec = z.input<typeof containerSchema>;

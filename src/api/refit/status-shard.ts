@@ -1,12 +1,11 @@
 /** Schema of the StatusShard: the progress of some targets of a plan that has too many for one object. */
 import { z } from 'zod';
-import { clusterScoped } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
-import { type CustomKind, object } from '../crd.ts';
+import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
+import { type CustomKind, list, object, time } from '../crd.ts';
 
 const settledSchema = object('Nodes that finished at the same time.', {
   state: z.string().describe("Their state, in the words of the plan's status, such as `SignalCompleted`."),
-  since: z.string().meta({ format: 'date-time', description: 'When this state was recorded.' }),
+  since: time('When this state was recorded.'),
   targets: z.array(z.string()).describe('Names of the nodes.'),
 });
 
@@ -17,17 +16,17 @@ export const statusShardSchema = object(
     list: z
       .string()
       .describe("The list in the command's status to which the nodes belong, such as `k0supdate.workers`."),
-    since: z.string().meta({ format: 'date-time', description: 'When the nodes were found.' }),
+    since: time('When the nodes were found.'),
     pending: z
       .array(z.string())
       .describe('Names of the nodes that are not done, in order. The plan lists those that are in flight.'),
-    settled: z.array(settledSchema).exactOptional().describe('The nodes that are done or have failed.'),
+    settled: list('The nodes that are done or have failed.', settledSchema),
   },
 );
 
 export type StatusShard = KubeObject & z.input<typeof statusShardSchema>;
 
-export const statusShards = clusterScoped<StatusShard>('upgrade.refit.dev/v1alpha1', 'StatusShard', 'statusshards');
+export const statusShards = clusterScoped<StatusShard>('upgrade.refit.dev/v1alpha1', 'StatusShard');
 
 export const statusShardKind: CustomKind = {
   resource: statusShards,

@@ -1,9 +1,8 @@
 /** Schema and types of the UpdaterSet: who makes which changes of a Cluster API Machine in place, in which order. */
 import { z } from 'zod';
-import { clusterScoped } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
 import { labelSelectorSchema } from '../cattle/workload.ts';
-import { type CustomKind, choice, object } from '../crd.ts';
+import { type CustomKind, choice, list, object, time } from '../crd.ts';
 import { conditionsSchema, rules } from './upgrade-policy.ts';
 
 /** As Cluster API has it for an ExtensionConfig: no user, no query, no fragment. */
@@ -108,14 +107,11 @@ const specSchema = object('The updaters, and for which Machines.', {
 const uncoveredSchema = object('What was refused last.', {
   object: z.string().describe('Such as `MachineSet prod/workers-x7k2`.'),
   message: z.string().describe('The changes that no updater covers.'),
-  since: z.string().meta({ format: 'date-time' }).describe('Since when.'),
+  asked: time('When Cluster API asked for it last; up to 5 minutes old.'),
 });
 
 const statusSchema = object('Written by the extension only.', {
-  uncovered: z
-    .array(uncoveredSchema)
-    .exactOptional()
-    .describe('Machines and MachineSets whose change is refused; at most 20.'),
+  uncovered: list('Machines and MachineSets whose change is refused; at most 20.', uncoveredSchema),
   conditions: conditionsSchema.exactOptional(),
 });
 
@@ -127,7 +123,7 @@ const updaterSetSchema = object(
 export type Updater = z.input<typeof updaterSchema>;
 export type UpdaterSet = KubeObject & z.input<typeof updaterSetSchema>;
 
-export const updaterSets = clusterScoped<UpdaterSet>('upgrade.refit.dev/v1alpha1', 'UpdaterSet', 'updatersets');
+export const updaterSets = clusterScoped<UpdaterSet>('upgrade.refit.dev/v1alpha1', 'UpdaterSet');
 
 export const updaterSetKind: CustomKind = {
   resource: updaterSets,

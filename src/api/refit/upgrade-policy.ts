@@ -1,14 +1,13 @@
 /** Schema and types of the UpgradePolicy: the settings of Refit that no plan has. */
 import { z } from 'zod';
-import { clusterScoped } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
-import { type CustomKind, choice, flag, object, text, whole } from '../crd.ts';
+import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
+import { type CustomKind, choice, flag, list, object, text, time, whole } from '../crd.ts';
 
 const conditionSchema = object('One condition.', {
   type: z.string().describe('What the condition is about.'),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether it is true.'),
   observedGeneration: z.int().exactOptional().describe('The generation of the spec that it describes.'),
-  lastTransitionTime: z.string().meta({ format: 'date-time' }).exactOptional().describe('When `status` last changed.'),
+  lastTransitionTime: time('When `status` last changed.').exactOptional(),
   reason: text('The reason, as one word.'),
   message: text('The reason, as a sentence.'),
 });
@@ -99,11 +98,7 @@ const timeZoneSchema = z.string().regex(TIME_ZONE).describe('Name of a time zone
 export const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const;
 
 const windowSchema = object('One window.', {
-  days: z
-    .array(z.enum(WEEKDAYS))
-    .meta(SET)
-    .exactOptional()
-    .describe('The days on which the window opens; every day by default.'),
+  days: list('The days on which the window opens; every day by default.', z.enum(WEEKDAYS)).meta(SET),
   start: z
     .string()
     .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
@@ -174,11 +169,7 @@ export const upgradePolicySpecSchema = object('The settings for the plans that t
     .exactOptional()
     .describe('How long a restarted service must keep running before its node counts as done; 5s.'),
   versions: object('Which versions may follow each other.', {
-    allow: z
-      .array(z.enum(['SkippedMinor', 'Downgrade', 'KubeletAhead']))
-      .meta(SET)
-      .exactOptional()
-      .describe('Version rules that plans may break.'),
+    allow: list('Version rules that plans may break.', z.enum(['SkippedMinor', 'Downgrade', 'KubeletAhead'])).meta(SET),
   }).exactOptional(),
   payloads: object('Rules for downloads.', {
     requireSha256: flag('Refuses plans with a download that has no `sha256`.'),
@@ -208,10 +199,7 @@ export const upgradePolicySpecSchema = object('The settings for the plans that t
 
 const statusSchema = object('Written by the controller only.', {
   observedGeneration: z.int().exactOptional().describe('The generation of the spec that this status describes.'),
-  covers: z
-    .array(z.string())
-    .exactOptional()
-    .describe('Plans that the policy covers, as `<dialect>/<namespace>/<name>`; at most 100.'),
+  covers: list('Plans that the policy covers, as `<dialect>/<namespace>/<name>`; at most 100.', z.string()),
   conditions: conditionsSchema.exactOptional(),
 });
 

@@ -1,11 +1,11 @@
 /** Implements `refit abort`: cancels signals of nodes that have not started; the others finish, then the plan ends. */
 import { hostname } from 'node:os';
+import { nodeActionsOf } from '../../engine/decide/choose-node-actions.ts';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
-import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import type { NodeAction } from '../../engine/model/decision.ts';
-import { isFinal, isOwnedBy, type Target } from '../../engine/model/recorded.ts';
+import { isFinal, isOwnedBy, type Target } from '../../engine/model/rollout.ts';
 import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import { isMoving } from '../status/sentences.ts';

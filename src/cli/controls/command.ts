@@ -1,6 +1,6 @@
 /** Applies a control: chooses the plan, decides, writes with a precondition, and says what happens next. */
 import { controlKey } from '../../engine/model/controls.ts';
-import { isFinal } from '../../engine/model/recorded.ts';
+import { isFinal } from '../../engine/model/rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';

@@ -10,7 +10,7 @@ import type { Plan } from '../../api/autopilot/plan.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION, RETRY_ANNOTATION } from '../../engine/model/controls.ts';
-import type { Node } from '../../kube/types.ts';
+import type { Node } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { RefitError } from '../../util/errors.ts';
 import { inspect, viewAt } from '../status/observe.ts';

@@ -1,9 +1,9 @@
 /** Implements `refit pause` and `refit resume`. */
 import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
-import { isFinal } from '../../engine/model/recorded.ts';
+import { isFinal } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
-import { operatorOf } from '../operators.ts';
+import { operatorOf } from '../plan-runners.ts';
 import { stateOf, titleOf } from '../status/text.ts';
 import { type ControlledPlan, inProgress, nextToStart, type PlanChange } from './control.ts';
 

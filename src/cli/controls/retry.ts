@@ -1,13 +1,13 @@
 /** Implements `refit retry`: tries one failed node again, and continues its plan. */
 import { isUnsettled } from '../../engine/decide/budget.ts';
-import { isOutdone } from '../../engine/decide/retry.ts';
+import { isUpgradedByLaterStage } from '../../engine/decide/retry.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { controlKey, RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
-import { type Stage, type Target, targetsIn } from '../../engine/model/recorded.ts';
+import { type Stage, type Target, targetsIn } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
-import { operatorOf } from '../operators.ts';
+import { operatorOf } from '../plan-runners.ts';
 import { titleOf } from '../status/text.ts';
 import type { Control, ControlledPlan } from './control.ts';
 
@@ -50,7 +50,7 @@ function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): re
   if (byHand && failed.length > 0) {
     return refuse(`refit retry cannot retry ${name} of ${title}: fix the cause, then ${byHand()}`);
   }
-  const open = failed.filter(({ stage, target }) => !isOutdone(snapshot.rollout, stage, target));
+  const open = failed.filter(({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target));
   const [first, ...others] = open.map(({ target }) => target);
   if (first && !factsOf(snapshot, first).exists) {
     return refuse(`there is no node ${name}; retry it when it is back`);

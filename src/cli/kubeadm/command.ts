@@ -113,6 +113,9 @@ async function tell(
   const isWanted = flags.output === 'json' || flags.report !== undefined;
   const seen = state ?? (isWanted && outcome === 'failed' ? await checkCluster(session) : undefined);
   const isBad = outcome === 'failed' || (state !== undefined && !isRight(state));
+  const { manifest, later, output } = session;
+  if (!isBad && outcome !== 'refused' && later.length > 0)
+    output.write(`After ${manifest.version} comes ${later.join(', then ')}: run the command again for each.\n`);
   const end = isBad && outcome === 'done' ? 'failed' : outcome;
   const report = reportOf({ ...shown, outcome: end, ended: rfc3339(session.clock.now()), state: seen });
   if (flags.output === 'json') standardOutput.write(`${JSON.stringify(report, null, 2)}\n`);
@@ -154,13 +157,17 @@ function stopOn(assessment: Pick<Assessment, 'findings'>): void {
   throw new RefitError('REFIT_REFUSED', refused.map(({ rule, message }) => `${rule}: ${message}`).join('; '));
 }
 
-async function confirm(
-  question: string,
-  { yes }: Pick<KubeadmApplyFlags, 'yes'>,
-  { output, abort }: KubeadmSession,
-): Promise<boolean> {
-  if (yes) return true;
-  if (!process.stdin.isTTY) throw new RefitError('REFIT_USAGE', 'there is no terminal to ask: pass --yes');
+async function confirm(question: string, flags: KubeadmApplyFlags, session: KubeadmSession): Promise<boolean> {
+  return flags.yes || (await ask(question, session, 'there is no terminal to ask: pass --yes'));
+}
+
+/** `--yes` does not answer it: only a person knows whether a backup is the right one, and what may be lost. */
+export async function confirmInPerson(question: string, session: KubeadmSession): Promise<boolean> {
+  return await ask(question, session, `${question} Only a person can answer this: run the command in a terminal`);
+}
+
+async function ask(question: string, { output, abort }: KubeadmSession, unasked: string): Promise<boolean> {
+  if (!process.stdin.isTTY) throw new RefitError('REFIT_USAGE', unasked);
   const terminal = createInterface({
     input: process.stdin,
     output: output === plainErrors ? process.stderr : process.stdout,
@@ -193,17 +200,6 @@ async function repair(
     }
   }
   return true;
-}
-
-/** `--yes` does not answer it: only a person can know whether the backup is the right one. */
-async function confirmInPerson(question: string, session: KubeadmSession): Promise<boolean> {
-  try {
-    return await confirm(question, { yes: false }, session);
-  } catch (error) {
-    if (!(error instanceof RefitError) || error.code !== 'REFIT_USAGE') throw error;
-    const hint = 'run the command in a terminal, or restore the manifest by hand';
-    throw new RefitError('REFIT_USAGE', `${question} --yes does not answer this: ${hint}`, { cause: error });
-  }
 }
 
 async function restore(host: ManifestHost, { shells, output }: KubeadmSession, byHand?: string): Promise<void> {

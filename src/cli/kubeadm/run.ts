@@ -1,16 +1,17 @@
 /** Carries out a rollout of kubeadm in the foreground: takes the lock, runs the controller and shows its progress. */
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
-import { type EtcdAnswer, snapshotScript } from '../../dialects/kubeadm/etcd.ts';
+import { snapshotScript } from '../../dialects/kubeadm/etcd.ts';
 import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
+import { controlPlaneOf } from '../../dialects/kubeadm/manifest.ts';
 import { newPlan, PLACE, type Request } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
 import { etcdAnswers } from '../../dialects/kubeadm/probe.ts';
 import { prepareScript } from '../../dialects/kubeadm/scripts.ts';
+import { nodeActionsOf } from '../../engine/decide/choose-node-actions.ts';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
-import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { createElection, type Election, timesOf } from '../../kube/election/election.ts';
+import { Election, timesOf } from '../../kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../kube/election/write-guard.ts';
 import { configMaps } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
@@ -38,7 +39,7 @@ export async function carryOut(
   const stop = new AbortController();
   const abort = AbortSignal.any([session.abort, stop.signal]);
   const times = timesOf(flags.leaseDuration);
-  const election = createElection({ client, ...PLACE, identity, ...times, clock, log });
+  const election = new Election({ client, ...PLACE, identity, ...times, clock, log });
   const elected = election.run(abort);
   try {
     await locked(election, session);
@@ -79,18 +80,15 @@ async function prepare({ manifest, shells, output }: KubeadmSession, request: Re
 /** Before the first write of the upgrade; a person restores it if anything goes wrong with etcd. */
 async function takeSnapshot({ manifest, shells, output }: KubeadmSession): Promise<void> {
   const { version, etcdSnapshots } = manifest;
-  const controllers = manifest.hosts.filter(({ role }) => role === 'controlPlane');
-  const answers = etcdSnapshots > 0 ? await etcdAnswers(shells, controllers) : new Map<string, EtcdAnswer>();
+  if (etcdSnapshots === 0) return output.write('No snapshot of etcd is taken: etcdSnapshots is 0.\n');
+  const controllers = controlPlaneOf(manifest);
+  const answers = await etcdAnswers(shells, controllers);
   const host = controllers.find(({ name }) => typeof answers.get(name) === 'object');
-  if (!host) {
-    const why = etcdSnapshots > 0 ? 'etcd is external, or curl is missing' : 'etcdSnapshots is 0';
-    output.write(`No snapshot of etcd is taken: ${why}.\n`);
-    return;
-  }
+  if (!host) return output.write('No snapshot of etcd is taken: etcd is external, or curl is missing.\n');
   const { code, stdout } = await shells.run(host, snapshotScript(version, etcdSnapshots));
   const said = stdout.trim();
   if (code !== 0) throw new RefitError('REFIT_SSH', `${host.name}: no snapshot of etcd, nothing was changed: ${said}`);
-  output.write(`Snapshot of etcd on ${host.name}: ${said}\n`);
+  return output.write(`Snapshot of etcd on ${host.name}: ${said}\n`);
 }
 
 async function locked(election: Election, { clock, output, abort }: KubeadmSession): Promise<void> {

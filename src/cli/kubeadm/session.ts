@@ -3,11 +3,14 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { parse } from 'yaml';
 import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
-import { loadManifest, type Manifest, type ManifestHost } from '../../dialects/kubeadm/manifest.ts';
+import { nodeName } from '../../dialects/kubeadm/fields.ts';
+import { type Hop, nextHop } from '../../dialects/kubeadm/hops.ts';
+import { UNNAMED } from '../../dialects/kubeadm/kubeone.ts';
+import { controlPlaneOf, loadManifest, type Manifest, type ManifestHost } from '../../dialects/kubeadm/manifest.ts';
 import { ExpectedOutages } from '../../dialects/kubeadm/outages.ts';
 import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
-import { type HostFacts, probeHost } from '../../dialects/kubeadm/probe.ts';
+import { type HostFacts, probeHost, readFacts } from '../../dialects/kubeadm/probe.ts';
 import { openShells, type Shells } from '../../dialects/kubeadm/ssh.ts';
 import { DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
@@ -16,13 +19,13 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { leaderIdentity } from '../../kube/election/lease-record.ts';
-import { configMaps, nodes } from '../../kube/resources.ts';
+import { type ConfigMap, configMaps, nodes } from '../../kube/resources.ts';
 import { describeProblem, ifFound, isNotFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
-import type { ConfigMap } from '../../kube/types.ts';
 import { sleep, systemClock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { stderrLogger } from '../../util/log.ts';
+import { firstRepeated } from '../../util/repeated.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Output, plainErrors, plainOutput } from '../output.ts';
@@ -30,7 +33,7 @@ import { userName } from '../user-name.ts';
 
 /** Milliseconds for an API server whose manifest was restored, and for one that kubeadm replaces. */
 const [BACK_WITHIN_MS, REPLACED_WITHIN_MS] = [60_000, 600_000];
-const ASK_AGAIN_MS = 500;
+const [ASK_AGAIN_MS, HOSTNAME_MS] = [500, 60_000];
 
 export interface KubeadmFlags extends ConnectionFlags {
   readonly manifest: string;
@@ -46,10 +49,9 @@ export interface KubeadmApplyFlags extends KubeadmFlags {
   readonly leaseDuration: number;
 }
 
-export interface KubeadmSession extends Pick<Tools, 'clock' | 'log'> {
+export interface KubeadmSession extends Pick<Tools, 'clock' | 'log'>, Hop {
   readonly output: Output;
   readonly abort: AbortSignal;
-  readonly manifest: Manifest;
   readonly config: ClusterConfig;
   readonly client: KubeClient;
   readonly shells: Shells;
@@ -62,19 +64,62 @@ export async function inSession(
   flags: KubeadmFlags,
   abort: AbortSignal,
   work: (session: KubeadmSession) => Promise<number>,
+  choose: Choose = nextStep,
 ): Promise<number> {
-  const manifest = await loadManifest(flags.manifest);
-  const config = await loadClusterConfig({ path: flags.kubeconfig ?? manifest.kubeconfig, context: flags.context });
-  await using shells = await openShells(manifest.ssh);
+  const read = await loadManifest(flags.manifest);
+  const config = await loadClusterConfig({ path: flags.kubeconfig ?? read.kubeconfig, context: flags.context });
+  await using shells = await openShells(read.ssh);
   using client = createClient(config, { userAgent: 'refit-kubeadm' });
   const random = randomBytes(4).toString('hex');
   const identity = leaderIdentity(hostname(), userName().slice(0, 16), String(process.pid), random);
   // The status view shows progress, so only problems are logged.
-  const outages = new ExpectedOutages();
+  const outages = new ExpectedOutages(systemClock);
   const log = outages.logger(stderrLogger('warn'));
   const output = flags.output === 'json' ? plainErrors : plainOutput;
   const here = { clock: systemClock, output, log, outages, abort };
-  return await work({ ...here, manifest, config, client, shells, identity });
+  const untouched = read.kubeOne?.untouched ?? [];
+  if (untouched.length > 0)
+    output.write(`Refit does not touch these parts of ${flags.manifest}: ${untouched.join(', ')}\n`);
+  const files = read.kubeOne ? [read.kubeconfig, read.ssh.knownHostsFile].flatMap((file) => file ?? []) : [];
+  if (files.length > 0) output.write(`Refit uses what lies beside it: ${files.join(', ')}\n`);
+  const hop = await choose(read, shells, client);
+  return await work({ ...here, ...hop, config, client, shells, identity });
+}
+
+/** Chooses the hosts of the manifest, and its hop. */
+type Choose = (manifest: Manifest, shells: Shells, client: KubeClient) => Promise<Hop>;
+
+const nextStep: Choose = async (manifest, shells, client) =>
+  await hopOf(await withNames(manifest, shells), shells, client);
+
+/** Workers and the API server may be away. */
+export const controlPlaneAlone: Choose = async (manifest, shells) => {
+  const hosts = controlPlaneOf(manifest);
+  return { manifest: await withNames({ ...manifest, hosts }, shells), later: [] };
+};
+
+/** A host of KubeOne's manifest may have no name: then it is asked, as KubeOne does. */
+async function withNames(manifest: Manifest, shells: Shells): Promise<Manifest> {
+  const { asked } = manifest.kubeOne ?? {};
+  if (asked === undefined) return manifest;
+  const hosts = await onAll(manifest.hosts, async (host) => {
+    if (!host.name.startsWith(UNNAMED)) return host;
+    const name = (await shells.run(host, `${asked}\n`, HOSTNAME_MS)).stdout.trim();
+    if (nodeName.safeParse(name).success) return { ...host, name };
+    const found = `prints ${JSON.stringify(name.slice(0, 80))}, which is not the name of a Node`;
+    throw new RefitError('REFIT_SSH', `${host.address}: \`${asked}\` ${found}; give its hostname in the manifest`);
+  });
+  const twice = firstRepeated(hosts.map(({ name }) => name));
+  if (twice === undefined) return { ...manifest, hosts };
+  throw new RefitError('REFIT_FILE', `two hosts call themselves ${twice}; give each its hostname in the manifest`);
+}
+
+async function hopOf(manifest: Manifest, shells: Shells, client: KubeClient): Promise<Hop> {
+  if (manifest.hops.length === 0) return { manifest, later: [] };
+  const facts = await onAll(manifest.hosts, async (host) => await readFacts(shells, host));
+  // The API server may be away.
+  const { namespace, name } = PLACE;
+  return nextHop(manifest, facts, await client.get(configMaps, name, { namespace }).catch(() => undefined));
 }
 
 /** Writes nothing. @throws RefitError REFIT_SSH with every host that does not answer */

@@ -11,9 +11,8 @@ import {
   problemsOf,
   untilRight,
 } from '../../dialects/kubeadm/verify.ts';
-import { nodes } from '../../kube/resources.ts';
+import { type Node, nodes, readyCondition } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
-import type { Node } from '../../kube/types.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { KubeadmSession } from './session.ts';
 
@@ -53,11 +52,11 @@ export async function checkCluster(session: KubeadmSession): Promise<ClusterStat
     });
   const answers = await Promise.all(manifest.hosts.map(async (host) => await unlessAway(readFacts(shells, host))));
   const facts = answers.filter((each) => each !== undefined);
-  const [list, pods, addons = []] = await Promise.all([
+  const [list, pods] = await Promise.all([
     unlessAway(client.listAll(nodes, { abort })),
     unlessAway(controlPlanePods(client)),
-    unlessAway(addonChecks(session)),
   ]);
+  const addons = (await unlessAway(addonChecks(session, list?.items ?? []))) ?? [];
   const ofHosts = (list && pods ? facts : []).map((each): [string, readonly Check[]] => {
     const { name } = each.host;
     const node = list?.items.find(({ metadata }) => metadata.name === name);
@@ -71,13 +70,18 @@ export async function checkCluster(session: KubeadmSession): Promise<ClusterStat
 }
 
 /** A cluster may have others in their place. */
-async function addonChecks({ client, manifest, abort }: KubeadmSession): Promise<Check[]> {
+async function addonChecks({ client, manifest, abort }: KubeadmSession, all: readonly Node[]): Promise<Check[]> {
+  const known = new Set(manifest.hosts.map(({ name }) => name));
+  // kube-proxy runs only there.
+  const linux = all.filter(({ metadata }) => metadata.labels?.['kubernetes.io/os'] === 'linux');
+  const absent = linux.filter((node) => !known.has(node.metadata.name) && readyCondition(node)?.status !== 'True');
   // Only an UpgradeConfiguration can leave them out of an upgrade.
   const isSkippable = manifest.hosts.some((host) => optionsFor(manifest, host).config !== undefined);
   const checks = ADDONS.map(async ({ resource, name }) => {
     const found = await ifFound(client.get(resource, name, { namespace: 'kube-system', abort }));
-    const version = name === 'kube-proxy' && !isSkippable ? manifest.version : undefined;
-    return found ? [addonCheck(found, resource.kind, version)] : [];
+    if (name !== 'kube-proxy') return found ? [addonCheck(found, resource.kind)] : [];
+    const names = absent.map(({ metadata }) => metadata.name);
+    return found ? [addonCheck(found, resource.kind, isSkippable ? undefined : manifest.version, names)] : [];
   });
   return (await Promise.all(checks)).flat();
 }

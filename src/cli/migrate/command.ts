@@ -1,5 +1,4 @@
 /** Runs `refit migrate k0s`: says how far a cluster is on its way from k0s's own autopilot, or prints the steps. Changes nothing. */
-
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { isK0sLeader } from '../../signal/names.ts';
@@ -9,7 +8,7 @@ import type { ConnectionFlags } from '../options.ts';
 import { table } from '../phrases.ts';
 import type { SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
-import { FIRST, type MigratingHost, type MigrationFacts, readFacts } from './facts.ts';
+import { FIRST_WITH_SWITCH, type MigratingHost, type MigrationFacts, readFacts } from './facts.ts';
 
 export interface MigrateFlags extends ConnectionFlags {
   readonly plan?: boolean;
@@ -46,7 +45,7 @@ export function checkLines(facts: MigrationFacts, problems = problemsOf(facts)):
 
 function nextOf({ isOurs, canSwitchOff, role }: MigratingHost): string {
   if (isOurs) return 'nothing';
-  if (!canSwitchOff) return `upgrade to ${FIRST} or later`;
+  if (!canSwitchOff) return `upgrade to ${FIRST_WITH_SWITCH} or later`;
   return role === 'controller'
     ? "restart k0s with --disable-components=autopilot, start Refit's agent"
     : "restart k0s after the controllers, start Refit's agent";
@@ -58,7 +57,7 @@ export function problemsOf({ hosts, isRunning }: MigrationFacts): string[] {
     ...(isRunning ? ['a Plan is under way: wait for its end, or abort it with refit abort'] : []),
     ...(old.length > 0
       ? [
-          `${listed(old, MOST_NAMES)}: k0s before ${FIRST} keeps its own agent on workers whatever the flag says: upgrade first`,
+          `${listed(old, MOST_NAMES)}: k0s before ${FIRST_WITH_SWITCH} keeps its own agent on workers whatever the flag says: upgrade first`,
         ]
       : []),
   ];

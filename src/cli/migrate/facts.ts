@@ -1,46 +1,23 @@
 /** Reads from a k0s cluster what a migration from its own autopilot depends on: versions, agents, worker profiles, the leader. */
 import { plans } from '../../api/autopilot/plan.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { configMaps, leases, nodes } from '../../kube/resources.ts';
+import { configMaps, type KubeObject, type Lease, leases, nodes } from '../../kube/resources.ts';
 import { ifFound, isForbidden } from '../../kube/status-error.ts';
-import type { KubeObject, Lease } from '../../kube/types.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
-import { askLeader, type LeaderView } from '../status/load.ts';
+import { askLeader } from '../status/load.ts';
 
-export interface MigratingHost {
-  readonly name: string;
-  readonly role: 'controller' | 'worker';
-  readonly version: string | undefined;
-  /** Whose agent acts on it, for people. */
-  readonly agent: string;
-  readonly isOurs: boolean;
-  /** True if its k0s switches its own agent off when it is told so. */
-  readonly canSwitchOff: boolean;
-}
+export type MigratingHost = ReturnType<typeof hostOf>;
 
-export interface MigrationFacts {
-  readonly hosts: readonly MigratingHost[];
-  /** The worker profiles that leave k0s's own agent on; undefined if they cannot be read. */
-  readonly profilesOn: readonly string[] | undefined;
-  readonly leader: LeaderView;
-  readonly isRunning: boolean;
-  /** Address of a load balancer; undefined if the kubeconfig names one API server. */
-  readonly balancer: string | undefined;
-}
+export type MigrationFacts = Awaited<ReturnType<typeof readFacts>>;
 
 /** The first release whose workers heed `--disable-components=autopilot` of their controllers. */
-export const FIRST = 'v1.35.1+k0s.0';
+export const FIRST_WITH_SWITCH = 'v1.35.1+k0s.0';
 
 const PROFILE = 'worker-config-';
 
-export async function readFacts(
-  client: KubeClient,
-  server: string,
-  now: number,
-  abort: AbortSignal,
-): Promise<MigrationFacts> {
+export async function readFacts(client: KubeClient, server: string, now: number, abort: AbortSignal) {
   const [controllers, workers, nodeLeases, profiles, plan, leader] = await Promise.all([
     client.listAll(controlNodes, { abort }),
     client.listAll(nodes, { abort }),
@@ -60,11 +37,13 @@ export async function readFacts(
         .filter(({ metadata }) => !own.has(metadata.name))
         .map((each) => hostOf(each, 'worker', each.status?.nodeInfo?.kubeletVersion, marks.get(each.metadata.name))),
     ],
+    /** The worker profiles that leave k0s's own agent on; undefined if they cannot be read. */
     profilesOn: profiles?.items
       .filter(({ metadata, data }) => metadata.name.startsWith(PROFILE) && data?.['autopilotDisabled'] !== 'true')
       .map(({ metadata }) => metadata.name),
     leader,
     isRunning: plan !== undefined && (state === undefined || state.startsWith('Schedulable')),
+    /** Address of a load balancer; undefined if the kubeconfig names one API server. */
     balancer: controllers.items.some(({ status }) => status?.addresses?.some(({ address }) => address === host))
       ? undefined
       : server,
@@ -73,18 +52,19 @@ export async function readFacts(
 
 function hostOf(
   object: KubeObject,
-  role: MigratingHost['role'],
+  role: 'controller' | 'worker',
   version: string | undefined,
   marked: string | undefined,
-): MigratingHost {
+) {
   const { title, ours } = agentOf(object);
   // Refit's agent marks the lease as well, but it also announces itself.
   const agent = title === 'unknown' && marked !== undefined ? `k0s's own, seen ${marked}` : title;
   return { name: object.metadata.name, role, version, agent, isOurs: ours, canSwitchOff: canSwitchOff(version) };
 }
 
+/** True if that k0s switches its own agent off when it is told so. */
 function canSwitchOff(version: string | undefined): boolean {
-  const [found, first] = [version === undefined ? undefined : parseVersion(version), parseVersion(FIRST)];
+  const [found, first] = [version === undefined ? undefined : parseVersion(version), parseVersion(FIRST_WITH_SWITCH)];
   // A kubelet does not say which build of the release it is.
   return found !== undefined && first !== undefined && compareVersions({ ...found, build: first.build }, first) >= 0;
 }

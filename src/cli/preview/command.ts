@@ -2,7 +2,7 @@
 import { planKind } from '../../api/autopilot/plan.ts';
 import { cattlePlanKind } from '../../api/cattle/plan.ts';
 import { readObject } from '../../api/read-object.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';

@@ -1,9 +1,7 @@
 /** What a preview finds beside the decision: the rule of the policy, and drains. */
-import type { BlockingBudget } from '../../drain/budgets.ts';
-import type { RefusedPod } from '../../drain/pods.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { coveringPolicies, type PlanRef } from '../../engine/policy/choose-policy.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
 import { Semaphore } from '../../util/waits.ts';
 import type { Sources } from '../status/answers.ts';
@@ -38,30 +36,14 @@ function entryOf(rank: number, { dialect, namespace, name }: PlanRef): string {
   return given.length === 0 ? 'covers every plan' : `covers plans with ${given.join(', ')}`;
 }
 
-export interface PlanDrainPreview {
-  readonly nodes: number;
-  readonly evictable: number;
-  /** Only nodes that cannot be drained now. */
-  readonly blocked: readonly BlockedDrain[];
-  /** Why nodes were not checked. */
-  readonly unseen: string | undefined;
-}
-
-interface BlockedDrain {
-  readonly target: string;
-  readonly budgets: readonly BlockingBudget[];
-  readonly refused: readonly RefusedPod[];
-}
+export type PlanDrainPreview = NonNullable<Awaited<ReturnType<typeof lookAtDrains>>>;
 
 /** Each needs some requests, and nobody reads a longer answer. */
 const MOST_NODES = 200;
 const AT_ONCE = 8;
 
 /** Undefined if the leader drains nothing of the plan; never rejects. */
-export async function lookAtDrains(
-  { snapshot, policy }: Inspection,
-  sources: Pick<Sources, 'drainPreview'>,
-): Promise<PlanDrainPreview | undefined> {
+export async function lookAtDrains({ snapshot, policy }: Inspection, sources: Pick<Sources, 'drainPreview'>) {
   if (!policy.drain.enabled) return undefined;
   const pending = snapshot.rollout.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'pending'));
   const byNode = new Map(
@@ -87,9 +69,11 @@ export async function lookAtDrains(
   return {
     nodes: seen.length,
     evictable: seen.reduce((sum, { drainPreview }) => sum + drainPreview.evictable, 0),
+    /** Only nodes that cannot be drained now. */
     blocked: seen
       .filter(({ drainPreview }) => drainPreview.obstacles.length + drainPreview.refused.length > 0)
       .map(({ target, drainPreview: { obstacles, refused } }) => ({ target, budgets: obstacles, refused })),
+    /** Why nodes were not checked. */
     unseen,
   };
 }

@@ -1,6 +1,6 @@
 /** The JSON and text forms of `refit preview` (docs/reference/cli.md), made from the JSON form of `refit status`. */
 import { describeBlockingBudget } from '../../drain/budgets.ts';
-import type { RolloutPhase } from '../../engine/model/recorded.ts';
+import type { RolloutPhase } from '../../engine/model/rollout.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import type { LeaderView } from '../status/load.ts';

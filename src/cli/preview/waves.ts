@@ -2,7 +2,7 @@
 import { isStopping } from '../../engine/decide/budget.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import { censusFor, nodesAllowedAway } from '../../engine/gates/types.ts';
-import { isFinal, type Target, targetsIn } from '../../engine/model/recorded.ts';
+import { isFinal, type Target, targetsIn } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { groupsOf } from '../../engine/schedule/turns.ts';
 import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
@@ -10,22 +10,11 @@ import { rfc3339 } from '../../util/clock.ts';
 import { nextStart } from '../../util/maintenance-windows.ts';
 import type { Inspection } from '../status/observe.ts';
 import { isMoving } from '../status/sentences.ts';
-import type { PlanView, StageView } from '../status/view.ts';
+import type { PlanView } from '../status/view.ts';
 
-export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight' | 'selection'> {
-  readonly done: number;
-  /** Names of pending targets that run the version already: they are done within a second. */
-  readonly there: readonly string[];
-  readonly moving: readonly string[];
-  /** Names of the pending targets, in order, as many in a wave as slots and `maxUnavailable` allow; none if nothing will start. */
-  readonly waves: readonly (readonly string[])[];
-}
+export type StagePreview = ReturnType<typeof stagePreviews>[number];
 
-export function stagePreviews(
-  { stages }: Pick<PlanView, 'stages'>,
-  inspection: Inspection,
-  now: number,
-): StagePreview[] {
+export function stagePreviews({ stages }: Pick<PlanView, 'stages'>, inspection: Inspection, now: number) {
   const { snapshot, policy } = inspection;
   const rollout = decide(snapshot, policy, now).record ?? snapshot.rollout;
   const isOver = isFinal(rollout) || isStopping({ ...snapshot, rollout }, policy);
@@ -38,8 +27,10 @@ export function stagePreviews(
     return {
       ...stage,
       done: targets.filter(({ phase }) => phase === 'done').length,
+      /** Names of pending targets that run the version already: they are done within a second. */
       there: pending.filter(({ isThere }) => isThere === true).map(({ name }) => name),
       moving: targets.filter(isMoving).map(({ name }) => name),
+      /** Names of the pending targets, in order, as many in a wave as slots and `maxUnavailable` allow; none if nothing will start. */
       waves: isOver
         ? []
         : groupsOf(inspection, waiting).flatMap((group) => wavesOf(group, Math.max(1, stage.maxInFlight), room)),
@@ -77,21 +68,7 @@ function wavesOf(pending: readonly Target[], size: number, room: ReturnType<type
   return waves;
 }
 
-/** All in milliseconds. */
-export interface Duration {
-  /** Of the work, without waits. */
-  readonly ms: number;
-  readonly perTargetMs: number;
-  /** measured: what nine in ten of these nodes took the last time · assumed: nothing was measured. */
-  readonly basis: 'measured' | 'assumed';
-  readonly samples: number;
-  /** True if windows or blackouts apply. */
-  readonly inWindows?: true;
-  /** What the next window has time for, if nothing else holds it up; absent if no window is long enough. */
-  readonly window?: { readonly from: string; readonly nodes: number; readonly of: number };
-  /** RFC 3339: when it is done within these; absent if no window is long enough for a wave. */
-  readonly doneAt?: string;
-}
+export type Duration = NonNullable<ReturnType<typeof durationOf>>;
 
 /** A node of k0s from its signal to its last report, with nothing to drain and a tiny download: docs/internals/benchmark.md. */
 const ASSUMED_MS = 20_000;
@@ -100,7 +77,7 @@ const ASSUMED_MS = 20_000;
 const THERE_MS = 1000;
 
 /** Of all waves, one after the other; undefined if nothing will start or finish. */
-export function durationOf(stages: readonly StagePreview[], inspection: Inspection, now: number): Duration | undefined {
+export function durationOf(stages: readonly StagePreview[], inspection: Inspection, now: number) {
   const spent = measured(inspection);
   // Only what agents do has a usual time.
   if (spent.length === 0 && !inspection.dialect.agents) return undefined;
@@ -117,16 +94,26 @@ export function durationOf(stages: readonly StagePreview[], inspection: Inspecti
   const basis = spent.length > 0 ? 'measured' : 'assumed';
   const { policy } = inspection;
   const isLimited = policy.windows.length + policy.blackouts.length + (policy.planWindows ?? []).length > 0;
-  if (!isLimited) return { ms, perTargetMs, basis, samples: spent.length };
-  return { ms, perTargetMs, basis, samples: spent.length, inWindows: true, ...fitInto(waves, policy, now + underWay) };
+  return {
+    /** Milliseconds of the work, without waits. */
+    ms,
+    perTargetMs,
+    /** measured: what nine in ten of these nodes took the last time · assumed: nothing was measured. */
+    basis,
+    samples: spent.length,
+    ...(isLimited && { inWindows: true, ...fitInto(waves, policy, now + underWay) }),
+  };
 }
 
-/** Each wave starts only where it can end before the window closes. */
+/**
+ * Each wave starts only where it can end before the window closes. `window`: what the next one has time for, if nothing else
+ * holds it up. `doneAt`: in RFC 3339. Both are absent where no window is long enough.
+ */
 function fitInto(
   waves: readonly { readonly ms: number; readonly nodes: number }[],
   policy: RolloutPolicy,
   now: number,
-): Pick<Duration, 'window' | 'doneAt'> {
+): { window?: { from: string; nodes: number; of: number }; doneAt?: string } {
   const of = waves.reduce((sum, { nodes }) => sum + nodes, 0);
   let [from, fitting, time]: [number | undefined, number, number] = [undefined, 0, now];
   let isNext = true;

@@ -1,19 +1,18 @@
 /** Answers what the decision on one plan asks and no watch shows, as far as the user may see it. */
-import type { DrainProgress } from '../../drain/drain.ts';
 import { type DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
-import type { DrainState } from '../../drain/drains.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
+import type { DrainState } from '../../drain/running-drains.ts';
 import type { Dialect, Endpoint, World } from '../../engine/dialect.ts';
 import type { EndpointHealth, Probe } from '../../engine/model/decision.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
-import type { Stage, Target } from '../../engine/model/recorded.ts';
+import type { Stage, Target } from '../../engine/model/rollout.ts';
 import type { Known } from '../../engine/observe/gather.ts';
 import { CONDITIONS_ANNOTATION, conditionsIn } from '../../engine/report/conditions.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import { operatorOf } from '../operators.ts';
+import { operatorOf } from '../plan-runners.ts';
 
 /** A drain by the leader: its state is only in the leader's memory, so it is read again here. */
 export interface DrainProbe {
@@ -139,27 +138,14 @@ function leaderFinding({ metadata }: KubeObject): Known['controlPlane'] {
   return found && { unanswered: because('ControlPlaneNotReady', found.message ?? ''), recheckMs: 0 };
 }
 
-/** Each rejects if the API server denies it or does not answer. */
-export interface Sources {
-  controlPlane(endpoints: readonly Endpoint[]): Promise<readonly EndpointHealth[]>;
-  drainPreview(node: string, options: DrainOptions): Promise<DrainPreview>;
-  drain(node: string, options: DrainOptions): Promise<DrainProgress>;
-  preconditions(dialect: Dialect, plan: KubeObject): Promise<readonly Reason[]>;
-  /** Whether the leader cordons, drains and uncordons for the target. */
-  drainDelegation(dialect: Dialect, stage: Stage, target: Target, world: World): Promise<boolean>;
-}
-
-export type AskControlPlane = Sources['controlPlane'];
+export type Sources = ReturnType<typeof sourcesOf>;
+export type AskControlPlane = (endpoints: readonly Endpoint[]) => Promise<readonly EndpointHealth[]>;
 
 /** Milliseconds for which an answer is reused: a watch asks every second. */
 const KEPT_MS = 5000;
 
-export function sourcesOf(
-  client: KubeClient,
-  askControlPlane: AskControlPlane,
-  clock: Clock,
-  abort: AbortSignal,
-): Sources {
+/** Each rejects if the API server denies it or does not answer. */
+export function sourcesOf(client: KubeClient, askControlPlane: AskControlPlane, clock: Clock, abort: AbortSignal) {
   const kept = new Map<string, { readonly at: number; readonly answer: Promise<unknown> }>();
   const once = async <T>(key: string, ask: () => Promise<T>): Promise<T> => {
     const known = kept.get(key);
@@ -172,16 +158,17 @@ export function sourcesOf(
     await once('look', async () => await Promise.resolve(new DrainPreviewer(client, abort)));
   return {
     controlPlane: askControlPlane,
-    drainPreview: async (node, options) =>
+    drainPreview: async (node: string, options: DrainOptions) =>
       await once(`drain preview ${node}`, async () => await (await look()).ahead(node, options)),
-    drain: async (node, options) =>
+    drain: async (node: string, options: DrainOptions) =>
       await once(`drain ${node}`, async () => await (await look()).during(node, options, clock.now())),
-    preconditions: async (dialect, plan) =>
+    preconditions: async (dialect: Dialect, plan: KubeObject) =>
       await once(
         `preconditions ${dialect.name} ${plan.metadata.uid ?? ''}`,
         async () => (await dialect.preconditions?.unmet(client, plan, abort)) ?? [],
       ),
-    drainDelegation: async (dialect, stage, target, world) =>
+    /** Whether the leader cordons, drains and uncordons for the target. */
+    drainDelegation: async (dialect: Dialect, stage: Stage, target: Target, world: World) =>
       await once(
         `drain delegation ${dialect.name} ${target.key}`,
         async () => (await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort)) ?? false,

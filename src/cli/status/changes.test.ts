@@ -5,7 +5,7 @@ import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts'
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
-import type { Node } from '../../kube/types.ts';
+import type { Node } from '../../kube/resources.ts';
 import type { LeaderView } from './load.ts';
 import { changesBetween } from './render.ts';
 import type { StatusView } from './view.ts';

@@ -5,7 +5,7 @@ import { buildPlan, buildUpdate, selected } from '../../../test/builders/plans.t
 import type { OriginalSignal } from '../../../test/builders/signals.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
-import type { Node } from '../../kube/types.ts';
+import type { Node } from '../../kube/resources.ts';
 import { render } from './render.ts';
 
 const NAMES = Array.from({ length: 5000 }, (_, index) => `node-${String(index).padStart(4, '0')}`);

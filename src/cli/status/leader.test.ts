@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { refusal } from '../../../test/builders/memory-api.ts';
 import { later, SECOND, T0 } from '../../../test/builders/times.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { Lease } from '../../kube/types.ts';
+import type { Lease } from '../../kube/resources.ts';
 import { askLeader, leaderOf } from './load.ts';
 
 function lease(spec: Lease['spec']): Lease {

@@ -7,9 +7,8 @@ import { listPolicies, policyOfPlan } from '../../engine/policy/choose-policy.ts
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient, Selection } from '../../kube/client.ts';
 import { holderOf } from '../../kube/election/lease-record.ts';
-import { keyOf, leases } from '../../kube/resources.ts';
+import { type KubeObject, keyOf, type Lease, leases } from '../../kube/resources.ts';
 import { isForbidden, isNotFound } from '../../kube/status-error.ts';
-import type { KubeObject, Lease } from '../../kube/types.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -57,7 +56,6 @@ export async function follow(
 }
 
 type Scope = Pick<Selection, 'namespace' | 'fieldSelector'>;
-type Followed = Watched & Scope;
 
 function selectionOf({ namespace, fieldSelector, labelSelector }: Selection): Selection {
   return { namespace, fieldSelector, labelSelector };
@@ -67,7 +65,7 @@ async function load(
   client: KubeClient,
   dialect: Dialect,
   abort: AbortSignal,
-  view: (followed: Followed) => Promise<View<KubeObject>>,
+  view: (followed: Watched & Scope) => Promise<View<KubeObject>>,
 ): Promise<Loaded> {
   const { plans: resource, scope: { namespace, fieldSelector } = {} } = dialect;
   const plans = { resource, namespace, fieldSelector, isRelevant: () => true };

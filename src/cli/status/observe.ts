@@ -5,11 +5,11 @@ import { explainToPeople } from '../../engine/decide/explain.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
-import { isFinal } from '../../engine/model/recorded.ts';
+import { isFinal } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { CONDITIONS_ANNOTATION, conditionsIn } from '../../engine/report/conditions.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import { listed } from '../../util/phrases.ts';
 import { type DrainProbe, InspectionAnswers, type Question, type Sources } from './answers.ts';
 import { type Loaded, type Policies, policyOf } from './load.ts';
@@ -24,14 +24,7 @@ export interface Looking {
   readonly filter?: PlanFilter;
 }
 
-export interface Inspection {
-  readonly dialect: Dialect;
-  readonly plan: KubeObject;
-  readonly world: World;
-  readonly snapshot: Snapshot;
-  readonly policy: RolloutPolicy;
-  readonly unseen: readonly string[];
-}
+export type Inspection = Awaited<ReturnType<typeof inspect>>;
 
 export async function observe(dialect: Dialect, loaded: Loaded, looking: Looking, now: number): Promise<PlanView[]> {
   const { filter = {} } = looking;
@@ -45,13 +38,8 @@ const MOST_NAMES = 5;
 const MAX_ROUNDS = 10;
 
 /** Asks what the decision needs until it asks nothing more, as the leader does. */
-export async function inspect(
-  dialect: Dialect,
-  plan: KubeObject,
-  world: World,
-  { sources, policies }: Looking,
-  now: number,
-): Promise<Inspection> {
+export async function inspect(dialect: Dialect, plan: KubeObject, world: World, looking: Looking, now: number) {
+  const { sources, policies } = looking;
   const policy = policyOf(policies, dialect, plan);
   const answers = new InspectionAnswers(sources, { dialect, plan, world, options: policy.drain.options });
   const look = (): Snapshot => sinceCreation(gather(dialect, plan, world, now, answers.known));

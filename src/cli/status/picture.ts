@@ -32,10 +32,7 @@ interface Segment {
   readonly to: number;
 }
 
-interface Row {
-  readonly target: TargetView;
-  readonly segments: readonly Segment[];
-}
+type Row = ReturnType<typeof rowOf>[number];
 
 /** Nothing for a plan that runs, that did nothing, or that has too many nodes for a screen. */
 export function picture(plan: PlanView, { width, paint }: Medium): string[] {
@@ -62,7 +59,7 @@ export function picture(plan: PlanView, { width, paint }: Medium): string[] {
 }
 
 /** Nothing for a target that never began, or whose node shows a later signal. */
-function rowOf(target: TargetView): Row[] {
+function rowOf(target: TargetView) {
   const began = Date.parse(target.began ?? '');
   const ended = Date.parse(target.since);
   if (Number.isNaN(began) || Number.isNaN(ended)) return [];

@@ -5,8 +5,8 @@ import { buildPlan } from '../../../test/builders/plans.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { cattleView } from '../../dialects/cattle/dialect.ts';
 import type { Dialect } from '../../engine/dialect.ts';
-import { type Rollout, sourceOf } from '../../engine/model/recorded.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import { type Rollout, sourceOf } from '../../engine/model/rollout.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import { isKept, isNamed, type PlanFilter, refOf } from './plan-names.ts';
 
 const named = (dialect: Dialect, plan: KubeObject) => ({

@@ -1,7 +1,7 @@
 /** The names of plans on a command line, and which plans a filter keeps. */
 import type { Dialect } from '../../engine/dialect.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 
 /** What is set must match. */
 export interface PlanFilter {

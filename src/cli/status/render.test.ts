@@ -6,7 +6,7 @@ import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildLooking, lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { CONDITIONS_ANNOTATION } from '../../engine/report/conditions.ts';
-import type { Node } from '../../kube/types.ts';
+import type { Node } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import type { ControlNode } from '../../signal/names.ts';
 import type { AskControlPlane } from './answers.ts';

@@ -1,6 +1,6 @@
 /** The output formats of `refit status`, once or as a watch: text, wide, json, yaml, and lines of changes in a pipe. */
 import { rfc3339 } from '../../util/clock.ts';
-import { mediumOf, type Output, Screen } from '../output.ts';
+import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 import { isRoutine } from './sentences.ts';
 import { fullNameOf, noteLines, notesOf, renderPlan, stateOf } from './text.ts';
@@ -32,8 +32,8 @@ export type Show = (view: StatusView, now: number) => Promise<void>;
 export function watchWriter(output: Output, form: Form): Show {
   if (form === 'json' || form === 'yaml') return writeDocuments(output, form);
   if (!output.isTerminal) return writeChanges(output);
-  const screen = new Screen(output);
-  return async (view, now) => await Promise.resolve(screen.draw(renderLines(view, form, now, output)));
+  const draw = drawOn(output);
+  return async (view, now) => await Promise.resolve(draw(renderLines(view, form, now, output)));
 }
 
 /** One JSON object a line, or one YAML document, each time it differs from the last. */

@@ -1,4 +1,7 @@
-/** Says where targets are and what waits: one row each while they are few, one for all in the same state when they are many. */
+/**
+ * Says where targets are and what waits: one row each while they are few, one for all in the same state when they are many. The
+ * words of a wait come from its gate, in engine/gates, and from engine/decide/explain.ts.
+ */
 import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { listed } from '../../util/phrases.ts';

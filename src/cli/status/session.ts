@@ -56,11 +56,8 @@ export async function inSession(
   return await work({ client, contact, looking, loaded });
 }
 
-export async function lookOnce(
-  { client, looking, loaded }: Session,
-  now: number,
-  abort: AbortSignal,
-): Promise<StatusView> {
+export async function lookOnce(session: Session, now: number, abort: AbortSignal): Promise<StatusView> {
+  const { client, looking, loaded } = session;
   const leader = await askLeader(client, now, abort);
   const views = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, looking, now)));
   const plans = views.flat();

@@ -3,9 +3,9 @@ import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../dialects/registry.ts';
 import { isK0sLeader } from '../../signal/names.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { listed } from '../../util/phrases.ts';
-import { mendingOf, operatorOf } from '../operators.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, table, wrapped } from '../phrases.ts';
+import { mendingOf, operatorOf } from '../plan-runners.ts';
 import { picture } from './picture.ts';
 import { percentOf, remainingOf } from './progress.ts';
 import {
@@ -70,17 +70,11 @@ export function renderSections(sections: readonly Section[], { paint, width }: M
   );
 }
 
-interface Part {
-  readonly text: string;
-  readonly style?: Style;
-  /** What comes before it on the same line. */
-  readonly gap: string;
-}
-
 /** One line, or as many as a narrow terminal needs: the state comes right after the plan, and nothing is cut. */
 export function header(plan: PlanView, now: number, { paint, width }: Medium, prefix = ''): string[] {
   const versions = [...new Set(plan.stages.map(({ version }) => version))].filter((version) => version !== '');
-  const parts: Part[] = [
+  // `gap`: what comes before it on the same line.
+  const parts: { readonly text: string; readonly style?: Style; readonly gap: string }[] = [
     { text: prefix, gap: '' },
     { text: titleOf(plan), style: 'bold', gap: '' },
     { text: stateAndCounts(plan), style: isOpen(plan) ? 'cyan' : plan.phase === 'done' ? 'green' : 'red', gap: '  ' },

@@ -2,20 +2,20 @@
 import { isStopping } from '../../engine/decide/budget.ts';
 import { stepEnd } from '../../engine/decide/evaluate-target.ts';
 import type { Explanation } from '../../engine/decide/explain.ts';
-import { isOutdone } from '../../engine/decide/retry.ts';
+import { isUpgradedByLaterStage } from '../../engine/decide/retry.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
-import type { Snapshot, TargetFacts, TargetPhase, Wait } from '../../engine/model/decision.ts';
+import type { Snapshot, TargetFacts, TargetPhase, TargetReport, Wait } from '../../engine/model/decision.ts';
 import { isUnasked } from '../../engine/model/reasons.ts';
 import {
   activeStage,
   isFinal,
-  type Role,
   type Rollout,
   type RolloutPhase,
+  type Source,
   type Stage,
   type Target,
-} from '../../engine/model/recorded.ts';
+} from '../../engine/model/rollout.ts';
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
@@ -23,7 +23,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { printable } from '../../util/printable.ts';
 import type { LeaderView } from './load.ts';
 
-export interface TargetView {
+export interface TargetView extends Pick<TargetReport, 'from' | 'spent' | 'rolledBack'> {
   readonly name: string;
   readonly phase: TargetPhase;
   readonly step?: string | undefined;
@@ -31,16 +31,11 @@ export interface TargetView {
   readonly since: string;
   /** RFC 3339: when it was signalled, if its object shows that. */
   readonly began?: string | undefined;
-  /** Previous version, if its agent reported it. */
-  readonly from?: string | undefined;
-  /** Milliseconds in each finished step. */
-  readonly spent?: Readonly<Record<string, number>> | undefined;
   /** Why it failed, as its agent says. */
   readonly failure?: string | undefined;
   /** Why its agent has not begun yet, as it says. */
   readonly delay?: string | undefined;
   readonly stalled?: string | undefined;
-  readonly rolledBack?: boolean | undefined;
   /** RFC 3339: when its agent rolls back, if the new version has not answered by then, or the node is not Ready by then. */
   readonly rollsBack?: { readonly unanswered: string; readonly notReady: string } | undefined;
   /** Who cordons, drains and uncordons it, while it is at one of these. */
@@ -55,26 +50,17 @@ export interface TargetView {
   readonly gone?: boolean | undefined;
 }
 
-export interface StageView {
-  readonly command: number;
-  readonly role: Role;
-  readonly version: string;
-  readonly maxInFlight: number;
+export interface StageView extends Pick<Stage, 'command' | 'role' | 'version' | 'maxInFlight'> {
   readonly active: boolean;
   /** The selector, if nothing matched it. */
   readonly selection?: string | undefined;
   readonly targets: readonly TargetView[];
 }
 
-export interface PlanView {
+export interface PlanView extends Pick<Source, 'kind' | 'name' | 'uid' | 'created'> {
   readonly dialect: string;
-  readonly kind: string;
   readonly namespace?: string | undefined;
-  readonly name: string;
-  readonly uid: string;
   readonly id: string;
-  /** RFC 3339. */
-  readonly created: string;
   /** RFC 3339: when the last target ended; absent if the plan did not end with it. */
   readonly ended?: string | undefined;
   readonly phase: RolloutPhase;
@@ -202,7 +188,7 @@ function matchless({ targets, selection }: Stage, { phase, unread }: Rollout): s
 function targetView(stage: Stage, target: Target, { snapshot, policy }: ViewInput, phase: TargetPhase): TargetView {
   const facts = factsOf(snapshot, target);
   const { exists, observation, drainDelegation, agent, node } = facts;
-  const isThere = facts.isThere === true || isOutdone(snapshot.rollout, stage, target);
+  const isThere = facts.isThere === true || isUpgradedByLaterStage(snapshot.rollout, stage, target);
   const isTold = isThere && (phase === 'pending' || phase === 'failed');
   const fetchesAhead = phase === 'pending' && facts.prefetch === 'asked';
   const always = {

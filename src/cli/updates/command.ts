@@ -76,18 +76,14 @@ async function load(client: KubeClient, abort: AbortSignal): Promise<UpdateConfi
   }
 }
 
-function render(
-  configs: readonly UpdateConfig[],
-  { output: form }: UpdatesFlags,
-  { output, clock }: UpdatesParts,
-): void {
+function render(configs: readonly UpdateConfig[], flags: UpdatesFlags, { output, clock }: UpdatesParts): void {
   const views = configs.map((config) => ({
     name: config.metadata.name,
     channel: config.spec.channel ?? 'stable',
     server: printableUrl(config.spec.updateServer ?? ''),
     ...statusOf(config),
   }));
-  if (form === 'json') return output.write(`${JSON.stringify(views, undefined, 2)}\n`);
+  if (flags.output === 'json') return output.write(`${JSON.stringify(views, undefined, 2)}\n`);
   if (views.length === 0) return output.write('There is no UpdateConfig: this cluster follows no channel.\n');
   const now = clock.now();
   const rows = views.map(({ name, channel, current, available, reason, checkedAt, nextCheck, nextWindow }) => [

@@ -8,7 +8,7 @@ import { buildLooking, lookAt, recorded, signalled, statusOf } from '../../../te
 import type { K0sUpdate, Plan } from '../../api/autopilot/plan.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
-import type { Node } from '../../kube/types.ts';
+import type { Node } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { mediumOf } from '../output.ts';
 import type { Sources } from '../status/answers.ts';

@@ -2,10 +2,10 @@
 import type { Wait } from '../../engine/model/decision.ts';
 import { EXIT } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { operatorOf, planFlag } from '../operators.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
 import { age } from '../phrases.ts';
+import { operatorOf, planFlag } from '../plan-runners.ts';
 import type { PlanFilter } from '../status/plan-names.ts';
 import {
   endLines,

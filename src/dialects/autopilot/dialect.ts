@@ -2,11 +2,10 @@
 import { type CommandStatus, type Plan, plans, type TargetStatus } from '../../api/autopilot/plan.ts';
 import { statusShards } from '../../api/refit/status-shard.ts';
 import type { Dialect } from '../../engine/dialect.ts';
-import { isFinal, type Rollout, type Stage } from '../../engine/model/recorded.ts';
+import { isFinal, type Rollout, type Stage } from '../../engine/model/rollout.ts';
 import { isRelevant, trimNode } from '../../engine/observe/predicates.ts';
 import { withPlanWindows } from '../../engine/policy/plan-windows.ts';
-import { nodes } from '../../kube/resources.ts';
-import type { KubeObject, Node } from '../../kube/types.ts';
+import { type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';

@@ -4,7 +4,7 @@ import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { listed, selected } from '../../../test/builders/plans.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { TargetSpec } from '../../api/autopilot/plan.ts';
-import type { Node } from '../../kube/types.ts';
+import type { Node } from '../../kube/resources.ts';
 import { discover, withoutControllers } from './signal.ts';
 
 const cordoned: Node = { ...buildNode('w3', { labels: { pool: 'green' } }), spec: { unschedulable: true } };

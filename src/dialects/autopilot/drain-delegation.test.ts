@@ -5,7 +5,7 @@ import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
-import type { Role } from '../../engine/model/recorded.ts';
+import type { Role } from '../../engine/model/rollout.ts';
 import { leases } from '../../kube/resources.ts';
 import { CENTRAL_CORDONING_LABEL, MODE_ANNOTATION } from '../../signal/names.ts';
 import { drainDelegation as delegation } from './signal.ts';

@@ -9,7 +9,7 @@ import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { CommandStatus, Plan, PlanCommand, TargetSpec } from '../../api/autopilot/plan.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { EndpointHealth } from '../../engine/model/decision.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 
 interface Pass {
   readonly plan: Plan;

@@ -7,7 +7,7 @@ import { signalled } from '../../../test/builders/views.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from '../../drain/cordon-marks.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import { MODE_ANNOTATION, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 

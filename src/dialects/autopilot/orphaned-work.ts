@@ -2,9 +2,8 @@
 import { PLAN_NAME, type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
 import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
-import { pendingOwnerOf, type Role, type Source } from '../../engine/model/recorded.ts';
-import { apiVersionOf } from '../../kube/resources.ts';
-import type { KubeObject, Node } from '../../kube/types.ts';
+import { pendingOwnerOf, type Role, type Source } from '../../engine/model/rollout.ts';
+import { apiVersionOf, type KubeObject, type Node } from '../../kube/resources.ts';
 import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../signal/annotations.ts';
 import { isOver } from '../../signal/at-work.ts';
 import { controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../signal/names.ts';

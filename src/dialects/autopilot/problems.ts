@@ -8,7 +8,7 @@ import {
   type TargetSpec,
 } from '../../api/autopilot/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
-import type { Role } from '../../engine/model/recorded.ts';
+import type { Role } from '../../engine/model/rollout.ts';
 import { type Matcher, parseFieldSelector, parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';

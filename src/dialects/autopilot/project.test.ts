@@ -11,7 +11,7 @@ import { buildWorld } from '../../../test/builders/worlds.ts';
 import { recordedObjects } from '../../../test/recordings.ts';
 import type { CommandStatus, Plan } from '../../api/autopilot/plan.ts';
 import { decide } from '../../engine/decide/decide.ts';
-import type { Rollout } from '../../engine/model/recorded.ts';
+import type { Rollout } from '../../engine/model/rollout.ts';
 import { project } from './dialect.ts';
 import { resolve } from './resolve.ts';
 

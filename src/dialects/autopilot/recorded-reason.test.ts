@@ -1,7 +1,7 @@
 /** Proves that a reason is the same after it was written into a status and read back. */
 import { expect, test } from 'vitest';
 import { because, REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
-import type { RolloutPhase } from '../../engine/model/recorded.ts';
+import type { RolloutPhase } from '../../engine/model/rollout.ts';
 import { reasonOf, textOf } from './states.ts';
 
 const codes = Object.keys(REASONS) as ReasonCode[];

@@ -2,9 +2,8 @@
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { Resource } from '../../kube/resources.ts';
+import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { ifFound, StatusError } from '../../kube/status-error.ts';
-import type { KubeObject } from '../../kube/types.ts';
 import { isRecord } from '../../util/json.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
 

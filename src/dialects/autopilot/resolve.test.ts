@@ -6,7 +6,7 @@ import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { recordedObjects } from '../../../test/recordings.ts';
 import type { CommandStatus, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
-import type { Rollout, Stage } from '../../engine/model/recorded.ts';
+import type { Rollout, Stage } from '../../engine/model/rollout.ts';
 import { resolve } from './resolve.ts';
 
 const blue = { labels: { pool: 'blue' } };

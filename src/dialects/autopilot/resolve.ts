@@ -17,7 +17,7 @@ import {
   type Stage,
   sourceOf,
   type Target,
-} from '../../engine/model/recorded.ts';
+} from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { problemsOf } from './problems.ts';
 import { discover, withoutControllers } from './signal.ts';

@@ -9,8 +9,8 @@ import { later } from '../../../test/builders/times.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { recordedObjects } from '../../../test/recordings.ts';
 import type { Observation } from '../../engine/model/decision.ts';
-import type { RecordedState, Rollout, Stage, Target } from '../../engine/model/recorded.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { RecordedState, Rollout, Stage, Target } from '../../engine/model/rollout.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import { encodeAgentPolicy, encodeReport } from '../../signal/annotations.ts';
 import {
   AGENT_ANNOTATION,

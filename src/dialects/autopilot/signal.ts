@@ -1,12 +1,11 @@
 /** Finds the targets of a command, and says which objects carry their signals: ControlNodes, or Nodes for workers and bundles. */
 import type { TargetSpec } from '../../api/autopilot/plan.ts';
 import type { DrainDelegation, World } from '../../engine/dialect.ts';
-import type { Role, Stage, Target } from '../../engine/model/recorded.ts';
+import type { Role, Stage, Target } from '../../engine/model/rollout.ts';
 import { platformOf } from '../../engine/observe/gather.ts';
-import { leases, nodes, type Resource } from '../../kube/resources.ts';
+import { leases, type Node, nodes, type Resource } from '../../kube/resources.ts';
 import { type Fields, nodeFields, objectFields, parseFieldSelector, parseLabelSelector } from '../../kube/selectors.ts';
 import { ifFound } from '../../kube/status-error.ts';
-import type { Node } from '../../kube/types.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
 import { annotationSignal, foreignTargetsAmong } from '../annotation-signal.ts';
 

@@ -1,6 +1,6 @@
 /** Proves the state words, which scripts for the original compare. */
 import { expect, test } from 'vitest';
-import type { RecordedState, RolloutPhase } from '../../engine/model/recorded.ts';
+import type { RecordedState, RolloutPhase } from '../../engine/model/rollout.ts';
 import { phaseOfPlan, planStateOf, recordedStateOf, TARGET_STATES } from './states.ts';
 
 test.each<[RolloutPhase, blocked: boolean, string]>([

@@ -1,6 +1,6 @@
 /** Maps the states and the reason in a Plan's status to those of the engine. */
 import { because, REASONS, type Reason, type ReasonCode } from '../../engine/model/reasons.ts';
-import type { RecordedState, RolloutPhase } from '../../engine/model/recorded.ts';
+import type { RecordedState, RolloutPhase } from '../../engine/model/rollout.ts';
 
 export const PLAN_STATES = {
   schedulableWait: 'SchedulableWait',

@@ -5,6 +5,7 @@ import {
   type HookObject,
   type Patch,
   type PatchedObject,
+  type Patches,
   type Settings,
   type Triple,
 } from '../../api/capi/hooks.ts';
@@ -82,7 +83,7 @@ export function nameOf({ part, path }: PartChange): string {
 }
 
 export function compared({ root }: Shape, part: Part, object: HookObject | null | undefined): Value {
-  const value = root.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), object) as Value;
+  const value = valueAt(object, root);
   // The caller decodes machines into types: there, empty means absent.
   if (part.name !== 'machine' || !isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([key, field]) => !IGNORED.has(key) && !isEmpty(field)));
@@ -107,6 +108,11 @@ export function differences(from: Value, to: Value, path: readonly string[] = []
   return keys.flatMap((key) => differences(own(before, key), own(to, key), [...path, key]));
 }
 
+/** Undefined where the path does not lead to a member. */
+export function valueAt(value: unknown, path: readonly string[]): Value {
+  return path.reduce<unknown>((at, key) => (isRecord(at) ? own(at, key) : undefined), value) as Value;
+}
+
 /** Ignores inherited names such as `constructor`. */
 function own(record: Record<string, unknown>, key: string): Value {
   return Object.hasOwn(record, key) ? (record[key] as Value) : undefined;
@@ -120,17 +126,19 @@ export interface CanRequest {
 
 /** `kind` such as `CanUpdateMachine`. */
 export function answerCan(kind: string, shape: Shape, { settings, current, desired }: CanRequest): CanUpdateResponse {
-  const head = { apiVersion: HOOK_GROUP, kind: `${kind}Response`, status: 'Success' } as const;
-  if (isDisabled(settings))
-    return { ...head, message: 'in-place updates are disabled by the setting disableInPlaceUpdates' };
+  if (isDisabled(settings)) return accepted(kind, 'in-place updates are disabled by the setting disableInPlaceUpdates');
   const changes = changesBetween(shape, current, desired);
   const claimed = changes.find(
     (change) => nameOf(change) === 'machine.spec.version' && typeof change.to === 'string' && !!parseVersion(change.to),
   );
   const rest = changes.filter((change) => change !== claimed).map(nameOf);
   const message = `covers ${claimed ? nameOf(claimed) : 'nothing'}; leaves ${rest.join(', ') || 'nothing'}`;
-  if (!claimed || (rest.length > 0 && settings?.['partial'] === 'deny')) return { ...head, message };
-  return { ...head, message, [`${claimed.part.object}Patch` as const]: patchFor(shape, claimed) };
+  if (!claimed || (rest.length > 0 && settings?.['partial'] === 'deny')) return accepted(kind, message);
+  return accepted(kind, message, { [`${claimed.part.object}Patch` as const]: patchFor(shape, claimed) });
+}
+
+export function accepted(kind: string, message: string, patches: Patches = {}): CanUpdateResponse {
+  return { apiVersion: HOOK_GROUP, kind: `${kind}Response`, status: 'Success', message, ...patches };
 }
 
 /** A setting of Cluster API's reference extension. */

@@ -1,10 +1,9 @@
 /** The dialect of Cluster API: a Node with an update request as a rollout of the engine. */
 import type { Dialect, World } from '../../engine/dialect.ts';
 import type { ForeignWork } from '../../engine/model/decision.ts';
-import type { Rollout } from '../../engine/model/recorded.ts';
+import type { Rollout } from '../../engine/model/rollout.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
-import { nodes } from '../../kube/resources.ts';
-import type { Node } from '../../kube/types.ts';
+import { type Node, nodes } from '../../kube/resources.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { annotationSignal, occupantOf } from '../annotation-signal.ts';
 import { endpointsOf, isController } from '../node-endpoints.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type CallerOptions, callHook, type Protocol, post } from '../../../sandbox/cluster/hook-caller.ts';
 import { T0 } from '../../../test/builders/times.ts';
 import { captured } from '../../../test/capi/captured.ts';
@@ -19,7 +19,9 @@ import {
 import { HOOK_GROUP, type HookResponse } from '../../api/capi/hooks.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
+import { createMetrics } from '../../runtime/metrics.ts';
 import { silentLogger } from '../../util/log.ts';
+import { DEFAULT_LIMITS } from './connection-limits.ts';
 import { type ExtensionServer, type ServerOptions, startExtensionServer } from './extension-server.ts';
 import { hookService } from './hook-service.ts';
 
@@ -74,7 +76,7 @@ function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
       source: { url: 'https://example.com/{version}' },
       readText: async () => await Promise.resolve(''),
       callUpdater: async () => await Promise.reject(new Error('there is no updater')),
-      policy: POLICY,
+      policyFor: () => POLICY,
       clock,
       log: silentLogger,
     }),
@@ -85,6 +87,23 @@ function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
 function caller(protocol: Protocol, to: ExtensionServer = server): CallerOptions {
   return { url: `https://127.0.0.1:${to.address.port}`, authority: authority.certificate, protocol };
 }
+
+test('calls are counted by hook and outcome', async () => {
+  const metrics = createMetrics();
+  const own = await startExtensionServer({ ...options(), metrics, limits: { ...DEFAULT_LIMITS, bodyBytes: 100 } });
+  onTestFinished(async () => await own.close());
+  const to = caller('h2', own);
+  await post(to, `/${HOOK_GROUP}/discovery`, '{}');
+  for (const body of ['no JSON', '{}', ' '.repeat(101)])
+    await post(to, `/${HOOK_GROUP}/updatemachine/update-machine`, body);
+  await post(to, '/other', '{}');
+  const { body } = await metrics.expose();
+  expect(body.split('\n').filter((line) => line.startsWith('refit_hook_duration_seconds_count'))).toEqual([
+    'refit_hook_duration_seconds_count{hook="Discovery",outcome="Success"} 1',
+    'refit_hook_duration_seconds_count{hook="UpdateMachine",outcome="Failure"} 2',
+    'refit_hook_duration_seconds_count{hook="UpdateMachine",outcome="413"} 1',
+  ]);
+});
 
 describe.each(PROTOCOLS)('over %s', (protocol) => {
   test('discovery names exactly the three hooks, and none of them may be ignored', async () => {
@@ -128,6 +147,10 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
     ['updatemachine-worker-joined', { kind: 'UpdateMachineResponse', retryAfterSeconds: 2 }],
   ])('the captured call %s is understood', async (name, wanted) => {
     const { method, path, request } = captured(name);
+    const refused = get;
+    onTestFinished(() => void (get = refused));
+    // A Machine without a Node yet.
+    if (name.startsWith('canupdate')) get = async () => await Promise.resolve({ metadata: { name } } as never);
     const { status, body } = await post(caller(protocol), path, JSON.stringify(request), method);
     expect(status).toBe(200);
     expect(JSON.parse(body)).toMatchObject({ apiVersion: HOOK_GROUP, status: 'Success', ...wanted });
@@ -150,7 +173,7 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
     ['no JSON', '{"desired":', 'the body is not JSON'],
     ['nothing', '', 'the body is not JSON'],
     ['no request', '{}', 'invalid request: desired: Invalid input: expected object, received undefined'],
-    ['a list', '[]', 'invalid request: : Invalid input: expected object, received array'],
+    ['a list', '[]', 'invalid request: the whole: Invalid input: expected object, received array'],
   ])('a body with %s is answered with a Failure', async (_name, body, message) => {
     const answer = await post(caller(protocol), `${UPDATE}?timeout=10s`, body);
     expect(answer.status).toBe(200);

@@ -2,6 +2,7 @@
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { type CertificateFiles, followCertificate, readCertificate } from '../../runtime/certificate.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { listen } from '../../util/listen.ts';
 import type { Logger } from '../../util/log.ts';
@@ -17,6 +18,7 @@ export interface ServerOptions {
   readonly callTimeoutMs: number;
   readonly answer: AnswerHook;
   readonly log: Logger;
+  readonly metrics?: Pick<Metrics, 'hookCalled'>;
   readonly limits?: Limits;
 }
 
@@ -64,7 +66,7 @@ interface Load {
 }
 
 async function serve(
-  { answer, callTimeoutMs, log }: ServerOptions,
+  { answer, callTimeoutMs, log, metrics }: ServerOptions,
   limits: Limits,
   load: Load,
   request: Http2ServerRequest,
@@ -72,7 +74,10 @@ async function serve(
 ): Promise<void> {
   const [path = '', query] = request.url.split('?', 2);
   const hook = routeOf(request.method, path);
+  const began = performance.now();
+  const called = (outcome: string): void => metrics?.hookCalled(String(hook), outcome, performance.now() - began);
   const refuse = (code: number, headers: Record<string, string> = {}): void => {
+    if (typeof hook === 'string') called(String(code));
     response.writeHead(code, headers).end();
     request.resume();
   };
@@ -84,6 +89,7 @@ async function serve(
     const body = await readBody(request, limits, load, own);
     if (typeof body === 'number') return refuse(body);
     const answered = await answer(hook, body, answerWithin(new URLSearchParams(query).get('timeout'), callTimeoutMs));
+    called(answered.status);
     log.info('answered', { hook, status: answered.status, message: answered.message });
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answered));
   } finally {

@@ -16,19 +16,17 @@ import type { CanRequest } from './can-update.ts';
 import { discovery } from './routes.ts';
 import { underWay } from './update-machine.ts';
 import { type CanHook, canUpdate } from './updaters/answer-can.ts';
+import { describeIssue } from './updaters/hook-patch.ts';
+import { forgetUnasked } from './updaters/refused-changes.ts';
 import { type StepParts, updateInSteps } from './updaters/update-steps.ts';
-
-export type ServiceParts = StepParts;
 
 /** Answers one call of `hook` within `withinMs` milliseconds. Never rejects. */
 export type AnswerHook = (hook: HookName, body: string, withinMs: number) => Promise<HookResponse>;
 
-export function hookService(parts: ServiceParts): AnswerHook {
+export function hookService(parts: StepParts): AnswerHook {
   return async (hook, body, withinMs) => {
     try {
-      const request = JSON.parse(body) as Json;
-      parts.log.debug('called', { hook, body: redacted(request) });
-      return await answer(parts, hook, request, withinMs);
+      return await answer(parts, hook, JSON.parse(body) as Json, withinMs);
     } catch (error) {
       const message = error instanceof SyntaxError ? 'the body is not JSON' : messageOf(error);
       return refusal(hook, message);
@@ -36,9 +34,13 @@ export function hookService(parts: ServiceParts): AnswerHook {
   };
 }
 
-async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs: number): Promise<HookResponse> {
+async function answer(parts: StepParts, hook: HookName, body: Json, withinMs: number): Promise<HookResponse> {
   switch (hook) {
     case 'Discovery':
+      // Cluster API asks every ten minutes, and must get its answer.
+      forgetUnasked(parts, AbortSignal.timeout(withinMs)).catch((error: unknown) =>
+        parts.log.warn('cannot read or write UpdaterSets', { reason: error }),
+      );
       return discovery();
     case 'CanUpdateMachine':
       return await can(parts, hook, decode(canUpdateMachineRequest, body), withinMs);
@@ -55,10 +57,12 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
   }
 }
 
-async function can(parts: ServiceParts, hook: CanHook, request: CanRequest, withinMs: number): Promise<HookResponse> {
+async function can(parts: StepParts, hook: CanHook, request: CanRequest, withinMs: number): Promise<HookResponse> {
   const work = async (abort: AbortSignal): Promise<HookResponse> =>
     await canUpdate(parts, hook, request, abort, withinMs);
-  return await within(parts.clock, withinMs, work, () => refusal(hook, 'not all updaters answered in time'));
+  return await within(parts.clock, withinMs, work, () =>
+    refusal(hook, 'an updater or an API server did not answer in time'),
+  );
 }
 
 /** The result of `work`; or that of `late` after `ms` milliseconds, and `work` is aborted. */
@@ -93,21 +97,10 @@ function explained(thrown: unknown): HookResponse {
 function decode<T>(schema: ZodType<T>, body: Json): T {
   const { data, error } = schema.safeParse(body);
   if (data !== undefined) return data;
-  const [issue] = error?.issues ?? [];
-  throw new Error(`invalid request: ${issue?.path.join('.')}: ${issue?.message}`);
+  throw new Error(`invalid request: ${describeIssue(error)}`);
 }
 
 function refusal(hook: HookName, message: string): HookResponse {
   const head = { apiVersion: HOOK_GROUP, kind: `${hook}Response`, status: 'Failure', message } as const;
   return hook === 'UpdateMachine' ? ({ ...head, retryAfterSeconds: 0 } as HookResponse) : head;
-}
-
-const SECRET = /token|password|secret|^content$|^data$|key$/i;
-
-/** For logs: bodies contain bootstrap tokens and file contents. */
-export function redacted(body: Json): Json {
-  const text = JSON.stringify(body, (key, value: Json) =>
-    SECRET.test(key) && typeof value === 'string' ? '(redacted)' : value,
-  );
-  return JSON.parse(text) as Json;
 }

@@ -1,23 +1,20 @@
 /** Describes the progress of an update: repeats the leader's decision on fresh objects, since any replica may be asked. */
-import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { DrainPreviewer } from '../../drain/drain-preview.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import type { Snapshot, Wait } from '../../engine/model/decision.ts';
 import { isUnasked } from '../../engine/model/reasons.ts';
-import { isFinal } from '../../engine/model/recorded.ts';
+import { isFinal } from '../../engine/model/rollout.ts';
 import { gather, type Known } from '../../engine/observe/gather.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../engine/observe/world.ts';
-import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { nodes } from '../../kube/resources.ts';
-import type { Node } from '../../kube/types.ts';
+import { type Node, nodes } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
 import { capi } from './dialect.ts';
 
 export interface ProgressParts {
   readonly workload: KubeClient;
-  readonly policy: RolloutPolicy;
+  readonly policyFor: (node: Node) => RolloutPolicy;
   readonly clock: Clock;
 }
 
@@ -25,11 +22,15 @@ export interface Progress {
   readonly isOver: boolean;
   readonly failed: boolean;
   readonly message: string;
+  /** Milliseconds since its last change was recorded. */
+  readonly ageMs: number;
 }
 
 /** Uses no state of this process: any replica may be asked, not only the leader. */
 export async function progressOf(parts: ProgressParts, node: Node, abort: AbortSignal): Promise<Progress> {
-  const policy = await policyOf(parts, node, abort);
+  const found = parts.policyFor(node);
+  // Only the leader may end a drain at its deadline.
+  const policy: RolloutPolicy = { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
   const snapshot = await look(parts, node, policy, abort);
   const { rollout } = snapshot;
   const message = messageOf(snapshot, policy, parts.clock.now()) ?? `node ${node.metadata.name} is about to start`;
@@ -37,14 +38,8 @@ export async function progressOf(parts: ProgressParts, node: Node, abort: AbortS
     isOver: isFinal(rollout),
     failed: rollout.phase !== 'done',
     message: rollout.reason?.message ?? message,
+    ageMs: parts.clock.now() - Date.parse(rollout.stages[0]?.targets[0]?.since ?? ''),
   };
-}
-
-/** Only the leader may end a drain at its deadline, so here it has none. */
-async function policyOf({ workload, policy }: ProgressParts, node: Node, abort: AbortSignal): Promise<RolloutPolicy> {
-  const { items } = await workload.listAll(upgradePolicies, { abort });
-  const found = policyOfPlan(capi, items, node, policy);
-  return { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
 }
 
 /** API servers count as ready, since only the leader probes them. */

@@ -3,9 +3,8 @@ import { z } from 'zod';
 import { machines } from '../../api/capi/machine.ts';
 import { withoutControls } from '../../engine/model/controls.ts';
 import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
-import type { RecordedState, Role, Rollout, RolloutPhase, Stage } from '../../engine/model/recorded.ts';
-import { annotated, apiVersionOf } from '../../kube/resources.ts';
-import type { KubeObject, Node } from '../../kube/types.ts';
+import type { RecordedState, Role, Rollout, RolloutPhase, Stage } from '../../engine/model/rollout.ts';
+import { annotated, apiVersionOf, type KubeObject, type Node } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseJson } from '../../util/json.ts';
 

@@ -2,19 +2,20 @@
 import { randomUUID } from 'node:crypto';
 import { HOOK_GROUP, type UpdateMachineRequest, type UpdateMachineResponse } from '../../api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, type Machine, NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
-import type { Payload, Role } from '../../engine/model/recorded.ts';
+import type { Payload, Role } from '../../engine/model/rollout.ts';
 import { platformOf } from '../../engine/observe/gather.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
-import { kubeletVersionOf, nodes } from '../../kube/resources.ts';
-import { isConflict, isNotFound } from '../../kube/status-error.ts';
-import type { Node } from '../../kube/types.ts';
+import { kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
+import { isConflict } from '../../kube/status-error.ts';
+import { textIn } from '../../util/bounded-file.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
+import { isRecord } from '../../util/json.ts';
 import { printableUrl, withoutUserinfo } from '../../util/printable-url.ts';
 import { parseVersion } from '../../util/version.ts';
 import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
 import { orphanOn } from './orphaned-work.ts';
-import { type ProgressParts, progressOf } from './progress.ts';
+import { type Progress, type ProgressParts, progressOf } from './progress.ts';
 import { type MachineUpdate, updateOn, withUpdate } from './rollout.ts';
 
 export interface UpdateParts extends ProgressParts {
@@ -25,8 +26,8 @@ export interface UpdateParts extends ProgressParts {
 }
 
 interface Wanted {
-  readonly namespace: string;
-  readonly name: string;
+  /** `<namespace>/<name>`. */
+  readonly machine: string;
   readonly version: string;
 }
 
@@ -42,11 +43,11 @@ export async function updateMachine(
   abort: AbortSignal,
 ): Promise<UpdateMachineResponse> {
   const { name, namespace = 'default' } = machine.metadata;
-  const version = versionOf(machine);
-  if (version === undefined)
+  const version = versionIn(machine);
+  if (version === undefined || !parseVersion(version))
     return failure(`Machine ${namespace}/${name}: spec.version is missing or not a version; use for example v1.36.3`);
-  const wanted = { name, namespace, version };
-  const found = await findNode(parts.workload, wanted, live, { abort });
+  const wanted = { machine: `${namespace}/${name}`, version };
+  const found = await findNode(parts.workload, `Machine ${wanted.machine}`, live, { abort });
   return typeof found === 'string' ? failure(found) : await follow(parts, wanted, found, abort);
 }
 
@@ -54,12 +55,12 @@ async function follow(parts: UpdateParts, wanted: Wanted, found: Found, abort: A
   const { node } = found;
   const update = updateOn(node);
   const progress = update && (await progressOf(parts, node, abort));
-  const isSame = update?.version === wanted.version && update.machine === machineOf(wanted);
+  const isSame = update?.version === wanted.version && update.machine === wanted.machine;
   if (progress && !progress.isOver) {
     // An earlier update must end first: a node must not be left half upgraded.
     return underWay(isSame ? progress.message : `waiting for the update to ${update.version}: ${progress.message}`);
   }
-  if (progress && isSame) return progress.failed ? failure(progress.message) : verified(node, wanted);
+  if (progress && isSame) return progress.failed ? failure(progress.message) : verified(node, wanted, progress);
   if (kubeletVersionOf(node) === wanted.version) {
     if (orphanOn(node) === undefined) return DONE;
     return underWay(`node ${node.metadata.name} is being freed from an update whose request was removed`);
@@ -67,13 +68,18 @@ async function follow(parts: UpdateParts, wanted: Wanted, found: Found, abort: A
   return await begin(parts, wanted, found, abort);
 }
 
+/** A kubelet says its version when it starts. */
+const VERIFY_MS = 10 * 60_000;
+
 /** The answer DONE is final, so wait until the kubelet reports the version. */
-function verified(node: Node, { version }: Wanted): UpdateMachineResponse {
+function verified(node: Node, { version }: Wanted, { ageMs }: Progress): UpdateMachineResponse {
   const kubelet = kubeletVersionOf(node) ?? 'no version';
   if (mayBePartOf(kubelet, version)) return DONE;
-  return underWay(
-    `node ${node.metadata.name} is updated, but its kubelet still reports ${kubelet} instead of ${kubernetesPartOf(version)}`,
-  );
+  const { name } = node.metadata;
+  const still = `its kubelet reports ${kubelet} instead of ${kubernetesPartOf(version)}`;
+  if (!(ageMs >= VERIFY_MS)) return underWay(`node ${name} was updated, but ${still}`);
+  const advice = 'check that spec.version names what the payload installs';
+  return failure(`node ${name} was updated more than ${VERIFY_MS / 60_000} minutes ago, but ${still}; ${advice}`);
 }
 
 async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, abort: AbortSignal) {
@@ -84,8 +90,7 @@ async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, 
   const payload = await findPayload(source, { version: wanted.version, platform }, readText, abort);
   const update: MachineUpdate = {
     uid: randomUUID(),
-    machine: machineOf(wanted),
-    version: wanted.version,
+    ...wanted,
     role,
     requested: rfc3339(clock.now()),
     platform,
@@ -100,13 +105,10 @@ async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, 
   return underWay(`node ${name} is about to start`);
 }
 
-function versionOf({ spec }: UpdateMachineRequest['desired']['machine']): string | undefined {
-  const version = (spec as { version?: unknown } | undefined)?.version;
-  return typeof version === 'string' && parseVersion(version) ? version : undefined;
-}
-
-function machineOf({ namespace, name }: Wanted): string {
-  return `${namespace}/${name}`;
+/** As it is written. */
+export function versionIn({ spec }: UpdateMachineRequest['desired']['machine']): string | undefined {
+  const version = isRecord(spec) ? spec['version'] : undefined;
+  return typeof version === 'string' ? version : undefined;
 }
 
 const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;
@@ -130,38 +132,29 @@ interface Found {
 }
 
 /** Returns a message if the Machine has no Node that is surely its own. */
-async function findNode(
-  workload: KubeClient,
-  { namespace, name }: Wanted,
-  machine: Machine,
-  options: RequestOptions,
-): Promise<Found | string> {
-  const title = `Machine ${namespace}/${name}`;
-  const { providerID } = machine.spec ?? {};
-  const node = await nodeOf(workload, machine.status?.nodeRef?.name, providerID, options);
+async function findNode(workload: KubeClient, title: string, machine: Machine, options: RequestOptions) {
+  const nodeName = machine.status?.nodeRef?.name;
+  const node = nodeName === undefined ? undefined : await workload.get(nodes, nodeName, options);
   if (!node) return `${title} has no Node yet`;
   const disagreement = disagreementOf(machine, node);
   if (disagreement !== undefined)
     return `${title} and node ${node.metadata.name} do not belong together: ${disagreement}; check that --kubeconfig is for the cluster of this Machine`;
-  return { node, role: machine.metadata.labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller' };
+  const isControlPlane = machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
+  return { node, role: isControlPlane ? 'controller' : 'worker' } satisfies Found;
 }
 
 /** Nodes of two clusters may have the same name, so the name alone proves nothing. Undefined if everything agrees. */
 function disagreementOf({ metadata, spec, status }: Machine, node: Node): string | undefined {
   const { annotations = {}, uid = '' } = node.metadata;
-  const facts: [ofMachine: string, wanted: string, ofNode: string, found: string | undefined][] = [
-    ['spec.providerID', spec?.providerID ?? '', 'spec.providerID', node.spec?.providerID],
-    ['spec.clusterName', spec?.clusterName ?? '', NODE_ANNOTATIONS.cluster, annotations[NODE_ANNOTATIONS.cluster]],
-    [
-      'metadata.namespace',
-      metadata.namespace ?? '',
-      NODE_ANNOTATIONS.namespace,
-      annotations[NODE_ANNOTATIONS.namespace],
-    ],
-    ['metadata.name', metadata.name, NODE_ANNOTATIONS.machine, annotations[NODE_ANNOTATIONS.machine]],
+  const { cluster, namespace, machine } = NODE_ANNOTATIONS;
+  const facts: [ofMachine: string, wanted: string | undefined, ofNode: string, found: string | undefined][] = [
+    ['spec.providerID', spec?.providerID, 'spec.providerID', node.spec?.providerID],
+    ['spec.clusterName', spec?.clusterName, cluster, annotations[cluster]],
+    ['metadata.namespace', metadata.namespace, namespace, annotations[namespace]],
+    ['metadata.name', metadata.name, machine, annotations[machine]],
     ['status.nodeRef.uid', status?.nodeRef?.uid ?? uid, 'metadata.uid', uid],
   ];
-  const wrong = facts.filter(([, wanted, , found]) => wanted === '' || wanted !== found);
+  const wrong = facts.filter(([, wanted, , found]) => !wanted || wanted !== found);
   if (wrong.length === 0) return undefined;
   return wrong
     .map(
@@ -169,27 +162,6 @@ function disagreementOf({ metadata, spec, status }: Machine, node: Node): string
         `${ofMachine} is ${wanted || 'empty'}, ${ofNode} of the Node is ${found || 'missing'}`,
     )
     .join('; ');
-}
-
-async function nodeOf(
-  client: KubeClient,
-  name: string | undefined,
-  providerID: string | undefined,
-  options: RequestOptions,
-): Promise<Node | undefined> {
-  if (name !== undefined) return await orUndefined(client.get(nodes, name, options));
-  if (!providerID) return undefined;
-  return (await client.listAll(nodes, options)).items.find(({ spec }) => spec?.providerID === providerID);
-}
-
-/** Undefined if there is no such object; a 404 of something else, such as of the kind, rejects. */
-export async function orUndefined<T>(read: Promise<T>): Promise<T | undefined> {
-  try {
-    return await read;
-  } catch (error) {
-    if (isNotFound(error) && error.status.details?.name !== undefined) return undefined;
-    throw error;
-  }
 }
 
 export interface PayloadSource {
@@ -201,7 +173,7 @@ export interface PayloadSource {
 
 export type ReadText = (url: string, abort: AbortSignal) => Promise<string>;
 
-const MAX_CHECKSUM_BYTES = 4096;
+const MAX_CHECKSUM_BYTES = 64 * 1024;
 
 /** `platform` is `<os>-<architecture>`. Rejects if there is a `checksumUrl` without a readable checksum. */
 export async function findPayload(
@@ -211,11 +183,9 @@ export async function findPayload(
   abort: AbortSignal,
 ): Promise<Payload> {
   const [os = '', arch = ''] = platform.split('-');
+  const values = { version: encodeURIComponent(version), os, arch };
   const fill = (template: string): string =>
-    Object.entries({ version: encodeURIComponent(version), os, arch }).reduce(
-      (text, [name, value]) => text.replaceAll(`{${name}}`, value),
-      template,
-    );
+    template.replaceAll(/\{(version|os|arch)\}/g, (_all, name: keyof typeof values) => values[name]);
   if (checksumUrl === undefined) return { url: fill(url) };
   const from = fill(checksumUrl);
   const [, sha256] = /^\s*([0-9a-fA-F]{64})(?![0-9a-zA-Z])/.exec(await readText(from, abort)) ?? [];
@@ -231,12 +201,6 @@ export async function fetchText(url: string, abort: AbortSignal): Promise<string
   const { address, headers } = withoutUserinfo(url);
   const response = await fetch(address, { headers, signal: abort });
   if (!response.ok) throw new RefitError('REFIT_FILE', `${printableUrl(url)} returned HTTP ${response.status}`);
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    parts.push(part);
-    length += part.length;
-    if (length >= MAX_CHECKSUM_BYTES) break;
-  }
-  return Buffer.concat(parts).subarray(0, MAX_CHECKSUM_BYTES).toString('utf8');
+  const tooLong = `${printableUrl(url)} has more than ${MAX_CHECKSUM_BYTES} bytes`;
+  return await textIn((response.body ?? []) as AsyncIterable<Buffer>, MAX_CHECKSUM_BYTES, tooLong);
 }

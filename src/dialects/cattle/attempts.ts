@@ -1,7 +1,7 @@
 /** Tells which failures are over: the Plan has changed since, or somebody deleted the Job. Then the node is tried again. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import type { Target } from '../../engine/model/recorded.ts';
-import type { Job, Node } from '../../kube/types.ts';
+import type { Target } from '../../engine/model/rollout.ts';
+import type { Job, Node } from '../../kube/resources.ts';
 import { conditionOf, holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { jobOf, type Rendering, ttlOf } from './job.ts';

@@ -1,6 +1,6 @@
 /** Reads conditions, and updates those of a Plan as the original does: a new status or message changes the time, a new reason alone does not. */
 import type { CattleCondition, CattlePlan } from '../../api/cattle/plan.ts';
-import type { Condition, Job } from '../../kube/types.ts';
+import type { Condition, Job } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { listedSentences } from '../../util/phrases.ts';
 

@@ -4,23 +4,22 @@ import type { Dialect, Watched } from '../../engine/dialect.ts';
 import type { ReportedEvent } from '../../engine/model/reasons.ts';
 import { isRelevant, trimNode } from '../../engine/observe/predicates.ts';
 import { type RolloutPolicy, WITHOUT_DEADLINES } from '../../engine/policy/rollout-policy.ts';
-import { jobs, nodes, pods, secrets } from '../../kube/resources.ts';
-import type { Job, KubeObject, Secret } from '../../kube/types.ts';
+import { type Job, jobs, type KubeObject, nodes, pods, type Secret, secrets } from '../../kube/resources.ts';
 import { sameJson } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
 import { attemptsOf } from './attempts.ts';
+import { trimJob, trimPod } from './cache-transforms.ts';
 import { conditionOf, unknownsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
-import { trimJob, trimPod } from './kept.ts';
 import { hashedSecrets } from './latest.ts';
 import { withDrainOf } from './leader-drain.ts';
 import { leftOvers } from './left-overs.ts';
 import { CONTROL_PREFIX, PLAN_LABEL } from './names.ts';
 import { stallIn } from './pods.ts';
-import { project } from './project.ts';
 import { resolve } from './resolve.ts';
 import { jobOnNode, jobSignal, occupantOf } from './signal.ts';
 import { windowsOf } from './window.ts';
+import { project } from './write-status.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
 const watchedJobs: Watched = {

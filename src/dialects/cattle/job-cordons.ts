@@ -1,8 +1,7 @@
 /** Tells a cordon that a Job made from one that was there before: only the former ends with the upgrade. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import type { Target } from '../../engine/model/recorded.ts';
-import { annotated } from '../../kube/resources.ts';
-import type { Job, Node } from '../../kube/types.ts';
+import type { Target } from '../../engine/model/rollout.ts';
+import { annotated, type Job, type Node } from '../../kube/resources.ts';
 import { recordedFailures } from './attempts.ts';
 import { hostnameOf } from './job.ts';
 import { cordons, isCordonOf } from './leader-drain.ts';

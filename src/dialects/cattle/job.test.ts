@@ -5,7 +5,7 @@ import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-
 import { buildNode } from '../../../test/builders/nodes.ts';
 
 import type { DrainSpec } from '../../api/cattle/workload.ts';
-import type { Job } from '../../kube/types.ts';
+import type { Job } from '../../kube/resources.ts';
 import { DEFAULT_JOB_SETTINGS, deadlineOf, type JobSettings } from './config.ts';
 import { drainArguments, jobNamesOf, jobOf, withLatestTag } from './job.ts';
 import { shortenedName } from './names.ts';

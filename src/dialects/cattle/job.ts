@@ -2,8 +2,7 @@
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { ContainerSpec, DrainSpec, SecretSpec } from '../../api/cattle/workload.ts';
 import { COMMON_PREFIX } from '../../engine/model/controls.ts';
-import { apiVersionOf } from '../../kube/resources.ts';
-import type { Job, Node } from '../../kube/types.ts';
+import { apiVersionOf, type Job, type Node } from '../../kube/resources.ts';
 import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
 import { defined } from '../../util/json.ts';
 import { type CattleConfig, deadlineOf, type JobSettings } from './config.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import type { Secret } from '../../kube/types.ts';
+import type { Secret } from '../../kube/resources.ts';
 import { hashedSecrets, latestHash, mungeVersion, secretHash } from './latest.ts';
 
 const secret = (name: string, type: string, data?: Record<string, string>): Secret => ({

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
+import type { Secret } from '../../kube/resources.ts';
 import { parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
-import type { Secret } from '../../kube/types.ts';
 import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
 import { escapeLikeGo, isRecord, stableStringify } from '../../util/json.ts';
 import { type ConditionUpdate, conditionOf, says } from './conditions.ts';

@@ -9,15 +9,14 @@ import { withCordon } from '../../drain/cordon-marks.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import { NO_CONTROLS } from '../../engine/model/controls.ts';
 import type { Decision } from '../../engine/model/decision.ts';
-import { ownerOf } from '../../engine/model/recorded.ts';
+import { ownerOf } from '../../engine/model/rollout.ts';
 import { gather, gatherFacts } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { jobs, nodes, pods, secrets } from '../../kube/resources.ts';
-import type { Job, Node } from '../../kube/types.ts';
+import { type Job, jobs, type Node, nodes, pods, secrets } from '../../kube/resources.ts';
+import { trimJob } from './cache-transforms.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
 import { jobOf } from './job.ts';
-import { trimJob } from './kept.ts';
 import { latestHash } from './latest.ts';
 import { markOf } from './leader-drain.ts';
 

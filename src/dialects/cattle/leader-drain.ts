@@ -1,9 +1,9 @@
 /** Drains from the controller: the Job is held, without the containers that cordon and drain, until its node is empty. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { cordonOwner, readOwner } from '../../drain/cordon-marks.ts';
-import type { Source } from '../../engine/model/recorded.ts';
+import type { Source } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import type { Job, Node, ObjectMeta } from '../../kube/types.ts';
+import type { Job, Node, ObjectMeta } from '../../kube/resources.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { deadlineOf, type JobSettings } from './config.ts';
 import { CONTROLLER_LABEL, HELD_ANNOTATION, selectorText } from './names.ts';

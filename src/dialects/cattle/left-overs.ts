@@ -2,9 +2,8 @@
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import { cordonOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
-import { sourceOf, type Target } from '../../engine/model/recorded.ts';
-import { jobs, nodes } from '../../kube/resources.ts';
-import type { Job, Node } from '../../kube/types.ts';
+import { sourceOf, type Target } from '../../engine/model/rollout.ts';
+import { type Job, jobs, type Node, nodes } from '../../kube/resources.ts';
 import { claimOn } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { orphanedRollout } from '../orphaned-rollout.ts';

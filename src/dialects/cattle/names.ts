@@ -1,7 +1,7 @@
 /** Labels, annotations, shortened names and selectors as `upgrade.cattle.io` writes them, since other tools read them. */
 import { createHash } from 'node:crypto';
+import type { KubeObject, LabelSelector } from '../../kube/resources.ts';
 import { type Requirement, SelectorError } from '../../kube/selectors.ts';
-import type { KubeObject, LabelSelector } from '../../kube/types.ts';
 
 const GROUP = 'upgrade.cattle.io';
 

@@ -2,8 +2,7 @@
 import { expect, test } from 'vitest';
 import { later, SECOND } from '../../../test/builders/times.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
-import { pods } from '../../kube/resources.ts';
-import type { Pod } from '../../kube/types.ts';
+import { type Pod, pods } from '../../kube/resources.ts';
 import { stallIn, stallOf } from './pods.ts';
 
 const waiting = (reason: string, message?: string) => ({

@@ -1,7 +1,6 @@
 /** Says why the pod of a Job does not run, in the words of the scheduler and the kubelet. */
 import type { World } from '../../engine/dialect.ts';
-import { pods } from '../../kube/resources.ts';
-import type { Job, Pod } from '../../kube/types.ts';
+import { type Job, type Pod, pods } from '../../kube/resources.ts';
 import { onceForEach } from '../../util/memo.ts';
 
 /** A pod that just starts says these. */

@@ -11,10 +11,9 @@ import {
   type Stage,
   sourceOf,
   type Target,
-} from '../../engine/model/recorded.ts';
-import { nodes } from '../../kube/resources.ts';
+} from '../../engine/model/rollout.ts';
+import { type Node, nodes } from '../../kube/resources.ts';
 import { parseLabelSelector } from '../../kube/selectors.ts';
-import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { onceForEachWith } from '../../util/memo.ts';
@@ -24,8 +23,8 @@ import { hostnameOf } from './job.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
 import { markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, HOSTNAME_LABEL, hashLabelOf, selectorText } from './names.ts';
-import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './project.ts';
 import { jobFor, nodesAtWork } from './signal.ts';
+import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
 
 /** What read-only commands lack. */
 interface Knowledge {

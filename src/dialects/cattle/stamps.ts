@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import type { Job } from '../../kube/types.ts';
+import type { Job } from '../../kube/resources.ts';
 import { isRecord, parseJson, sameJson } from '../../util/json.ts';
 import { isZero } from './latest.ts';
 

@@ -2,11 +2,10 @@
 import { pendingOwner } from '../../drain/cordon-marks.ts';
 import type { Dialect, OrphanedPlan, World } from '../../engine/dialect.ts';
 import { because } from '../../engine/model/reasons.ts';
-import { pendingOwnerOf, type Rollout, type Stage, sourceOf } from '../../engine/model/recorded.ts';
+import { pendingOwnerOf, type Rollout, type Stage, sourceOf } from '../../engine/model/rollout.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { apiVersionOf, configMaps, nodes } from '../../kube/resources.ts';
-import type { ConfigMap, KubeObject, Node } from '../../kube/types.ts';
+import { apiVersionOf, type ConfigMap, configMaps, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
 import { orphanedRollout } from '../orphaned-rollout.ts';

@@ -25,7 +25,8 @@ export interface EtcdMember {
 export type EtcdAnswer = EtcdMember | string | false;
 
 /** kubeadm's own client certificate for health checks asks etcd's HTTP gateway, which takes and gives JSON. */
-const CALL = `PKI=$R/etc/kubernetes/pki/etcd
+const CALL = `CA=$(sed -n 's/^ *- --trusted-ca-file=//p' "$MANIFESTS/etcd.yaml" 2>/dev/null || true)
+PKI=$R$(dirname "\${CA:-/etc/kubernetes/pki/etcd/ca.crt}")
 # A certificate names no address that stands for all.
 URL=$(sed -n 's/^ *- --listen-client-urls=\\([^,]*\\).*/\\1/p' "$MANIFESTS/etcd.yaml" 2>/dev/null |
   sed 's/0\\.0\\.0\\.0/127.0.0.1/; s/\\[::]/[::1]/')
@@ -51,13 +52,17 @@ export function moveLeaderScript(to: string): string {
   return `TO=${quoted(to)}\n${PRELUDE}${CALL}etcd maintenance/transfer-leadership "{\\"targetID\\":\\"$TO\\"}"\n`;
 }
 
-/**
- * The last 32 bytes of a snapshot are the SHA-256 of all others: it proves that the stream arrived whole. Prints the file and
- * its own SHA-256, or why there is none.
- */
+/** The last 32 bytes of a snapshot are the SHA-256 of all others: it proves that the stream arrived whole. */
+export const IS_WHOLE = `is_whole() {
+  body=$(($(wc -c <"$1") - 32))
+  [ "$body" -gt 0 ] && [ "$(head -c "$body" "$1" | sha256sum | cut -c 1-64)" = "$(tail -c 32 "$1" | od -An -v -tx1 | tr -d ' \\n')" ]
+}
+`;
+
+/** Prints the file and its SHA-256, or why there is none. */
 export function snapshotScript(version: string, keep: number): string {
   return `VERSION=${quoted(version)}
-${PRELUDE}${CALL}umask 077
+${PRELUDE}${CALL}${IS_WHOLE}umask 077
 fail() { rm -f "$FILE.new"; echo "$*"; exit 1; }
 mkdir -p "$D/snapshots" 2>&1
 rm -f "$D"/snapshots/*.new
@@ -65,10 +70,8 @@ FILE=$D/snapshots/etcd-before-$VERSION-$(date -u +%Y%m%dT%H%M%SZ).db
 used=$(du -sk "$R/var/lib/etcd" 2>/dev/null | cut -f 1)
 [ "$(df -kP "$D" | awk 'NR == 2 { print $4 }')" -gt "\${used:-0}" ] || fail "$D has no room for a snapshot of etcd, \${used:-0} KiB"
 why=$({ etcd maintenance/snapshot '{}' 3600 | sed -n 's/.*"blob":"\\([^"]*\\)".*/\\1/p' | base64 -d >"$FILE.new"; } 2>&1) || true
-body=$(($(wc -c <"$FILE.new") - 32))
-[ "$body" -gt 0 ] || fail "etcd gave no snapshot\${why:+: $why}"
-[ "$(head -c "$body" "$FILE.new" | sha256sum | cut -c 1-64)" = "$(tail -c 32 "$FILE.new" | od -An -v -tx1 | tr -d ' \\n')" ] ||
-  fail "the snapshot of etcd is not whole\${why:+: $why}"
+[ -s "$FILE.new" ] || fail "etcd gave no snapshot\${why:+: $why}"
+is_whole "$FILE.new" || fail "the snapshot of etcd is not whole\${why:+: $why}"
 ! command -v etcdutl >/dev/null || etcdutl snapshot status "$FILE.new" >/dev/null || fail "etcdutl refuses the snapshot of etcd"
 sync "$FILE.new"
 mv "$FILE.new" "$FILE"

@@ -1,11 +1,10 @@
 /** The proof that a host's report arrives, also while an API server that has just started refuses it. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type MemoryCluster, startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { nodes, pods } from '../../kube/resources.ts';
+import { nodes, type Pod, pods } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import type { Pod } from '../../kube/types.ts';
 import { silentLogger } from '../../util/log.ts';
 import { hostUpgrades, type ProcedureParts } from './host-procedure.ts';
 import { parseManifest } from './manifest.ts';
@@ -49,6 +48,7 @@ async function hostWith(
   refuses: (report: string) => boolean,
   shell: Shell = async () => await Promise.resolve(),
   others: readonly string[] = [],
+  parts: HostUpgrade['parts'] = ['kubeadm'],
 ) {
   name = `host-${++count}`;
   await cluster.admin.create(nodes, { metadata: { name } });
@@ -71,13 +71,13 @@ async function hostWith(
     },
     writer: { ...boundTo(cluster.admin), patch },
     drains: { onChange: () => () => undefined } as unknown as ProcedureParts['drains'],
-    outages: new ExpectedOutages(),
+    outages: new ExpectedOutages(clock),
     clock,
     log: silentLogger,
     abort: new AbortController().signal,
   });
   const target = { key: `leader/${name}`, name, state: 'intended', since: '2026-11-21T08:00:00Z' } as const;
-  const work: HostUpgrade = { rollout: 'r', target, version: 'v1.36.3', verb: 'apply', parts: ['kubeadm'] };
+  const work: HostUpgrade = { rollout: 'r', target, version: 'v1.36.3', verb: 'apply', parts };
   await upgrades.begin(work);
   return { upgrades, target };
 }
@@ -135,6 +135,49 @@ test('a host whose scheduler does not become ready has failed, and the reason na
   await untilOver(upgrades, target);
   const message = `kube-scheduler: its pod is not ready; see kubectl -n kube-system logs kube-scheduler-${name}`;
   expect(await reported()).toMatchObject({ state: 'failed', step: 'Verify', touched: true, message });
+});
+
+const ROLLED_BACK = 'Kubernetes v1.36.2 was put back and started; check that the Node is Ready';
+
+describe('after its kubelet was replaced, a host', () => {
+  async function upgraded(kubeletVersion: string | undefined, rollBack: () => string): Promise<Report | undefined> {
+    const shell: Shell = async (script) =>
+      await Promise.resolve(
+        script.includes('previous/kubelet" ] || exit 0') ? rollBack() : `${FOUND}\nkubelet=${VERSION}`,
+      );
+    const { upgrades, target } = await hostWith(() => false, shell, [], ['kubelet']);
+    const status = { nodeInfo: { kubeletVersion } };
+    await cluster.admin.patch(nodes, name, { status }, { type: 'merge', subresource: 'status' });
+    await expect.poll(() => upgrades.isWaiting(target)).toBe(true);
+    upgrades.acknowledge(target);
+    await untilOver(upgrades, target);
+    return await reported();
+  }
+  const late = 'kubelet: the Node reports v1.36.2; see journalctl -u kubelet on the host';
+  const cutOff = (): string => {
+    throw new Error('cut off');
+  };
+
+  test.each([
+    [
+      'gets back the kubelet that its Node still reports',
+      () => 'Kubernetes v1.36.2\n',
+      `; rolled back: ${ROLLED_BACK}`,
+    ],
+    ['keeps what it has if nothing was replaced', () => '', ''],
+    ['has failed all the same if it cannot be reached', cutOff, '; the roll-back failed: cut off'],
+  ])('%s', async (_what, rollBack, ending) => {
+    expect(await upgraded('v1.36.2', rollBack)).toMatchObject({ state: 'failed', message: `${late}${ending}` });
+  });
+
+  test('is done if its Node reports the new one', async () => {
+    expect(await upgraded(VERSION, cutOff)).toMatchObject({ state: 'finished' });
+  });
+
+  test('keeps its kubelet if nobody says what it reports', async () => {
+    const message = 'kubelet: the Node reports no version; see journalctl -u kubelet on the host';
+    expect(await upgraded(undefined, cutOff)).toMatchObject({ state: 'failed', message });
+  });
 });
 
 /** As the member of one of two hosts says it; the first one leads. */

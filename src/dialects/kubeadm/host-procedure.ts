@@ -1,19 +1,27 @@
 /** Runs the steps of one host in order and reports each on its Node. A later run continues after the last finished step. */
-import type { Drains } from '../../drain/drains.ts';
-import { ownerOf } from '../../engine/model/recorded.ts';
+import type { Drains } from '../../drain/running-drains.ts';
+import { ownerOf } from '../../engine/model/rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { configMaps, kubeletVersionOf, nodes } from '../../kube/resources.ts';
+import { configMaps, kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { isConflict, isForbidden, isUnauthorized, StatusError, TransportError } from '../../kube/status-error.ts';
-import type { Node } from '../../kube/types.ts';
 import { rfc3339, sleep } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { aborted } from '../../util/waits.ts';
 import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
-import { type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
-import type { ExpectedOutages } from './outages.ts';
+import { controlPlaneOf, type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
+import { type ExpectedOutages, REFUSED_MS } from './outages.ts';
 import { etcdAnswers, readFacts } from './probe.ts';
-import { EXIT_BUSY, type HostStep, kubeadmBody, kubeletBody, type StepBody, stageBody, stepScript } from './scripts.ts';
+import {
+  EXIT_BUSY,
+  type HostStep,
+  kubeadmBody,
+  kubeletBody,
+  rollBackScript,
+  type StepBody,
+  stageBody,
+  stepScript,
+} from './scripts.ts';
 import {
   DRAIN,
   type HostUpgrade,
@@ -39,8 +47,6 @@ export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
 
 /** Milliseconds. A single API server is down for more than a minute while kubeadm replaces it, so writes are retried. */
 const RETRY_MS = 1000;
-/** A new API server refuses what it allows once it has read its roles. */
-const REFUSED_MS = 60_000;
 const SSH_RETRIES = 20;
 const SSH_RETRY_MS = 3000;
 const PART_STEPS: Readonly<Record<Part, string>> = { kubeadm: 'Kubeadm', kubelet: 'Kubelet' };
@@ -127,7 +133,8 @@ class Procedure {
       await this.#enter(VERIFY, { state: 'finished' });
     } catch (error) {
       if (this.#abort.aborted) throw error;
-      await this.#enter(this.#report.step, { state: 'failed', message: messageOf(error) });
+      const message = `${messageOf(error)}${await this.#rollBack()}`;
+      await this.#enter(this.#report.step, { state: 'failed', message });
     } finally {
       outages.end(target.name);
     }
@@ -173,17 +180,15 @@ class Procedure {
   /** Before this member restarts, all others are healthy. One that leads gives that up first. */
   async #untilEtcdIsHealthy(): Promise<void> {
     const { manifest, shells, log } = this.#parts;
-    const { name } = this.#host;
-    const controllers = manifest.hosts.filter(({ role }) => role === 'controlPlane');
-    if (!controllers.includes(this.#host)) return;
+    const { name, role } = this.#host;
+    if (role !== 'controlPlane') return;
     let answers = new Map<string, EtcdAnswer>();
-    const wrong = await this.#until(ETCD_MS, async () => {
-      answers = await etcdAnswers(shells, controllers);
+    await this.#until(ETCD_MS, async () => {
+      answers = await etcdAnswers(shells, controlPlaneOf(manifest));
       // This host may be half upgraded: its own kubeadm mends it.
       if (typeof answers.get(name) !== 'object') answers.set(name, false);
       return etcdProblems(answers).map(({ found, cure }) => `etcd: ${found}; ${cure}`);
     });
-    if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));
     const next = nextLeader(answers.get(name), answers.values());
     if (next === undefined) return;
     const moved = shells.run(this.#host, moveLeaderScript(next));
@@ -195,20 +200,45 @@ class Procedure {
   async #untilVerified(): Promise<void> {
     const { shells, writer, clock } = this.#parts;
     const { parts, version } = this.#work;
-    const wrong = await this.#until(VERIFY_MS, async () => {
+    await this.#until(VERIFY_MS, async () => {
       const { name } = this.#host;
       const reads = [readFacts(shells, this.#host), writer.get(nodes, name), controlPlanePods(writer)] as const;
       const [facts, node, pods] = await Promise.all(reads);
       return problemsOf(hostChecks({ facts, node, pods }, version, parts, clock.now()));
     });
-    if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));
   }
 
-  /** The API server and hosts may be away for a while: that is one more problem. */
-  async #until(withinMs: number, ask: () => Promise<string[]>): Promise<string[]> {
+  /** A kubelet that does not come up is replaced by the one before. Says what became of it; empty if nothing is to be undone. */
+  async #rollBack(): Promise<string> {
+    const { parts, rollout, version, target } = this.#work;
+    const isPossible = parts.includes('kubelet') && [PART_STEPS.kubelet, VERIFY].includes(this.#report.step);
+    const reported = isPossible ? await this.#reportedKubelet() : undefined;
+    // An API server that does not answer says nothing about the kubelet.
+    if (!reported || reported === version) return '';
+    this.#parts.log.warn('the kubelet did not come up; rolling back', { node: target.name });
+    try {
+      const { code, stdout } = await this.#runScript(this.#host, rollBackScript(rollout));
+      const said = stdout.trim().split('\n').at(-1)?.slice(0, 200) ?? '';
+      if (code !== 0) return `; the roll-back failed: ${said}`;
+      return said === '' ? '' : `; rolled back: ${said} was put back and started; check that the Node is Ready`;
+    } catch (error) {
+      this.#abort.throwIfAborted();
+      return `; the roll-back failed: ${messageOf(error)}`;
+    }
+  }
+
+  /** Undefined where the API server does not tell. */
+  async #reportedKubelet(): Promise<string | undefined> {
+    const node = await this.#parts.writer.get(nodes, this.#work.target.name).catch(() => undefined);
+    return node && kubeletVersionOf(node);
+  }
+
+  /** Until `ask` finds nothing wrong. The API server and hosts may be away for a while: that is one more problem. */
+  async #until(withinMs: number, ask: () => Promise<string[]>): Promise<void> {
     const asked = async (): Promise<string[]> => await ask().catch((error: unknown) => [messageOf(error)]);
     const times = { clock: this.#parts.clock, abort: this.#abort, withinMs };
-    return await untilRight(asked, (problems) => problems.length === 0, times);
+    const wrong = await untilRight(asked, (problems) => problems.length === 0, times);
+    if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));
   }
 
   get #host(): ManifestHost {

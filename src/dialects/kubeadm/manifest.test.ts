@@ -17,6 +17,7 @@ test('what is left out, and a version without v', () => {
   expect(parseManifest(stringify(GOOD), 'cluster.yaml')).toEqual({
     ...GOOD,
     version: 'v1.36.3',
+    hops: [],
     concurrent: 1,
     etcdSnapshots: 2,
     kubeadm: {},

@@ -1,4 +1,5 @@
 /** Reads the manifest of a kubeadm cluster: its hosts, how to reach them, and the version to upgrade to. */
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { pathOf } from '../../api/read-object.ts';
@@ -7,11 +8,10 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
-import { parseVersion } from '../../util/version.ts';
+import { compareVersions, parseVersion } from '../../util/version.ts';
 import { parseYaml } from '../../util/yaml.ts';
-
-/** RFC 1123, as Kubernetes asks of node names. */
-const NODE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+import { nodeName, port, version } from './fields.ts';
+import { isKubeOne, type KubeOneParts, kubeOneManifest } from './kubeone.ts';
 
 const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/);
 
@@ -37,45 +37,63 @@ const kubeadmOptions = z.strictObject({
   etcdUpgrade: z.boolean().exactOptional(),
 });
 
+/** Passed to ssh as `-o NAME=VALUE`. */
+const options = z.record(z.string(), z.string());
+
 const host = z.strictObject({
-  name: z.string().max(253).regex(NODE_NAME, 'is not the name of a Node: use lower-case letters, digits, "-" and "."'),
+  name: nodeName,
   /** Defaults to the name. */
   address: z.string().min(1).exactOptional(),
-  port: z.int().min(1).max(65_535).exactOptional(),
+  port: port.exactOptional(),
   user: z.string().min(1).exactOptional(),
   role: z.enum(['controlPlane', 'worker']),
   identityFile: z.string().min(1).exactOptional(),
   /** PATH of scripts; sudo may have set a shorter one. */
   path: absolute.exactOptional(),
   kubeadm: kubeadmOptions.exactOptional(),
+  /** Those of `ssh` count, too. */
+  options: options.exactOptional(),
+  /** The way to the host leads through it. User and key are by default those of the host. */
+  bastion: z
+    .strictObject({
+      address: z.string().min(1),
+      port: port.default(22),
+      user: z.string().min(1).exactOptional(),
+      identityFile: z.string().min(1).exactOptional(),
+    })
+    .exactOptional(),
 });
 
+/** kubectl is replaced where a host has it. */
+const binaries = z.strictObject({ kubeadm: binary, kubelet: binary, kubectl: binary.exactOptional() });
+
 const manifest = z.strictObject({
-  version: z.string().refine((text) => parseVersion(text) !== undefined, 'is not a version; use for example v1.36.3'),
+  version,
+  /** Versions on the way, one for each minor version between. */
+  hops: z.array(z.strictObject({ version, binaries })).default([]),
   kubeconfig: z.string().min(1).exactOptional(),
   /** Workers to upgrade at once. */
   concurrent: z.int().min(1).default(1),
   hosts: z.array(host).min(1),
-  /** kubectl is replaced where a host has it. */
-  binaries: z.strictObject({ kubeadm: binary, kubelet: binary, kubectl: binary.exactOptional() }),
+  binaries,
   kubeadm: kubeadmOptions.prefault({}),
   /** How many are kept on the host that takes them; 0: none is taken. */
   etcdSnapshots: z.int().min(0).max(100).default(2),
   ssh: z
     .strictObject({
       user: z.string().min(1).exactOptional(),
-      port: z.int().min(1).max(65_535).exactOptional(),
+      port: port.exactOptional(),
       path: absolute.exactOptional(),
       identityFile: z.string().min(1).exactOptional(),
       knownHostsFile: z.string().min(1).exactOptional(),
       configFile: z.string().min(1).exactOptional(),
-      /** Passed to ssh as `-o NAME=VALUE`. */
-      options: z.record(z.string(), z.string()).exactOptional(),
+      options: options.exactOptional(),
     })
     .prefault({}),
 });
 
-export type Manifest = z.infer<typeof manifest>;
+/** `kubeOne` if it was written for KubeOne. */
+export type Manifest = z.infer<typeof manifest> & { readonly kubeOne?: KubeOneParts };
 export type ManifestHost = Manifest['hosts'][number];
 export type Binary = z.infer<typeof binary>;
 export type KubeadmOptions = z.infer<typeof kubeadmOptions>;
@@ -83,6 +101,10 @@ export type KubeadmOptions = z.infer<typeof kubeadmOptions>;
 /** Options that Refit sets itself, since its safety depends on them. */
 const RESERVED =
   /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|knownhostscommand|updatehostkeys|verifyhostkeydns|nohostauthenticationforlocalhost|forward(agent|x11)|control(master|path|persist))$/i;
+
+export function controlPlaneOf({ hosts }: Pick<Manifest, 'hosts'>): ManifestHost[] {
+  return hosts.filter(({ role }) => role === 'controlPlane');
+}
 
 export function optionsFor(manifest: Manifest, host: ManifestHost): KubeadmOptions {
   return { ...manifest.kubeadm, ...host.kubeadm };
@@ -94,18 +116,23 @@ export async function loadManifest(path: string): Promise<Manifest> {
     throw new RefitError('REFIT_FILE', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
   });
   const read = parseManifest(text, path);
-  const { ssh } = read;
+  const { ssh, kubeOne } = read;
   const resolved = (file: string | undefined): string | undefined => file && resolve(dirname(path), file);
+  // KubeOne's manifest names neither of them.
+  const beside = (file: string): string | undefined =>
+    kubeOne && existsSync(resolve(dirname(path), file)) ? file : undefined;
+  const withKey = <T extends { readonly identityFile?: string }>(each: T) =>
+    defined({ ...each, identityFile: resolved(each.identityFile) });
   return defined({
     ...read,
-    kubeconfig: resolved(read.kubeconfig),
+    kubeconfig: resolved(read.kubeconfig ?? beside(`${kubeOne?.name}-kubeconfig`)),
     ssh: defined({
       ...ssh,
       identityFile: resolved(ssh.identityFile),
-      knownHostsFile: resolved(ssh.knownHostsFile),
+      knownHostsFile: resolved(ssh.knownHostsFile ?? beside('known_hosts')),
       configFile: resolved(ssh.configFile),
     }),
-    hosts: read.hosts.map((each) => defined({ ...each, identityFile: resolved(each.identityFile) })),
+    hosts: read.hosts.map((each) => defined({ ...withKey(each), bastion: each.bastion && withKey(each.bastion) })),
   });
 }
 
@@ -114,15 +141,19 @@ export function parseManifest(text: string, file: string): Manifest {
     throw new RefitError('REFIT_FILE', `${file}: ${why}`);
   };
   const [value] = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
-  const { data, error } = manifest.safeParse(value, { reportInput: true });
-  if (!data) return fail(describe(error.issues[0]));
+  const kubeOne = isKubeOne(value) ? kubeOneManifest.safeParse(value, { reportInput: true }) : undefined;
+  const { data, error } = manifest.safeParse(kubeOne ? kubeOne.data?.manifest : value, { reportInput: true });
+  if (!data) return fail(describe((kubeOne?.error ?? error).issues[0]));
   const names = data.hosts.map(({ name }) => name);
   const twice = firstRepeated(names);
   if (twice !== undefined) return fail(`hosts: ${twice} is listed twice; list each host once`);
   if (!data.hosts.some(({ role }) => role === 'controlPlane'))
     return fail('hosts: no host has the role controlPlane; add at least one');
-  const reserved = Object.keys(data.ssh.options ?? {}).find((name) => RESERVED.test(name));
-  if (reserved !== undefined) return fail(`ssh.options: ${reserved} is set by Refit; remove it`);
+  for (const [index, { options: given = {} }] of [data.ssh, ...data.hosts].entries()) {
+    const reserved = Object.keys(given).find((name) => RESERVED.test(name));
+    const field = index === 0 ? 'ssh' : `hosts[${index - 1}]`;
+    if (reserved !== undefined) return fail(`${field}.options: ${reserved} is set by Refit; remove it`);
+  }
   for (const each of data.hosts) {
     const { config, ignorePreflightErrors: _, ...others } = optionsFor(data, each);
     const [other] = Object.keys(others);
@@ -130,7 +161,20 @@ export function parseManifest(text: string, file: string): Manifest {
     if (config !== undefined && other !== undefined)
       return fail(`kubeadm: host ${each.name} has config and ${other}; ${advice}`);
   }
-  return { ...data, version: `v${data.version.replace(/^v/, '')}` };
+  const withV = <T extends { version: string }>(each: T): T => ({
+    ...each,
+    version: `v${each.version.replace(/^v/, '')}`,
+  });
+  const way = [...data.hops, data].map(({ version: each }) => each);
+  const wrong = way.findIndex((each, index) => index > 0 && !isLower(way[index - 1] ?? '', each));
+  if (wrong > 0)
+    return fail(`hops[${wrong - 1}].version: ${way[wrong - 1]} is not lower than ${way[wrong]}, which comes next`);
+  return defined({ ...withV(data), hops: data.hops.map(withV), kubeOne: kubeOne?.data?.parts });
+}
+
+function isLower(first: string, second: string): boolean {
+  const [a, b] = [parseVersion(first), parseVersion(second)];
+  return a !== undefined && b !== undefined && compareVersions(a, b) < 0;
 }
 
 function describe(issue: z.core.$ZodIssue | undefined): string {

@@ -8,7 +8,7 @@ import { decide } from '../../engine/decide/decide.ts';
 import { NO_CONTROLS } from '../../engine/model/controls.ts';
 import { gatherFacts } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY } from '../../engine/policy/rollout-policy.ts';
-import type { ConfigMap } from '../../kube/types.ts';
+import type { ConfigMap } from '../../kube/resources.ts';
 import { kubeadmDialect } from './dialect.ts';
 import { PLACE } from './plan-object.ts';
 

@@ -1,9 +1,9 @@
 /** The ConfigMap that holds the request of a rollout, which never changes, and the record of its progress. */
 import { z } from 'zod';
-import type { Rollout } from '../../engine/model/recorded.ts';
-import type { ConfigMap } from '../../kube/types.ts';
+import type { Rollout } from '../../engine/model/rollout.ts';
+import type { ConfigMap } from '../../kube/resources.ts';
 import { parseJson } from '../../util/json.ts';
-import type { Manifest } from './manifest.ts';
+import { controlPlaneOf, type Manifest } from './manifest.ts';
 
 /** Name of the ConfigMap and of the Lease. */
 export const PLACE = { namespace: 'kube-system', name: 'refit-kubeadm' } as const;
@@ -43,6 +43,11 @@ export function recordOf({ data }: ConfigMap): Recorded | undefined {
   return Array.isArray(value?.stages) ? value : undefined;
 }
 
+/** Of a rollout that has not ended. */
+export function openRequest(plan: ConfigMap | undefined): Request | undefined {
+  return plan && ['new', 'running'].includes(recordOf(plan)?.phase ?? 'new') ? requestOf(plan) : undefined;
+}
+
 export function withRecord(plan: ConfigMap, { phase, blocked, reason, stages }: Rollout): ConfigMap {
   return { ...plan, data: { ...plan.data, rollout: JSON.stringify({ phase, blocked, reason, stages }) } };
 }
@@ -60,7 +65,7 @@ export function requestFor(manifest: Manifest, { done, leaderIsDone, isMinor }: 
     manifest.hosts.filter((host) => host.role === role && !done.has(host.name)).map(({ name }) => name);
   const controlPlane = open('controlPlane');
   const leaders = leaderIsDone ? 0 : 1;
-  const severalApiServers = manifest.hosts.filter(({ role }) => role === 'controlPlane').length > 1;
+  const severalApiServers = controlPlaneOf(manifest).length > 1;
   return {
     version: manifest.version,
     concurrent: manifest.concurrent,

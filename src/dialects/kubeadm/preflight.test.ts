@@ -1,7 +1,7 @@
 /** Proves what preflight plans and refuses, for a cluster of two control-plane hosts and a worker. */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import type { ConfigMap, Node } from '../../kube/types.ts';
+import type { ConfigMap, Node } from '../../kube/resources.ts';
 import { hard } from '../../versions/kubeadm-rules.ts';
 import { CONTROL_PLANE } from '../node-endpoints.ts';
 import { parseManifest } from './manifest.ts';

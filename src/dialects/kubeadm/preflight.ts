@@ -2,14 +2,13 @@
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { kubeletVersionOf, readyCondition } from '../../kube/resources.ts';
-import type { ConfigMap, Node } from '../../kube/types.ts';
+import { type ConfigMap, kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
 import { compareVersions, minorsBetween, parseVersion } from '../../util/version.ts';
 import { etcdFacts, type Finding, hard, textOf, type VersionFacts, warn } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
-import type { Manifest } from './manifest.ts';
-import { PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
+import { controlPlaneOf, type Manifest } from './manifest.ts';
+import { openRequest, PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
 import type { HostFacts } from './probe.ts';
 import { hasPhases } from './scripts.ts';
 import { etcdChecks, problemsOf, STATIC_PODS } from './verify.ts';
@@ -47,8 +46,7 @@ const OLDEST_MAINTAINED = 34;
 
 export function assess(survey: Survey): Assessment {
   const { manifest, plan } = survey;
-  const isOpen = plan && ['new', 'running'].includes(recordOf(plan)?.phase ?? 'new');
-  const open = isOpen ? requestOf(plan) : undefined;
+  const open = openRequest(plan);
   const resumes = open !== undefined && open.version === manifest.version;
   // A failed rollout is over, but its hosts may be half upgraded.
   const continues =
@@ -80,7 +78,7 @@ export function hostsOf({ leader, followers, kubelets, workers }: Request): stri
 /** Leaves out hosts on which everything has the target version. */
 function freshRequest({ manifest, hosts, nodes, clusterVersion }: Survey): Request {
   const done = new Set(hosts.filter((facts) => isDone(facts, nodes, manifest.version)).map(({ host }) => host.name));
-  const first = manifest.hosts.find(({ role }) => role === 'controlPlane')?.name ?? '';
+  const first = controlPlaneOf(manifest)[0]?.name ?? '';
   const apiServers = hosts.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []);
   const leaderIsDone = clusterVersion === manifest.version && done.has(first);
   const isMinor = apiServers.some((version) => minorOf(version) !== minorOf(manifest.version));

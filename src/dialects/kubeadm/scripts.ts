@@ -26,6 +26,9 @@ export interface StepBody {
   readonly after?: string;
 }
 
+/** In /var/lib/kubelet: what kubeadm writes. */
+const KUBELET_FILES = 'config.yaml kubeadm-flags.env instance-config.yaml';
+
 /** Seconds to wait for a running step of an earlier run: kubeadm may wait five minutes for each manifest. */
 const LOCK_WAIT = 1800;
 export const EXIT_BUSY = 75;
@@ -36,6 +39,9 @@ R=\${REFIT_ROOT:-}
 D=$R/var/lib/refit
 MANIFESTS=$R/etc/kubernetes/manifests
 BACKUPS=$R/etc/kubernetes/tmp
+fail() { printf '%s\\n' "$*"; exit 1; }
+# Never incomplete; until then under a name with a dot first, which kubelet ignores.
+place() { cp -p "$1" "\${2%/*}/.\${2##*/}.refit" && mv "\${2%/*}/.\${2##*/}.refit" "$2"; }
 `;
 
 const JOURNAL = `J=$D/kubeadm.journal
@@ -45,7 +51,6 @@ note() {
   sync "$J.new"
   mv "$J.new" "$J"
 }
-fail() { printf '%s\\n' "$*"; exit 1; }
 `;
 
 /**
@@ -57,7 +62,7 @@ fail() { printf '%s\\n' "$*"; exit 1; }
 const BACKUPS = `RUN=$D/kubeadm.run
 COMPONENTS='etcd kube-apiserver kube-controller-manager kube-scheduler'
 list() { ls -1dt "$BACKUPS"/kubeadm-backup-manifests-*/"$1.yaml" 2>/dev/null || true; }
-tag() { sed -n 's/^ *image: *//p' "$1" | head -n 1 | sed 's/@.*//; s/.*://'; }
+tag() { sed -n '/^ *image: */{s///;s/@.*//;s/.*://;p;q;}' "$1"; }
 is_open() {
   last=$(grep ' kubeadm ' "$D/kubeadm.journal" 2>/dev/null | tail -n 1)
   [ -e "$RUN" ] && [ "$last" = "$(head -n 1 "$RUN") kubeadm begun" ]
@@ -133,10 +138,8 @@ off=$(($(date +%s) - ${Math.round(now / 1000)}))
 [ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "warn=its clock and the one here are $off s apart"
 [ ! -e "$D/kubeadm.lock" ] || flock -n "$D/kubeadm.lock" true || echo busy=step
 ! pgrep -x kubeadm >/dev/null 2>&1 || echo busy=kubeadm
-port=$(sed -n 's/^ *- --secure-port=//p' "$MANIFESTS/kube-apiserver.yaml" 2>/dev/null || true)
-# Where it listens, nobody has to wait for it: then it is the caller who does not reach it.
-cat "$R/proc/net/tcp" "$R/proc/net/tcp6" 2>/dev/null |
-  awk -v port="$(printf ':%04X$' "\${port:-6443}")" '$4 == "0A" && $2 ~ port { n++ } END { exit !n }' ||
+${LISTENS}# Where it listens, nobody has to wait for it: then it is the caller who does not reach it.
+is_listening "$MANIFESTS/kube-apiserver.yaml" ||
   [ -z "$(find "$MANIFESTS" -name kube-apiserver.yaml -mmin -5 2>/dev/null)" ] || echo busy=replaced
 echo "kernel=$(uname -r)"
 grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
@@ -145,24 +148,35 @@ echo "containerd=$(containerd --version 2>/dev/null || true)"
 ${FACTS}${role === 'controlPlane' ? `${BACKUPS}${MISSING}` : ''}`;
 }
 
+/** Whether the API server of a manifest does. */
+export const LISTENS = `is_listening() {
+  port=$(sed -n 's/^ *- --secure-port=//p' "$1" 2>/dev/null || true)
+  cat "$R/proc/net/tcp" "$R/proc/net/tcp6" 2>/dev/null |
+    awk -v port="$(printf ':%04X$' "\${port:-6443}")" '$4 == "0A" && $2 ~ port { n++ } END { exit !n }'
+}
+`;
+
 /** Versions, and kubeadm's certificates without their keys. */
 export const FACTS = `echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
 echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //' || true)"
 for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   file=$MANIFESTS/$name.yaml
-  [ ! -e "$file" ] || echo "image.$name=$(sed -n 's/^ *image: *//p' "$file" | head -n 1)"
+  [ ! -e "$file" ] || echo "image.$name=$(sed -n '/^ *image: */{s///;p;q;}' "$file")"
 done
 first() { awk '/BEGIN CERTIFICATE/ { on = 1; next } /END CERTIFICATE/ { exit } on { printf "%s", $0 }'; }
+pki=$(sed -n 's/^ *- --client-ca-file=//p' "$MANIFESTS/kube-apiserver.yaml" 2>/dev/null || true)
+pki=$(dirname "\${pki:-/etc/kubernetes/pki/ca.crt}")
 for name in apiserver apiserver-kubelet-client apiserver-etcd-client front-proxy-client ca front-proxy-ca \\
   etcd/server etcd/peer etcd/healthcheck-client etcd/ca; do
-  file=$R/etc/kubernetes/pki/$name.crt
+  file=$R$pki/$name.crt
   [ ! -e "$file" ] || echo "certificate=$(first <"$file") \${file#"$R"}"
 done
 file=$R/var/lib/kubelet/pki/kubelet-client-current.pem
 [ ! -e "$file" ] || echo "certificate=$(first <"$file") \${file#"$R"}"
 for name in admin super-admin controller-manager scheduler; do
   file=$R/etc/kubernetes/$name.conf
-  data=$(sed -n 's/^ *client-certificate-data: *//p' "$file" 2>/dev/null | head -n 1)
+  [ -e "$file" ] || continue
+  data=$(sed -n '/^ *client-certificate-data: */{s///;p;q;}' "$file")
   [ -z "$data" ] || echo "certificate=$(echo "$data" | base64 -d | first) \${file#"$R"}"
 done
 `;
@@ -170,9 +184,9 @@ done
 /** KiB that new images may need, unless they are there already. */
 const IMAGES = { controlPlane: 1_048_576, worker: 262_144 };
 
-/** For two staged binaries, their swap, and the copy that kubeadm makes of etcd's data; paths may share a file system. */
+/** For two staged binaries and those before, their swap, and the copy that kubeadm makes of etcd's data; paths may share a file system. */
 const ROOM = `  need() { [ ! -d "$2" ] || df -kP "$2" | awk -v need="$1" 'NR == 2 { print $6, $4, need }'; }
-  { need 131072 "$R/var/lib"; need 131072 "$R/usr/bin"
+  { need 262144 "$R/var/lib"; need 131072 "$R/usr/bin"
     need "$(du -sk "$R/var/lib/etcd" 2>/dev/null | cut -f 1)" "$R/etc/kubernetes"; } |
     awk '{ free[$1] = $2; sum[$1] += $3 } END { for (at in sum) if (free[at] < sum[at])
       printf "%s has %d MiB free, the upgrade needs %d MiB\\n", at, free[at] / 1024, sum[at] / 1024 }'
@@ -203,8 +217,7 @@ for name in $COMPONENTS; do
     [ "$found" != "hand $BY_HAND" ] || file=$BY_HAND
   fi
   [ -n "$file" ] || continue
-  cp -p "$file" "$MANIFESTS/.$name.refit"
-  mv "$MANIFESTS/.$name.refit" "$MANIFESTS/$name.yaml"
+  place "$file" "$MANIFESTS/$name.yaml"
   echo "restored $name.yaml"
 done
 `;
@@ -325,9 +338,55 @@ function fetched(name: string, source: Binary): string {
 const isNotYet = (staged: string, name: string): string =>
   `[ -z "$SHA256" ] || [ ! -x ${staged} ] || [ -n "$(wrong ${name} ${staged} "$SHA256")" ]`;
 
+/** `keep NAME FILE` keeps a file as the rollout found it, once; the kubelet's configuration is kept before kubeadm writes it. */
+const KEEP = `is_kept() { [ "$(cat "$D/previous/.rollout" 2>/dev/null)" = "$ROLLOUT" ]; }
+keep() {
+  [ ! -e "$D/previous/$1" ] && [ -e "$2" ] || return 0
+  cp -p "$2" "$D/previous/.new"
+  sync "$D/previous/.new"
+  mv "$D/previous/.new" "$D/previous/$1"
+}
+`;
+
+const KEEP_CONFIGURATION = `${KEEP}if ! is_kept; then
+  # A kubelet of the target, or one that does not even run, is no way back: it came with an earlier run.
+  found=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //')
+  [ -z "$found" ] || [ "$found" = "$VERSION" ] || rm -rf "$D/previous"
+  mkdir -p "$D/previous"
+  printf '%s' "$ROLLOUT" >"$D/previous/.rollout"
+fi
+for file in ${KUBELET_FILES}; do keep "$file" "$R/var/lib/kubelet/$file"; done
+`;
+
 /** A rename, so that the binary is never incomplete. */
-const installed = (name: string): string =>
-  `target=$(readlink -f "$(command -v ${name})")\ncp -p "$D/staged/${name}" "$target.refit"\nmv "$target.refit" "$target"\n`;
+const installed = (name: string, from = 'staged'): string =>
+  `target=$(readlink -f "$(command -v ${name})")\ncp -p "$D/${from}/${name}" "$target.refit"\nmv "$target.refit" "$target"\n`;
+
+const replaced = (name: string): string => `keep ${name} "$(readlink -f "$(command -v ${name})")"\n${installed(name)}`;
+
+/**
+ * Puts kubeadm, the kubelet and its configuration back as the rollout found them, and starts that kubelet. All steps of the
+ * rollout count as not done. Static pods and etcd stay: kubeadm itself takes them back, and etcd's data never go back.
+ */
+export function rollBackScript(rollout: string): string {
+  return detached(
+    `ROLLOUT=${quoted(rollout)}
+${PRELUDE}${JOURNAL}${KEEP}# Nothing was replaced then.
+is_kept && [ -e "$D/previous/kubelet" ] || exit 0
+grep -vF "$ROLLOUT " "$J" >"$J.new" || [ $? -eq 1 ]
+sync "$J.new"
+mv "$J.new" "$J"
+for file in ${KUBELET_FILES}; do
+  [ ! -e "$D/previous/$file" ] || place "$D/previous/$file" "$R/var/lib/kubelet/$file"
+done
+if [ -e "$D/previous/kubeadm" ]; then
+${installed('kubeadm', 'previous')}fi
+${installed('kubelet', 'previous')}systemctl daemon-reload
+systemctl restart kubelet
+kubelet --version`,
+    LOCK_WAIT,
+  );
+}
 
 function flagsOf(options: { readonly [Name in keyof KubeadmOptions]: KubeadmOptions[Name] | undefined }): string {
   const given = Object.entries(options).flatMap(([name, value]) => {
@@ -345,21 +404,24 @@ export function kubeadmBody(verb: 'apply' | 'node', role: ManifestHost['role'], 
   const command = `${verb === 'apply' ? 'upgrade apply --yes "$VERSION"' : 'upgrade node'}${flagsOf(options)}`;
   // Ended by a signal, kubeadm may leave a manifest out; after an error of its own it has put them all back.
   const ended = '{ code=$?; [ "$code" -gt 128 ] || note failed; exit "$code"; }';
-  const body = `${installed('kubeadm')}kubeadm ${command} || ${ended}\n${REMOVE_COPIES}`;
-  return role === 'controlPlane' ? { before: `${RESTORE}${RECORD_RUN}`, body } : { body };
+  const body = `${replaced('kubeadm')}kubeadm ${command} || ${ended}\n${REMOVE_COPIES}`;
+  return role === 'controlPlane'
+    ? { before: `${RESTORE}${RECORD_RUN}${KEEP_CONFIGURATION}`, body }
+    : { before: KEEP_CONFIGURATION, body };
 }
 
 /** A host may have no kubectl. */
 export function kubeletBody({ kubectl }: Pick<Manifest['binaries'], 'kubectl'>): StepBody {
   const also = kubectl === undefined ? '' : `if command -v kubectl >/dev/null; then\n${installed('kubectl')}fi\n`;
   return {
-    body: `${also}${installed('kubelet')}systemctl daemon-reload\nsystemctl restart kubelet`,
+    before: KEEP_CONFIGURATION,
+    body: `${also}${replaced('kubelet')}systemctl daemon-reload\nsystemctl restart kubelet`,
     after: 'rm -rf "$D/staged"',
   };
 }
 
 /** Runs in its own session under the host's lock, and prints the last lines of its log, which a full disk does not stop. */
-function detached(body: string, waitSeconds: number): string {
+export function detached(body: string, waitSeconds: number): string {
   return `set -u
 D=\${REFIT_ROOT:-}/var/lib/refit
 umask 077

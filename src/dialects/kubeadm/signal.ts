@@ -3,10 +3,9 @@ import { z } from 'zod';
 import { withoutCordon } from '../../drain/cordon-marks.ts';
 import type { DrainDelegation, Instruction, Signal } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/decision.ts';
-import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
+import type { Rollout, Stage, Target } from '../../engine/model/rollout.ts';
 import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
-import { kubeletVersionOf, nodes } from '../../kube/resources.ts';
-import type { KubeObject, Node } from '../../kube/types.ts';
+import { type KubeObject, kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { parseJson } from '../../util/json.ts';
 
 const REPORT = 'upgrade.refit.dev/kubeadm';

@@ -48,10 +48,9 @@ export async function openShells(ssh: Manifest['ssh']): Promise<Shells> {
       const input = path === undefined ? script : `PATH=${quoted(path)}\nexport PATH\n${script}`;
       const result = await call([...argumentsOf(host, ssh, socketOf(host.name)), command], input, patienceMs);
       if (result.code !== SSH_FAILED) return result;
-      throw new RefitError(
-        'REFIT_SSH',
-        `${host.name} (${host.address ?? host.name}): ${reasonOf(result.stderr, user)}`,
-      );
+      const through = host.bastion ? ` through ${host.bastion.address}` : '';
+      const where = `${host.name} (${host.address ?? host.name}${through})`;
+      throw new RefitError('REFIT_SSH', `${where}: ${reasonOf(result.stderr, user)}`);
     },
     async [Symbol.asyncDispose]() {
       const end = async (socket: string): Promise<unknown> =>
@@ -62,9 +61,13 @@ export async function openShells(ssh: Manifest['ssh']): Promise<Shells> {
   };
 }
 
-function argumentsOf(host: ManifestHost, ssh: Manifest['ssh'], socket: string): string[] {
+/** Without a socket: of a bastion, on the way to a host. */
+function argumentsOf({ bastion, ...host }: ManifestHost, ssh: Manifest['ssh'], socket?: string): string[] {
   const port = host.port ?? ssh.port;
   const identity = host.identityFile ?? ssh.identityFile;
+  // ssh's own ProxyJump would give the bastion neither our options nor our key.
+  const toBastion = bastion && argumentsOf({ ...host, ...bastion }, ssh).map((each) => each.replaceAll('%', '%%'));
+  const way = toBastion && ['ssh', '-W', '[%h]:%p', ...toBastion].map(quoted).join(' ');
   const options: Record<string, string | number> = {
     BatchMode: 'yes',
     StrictHostKeyChecking: 'yes',
@@ -73,13 +76,13 @@ function argumentsOf(host: ManifestHost, ssh: Manifest['ssh'], socket: string): 
     ForwardAgent: 'no',
     ForwardX11: 'no',
     ...(ssh.knownHostsFile ? { UserKnownHostsFile: ssh.knownHostsFile, GlobalKnownHostsFile: 'none' } : {}),
-    ControlMaster: 'auto',
-    ControlPath: socket,
-    ControlPersist: PERSIST,
+    ...(socket ? { ControlMaster: 'auto', ControlPath: socket, ControlPersist: PERSIST } : { ControlPath: 'none' }),
     ConnectTimeout: CONNECT_TIMEOUT,
     ServerAliveInterval: 15,
     ...(identity ? { IdentityFile: identity, IdentitiesOnly: 'yes' } : {}),
+    ...(way ? { ProxyCommand: way } : {}),
     ...ssh.options,
+    ...host.options,
   };
   return [
     '-T',
@@ -133,6 +136,9 @@ function reasonOf(stderr: string, user: string): string {
     return 'its host key has changed: check the host, then update the known hosts';
   if (/host key is known/.test(stderr)) return 'its host key is unknown: check it, then add it to the known hosts';
   if (stderr.includes('Permission denied')) return `login as ${user} is denied; check user and identityFile`;
+  // ssh swallows what the one on the way to the bastion says.
+  if (stderr.includes('UNKNOWN port 65535'))
+    return 'no connection through its bastion: check that both are up, and the host key, user and key of the bastion';
   const lines = stderr.trim().split('\n');
   return lines.at(-1)?.trim().slice(0, 200) || 'ssh failed without a message';
 }

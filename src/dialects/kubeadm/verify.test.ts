@@ -1,6 +1,6 @@
 /** Proves what verification says of a host and of the addons. */
 import { expect, test } from 'vitest';
-import type { Node, Pod } from '../../kube/types.ts';
+import type { Node, Pod } from '../../kube/resources.ts';
 import { endingSoon } from './certificates.ts';
 import type { HostFacts } from './probe.ts';
 import { addonCheck, etcdChecks, hostChecks, problemsOf, STATIC_PODS } from './verify.ts';
@@ -149,6 +149,16 @@ test.each<[string, object, string, string | undefined]>([
   });
   const behind = `expected v1.36.4; run kubeadm upgrade apply phase addon kube-proxy v1.36.4`;
   expect(addonCheck(daemonSet, 'DaemonSet', 'v1.36.4').cure).toBe(behind);
+});
+
+test.each<[string, readonly string[], string]>([
+  ['is not missed', ['w9'], 'v1.36.3 on 3 of 4 pods (not Ready and not in the manifest: w9)'],
+  ['does not stand for another', [], 'v1.36.3 on 3 of 4 pods'],
+])('kube-proxy on a Node outside the manifest that is not Ready %s', (_name, absent, found) => {
+  const spec = { template: { spec: { containers: [{ name: 'p', image: `r/kube-proxy:${VERSION}` }] } } };
+  const status = { desiredNumberScheduled: 4, updatedNumberScheduled: 3, numberAvailable: 3 };
+  const check = addonCheck({ metadata: { name: 'kube-proxy' }, spec, status }, 'DaemonSet', VERSION, absent);
+  expect([check.found, check.cure === undefined]).toEqual([found, absent.length > 0]);
 });
 
 test('CoreDNS is a Deployment, and has its own version', () => {

@@ -1,7 +1,14 @@
 /** Judges what an upgrade left behind: each component of a host and of the cluster, what was found, and what to do. */
 import type { KubeClient } from '../../kube/client.ts';
-import { namespaced, pods, readyCondition } from '../../kube/resources.ts';
-import type { KubeObject, Node, Pod } from '../../kube/types.ts';
+import {
+  type KubeObject,
+  kubeletVersionOf,
+  type Node,
+  namespaced,
+  type Pod,
+  pods,
+  readyCondition,
+} from '../../kube/resources.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { parseVersion } from '../../util/version.ts';
 import { isNeeded } from '../../versions/version-rules.ts';
@@ -16,6 +23,9 @@ export interface Check {
   /** What to do; absent if all is well. */
   readonly cure?: string;
 }
+
+const ASK_AGAIN_MS = 1000;
+const KUBELET_LOG = 'see journalctl -u kubelet on the host';
 
 /** Those of the Kubernetes version. */
 export const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
@@ -37,8 +47,7 @@ export async function controlPlanePods(client: KubeClient): Promise<readonly Pod
 export function hostChecks(state: HostState, version: string, parts: readonly Part[], now: number): Check[] {
   const { host, kubeadm, kubelet, staticPods } = state.facts;
   const names = host.role === 'controlPlane' ? [...STATIC_PODS, ...(staticPods['etcd'] ? ['etcd'] : [])] : [];
-  const reported = state.node?.status?.nodeInfo?.kubeletVersion;
-  const log = 'see journalctl -u kubelet on the host';
+  const reported = state.node && kubeletVersionOf(state.node);
   return [
     ...(parts.includes('kubeadm')
       ? [...names.map((name) => podCheck(name, state, version)), binaryCheck('kubeadm', kubeadm, version)]
@@ -46,7 +55,7 @@ export function hostChecks(state: HostState, version: string, parts: readonly Pa
     ...(parts.includes('kubelet')
       ? [
           isAt(kubelet, version) && !isAt(reported, version)
-            ? { component: 'kubelet', found: `the Node reports ${reported ?? 'no version'}`, cure: log }
+            ? { component: 'kubelet', found: `the Node reports ${reported || 'no version'}`, cure: KUBELET_LOG }
             : binaryCheck('kubelet', kubelet, version),
         ]
       : []),
@@ -68,10 +77,9 @@ function podCheck(component: string, { facts, pods: all }: HostState, version: s
   const wanted = facts.staticPods[component];
   if (component !== 'etcd' && !isAt(wanted, version)) return binaryCheck(component, wanted, version);
   const pod = all.find(({ metadata, spec }) => spec?.nodeName === name && metadata.labels?.['component'] === component);
-  const log = 'see journalctl -u kubelet on the host';
-  if (!pod) return { component, found: 'the API server knows no pod of it', cure: log };
+  if (!pod) return { component, found: 'the API server knows no pod of it', cure: KUBELET_LOG };
   const tag = tagOf(pod.spec?.containers?.[0]?.image ?? '');
-  if (tag !== wanted) return { component, found: `its pod still has ${tag ?? 'no version'}`, cure: log };
+  if (tag !== wanted) return { component, found: `its pod still has ${tag ?? 'no version'}`, cure: KUBELET_LOG };
   if (readyCondition(pod)?.status === 'True') return { component, found: tag ?? '' };
   return { component, found: 'its pod is not ready', cure: `see kubectl -n kube-system logs ${pod.metadata.name}` };
 }
@@ -97,19 +105,22 @@ export const ADDONS = [
   { resource: namespaced<Workload>('apps/v1', 'Deployment', 'deployments'), name: 'coredns' },
 ] as const;
 
-/** `version`: undefined if it may have any. */
-export function addonCheck({ metadata, spec, status = {} }: Workload, kind: string, version?: string): Check {
+/** `version`: undefined if it may have any. `absent`: Nodes that no pod can be expected on. */
+export function addonCheck(workload: Workload, kind: string, version?: string, absent: readonly string[] = []): Check {
+  const { metadata, spec, status = {} } = workload;
   const { name: component } = metadata;
   const wanted = status['desiredNumberScheduled'] ?? spec?.replicas ?? 0;
   const updated = status['updatedNumberScheduled'] ?? status['updatedReplicas'] ?? 0;
   const ready = Math.min(updated, status['numberAvailable'] ?? status['availableReplicas'] ?? 0);
   const tag = tagOf(spec?.template?.spec?.containers?.[0]?.image ?? '') ?? 'no version';
-  const found = `${tag} on ${ready} of ${wanted} pods`;
+  const left = absent.length > 0 ? ` (not Ready and not in the manifest: ${absent.join(', ')})` : '';
+  const found = `${tag} on ${ready} of ${wanted} pods${left}`;
   if (version !== undefined && !isAt(tag, version)) {
     const cure = `expected ${version}; run kubeadm upgrade apply phase addon ${component} ${version}`;
     return { component, found, cure };
   }
-  if (ready >= wanted && (status['observedGeneration'] ?? 0) >= (metadata.generation ?? 0)) return { component, found };
+  if (ready >= wanted - absent.length && (status['observedGeneration'] ?? 0) >= (metadata.generation ?? 0))
+    return { component, found };
   const watch = `kubectl -n kube-system rollout status ${kind.toLowerCase()}/${component}`;
   return { component, found, cure: `see ${watch}` };
 }
@@ -142,5 +153,3 @@ export async function untilRight<T>(
     await sleep(clock, ASK_AGAIN_MS, abort);
   }
 }
-
-const ASK_AGAIN_MS = 1000;

@@ -4,7 +4,7 @@ import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { because } from '../model/reasons.ts';
-import { type RecordedState, type Rollout, type Target, withTargets } from '../model/recorded.ts';
+import { type RecordedState, type Rollout, type Target, withTargets } from '../model/rollout.ts';
 import { batchMs, PLAN_HOLDS, restOf } from './status-shards.ts';
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index}`);

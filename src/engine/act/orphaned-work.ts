@@ -1,6 +1,6 @@
 /** Ends orphaned work: cancels the signals of plans that are gone, and removes our cordons. */
-import { keyOf } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
+
+import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
 import { decide } from '../decide/decide.ts';
 import type { OrphanedPlan } from '../dialect.ts';
@@ -11,8 +11,8 @@ import type { RefusedWrites } from '../observe/refused-writes.ts';
 import type { View } from '../observe/world.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import type { Reporter } from '../report/reporter.ts';
-import type { Effects } from './effects.ts';
-import { runNodeActions } from './node-actions.ts';
+import { runNodeActions } from './run-node-actions.ts';
+import type { Effects } from './writes.ts';
 
 interface Parts extends Effects {
   readonly clock: Clock;

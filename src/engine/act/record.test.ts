@@ -8,7 +8,7 @@ import { buildTablePlan, tableDialect } from '../../../test/builders/table-diale
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Dialect, Instruction, World } from '../dialect.ts';
-import type { RecordedState, Rollout } from '../model/recorded.ts';
+import type { RecordedState, Rollout } from '../model/rollout.ts';
 import { OwnWrites } from '../observe/world.ts';
 import { areNotYetSignalled } from './record.ts';
 

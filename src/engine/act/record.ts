@@ -1,13 +1,13 @@
 /** Records a decision: the status shards first, then the plan. */
 import type { KubeClient } from '../../kube/client.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound, isConflict, isNotFound, isRefusal } from '../../kube/status-error.ts';
-import type { KubeObject } from '../../kube/types.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction, ShardedRecord } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
-import { type Rollout, stateChanges, type Target } from '../model/recorded.ts';
-import { areUnchanged, carryOut, type Effects } from './effects.ts';
+import { type Rollout, stateChanges, type Target } from '../model/rollout.ts';
 import { restingOn } from './status-shards.ts';
+import { areUnchanged, carryOut, type Effects } from './writes.ts';
 
 /** False if the plan, or an object that must be finished first, has changed: nothing is recorded then. `now` in ms. */
 export async function record(

@@ -7,15 +7,14 @@ import { buildTablePlan, tableDialect } from '../../../test/builders/table-diale
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { nodes, type Resource } from '../../kube/resources.ts';
+import { type KubeObject, nodes, type Resource } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import type { KubeObject } from '../../kube/types.ts';
 import type { Dialect, World } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
-import type { Rollout } from '../model/recorded.ts';
+import type { Rollout } from '../model/rollout.ts';
 import { OwnWrites } from '../observe/world.ts';
-import { send } from './effects.ts';
 import { record } from './record.ts';
+import { send } from './writes.ts';
 
 const plans: Resource = { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false };
 const plan: KubeObject = { metadata: { name: 'plan', resourceVersion: '7' } };

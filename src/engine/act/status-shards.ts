@@ -1,5 +1,5 @@
 /** Large rollouts: when a record needs status shards, and how its changes are batched, so that none is late. */
-import { activeStage, isFinal, type Rollout, type Target } from '../model/recorded.ts';
+import { activeStage, isFinal, type Rollout, type Target } from '../model/rollout.ts';
 import { limitOf } from '../schedule/slots.ts';
 
 /** At most this many targets stand in a plan. Larger ones are recorded in status shards. */

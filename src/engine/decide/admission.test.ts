@@ -8,7 +8,7 @@ import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { Rollout } from '../model/recorded.ts';
+import type { Rollout } from '../model/rollout.ts';
 import { admit } from './advance.ts';
 
 const stages = [buildStage('controller', ['c1', 'c2']), buildStage('worker', ['w1', 'w2'])];

@@ -9,7 +9,7 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { EndpointHealth, TargetFacts } from '../model/decision.ts';
-import type { Role, Rollout, Stage, Target } from '../model/recorded.ts';
+import type { Role, Rollout, Stage, Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { decide } from './decide.ts';
 

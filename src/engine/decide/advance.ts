@@ -2,7 +2,7 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { listedSentences } from '../../util/phrases.ts';
 import { judgePlan, type VersionVerdict } from '../../versions/plan-rules.ts';
-import { ADMISSION, evaluate } from '../gates/registry.ts';
+import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import { isUnanswered, type Snapshot } from '../model/decision.ts';
@@ -17,7 +17,7 @@ import {
   type Target,
   targetsIn,
   withTargets,
-} from '../model/recorded.ts';
+} from '../model/rollout.ts';
 import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type Choice, chooseTargets, failedInFlightIn, freeSlots, freeWithin } from '../schedule/slots.ts';
 import { FAILURES, isOverBudget, isStopping, stops } from './budget.ts';
@@ -135,7 +135,7 @@ export function admit(context: DecisionContext): Rollout {
   const refused: Target[] = [];
   for (const stage of rollout.stages) {
     for (const target of stage.targets) {
-      const verdict = evaluate(ADMISSION, gateInput({ ...context, stage, target }, freeSlots(stage)));
+      const verdict = evaluate(BEFORE_ROLLOUT, gateInput({ ...context, stage, target }, freeSlots(stage)));
       if (verdict.kind !== 'stop') continue;
       refusals.push(verdict.reason);
       refused.push({ ...target, state: refusedState(verdict.reason), since: rfc3339(now) });

@@ -7,7 +7,7 @@ import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
 import type { TargetFacts } from '../model/decision.ts';
-import type { RecordedState } from '../model/recorded.ts';
+import type { RecordedState } from '../model/rollout.ts';
 import { decide } from './decide.ts';
 
 const told = (rolledBack?: boolean): Partial<TargetFacts> => {

@@ -2,7 +2,7 @@
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
-import type { RecordedState, Rollout, Stage, Target } from '../model/recorded.ts';
+import type { RecordedState, Rollout, Stage, Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 export const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];

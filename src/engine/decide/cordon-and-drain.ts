@@ -1,12 +1,12 @@
 /** What the leader does for a target that delegates its drain: cordon and drain, later uncordon. */
 import { BUDGET_ENDS } from '../../drain/budgets.ts';
-import type { DrainState } from '../../drain/drains.ts';
+import type { DrainState } from '../../drain/running-drains.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { AFTER, evaluate } from '../gates/registry.ts';
+import { AFTER_TARGET, evaluate } from '../gates/registry.ts';
 import { gateInput, type TargetContext } from '../gates/types.ts';
 import { isUnanswered, type NodeAction, type NodeView, type TargetFacts, untilAsked } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import { ownerOf } from '../model/recorded.ts';
+import { ownerOf } from '../model/rollout.ts';
 import type { TargetEvaluation } from '../model/transitions.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
@@ -89,7 +89,7 @@ export function uncordonOf({ observation }: TargetFacts, { drain }: RolloutPolic
 /** The verifiers pass before pods come back. */
 function uncordonNode(input: AssistInput): TargetEvaluation {
   const { stage, target, facts, policy } = input;
-  const verdict = evaluate(AFTER, gateInput(input, freeSlots(stage)));
+  const verdict = evaluate(AFTER_TARGET, gateInput(input, freeSlots(stage)));
   if (verdict.kind === 'pass') {
     const what = facts.node ? 'is being uncordoned' : 'is about to report its end';
     const reason = because('InFlight', `${target.name} ${what}`);

@@ -1,12 +1,12 @@
 /** The decision: one pure function, which the controller, `refit status`, the tests and the explorer all run. */
 import { factsOf } from '../gates/types.ts';
 import type { Decision, NodeAction, Signalling, Snapshot } from '../model/decision.ts';
-import { activeStage, isFinal, ownerOf } from '../model/recorded.ts';
+import { activeStage, isFinal, ownerOf } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { advance } from './advance.ts';
+import { nodeActionsOf } from './choose-node-actions.ts';
 import { Evaluations } from './evaluate-target.ts';
 import { explain } from './explain.ts';
-import { nodeActionsOf } from './node-actions.ts';
 
 /** `now` in milliseconds since the Unix epoch. The same input always gives the same decision. */
 export function decide(snapshot: Snapshot, policy: RolloutPolicy, now: number): Decision {

@@ -6,11 +6,11 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { AFTER } from '../gates/registry.ts';
+import { AFTER_TARGET } from '../gates/registry.ts';
 import { type Gate, stop } from '../gates/types.ts';
 import type { NodeView, Observation, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { Stage } from '../model/recorded.ts';
+import type { Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { decide } from './decide.ts';
 import { Evaluations } from './evaluate-target.ts';
@@ -187,7 +187,7 @@ test.each([
   ['that waits for its uncordon', asking('uncordon'), { effect: 'fail', gate: 'toy' }],
   ['that is done', { kind: 'succeeded', attempt: later(0), since: later(0) } as const, { effect: 'verify' }],
 ])('a verifier that says stop fails a target %s', (_name, observation, more) => {
-  const list = AFTER as Gate[];
+  const list = AFTER_TARGET as Gate[];
   const toy: Gate = { name: 'toy', evaluate: () => stop('TargetFailed', 'it burns') };
   list.push(toy);
   onTestFinished(() => void list.splice(list.indexOf(toy), 1));

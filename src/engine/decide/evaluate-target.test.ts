@@ -8,7 +8,7 @@ import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import type { Decision, EndpointHealth, TargetFacts } from '../model/decision.ts';
-import type { RecordedState, Role } from '../model/recorded.ts';
+import type { RecordedState, Role } from '../model/rollout.ts';
 import { decide } from './decide.ts';
 
 const POLICY = buildPolicy();

@@ -1,9 +1,9 @@
 /** Evaluates one target: its observation, deadlines, row in the transition table, gates, and the state to record. */
-import { AFTER, BEFORE, evaluate, NODE_ACTIONS } from '../gates/registry.ts';
+import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_TARGET, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
-import { type RecordedState, type Stage, type Target, targetsIn } from '../model/recorded.ts';
+import { type RecordedState, type Stage, type Target, targetsIn } from '../model/rollout.ts';
 import { type Effect, type ObservedState, type TargetEvaluation, TRANSITIONS } from '../model/transitions.ts';
 import type { RolloutPolicy, TimedStep } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
@@ -74,7 +74,7 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
 /** Says why what the leader should do for it is not done. */
 function withRefusal(evaluation: TargetEvaluation, context: TargetContext): TargetEvaluation {
   if (!evaluation.nodeAction || !factsOf(context.snapshot, context.target).refusal) return evaluation;
-  const verdict = evaluate(NODE_ACTIONS, gateInput(context, 0));
+  const verdict = evaluate(BEFORE_NODE_ACTION, gateInput(context, 0));
   return verdict.kind === 'wait'
     ? { ...evaluation, gate: verdict.gate, reason: verdict.reason, ends: verdict.ends }
     : evaluation;
@@ -113,7 +113,7 @@ function intend(context: TargetContext): TargetEvaluation {
   const [problem] = snapshot.rollout.problems;
   if (problem) return { phase, effect: 'none', reason: problem, ends: 'the plan is corrected', gate: 'plan-valid' };
   // The target has a slot of its own already.
-  const verdict = evaluate(BEFORE, gateInput(context, freeSlots(stage) + 1));
+  const verdict = evaluate(BEFORE_TARGET, gateInput(context, freeSlots(stage) + 1));
   if (verdict.kind !== 'pass') {
     const { reason, gate } = verdict;
     if (verdict.kind === 'stop') {
@@ -129,7 +129,7 @@ function intend(context: TargetContext): TargetEvaluation {
 
 function verify(context: TargetContext, late: boolean): TargetEvaluation {
   const { stage, target } = context;
-  const verdict = evaluate(AFTER, gateInput(context, freeSlots(stage)));
+  const verdict = evaluate(AFTER_TARGET, gateInput(context, freeSlots(stage)));
   const effect: Effect = 'verify';
   if (verdict.kind === 'pass') {
     return { phase: 'done', effect, next: 'done', reason: because('Completed', `${target.name} is done`) };

@@ -9,7 +9,7 @@ import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import type { Snapshot, Wait } from '../model/decision.ts';
-import type { Stage } from '../model/recorded.ts';
+import type { Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { Evaluations } from './evaluate-target.ts';
 import { explain, explainToPeople } from './explain.ts';

@@ -10,7 +10,7 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { Rollout } from '../model/recorded.ts';
+import type { Rollout } from '../model/rollout.ts';
 import { Evaluations } from './evaluate-target.ts';
 import { type Explanation, explain, explainToPeople, groupWaits } from './explain.ts';
 

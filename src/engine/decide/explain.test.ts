@@ -8,7 +8,7 @@ import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import type { EndpointHealth, Snapshot, TargetFacts, Wait } from '../model/decision.ts';
-import type { Rollout } from '../model/recorded.ts';
+import type { Rollout } from '../model/rollout.ts';
 import { decide } from './decide.ts';
 import { Evaluations } from './evaluate-target.ts';
 import { explain } from './explain.ts';

@@ -5,7 +5,7 @@ import { type DecisionContext, factsOf } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import { isUnanswered, type Probe, type Snapshot, type TargetPhase, untilAsked, type Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import { activeStage, isFinal, type Rollout, type Stage, stagesBefore, type Target } from '../model/recorded.ts';
+import { activeStage, isFinal, type Rollout, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
 import {
   chooseTargets,
   type FailedInFlight,

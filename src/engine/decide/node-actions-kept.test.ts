@@ -10,9 +10,9 @@ import { later, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { NodeView, Observation, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { RecordedState, Rollout, Stage } from '../model/recorded.ts';
+import type { RecordedState, Rollout, Stage } from '../model/rollout.ts';
+import { nodeActionsOf } from './choose-node-actions.ts';
 import { Evaluations } from './evaluate-target.ts';
-import { nodeActionsOf } from './node-actions.ts';
 
 const node = (name: string, more: Partial<NodeView> = {}): NodeView => ({
   name,

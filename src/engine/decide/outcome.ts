@@ -1,7 +1,7 @@
 /** Says in one sentence how far a rollout came, for the reason of its end. */
 import { listed } from '../../util/phrases.ts';
-import { type RecordedState, type Rollout, type Target, targetsIn } from '../model/recorded.ts';
-import { isOutdone } from './retry.ts';
+import { type RecordedState, type Rollout, type Target, targetsIn } from '../model/rollout.ts';
+import { isUpgradedByLaterStage } from './retry.ts';
 
 const MOST_NAMES = 5;
 const OPEN: readonly (readonly [string, ...RecordedState[]])[] = [
@@ -27,6 +27,6 @@ export function outcomeOf(rollout: Rollout): string {
 /** Without targets that a later command has upgraded since. */
 export function lastingFailures(rollout: Rollout, ...states: readonly RecordedState[]): Target[] {
   return rollout.stages.flatMap((stage) =>
-    stage.targets.filter((target) => states.includes(target.state) && !isOutdone(rollout, stage, target)),
+    stage.targets.filter((target) => states.includes(target.state) && !isUpgradedByLaterStage(rollout, stage, target)),
   );
 }

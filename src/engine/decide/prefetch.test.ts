@@ -9,7 +9,7 @@ import { later, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { Observation, PrefetchState, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { RecordedState, Rollout, Stage } from '../model/recorded.ts';
+import type { RecordedState, Rollout, Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { Evaluations } from './evaluate-target.ts';
 import { prefetchesOf } from './prefetch.ts';

@@ -3,7 +3,7 @@ import { openAt } from '../../util/maintenance-windows.ts';
 import { targetsToCheck } from '../gates/checked-targets.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Snapshot } from '../model/decision.ts';
-import { activeStage, isFinal, type Stage, type Target } from '../model/recorded.ts';
+import { activeStage, isFinal, type Stage, type Target } from '../model/rollout.ts';
 import { groupsOf } from '../schedule/turns.ts';
 import { isStopping } from './budget.ts';
 import type { Evaluations } from './evaluate-target.ts';

@@ -10,9 +10,9 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
 import type { Observation, Snapshot } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { RecordedState, Stage } from '../model/recorded.ts';
+import type { RecordedState, Stage } from '../model/rollout.ts';
 import { decide } from './decide.ts';
-import { isOutdone, isSupersededByRetry, momentOf, withRetries } from './retry.ts';
+import { isSupersededByRetry, isUpgradedByLaterStage, momentOf, withRetries } from './retry.ts';
 
 const [w1, w2] = [buildTarget('w1', 'failed'), buildTarget('w2', 'failed')];
 const NOW = T0 + HOUR;
@@ -109,7 +109,7 @@ test.each<[string, readonly Stage[], boolean]>([
 ])('a retry would downgrade a target: %s', (_name, stages, expected) => {
   const own = stages.find(({ id }) => id === '0');
   if (own === undefined) throw new Error('no stage 0');
-  expect(isOutdone(buildRollout(stages), own, buildTarget('w1'))).toBe(expected);
+  expect(isUpgradedByLaterStage(buildRollout(stages), own, buildTarget('w1'))).toBe(expected);
 });
 
 test('work of a later command ends first; work of an earlier one does not matter', () => {

@@ -3,7 +3,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { ReasonCode } from '../model/reasons.ts';
-import { type Rollout, type Stage, type Target, targetsIn, withTargets } from '../model/recorded.ts';
+import { type Rollout, type Stage, type Target, targetsIn, withTargets } from '../model/rollout.ts';
 
 /** Milliseconds: recorded times have no fractions of a second. */
 const SECOND = 1000;
@@ -42,7 +42,7 @@ export function momentOf({ controls }: Pick<Snapshot, 'controls'>, { name }: Tar
 }
 
 /** True if a later stage has upgraded the target since it failed: a retry would downgrade it. */
-export function isOutdone({ stages }: Rollout, own: Stage, { name }: Target): boolean {
+export function isUpgradedByLaterStage({ stages }: Rollout, own: Stage, { name }: Target): boolean {
   if (own.keepsVersion === true) return false;
   return laterThan(stages, own).some(
     ({ role, keepsVersion, targets }) =>
@@ -55,7 +55,7 @@ export function isOutdone({ stages }: Rollout, own: Stage, { name }: Target): bo
 /** Work in a later stage finishes first: only the slots of one stage are counted. */
 function isFree(rollout: Rollout, stage: Stage, target: Target): boolean {
   const later = laterThan(rollout.stages, stage);
-  return targetsIn({ stages: later }, 'intended').length === 0 && !isOutdone(rollout, stage, target);
+  return targetsIn({ stages: later }, 'intended').length === 0 && !isUpgradedByLaterStage(rollout, stage, target);
 }
 
 function laterThan(stages: readonly Stage[], { id }: Stage): readonly Stage[] {

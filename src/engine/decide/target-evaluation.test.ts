@@ -10,7 +10,7 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { Observation, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { RecordedState } from '../model/recorded.ts';
+import type { RecordedState } from '../model/rollout.ts';
 import type { TargetEvaluation } from '../model/transitions.ts';
 import { Evaluations, isLate, stepEnd } from './evaluate-target.ts';
 

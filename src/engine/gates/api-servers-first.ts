@@ -2,7 +2,7 @@
 import { judgePlan } from '../../versions/plan-rules.ts';
 import type { ApiServerVersion } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
-import { broughtTo, momentAfter } from '../observe/recorded-versions.ts';
+import { momentAfter, recordedUpgrade } from '../observe/recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';
 
 const ENDS = 'those API servers are upgraded, or the plan is corrected';
@@ -22,7 +22,7 @@ export const apiServersFirst: Gate = {
     const servers = apiServers.filter((server) => !isMoving(server));
     const reason = judge(servers);
     if (!reason) return PASS;
-    const brought = servers.map((server) => ({ ...server, ...broughtTo(earlier, 'controller', server.name) }));
+    const brought = servers.map((server) => ({ ...server, ...recordedUpgrade(earlier, 'controller', server.name) }));
     const since = brought
       .flatMap((server) => ('since' in server ? server.since : []))
       .toSorted()

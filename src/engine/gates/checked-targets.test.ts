@@ -11,7 +11,7 @@ import { downloadChecksOf } from '../decide/prefetch.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { DownloadState, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { RecordedState } from '../model/recorded.ts';
+import type { RecordedState } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { targetsToCheck } from './checked-targets.ts';
 

@@ -3,7 +3,7 @@ import { forDownloads } from '../../signal/prefetch.ts';
 import { sameJson } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { DownloadState, Snapshot } from '../model/decision.ts';
-import { hasStarted, type Stage, type Target } from '../model/recorded.ts';
+import { hasStarted, type Stage, type Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 export interface CheckedTarget {

@@ -19,7 +19,7 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { DownloadState, EndpointHealth } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { Stage } from '../model/recorded.ts';
+import type { Stage } from '../model/rollout.ts';
 import { agentAllowed } from './agent-allowed.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
@@ -32,7 +32,7 @@ import { nodesAvailable } from './nodes-available.ts';
 import { notPaused } from './not-paused.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
-import { ADMISSION, AFTER, BEFORE, evaluate } from './registry.ts';
+import { AFTER_TARGET, BEFORE_ROLLOUT, BEFORE_TARGET, evaluate } from './registry.ts';
 import { restOver } from './rest-over.ts';
 import { targetExists } from './target-exists.ts';
 import type { Gate, GateInput, Verdict } from './types.ts';
@@ -372,7 +372,7 @@ test.each(rows.map(([gate, situation, given, answer]) => ({ name: gate.name, gat
 );
 
 test('every gate of the registry has rows here, for passing and for not passing', () => {
-  for (const gate of new Set([...ADMISSION, ...BEFORE, ...AFTER])) {
+  for (const gate of new Set([...BEFORE_ROLLOUT, ...BEFORE_TARGET, ...AFTER_TARGET])) {
     const answers = rows.filter(([each]) => each === gate).map(([, , , answer]) => answer === 'pass');
     expect([gate.name, answers.includes(true), answers.includes(false)]).toEqual([gate.name, true, true]);
   }
@@ -383,12 +383,12 @@ describe('the lists', () => {
 
   test('admission asks only the gates that can refuse', () => {
     const given = input('worker', { ready: false });
-    expect(evaluate(ADMISSION, given)).toEqual({ kind: 'pass' });
-    expect(names(ADMISSION)).toEqual(['target-exists', 'platform-supported']);
+    expect(evaluate(BEFORE_ROLLOUT, given)).toEqual({ kind: 'pass' });
+    expect(names(BEFORE_ROLLOUT)).toEqual(['target-exists', 'platform-supported']);
   });
 
   test('admission gates are asked again before each target', () => {
-    expect(names(BEFORE)).toEqual(expect.arrayContaining(names(ADMISSION)));
+    expect(names(BEFORE_TARGET)).toEqual(expect.arrayContaining(names(BEFORE_ROLLOUT)));
   });
 
   test.each([
@@ -396,15 +396,17 @@ describe('the lists', () => {
     ['no platform comes before not Ready', { platform: undefined, ready: false }, 'platform-supported'],
     ['not Ready', { ready: false }, 'node-ready'],
   ])('the first that does not pass speaks for all: %s', (_name, facts, gate) => {
-    expect(evaluate(BEFORE, input('worker', facts))).toMatchObject({ gate });
+    expect(evaluate(BEFORE_TARGET, input('worker', facts))).toMatchObject({ gate });
   });
 
   test('all pass: pass', () => {
-    expect(evaluate(BEFORE, input('controller', {}, [READY]))).toEqual({ kind: 'pass' });
-    expect(evaluate(AFTER, input('worker'))).toEqual({ kind: 'pass' });
+    expect(evaluate(BEFORE_TARGET, input('controller', {}, [READY]))).toEqual({ kind: 'pass' });
+    expect(evaluate(AFTER_TARGET, input('worker'))).toEqual({ kind: 'pass' });
   });
 
   test('after a target the same health is asked as before it', () => {
-    expect([...names(BEFORE).filter((name) => names(AFTER).includes(name)), 'rest-over']).toEqual(names(AFTER));
+    expect([...names(BEFORE_TARGET).filter((name) => names(AFTER_TARGET).includes(name)), 'rest-over']).toEqual(
+      names(AFTER_TARGET),
+    );
   });
 });

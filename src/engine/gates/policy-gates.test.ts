@@ -7,7 +7,7 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, MINUTE, T0 } from '../../../test/builders/times.ts';
-import type { Node } from '../../kube/types.ts';
+import type { Node } from '../../kube/resources.ts';
 import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import { because } from '../model/reasons.ts';

@@ -19,10 +19,10 @@ import { windowOpen } from './window-open.ts';
 import { writeAllowed } from './write-allowed.ts';
 
 /** Asked for every target before the rollout starts: one stop refuses the whole plan. */
-export const ADMISSION: readonly Gate[] = [targetExists, platformSupported];
+export const BEFORE_ROLLOUT: readonly Gate[] = [targetExists, platformSupported];
 
 /** Asked before each target starts. */
-export const BEFORE: readonly Gate[] = [
+export const BEFORE_TARGET: readonly Gate[] = [
   policyReadable,
   downloadsAllowed,
   downloadsPossible,
@@ -42,10 +42,10 @@ export const BEFORE: readonly Gate[] = [
 ];
 
 /** Asked after a target reported success. Its slot is free once they pass. */
-export const AFTER: readonly Gate[] = [apiServersReady, nodeReady, writeAllowed, restOver];
+export const AFTER_TARGET: readonly Gate[] = [apiServersReady, nodeReady, writeAllowed, restOver];
 
 /** Asked where the leader acts on the node of a target. */
-export const NODE_ACTIONS: readonly Gate[] = [writeAllowed];
+export const BEFORE_NODE_ACTION: readonly Gate[] = [writeAllowed];
 
 export type Refusal = Exclude<Verdict, { kind: 'pass' }> &
   Pick<Gate, 'ofRollout' | 'probesEachTarget'> & { readonly gate: string };

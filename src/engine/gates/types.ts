@@ -1,11 +1,11 @@
 /** The contract of gates and verifiers: they answer pass, wait or stop with a reason, from gathered input only, which is made here. */
-import { readyCondition } from '../../kube/resources.ts';
-import type { Node } from '../../kube/types.ts';
+
+import { type Node, readyCondition } from '../../kube/resources.ts';
 import { isTaken } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Probe, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
-import { type Rollout, type Stage, stagesBefore, type Target, targetsIn } from '../model/recorded.ts';
+import { type Rollout, type Stage, stagesBefore, type Target, targetsIn } from '../model/rollout.ts';
 import type { NodeLimit, RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type CheckedTarget, targetsToCheck } from './checked-targets.ts';
 

@@ -7,7 +7,7 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import type { VersionRule } from '../../versions/plan-rules.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { Stage } from '../model/recorded.ts';
+import type { Stage } from '../model/rollout.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import type { GateInput, Verdict } from './types.ts';
 import { versionsFollow } from './versions-follow.ts';

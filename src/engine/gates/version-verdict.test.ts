@@ -7,7 +7,7 @@ import { buildStage } from '../../../test/builders/stages.ts';
 import { uncheckedReason, versionVerdict } from '../decide/advance.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { Role } from '../model/recorded.ts';
+import type { Role } from '../model/rollout.ts';
 
 const stage = buildStage('worker', ['w1', 'w2'], { version: 'v1.36.3' });
 const apiServers = [{ name: 'c1', version: 'v1.36.3' }];

@@ -1,7 +1,7 @@
 /** Gate: checks the step from the target's version to the plan's again; both may have changed since the plan started. */
 import { judgePlan } from '../../versions/plan-rules.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import { broughtTo, isLeftBehind, momentAfter } from '../observe/recorded-versions.ts';
+import { failedInEarlierStage, momentAfter, recordedUpgrade } from '../observe/recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';
 
 const ENDS = 'the node reports the version of the earlier command';
@@ -15,9 +15,9 @@ export const versionsFollow: Gate = {
       judgePlan([{ ...stage, targets: [{ name, current, hasKubelet: false }] }], [], allow).problems[0];
     const reason = judge(facts.version);
     if (!reason) return PASS;
-    const brought = broughtTo(earlier, stage.role, name);
+    const brought = recordedUpgrade(earlier, stage.role, name);
     if (!brought || judge(brought.version)) {
-      const isAlone = isLeftBehind(earlier, stage.role, name);
+      const isAlone = failedInEarlierStage(earlier, stage.role, name);
       return { kind: 'stop', reason, ...(isAlone ? {} : { ofPlan: true }) };
     }
     const why = `${reason.message}; an earlier command upgraded it to ${brought.version}, which it does not report yet`;

@@ -18,7 +18,7 @@ import {
 } from './controls.ts';
 import type { Observation } from './decision.ts';
 import { because } from './reasons.ts';
-import type { Stage } from './recorded.ts';
+import type { Stage } from './rollout.ts';
 
 const on = (annotations: Record<string, string>) => controlsOn({ metadata: { name: 'plan', annotations } });
 

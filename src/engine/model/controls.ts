@@ -1,5 +1,5 @@
 /** What people ask for while a plan runs (pause, abort, retry): annotations of ours on the plan. */
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import { because, type Reason } from './reasons.ts';
 
 export const COMMON_PREFIX = 'upgrade.refit.dev/';

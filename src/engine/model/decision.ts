@@ -1,14 +1,14 @@
 /** What one decision reads, the observations of a rollout and its targets, and what it decides. */
 import type { DrainPreview } from '../../drain/drain-preview.ts';
-import type { DrainState } from '../../drain/drains.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
-import type { Node } from '../../kube/types.ts';
+import type { DrainState } from '../../drain/running-drains.ts';
+import type { Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
 import type { Controls } from './controls.ts';
 import type { Reason } from './reasons.ts';
-import type { Payload, Role, Rollout, Stage, Target } from './recorded.ts';
+import type { Payload, Role, Rollout, Stage, Target } from './rollout.ts';
 
 /** What the node itself says about the signal of this rollout; `attempt` and `since` are RFC 3339. */
 export type Observation =

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
-import { activeStage, isSettled, type RecordedState, targetsIn, withTargets } from './recorded.ts';
+import { activeStage, isSettled, type RecordedState, targetsIn, withTargets } from './rollout.ts';
 
 test.each<[RecordedState, boolean]>([
   ['pending', false],

@@ -2,7 +2,7 @@
 import type { Waiting } from '../gates/types.ts';
 import type { NodeAction, Observation, TargetPhase } from './decision.ts';
 import type { Reason } from './reasons.ts';
-import type { RecordedState } from './recorded.ts';
+import type { RecordedState } from './rollout.ts';
 
 /** The node's own report, or: it waits for the leader, it is gone, its deadline has passed. */
 export type ObservedState = Observation['kind'] | 'asking' | 'gone' | 'late';

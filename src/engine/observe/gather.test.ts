@@ -4,7 +4,7 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildTablePlan, tableDialect, withAnswer } from '../../../test/builders/table-dialect.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
-import type { KubeObject, Node } from '../../kube/types.ts';
+import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import { gather, platformOf } from './gather.ts';
 

@@ -1,9 +1,8 @@
 /** Gathers the Snapshot of one decision from the watched objects. */
 import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
-import type { DrainState } from '../../drain/drains.ts';
-import { readyCondition } from '../../kube/resources.ts';
-import type { KubeObject, Node } from '../../kube/types.ts';
+import type { DrainState } from '../../drain/running-drains.ts';
+import { type KubeObject, type Node, readyCondition } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import type { Dialect, World } from '../dialect.ts';
 import { controlsOn } from '../model/controls.ts';
@@ -18,7 +17,7 @@ import type {
   Unanswered,
 } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
-import { hasStarted, ownerOf, type Rollout, type Stage, type Target } from '../model/recorded.ts';
+import { hasStarted, ownerOf, type Rollout, type Stage, type Target } from '../model/rollout.ts';
 import type { WatchFacts } from './watch-times.ts';
 
 /** What no watch shows: probe answers, and this process's own drains and watch times. */

@@ -2,8 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import { nodes } from '../../kube/resources.ts';
-import type { Node } from '../../kube/types.ts';
+import { type Node, nodes } from '../../kube/resources.ts';
 import { freshWorld, OwnWrites, type View, viewsOf } from './world.ts';
 
 const at = (resourceVersion: string, name = 'w1'): Node => buildNode(name, { resourceVersion });

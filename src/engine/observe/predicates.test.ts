@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { later } from '../../../test/builders/times.ts';
-import type { Node } from '../../kube/types.ts';
+import type { Node } from '../../kube/resources.ts';
 import { isRelevant } from './predicates.ts';
 
 const node = buildNode('w1', { annotations: { a: '1' } });

@@ -1,6 +1,6 @@
 /** Informer predicates and transforms: which changes can change a decision, and what the cache keeps of a Node. */
-import { readyCondition } from '../../kube/resources.ts';
-import type { KubeObject, Node } from '../../kube/types.ts';
+
+import { type KubeObject, type Node, readyCondition } from '../../kube/resources.ts';
 import { isRecord, sameJson } from '../../util/json.ts';
 
 export function isRelevant(before: KubeObject, after: KubeObject): boolean {

@@ -2,14 +2,14 @@
 import type { DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { KubeObject } from '../../kube/types.ts';
-import { backoffDelay } from '../../util/backoff.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import { backoffDelay } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Dialect, Endpoint, World } from '../dialect.ts';
 import type { EndpointHealth, Probe, Unanswered } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import type { Target } from '../model/recorded.ts';
+import type { Target } from '../model/rollout.ts';
 
 /** Probes that are the same for all dialects. */
 export interface Prober {

@@ -1,9 +1,9 @@
 /** The versions that a plan has upgraded its targets to, from the record: their objects show them a little later. */
 import { onceForEach } from '../../util/memo.ts';
 import type { Waiting } from '../gates/types.ts';
-import { isSettled, type Role, type Stage } from '../model/recorded.ts';
+import { isSettled, type Role, type Stage } from '../model/rollout.ts';
 
-export interface Brought {
+export interface RecordedUpgrade {
   readonly version: string;
   readonly since: string;
 }
@@ -12,7 +12,7 @@ export interface Brought {
 const MOMENT_MS = 10_000;
 
 /** The version from the last of these stages that upgraded the target, if any. */
-export function broughtTo(stages: readonly Stage[], role: Role, name: string): Brought | undefined {
+export function recordedUpgrade(stages: readonly Stage[], role: Role, name: string): RecordedUpgrade | undefined {
   for (const stage of stages.toReversed()) {
     const since = stage.role === role && stage.keepsVersion !== true ? doneIn(stage).get(name) : undefined;
     if (since !== undefined) return { version: stage.version, since };
@@ -21,12 +21,15 @@ export function broughtTo(stages: readonly Stage[], role: Role, name: string): B
 }
 
 /** True if the target failed in one of these stages: its old version is no fault of the plan. */
-export function isLeftBehind(stages: readonly Stage[], role: Role, name: string): boolean {
+export function failedInEarlierStage(stages: readonly Stage[], role: Role, name: string): boolean {
   return stages.some((stage) => stage.role === role && leftIn(stage).has(name));
 }
 
 /** Marks a wait for the object as passing while it may still be that short. */
-export function momentAfter({ since }: Pick<Brought, 'since'>, now: number): Pick<Waiting, 'isPassing' | 'recheckMs'> {
+export function momentAfter(
+  { since }: Pick<RecordedUpgrade, 'since'>,
+  now: number,
+): Pick<Waiting, 'isPassing' | 'recheckMs'> {
   const spent = now - Date.parse(since);
   return spent >= 0 && spent < MOMENT_MS ? { isPassing: true, recheckMs: MOMENT_MS - spent } : {};
 }

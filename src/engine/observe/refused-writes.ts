@@ -2,7 +2,7 @@
 import type { Clock } from '../../util/clock.ts';
 import type { Unanswered } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import type { Rollout, Stage, Target } from '../model/recorded.ts';
+import type { Rollout, Stage, Target } from '../model/rollout.ts';
 import { ProbeBackoff } from './probes.ts';
 
 interface Refused {

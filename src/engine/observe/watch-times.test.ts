@@ -6,7 +6,7 @@ import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE } from '../../../test/builders/times.ts';
 import type { Observation } from '../model/decision.ts';
-import type { RecordedState, Rollout } from '../model/recorded.ts';
+import type { RecordedState, Rollout } from '../model/rollout.ts';
 import { WatchTimes } from './watch-times.ts';
 
 const [download, restart] = [working('Downloading'), working('Restart')];

@@ -2,7 +2,7 @@
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { ForeignWork, Observation, TargetFacts } from '../model/decision.ts';
-import type { RecordedState, Rollout, Target } from '../model/recorded.ts';
+import type { RecordedState, Rollout, Target } from '../model/rollout.ts';
 
 export type WatchFacts = Pick<TargetFacts, 'watchedMs' | 'followedMs'>;
 

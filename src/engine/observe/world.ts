@@ -1,6 +1,6 @@
 /** The controller's World: informer caches, corrected by this process's own writes, which they may lack. */
-import { compareResourceVersions, keyOf, pathOf, type Resource } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
+
+import { compareResourceVersions, type KubeObject, keyOf, pathOf, type Resource } from '../../kube/resources.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
@@ -73,8 +73,9 @@ export class OwnWrites {
 
   /** True if this version is our own last write, and the server has just answered it. */
   isFresh({ metadata }: KubeObject): boolean {
-    if (this.#last?.object.metadata.resourceVersion !== metadata.resourceVersion) return false;
-    return this.#last !== undefined && this.#clock.monotonic() - this.#last.at < FRESH_MS;
+    const last = this.#last;
+    if (last === undefined || last.object.metadata.resourceVersion !== metadata.resourceVersion) return false;
+    return this.#clock.monotonic() - last.at < FRESH_MS;
   }
 
   /** The newest known object: the cached one, or our own last write until the cache has it. */

@@ -1,8 +1,8 @@
 /** The policy of a plan: the most specific UpgradePolicy, then the first by name, changed by the plan's own fields. */
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
-import type { KubeObject } from '../../kube/types.ts';
 import type { Dialect } from '../dialect.ts';
 import { readPolicy } from './read-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';

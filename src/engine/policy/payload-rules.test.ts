@@ -1,7 +1,7 @@
 /** Which downloads are refused, and which only get a warning. */
 import { expect, test } from 'vitest';
 import { buildStage } from '../../../test/builders/stages.ts';
-import type { Payload, Stage } from '../model/recorded.ts';
+import type { Payload, Stage } from '../model/rollout.ts';
 import { DEFAULT_POLICY, payloadProblems, type RolloutPolicy, unverifiedDownloads } from './rollout-policy.ts';
 
 const SHA256 = 'a'.repeat(64);

@@ -1,7 +1,7 @@
 /** Reads the windows that a plan itself is held to, beside those of its UpgradePolicy. */
 import { z } from 'zod';
 import { upgradePolicySpecSchema } from '../../api/refit/upgrade-policy.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import { parseDuration } from '../../util/duration.ts';
 import { parseJson } from '../../util/json.ts';
 import type { MaintenanceWindow } from '../../util/maintenance-windows.ts';

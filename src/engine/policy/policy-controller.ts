@@ -1,9 +1,8 @@
 /** The controller that writes the status of UpgradePolicies. Decisions read only their specs. */
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { keyOf } from '../../kube/resources.ts';
+import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { ifFound, isForbidden } from '../../kube/status-error.ts';
-import type { KubeObject } from '../../kube/types.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import { type ConditionUpdate, withCondition } from '../../runtime/conditions.ts';
 import { type Controller, fromMapping, generationChanged, type Predicate } from '../../runtime/controller.ts';

@@ -7,7 +7,7 @@ import { buildTablePlan, tableDialect } from '../../../test/builders/table-diale
 import { later, T0 } from '../../../test/builders/times.ts';
 import type { Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { Rollout } from '../model/recorded.ts';
+import type { Rollout } from '../model/rollout.ts';
 import { OwnWrites } from '../observe/world.ts';
 import { blockedEvent, CONDITIONS_ANNOTATION, conditionsIn, conditionsOf, writeConditions } from './conditions.ts';
 

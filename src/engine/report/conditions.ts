@@ -1,14 +1,13 @@
 /** Conditions of plans whose status has no room for them: they stand in an annotation. */
 import type { KubeClient } from '../../kube/client.ts';
-import { annotated, type Resource } from '../../kube/resources.ts';
+import { annotated, type Condition, type KubeObject, type Resource } from '../../kube/resources.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
-import type { Condition, KubeObject } from '../../kube/types.ts';
 import { withCondition } from '../../runtime/conditions.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
-import type { Effects } from '../act/effects.ts';
+import type { Effects } from '../act/writes.ts';
 import type { Wait } from '../model/decision.ts';
 import { isUnasked, type ReportedEvent } from '../model/reasons.ts';
-import { isFinal, type Rollout } from '../model/recorded.ts';
+import { isFinal, type Rollout } from '../model/rollout.ts';
 import type { OwnWrites } from '../observe/world.ts';
 
 /** JSON: a list as in `status.conditions` of other kinds. */

@@ -7,7 +7,7 @@ import { outcomeOf } from '../decide/outcome.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Signalling, Snapshot, Wait } from '../model/decision.ts';
 import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';
-import { isFinal, type Rollout, type Stage, stateChanges, type Target, targetsIn } from '../model/recorded.ts';
+import { isFinal, type Rollout, type Stage, stateChanges, type Target, targetsIn } from '../model/rollout.ts';
 import { unverifiedDownloads } from '../policy/rollout-policy.ts';
 
 /** On the object that stands for the target. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
-import type { Rollout } from '../model/recorded.ts';
+import type { Rollout } from '../model/rollout.ts';
 import { planEvents } from './events.ts';
 
 const reason = { code: 'TargetFailed', message: 'w1: 404' } as const;

@@ -1,16 +1,15 @@
 /** Reports what the engine does: in the log, as Events, metrics and conditions, in the same words. */
 
-import { nodes } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import { type KubeObject, nodes } from '../../kube/resources.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { LogFields, Logger } from '../../util/log.ts';
-import type { Effects, Sent } from '../act/effects.ts';
+import type { Effects, Sent } from '../act/writes.ts';
 import { uncheckedReason } from '../decide/advance.ts';
 import type { Evaluations } from '../decide/evaluate-target.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Decision, NodeAction, Snapshot, TargetPhase, Wait } from '../model/decision.ts';
 import { isUnasked, type Reason, type ReportedEvent } from '../model/reasons.ts';
-import { activeStage, isFinal, type Rollout, type RolloutPhase, stateChanges } from '../model/recorded.ts';
+import { activeStage, isFinal, type Rollout, type RolloutPhase, stateChanges } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { writeConditions, writeStalls } from './conditions.ts';
 import { cleanUpEvents, nodeActionEvents, planEvents, signalEvents, type TargetEvent, targetEvents } from './events.ts';

@@ -10,7 +10,7 @@ import { later, T0 } from '../../../test/builders/times.ts';
 import { Evaluations } from '../decide/evaluate-target.ts';
 import type { Observation } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { RecordedState } from '../model/recorded.ts';
+import type { RecordedState } from '../model/rollout.ts';
 import { nodeActionEvents, signalEvents, type TargetEvent, targetEvents } from './events.ts';
 
 const rolloutOf = (state: RecordedState) =>

@@ -6,11 +6,11 @@ import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
-import { BEFORE } from '../gates/registry.ts';
+import { BEFORE_TARGET } from '../gates/registry.ts';
 import { type Gate, PASS, wait } from '../gates/types.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { Role } from '../model/recorded.ts';
+import type { Role } from '../model/rollout.ts';
 import { type Choice, chooseTargets } from './slots.ts';
 
 const sick = { ready: false };
@@ -71,7 +71,7 @@ test('a waiting controller blocks the ones behind it', () => {
 
 /** The last gate until the test ends. */
 function askLast(gate: Pick<Gate, 'evaluate'> & Partial<Gate>): void {
-  const list = BEFORE as Gate[];
+  const list = BEFORE_TARGET as Gate[];
   const added = { name: 'toy', ...gate };
   list.push(added);
   onTestFinished(() => void list.splice(list.indexOf(added), 1));

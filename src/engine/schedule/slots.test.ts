@@ -6,7 +6,7 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { T0 } from '../../../test/builders/times.ts';
-import type { RecordedState, Role } from '../model/recorded.ts';
+import type { RecordedState, Role } from '../model/rollout.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import { failedInFlightIn, freeSlots, freeWithin, limitOf } from './slots.ts';
 

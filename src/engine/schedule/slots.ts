@@ -1,6 +1,6 @@
 /** How many targets of a stage may start now, failed ones at work counted, and which: in list order, so that a repeated decision is the same. */
 import { onceForEach } from '../../util/memo.ts';
-import { BEFORE, evaluate, type Refusal } from '../gates/registry.ts';
+import { BEFORE_TARGET, evaluate, type Refusal } from '../gates/registry.ts';
 import {
   censusFor,
   type DecisionContext,
@@ -13,7 +13,7 @@ import {
 } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import type { RecordedState, Stage, Target } from '../model/recorded.ts';
+import type { RecordedState, Stage, Target } from '../model/rollout.ts';
 import { STALE_AFTER_MS } from '../observe/gather.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { groupsOf, turnsOf } from './turns.ts';
@@ -105,7 +105,8 @@ export function chooseTargets(
   for (const target of groupsOf(context, candidates).flat()) {
     if (chosen.length >= slots) break;
     const verdict =
-      waitOf(target) ?? evaluate(BEFORE, gateInput({ ...context, stage, target }, slots - chosen.length, census));
+      waitOf(target) ??
+      evaluate(BEFORE_TARGET, gateInput({ ...context, stage, target }, slots - chosen.length, census));
     if (verdict.kind === 'pass') {
       chosen.push(target);
       census = census && withBusy(census, nodeNameOf(target, factsOf(snapshot, target)));
@@ -129,7 +130,7 @@ function planRefusal(
   stage: Stage,
   candidates: readonly Target[],
 ): { readonly target: Target; readonly verdict: Refusal } | undefined {
-  const gates = BEFORE.filter(({ mayRefusePlan }) => mayRefusePlan === true);
+  const gates = BEFORE_TARGET.filter(({ mayRefusePlan }) => mayRefusePlan === true);
   const passed = new Set<string | undefined>();
   for (const target of candidates) {
     const { version } = factsOf(context.snapshot, target);

@@ -2,7 +2,7 @@
 import { listed } from '../../util/phrases.ts';
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, wait } from '../gates/types.ts';
-import { isSettled, type Stage, type Target } from '../model/recorded.ts';
+import { isSettled, type Stage, type Target } from '../model/rollout.ts';
 
 type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
 

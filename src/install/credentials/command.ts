@@ -31,7 +31,9 @@ export async function controlNodeCredentials(
   flags: CredentialsFlags,
   call: Pick<ObjectsRun, 'abort' | 'write'>,
 ): Promise<number> {
-  for (const text of [name, flags.node ?? name]) if (!NAME.test(text) || text.length > 253) throw badName(text);
+  const bad = [name, flags.node ?? name].find((text) => !NAME.test(text) || text.length > 253);
+  const wanted = 'is no name of a ControlNode or Node: use small letters, digits, - and .';
+  if (bad !== undefined) throw new RefitError('REFIT_USAGE', `${JSON.stringify(bad)} ${wanted}`);
   if (flags.duration < LEAST_MS) throw new RefitError('REFIT_USAGE', '--duration: the least is 10m');
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   const silent = { ...call, write: () => undefined };
@@ -42,14 +44,6 @@ export async function controlNodeCredentials(
   if (flags.output === 'kubeconfig') call.write(await kubeconfigWith(config, withCertificate(issued)));
   else call.write(execCredential(issued, renewalOf(issued.certificate)));
   return EXIT.ok;
-}
-
-function badName(text: string): RefitError {
-  const found = JSON.stringify(text);
-  return new RefitError(
-    'REFIT_USAGE',
-    `${found} is no name of a ControlNode or Node: use small letters, digits, - and .`,
-  );
 }
 
 /** Counted from now: signers date the beginning back. */

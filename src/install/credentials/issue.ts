@@ -1,8 +1,7 @@
 /** Has the cluster sign a client certificate, by a CertificateSigningRequest that this command approves itself. */
 import { createPublicKey, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
-import { clusterScoped } from '../../kube/resources.ts';
+import { type Condition, clusterScoped, type KubeObject } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
-import type { Condition, KubeObject } from '../../kube/types.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import type { ObjectsRun } from '../cluster-objects.ts';
@@ -18,11 +17,7 @@ interface SigningRequest extends KubeObject {
   readonly status?: { readonly certificate?: string; readonly conditions?: readonly Condition[] };
 }
 
-const signingRequests = clusterScoped<SigningRequest>(
-  'certificates.k8s.io/v1',
-  'CertificateSigningRequest',
-  'certificatesigningrequests',
-);
+const signingRequests = clusterScoped<SigningRequest>('certificates.k8s.io/v1', 'CertificateSigningRequest');
 
 /** The controller manager needs a moment; longer, and it does not sign. */
 const PATIENCE_MS = 30_000;

@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { readFlagsFile } from '../../agent/flags-file.ts';
-import { parseAgentOptions } from '../../agent/options.ts';
+import { parseAgentOptions, readFlagsFile } from '../../agent/options.ts';
 import { controlNodeName, nodeName } from '../../agent/registration/host-name.ts';
 import { createCommands } from '../../agent/service/commands.ts';
-import { findServices } from '../../agent/service/find-services.ts';
+import { type FoundService, findServices } from '../../agent/service/find-services.ts';
 import { allPids, executableOf } from '../../agent/service/processes.ts';
+import { askService, type TrustedAnswer } from '../../agent/service/trusted-service.ts';
 import { writeDurably } from '../../agent/state/durable-files.ts';
 import { loadJournal } from '../../agent/state/journal-file.ts';
 import { pathsBeside, pathsIn, removeState } from '../../agent/state/state-directory.ts';
@@ -17,7 +17,6 @@ import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { systemClock } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { kubeconfigWith, withCommand, withFullPaths } from '../credentials/kubeconfig.ts';
-import { findK0s, type RunningK0s } from './find-k0s.ts';
 import { assertOwnedByRoot, BINARY, ownProgram, type Program, placeBinary } from './program.ts';
 import { type AgentService, agentService } from './service-managers.ts';
 
@@ -167,4 +166,35 @@ export async function uninstallAgent(write: Write): Promise<number> {
     write(existsSync(path) ? `left ${path}: it has other files\n` : `removed ${path}\n`);
   }
   return EXIT.ok;
+}
+
+const ASK_MS = 5_000;
+
+type RunningK0s = FoundService & ReturnType<typeof describe>;
+
+/** The one whose status socket answers. Throws REFIT_INSTALL when there is none, or more than one. */
+async function findK0s(): Promise<RunningK0s> {
+  const found: RunningK0s[] = [];
+  for (const service of findServices()) {
+    const answer = await askService(service.statusSocket, ASK_MS).catch(() => undefined);
+    if (answer?.pid === service.pid) found.push({ ...service, ...describe(answer) });
+  }
+  const [only, ...more] = found;
+  if (only === undefined)
+    throw new RefitError('REFIT_INSTALL', 'no k0s runs on this host: start it, and install the agent again');
+  if (more.length === 0) return only;
+  const pids = found.map(({ pid }) => pid).join(', ');
+  throw new RefitError('REFIT_INSTALL', `several k0s run on this host (PIDs ${pids}): run \`refit agent\` by hand`);
+}
+
+function describe({ version, role, workloads, ownAgent }: TrustedAnswer) {
+  // Only a controller can leave its own agent on or off.
+  const isController = ownAgent !== undefined || (role ?? '').startsWith('controller');
+  return {
+    version,
+    role: isController ? 'controller' : 'worker',
+    runsPods: !isController || workloads === true,
+    /** On a controller: k0s was started with its own agent on. */
+    ownAgent: ownAgent === true,
+  } as const;
 }

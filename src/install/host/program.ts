@@ -20,15 +20,10 @@ export const AGENT_FLAGS = [
 
 export const BINARY = '/usr/local/bin/refit';
 
-export interface Program {
-  readonly refit: readonly string[];
-  /** Starts it as small as it can be. */
-  readonly agent: readonly string[];
-  /** Whether `place` copies a file. */
-  readonly isOneFile: boolean;
-}
+export type Program = Awaited<ReturnType<typeof ownProgram>>;
 
-export async function ownProgram(): Promise<Program> {
+/** How to run it: as it is, and as an agent, which is as small as it can be. What is one file, `placeBinary` copies. */
+export async function ownProgram() {
   if (isSea()) return { refit: [BINARY], agent: [BINARY, `--node-options=${AGENT_FLAGS.join(' ')}`], isOneFile: true };
   const [node, script] = [await realpath(process.execPath), await realpath(process.argv[1] ?? '')];
   await assertOwnedByRoot(node);

@@ -4,14 +4,14 @@ import { readFile, stat } from 'node:fs/promises';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '../../util/clock.ts';
 import type { ClusterConfig, Impersonation, Pem } from './cluster-config.ts';
-import { type ExecCredential, ExecPlugin } from './exec-plugin.ts';
+import { ExecPlugin } from './exec-plugin.ts';
 
 /** The credentials of one request; requests with equal TLS material may share connections. */
 export interface Identity {
   readonly headers: OutgoingHttpHeaders;
   readonly tls: TlsMaterial;
   /** The plugin's credential, so that a refusal expires the right one. */
-  readonly exec?: ExecCredential | undefined;
+  readonly exec?: Awaited<ReturnType<ExecPlugin['credential']>> | undefined;
 }
 
 export interface TlsMaterial {
@@ -24,7 +24,7 @@ export class Credentials {
   readonly #config: ClusterConfig;
   readonly #clock: Clock;
   readonly #closed: AbortSignal | undefined;
-  readonly #files = new Map<string, RotatingFile>();
+  readonly #files = new Map<string, ReturnType<typeof rotatingFile>>();
   #plugin: ExecPlugin | undefined;
 
   /** `closed` ends a plugin that runs: a process that stops does not wait for it. */
@@ -50,6 +50,7 @@ export class Credentials {
         cert: exec?.certificate ?? (await this.#pem(user.clientCertificate)),
         key: exec?.key ?? (await this.#pem(user.clientKey)),
       },
+      /** So that a refusal expires the right one. */
       exec,
     };
   }
@@ -104,18 +105,12 @@ function escapeKey(key: string): string {
 /** How often a file is checked: the kubelet replaces it long before the old content expires. */
 const CHECK_INTERVAL_MS = 1_000;
 
-interface RotatingFile {
-  /** Reads again only when size, inode or modification time changed; rejects with the file system's error. */
-  read(): Promise<string>;
-  /** Makes the next read check the file. */
-  expire(): void;
-}
-
 /** A file that others replace while we run: a token, certificate or key. */
-function rotatingFile(path: string, clock: Clock): RotatingFile {
+function rotatingFile(path: string, clock: Clock) {
   let checkedAt = Number.NEGATIVE_INFINITY;
   let [text, stamp] = ['', ''];
   return {
+    /** Reads again only when size, inode or modification time changed; rejects with the file system's error. */
     async read() {
       if (clock.monotonic() - checkedAt < CHECK_INTERVAL_MS) return text;
       const { mtimeMs, size, ino } = await stat(path);
@@ -125,6 +120,7 @@ function rotatingFile(path: string, clock: Clock): RotatingFile {
       checkedAt = clock.monotonic();
       return text;
     },
+    /** Makes the next read check the file. */
     expire: () => void (checkedAt = Number.NEGATIVE_INFINITY),
   };
 }

@@ -5,17 +5,10 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import type { ClusterConfig, ExecConfig } from './cluster-config.ts';
 
-export interface ExecCredential {
-  readonly token?: string;
-  readonly certificate?: string;
-  readonly key?: string;
-  /** Wall-clock milliseconds; absent when it is valid until the server refuses it. */
-  readonly expiresAt?: number;
-}
+type ExecCredential = ReturnType<typeof readCredential>;
 
 /** Milliseconds for one run: a plugin may have to ask a distant identity provider. */
 const PLUGIN_TIMEOUT_MS = 60_000;
-const PLUGIN_HINT = 'run the plugin by hand to see the problem';
 
 export class ExecPlugin {
   readonly #config: ExecConfig;
@@ -57,13 +50,17 @@ export class ExecPlugin {
       const child = execFile(command, [...args], options, (error, out, err) => {
         if (!error) return resolve(out);
         const hint = installHint ? `; ${installHint}` : '';
-        const message = `exec plugin ${command} failed: ${err.trim() || failureOf(error)}${hint}`;
-        reject(new RefitError('REFIT_KUBECONFIG', message, { hint: PLUGIN_HINT }));
+        reject(pluginError(command, `failed: ${err.trim() || failureOf(error)}${hint}`));
       });
       child.stdin?.end();
     });
     return readCredential(stdout, command);
   }
+}
+
+function pluginError(command: string, problem: string): RefitError {
+  const hint = 'run the plugin by hand to see the problem';
+  return new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} ${problem}`, { hint });
 }
 
 /** Node's own message quotes the arguments, which may contain a token. */
@@ -85,26 +82,21 @@ function execInfo(config: ExecConfig, cluster: ClusterConfig, caText: string | u
   return { apiVersion: config.apiVersion, kind: 'ExecCredential', spec };
 }
 
-function readCredential(stdout: string, command: string): ExecCredential {
+function readCredential(stdout: string, command: string) {
   const answer = parseJson(stdout);
   const status = isRecord(answer) ? answer['status'] : undefined;
-  if (!isRecord(status))
-    throw new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} printed no ExecCredential with a status`, {
-      hint: PLUGIN_HINT,
-    });
+  if (!isRecord(status)) throw pluginError(command, 'printed no ExecCredential with a status');
   const text = (field: string): string | undefined => {
     const value = status[field];
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
   const [token, certificate, key] = [text('token'), text('clientCertificateData'), text('clientKeyData')];
-  if (!token && !certificate)
-    throw new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} printed neither token nor certificate`, {
-      hint: PLUGIN_HINT,
-    });
+  if (!token && !certificate) throw pluginError(command, 'printed neither token nor certificate');
   const expiresAt = Date.parse(text('expirationTimestamp') ?? '');
   return {
-    ...(token ? { token } : {}),
+    token,
     ...(certificate && key ? { certificate, key } : {}),
-    ...(Number.isNaN(expiresAt) ? {} : { expiresAt }),
+    /** Wall-clock milliseconds; undefined when it is valid until the server refuses it. */
+    expiresAt: Number.isNaN(expiresAt) ? undefined : expiresAt,
   };
 }

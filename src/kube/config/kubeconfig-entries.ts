@@ -3,11 +3,9 @@ import { isAbsolute, join } from 'node:path';
 import { RefitError } from '../../util/errors.ts';
 import { defined, isRecord } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
-import type { ClusterConfig, ExecConfig, Impersonation, Pem, UserConfig } from './cluster-config.ts';
+import type { ExecConfig, Impersonation, Pem, UserConfig } from './cluster-config.ts';
 
-type ClusterPart = Pick<ClusterConfig, 'server' | 'certificateAuthority' | 'tlsServerName' | 'insecureSkipTlsVerify'>;
-
-export function readCluster(entry: Entry): ClusterPart {
+export function readCluster(entry: Entry) {
   const server = textField(entry, 'server');
   if (server === undefined) throw complaint(entry, 'server', 'is not set');
   if (!/^https?:/.test(server) || !URL.canParse(server)) {

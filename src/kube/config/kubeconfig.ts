@@ -27,13 +27,7 @@ export async function loadClusterConfig(options: LoadOptions = {}): Promise<Clus
   return pod ?? resolve([await readEntries(join(env['HOME'] ?? homedir(), '.kube', 'config'))], options.context);
 }
 
-interface Merged {
-  readonly files: readonly string[];
-  readonly currentContext?: string | undefined;
-  readonly clusters: ReadonlyMap<string, Entry>;
-  readonly users: ReadonlyMap<string, Entry>;
-  readonly contexts: ReadonlyMap<string, Entry>;
-}
+type Merged = Awaited<ReturnType<typeof readEntries>>;
 
 /** Reads the files of KUBECONFIG that exist; kubectl ignores missing ones too. */
 async function readPresent(paths: readonly string[]): Promise<Merged[]> {
@@ -52,7 +46,7 @@ async function readPresent(paths: readonly string[]): Promise<Merged[]> {
   throw new RefitError('REFIT_KUBECONFIG', `no file of KUBECONFIG exists: ${paths.join(delimiter)}`);
 }
 
-async function readEntries(path: string): Promise<Merged> {
+async function readEntries(path: string) {
   const config = await parse(path);
   const where = { file: path, directory: dirname(path) };
   return {

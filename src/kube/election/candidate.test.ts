@@ -5,9 +5,8 @@ import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { LeaseServer, type Link, leaseClient } from '../../../test/faults/lease-server.ts';
 import { jsonLogger, type Logger } from '../../util/log.ts';
 import type { RequestOptions } from '../client.ts';
-import { leases } from '../resources.ts';
+import { type Lease, leases } from '../resources.ts';
 import { StatusError, TransportError } from '../status-error.ts';
-import type { Lease } from '../types.ts';
 import { NOT_RELEASED, timesOf } from './election.ts';
 import { guardedClient, LeadershipTerm } from './write-guard.ts';
 

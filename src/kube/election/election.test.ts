@@ -4,10 +4,9 @@ import { cuttable, direct, PLACE, stand } from '../../../test/builders/elections
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { LeaseServer, type Link, leaseClient } from '../../../test/faults/lease-server.ts';
 import recorded from '../../../test/fixtures/autopilot/objects.json' with { type: 'json' };
-import { leases } from '../resources.ts';
+import { type Lease, leases } from '../resources.ts';
 import { StatusError, TransportError } from '../status-error.ts';
-import type { Lease } from '../types.ts';
-import { createElection, timesOf } from './election.ts';
+import { Election, timesOf } from './election.ts';
 import { guardedClient, NotLeaderError } from './write-guard.ts';
 
 const LABEL = 'autopilot.k0sproject.io/central-cordoning';
@@ -279,9 +278,9 @@ test.each([
 
 test('times that could overlap are refused', () => {
   const options = { client: leaseClient(new LeaseServer(), direct), ...PLACE, identity: 'one' };
-  expect(() => createElection({ ...options, leaseDurationMs: 10_000 })).toThrow(RangeError);
-  expect(() => createElection({ ...options, retryPeriodMs: 10_000 })).toThrow(RangeError);
+  expect(() => new Election({ ...options, leaseDurationMs: 10_000 })).toThrow(RangeError);
+  expect(() => new Election({ ...options, retryPeriodMs: 10_000 })).toThrow(RangeError);
   const atTheEdge = { leaseDurationMs: 10_000, renewDeadlineMs: 9_000 };
-  expect(() => createElection({ ...options, ...atTheEdge })).toThrow('renewDeadlineMs < 0.9 * leaseDurationMs');
-  expect(createElection({ ...options, ...timesOf(15_000) }).name).toBe(PLACE.name);
+  expect(() => new Election({ ...options, ...atTheEdge })).toThrow('renewDeadlineMs < 0.9 * leaseDurationMs');
+  expect(new Election({ ...options, ...timesOf(15_000) }).name).toBe(PLACE.name);
 });

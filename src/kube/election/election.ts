@@ -4,9 +4,8 @@ import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import type { KubeClient } from '../client.ts';
-import { leases } from '../resources.ts';
-import { isAlreadyExists, isConflict, isNotFound, StatusError } from '../status-error.ts';
-import type { Lease } from '../types.ts';
+import { type Lease, leases } from '../resources.ts';
+import { isAlreadyExists, isConflict, isNotFound, isVerdict, type StatusError } from '../status-error.ts';
 import {
   type Claim,
   firstLease,
@@ -36,27 +35,10 @@ export interface ElectionOptions extends Partial<Tools> {
 /** Ends a candidacy whose work goes on: nobody may lead before the lease expires. */
 export const NOT_RELEASED = Symbol('not released');
 
-export interface Election extends WriteGuard {
-  readonly identity: string;
-  readonly name: string;
-  /** Who held the lease when it was last read; empty when nobody did. */
-  leader(): string;
-  /** The server's last answer if it refuses us the lease: a right or the namespace is missing. */
-  refusal(): StatusError | undefined;
-  /** Calls `listener` when a term of ours begins, and with undefined when it ends; the returned function unsubscribes. */
-  onChange(listener: (term: Term | undefined) => void): () => void;
-  /** Stands for election until `abort`. Then waits for its writes and releases the lease, unless one may still arrive, or by NOT_RELEASED. */
-  run(abort: AbortSignal): Promise<void>;
-}
-
 /** Renewal has two thirds of the lease's duration, and tries five times in that. */
 export function timesOf(leaseDurationMs: number): TermTimes & { readonly retryPeriodMs: number } {
   const renewDeadlineMs = (leaseDurationMs * 2) / 3;
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs: renewDeadlineMs / 5 };
-}
-
-export function createElection(options: ElectionOptions): Election {
-  return new LeaseElection(options);
 }
 
 /** The lease as last read, and when we first read this renewal: the holder's own clock is ignored. */
@@ -66,7 +48,7 @@ interface Observation {
   readonly at: number;
 }
 
-class LeaseElection implements Election {
+export class Election implements WriteGuard {
   readonly name: string;
   readonly identity: string;
   readonly #options: ElectionOptions & Tools;
@@ -103,19 +85,23 @@ class LeaseElection implements Election {
     return this.#term.beginWrite();
   }
 
+  /** Who held the lease when it was last read; empty when nobody did. */
   leader(): string {
     return this.#observed ? holderOf(this.#observed.lease) : '';
   }
 
+  /** The server's last answer if it refuses us the lease: a right or the namespace is missing. */
   refusal(): StatusError | undefined {
     return this.#refusal;
   }
 
+  /** Calls `listener` when a term of ours begins, and with undefined when it ends; the returned function unsubscribes. */
   onChange(listener: (term: Term | undefined) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
+  /** Stands for election until `abort`. Then waits for its writes and releases the lease, unless one may still arrive, or by NOT_RELEASED. */
   async run(abort: AbortSignal): Promise<void> {
     while (!abort.aborted) {
       const pauseMs = await this.#step(abort);
@@ -133,8 +119,7 @@ class LeaseElection implements Election {
       this.#refusal = undefined;
     } catch (error) {
       const isRoutine = this.#hasChanged(error) || abort.aborted;
-      const isAnswer = error instanceof StatusError && error.code < 500 && error.code !== 429;
-      this.#refusal = isAnswer && !isRoutine ? error : undefined;
+      this.#refusal = isVerdict(error) && !isRoutine ? error : undefined;
       const what = this.#refusal ? 'the server refuses the lease' : 'cannot reach the lease';
       if (!isRoutine) this.#log.warn(what, { problem: messageOf(error) });
       if (this.#leading) return this.#hurryMs();

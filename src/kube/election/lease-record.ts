@@ -1,6 +1,6 @@
 /** Reads and writes an election's fields in its Lease, and names the candidates; everything else on the object stays. */
 import { microTime } from '../../util/clock.ts';
-import type { Lease } from '../types.ts';
+import type { Lease } from '../resources.ts';
 
 export interface Claim {
   readonly identity: string;

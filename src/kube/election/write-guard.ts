@@ -59,15 +59,9 @@ export function guardedClient(client: KubeClient, guard: WriteGuard, clock: Cloc
 /** Aborts some time after `abort`. */
 function delayed(abort: AbortSignal | undefined, clock: Clock): Disposable & { readonly abort: AbortSignal } {
   const late = new AbortController();
-  let cancel = (): void => undefined;
-  const listening = onAbort(abort, () => {
-    cancel = clock.schedule(LAST_ANSWER_MS, () => late.abort(abort?.reason));
-  });
-  const end = (): void => {
-    listening[Symbol.dispose]();
-    cancel();
-  };
-  return { abort: late.signal, [Symbol.dispose]: end };
+  const ends = new DisposableStack();
+  ends.use(onAbort(abort, () => ends.defer(clock.schedule(LAST_ANSWER_MS, () => late.abort(abort?.reason)))));
+  return { abort: late.signal, [Symbol.dispose]: () => ends.dispose() };
 }
 
 export interface TermTimes {

@@ -1,8 +1,7 @@
 /** Proves that a bounded client has no more requests under way than it may, and that watches do not count. */
 import { expect, test } from 'vitest';
 import type { KubeClient } from '../client.ts';
-import { nodes } from '../resources.ts';
-import type { KubeObject } from '../types.ts';
+import { type KubeObject, nodes } from '../resources.ts';
 import { boundedClient } from './bounded-client.ts';
 
 /** Answers a get when `answer` is called with its name. */

@@ -129,16 +129,16 @@ test('unknown fields survive, and items of lists know their kind', async () => {
   expect(items).toEqual([{ apiVersion: 'v1', kind: 'Node', ...OBJECT }]);
 });
 
-test('listAll follows the pages of one list', async () => {
+test('listAll follows the pages of one list, whose version only the first may name', async () => {
   await using server = await startStubServer(({ url }, response) => {
     const page = Number(new URL(url, 'http://x').searchParams.get('continue') ?? 0);
     const metadata = { resourceVersion: '7', ...(page < 2 ? { continue: String(page + 1) } : {}) };
     sendJson(response, 200, { metadata, items: [{ metadata: { name: `n${page}` } }] });
   });
-  const list = await createClient(server.config).listAll(nodes, { labelSelector: 'a' });
+  const list = await createClient(server.config).listAll(nodes, { labelSelector: 'a', resourceVersion: '0' });
   expect(list.items.map(({ metadata }) => metadata.name)).toEqual(['n0', 'n1', 'n2']);
   expect(server.requests.map(({ url }) => url.split('?')[1])).toEqual([
-    'labelSelector=a&limit=500',
+    'labelSelector=a&limit=500&resourceVersion=0',
     'labelSelector=a&limit=500&continue=1',
     'labelSelector=a&limit=500&continue=2',
   ]);

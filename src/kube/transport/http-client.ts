@@ -18,9 +18,16 @@ import type {
 } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import { Credentials } from '../config/credentials.ts';
-import { type Address, apiVersionOf, pathOf, pods, type Resource } from '../resources.ts';
+import {
+  type Address,
+  apiVersionOf,
+  type KubeList,
+  type KubeObject,
+  pathOf,
+  pods,
+  type Resource,
+} from '../resources.ts';
 import { TransportError } from '../status-error.ts';
-import type { KubeList, KubeObject } from '../types.ts';
 import { Requester, type RequestRecord } from './requester.ts';
 import type { ServerAddresses } from './server-addresses.ts';
 import { Transport } from './transport.ts';
@@ -94,8 +101,8 @@ class HttpClient implements KubeClient, Disposable {
   }
 
   async list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> {
-    const { labelSelector, fieldSelector, limit } = options;
-    const query = { labelSelector, fieldSelector, limit, continue: options.continue };
+    const { labelSelector, fieldSelector, limit, resourceVersion } = options;
+    const query = { labelSelector, fieldSelector, limit, resourceVersion, continue: options.continue };
     const call = { ...this.#callOf('list', resource, options), query, check: listCheck(resource.kind) };
     const list = await this.#caller.json<KubeList<T>>(call);
     // Servers omit both in the items of built-in lists, but not in watch events. This gives both one form.
@@ -115,7 +122,8 @@ class HttpClient implements KubeClient, Disposable {
       // Many more pages than objects: nobody pages like that but to keep us busy.
       if (items.length > mostItems || pages > items.length + MOST_EMPTY_PAGES)
         throw new TransportError(`the list of ${resource.plural} does not end: ${items.length} in ${pages} pages`);
-      page = await this.list(resource, { limit: PAGE_SIZE, ...options, continue: page.metadata.continue });
+      const rest = { ...options, continue: page.metadata.continue, resourceVersion: undefined };
+      page = await this.list(resource, { limit: PAGE_SIZE, ...rest });
       items.push(...page.items);
     }
     return { ...page, items };

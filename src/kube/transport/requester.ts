@@ -1,22 +1,21 @@
 /** Carries out one call from credentials to the parsed answer: deadline, 401, Retry-After, metrics. */
 import type { IncomingMessage } from 'node:http';
+import { textIn } from '../../util/bounded-file.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import { untilAborted } from '../../util/waits.ts';
 import { type Call, type Caller, queryText } from '../client.ts';
 import type { Credentials, Identity } from '../config/credentials.ts';
+import type { Status } from '../resources.ts';
 import { AnswerError, StatusError, TransportError } from '../status-error.ts';
-import type { Status } from '../types.ts';
 import { jsonLines } from './json-lines.ts';
 import { TimeLimit } from './time-limit.ts';
 import type { Transport } from './transport.ts';
 
 /** One attempt, for metrics; `code` is 0 when no answer came. */
-export interface RequestRecord {
-  readonly verb: string;
+export interface RequestRecord extends Pick<Call, 'verb' | 'resource'> {
   readonly method: string;
   readonly host: string;
-  readonly resource: string;
   readonly code: number;
   /** Until the head of the answer. */
   readonly ms: number;
@@ -175,16 +174,9 @@ export class Requester implements Caller {
   }
 }
 
-/** Throws as soon as an answer is too large: a server must not fill our memory. */
+/** A server must not fill our memory. */
 async function readText(response: IncomingMessage, mostBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > mostBytes) throw new AnswerError(`the answer has more than ${mostBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  return await textIn(response, mostBytes, `the answer has more than ${mostBytes} bytes`, AnswerError);
 }
 
 function parseAnswer(response: IncomingMessage, body: string): unknown {

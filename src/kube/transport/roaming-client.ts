@@ -3,8 +3,7 @@ import { isIP } from 'node:net';
 import { systemClock } from '../../util/clock.ts';
 import type { KubeClient } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
-import { endpointSlices } from '../resources.ts';
-import type { EndpointSlice } from '../types.ts';
+import { type EndpointSlice, endpointSlices } from '../resources.ts';
 import { type ClientOptions, createClient } from './http-client.ts';
 import { type ServerAddress, ServerAddresses } from './server-addresses.ts';
 

@@ -107,7 +107,7 @@ export class Transport {
     this.#agent?.destroy();
   }
 
-  #send(request: WireRequest): Attempt {
+  #send(request: WireRequest) {
     const secure = this.#base.protocol === 'https:';
     const outgoing = (secure ? https : http).request({
       protocol: this.#base.protocol,
@@ -163,15 +163,7 @@ export class Transport {
   }
 }
 
-interface Attempt {
-  readonly response: Promise<IncomingMessage>;
-  /** The server had closed an idle connection at the moment it was used again: a read may simply be sent once more. */
-  wasStale(): boolean;
-  /** The request may have left this machine. */
-  wasSent(): boolean;
-}
-
-function follow(outgoing: ClientRequest, request: WireRequest, connected: string): Attempt {
+function follow(outgoing: ClientRequest, request: WireRequest, connected: string) {
   let sent = false;
   const response = new Promise<IncomingMessage>((resolve, reject) => {
     const listening = onAbort(request.abort, () => {
@@ -195,7 +187,9 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
   outgoing.end(request.body);
   return {
     response,
+    /** The server had closed an idle connection at the moment it was used again: a read may simply be sent once more. */
     wasStale: () => request.method === 'GET' && outgoing.reusedSocket,
+    /** The request may have left this machine. */
     wasSent: () => sent,
   };
 }

@@ -14,9 +14,8 @@ import {
   scriptedClient,
 } from '../../../test/faults/scripted-client.ts';
 import { silentLogger } from '../../util/log.ts';
-import { nodes } from '../resources.ts';
+import { type KubeObject, nodes } from '../resources.ts';
 import { TransportError } from '../status-error.ts';
-import type { KubeObject } from '../types.ts';
 import { createInformer, type Informer, type InformerOptions } from './informer.ts';
 
 interface Rig extends ScriptedClient {

@@ -1,8 +1,7 @@
 /** A local copy of one collection that a watch keeps up to date, as in client-go. */
 import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import type { KubeClient, Selection } from '../client.ts';
-import { keyOf, type Resource } from '../resources.ts';
-import type { KubeObject } from '../types.ts';
+import { type KubeObject, keyOf, type Resource } from '../resources.ts';
 import { Reflector } from './reflector.ts';
 import { type Handler, Store } from './store.ts';
 

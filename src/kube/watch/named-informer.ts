@@ -2,8 +2,7 @@
 import { sleep, systemClock } from '../../util/clock.ts';
 import { aborted } from '../../util/waits.ts';
 import type { KubeClient } from '../client.ts';
-import type { Resource } from '../resources.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject, Resource } from '../resources.ts';
 import { createInformer, type Informer, type InformerOptions } from './informer.ts';
 import type { Handler } from './store.ts';
 

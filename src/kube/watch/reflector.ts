@@ -1,10 +1,9 @@
 /** Follows one collection, as in client-go: first the complete list, then every change, with retries after failures. */
-import { backoffDelay } from '../../util/backoff.ts';
-import { sleep } from '../../util/clock.ts';
+import { backoffDelay, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { KubeClient, Selection, WatchEvent } from '../client.ts';
-import { keyOf, type Resource } from '../resources.ts';
+import { type KubeObject, keyOf, type Resource } from '../resources.ts';
 import {
   isForbidden,
   isGone,
@@ -14,7 +13,6 @@ import {
   StatusError,
   TransportError,
 } from '../status-error.ts';
-import type { KubeObject } from '../types.ts';
 import type { Store } from './store.ts';
 
 export interface ReflectorParts<T extends KubeObject> extends Tools {

@@ -2,8 +2,7 @@
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import { untilAborted } from '../../util/waits.ts';
-import { keyOf } from '../resources.ts';
-import type { KubeObject } from '../types.ts';
+import { type KubeObject, keyOf } from '../resources.ts';
 
 /** In the server's order. For each uid: added, then updates, then deleted; another uid under a name is another object. */
 export interface Handler<T extends KubeObject> {

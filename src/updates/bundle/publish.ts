@@ -164,14 +164,8 @@ export interface WantedFile {
   readonly sha256: string | undefined;
 }
 
-export interface BundleFile {
-  readonly versions: readonly string[];
-  readonly files: readonly WantedFile[];
-  readonly channels: z.infer<typeof channelsSchema>;
-}
-
 /** Rejects with REFIT_FILE: the field, what was found, and what would be right. */
-export async function readBundleFile(path: string): Promise<BundleFile> {
+export async function readBundleFile(path: string) {
   const fail = (why: string): never => {
     throw new RefitError('REFIT_FILE', `${path}: ${why}`, { hint: 'docs/guides/updates.md has an example' });
   };

@@ -2,6 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { chunksOf, getOnce, httpGet } from '../../http/http-get.ts';
 import type { Environment } from '../../http/proxy-choice.ts';
+import { textIn } from '../../util/bounded-file.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 
@@ -23,19 +24,13 @@ export interface ServerTools {
   readonly abort: AbortSignal;
 }
 
-export interface ServerAnswer {
-  /** Undefined: as known. */
-  readonly text: string | undefined;
-  readonly etag: string | undefined;
-}
-
 /** An index has one entry for each platform, so it is small. */
 const MAX_BYTES = 1024 * 1024;
 /** Head and body together, as for k0s. */
 const TIMEOUT_MS = 10_000;
 
-/** Follows redirects. Rejects with one sentence that names the host, never with user, password or token. */
-export async function askServer(question: ServerQuestion, tools: ServerTools): Promise<ServerAnswer> {
+/** Follows redirects; no text: as known. Rejects with one sentence that names the host, never with user, password or token. */
+export async function askServer(question: ServerQuestion, tools: ServerTools) {
   const { url, secretHeaders, known } = question;
   const headers = { accept: 'application/yaml, */*', 'accept-encoding': 'identity', ...headersOf(question, tools) };
   const more = { ...(secretHeaders && { secretHeaders }), source: 'spec.updateServer', environment: tools.environment };
@@ -45,7 +40,8 @@ export async function askServer(question: ServerQuestion, tools: ServerTools): P
     const { statusCode = 0, headers: answered } = response;
     if (statusCode === 304 && known !== undefined) return { text: undefined, etag: known };
     if (statusCode !== 200) throw new Error(`${from.host} answered ${statusCode} instead of the index`);
-    return { text: await textOf(response, from.host), etag: answered.etag };
+    const text = await textIn(chunksOf(response), MAX_BYTES, `the index of ${from.host} is larger than 1 MiB`);
+    return { text, etag: answered.etag };
   });
 }
 
@@ -72,15 +68,4 @@ async function inTime<T>({ clock, abort }: ServerTools, ask: (abort: AbortSignal
   } finally {
     cancel();
   }
-}
-
-async function textOf(response: IncomingMessage, host: string): Promise<string> {
-  const parts: Buffer[] = [];
-  let length = 0;
-  for await (const part of chunksOf(response)) {
-    parts.push(part);
-    length += part.length;
-    if (length > MAX_BYTES) throw new Error(`the index of ${host} is larger than 1 MiB`);
-  }
-  return Buffer.concat(parts).toString('utf8');
 }

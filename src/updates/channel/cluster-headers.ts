@@ -1,8 +1,7 @@
 /** What an update server is told about the cluster, in the headers of k0s. Nothing is sent unless somebody asks for it. */
 import { arch } from 'node:process';
 import type { KubeClient } from '../../kube/client.ts';
-import { namespaces, nodes } from '../../kube/resources.ts';
-import type { Node } from '../../kube/types.ts';
+import { type Node, namespaces, nodes } from '../../kube/resources.ts';
 import { controlNodes } from '../../signal/names.ts';
 
 /** What the API does not say. */

@@ -1,19 +1,14 @@
 /** Asks a channel for its release, in the way of the strategy, and remembers the answer until it changes. */
-import type { Environment } from '../../http/proxy-choice.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { secrets } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
-import type { Clock } from '../../util/clock.ts';
 import type { UpdateSettings } from '../config/read-config.ts';
-import { askServer } from './ask-server.ts';
+import { askServer, type ServerTools } from './ask-server.ts';
 import { type ClusterInfo, clusterHeaders, clusterIdOf } from './cluster-headers.ts';
 import { type Release, readIndex } from './read-index.ts';
 
-export interface ChannelTools {
+export interface ChannelTools extends Omit<ServerTools, 'abort'> {
   readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly environment: Environment;
-  readonly userAgent: string;
   /** Undefined: update servers are told nothing about the cluster. */
   readonly clusterInfo: ClusterInfo | undefined;
 }
@@ -21,15 +16,10 @@ export interface ChannelTools {
 /** The token for update servers; read by name for each question, so that it can be renewed at any time. */
 const TOKEN = { namespace: 'kube-system', name: 'update-server-token' } as const;
 
-interface KnownAnswer {
-  readonly etag: string | undefined;
-  readonly release: Release;
-}
-
 /** One for each term: the answers of the last one may be outdated. */
 export class ChannelMemory {
   readonly #tools: ChannelTools;
-  readonly #answers = new Map<string, KnownAnswer>();
+  readonly #answers = new Map<string, { readonly etag: string | undefined; readonly release: Release }>();
 
   constructor(tools: ChannelTools) {
     this.#tools = tools;

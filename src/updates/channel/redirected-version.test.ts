@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import { RedirectChannels, versionIn } from './redirected-version.ts';
+import { redirectChannels, versionIn } from './redirected-version.ts';
 
 const answer = (statusCode: number, location?: string): Parameters<typeof versionIn>[1] => ({
   statusCode,
@@ -47,8 +47,8 @@ async function serve(listener: (request: IncomingMessage, response: ServerRespon
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/stable`;
 }
 
-function channels(clock = new FakeClock(0)): RedirectChannels {
-  return new RedirectChannels({ clock, environment: {}, userAgent: 'suc', abort: new AbortController().signal });
+function channels(clock = new FakeClock(0)): ReturnType<typeof redirectChannels> {
+  return redirectChannels({ clock, environment: {}, userAgent: 'suc', abort: new AbortController().signal });
 }
 
 test('the question names the cluster, and the version where one is known, in the letters of the original', async () => {
@@ -58,8 +58,8 @@ test('the question names the cluster, and the version where one is known, in the
     response.writeHead(302, { location: '/v2' }).end();
   });
   const asked = channels();
-  expect(await asked.ask(channel, 'uid-1', '')).toBe('v2');
-  expect(await asked.ask(channel, 'uid-1', 'v1')).toBe('v2');
+  expect(await asked(channel, 'uid-1', '')).toBe('v2');
+  expect(await asked(channel, 'uid-1', 'v1')).toBe('v2');
   expect(questions).toEqual([
     ['user-agent', 'suc', 'X-SUC-Cluster-ID', 'uid-1'],
     ['user-agent', 'suc', 'X-SUC-Cluster-ID', 'uid-1', 'X-SUC-Latest-Version', 'v1'],
@@ -75,7 +75,7 @@ test('an answer that has not changed need not be sent again; a 304 that nobody a
     else response.writeHead(302, { location: '/v2', ...(known.length < 4 && { etag: '"a"' }) }).end();
   });
   const asked = channels();
-  const ask = async (): Promise<string> => await asked.ask(channel, 'uid', '');
+  const ask = async (): Promise<string> => await asked(channel, 'uid', '');
   expect([await ask(), await ask()]).toEqual(['v2', 'v2']);
   await expect(ask()).rejects.toThrow('unexpected response: HTTP/1.1 503');
   expect([await ask(), await ask()]).toEqual(['v2', 'stable']);
@@ -91,7 +91,7 @@ test.each([301, 303, 307, 308])(
       if (url === '/stable') response.writeHead(status, { location: '/moved/301' }).end();
       else response.writeHead(302, { location: '/tag/v3' }).end();
     });
-    expect(await channels().ask(channel, 'uid', '')).toBe('v3');
+    expect(await channels()(channel, 'uid', '')).toBe('v3');
     expect(questions).toEqual(['/stable uid', '/moved/301 uid']);
   },
 );
@@ -103,16 +103,14 @@ test.each<[string, string | undefined, string]>([
   const channel = await serve((_request, response) => {
     response.writeHead(301, location === undefined ? {} : { location }).end();
   });
-  await expect(channels().ask(channel, 'uid', '')).rejects.toThrow(message);
+  await expect(channels()(channel, 'uid', '')).rejects.toThrow(message);
 });
 
 test('a silent server is given up', async () => {
   const clock = new FakeClock(0);
   let isAsked = false;
   const channel = await serve(() => void (isAsked = true));
-  const answer = expect(channels(clock).ask(channel, 'uid', '')).rejects.toThrow(
-    'did not finish its answer within 10 s',
-  );
+  const answer = expect(channels(clock)(channel, 'uid', '')).rejects.toThrow('did not finish its answer within 10 s');
   await vi.waitFor(() => expect(isAsked).toBe(true));
   await clock.advance(10_000);
   await answer;

@@ -8,23 +8,17 @@ const MOST_ANSWERS = 1_000;
 const MOVED = [301, 303, 307, 308];
 const MOST_MOVES = 5;
 
-export class RedirectChannels {
-  readonly #tools: ServerTools;
-  readonly #answers = new Map<string, { readonly etag: string | undefined; readonly version: string }>();
-
-  constructor(tools: ServerTools) {
-    this.#tools = tools;
-  }
-
-  /** The version as the channel writes it. `latestVersion`: empty if none is known yet. */
-  async ask(channel: string, clusterId: string, latestVersion: string): Promise<string> {
+/** The returned function resolves with the version as the channel writes it. `latestVersion`: empty if none is known yet. */
+export function redirectChannels(tools: ServerTools) {
+  const answers = new Map<string, { readonly etag: string | undefined; readonly version: string }>();
+  return async (channel: string, clusterId: string, latestVersion: string): Promise<string> => {
     const told = latestVersion === '' ? {} : { 'X-SUC-Latest-Version': latestVersion };
-    const known = this.#answers.get(channel);
+    const known = answers.get(channel);
     const headers = { 'X-SUC-Cluster-ID': clusterId, ...told };
     let url = channel;
     for (let moves = 0; moves <= MOST_MOVES; moves++) {
       const isFirst = url === channel;
-      const response = await askHead({ url, headers, known: isFirst ? known?.etag : undefined }, this.#tools);
+      const response = await askHead({ url, headers, known: isFirst ? known?.etag : undefined }, tools);
       const moved = movedTo(url, response);
       if (moved !== undefined) {
         url = moved;
@@ -33,12 +27,12 @@ export class RedirectChannels {
       if (response.statusCode === 304 && isFirst && known?.etag !== undefined) return known.version;
       const version = versionIn(url, response);
       // Plans may name any number of channels.
-      if (this.#answers.size > MOST_ANSWERS) this.#answers.clear();
-      this.#answers.set(channel, { etag: isFirst ? response.headers.etag : undefined, version });
+      if (answers.size > MOST_ANSWERS) answers.clear();
+      answers.set(channel, { etag: isFirst ? response.headers.etag : undefined, version });
       return version;
     }
     throw new Error(`more than ${MOST_MOVES} redirects; use the URL that the channel has moved to`);
-  }
+  };
 }
 
 function movedTo(url: string, { statusCode = 0, headers: { location } }: IncomingMessage): string | undefined {

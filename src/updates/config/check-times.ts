@@ -1,5 +1,5 @@
 /** When a channel is asked next: at windows and at ticks of a schedule, sooner or later after a failure. */
-import { backoffDelay } from '../../util/backoff.ts';
+import { backoffDelay } from '../../util/clock.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
 import type { UpdateSettings } from './read-config.ts';
 

@@ -35,16 +35,16 @@ export interface PeriodicSchedule {
 
 export type WrittenWindow = NonNullable<UpgradePolicySpec['windows']>[number];
 
-/** Either the settings or, if anything is wrong, only problems. */
-export interface ReadConfig {
-  readonly settings?: UpdateSettings;
-  readonly problems: readonly string[];
-}
-
 type Fail = (field: string, found: unknown, advice: string) => void;
 
-/** `allowHttp`: as the original, which anybody between can change what runs on every node. */
-export function readUpdateConfig({ metadata, spec }: UpdateConfig, allowHttp = false): ReadConfig {
+/**
+ * Either the settings or, if anything is wrong, only problems. `allowHttp`: as the original, where anybody on the way can
+ * change what runs on every node.
+ */
+export function readUpdateConfig(
+  { metadata, spec }: UpdateConfig,
+  allowHttp = false,
+): { readonly settings?: UpdateSettings; readonly problems: readonly string[] } {
   const problems: string[] = [];
   const fail: Fail = (field, found, advice) =>
     problems.push(`${field}: ${JSON.stringify(found) ?? 'nothing'} ${advice}`);

@@ -1,6 +1,6 @@
 /** Decides what to do about the release that a channel offers. Pure: the same input gives every leader the same answer. */
 import type { Plan } from '../../api/autopilot/plan.ts';
-import type { RolloutPhase } from '../../engine/model/recorded.ts';
+import type { RolloutPhase } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
 import { compareVersions, parseVersion, type Version } from '../../util/version.ts';
@@ -82,11 +82,8 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
 }
 
 /** What the Plan that is there forbids. */
-function planVerdict(
-  { release, settings, phaseOf }: UpdateFacts,
-  plan: Plan,
-  wanted: Version,
-): UpdateDecision | undefined {
+function planVerdict(facts: UpdateFacts, plan: Plan, wanted: Version): UpdateDecision | undefined {
+  const { release, settings, phaseOf } = facts;
   const { name } = plan.metadata;
   const origin = originOf(plan);
   const phase = phaseOf(plan.status?.state);
@@ -152,9 +149,7 @@ function windowVerdict({ settings: { schedule }, release, now }: UpdateFacts): U
 }
 
 /** Undefined if there is none, or if one cannot be read. */
-export function lowestOf(
-  versions: readonly string[],
-): { readonly version: Version; readonly text: string } | undefined {
+export function lowestOf(versions: readonly string[]) {
   const read = versions.map((text) => ({ text, version: parseVersion(text) }));
   // An unreadable one could be the lowest.
   const known = read.flatMap(({ text, version }) => (version ? [{ text, version }] : []));

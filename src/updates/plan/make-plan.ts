@@ -10,12 +10,9 @@ import type { PeriodicSchedule, UpdateSettings } from '../config/read-config.ts'
 /** JSON on a Plan that Refit created by itself; a Plan without it belongs to a person. */
 const ORIGIN_ANNOTATION = 'upgrade.refit.dev/update';
 
-export interface PlanOrigin {
-  readonly config: string;
-  readonly version: string;
-}
+export type PlanOrigin = NonNullable<ReturnType<typeof originOf>>;
 
-export function originOf({ metadata }: Plan): PlanOrigin | undefined {
+export function originOf({ metadata }: Plan) {
   const value = parseJson(metadata.annotations?.[ORIGIN_ANNOTATION]);
   if (!isRecord(value)) return undefined;
   const { config, version } = value;

@@ -60,21 +60,15 @@ export async function readCatalog(directory: string): Promise<Catalog> {
   }
 }
 
-/** Reads the catalog again when it was replaced. */
-export class FollowedCatalog {
-  readonly #directory: string;
-  #read: { readonly at: string; readonly catalog: Catalog } | undefined;
-
-  constructor(directory: string) {
-    this.#directory = directory;
-  }
-
-  async current(): Promise<Catalog> {
-    const { mtimeMs, ino } = await stat(join(this.#directory, CATALOG_FILE));
+/** The returned function reads the catalog again when it was replaced. */
+export function followCatalog(directory: string): () => Promise<Catalog> {
+  let read: { readonly at: string; readonly catalog: Catalog } | undefined;
+  return async () => {
+    const { mtimeMs, ino } = await stat(join(directory, CATALOG_FILE));
     const at = `${mtimeMs} ${ino}`;
-    if (this.#read?.at !== at) this.#read = { at, catalog: await readCatalog(this.#directory) };
-    return this.#read.catalog;
-  }
+    if (read?.at !== at) read = { at, catalog: await readCatalog(directory) };
+    return read.catalog;
+  };
 }
 
 /** The newest version that the channel has for a cluster; `minor` such as `v1.37` limits the choice. */

@@ -13,7 +13,7 @@ import {
 } from '../../../test/builders/update-servers.ts';
 import { systemClock } from '../../util/clock.ts';
 import { readIndex } from '../channel/read-index.ts';
-import { RedirectChannels } from '../channel/redirected-version.ts';
+import { redirectChannels } from '../channel/redirected-version.ts';
 import type { UpdateServerOptions } from './update-server.ts';
 
 const BYTES = Buffer.from(Array.from({ length: 2_500_000 }, (_, index) => (index * 7 + (index >> 8)) % 256));
@@ -56,7 +56,7 @@ test('a channel in both formats and as the redirect of system-upgrade-controller
   expect(readIndex(await text('/stable?clusterID=c1')).k0s).toEqual({ 'linux-amd64': { url: server.url + path } });
   expect(readIndex(await text('/stable/v1.36/index.yaml')).version).toBe(OLD);
   const tools = { clock: systemClock, environment: {}, userAgent: 'suc', abort: new AbortController().signal };
-  expect(await new RedirectChannels(tools).ask(`${server.url}/stable`, 'c1', '')).toBe(NEW);
+  expect(await redirectChannels(tools)(`${server.url}/stable`, 'c1', '')).toBe(NEW);
   const missing = [
     '/other/index.yaml',
     '/stable/v1.35/index.yaml',

@@ -12,7 +12,7 @@ import type { Tools } from '../../util/tools.ts';
 import {
   type Catalog,
   type CatalogFile,
-  FollowedCatalog,
+  followCatalog,
   pathOfFile,
   readCatalog,
   versionFor,
@@ -75,12 +75,12 @@ function noTokens({ tokenFile }: UpdateServerOptions, why: string): never {
 
 class UpdateRequests {
   readonly #options: UpdateServerOptions;
-  readonly #catalog: FollowedCatalog;
+  readonly #catalog: () => Promise<Catalog>;
   readonly #cache = new BlockCache();
 
   constructor(options: UpdateServerOptions) {
     this.#options = options;
-    this.#catalog = new FollowedCatalog(options.directory);
+    this.#catalog = followCatalog(options.directory);
   }
 
   /** Never rejects. */
@@ -119,7 +119,7 @@ class UpdateRequests {
       /^\/([a-z][a-z0-9-]*)(?:\/(v\d+\.\d+))?(\/index\.yaml|\/)?$/.exec(pathname) ?? [];
     if (channel === '') return refuse(response, 404);
     if (!(await this.#isAllowed(headers.authorization))) return refuse(response, 401, { 'www-authenticate': 'Bearer' });
-    const catalog = await this.#catalog.current();
+    const catalog = await this.#catalog();
     const version = versionFor(catalog, channel, clusterOf(request), minor);
     if (version === undefined) return refuse(response, 404);
     const base = this.#base(request);

@@ -1,5 +1,5 @@
 /** A Node that changes when the test says so. */
-import type { KubeObject } from '../../../src/kube/types.ts';
+import type { KubeObject } from '../../../src/kube/resources.ts';
 
 export class ChangingNode {
   newest: KubeObject | undefined;

@@ -1,7 +1,6 @@
 /** Cordoning, draining and uncordoning, which the leader does for all nodes or each node for itself. */
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { leases, nodes, type Resource } from '../../../src/kube/resources.ts';
-import type { KubeObject, Node } from '../../../src/kube/types.ts';
+import { type KubeObject, leases, type Node, nodes, type Resource } from '../../../src/kube/resources.ts';
 import type { SignalData } from '../../../src/signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL, type ControlNode, controlNodes, MODE_ANNOTATION } from '../../../src/signal/names.ts';
 import type { Clock } from '../../../src/util/clock.ts';

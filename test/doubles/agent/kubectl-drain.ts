@@ -1,10 +1,8 @@
 /** Draining as kubectl's library does it with the original's options: no pause after a refused eviction. */
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { pods, type Resource } from '../../../src/kube/resources.ts';
+import { type Pod, pods, type Resource } from '../../../src/kube/resources.ts';
 import { isNotFound, StatusError } from '../../../src/kube/status-error.ts';
-import type { Pod } from '../../../src/kube/types.ts';
-import { createTokenBucket } from '../../../src/util/backoff.ts';
-import { type Clock, sleep } from '../../../src/util/clock.ts';
+import { type Clock, createTokenBucket, sleep } from '../../../src/util/clock.ts';
 import type { Times } from '../times.ts';
 
 /** What the client library lets through, in calls: the admin client of k0s has 40 a second, 400 at once. */

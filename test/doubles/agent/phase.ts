@@ -1,7 +1,6 @@
 /** What all steps of a node have in common: which events they take up, what they re-read, and how they write. */
 import type { KubeClient } from '../../../src/kube/client.ts';
-import type { Resource } from '../../../src/kube/resources.ts';
-import type { KubeObject } from '../../../src/kube/types.ts';
+import type { KubeObject, Resource } from '../../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../../src/signal/annotations.ts';
 import type { SignalStatus } from '../../../src/signal/names.ts';
 import { type Clock, rfc3339 } from '../../../src/util/clock.ts';

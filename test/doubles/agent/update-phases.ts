@@ -1,8 +1,7 @@
 /** A node's own steps of a k0supdate: from the fresh signal to the download, the swap, and the restart. */
 import { chmod, link, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Resource } from '../../../src/kube/resources.ts';
-import type { KubeObject } from '../../../src/kube/types.ts';
+import type { KubeObject, Resource } from '../../../src/kube/resources.ts';
 import type { SignalData } from '../../../src/signal/annotations.ts';
 import type { SignalStatus } from '../../../src/signal/names.ts';
 import { messageOf } from '../../../src/util/errors.ts';

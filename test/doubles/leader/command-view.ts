@@ -1,7 +1,6 @@
 /** One look at both kinds of commands: what they want, their groups of targets, and the status entries of these. */
 import type { CommandStatus, PlanCommand, TargetSpec, TargetStatus } from '../../../src/api/autopilot/plan.ts';
-import { nodes, type Resource } from '../../../src/kube/resources.ts';
-import type { KubeObject } from '../../../src/kube/types.ts';
+import { type KubeObject, nodes, type Resource } from '../../../src/kube/resources.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
 
 export interface Group {

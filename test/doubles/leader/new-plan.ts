@@ -1,8 +1,7 @@
 /** The first pass over a command: what stands in its way, its targets, and which of them are missing. */
 import type { TargetSpec, TargetStatus } from '../../../src/api/autopilot/plan.ts';
-import type { Resource } from '../../../src/kube/resources.ts';
+import type { KubeObject, Resource } from '../../../src/kube/resources.ts';
 import { objectFields, parseFieldSelector, parseLabelSelector, SelectorError } from '../../../src/kube/selectors.ts';
-import type { KubeObject } from '../../../src/kube/types.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';

@@ -1,8 +1,7 @@
 /** The pass that signals one target, picked at random, before the plan's status says so. */
 import type { TargetStatus } from '../../../src/api/autopilot/plan.ts';
-import { nodes } from '../../../src/kube/resources.ts';
+import { type KubeObject, type Node, nodes } from '../../../src/kube/resources.ts';
 import { isConflict, isNotFound } from '../../../src/kube/status-error.ts';
-import type { KubeObject, Node } from '../../../src/kube/types.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../../src/signal/annotations.ts';
 import { type ControlNode, controlNodes } from '../../../src/signal/names.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';

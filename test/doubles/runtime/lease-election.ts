@@ -1,8 +1,7 @@
 /** Leader election as client-go does it, on the lease that k0s uses, with the marker that newer releases put on it. */
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { leases } from '../../../src/kube/resources.ts';
+import { type Lease, leases } from '../../../src/kube/resources.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';
-import type { Lease } from '../../../src/kube/types.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
 import { type Clock, microTime, sleep } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';

@@ -1,7 +1,6 @@
 /** A manager as controller-runtime builds one: an unfiltered cache, and controllers that its events trigger. */
 import type { KubeClient } from '../../../src/kube/client.ts';
-import type { Resource } from '../../../src/kube/resources.ts';
-import type { KubeObject } from '../../../src/kube/types.ts';
+import type { KubeObject, Resource } from '../../../src/kube/resources.ts';
 import { createInformer, type Informer } from '../../../src/kube/watch/informer.ts';
 import { stableStringify } from '../../../src/util/json.ts';
 import type { Logger } from '../../../src/util/log.ts';

@@ -1,8 +1,7 @@
 /** The record of what doubles wrote: each call with who made it, what was answered, and what the object then said. */
 import type { KubeClient, PatchOptions, RequestOptions, WriteOptions } from '../../../src/kube/client.ts';
-import { pods, type Resource } from '../../../src/kube/resources.ts';
+import { type KubeObject, pods, type Resource } from '../../../src/kube/resources.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
-import type { KubeObject } from '../../../src/kube/types.ts';
 
 /** One call that changes something, in the form of the recordings of real k0s. */
 export interface Write {

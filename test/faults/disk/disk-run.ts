@@ -1,9 +1,9 @@
 /** The work of one node whose disk fails or loses its power: the real agent and its real steps, on files in memory. */
 import { basename, dirname } from 'node:path';
 import { Agent } from '../../../src/agent/agent.ts';
-import { perform } from '../../../src/agent/effects.ts';
 import type { ActiveJournal } from '../../../src/agent/journal.ts';
 import type { Maintenance } from '../../../src/agent/maintenance/node-maintenance.ts';
+import { perform } from '../../../src/agent/perform-step.ts';
 import type { HostFacts } from '../../../src/agent/service/host.ts';
 import { syncPath } from '../../../src/agent/state/durable-files.ts';
 import { loadJournal, saveJournal } from '../../../src/agent/state/journal-file.ts';

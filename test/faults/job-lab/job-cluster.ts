@@ -5,9 +5,8 @@ import { channelController } from '../../../src/dialects/cattle/channel-controll
 import { DEFAULT_JOB_SETTINGS } from '../../../src/dialects/cattle/config.ts';
 import { cattle } from '../../../src/dialects/cattle/dialect.ts';
 import type { Caller, KubeClient } from '../../../src/kube/client.ts';
-import { jobs, namespaces, nodes, type Resource } from '../../../src/kube/resources.ts';
+import { jobs, type KubeObject, namespaces, nodes, type Resource } from '../../../src/kube/resources.ts';
 import { clientOver } from '../../../src/kube/transport/http-client.ts';
-import type { KubeObject } from '../../../src/kube/types.ts';
 import { createInformer } from '../../../src/kube/watch/informer.ts';
 import type { Handler } from '../../../src/kube/watch/store.ts';
 import type { CattleSpec } from '../../builders/cattle-plans.ts';

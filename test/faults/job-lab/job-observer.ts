@@ -3,7 +3,7 @@ import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { conditionOf, holds } from '../../../src/dialects/cattle/conditions.ts';
 import { hashLabelOf, PLAN_LABEL } from '../../../src/dialects/cattle/names.ts';
 import { cordonOwner } from '../../../src/drain/cordon-marks.ts';
-import type { Job, KubeObject, Node } from '../../../src/kube/types.ts';
+import type { Job, KubeObject, Node } from '../../../src/kube/resources.ts';
 import { hostnameFor, isAtWork, type JobWorld, nodeNameOf } from './job-world.ts';
 
 export interface Observed {
@@ -23,6 +23,8 @@ export class JobObserver {
   readonly #observed: Observed;
   readonly #violations = new Set<string>();
   readonly #living = new Map<string, Job>();
+  /** By Job: that of its Node when the Job came. */
+  readonly #nodeUids = new Map<string, string | undefined>();
   /** By Plan, node and hash: Jobs that completed and count. */
   readonly #succeeded = new Set<string>();
   /** By name of the Plan, node and hash. */
@@ -62,7 +64,11 @@ export class JobObserver {
   lookAtJob(job: Job): void {
     const { uid = '' } = job.metadata;
     const before = this.#living.get(uid);
-    if (!before) this.#lookAtNewJob(job);
+    if (!before) {
+      this.#lookAtNewJob(job);
+      const node = this.#observed.world.nodes.find(({ metadata }) => metadata.name === nodeNameOf(job));
+      this.#nodeUids.set(uid, node?.metadata.uid);
+    }
     const starts = isAtWork(job) && !(before && isAtWork(before));
     this.#living.set(uid, job);
     if (starts) this.#lookAtStart(job);
@@ -80,7 +86,10 @@ export class JobObserver {
     const isOurs = world.removed.has(uid);
     if (isOurs && isAtWork(job)) this.#unfinished.add(placeOf(job));
     if (world.plans.every(({ metadata }) => metadata.uid !== ownerOf(job))) this.#abandoned.add(nodeNameOf(job));
-    this.#hold(isOurs || !isAtWork(job), `running Job deleted: ${job.metadata.name}`);
+    // As the original, the controller deletes the Job of a node that is gone.
+    const node = world.nodes.find(({ metadata }) => metadata.name === nodeNameOf(job));
+    const isForLostNode = this.#nodeUids.get(uid) !== node?.metadata.uid;
+    this.#hold(isOurs || isForLostNode || !isAtWork(job), `running Job deleted: ${job.metadata.name}`);
     this.#hold(isOurs || !holds(job, 'Complete'), `completed Job deleted: ${job.metadata.name}`);
     // Nobody can know that it completed: the next one repeats it.
     if (isOurs && this.#labelOn(nodeNameOf(job), job) !== hashOf(job)) this.#succeeded.delete(keyOf(job));

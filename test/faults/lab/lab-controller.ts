@@ -1,12 +1,12 @@
 /** A controller process of the lab: election, manager, drains and the engine as `refit controller` puts them together. */
 import { DrainPreviewer } from '../../../src/drain/drain-preview.ts';
-import { createDrains } from '../../../src/drain/drains.ts';
+import { createDrains } from '../../../src/drain/running-drains.ts';
 import { type RolloutParts, rolloutController } from '../../../src/engine/controller.ts';
 import type { Dialect } from '../../../src/engine/dialect.ts';
 import { policyOfPlan } from '../../../src/engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { createElection, timesOf } from '../../../src/kube/election/election.ts';
+import { Election, timesOf } from '../../../src/kube/election/election.ts';
 import { guardedClient } from '../../../src/kube/election/write-guard.ts';
 import { EventRecorder } from '../../../src/kube/event-recorder.ts';
 import type { Controller } from '../../../src/runtime/controller.ts';
@@ -37,7 +37,7 @@ const LEASE_DURATION_MS = 15_000;
 /** Works until `stop` aborts. */
 export async function runLabController(parts: LabControllerParts, stop: AbortSignal): Promise<void> {
   const { dialect, client, identity, clock, random, isReady, maxFailures = DEFAULT_POLICY.maxFailures } = parts;
-  const election = createElection({
+  const election = new Election({
     client,
     ...LEASE,
     ...timesOf(LEASE_DURATION_MS),

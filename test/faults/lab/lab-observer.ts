@@ -2,7 +2,7 @@
 import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { cordonOwner, pendingOwner } from '../../../src/drain/cordon-marks.ts';
-import type { KubeObject, Node, Pod } from '../../../src/kube/types.ts';
+import type { KubeObject, Node, Pod } from '../../../src/kube/resources.ts';
 import { decodeSignal } from '../../../src/signal/annotations.ts';
 import { SIGNAL_STATUSES } from '../../../src/signal/names.ts';
 import { V2 } from '../../model/configurations.ts';

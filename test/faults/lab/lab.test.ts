@@ -12,8 +12,8 @@ import { callTrials, SCENE, SHARDS, SWEEPS, type Trial, tryOut } from './sweeps.
 
 const SEED = Number(process.env['REFIT_SEED'] ?? 1);
 /** Of each sweep; `npm run lab` runs all of them. */
-const TRIALS = 30;
-const MIXTURES = 8;
+const TRIALS = 16;
+const MIXTURES = 6;
 
 function some(trials: readonly Trial[]): Trial[] {
   const random = seededRandom(SEED);
@@ -94,10 +94,9 @@ test('a leader that writes whatever others wrote since is found out', async () =
     ...SCENE,
     tamper: (actor: string, caller: Caller) => (actor === 'controller' ? careless(caller) : caller),
   };
-  const wrong: string[] = [];
+  let wrong = '';
   for (const trial of await callTrials('', SCENE, SEED)) {
-    if (trial.what !== 'stale') continue;
-    wrong.push((await tryOut({ ...trial, scene }, SEED)).wrong);
+    if (trial.what === 'stale' && wrong === '') wrong = (await tryOut({ ...trial, scene }, SEED)).wrong;
   }
-  expect(wrong.filter(Boolean).join('\n')).not.toBe('');
+  expect(wrong).not.toBe('');
 });

@@ -1,6 +1,6 @@
 /**
  * Owns `npm run lab`: every single fault at every place, then mixtures by chance for as many minutes as are given, and the
- * tables of docs/internals/lab.md. `--minutes` 0 where absent, `--seed` of the first mixture.
+ * tables of docs/reference/lab.md and docs/internals/lab.md. `--minutes` 0 where absent, `--seed` of the first mixture.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -14,8 +14,13 @@ import { describe, isFine, play } from './mishaps.ts';
 import { Outcomes } from './outcomes.ts';
 import { SWEEPS, tryOut } from './sweeps.ts';
 
-const PAGE = new URL('../../../docs/internals/lab.md', import.meta.url);
+const SWEEPS_PAGE = new URL('../../../docs/reference/lab.md', import.meta.url);
+const DICE_PAGE = new URL('../../../docs/internals/lab.md', import.meta.url);
 const SEED = 1;
+
+function writeTable(page: URL, name: string, lines: string[]): void {
+  writeFileSync(page, withTable(readFileSync(page, 'utf8'), name, lines));
+}
 
 async function sweepCalls(outcomes: Outcomes): Promise<void> {
   for (const sweep of SWEEPS) {
@@ -100,13 +105,12 @@ console.log(sweeps.table().join('\n'));
 const [first, minutes] = [Number(values.seed), Number(values.minutes)];
 const last = await playDice(dice, first, minutes / 2);
 const lastWithJobs = await playJobDice(dice, first, minutes / 2);
-let page = withTable(readFileSync(PAGE, 'utf8'), 'sweeps', [...sweeps.table(), '', `${sweeps.runs} runs in all.`]);
+writeTable(SWEEPS_PAGE, 'sweeps', [...sweeps.table(), '', `${sweeps.runs} runs in all.`]);
 if (dice.runs > 0) {
   const told = `Seeds ${first} to ${last}, with Jobs to ${lastWithJobs}, ${dice.runs} runs in ${minutes} minutes.`;
   console.log([...dice.table(), told].join('\n'));
-  page = withTable(page, 'dice', [...dice.table(), '', told]);
+  writeTable(DICE_PAGE, 'dice', [...dice.table(), '', told]);
 }
-writeFileSync(PAGE, page);
 const wrong = [...sweeps.wrong, ...dice.wrong];
 for (const each of wrong) console.error(each);
 process.exitCode = wrong.length === 0 ? 0 : 1;

@@ -5,8 +5,7 @@ import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { mergeShards } from '../../../src/dialects/autopilot/status-shards/merge.ts';
 import { listsOf } from '../../../src/dialects/autopilot/status-shards/target-lists.ts';
 import type { World } from '../../../src/engine/dialect.ts';
-import type { Resource } from '../../../src/kube/resources.ts';
-import type { KubeObject } from '../../../src/kube/types.ts';
+import type { KubeObject, Resource } from '../../../src/kube/resources.ts';
 import { V2 } from '../../model/configurations.ts';
 import type { LabHost } from './lab-host.ts';
 

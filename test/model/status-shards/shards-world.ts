@@ -3,7 +3,7 @@ import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../src/api/refit/status-shard.ts';
 import { phaseOfPlan } from '../../../src/dialects/autopilot/states.ts';
 import { mergeShards } from '../../../src/dialects/autopilot/status-shards/merge.ts';
-import type { KubeObject } from '../../../src/kube/types.ts';
+import type { KubeObject } from '../../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal } from '../../../src/signal/annotations.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { buildNode } from '../../builders/nodes.ts';

@@ -1,9 +1,8 @@
 /** The smallest dialects without a signal on an object: one creates Jobs, one starts work elsewhere. */
 import type { Dialect } from '../../../src/engine/dialect.ts';
 import type { Observation } from '../../../src/engine/model/decision.ts';
-import type { Rollout } from '../../../src/engine/model/recorded.ts';
-import { jobs, nodes, type Resource } from '../../../src/kube/resources.ts';
-import type { KubeObject } from '../../../src/kube/types.ts';
+import type { Rollout } from '../../../src/engine/model/rollout.ts';
+import { jobs, type KubeObject, nodes, type Resource } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { buildNode } from '../../builders/nodes.ts';
 import { buildRollout } from '../../builders/rollouts.ts';

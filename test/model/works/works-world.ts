@@ -1,6 +1,6 @@
 /** The world of works as a model to explore: a plan, reports of works, the works, and requests. */
-import type { Rollout, Target } from '../../../src/engine/model/recorded.ts';
-import type { KubeObject } from '../../../src/kube/types.ts';
+import type { Rollout, Target } from '../../../src/engine/model/rollout.ts';
+import type { KubeObject } from '../../../src/kube/resources.ts';
 import type { Edge, Invariant, Model } from '../explorer.ts';
 import { contentOf, objectAt } from '../node-state.ts';
 import { Numbering, once } from '../numbering.ts';

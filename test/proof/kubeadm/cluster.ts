@@ -4,10 +4,10 @@ import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { must } from '../../../tools/release/commands.ts';
+import { until } from '../wait.ts';
 import { archiveOf, imageNames, REPOSITORY } from './images/kubernetes.ts';
 import { furnish } from './machine/furnish.ts';
 import { Machine, NETWORK } from './machine/machine.ts';
-import { until } from './wait.ts';
 
 export const OPERATOR = `${NETWORK}.1`;
 

@@ -1,7 +1,7 @@
 /** What the machines need of the host they share, and how it gets it back. */
 import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { until } from './wait.ts';
+import { until } from '../wait.ts';
 
 const INSTANCES = '/proc/sys/fs/inotify/max_user_instances';
 /** Each kubelet and each containerd takes some dozens; the usual 128 are for all of them. */

@@ -4,16 +4,17 @@ import { join } from 'node:path';
 import { systemClock } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import { must } from '../../../tools/release/commands.ts';
+import { Checks } from '../checks.ts';
 import { Balancer } from './balancer.ts';
-import { Checks } from './checks.ts';
 import { type ClusterOptions, makeCluster, OPERATOR, startMachines } from './cluster.ts';
 import { upgradeWithFaults } from './faults/faults.ts';
+import { rollBackKubelet } from './faults/roll-back.ts';
 import { Operator } from './operator.ts';
 import { type Scene, upgrade } from './upgrade.ts';
 
 export interface InsideOptions extends Omit<ClusterOptions, 'log'> {
-  /** One of both parts. */
-  readonly only?: 'upgrade' | 'faults';
+  /** Without it, the first two. */
+  readonly only?: 'upgrade' | 'faults' | 'roll-back';
   /** The built command. */
   readonly refit: string;
   /** File for the outcome. */
@@ -57,8 +58,10 @@ const options = JSON.parse(await readFile(file, 'utf8')) as InsideOptions;
 const checks = new Checks(log);
 await makeSwitch();
 try {
-  if (options.only !== 'faults') await withCluster('quiet', options, upgrade);
-  if (options.only !== 'upgrade') await withCluster('disturbed', options, upgradeWithFaults);
+  const { only } = options;
+  if (only === undefined || only === 'upgrade') await withCluster('quiet', options, upgrade);
+  if (only === undefined || only === 'faults') await withCluster('disturbed', options, upgradeWithFaults);
+  if (only === 'roll-back') await withCluster('rolled-back', options, rollBackKubelet);
 } catch (error) {
   await checks.check('the proof comes to its end', () => [messageOf(error)]);
 }

@@ -7,10 +7,11 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../../src/util/clock.ts';
-import { EXIT, RefitError, usageError } from '../../../src/util/errors.ts';
+import { RefitError } from '../../../src/util/errors.ts';
 import { buildRefit } from '../../../tools/build/refit.ts';
 import { runMain } from '../../../tools/main.ts';
-import type { Outcome } from './checks.ts';
+import type { Outcome } from '../checks.ts';
+import { conclude, parsed } from '../command.ts';
 import { cgroupsOf, removeCgroups, withInotify } from './host.ts';
 import { makeImages } from './images/kubernetes.ts';
 import type { InsideOptions } from './inside.ts';
@@ -18,18 +19,19 @@ import { gatherPackages } from './parts/packages.ts';
 import { FROM, gatherPrograms, TO } from './parts/programs.ts';
 import { demandHost } from './requirements.ts';
 
-const HELP = `Usage: npm run proof:kubeadm -- [--size N+M] [--only upgrade|faults]
+const HELP = `Usage: npm run proof:kubeadm -- [--size N+M] [--only upgrade|faults|roll-back]
 
 Builds Kubernetes ${FROM} and ${TO}, makes machines of namespaces and a kubeadm cluster on them, upgrades it with
 \`refit kubeadm apply\`, and looks at everything afterwards; then once more, with faults. Needs root. Nothing is left behind.
 
   --size N+M       control planes and workers (default 3+2)
-  --only WHICH     \`upgrade\`: the first cluster; \`faults\`: the second one
+  --only WHICH     \`upgrade\`: the first cluster; \`faults\`: the second one;
+                   \`roll-back\`: a kubelet that does not run, which takes Refit five minutes to be sure of
   --help           this text
 `;
 
-/** The upgrade as the guide has it, and the one with faults. */
-const PARTS = ['upgrade', 'faults'] as const;
+/** The upgrade as the guide has it, the one with faults, and one that takes too long to run each time. */
+const PARTS = ['upgrade', 'faults', 'roll-back'] as const;
 
 interface Command {
   readonly controlPlanes: number;
@@ -51,14 +53,6 @@ function parseCommand(args: string[]): Command | undefined {
   if (only !== undefined && part === undefined)
     throw new RefitError('REFIT_USAGE', `--only wants one of ${PARTS.join(', ')}, found "${only}"`);
   return { controlPlanes: Number(controlPlanes), workers: Number(workers), ...(part && { only: part }) };
-}
-
-function parsed<T>(parse: () => T): T {
-  try {
-    return parse();
-  } catch (error) {
-    throw usageError(error);
-  }
 }
 
 async function prove(command: Command, directory: string, abort: AbortSignal): Promise<Outcome> {
@@ -127,9 +121,5 @@ await runMain(async (args, abort) => {
   const left = cgroupsOf(basename(directory));
   const failed = [...outcome.failed, ...(left.length > 0 ? [`cgroups are left: ${left.join(', ')}`] : [])];
   const passed = outcome.passed + (left.length > 0 ? 0 : 1);
-  const minutes = ((systemClock.monotonic() - started) / 60_000).toFixed(1);
-  for (const name of failed) process.stdout.write(`FAILED: ${name}\n`);
-  const also = failed.length > 0 ? `, ${failed.length} failed` : '';
-  process.stdout.write(`${passed} checks passed${also} in ${minutes} minutes\n`);
-  return failed.length > 0 ? EXIT.failed : 0;
+  return conclude({ passed, failed }, started);
 });

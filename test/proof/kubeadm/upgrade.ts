@@ -1,6 +1,6 @@
 /** The upgrade that docs/guides/kubeadm.md describes, and nothing else. */
 import { lastLines } from '../../../tools/controlplane/run.ts';
-import type { Checks } from './checks.ts';
+import type { Checks } from '../checks.ts';
 import type { Cluster } from './cluster.ts';
 import type { Operator } from './operator.ts';
 import { rolledOut, settled, verify } from './verify.ts';

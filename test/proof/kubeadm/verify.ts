@@ -2,14 +2,14 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import type { Node } from '../../../src/kube/types.ts';
+import type { Node } from '../../../src/kube/resources.ts';
 import { messageOf } from '../../../src/util/errors.ts';
-import { type Checks, differing } from './checks.ts';
+import { type Checks, differing } from '../checks.ts';
+import { until } from '../wait.ts';
 import type { Cluster } from './cluster.ts';
 import { etcdMembers, etcdStatus } from './etcd.ts';
 import type { Machine } from './machine/machine.ts';
 import type { Operator } from './operator.ts';
-import { until } from './wait.ts';
 
 const CORDON_MARK = 'upgrade.refit.dev/cordoned-by';
 const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];

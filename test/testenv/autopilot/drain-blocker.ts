@@ -1,8 +1,7 @@
 /** The workload of ap-controllerworker: a pod on each node, and a budget that allows no eviction. */
 import { expect, vi } from 'vitest';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { namespaces, nodes, podDisruptionBudgets, pods } from '../../../src/kube/resources.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import { namespaces, nodes, type Pod, podDisruptionBudgets, pods } from '../../../src/kube/resources.ts';
 import { apply } from '../control-plane.ts';
 import { PATIENCE } from '../drain-stage.ts';
 import { Workloads } from '../drain-workloads.ts';

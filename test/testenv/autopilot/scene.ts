@@ -6,10 +6,11 @@ import type { DownloadServer } from '../../../sandbox/hosts/download-server.ts';
 import type { Host } from '../../../sandbox/hosts/host.ts';
 import { type Plan, type PlanCommand, plans, type TargetStatus } from '../../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
+import { isNotFound } from '../../../src/kube/status-error.ts';
 import { COMBINATIONS, type Combination, type Mixed, type MixedOptions, startMixed } from '../../doubles/mixed.ts';
 import { Motion } from '../../expectations/motion.ts';
 import { type Sighting, watchSignals } from '../../expectations/signal-watch.ts';
-import { kubectlAs } from '../control-plane.ts';
+import { WHOLE } from '../../whole.ts';
 import { type AuditEvent, auditedSince, endOfAudit } from './audit.ts';
 import { DELETED, watchStates } from './plan-states.ts';
 
@@ -25,6 +26,11 @@ const PLAYED: Readonly<Record<string, Combination>> = {
 };
 /** For `describe.each`: the combinations in which a scenario is played. */
 export const PAIRS: readonly (readonly [name: string, combination: Combination])[] = Object.entries(PLAYED);
+
+/** Refit alone and the n-th other pair: each scenario takes another one, and quorum.test.ts plays all that they share. */
+export function pairsWith(nth: 1 | 2 | 3): typeof PAIRS {
+  return WHOLE ? PAIRS : PAIRS.filter((_, index) => index === 0 || index === nth);
+}
 
 /** Prefix of host names: kwok applies what it knew of a Node and its lease to a new one of the same name. */
 export function uniquePrefix(): string {
@@ -106,8 +112,7 @@ export class Scene implements AsyncDisposable {
   async create(id: string, ...commands: PlanCommand[]): Promise<void> {
     const [apiVersion, metadata] = ['autopilot.k0sproject.io/v1beta2', { name: 'autopilot' }];
     const plan: Plan = { apiVersion, kind: 'Plan', metadata, spec: { id, timestamp: 'now', commands } };
-    const { stderr } = await kubectlAs('admin', ['create', '-f', '-'], JSON.stringify(plan));
-    expect(stderr).toBe('');
+    await this.client.create(plans, plan);
   }
 
   async plan(): Promise<Plan> {
@@ -136,13 +141,9 @@ export class Scene implements AsyncDisposable {
   }
 
   async deletePlan(): Promise<void> {
-    const { ok } = await kubectlAs('admin', [
-      'delete',
-      'plans.autopilot.k0sproject.io',
-      'autopilot',
-      '--ignore-not-found',
-    ]);
-    expect(ok).toBe(true);
+    await this.client.delete(plans, 'autopilot').catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
     await this.until(() => expect(this.seen.states.at(-1) ?? DELETED).toBe(DELETED));
   }
 

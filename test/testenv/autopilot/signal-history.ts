@@ -1,7 +1,6 @@
 /** Records every version of the ControlNodes and of the leader's lease that a watch shows. */
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { leases } from '../../../src/kube/resources.ts';
-import type { KubeObject, Lease } from '../../../src/kube/types.ts';
+import { type KubeObject, type Lease, leases } from '../../../src/kube/resources.ts';
 import { createInformer } from '../../../src/kube/watch/informer.ts';
 import { decodeSignal } from '../../../src/signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, SIGNAL_STATUSES } from '../../../src/signal/names.ts';

@@ -2,9 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
-import { namespaces, pods, type Resource } from '../../../src/kube/resources.ts';
+import { namespaces, type Pod, pods, type Resource } from '../../../src/kube/resources.ts';
 import { createClient } from '../../../src/kube/transport/http-client.ts';
-import type { Pod } from '../../../src/kube/types.ts';
 import { loadRecording } from '../../doubles/recorded-plan.ts';
 import { startStage } from '../../doubles/stage.ts';
 import { cordonLines, linesByObject, statusOf } from '../../doubles/write-lines.ts';

@@ -1,7 +1,6 @@
 /** Tests that the doubles' leases and ControlNodes look like those of real k0s. */
 import { expect, test } from 'vitest';
-import { leases } from '../../../src/kube/resources.ts';
-import type { KubeObject, Lease } from '../../../src/kube/types.ts';
+import { type KubeObject, type Lease, leases } from '../../../src/kube/resources.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../../src/signal/names.ts';
 import { LEADER_LEASE } from '../../doubles/runtime/lease-election.ts';
 import { type Stage, startStage } from '../../doubles/stage.ts';

@@ -9,10 +9,9 @@ import { type Extension, prepareExtension } from '../../../sandbox/cluster/hook-
 import { askCanUpdate, driveUpdate, writeDesired } from '../../../sandbox/cluster/machine-manager.ts';
 import { createMachine, installMachines, joinNode } from '../../../sandbox/cluster/machines.ts';
 import { agentArguments, type Host } from '../../../sandbox/hosts/host.ts';
-import { machines } from '../../../src/api/capi/machine.ts';
-import { customResourceDefinitions } from '../../../src/api/crd.ts';
 import { nodes } from '../../../src/kube/resources.ts';
 import { systemClock } from '../../../src/util/clock.ts';
+import { uninstallMachines } from '../../capi/machine-cluster.ts';
 import { controlPlane, kubeconfigFor } from '../control-plane.ts';
 import { type Block, blocksOf } from './blocks.ts';
 import { ReaderShell } from './shell.ts';
@@ -41,7 +40,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await shell[Symbol.asyncDispose]();
-  await cluster.client.delete(customResourceDefinitions, `${machines.plural}.${machines.group}`);
+  await uninstallMachines(cluster.client);
   await cluster.client.delete(nodes, 'worker1');
   await cluster.stop();
   await rm(directory, { recursive: true });

@@ -10,7 +10,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { buildStandIn } from '../../../sandbox/hosts/stand-in.ts';
 import { askStatus } from '../../../src/agent/service/status-socket.ts';
-import type { KubeObject } from '../../../src/kube/types.ts';
+import type { KubeObject } from '../../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal } from '../../../src/signal/annotations.ts';
 import { rfc3339, sleep, systemClock } from '../../../src/util/clock.ts';
 import { applyManifest } from '../../../tools/controlplane/apply.ts';

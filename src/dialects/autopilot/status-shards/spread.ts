@@ -4,7 +4,7 @@ import { type Plan, plans, type TargetStatus } from '../../../api/autopilot/plan
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
 import { exceedPlan, PLAN_HOLDS } from '../../../engine/act/status-shards.ts';
 import type { Instruction, StatusSharding, World, WorldObject } from '../../../engine/dialect.ts';
-import type { RecordedState, Target } from '../../../engine/model/recorded.ts';
+import type { RecordedState, Target } from '../../../engine/model/rollout.ts';
 import { apiVersionOf } from '../../../kube/resources.ts';
 import { phaseOfPlan, recordedStateOf } from '../states.ts';
 import {

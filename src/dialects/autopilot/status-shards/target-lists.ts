@@ -1,6 +1,6 @@
 /** Reads and replaces the lists of targets in a Plan's status. */
 import type { CommandStatus, Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
-import type { Stage } from '../../../engine/model/recorded.ts';
+import type { Stage } from '../../../engine/model/rollout.ts';
 
 /** The paths of the lists in the status of a command. */
 const LISTS = ['k0supdate.controllers', 'k0supdate.workers', 'airgapupdate.workers'] as const;

@@ -1,13 +1,18 @@
 /** Shows how the changes of a Machine are divided among updaters, and what happens with what is left. */
 import { describe, expect, test } from 'vitest';
-import { MemoryApi } from '../../../../test/builders/memory-api.ts';
-import { T0 } from '../../../../test/builders/times.ts';
+import { MemoryApi, refusal } from '../../../../test/builders/memory-api.ts';
+import { buildNode } from '../../../../test/builders/nodes.ts';
+import { later, T0 } from '../../../../test/builders/times.ts';
 import { buildUpdater, buildUpdaterSet } from '../../../../test/builders/updater-sets.ts';
 import { captured } from '../../../../test/capi/captured.ts';
 import { buildTriple, jsonPatch, mergePatch } from '../../../../test/capi/triples.ts';
 import { FakeClock } from '../../../../test/faults/fake-clock.ts';
 import type { CanUpdateResponse, Patches, Triple } from '../../../api/capi/hooks.ts';
+import { machineDeployments, machines } from '../../../api/capi/machine.ts';
 import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
+import { nodes } from '../../../kube/resources.ts';
+import { encodePresence } from '../../../signal/agent-presence.ts';
+import { AGENT_ANNOTATION } from '../../../signal/names.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { untilAborted } from '../../../util/waits.ts';
 import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE } from '../can-update.ts';
@@ -28,6 +33,8 @@ class Scene {
   constructor(answers: Readonly<Record<string, Answer>>, updaters: readonly Updater[], spec: object = {}) {
     this.#answers = answers;
     this.api.put(updaterSets, buildUpdaterSet('all', updaters, spec));
+    this.api.put(machines, { metadata: { name: 'm1', namespace: 'default' } });
+    this.api.put(machineDeployments, { metadata: { name: 'md', namespace: 'default' } });
   }
 
   async ask(
@@ -39,6 +46,7 @@ class Scene {
   ): Promise<CanUpdateResponse> {
     const parts = {
       management: this.api.client,
+      workload: this.api.client,
       clock: new FakeClock(T0),
       log: silentLogger,
       callUpdater: async ({ name }: Updater, _hook: string, body: object, abort: AbortSignal) => {
@@ -133,6 +141,80 @@ describe('what no updater covers', () => {
     await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
       /^UpdaterSet all: refused, because it covers .*; leaves bootstrap.spec.files$/,
     );
+  });
+});
+
+describe('a node without an agent of Refit', () => {
+  const small = [
+    buildTriple({ machine: { version: 'v1.35.0' } }),
+    buildTriple({ machine: { version: 'v1.35.1' } }),
+  ] as const;
+  const presence = { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0) }) };
+  const aside = { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0), aside: true }) };
+
+  function sceneWith(updaters: readonly Updater[], annotations: Record<string, string>, others = {}): Scene {
+    const scene = new Scene({ filer: filesPatch }, updaters);
+    for (const [name, node] of Object.entries({ m1: 'w1', ...others })) {
+      scene.api.put(machines, { metadata: { name, namespace: 'default' }, status: { nodeRef: { name: node } } });
+      scene.api.put(nodes, buildNode(node, { annotations: name === 'm1' ? annotations : presence }));
+    }
+    return scene;
+  }
+
+  test.each([
+    ['none', {}],
+    ["k0s's own", aside],
+  ])('%s: the version is not accepted, and the answer names the node', async (_name, annotations) => {
+    const scene = sceneWith([REFIT], annotations);
+    scene.api.remove(updaterSets, 'all');
+    const answer = await scene.ask('CanUpdateMachine', ...small);
+    expect(answer.message).toBe('covers nothing: node w1 has no agent of Refit');
+    expect(answer.machinePatch).toBeUndefined();
+    scene.api.put(nodes, buildNode('w1', { annotations: presence }));
+    expect(leftBy(await scene.ask('CanUpdateMachine', ...small), ...small)).toEqual([]);
+  });
+
+  test('one of the Machines of a MachineSet', async () => {
+    const { request } = captured('canupdatemachineset');
+    const scene = sceneWith([REFIT], {}, { m2: 'w2' });
+    scene.api.remove(updaterSets, 'all');
+    const answer = await scene.ask('CanUpdateMachineSet', request.current, request.desired);
+    expect(answer.message).toBe('covers nothing: node w1 has no agent of Refit');
+  });
+
+  test('has joined a moment ago: no answer, or Cluster API would replace all Machines', async () => {
+    const scene = sceneWith([REFIT], {});
+    scene.api.remove(updaterSets, 'all');
+    scene.api.put(nodes, buildNode('w1', { creationTimestamp: later(-200_000) }));
+    const young = 'node w1 has just joined, and has no agent of Refit yet';
+    await expect(scene.ask('CanUpdateMachine', ...small)).rejects.toThrow(young);
+    scene.api.put(nodes, buildNode('w1', { creationTimestamp: later(-400_000) }));
+    expect((await scene.ask('CanUpdateMachine', ...small)).message).toContain('w1 has no agent of Refit');
+  });
+
+  test('with an UpdaterSet it counts as an updater that does not answer', async () => {
+    await expect(sceneWith([REFIT], {}).ask('CanUpdateMachine', ...small)).rejects.toThrow(
+      'waiting for updater refit: node w1 has no agent of Refit',
+    );
+    const skipped = sceneWith([{ ...REFIT, onUnavailable: 'Skip' }], {});
+    expect((await skipped.ask('CanUpdateMachine', ...small)).message).toBe(
+      'covers nothing; leaves machine.spec.version; no answer from refit: node w1 has no agent of Refit',
+    );
+  });
+
+  test('does not matter where the version stays', async () => {
+    const files = [buildTriple({ bootstrap: {} }), buildTriple({ bootstrap: { files: FILES } })] as const;
+    const answer = await sceneWith([FILER, REFIT], {}).ask('CanUpdateMachine', ...files);
+    expect(leftBy(answer, ...files)).toEqual([]);
+  });
+
+  test('is not guessed while the API server of the Nodes is away', async () => {
+    const scene = sceneWith([REFIT], presence);
+    scene.api.remove(updaterSets, 'all');
+    scene.api.before('list nodes', () => {
+      throw refusal(503, 'ServiceUnavailable');
+    });
+    await expect(scene.ask('CanUpdateMachine', ...small)).rejects.toThrow('ServiceUnavailable');
   });
 });
 

@@ -1,15 +1,20 @@
 /** Answers CanUpdateMachine and CanUpdateMachineSet for all updaters of an UpdaterSet together. */
-import type { CanUpdateResponse, HookObject, Triple } from '../../../api/capi/hooks.ts';
+import type { CanUpdateResponse, Triple } from '../../../api/capi/hooks.ts';
 import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
+import type { KubeClient } from '../../../kube/client.ts';
 import type { Logger } from '../../../util/log.ts';
-import { answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE } from '../can-update.ts';
-import { accepted, type Composition, compose, patchesTo, valueAt } from './composition.ts';
+import { accepted, answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE, valueAt } from '../can-update.ts';
+import { missingAgent } from '../missing-agents.ts';
+import { type Composition, compose, patchesTo } from './composition.ts';
 import { type TellParts, tellRefused } from './refused-changes.ts';
+import { acceptedBy, recordAccepted } from './step-record.ts';
 import type { CallUpdater } from './updater-client.ts';
 import { type Labels, listSets, setFor, updatersFor } from './updater-sets.ts';
 
 /** `management` is of the cluster with the Machines and the UpdaterSets. */
 export interface CanParts extends TellParts {
+  /** Of the cluster with the Nodes; may be the same. */
+  readonly workload: KubeClient;
   readonly callUpdater: CallUpdater;
   readonly log: Logger;
 }
@@ -35,13 +40,28 @@ export async function canUpdate(
   const { current, desired, settings } = request;
   const labels = labelsOf(desired);
   const set = isDisabled(settings) ? undefined : setFor(await listSets(management, { abort }), labels);
-  if (!set) return answerCan(hook, shape, request);
+  const askRefit = async (body: CanRequest) => {
+    const answer = answerCan(hook, shape, body);
+    const isClaim = (answer.machinePatch ?? answer.machineSetPatch) !== undefined;
+    return {
+      answer,
+      missing: isClaim ? await missingAgent(management, parts.workload, current, clock.now(), abort) : undefined,
+    };
+  };
+  if (!set) {
+    const { answer, missing } = await askRefit(request);
+    return missing === undefined ? answer : accepted(hook, `covers nothing: ${missing}`);
+  }
   const updaters = updatersFor(set, labels);
   const ask = async (updater: Updater, from: Triple, to: Triple) => {
     const waiting = updaters.length - updaters.indexOf(updater);
     const share = AbortSignal.timeout(Math.max(0, Math.floor((end - clock.monotonic()) / waiting)));
     const body = { current: from, desired: to };
-    if (updater.refit) return answerCan(hook, shape, { ...body, settings: updater.settings });
+    if (updater.refit) {
+      const { answer, missing } = await askRefit({ ...body, settings: updater.settings });
+      if (missing === undefined) return answer;
+      throw new Error(missing);
+    }
     const answer = await callUpdater(updater, hook, body, AbortSignal.any([abort, share]));
     if (answer.status === 'Success') return answer;
     throw new Error(answer.message ?? 'it answered Failure without a message');
@@ -53,8 +73,12 @@ export async function canUpdate(
   );
   if (hold !== undefined) throw new Error(`UpdaterSet ${set.metadata.name}: ${hold}`);
   const message = describe(composition);
-  const isCovered = composition.uncovered.length === 0;
-  return accepted(hook, message, isCovered ? patchesTo(shape, current, composition.reached) : {});
+  if (composition.uncovered.length > 0) return accepted(hook, message);
+  const changesVersion = composition.steps.some(({ changes }) => changes.includes('machine.spec.version'));
+  // The text of a kubelet may not tell whether its node runs that version, so Refit is not asked where it stays.
+  const needed = updaters.filter(({ refit }) => refit === undefined || changesVersion);
+  if (needed.length > 0) await recordAccepted(management, request, acceptedBy(set, needed), abort);
+  return accepted(hook, message, patchesTo(shape, current, composition.reached));
 }
 
 /** Why Cluster API must wait; undefined if it may go on, in place or by replacement. */
@@ -82,6 +106,7 @@ function titleOf({ machine, machineSet }: Triple): string {
 
 /** Of the Machine, or those that the Machines of the MachineSet get before they are updated. */
 function labelsOf({ machine, machineSet }: Triple): Labels {
-  const of: HookObject | null | undefined = machine;
-  return of?.metadata.labels ?? ((valueAt(machineSet, ['spec', 'template', 'metadata', 'labels']) ?? {}) as Labels);
+  return (
+    machine?.metadata.labels ?? ((valueAt(machineSet, ['spec', 'template', 'metadata', 'labels']) ?? {}) as Labels)
+  );
 }

@@ -1,15 +1,9 @@
 /** Divides the changes of one Machine among several updaters: each in turn takes those that it can make. */
-import {
-  type CanUpdateResponse,
-  HOOK_GROUP,
-  type HookObject,
-  type Patches,
-  type Triple,
-} from '../../../api/capi/hooks.ts';
+import type { HookObject, Patches, Triple } from '../../../api/capi/hooks.ts';
 import { jsonPointer } from '../../../kube/json-patch.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isRecord, type Json, sameJson } from '../../../util/json.ts';
-import { changesBetween, differences, isEmpty, nameOf, type PartChange, type Shape } from '../can-update.ts';
+import { changesBetween, differences, isEmpty, nameOf, type PartChange, type Shape, valueAt } from '../can-update.ts';
 import { applyPatches, brief } from './hook-patch.ts';
 
 /** Answers without a side effect; rejects when there is no valid answer. */
@@ -111,16 +105,4 @@ function placed(value: Json | undefined, [key, ...rest]: readonly string[], to: 
   if (inner === undefined) members.delete(key);
   else members.set(key, inner);
   return Object.fromEntries(members);
-}
-
-export function valueAt(value: unknown, path: readonly string[]): Json | undefined {
-  const found = path.reduce<unknown>(
-    (at, key) => (isRecord(at) && Object.hasOwn(at, key) ? at[key] : undefined),
-    value,
-  );
-  return found as Json | undefined;
-}
-
-export function accepted(kind: string, message: string, patches: Patches): CanUpdateResponse {
-  return { apiVersion: HOOK_GROUP, kind: `${kind}Response`, status: 'Success', message, ...patches };
 }

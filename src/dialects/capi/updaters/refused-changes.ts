@@ -3,6 +3,7 @@ import { type UpdaterSet, updaterSets } from '../../../api/refit/updater-set.ts'
 import type { KubeClient } from '../../../kube/client.ts';
 import { withCondition } from '../../../runtime/conditions.ts';
 import { type Clock, rfc3339 } from '../../../util/clock.ts';
+import { listSets } from './updater-sets.ts';
 
 export interface TellParts {
   readonly management: KubeClient;
@@ -11,6 +12,13 @@ export interface TellParts {
 
 const MOST = 20;
 const LONGEST = 1000;
+/** Cluster API asks again after 17 minutes at the latest. */
+const [FORGET_MS, RENEW_MS] = [30 * 60_000, 5 * 60_000];
+
+/** What Cluster API no longer asks about was undone, or its object is gone. */
+export async function forgetUnasked(parts: TellParts, abort: AbortSignal): Promise<void> {
+  for (const set of await listSets(parts.management, { abort })) await tellRefused(parts, set, '', undefined, abort);
+}
 
 /** `why` is undefined once the change of `object` is accepted or left to Cluster API. Writes only what is new. */
 export async function tellRefused(
@@ -21,11 +29,14 @@ export async function tellRefused(
   abort: AbortSignal,
 ): Promise<void> {
   const message = why?.slice(0, LONGEST);
-  const told = status.uncovered ?? [];
-  if (told.find((each) => each.object === object)?.message === message) return;
   const now = clock.now();
+  const ageOf = ({ asked }: { readonly asked: string }): number => now - Date.parse(asked);
+  const told = (status.uncovered ?? []).filter((each) => ageOf(each) < FORGET_MS);
+  const known = told.find((each) => each.object === object);
+  const isTold = known?.message === message && (known === undefined || ageOf(known) < RENEW_MS);
+  if (isTold && told.length === (status.uncovered ?? []).length) return;
   const others = told.filter((each) => each.object !== object);
-  const uncovered = message === undefined ? others : [...others, { object, message, since: rfc3339(now) }].slice(-MOST);
+  const uncovered = message === undefined ? others : [...others, { object, message, asked: rfc3339(now) }].slice(-MOST);
   const [last] = uncovered.slice(-1);
   const condition = last
     ? ({ type: 'Covered', status: 'False', reason: 'Uncovered', message: `${last.object}: ${last.message}` } as const)

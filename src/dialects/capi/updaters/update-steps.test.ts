@@ -9,7 +9,8 @@ import type { UpdateMachineRequest, UpdateMachineResponse } from '../../../api/c
 import { type Machine, machines } from '../../../api/capi/machine.ts';
 import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
 import { silentLogger } from '../../../util/log.ts';
-import { STEPS_ANNOTATION, type StepParts, updateInSteps } from './update-steps.ts';
+import { STEPS_ANNOTATION } from './step-record.ts';
+import { type StepParts, updateInSteps } from './update-steps.ts';
 import type { UpdaterAnswer } from './updater-client.ts';
 
 const NAMES = ['first', 'second', 'third'];
@@ -87,7 +88,7 @@ class Scene {
       source: { url: '' },
       readText: async () => await Promise.reject(new Error('not used')),
       callUpdater: async ({ name }: Updater) => await this.#effect(async () => await this.#answer(name)),
-      policy: buildPolicy(),
+      policyFor: () => buildPolicy(),
       clock: new FakeClock(T0),
       log: silentLogger,
     };

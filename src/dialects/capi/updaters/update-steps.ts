@@ -1,34 +1,26 @@
 /** Answers UpdateMachine: calls the updaters of an UpdaterSet one after the other. What is done is recorded on the Machine. */
-import { createHash } from 'node:crypto';
-import { z } from 'zod';
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../../api/capi/hooks.ts';
 import { type Machine, machines } from '../../../api/capi/machine.ts';
-import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
-import { isConflict } from '../../../kube/status-error.ts';
+import type { Updater } from '../../../api/refit/updater-set.ts';
+import { ifFound } from '../../../kube/status-error.ts';
 import { messageOf } from '../../../util/errors.ts';
-import { isRecord, parseJson, stableStringify } from '../../../util/json.ts';
-import { compared, isDisabled, MACHINE_SHAPE } from '../can-update.ts';
-import { DONE, failure, orUndefined, type UpdateParts, underWay, updateMachine } from '../update-machine.ts';
+import { isDisabled } from '../can-update.ts';
+import { DONE, failure, type UpdateParts, underWay, updateMachine, versionIn } from '../update-machine.ts';
 import type { CanParts } from './answer-can.ts';
+import {
+  type Accepted,
+  acceptedBy,
+  acceptedOf,
+  idOf,
+  recordOn,
+  STEPS_ANNOTATION,
+  type StepRecord,
+  saved,
+} from './step-record.ts';
 import type { UpdaterAnswer } from './updater-client.ts';
 import { listSets, setFor, updatersFor } from './updater-sets.ts';
 
 export type StepParts = UpdateParts & CanParts;
-
-/** Removing it ends the steps: the next call begins with those of the UpdaterSet as it is then. */
-export const STEPS_ANNOTATION = 'upgrade.refit.dev/updater-steps';
-
-const recordSchema = z.object({
-  /** Of the Machine and its desired objects, so that the record of another update does not count. */
-  id: z.string(),
-  set: z.string(),
-  /** Names of the updaters, in order. Later changes of the UpdaterSet take none away. */
-  steps: z.array(z.string()).min(1),
-  /** How many of them have answered that they are done. */
-  done: z.int().min(0),
-});
-
-type StepRecord = z.infer<typeof recordSchema>;
 
 /** Seconds: an updater must not put a Machine off for years. */
 const LONGEST_RETRY = 300;
@@ -43,45 +35,29 @@ export async function updateInSteps(
   if (isDisabled(settings)) return failure('in-place updates are disabled by the setting disableInPlaceUpdates');
   const { name, namespace = 'default' } = desired.machine.metadata;
   const title = `Machine ${namespace}/${name}`;
-  const machine = await orUndefined(parts.management.get(machines, name, { namespace, abort }));
+  const machine = await ifFound(parts.management.get(machines, name, { namespace, abort }));
   if (!machine) return failure(`${title} does not exist`);
   // The body is not trusted, since anybody can send one: only the Machine in the API counts.
-  const [live, asked] = [machine.spec?.version, versionIn(desired.machine.spec)];
+  const [live, asked] = [machine.spec?.version, versionIn(desired.machine)];
   if (live !== asked)
     return failure(`${title} has spec.version ${live ?? 'no version'}, but the call asks for ${asked ?? 'none'}`);
-  const sets = await listSets(parts.management, { abort });
-  const record = recordOn(machine, idOf(machine, desired));
-  const set = record
-    ? sets.find((each) => each.metadata.name === record.set)
-    : setFor(sets, machine.metadata.labels ?? {});
-  if (record) return await takeStep(parts, machine, record, set, request, abort);
-  if (!set) return await updateMachine(parts, request, machine, abort);
-  return await beginSteps(parts, machine, set, request, abort);
+  const id = idOf(machine, desired);
+  const record = recordOn(machine, id);
+  if (record) return await takeStep(parts, machine, record, request, abort);
+  const chosen = (await acceptedOf(parts.management, machine, abort)) ?? (await chosenFor(parts, machine, abort));
+  if (chosen.steps.length === 0)
+    return failure(`UpdaterSet ${chosen.set} has no updater for the labels of this Machine`);
+  const first = { ...chosen, id, done: 0 };
+  const next = await saved(parts.management, machine, first, abort);
+  return next ? await takeStep(parts, next, first, request, abort) : CHANGED;
 }
 
-function versionIn(spec: unknown): string | undefined {
-  const version = isRecord(spec) ? spec['version'] : undefined;
-  return typeof version === 'string' ? version : undefined;
-}
+const REFIT_ALONE: Updater = { name: 'Refit', refit: {} };
 
-async function beginSteps(
-  parts: StepParts,
-  machine: Machine,
-  set: UpdaterSet,
-  request: UpdateMachineRequest,
-  abort: AbortSignal,
-): Promise<UpdateMachineResponse> {
-  const { name } = set.metadata;
-  const steps = updatersFor(set, machine.metadata.labels ?? {}).map((updater) => updater.name);
-  if (steps.length === 0) return failure(`UpdaterSet ${name} has no updater for the labels of this Machine`);
-  const record = { id: idOf(machine, request.desired), set: name, steps, done: 0 };
-  return await saved(
-    parts,
-    machine,
-    record,
-    abort,
-    async (next) => await takeStep(parts, next, record, set, request, abort),
-  );
+async function chosenFor({ management }: StepParts, { metadata }: Machine, abort: AbortSignal): Promise<Accepted> {
+  const { labels = {} } = metadata;
+  const set = setFor(await listSets(management, { abort }), labels);
+  return set ? acceptedBy(set, updatersFor(set, labels)) : { steps: [REFIT_ALONE.name] };
 }
 
 /** The record says which updater is called, before it is. */
@@ -89,33 +65,33 @@ async function takeStep(
   parts: StepParts,
   machine: Machine,
   record: StepRecord,
-  set: UpdaterSet | undefined,
   request: UpdateMachineRequest,
   abort: AbortSignal,
 ): Promise<UpdateMachineResponse> {
-  const { steps, done } = record;
+  const { set, steps, done } = record;
   const name = steps[done] ?? '';
-  const updater = set?.spec.updaters.find((each) => each.name === name);
+  const updater = set === undefined ? REFIT_ALONE : await updaterIn(parts, set, name, abort);
   if (!updater)
     return failure(
-      `updater ${name} is to update this Machine, but UpdaterSet ${record.set} no longer has it: put it back, or remove the annotation ${STEPS_ANNOTATION} of the Machine to continue without it`,
+      `updater ${name} is to update this Machine, but UpdaterSet ${set} no longer has it: put it back, or remove the annotation ${STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`,
     );
   const answer = await answerOf(parts, updater, machine, request, abort);
   if (answer instanceof Error) return underWay(`waiting for updater ${name}: ${answer.message}`);
   const { status, message = 'without a message', retryAfterSeconds = 0 } = answer;
-  const words = `updater ${name}: ${message}`;
+  const words = set === undefined ? message : `updater ${name}: ${message}`;
   if (status === 'Failure') return failure(words);
   if (retryAfterSeconds > 0)
     return { ...underWay(words), retryAfterSeconds: Math.min(retryAfterSeconds, LONGEST_RETRY) };
   const isLast = done + 1 === steps.length;
   // Without a record, no call can be answered before every updater has been called again.
-  return await saved(
-    parts,
-    machine,
-    isLast ? undefined : { ...record, done: done + 1 },
-    abort,
-    async () => await Promise.resolve(isLast ? DONE : underWay(`updater ${name} is done, ${steps[done + 1]} is next`)),
-  );
+  const next = await saved(parts.management, machine, isLast ? undefined : { ...record, done: done + 1 }, abort);
+  if (!next) return CHANGED;
+  return isLast ? DONE : underWay(`updater ${name} is done, ${steps[done + 1]} is next`);
+}
+
+async function updaterIn({ management }: StepParts, set: string, name: string, abort: AbortSignal) {
+  const found = (await listSets(management, { abort })).find(({ metadata }) => metadata.name === set);
+  return found?.spec.updaters.find((updater) => updater.name === name);
 }
 
 /** An Error if it gave no valid answer. */
@@ -134,41 +110,4 @@ async function answerOf(
   }
 }
 
-/** Nothing follows if somebody else wrote the Machine: the next call reads it again. */
-async function saved(
-  { management }: StepParts,
-  { metadata: { name, namespace, resourceVersion } }: Machine,
-  record: StepRecord | undefined,
-  abort: AbortSignal,
-  then: (machine: Machine) => Promise<UpdateMachineResponse>,
-): Promise<UpdateMachineResponse> {
-  const annotations = { [STEPS_ANNOTATION]: record ? JSON.stringify(record) : null };
-  const patch = { metadata: { resourceVersion, annotations } };
-  try {
-    return await then(await management.patch(machines, name, patch, { type: 'merge', namespace, abort }));
-  } catch (error) {
-    if (isConflict(error)) return underWay('the Machine changed meanwhile');
-    throw error;
-  }
-}
-
-function recordOn({ metadata }: Machine, id: string): StepRecord | undefined {
-  const { data } = recordSchema.safeParse(parseJson(metadata.annotations?.[STEPS_ANNOTATION]));
-  // One that says that all is done was written by somebody else.
-  return data?.id === id && data.done < data.steps.length ? data : undefined;
-}
-
-function idOf({ metadata: { uid } }: Machine, desired: UpdateMachineRequest['desired']): string {
-  const specs = MACHINE_SHAPE.parts.map((part) =>
-    compared(MACHINE_SHAPE, part, desired[part.object as keyof typeof desired]),
-  );
-  const text = stableStringify([uid, ...specs.map(withoutDiscovery)]);
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
-}
-
-/** The token of a joined worker may change meanwhile. */
-function withoutDiscovery(spec: unknown): unknown {
-  if (!isRecord(spec) || !isRecord(spec['joinConfiguration'])) return spec;
-  const { discovery: _token, ...join } = spec['joinConfiguration'];
-  return { ...spec, joinConfiguration: join };
-}
+const CHANGED = underWay('the Machine changed meanwhile');

@@ -1,10 +1,12 @@
 /** Calls an updater over HTTPS as Cluster API calls an extension. What it answers is not trusted. */
 import { readFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { HOOK_GROUP, type HookName, type Patches } from '../../../api/capi/hooks.ts';
 import type { Updater } from '../../../api/refit/updater-set.ts';
+import { textIn } from '../../../util/bounded-file.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isRecord } from '../../../util/json.ts';
 import { untilAborted } from '../../../util/waits.ts';
@@ -135,26 +137,16 @@ async function post(
     ...(await clientCertificate(updater, certificates)),
   } as const;
   const address = new URL(`${base.replace(/\/+$/, '')}${path}?timeout=${timeoutSeconds}s`);
-  const answering = new Promise<string>((resolve, reject) => {
-    const outgoing = request(address, options, (response) => {
-      const parts: Buffer[] = [];
-      let length = 0;
-      response.once('error', reject);
-      response.on('data', (part: Buffer) => {
-        length += part.length;
-        if (length > MAX_ANSWER_BYTES)
-          response.destroy(new Error(`its answer has more than ${MAX_ANSWER_BYTES} bytes`));
-        else parts.push(part);
-      });
-      response.once('end', () => {
-        if (response.statusCode === 200) resolve(Buffer.concat(parts).toString('utf8'));
-        else reject(new Error(`it answered HTTP ${response.statusCode} to ${path}`));
-      });
-    });
-    outgoing.once('error', reject).end(text);
-  });
-  // A switch of protocols ends the connection without any of these events.
-  const answer = await untilAborted(answering, signal).catch((error: unknown) => {
+  const answering = async (): Promise<string> => {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    request(address, options, resolve).on('error', reject).end(text);
+    const response = await promise;
+    const body = await textIn(response, MAX_ANSWER_BYTES, `its answer has more than ${MAX_ANSWER_BYTES} bytes`);
+    if (response.statusCode !== 200) throw new Error(`it answered HTTP ${response.statusCode} to ${path}`);
+    return body;
+  };
+  // A switch of protocols ends the connection without an answer or an error.
+  const answer = await untilAborted(answering(), signal).catch((error: unknown) => {
     throw new Error(abort.aborted ? 'no answer in time' : `no answer from ${address.host}: ${messageOf(error)}`);
   });
   try {

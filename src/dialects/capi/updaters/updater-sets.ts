@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { type Updater, type UpdaterSet, updaterSetKind, updaterSets } from '../../../api/refit/updater-set.ts';
 import type { KubeClient, RequestOptions } from '../../../kube/client.ts';
 import { matchesLabels } from '../../../kube/selectors.ts';
-import { isNotFound } from '../../../kube/status-error.ts';
+import { ifFound } from '../../../kube/status-error.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { describeIssue } from './hook-patch.ts';
 
@@ -11,12 +11,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 /** All of them; none where the kind is not installed. */
 export async function listSets(management: KubeClient, options: RequestOptions): Promise<readonly UpdaterSet[]> {
-  try {
-    return (await management.listAll(updaterSets, options)).items;
-  } catch (error) {
-    if (isNotFound(error)) return [];
-    throw error;
-  }
+  return (await ifFound(management.listAll(updaterSets, options)))?.items ?? [];
 }
 
 /** Undefined if none is for these labels. Throws if several are, or if it cannot be read: nothing may be guessed then. */

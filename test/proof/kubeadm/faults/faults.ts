@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { cp, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lastLines } from '../../../../tools/controlplane/run.ts';
+import { until } from '../../wait.ts';
 import type { Machine } from '../machine/machine.ts';
 import type { Scene } from '../upgrade.ts';
 import { rolledOut, settled, verify } from '../verify.ts';
-import { until } from '../wait.ts';
 import { applyUntil, type Ended } from './interrupted-apply.ts';
 
 const API_SERVER = 'etc/kubernetes/manifests/kube-apiserver.yaml';

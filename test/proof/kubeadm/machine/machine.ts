@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type RunResult, run } from '../../../../tools/controlplane/run.ts';
 import { must } from '../../../../tools/release/commands.ts';
-import { until } from '../wait.ts';
+import { until } from '../../wait.ts';
 
 export const NETWORK = '10.90.0';
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';

@@ -1,0 +1,207 @@
+/** Carries out steps on the host. Each step may be interrupted anywhere and is then done again. */
+import { writeOwner } from '../drain/cordon-marks.ts';
+import type { Environment } from '../http/proxy-choice.ts';
+import { backoffDelay, sleep } from '../util/clock.ts';
+import { messageOf } from '../util/errors.ts';
+import type { Tools } from '../util/tools.ts';
+import { type DownloadLimits, limitsFor } from './download/fetch.ts';
+import { hashFile, stampOf } from './download/hash-file.ts';
+import { wantedHash } from './download/partial-file.ts';
+import { discardBundle, placeBundle } from './download/place-bundle.ts';
+import { discardDownload, download } from './download/stage-binary.ts';
+import { type ActiveJournal, type BundleJournal, isBundle, type UpdateJournal } from './journal.ts';
+import type { Maintenance } from './maintenance/node-maintenance.ts';
+import { DrainLateError } from './maintenance/own-drain.ts';
+import { endProcess, identityOf } from './service/processes.ts';
+import type { ServiceRestarter } from './service/service-restarter.ts';
+import { runTrial } from './service/trial-run.ts';
+import { type Files, replaceDurably } from './state/durable-files.ts';
+import { pathsBeside, pathsIn } from './state/state-directory.ts';
+import type { FileTrust } from './state/trusted-path.ts';
+import type { Step, StepOutcome } from './steps/step.ts';
+
+export interface EffectTools extends Tools {
+  readonly stateDirectory: string;
+  readonly imagesDirectory: string;
+  /** Sent to download servers: `refit-agent/<version> (<name of the object>)`. */
+  readonly userAgent: string;
+  readonly limits: DownloadLimits;
+  /** True: also a forced update must bring the version that it names. */
+  readonly checkForced?: boolean;
+  readonly environment: Environment;
+  readonly maintenance: Maintenance;
+  readonly restarter: Pick<ServiceRestarter, 'restart'>;
+  readonly files: Files;
+  readonly fileTrust: FileTrust;
+  /** Staged files since their trial run in this process: stamp and hash by path. Without it they are hashed again. */
+  readonly tried?: Map<string, string>;
+}
+
+/** Time limit for a binary to print its version. */
+const TRIAL_TIMEOUT_MS = 10_000;
+const DONE: StepOutcome = { ok: true };
+/** About ten seconds in all: the rest of the roll-back time is for the restart. */
+const ROLL_BACK_RETRY = { times: 8, base: 100, cap: 2_000 };
+
+/** Rejects only when `abort` aborts; every other failure is an outcome. */
+export async function perform(
+  step: Step,
+  journal: ActiveJournal,
+  tools: EffectTools,
+  abort: AbortSignal,
+): Promise<StepOutcome> {
+  try {
+    return isBundle(journal)
+      ? await bundleEffectOf(step, journal, tools, abort)
+      : await updateEffectOf(step, journal, tools, abort);
+  } catch (error) {
+    abort.throwIfAborted();
+    return {
+      ok: false,
+      reason: messageOf(error),
+      error,
+      ...(error instanceof DrainLateError ? { late: 'drain' } : {}),
+    };
+  }
+}
+
+/** What each step does to the host. */
+type Effects = {
+  readonly [K in Step['kind']]: (step: Extract<Step, { kind: K }>) => Promise<StepOutcome | void> | void;
+};
+
+async function updateEffectOf(
+  step: Step,
+  { work, process, phase }: UpdateJournal,
+  tools: EffectTools,
+  abort: AbortSignal,
+): Promise<StepOutcome> {
+  const { planId, created, command } = work.signal;
+  const { url, sha256, version, forceupdate } = command;
+  const { staging, staged, part, previous } = pathsBeside(work.binary);
+  const paths = { part, record: pathsIn(tools.stateDirectory).record };
+  const { userAgent, maintenance, restarter, files, fileTrust } = tools;
+  const limits = limitsFor(tools.limits, work.policy);
+  const drain = work.policy?.drain ?? {};
+  const discard = async (): Promise<void> => {
+    await discardDownload({ staged, paths }, files);
+    await fileTrust.removeEmpty(staging);
+  };
+  const effects: Effects = {
+    download: async () =>
+      await download(
+        { url, sha256, staged, paths, userAgent, limits, prepare: async () => await fileTrust.makePrivate(staging) },
+        { ...tools, abort },
+      ),
+    'trial-run': async () => {
+      const wanted = await wantedHash(sha256, paths.record, files);
+      const anyVersion = forceupdate === true && tools.checkForced !== true;
+      const trial = { binary: staged, sha256: wanted, timeoutMs: TRIAL_TIMEOUT_MS, ...(!anyVersion && { version }) };
+      if (wanted !== undefined) tools.tried?.set(staged, `${await stampOf(staged)} ${wanted}`);
+      return await runTrial(trial);
+    },
+    'cordon-and-drain': async () =>
+      await maintenance.cordonAndDrain(writeOwner({ plan: planId, attempt: created }), drain, abort),
+    'keep-previous': async () => {
+      await fileTrust.assertReplaceable(work.binary);
+      await replaceDurably(work.binary, previous, files, async (path) => {
+        if (!forceupdate && (await isSameContent(path, staged, files)))
+          throw new Error(`${work.binary} is the wanted version already: another agent put it in place`);
+      });
+    },
+    swap: async () => {
+      await fileTrust.assertReplaceable(work.binary);
+      const wanted = await wantedHash(sha256, paths.record, files);
+      const isTried = await wasTried(tools, staged, wanted);
+      await replaceDurably(staged, work.binary, files, async (path) => {
+        // Where there are no hard links it is a copy.
+        const isSame = isTried && identityOf(path) === identityOf(staged);
+        if (!isSame) await checkHash(path, wanted, files);
+      });
+    },
+    'roll-back': async () => {
+      await fileTrust.assertReplaceable(previous);
+      await retryRollBack(async () => await replaceDurably(previous, work.binary, files), tools, abort);
+    },
+    restart: async (order) => {
+      await fileTrust.assertReplaceable(work.binary);
+      await restarter.restart(order.process ?? process ?? work.original, work.binary);
+    },
+    kill: (order) => endProcess(order.process, 'SIGKILL'),
+    // After a failed update the cordons of others stay.
+    uncordon: async () => await maintenance.uncordon(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort),
+    'clean-up': discard,
+    'stand-aside': discard,
+    begin: nothing,
+    'give-up': nothing,
+    soak: nothing,
+    report: nothing,
+    nothing,
+    'await-service': nothing,
+    'await-leader': nothing,
+    'await-clock': nothing,
+    'fetch-bundle': nothing,
+  };
+  return (await effects[step.kind](step as never)) ?? DONE;
+}
+
+/** The step changes only the journal or the object. */
+function nothing(): void {}
+
+/** Hashes only files of the same size. */
+async function isSameContent(path: string, other: string, files: Files): Promise<boolean> {
+  const sizes = await Promise.all(
+    [path, other].map(async (each) => (await files.stat(each).catch(() => undefined))?.size),
+  );
+  if (sizes[0] === undefined || sizes[0] !== sizes[1]) return false;
+  const [a, b] = await Promise.all([path, other].map(async (each) => await hashFile(each, files)));
+  return a === b;
+}
+
+async function wasTried({ tried }: EffectTools, staged: string, wanted: string | undefined): Promise<boolean> {
+  const then = tried?.get(staged);
+  return then !== undefined && then === `${await stampOf(staged)} ${wanted}`;
+}
+
+/** The bytes that were hashed are the ones that the rename puts in place. */
+async function checkHash(path: string, wanted: string | undefined, files: Files): Promise<void> {
+  const found = await hashFile(path, files);
+  if (wanted === undefined || found !== wanted)
+    throw new Error(`the download changed on the disk (sha256 ${found}, was ${wanted}): check the disk, then retry`);
+}
+
+/** A roll-back has no alternative, so a failing disk is tried again. */
+async function retryRollBack(
+  work: () => Promise<void>,
+  { clock, random, log }: Pick<EffectTools, 'clock' | 'random' | 'log'>,
+  abort: AbortSignal,
+): Promise<void> {
+  for (let failures = 0; ; failures++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (failures === ROLL_BACK_RETRY.times) throw error;
+      const pauseMs = backoffDelay(failures, { ...ROLL_BACK_RETRY, random });
+      log.warn('the roll-back is retried', { reason: messageOf(error), pauseMs });
+      await sleep(clock, pauseMs, abort);
+    }
+  }
+}
+
+async function bundleEffectOf(
+  step: Step,
+  { work }: BundleJournal,
+  tools: EffectTools,
+  abort: AbortSignal,
+): Promise<StepOutcome> {
+  const { url, sha256, version } = work.signal.command;
+  const { imagesDirectory, userAgent, files, fileTrust } = tools;
+  const limits = limitsFor(tools.limits, work.policy);
+  const { bundleRecord: record, bundles: list } = pathsIn(tools.stateDirectory);
+  if (step.kind === 'fetch-bundle') {
+    const place = { imagesDirectory, record, list, fileTrust };
+    await placeBundle({ url, sha256, version, ...place, userAgent, limits }, { ...tools, abort });
+  }
+  if (step.kind === 'clean-up') await discardBundle({ imagesDirectory, record }, files);
+  return DONE;
+}

@@ -1,0 +1,81 @@
+/** Implements `refit kubeadm restore-etcd`: checks all hosts, asks a person, and restores a snapshot on all members. */
+import { type EtcdAnswer, etcdProblems } from '../../dialects/kubeadm/etcd.ts';
+import { controlPlaneOf, type ManifestHost } from '../../dialects/kubeadm/manifest.ts';
+import { etcdAnswers } from '../../dialects/kubeadm/probe.ts';
+import { restoreFactsScript, restoreScripts } from '../../dialects/kubeadm/restore-etcd.ts';
+import { untilRight } from '../../dialects/kubeadm/verify.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
+import { confirmInPerson } from './command.ts';
+import { controlPlaneAlone, inSession, type KubeadmFlags, type KubeadmSession, onAll } from './session.ts';
+
+/** Milliseconds for the members to elect a leader. */
+const HEALTHY_MS = 300_000;
+
+/** Resolves with the exit code: 1 if the answer was not yes. */
+export async function restoreEtcd(
+  flags: KubeadmFlags & { readonly snapshot: string },
+  abort: AbortSignal,
+): Promise<number> {
+  const restore = async (session: KubeadmSession): Promise<number> => {
+    const { output, shells, clock } = session;
+    const { snapshot } = flags;
+    const hosts = controlPlaneOf(session.manifest);
+    const options = { snapshot, stamp: rfc3339(clock.now()).replaceAll(/\W/g, '') };
+    const found = (await onControlPlane(session, restoreFactsScript(options))).map((line) => line.split(' '));
+    const [sha256, other] = new Set(found.map(([hash]) => hash));
+    const differ = `${snapshot} is not the same file on all hosts: copy one of them to all`;
+    if (other !== undefined) throw new RefitError('REFIT_REFUSED', differ);
+    output.write(`${snapshot} is a whole snapshot of etcd; its SHA-256 is ${sha256}.\n`);
+    const names = hosts.map(({ name }) => name).join(', ');
+    output.write(`The restore replaces the data of etcd on ${names}: everything written after the snapshot is lost.\n`);
+    output.write(
+      'A control-plane host that the manifest does not name must be off: it would go on with its own data.\n',
+    );
+    const answers = await etcdAnswers(shells, hosts);
+    const most = Math.max(...[...answers.values()].map((each) => (typeof each === 'object' ? each.members.length : 0)));
+    const left = `etcd has ${most} members, the manifest has ${hosts.length} control-plane hosts`;
+    const advice = 'add the others, or run etcdctl member remove';
+    if (most > hosts.length) throw new RefitError('REFIT_REFUSED', `${left}: ${advice}`);
+    if (problemsIn(answers, hosts).length === 0)
+      output.write('All members of etcd are healthy: restore only if their data is wrong.\n');
+    if (!(await confirmInPerson('Restore etcd?', session))) return EXIT.failed;
+    const members = found.map(([, member]) => member).join(',');
+    const problems = async (): Promise<string[]> =>
+      await etcdAnswers(shells, hosts).then(
+        (now) => problemsIn(now, hosts),
+        (error: unknown) => [messageOf(error)],
+      );
+    for (const [doing, script] of Object.entries(restoreScripts(options, members))) {
+      const withinMs = doing === 'Starting the API server' ? HEALTHY_MS : 0;
+      const wrong =
+        withinMs > 0 ? await untilRight(problems, ({ length }) => length === 0, { ...session, withinMs }) : [];
+      const why = `${wrong.join('; ')}; mend that, then run the command again`;
+      if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', why);
+      output.write(`${doing}.\n`);
+      await onControlPlane(session, script);
+    }
+    output.write(`Done. Each host keeps the data of before as before-restore-${options.stamp}, beside that of etcd.\n`);
+    return EXIT.ok;
+  };
+  return await inSession(flags, abort, restore, controlPlaneAlone);
+}
+
+/** A host without an answer is a problem, too. */
+function problemsIn(answers: ReadonlyMap<string, EtcdAnswer>, hosts: readonly ManifestHost[]): string[] {
+  const silent = hosts.filter(({ name }) => typeof answers.get(name) !== 'object');
+  return [
+    ...silent.map(({ name }) => `etcd on ${name} does not answer; see crictl logs there`),
+    ...etcdProblems(answers).map(({ found, cure }) => `${found}; ${cure}`),
+  ];
+}
+
+/** What the script prints on each host. */
+async function onControlPlane({ manifest, shells }: KubeadmSession, script: string): Promise<string[]> {
+  return await onAll(controlPlaneOf(manifest), async (host) => {
+    const { code, stdout } = await shells.run(host, script);
+    const said = stdout.trim().replaceAll(/\s*\n\s*/g, '; ');
+    if (code === 0) return said;
+    throw new RefitError('REFIT_SSH', `${host.name}: ${said || `exit code ${code}`}`);
+  });
+}

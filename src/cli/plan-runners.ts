@@ -1,0 +1,96 @@
+/** Who carries a plan out, by dialect, and what to do when it has failed. */
+import { HOST_DEADLINE_MS } from '../dialects/kubeadm/dialect.ts';
+import { formatDuration } from '../util/duration.ts';
+import { listed } from '../util/phrases.ts';
+import type { PlanView, TargetView } from './status/view.ts';
+
+export interface PlanRunner {
+  readonly name: string;
+  /** When a node in progress fails whose step has no deadline of its own. */
+  readonly limit: string;
+  /** How to run the whole plan again, also after an abort. */
+  readonly startOver: string;
+  /** What to do after a failure that `refit retry` does not end, once the cause is fixed. */
+  readonly again: string;
+  /** What to do about a plan that is refused, if it then goes on by itself. */
+  readonly corrected?: string;
+  /** Where to look for the cause of a failure. */
+  readonly causes?: string;
+  /** How to try one failed node again; absent if `refit retry` does it. */
+  readonly retry?: () => string;
+  /** True if its user runs it, on the same machine as the commands that look. */
+  readonly runsHere?: true;
+}
+
+const AGENT_LIMIT = 'its --target-deadline has passed since the signal';
+const ANEW = 'delete the Plan and apply it again';
+const KUBEADM = 'run `refit kubeadm apply` again: it continues where it stopped';
+const CAPI = 'remove the request from the Node: the next call starts again';
+
+const OPERATORS: Readonly<Record<string, PlanRunner>> = {
+  autopilot: { name: '`refit controller`', limit: AGENT_LIMIT, startOver: ANEW, again: ANEW },
+  cattle: {
+    name: 'the system-upgrade-controller',
+    limit: 'its Job has failed or used all its time',
+    startOver: 'remove the annotation refit.upgrade.cattle.io/abort from the Plan',
+    again: 'apply the Plan again with a change of its spec, or delete the failed Job',
+    corrected: 'Correct the Plan, its Secret or its channel: it then goes on by itself.',
+    causes: 'see the log of its Job',
+  },
+  kubeadm: {
+    name: '`refit kubeadm apply`',
+    limit: `${formatDuration(HOST_DEADLINE_MS)} have passed since it began`,
+    startOver: KUBEADM,
+    again: KUBEADM,
+    retry: () => KUBEADM,
+    runsHere: true,
+  },
+  capi: { name: '`refit capi-extension`', limit: AGENT_LIMIT, startOver: CAPI, again: CAPI },
+};
+
+const UNKNOWN: PlanRunner = {
+  name: 'its own controller',
+  limit: 'its time is over',
+  startOver: ANEW,
+  again: ANEW,
+  retry: () => ANEW,
+};
+
+export function operatorOf(dialect: string): PlanRunner {
+  return OPERATORS[dialect] ?? UNKNOWN;
+}
+
+/** What to do about a plan that failed, wholly or in part, or was refused. */
+export function mendingOf(plan: PlanView): string {
+  const { dialect, phase, abort, stages } = plan;
+  const { startOver, again, retry, corrected, causes = 'node, or url/sha256 in the Plan' } = operatorOf(dialect);
+  if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
+  if (phase === 'invalid' && corrected !== undefined) return `Not started. ${corrected}`;
+  if (phase === 'invalid') return `Refused. Fix the cause, then: ${again}.`;
+  const all = stages.flatMap(({ targets }) => targets).filter((target) => target.phase === 'failed');
+  const failed = all.filter(({ isThere }) => isThere !== true);
+  if (failed.length === 0 && all.length > 0) {
+    const others = stages.some(({ targets }) => targets.some((target) => target.phase === 'pending'));
+    const rest = others ? ` For the other nodes: ${startOver}.` : '';
+    return `Nothing to fix: ${namesOf(all)} runs the version now.${rest}`;
+  }
+  if (retry || failed.length === 0) return `Failed. Fix the cause, then: ${again}.`;
+  const names = namesOf(failed);
+  const command = failed.length === 1 ? `run: refit retry ${names}` : `run for each of ${names}: refit retry NODE`;
+  const retried = `${command}${planFlag(plan)}`;
+  if (!failed.every(({ gone }) => gone === true)) return `Failed. Fix the cause (${causes}), then ${retried}`;
+  const back = failed.length === 1 ? `When ${names} is` : 'When they are';
+  return `Failed. ${back} back, ${retried}. Or delete the Plan and apply one without the missing nodes.`;
+}
+
+/** For a command about this plan: others in its namespace are common. */
+export function planFlag({ dialect, namespace, name }: Pick<PlanView, 'dialect' | 'namespace' | 'name'>): string {
+  return namespace === undefined ? '' : ` --plan ${dialect}/${namespace}/${name}`;
+}
+
+const MOST_NAMES = 5;
+
+function namesOf(targets: readonly TargetView[]): string {
+  const names = targets.map(({ name }) => name);
+  return listed(names, MOST_NAMES);
+}

@@ -1,0 +1,223 @@
+/** Proves that what an UpdaterSet accepted is done by its updaters, whatever becomes of the set before UpdateMachine is called. */
+import { describe, expect, test } from 'vitest';
+import { identityOf } from '../../../../sandbox/cluster/machines.ts';
+import { MemoryApi } from '../../../../test/builders/memory-api.ts';
+import { buildNode } from '../../../../test/builders/nodes.ts';
+import { buildPolicy } from '../../../../test/builders/rollout-policies.ts';
+import { later, T0 } from '../../../../test/builders/times.ts';
+import { buildUpdater, buildUpdaterSet } from '../../../../test/builders/updater-sets.ts';
+import { captured } from '../../../../test/capi/captured.ts';
+import { FakeClock } from '../../../../test/faults/fake-clock.ts';
+import type { HookObject, UpdateMachineRequest, UpdateMachineResponse } from '../../../api/capi/hooks.ts';
+import { type Machine, machineDeployments, machines } from '../../../api/capi/machine.ts';
+import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
+import { nodes } from '../../../kube/resources.ts';
+import { encodePresence } from '../../../signal/agent-presence.ts';
+import { AGENT_ANNOTATION } from '../../../signal/names.ts';
+import { silentLogger } from '../../../util/log.ts';
+import type { CanRequest } from '../can-update.ts';
+import { type CanHook, canUpdate } from './answer-can.ts';
+import { STEPS_ANNOTATION } from './step-record.ts';
+import { type StepParts, updateInSteps } from './update-steps.ts';
+
+const ABORT = new AbortController().signal;
+const REFIT: Updater = { name: 'refit', refit: {} };
+const FILER = buildUpdater('filer');
+const SET = buildUpdaterSet('in-place', [FILER, REFIT]);
+
+/** The recorded question of a manager, and then the update of one Machine. Only files change: its node runs the version. */
+class Scene {
+  readonly api = new MemoryApi();
+  readonly called: string[] = [];
+  readonly #hook: CanHook;
+  readonly #request: CanRequest;
+  readonly #name: string;
+  readonly #version: string;
+
+  constructor(hook: CanHook, version = 'v1.35.1', kubeletVersion = version) {
+    this.#hook = hook;
+    this.#version = version;
+    const isSet = hook === 'CanUpdateMachineSet';
+    const { current, desired } = captured(isSet ? 'canupdatemachineset' : 'canupdatemachine-1').request;
+    this.#request = { current, desired };
+    const of = isSet ? captured('updatemachine-worker-joined').request.desired['machine'] : current['machine'];
+    const { name, labels = {} } = (of as HookObject).metadata;
+    this.#name = name;
+    this.api.put(updaterSets, SET);
+    this.api.put(machineDeployments, { metadata: { name: 'md', namespace: 'default' } });
+    const identity = identityOf({ name, node: 'n1' });
+    this.api.put<Machine>(machines, {
+      metadata: { name, namespace: 'default', uid: 'u1', labels },
+      spec: { clusterName: 'stand-in', version, ...identity.spec },
+      status: { nodeRef: { name: 'n1' } },
+    });
+    const status = { nodeInfo: { kubeletVersion } };
+    const presence = encodePresence({ version: '1.0.0', since: later(0) });
+    const annotations = { ...identity.metadata.annotations, [AGENT_ANNOTATION]: presence };
+    this.api.put(nodes, { ...buildNode('n1', { annotations }), spec: identity.spec, status });
+  }
+
+  /** With a version, the Machine has it before and after. */
+  async accept(version?: string): Promise<void> {
+    const request =
+      version === undefined
+        ? this.#request
+        : (JSON.parse(
+            JSON.stringify(this.#request).replaceAll(/"version":"[^"]*"/g, `"version":"${version}"`),
+          ) as CanRequest);
+    const parts = {
+      ...this.#parts(),
+      callUpdater: async () => await Promise.resolve({ status: 'Success', ...this.#patches() } as const),
+    };
+    const answer = await canUpdate(parts, this.#hook, request, ABORT, 60_000);
+    expect(answer.message).toMatch(/leaves nothing$/);
+  }
+
+  async update(): Promise<UpdateMachineResponse> {
+    const object = (kind: string, spec: object) => ({
+      kind,
+      metadata: { name: this.#name, namespace: 'default' },
+      spec,
+    });
+    const desired: UpdateMachineRequest['desired'] = {
+      machine: object('Machine', { version: this.#version }),
+      infrastructureMachine: object('DevMachine', {}),
+      bootstrapConfig: object('KubeadmConfig', { files: [] }),
+    };
+    for (;;) {
+      const answer = await updateInSteps(this.#parts(), { desired }, ABORT);
+      if (answer.status === 'Failure' || answer.retryAfterSeconds === 0) return answer;
+    }
+  }
+
+  label(labels: Record<string, string>): void {
+    this.api.change(machines, this.#name, ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels } }));
+  }
+
+  get annotation(): string | undefined {
+    return this.api.read(machines, this.#name).metadata.annotations?.[STEPS_ANNOTATION];
+  }
+
+  #patches() {
+    const fixture = this.#hook === 'CanUpdateMachineSet' ? 'canupdatemachineset' : 'canupdatemachine-1';
+    const {
+      machinePatch: _machine,
+      machineSetPatch: _set,
+      status: _status,
+      ...patches
+    } = captured(fixture).exampleResponse;
+    return patches;
+  }
+
+  #parts(): StepParts {
+    const { client } = this.api;
+    return {
+      management: client,
+      workload: client,
+      source: { url: '', checksumUrl: 'https://example.com' },
+      readText: async () => await Promise.reject(new Error('the payload is asked for')),
+      callUpdater: async ({ name }: Updater) => {
+        this.called.push(name);
+        return await Promise.resolve({ status: 'Success', retryAfterSeconds: 0 } as const);
+      },
+      policyFor: () => buildPolicy(),
+      clock: new FakeClock(T0),
+      log: silentLogger,
+    };
+  }
+}
+
+const GONE =
+  'updater filer is to update this Machine, but UpdaterSet in-place no longer has it: put it back, or remove the annotation ' +
+  'upgrade.refit.dev/updater-steps of the Machine, and of its MachineDeployment, to continue without it';
+
+describe.each(['CanUpdateMachine', 'CanUpdateMachineSet'] as const)('%s', (hook) => {
+  test('accepted by a set that is deleted before the first UpdateMachine: no success until it is back', async () => {
+    const scene = new Scene(hook);
+    await scene.accept();
+    scene.api.remove(updaterSets, 'in-place');
+    expect(await scene.update()).toMatchObject({ status: 'Failure', message: GONE });
+    scene.api.put(updaterSets, SET);
+    expect(await scene.update()).toMatchObject({ status: 'Success' });
+    expect(scene.called).toEqual(['filer']);
+    expect(scene.annotation).toBeUndefined();
+  });
+
+  test('accepted by a set that loses the updater', async () => {
+    const scene = new Scene(hook);
+    await scene.accept();
+    scene.api.put(updaterSets, buildUpdaterSet('in-place', [REFIT]));
+    expect(await scene.update()).toMatchObject({ status: 'Failure', message: GONE });
+  });
+
+  test('accepted by a set that is replaced by another one for the same Machines', async () => {
+    const scene = new Scene(hook);
+    await scene.accept();
+    scene.api.remove(updaterSets, 'in-place');
+    scene.api.put(updaterSets, buildUpdaterSet('another', [REFIT]));
+    expect(await scene.update()).toMatchObject({ status: 'Failure', message: GONE });
+  });
+
+  test('no set accepted it: Refit alone makes it, also where a set was created meanwhile and its updater is done', async () => {
+    const scene = new Scene(hook);
+    expect(await scene.update()).toMatchObject({ status: 'Success' });
+    scene.api.remove(updaterSets, 'in-place');
+    scene.called.length = 0;
+    expect(await scene.update()).toMatchObject({ status: 'Success' });
+    expect(scene.called).toEqual([]);
+  });
+});
+
+describe('only files change, and the kubelet says less than spec.version', () => {
+  const release = 'v1.35.1+k0s.2';
+  const kubelet = 'v1.35.1+k0s';
+
+  test.each(['CanUpdateMachine', 'CanUpdateMachineSet'] as const)('%s: the node is not upgraded', async (hook) => {
+    const scene = new Scene(hook, release, kubelet);
+    await scene.accept(release);
+    expect(await scene.update()).toMatchObject({ status: 'Success' });
+    expect(scene.called).toEqual(['filer']);
+    expect(scene.api.calls.filter((call) => call.startsWith('replace'))).toEqual([]);
+  });
+
+  test('the version changes for the Machines of another MachineSet: the node is upgraded', async () => {
+    const scene = new Scene('CanUpdateMachineSet', release, kubelet);
+    await scene.accept();
+    await scene.accept(release);
+    await expect(scene.update()).rejects.toThrow('the payload is asked for');
+  });
+});
+
+test('a Machine whose labels change before the first UpdateMachine keeps its updaters', async () => {
+  const scene = new Scene('CanUpdateMachine');
+  await scene.accept();
+  const selector = { matchLabels: { pool: 'gpu' } };
+  scene.api.put(updaterSets, buildUpdaterSet('in-place', [FILER, REFIT], { selector }));
+  scene.label({});
+  await scene.update();
+  expect(scene.called).toEqual(['filer']);
+});
+
+test('a MachineDeployment that cannot be read: nobody is called, and nothing is done', async () => {
+  const scene = new Scene('CanUpdateMachineSet');
+  await scene.accept();
+  scene.api.remove(machineDeployments, 'md');
+  await expect(scene.update()).rejects.toThrow('NotFound');
+  expect(scene.called).toEqual([]);
+});
+
+test('Machines of an earlier MachineSet keep the updaters that accepted it', async () => {
+  const scene = new Scene('CanUpdateMachineSet');
+  await scene.accept();
+  scene.api.change(machineDeployments, 'md', ({ metadata, ...rest }) => {
+    const record = JSON.parse(metadata.annotations?.[STEPS_ANNOTATION] ?? '') as object;
+    const [[hash, accepted] = []] = Object.entries(record);
+    expect(hash).toBe('4125382532-bl4gp');
+    const annotations = {
+      [STEPS_ANNOTATION]: JSON.stringify({ [String(hash)]: accepted, later: { steps: ['refit'] } }),
+    };
+    return { ...rest, metadata: { ...metadata, annotations } };
+  });
+  await scene.update();
+  expect(scene.called).toEqual(['filer']);
+});

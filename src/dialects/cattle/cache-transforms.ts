@@ -1,0 +1,38 @@
+/** What the caches keep of Jobs and pods: what decisions read, and what is written back. Templates are most of their size. */
+
+import { type ContainerStatus, type Job, type KubeObject, type Pod, withoutAnnotation } from '../../kube/resources.ts';
+import { defined } from '../../util/json.ts';
+import { holds } from './conditions.ts';
+import { isHeld } from './leader-drain.ts';
+import { isPaused } from './signal.ts';
+import { STAMP_ANNOTATION } from './stamps.ts';
+
+/** A paused Job is written back as a whole, and the stamp of a failed one is compared. */
+export function trimJob(job: Job): KubeObject {
+  if (isPaused(job) || isHeld(job) || holds(job, 'Failed')) return job;
+  const { template: _t, selector: _s, ...spec } = job.spec ?? {};
+  const smaller: Job = { ...withoutAnnotation(job, STAMP_ANNOTATION), spec };
+  return smaller;
+}
+
+/** It is never written. */
+export function trimPod({ metadata, status = {} }: Pod): KubeObject {
+  const { name, namespace = '', uid = '', resourceVersion = '', creationTimestamp = '' } = metadata;
+  const { ownerReferences = [] } = metadata;
+  const { phase = '', reason, message, conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;
+  const kept: Pod = {
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp, ownerReferences },
+    status: {
+      phase,
+      ...defined({ reason, message }),
+      conditions: conditions.filter(({ type }) => type === 'PodScheduled'),
+      initContainerStatuses: initContainerStatuses.map(trimStatus),
+      containerStatuses: containerStatuses.map(trimStatus),
+    },
+  };
+  return kept;
+}
+
+function trimStatus({ name, state: { waiting } = {} }: ContainerStatus): ContainerStatus {
+  return { name, state: waiting ? { waiting } : {} };
+}

@@ -1,0 +1,93 @@
+/** Writes a rollout into the status of its Plan, with the conditions of the original, which scripts wait for. */
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { type Rollout, type Target, targetsIn } from '../../engine/model/rollout.ts';
+import { keyOf } from '../../kube/resources.ts';
+import { sameJson } from '../../util/json.ts';
+import { openAt } from '../../util/maintenance-windows.ts';
+import { FAILED_TYPE, failuresText } from './attempts.ts';
+import { type ConditionUpdate, conditionOf, withVerdicts } from './conditions.ts';
+import { conditionsOf, NOT_READY } from './latest.ts';
+import { windowsOf } from './window.ts';
+
+/** Our own conditions; each is removed when it is no longer true. */
+export const WAITING_TYPE = 'RefitWaits';
+export const ABORTED_TYPE = 'RefitAborted';
+const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE]);
+
+export function project(rollout: Rollout, plan: CattlePlan, now: number): CattlePlan {
+  const applying = applyingOf(rollout);
+  const own = [failedNodes(rollout, plan), waiting(rollout, plan), aborted(rollout)].flatMap(
+    (verdict) => verdict ?? [],
+  );
+  const verdicts = [completeness(rollout, plan, applying, now), ...conditionsOf(plan, rollout.problems), ...own];
+  const holding = new Set(own.map(({ type }) => type));
+  const kept = (plan.status?.conditions ?? []).filter(({ type }) => !OWN_TYPES.has(type) || holding.has(type));
+  const { latestVersion: _v, latestHash: _h, applying: _a, ...others } = plan.status ?? {};
+  const latestVersion = rollout.stages[0]?.version ?? '';
+  return {
+    ...plan,
+    status: {
+      ...others,
+      conditions: withVerdicts(kept, verdicts, now),
+      ...(latestVersion === '' ? {} : { latestVersion }),
+      ...(rollout.id === '' ? {} : { latestHash: rollout.id }),
+      ...(applying.length === 0 ? {} : { applying }),
+    },
+  };
+}
+
+/** Host names in the order of node names, failed nodes included: they keep their slots. */
+function applyingOf(rollout: Rollout): string[] {
+  return targetsIn(rollout, 'intended', 'failed')
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map(hostOf);
+}
+
+export function hostOf({ key }: Target): string {
+  return key.split('/')[0] ?? '';
+}
+
+/** Reasons that are replaced as soon as they no longer hold. */
+const PASSING = new Set([NOT_READY.reason, 'Waiting']);
+
+function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly string[], now: number): ConditionUpdate {
+  if (rollout.problems.length > 0) return NOT_READY;
+  if (rollout.phase === 'done') return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
+  const open = (reason: string, message = '') => ({ type: 'Complete', status: 'False', reason, message }) as const;
+  if (targetsIn(rollout, 'failed').length > 0) return open('JobFailed', failureOf(rollout));
+  // The original's word for a Job that cannot be made.
+  if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failureOf(rollout));
+  if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
+  if (rollout.blocked && !isOpenAt(plan, now)) return open('Waiting', 'current time is not within configured window');
+  const { status, reason = '' } = conditionOf(plan, 'Complete') ?? {};
+  const isNew = status !== 'False' || plan.status?.latestHash !== rollout.id || PASSING.has(reason);
+  return open(isNew ? 'Resolved' : reason);
+}
+
+function isOpenAt({ spec }: CattlePlan, now: number): boolean {
+  const windows = spec?.window ? windowsOf(spec.window) : [];
+  return typeof windows === 'string' || openAt({ windows, blackouts: [] }, now).open;
+}
+
+/** Removes the node's name, which the engine adds: the sentence of the original contains it already. */
+function failureOf({ reason }: Rollout): string {
+  return (reason?.message ?? '').replace(/^\S+: (?=Job )/, '');
+}
+
+function failedNodes(rollout: Rollout, plan: CattlePlan): ConditionUpdate | undefined {
+  const failed = targetsIn(rollout, 'failed', 'unsupported');
+  if (failed.length === 0) return undefined;
+  return { type: FAILED_TYPE, status: 'True', reason: 'JobFailed', message: failuresText(failed, plan) };
+}
+
+function waiting({ blocked }: Rollout, { metadata }: CattlePlan): ConditionUpdate | undefined {
+  if (!blocked) return undefined;
+  const message = `a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/${keyOf({ metadata })}`;
+  return { type: WAITING_TYPE, status: 'True', reason: 'Gate', message };
+}
+
+/** Removing the abort annotation ends this: the next record clears it. */
+function aborted({ phase, reason }: Rollout): ConditionUpdate | undefined {
+  if (phase !== 'failed' || reason?.code !== 'Aborted') return undefined;
+  return { type: ABORTED_TYPE, status: 'True', reason: 'Aborted', message: reason.message };
+}

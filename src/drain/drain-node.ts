@@ -1,0 +1,151 @@
+/** Drains one node: evicts pods until none is left that a drain evicts. */
+
+import { keyOf, type Pod, pods } from '../kube/resources.ts';
+import { createInformer, type Informer } from '../kube/watch/informer.ts';
+import { sameJson } from '../util/json.ts';
+import { onAbort } from '../util/waits.ts';
+import { findOverdue } from './budgets.ts';
+import { type EvictionParts, Evictions } from './evictions.ts';
+import { controllerOf, DaemonSets, type DrainOptions, type RefusedPod, sortPods } from './pods.ts';
+
+export interface DrainProgress {
+  /** Pods that are left, terminating ones included; 0 until they are counted. */
+  readonly left: number;
+  /** For people: what blocks which pods; absent when nothing does. */
+  readonly blockedBy?: string;
+}
+
+export function progressOf(left: number, ...blocks: readonly (string | undefined)[]): DrainProgress {
+  const blockedBy = blocks.filter((block) => block !== undefined).join('; ');
+  return { left, ...(blockedBy === '' ? {} : { blockedBy }) };
+}
+
+/** `abort` ends the drain; evicted pods stay evicted. */
+export interface DrainParts extends Omit<EvictionParts, 'options' | 'onChange'> {
+  readonly onChange?: (progress: DrainProgress) => void;
+}
+
+/** The options forbid to evict some pods of the node; the message names them all. */
+export class DrainRefusedError extends Error {
+  override readonly name = 'DrainRefusedError';
+
+  constructor(refused: readonly RefusedPod[]) {
+    super(refused.map(({ pod, reason }) => `${pod} ${reason}`).join('; '));
+  }
+}
+
+/**
+ * Resolves once the node has no pod left that a drain evicts; cordon it first, or new pods come. Has no deadline: retries
+ * while a budget or the API server refuses. Rejects with a DrainRefusedError when the options forbid to evict a pod, before
+ * it evicts any; also later, if such a pod arrives. Rejects with the reason of `abort`. Nothing runs after it settles.
+ */
+export async function drainNode(name: string, options: DrainOptions, parts: DrainParts): Promise<void> {
+  const ending = new AbortController();
+  const abort = AbortSignal.any([parts.abort, ending.signal]);
+  const { client, clock, random } = parts;
+  const log = parts.log.child({ node: name });
+  const fieldSelector = `spec.nodeName=${name}`;
+  const view = createInformer(client, pods, { fieldSelector, firstList: 'paged', clock, random, log });
+  const following = view.run(abort);
+  const drain = new Drain(view, options, { ...parts, log, abort });
+  try {
+    await view.whenSynced(abort);
+    await drain.run();
+  } finally {
+    ending.abort();
+    await Promise.all([following, drain.ended()]);
+  }
+}
+
+/** Checks the node again after each change of its pods, and after each answer to an eviction. */
+class Drain {
+  readonly #view: Informer<Pod>;
+  readonly #options: DrainOptions;
+  readonly #parts: DrainParts;
+  readonly #daemonSets: DaemonSets;
+  readonly #evictions: Evictions;
+  readonly #returningPods = new ReturningPods();
+  #stopTimer: () => void = () => undefined;
+  #changed = Promise.withResolvers<void>();
+  #reported: DrainProgress | undefined;
+
+  constructor(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) {
+    this.#view = view;
+    this.#options = options;
+    this.#parts = parts;
+    this.#daemonSets = new DaemonSets(parts.client);
+    this.#evictions = new Evictions({ ...parts, options, onChange: this.#wake });
+  }
+
+  async run(): Promise<void> {
+    using things = new DisposableStack();
+    things.defer(this.#view.addHandler({ added: this.#wake, updated: this.#wake, deleted: this.#wake }));
+    things.use(onAbort(this.#parts.abort, this.#wake));
+    things.defer(() => this.#stopTimer());
+    while (!(await this.#isEmpty())) await this.#changed.promise;
+  }
+
+  async ended(): Promise<void> {
+    await this.#evictions.ended();
+  }
+
+  readonly #wake = (): void => this.#changed.resolve();
+
+  async #isEmpty(): Promise<boolean> {
+    const { abort } = this.#parts;
+    abort.throwIfAborted();
+    // A change during this check must cause another one.
+    this.#changed = Promise.withResolvers<void>();
+    await this.#daemonSets.learn(this.#view.list(), abort);
+    const sorted = sortPods(this.#view.list(), this.#options, (pod) => this.#daemonSets.isOrphaned(pod));
+    if (sorted.refused.length > 0) throw new DrainRefusedError(sorted.refused);
+    const returning = this.#returningPods.tooOften(sorted.evict);
+    const evict = sorted.evict.filter((pod) => !returning.has(pod));
+    this.#evictions.want(evict);
+    this.#report(evict.length, sorted.ending);
+    return evict.length + sorted.ending.length === 0;
+  }
+
+  #report(toEvict: number, ending: readonly Pod[]): void {
+    const { clock, onChange } = this.#parts;
+    const { text, nextInMs } = findOverdue(ending, clock.now());
+    this.#stopTimer();
+    this.#stopTimer = nextInMs === undefined ? () => undefined : clock.schedule(nextInMs, this.#wake);
+    const progress = progressOf(toEvict + ending.length, this.#evictions.blockedBy(), text);
+    if (sameJson(progress, this.#reported)) return;
+    this.#reported = progress;
+    onChange?.(progress);
+  }
+}
+
+/** So many successors of a pod are evicted too; then it stays. One that fits nowhere else would come back for ever. */
+const MAX_RETURNS = 3;
+
+class ReturningPods {
+  /** By uid: the controller that creates the successors of the pod, and how many predecessors were evicted. */
+  readonly #present = new Map<string, { readonly creator: string; readonly round: number }>();
+  /** By creator: the rounds of the evicted pods. */
+  readonly #rounds = new Map<string, number>();
+
+  /** Pods to evict that came back too often. Must be called for each check of the node. */
+  tooOften(pods: readonly Pod[]): ReadonlySet<Pod> {
+    this.#forget(new Set(pods.map(({ metadata }) => metadata.uid)));
+    return new Set(pods.filter((pod) => this.#roundOf(pod) > MAX_RETURNS));
+  }
+
+  #forget(present: ReadonlySet<string | undefined>): void {
+    for (const [uid, { creator, round }] of this.#present) {
+      if (present.has(uid)) continue;
+      this.#present.delete(uid);
+      this.#rounds.set(creator, Math.max(this.#rounds.get(creator) ?? 0, round + 1));
+    }
+  }
+
+  #roundOf(pod: Pod): number {
+    const { uid = '' } = pod.metadata;
+    const creator = controllerOf(pod)?.uid ?? keyOf(pod);
+    const known = this.#present.get(uid) ?? { creator, round: this.#rounds.get(creator) ?? 0 };
+    this.#present.set(uid, known);
+    return known.round;
+  }
+}

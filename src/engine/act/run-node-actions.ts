@@ -1,0 +1,162 @@
+/** Carries out node actions: cordon, drain, uncordon, taint, acknowledge, cancel and clean up. */
+import {
+  withCordon,
+  withoutAnyCordon,
+  withoutCordon,
+  withoutPendingTaint,
+  withPendingTaint,
+} from '../../drain/cordon-marks.ts';
+import { type Node, nodes } from '../../kube/resources.ts';
+import { isRefusal } from '../../kube/status-error.ts';
+import { settleAll } from '../../util/waits.ts';
+import type { Instruction } from '../dialect.ts';
+import { factsOf } from '../gates/types.ts';
+import type { NodeAction, Snapshot } from '../model/decision.ts';
+import { ownerOf, pendingOwnerOf, type Rollout, type Target } from '../model/rollout.ts';
+import { areUnchanged, carryOut, type Effects } from './writes.ts';
+
+/** Each is one or two writes, and aborting a large plan asks for thousands. */
+const NODE_ACTIONS_AT_ONCE = 100;
+
+export interface NodeActionHooks {
+  /** False if the plan has changed: no other batch runs then. */
+  readonly isCurrent: (targets: readonly Target[]) => Promise<boolean>;
+  readonly onDone: (nodeAction: NodeAction) => void;
+  /** The API server refuses it in these words; the others go on. */
+  readonly onRefused: (nodeAction: NodeAction, words: string) => void;
+}
+
+/** In batches, each after one check of the plan. All is prepared first: objects that change later stay. */
+export async function runNodeActions(
+  effects: Effects,
+  rollout: Rollout,
+  nodeActions: readonly NodeAction[],
+  now: number,
+  { isCurrent, onDone, onRefused }: NodeActionHooks,
+): Promise<void> {
+  const prepared = nodeActions.map((nodeAction) => ({
+    nodeAction,
+    run: prepareNodeAction(effects, rollout, nodeAction, now),
+  }));
+  for (let first = 0; first < prepared.length; first += NODE_ACTIONS_AT_ONCE) {
+    const batch = prepared.slice(first, first + NODE_ACTIONS_AT_ONCE);
+    if (!(await isCurrent(batch.map(({ nodeAction }) => nodeAction.target)))) return;
+    const running = batch.map(async ({ nodeAction, run }) => {
+      try {
+        if (await run()) onDone(nodeAction);
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        onRefused(nodeAction, error.message);
+      }
+    });
+    await settleAll(running);
+  }
+}
+
+function prepareNodeAction(
+  effects: Effects,
+  rollout: Rollout,
+  nodeAction: NodeAction,
+  now: number,
+): () => Promise<boolean> {
+  if (nodeAction.kind === 'drain') {
+    const object = effects.world.get(nodes, nodeAction.node);
+    return async () => object !== undefined && (await beginDrain(effects, rollout, nodeAction, object));
+  }
+  const endsDrain =
+    nodeAction.kind === 'acknowledge' ||
+    nodeAction.kind === 'cancel' ||
+    (nodeAction.kind === 'clean-up' && nodeAction.cordon);
+  const instructions = instructionsFor(effects, rollout, nodeAction, now);
+  return async () => {
+    if (endsDrain && nodeAction.node !== undefined) effects.drains?.forget(nodeAction.node);
+    // In order: each is right only after the one before.
+    for (const instruction of instructions) {
+      if (!(await carryOut(effects, instruction))) return false;
+    }
+    return instructions.length > 0;
+  };
+}
+
+/** A cache may show the cordon of a node that was uncordoned since: pods are only evicted from a cordoned node. */
+async function beginDrain(
+  { client, drains, abort }: Effects,
+  rollout: Rollout,
+  { node, target, options }: Extract<NodeAction, { kind: 'drain' }>,
+  object: Node,
+): Promise<boolean> {
+  if (!drains || !(await areUnchanged(client, [{ resource: nodes, object }], abort))) return false;
+  const owner = ownerOf(rollout, target);
+  drains.begin(node, owner, options);
+  return drains.stateOf(node, owner) !== undefined;
+}
+
+/** Ends drains that no target waits for any more, as after a failure: an uncordoned node keeps the pods that it gets. */
+export function endIdleDrains({ drains }: Pick<Effects, 'drains'>, snapshot: Snapshot): void {
+  for (const target of snapshot.rollout.stages.flatMap(({ targets }) => targets)) {
+    const { drain, node, observation } = factsOf(snapshot, target);
+    const isAsking = observation.kind === 'working' && observation.waitsFor === 'drain';
+    if (drain && node && !(isAsking && target.state === 'intended')) drains?.forget(node.name);
+  }
+}
+
+/** What the node action writes, in as few writes as possible. */
+function instructionsFor(
+  { dialect: { signal }, world }: Effects,
+  rollout: Rollout,
+  nodeAction: Exclude<NodeAction, { kind: 'drain' }>,
+  now: number,
+): Instruction[] {
+  const { stage, target, kind } = nodeAction;
+  const node = nodeAction.node === undefined ? undefined : world.get(nodes, nodeAction.node);
+  const pending = pendingOwnerOf(rollout.source);
+  switch (kind) {
+    case 'cordon':
+      return changed(node, (before) => withCordon(withoutPendingTaint(before, pending), nodeAction.owner));
+    case 'taint':
+      return changed(node, (before) => withPendingTaint(before, pending));
+    case 'clean-up': {
+      const uncordon = nodeAction.cordon ? withoutCordon : unchanged;
+      return changed(node, (before) => uncordon(nodeAction.taint ? withoutPendingTaint(before, pending) : before));
+    }
+    case 'prefetch':
+      return present(signal.prefetch?.(world, rollout, stage, target, nodeAction.agent));
+    case 'check-downloads':
+      return present(signal.checkDownloads?.(world, rollout, stage, target, nodeAction.agent));
+    case 'end-prefetch':
+      return present(signal.endPrefetch?.(world, stage, target));
+    case 'cancel':
+      return present(signal.cancel?.(world, rollout, stage, target, nodeAction.reason, now));
+    case 'acknowledge': {
+      const uncordon = UNCORDON[nodeAction.uncordon ?? 'never'];
+      return uncordonAndAcknowledge(node, uncordon, signal.acknowledge?.(world, rollout, stage, target, now));
+    }
+  }
+}
+
+function unchanged(node: Node): Node {
+  return node;
+}
+
+const UNCORDON = { never: unchanged, ours: withoutCordon, always: withoutAnyCordon };
+
+function changed(node: Node | undefined, change: (node: Node) => Node): Instruction[] {
+  const after = node && change(node);
+  return after === undefined || after === node ? [] : [{ kind: 'replace', resource: nodes, object: after }];
+}
+
+/** One write if the acknowledgement stands on the Node itself. */
+function uncordonAndAcknowledge(
+  node: Node | undefined,
+  uncordon: (node: Node) => Node,
+  answer: Instruction | undefined,
+): Instruction[] {
+  const isSame =
+    answer?.kind === 'replace' && answer.resource === nodes && answer.object.metadata.name === node?.metadata.name;
+  if (isSame) return [{ ...answer, object: uncordon(answer.object) }];
+  return [...changed(node, uncordon), ...present(answer)];
+}
+
+function present(instruction: Instruction | undefined): Instruction[] {
+  return instruction === undefined ? [] : [instruction];
+}

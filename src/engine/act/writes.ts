@@ -1,0 +1,122 @@
+/** The writes that every effect is made of, signals among them. Each has a precondition and can be repeated without harm. */
+import type { Drains } from '../../drain/running-drains.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import { ifFound, isAlreadyExists, isConflict, isForbidden, isNotFound, isRefusal } from '../../kube/status-error.ts';
+import { settleAll } from '../../util/waits.ts';
+import type { Dialect, Instruction, World, WorldObject } from '../dialect.ts';
+import type { Signalling } from '../model/decision.ts';
+import type { Rollout, Target } from '../model/rollout.ts';
+import type { RefusedWrites } from '../observe/refused-writes.ts';
+import type { OwnWrites } from '../observe/world.ts';
+
+export interface Effects {
+  readonly dialect: Dialect;
+  readonly client: KubeClient;
+  readonly world: World;
+  readonly ownWrites: OwnWrites;
+  /** Without it nothing is drained. */
+  readonly drains?: Drains | undefined;
+  /** Without it a refused write rejects. */
+  readonly refusals?: Pick<RefusedWrites, 'add'>;
+  /** Ends every request when it aborts. */
+  readonly abort?: AbortSignal | undefined;
+}
+
+/** False if the object has changed since it was observed; nothing is written then. */
+export async function carryOut(effects: Effects, instruction: Instruction): Promise<boolean> {
+  if (instruction.kind === 'begin') {
+    await instruction.begin();
+    return true;
+  }
+  const { client, ownWrites, abort } = effects;
+  const { kind, resource, object } = instruction;
+  try {
+    if (kind === 'delete') {
+      const { name, namespace, uid, resourceVersion } = object.metadata;
+      await client.delete(resource, name, { namespace, uid, resourceVersion, propagationPolicy: 'Background', abort });
+      return true;
+    }
+    const write =
+      kind === 'create' ? client.create(resource, object, { abort }) : client.replace(resource, object, { abort });
+    ownWrites.remember(resource, await write);
+    return true;
+  } catch (error) {
+    if (kind === 'create' && isAlreadyExists(error)) return true;
+    if (isConflict(error) || isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+/** Asks the API server, not a cache, whether the plan and the status shards of these targets are as observed. */
+export async function isCurrent(
+  { dialect, client, world, ownWrites, abort }: Effects,
+  plan: KubeObject,
+  targets: readonly Target[],
+): Promise<boolean> {
+  const holding = dialect.shards?.holding(plan, targets, world) ?? [];
+  if (holding.length === 0 && ownWrites.isFresh(plan)) return true;
+  return await areUnchanged(client, [{ resource: dialect.plans, object: plan }, ...holding], abort);
+}
+
+/** Asks the API server for all of them at once. False if one is gone or has another version than the observed one. */
+export async function areUnchanged(
+  client: KubeClient,
+  observed: readonly WorldObject[],
+  abort: AbortSignal | undefined,
+): Promise<boolean> {
+  const answers = observed.map(async ({ resource, object: { metadata } }) => {
+    const { name, namespace, resourceVersion } = metadata;
+    const found = await ifFound(client.get(resource, name, { namespace, abort }));
+    return found !== undefined && found.metadata.resourceVersion === resourceVersion;
+  });
+  return (await Promise.all(answers)).every(Boolean);
+}
+
+export interface Sent {
+  readonly signalling: Signalling;
+  /** `invalid`: refused as it is, so sending it again would not help. `refused`: rules or rights forbid it now. */
+  readonly result: 'written' | 'outdated' | 'refused' | 'invalid';
+  /** The API server's words, if it refuses. */
+  readonly refusal?: string;
+}
+
+/** Keeps a server busy, and ends soon enough that the check of the plan still holds. */
+const SIGNALS_AT_ONCE = 100;
+
+/**
+ * An object that has changed is not written: its change arrives by the watch, and the decision is taken again.
+ *
+ * The object's version alone says nothing about the plan: a cache may show an old plan beside a new object that a later
+ * command has signalled. So the plan and the targets' status shards are read again from the API server before the writes,
+ * unless it has just answered a record: if they are unchanged, nobody can have signalled an object that is unchanged too.
+ */
+export async function send(
+  effects: Effects,
+  plan: KubeObject,
+  rollout: Rollout,
+  signals: readonly Signalling[],
+): Promise<Sent[]> {
+  const sent: Sent[] = [];
+  for (let first = 0; first < signals.length; first += SIGNALS_AT_ONCE) {
+    const batch = signals.slice(first, first + SIGNALS_AT_ONCE);
+    const prepared = batch.map((signalling) => ({
+      signalling,
+      instruction: effects.dialect.signal.send(effects.world, rollout, signalling, plan),
+    }));
+    const targets = batch.map(({ target }) => target);
+    const isPlanCurrent = await isCurrent(effects, plan, targets);
+    const results = prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
+      try {
+        const isWritten = isPlanCurrent && instruction !== undefined && (await carryOut(effects, instruction));
+        return { signalling, result: isWritten ? 'written' : 'outdated' };
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        const isCertain = instruction?.kind === 'create' && !isForbidden(error);
+        return { signalling, result: isCertain ? 'invalid' : 'refused', refusal: error.message };
+      }
+    });
+    sent.push(...(await settleAll(results)));
+  }
+  return sent;
+}

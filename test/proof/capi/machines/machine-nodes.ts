@@ -1,0 +1,129 @@
+/** Gives each Machine of a cluster what a real provider would: a host with a service, its Node, and Refit's agent. */
+import { join } from 'node:path';
+import type { Cluster } from '../../../../sandbox/cluster/cluster.ts';
+import { keepReady } from '../../../../sandbox/cluster/kubelet.ts';
+import { createNode, deleteObjects } from '../../../../sandbox/cluster/objects.ts';
+import { type Host, startHost } from '../../../../sandbox/hosts/host.ts';
+import { CONTROL_PLANE_LABEL } from '../../../../src/api/capi/machine.ts';
+import { configMaps, nodes, pods } from '../../../../src/kube/resources.ts';
+import { isAlreadyExists } from '../../../../src/kube/status-error.ts';
+import { sleep, systemClock } from '../../../../src/util/clock.ts';
+import { messageOf } from '../../../../src/util/errors.ts';
+import { CLUSTER, capiMachines, NAMESPACE, type ProofMachine } from './objects.ts';
+
+const LOOK_MS = 250;
+const RESTART_DELAY_MS = 300;
+const CONTROL_PLANE_ROLE = 'node-role.kubernetes.io/control-plane';
+const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+
+export class MachineNodes {
+  /** By the name of the Machine, which its Node has, too. */
+  readonly hosts = new Map<string, Host>();
+  readonly #cluster: Cluster;
+  readonly #log: (line: string) => void;
+  readonly #end = new AbortController();
+  /** The kubelets look at this list. */
+  readonly #reporting: Host[] = [];
+  readonly #kubelets: Disposable;
+  readonly #following: Promise<void>;
+
+  constructor(cluster: Cluster, log: (line: string) => void) {
+    this.#cluster = cluster;
+    this.#log = log;
+    this.#kubelets = keepReady(cluster.client, this.#reporting);
+    this.#following = this.#follow();
+  }
+
+  host(machine: string): Host {
+    const host = this.hosts.get(machine);
+    if (host === undefined) throw new Error(`Machine ${machine} has no host`);
+    return host;
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort();
+    await this.#following;
+    this.#kubelets[Symbol.dispose]();
+    await Promise.all([...this.hosts.values()].map(async (host) => await host.stop()));
+  }
+
+  async #follow(): Promise<void> {
+    let told = '';
+    while (!this.#end.signal.aborted) {
+      try {
+        await this.#look();
+      } catch (error) {
+        // Another look may do; what stays is said once.
+        const message = messageOf(error);
+        if (message !== told && !this.#end.signal.aborted) this.#log(`a Machine's Node: ${message}`);
+        told = message;
+      }
+      await sleep(systemClock, LOOK_MS, this.#end.signal).catch(() => undefined);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const selector = { namespace: NAMESPACE, labelSelector: `cluster.x-k8s.io/cluster-name=${CLUSTER}` };
+    const { items } = await this.#cluster.client.listAll(capiMachines, selector);
+    const isNew = ({ metadata, spec }: ProofMachine): boolean =>
+      spec.providerID !== undefined && metadata.deletionTimestamp === undefined && !this.hosts.has(metadata.name);
+    for (const machine of items.filter(isNew)) await this.#join(machine);
+    const there = new Set(items.map(({ metadata }) => metadata.name));
+    for (const [name, host] of this.hosts) if (!there.has(name)) await this.#remove(name, host);
+  }
+
+  async #join({ metadata: { name, labels = {} }, spec: { version, providerID } }: ProofMachine): Promise<void> {
+    const { client, directory } = this.#cluster;
+    const isControlPlane = labels[CONTROL_PLANE_LABEL] !== undefined;
+    const host = await startHost({
+      name,
+      role: 'worker',
+      directory: join(directory, 'hosts', name),
+      version,
+      restartDelayMs: RESTART_DELAY_MS,
+    });
+    this.hosts.set(name, host);
+    await createNode(client, name, isControlPlane ? { [CONTROL_PLANE_ROLE]: '' } : {});
+    const taints = isControlPlane ? [{ key: CONTROL_PLANE_ROLE, effect: 'NoSchedule' }] : [];
+    await client.patch(nodes, name, { spec: { providerID, taints } }, { type: 'merge' });
+    const status = { addresses: [{ type: 'InternalIP', address: '127.0.0.1' }] };
+    await client.patch(nodes, name, { status }, { type: 'merge', subresource: 'status' });
+    this.#reporting.push(host);
+    if (isControlPlane) await this.#playControlPlane(name, version);
+    await this.#cluster.startAgent(host);
+  }
+
+  /** What kubeadm leaves, and KubeadmControlPlane asks for: its configuration, and static pods that are ready. */
+  async #playControlPlane(node: string, version: string): Promise<void> {
+    const { client } = this.#cluster;
+    const namespace = 'kube-system';
+    const configuration = `apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: ${version}\n`;
+    const config = { metadata: { name: 'kubeadm-config' }, data: { ClusterConfiguration: configuration } };
+    await client.create(configMaps, config, { namespace }).catch((error: unknown) => {
+      if (!isAlreadyExists(error)) throw error;
+    });
+    for (const component of STATIC_PODS) {
+      const name = `${component}-${node}`;
+      const annotations = { 'kubernetes.io/config.mirror': 'static', 'kubernetes.io/config.source': 'file' };
+      const spec = { nodeName: node, containers: [{ name: component, image: component }] };
+      const labels = { component, tier: 'control-plane' };
+      await client.create(pods, { metadata: { name, namespace, annotations, labels }, spec }, { namespace });
+      const conditions = [{ type: 'Ready', status: 'True' }];
+      const status = { phase: 'Running', conditions };
+      await client.patch(pods, name, { status }, { type: 'merge', namespace, subresource: 'status' });
+    }
+  }
+
+  async #remove(name: string, host: Host): Promise<void> {
+    const { client, agents } = this.#cluster;
+    await agents.get(name)?.stop();
+    this.hosts.delete(name);
+    this.#reporting.splice(this.#reporting.indexOf(host), 1);
+    await host.stop();
+    await deleteObjects(client, name);
+    for (const component of STATIC_PODS)
+      await client
+        .delete(pods, `${component}-${name}`, { namespace: 'kube-system', gracePeriodSeconds: 0 })
+        .catch(() => undefined);
+  }
+}

@@ -1,0 +1,143 @@
+/** The objects of a cluster of Cluster API, as its user writes them, and the fields that the proof reads. */
+import { generateKeyPairSync } from 'node:crypto';
+import { type Condition, type KubeObject, namespaced } from '../../../../src/kube/resources.ts';
+import { createAuthority, validFrom } from '../../../../tools/controlplane/certs.ts';
+
+export const NAMESPACE = 'fleet';
+/** Of the Machines whose Nodes are on the real API server. */
+export const CLUSTER = 'field';
+/** Of a MachineDeployment `NAME`. */
+export const WORKERS = `${CLUSTER}-workers`;
+
+export interface ProofMachine extends KubeObject {
+  spec: {
+    clusterName: string;
+    version: string;
+    providerID?: string;
+    bootstrap?: { configRef?: { name: string } };
+  };
+  status?: { nodeRef?: { name: string; uid?: string }; conditions?: Condition[] };
+}
+
+export interface Scalable extends KubeObject {
+  spec: { version?: string; replicas?: number; template?: { spec: ProofMachine['spec'] } };
+  status?: { replicas?: number; observedGeneration?: number; conditions?: Condition[] };
+}
+
+const API = 'cluster.x-k8s.io/v1beta2';
+const CONTROL_PLANE_API = 'controlplane.cluster.x-k8s.io/v1beta2';
+const BOOTSTRAP = 'bootstrap.cluster.x-k8s.io';
+const INFRASTRUCTURE = 'infrastructure.cluster.x-k8s.io';
+
+export const capiMachines = namespaced<ProofMachine>(API, 'Machine', 'machines');
+export const machineSets = namespaced<Scalable>(API, 'MachineSet', 'machinesets');
+export const machineDeployments = namespaced<Scalable>(API, 'MachineDeployment', 'machinedeployments');
+export const controlPlanes = namespaced<Scalable>(CONTROL_PLANE_API, 'KubeadmControlPlane', 'kubeadmcontrolplanes');
+
+export interface ClusterWanted {
+  readonly name: string;
+  readonly controlPlanes: 1 | 3;
+  readonly workers: number;
+  readonly versions: { readonly controlPlane: string; readonly workers: string };
+  /** Of an administrator of the API server that has the Nodes; that of the in-memory provider if absent. */
+  readonly kubeconfig?: string;
+}
+
+/** With a kubeconfig of its own, the etcd is nobody's to look after: there is no pod that a manager could reach it through. */
+export function clusterObjects({ name, controlPlanes: count, workers, versions, kubeconfig }: ClusterWanted): object[] {
+  const etcd = { endpoints: ['https://127.0.0.1:2379'], caFile: '/ca.crt', certFile: '/tls.crt', keyFile: '/tls.key' };
+  const external = kubeconfig === undefined ? {} : { etcd: { external: etcd } };
+  const skipped = {
+    'controlplane.cluster.x-k8s.io/skip-coredns': '',
+    'controlplane.cluster.x-k8s.io/skip-kube-proxy': '',
+  };
+  return [
+    ...(kubeconfig === undefined ? [] : secretsOf(name, kubeconfig)),
+    of('cluster.x-k8s.io', 'Cluster', name, {
+      clusterNetwork: { pods: { cidrBlocks: ['10.244.0.0/16'] }, services: { cidrBlocks: ['10.96.0.0/16'] } },
+      controlPlaneRef: reference('controlplane.cluster.x-k8s.io', 'KubeadmControlPlane', name),
+      infrastructureRef: reference(INFRASTRUCTURE, 'DevCluster', name),
+    }),
+    {
+      ...of(INFRASTRUCTURE, 'DevCluster', name, { backend: { inMemory: {} } }),
+      // The provider adds one of its own, and ends in a panic where there is none.
+      metadata: { name, namespace: NAMESPACE, annotations: { 'proof.refit.dev/cluster': name } },
+    },
+    of(INFRASTRUCTURE, 'DevMachineTemplate', name, { template: { spec: { backend: { inMemory: {} } } } }),
+    {
+      ...of('controlplane.cluster.x-k8s.io', 'KubeadmControlPlane', name, {
+        replicas: count,
+        version: versions.controlPlane,
+        rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: count === 1 ? 1 : 0 } } },
+        machineTemplate: { spec: { infrastructureRef: reference(INFRASTRUCTURE, 'DevMachineTemplate', name) } },
+        kubeadmConfigSpec: { clusterConfiguration: { apiServer: { certSANs: ['127.0.0.1'] }, ...external } },
+      }),
+      metadata: { name, namespace: NAMESPACE, annotations: skipped },
+    },
+    bootstrapTemplate(`${name}-workers`, []),
+    workersOf(name, workers, versions.workers),
+  ];
+}
+
+export interface BootstrapFile {
+  readonly path: string;
+  readonly content: string;
+}
+
+/** A template is not changed: a MachineDeployment gets a new one. */
+export function bootstrapTemplate(name: string, files: readonly BootstrapFile[]): object {
+  const node = { nodeRegistration: { criSocket: 'unix:///run/containerd/containerd.sock' } };
+  const spec = { joinConfiguration: node, ...(files.length > 0 && { files }) };
+  return of(BOOTSTRAP, 'KubeadmConfigTemplate', name, { template: { spec } });
+}
+
+function workersOf(cluster: string, replicas: number, version: string): object {
+  const name = `${cluster}-workers`;
+  const labels = { 'cluster.x-k8s.io/cluster-name': cluster, 'cluster.x-k8s.io/deployment-name': name };
+  const rollingUpdate = { maxSurge: 0, maxUnavailable: 1 };
+  const spec = {
+    clusterName: cluster,
+    version,
+    bootstrap: { configRef: reference(BOOTSTRAP, 'KubeadmConfigTemplate', name) },
+    infrastructureRef: reference(INFRASTRUCTURE, 'DevMachineTemplate', cluster),
+  };
+  return of('cluster.x-k8s.io', 'MachineDeployment', name, {
+    clusterName: cluster,
+    replicas,
+    rollout: { strategy: { type: 'RollingUpdate', rollingUpdate } },
+    selector: { matchLabels: labels },
+    template: { metadata: { labels }, spec },
+  });
+}
+
+/** A user's own, which Cluster API leaves as they are: it makes those that are missing. */
+function secretsOf(cluster: string, kubeconfig: string): object[] {
+  // The in-memory provider takes no other kind of key.
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' });
+  const { certificate, key } = createAuthority({ commonName: `${cluster}-etcd` }, validFrom(Date.now()), rsa);
+  const secret = (purpose: string, stringData: Readonly<Record<string, string>>): object => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: `${cluster}-${purpose}`,
+      namespace: NAMESPACE,
+      labels: { 'cluster.x-k8s.io/cluster-name': cluster },
+    },
+    stringData,
+  });
+  const pair = { 'tls.crt': certificate, 'tls.key': key };
+  return [secret('kubeconfig', { value: kubeconfig }), secret('etcd', pair), secret('apiserver-etcd-client', pair)];
+}
+
+export function of(group: string, kind: string, name: string, spec: object): object {
+  return { apiVersion: `${group}/v1beta2`, kind, metadata: { name, namespace: NAMESPACE }, spec };
+}
+
+function reference(apiGroup: string, kind: string, name: string): object {
+  return { apiGroup, kind, name };
+}
+
+/** As JSON for `applyManifest`. */
+export function listOf(items: readonly object[]): string {
+  return JSON.stringify({ apiVersion: 'v1', kind: 'List', metadata: {}, items });
+}

@@ -1,0 +1,58 @@
+/** Registers the extension as docs/guides/cluster-api.md says, with the CA that core puts in itself. */
+
+import { type Condition, clusterScoped, type KubeObject } from '../../../../src/kube/resources.ts';
+import { NAMESPACE } from '../machines/objects.ts';
+import { conditionOf, isRealDefinition, type Scene } from '../scene.ts';
+
+interface ExtensionConfig extends KubeObject {
+  spec: { clientConfig: { url: string; caBundle?: string } };
+  status?: { handlers?: { name: string; requestHook: { hook: string } }[]; conditions?: Condition[] };
+}
+
+const extensionConfigs = clusterScoped<ExtensionConfig>(
+  'runtime.cluster.x-k8s.io/v1beta2',
+  'ExtensionConfig',
+  'extensionconfigs',
+);
+const NAME = 'refit';
+const CA_SECRET = 'refit-ca';
+
+/** Core puts the CA of the Secret into the ExtensionConfig. */
+export async function setAuthority(scene: Scene, authority: string): Promise<void> {
+  const metadata = { name: CA_SECRET, namespace: NAMESPACE };
+  await scene.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { 'ca.crt': authority } });
+}
+
+export async function discovered(scene: Scene, status: 'True' | 'False'): Promise<void> {
+  await scene.until(`Discovered=${status} of the ExtensionConfig`, async () => {
+    const config = await scene.cluster.client.get(extensionConfigs, NAME);
+    const isKnown = status === 'False' || config.status?.handlers !== undefined;
+    return isKnown && conditionOf(config, 'Discovered')?.status === status;
+  });
+}
+
+export async function register(scene: Scene): Promise<void> {
+  const { checks, extension, cluster } = scene;
+  await setAuthority(scene, extension.authority);
+  const annotations = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': `${NAMESPACE}/${CA_SECRET}` };
+  await scene.apply({
+    apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
+    kind: 'ExtensionConfig',
+    metadata: { name: NAME, annotations },
+    spec: {
+      clientConfig: { url: extension.url },
+      namespaceSelector: { matchLabels: { 'in-place': 'yes' } },
+      settings: { partial: 'deny' },
+    },
+  });
+  await checks.check('the extension is discovered over mutual TLS, with the CA that core put in', async () => {
+    await discovered(scene, 'True');
+    const { spec, status } = await cluster.client.get(extensionConfigs, NAME);
+    const hooks = status?.handlers?.map(({ requestHook }) => requestHook.hook).toSorted() ?? [];
+    return [
+      ...(hooks.join() === 'CanUpdateMachine,CanUpdateMachineSet,UpdateMachine' ? [] : [`hooks: ${hooks.join()}`]),
+      ...(spec.clientConfig.caBundle ? [] : ['caBundle is empty']),
+      ...((await isRealDefinition(scene)) ? [] : ['the definition of Machines is not that of Cluster API']),
+    ];
+  });
+}

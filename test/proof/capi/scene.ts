@@ -1,0 +1,244 @@
+/** What all parts of the proof stand on: one API server, Cluster API's managers, Refit's extension, and a cluster of 3 + 2 Machines. */
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Cluster, startCluster } from '../../../sandbox/cluster/cluster.ts';
+import { type Extension, prepareExtension } from '../../../sandbox/cluster/hook-extension.ts';
+import { CONTROL_PLANE_LABEL } from '../../../src/api/capi/machine.ts';
+import { customResourceDefinitions } from '../../../src/api/crd.ts';
+import { type Condition, type KubeObject, nodes } from '../../../src/kube/resources.ts';
+import { messageOf } from '../../../src/util/errors.ts';
+import { applyManifest } from '../../../tools/controlplane/apply.ts';
+import { startControlPlane } from '../../../tools/controlplane/control-plane.ts';
+import type { Process } from '../../../tools/controlplane/process.ts';
+import type { Checks } from '../checks.ts';
+import { until } from '../wait.ts';
+import { MachineNodes } from './machines/machine-nodes.ts';
+import { CLUSTER, capiMachines, clusterObjects, listOf, NAMESPACE, type ProofMachine } from './machines/objects.ts';
+import { Managers } from './managers/managers.ts';
+import type { Program } from './managers/programs.ts';
+
+export interface SceneOptions {
+  readonly directory: string;
+  readonly programs: readonly Program[];
+  /** The built command. */
+  readonly refit: string;
+  readonly checks: Checks;
+  readonly log: (line: string) => void;
+  readonly abort: AbortSignal;
+}
+
+/** Workers climb these; the control plane is always ahead of them. */
+const WORKER_VERSIONS = Array.from({ length: 8 }, (_, index) => `v1.36.${index}`);
+export const CONTROL_PLANE_VERSIONS = ['v1.36.8', 'v1.36.9'] as const;
+
+/** For two cores that others use, too. */
+export const PATIENCE_S = 240;
+
+export type Role = 'control plane' | 'workers';
+
+/** What must survive an update in place. */
+export interface Identity {
+  readonly uid: string;
+  readonly node: string;
+  readonly nodeUid: string;
+}
+
+export class Scene {
+  readonly options: SceneOptions;
+  readonly kubeconfig: string;
+  /** Of the documented user. */
+  readonly extensionKubeconfig: string;
+  readonly cluster: Cluster;
+  readonly managers: Managers;
+  readonly machineNodes: MachineNodes;
+  readonly extension: Extension;
+  /** The process that serves the hooks; who starts another one puts it here. */
+  running: Process;
+  #version = 0;
+
+  constructor(options: SceneOptions, built: Built) {
+    this.options = options;
+    this.kubeconfig = built.kubeconfig;
+    this.extensionKubeconfig = built.extensionKubeconfig;
+    this.cluster = built.cluster;
+    this.managers = built.managers;
+    this.machineNodes = built.machineNodes;
+    this.extension = built.extension;
+    this.running = built.running;
+  }
+
+  get checks(): Checks {
+    return this.options.checks;
+  }
+
+  /** Which the workers have not had yet. */
+  nextVersion(): string {
+    this.#version++;
+    const version = WORKER_VERSIONS[this.#version];
+    if (version === undefined) throw new Error('the download server has no newer version: add one to WORKER_VERSIONS');
+    return version;
+  }
+
+  async until(what: string, condition: () => Promise<boolean>): Promise<void> {
+    await until(what, PATIENCE_S, condition, this.options.abort).catch(async (error: unknown) => {
+      throw new Error([messageOf(error), ...(await this.#machinesInWords())].join('; '), { cause: error });
+    });
+  }
+
+  async apply(...objects: readonly object[]): Promise<void> {
+    await applyManifest(this.kubeconfig, listOf(objects));
+  }
+
+  async machines(role: Role, cluster = CLUSTER): Promise<ProofMachine[]> {
+    const labelSelector = `cluster.x-k8s.io/cluster-name=${cluster}${role === 'workers' ? ',!' : ','}${CONTROL_PLANE_LABEL}`;
+    const { items } = await this.cluster.client.listAll(capiMachines, { namespace: NAMESPACE, labelSelector });
+    return items;
+  }
+
+  async identities(role: Role): Promise<Map<string, Identity>> {
+    const entries = (await this.machines(role)).map(async ({ metadata, status }) => {
+      const node = status?.nodeRef?.name ?? '';
+      const nodeUid = (await this.cluster.client.get(nodes, node)).metadata.uid ?? '';
+      return [metadata.name, { uid: metadata.uid ?? '', node, nodeUid }] as const;
+    });
+    return new Map(await Promise.all(entries));
+  }
+
+  /** Waits until all Machines of the role have this version, and nothing is going on. */
+  async settled(role: Role, version: string): Promise<void> {
+    const count = role === 'workers' ? 2 : 3;
+    await this.until(`${count} Machines of the ${role} at ${version}`, async () => {
+      const machines = await this.machines(role);
+      return machines.length === count && machines.every((machine) => isSettled(machine, version));
+    });
+  }
+
+  /** What is wrong with the Machines and Nodes after an update in place; `before` it they were these. */
+  async wrongAfter(role: Role, version: string, before: ReadonlyMap<string, Identity>): Promise<string[]> {
+    const after = await this.identities(role);
+    const moved = [...before].flatMap(([name, was]) =>
+      JSON.stringify(after.get(name)) === JSON.stringify(was) ? [] : [`Machine ${name} or its Node is not the same`],
+    );
+    const states = [...after].map(async ([name, { node }]) => {
+      const { spec, status } = await this.cluster.client.get(nodes, node);
+      const runs = await this.machineNodes.host(name).version();
+      const reports = status?.nodeInfo?.kubeletVersion;
+      return [
+        ...(runs === version ? [] : [`the service of ${name} runs ${runs}`]),
+        ...(reports === version ? [] : [`the kubelet of ${name} reports ${reports}`]),
+        ...(spec?.unschedulable === true ? [`${name} is cordoned`] : []),
+      ];
+    });
+    return [...moved, ...(await Promise.all(states)).flat()];
+  }
+
+  /** Of Machines, how often each service was started. */
+  starts(machines: Iterable<string>): Record<string, number> {
+    return Object.fromEntries([...machines].map((name) => [name, this.machineNodes.host(name).starts]));
+  }
+
+  async startExtension(name: string): Promise<void> {
+    this.running = await this.extension.start(name);
+  }
+
+  async #machinesInWords(): Promise<string[]> {
+    const all = await Promise.all([this.machines('control plane'), this.machines('workers')]).catch(() => []);
+    return all.flat().map(({ metadata, spec, status }) => {
+      const open = status?.conditions?.filter(isOpen).map(({ type, message }) => `${type}: ${message}`);
+      return `${metadata.name} wants ${spec.version}, ${open?.join(', ') || 'no condition tells more'}`;
+    });
+  }
+}
+
+function isOpen({ type, status }: Condition): boolean {
+  return (type === 'Updating' && status === 'True') || (['Ready', 'UpToDate'].includes(type) && status !== 'True');
+}
+
+export function conditionOf(
+  object: KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } },
+  type: string,
+): Condition | undefined {
+  return object.status?.conditions?.find((condition) => condition.type === type);
+}
+
+const IN_PROGRESS = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress';
+
+function isSettled(machine: ProofMachine, version: string): boolean {
+  const { metadata, spec, status } = machine;
+  return (
+    spec.version === version &&
+    status?.nodeRef !== undefined &&
+    metadata.deletionTimestamp === undefined &&
+    metadata.annotations?.[IN_PROGRESS] === undefined &&
+    ['Ready', 'UpToDate'].every((type) => conditionOf(machine, type)?.status === 'True')
+  );
+}
+
+interface Built {
+  readonly kubeconfig: string;
+  /** Of the documented user. */
+  readonly extensionKubeconfig: string;
+  readonly cluster: Cluster;
+  readonly managers: Managers;
+  readonly machineNodes: MachineNodes;
+  readonly extension: Extension;
+  readonly running: Process;
+}
+
+/** Everything that is started ends with `started`. Resolves when the extension listens; no cluster of Cluster API is there yet. */
+export async function openScene(options: SceneOptions, started: AsyncDisposableStack): Promise<Scene> {
+  const { directory, programs, refit, log, abort } = options;
+  const plane = await startControlPlane({ audit: true, log, abort });
+  started.defer(async () => await plane.stop());
+  const kubeconfig = await plane.kubeconfig('admin');
+  const cluster = await startCluster({
+    plane,
+    directory,
+    controllers: 0,
+    workers: 0,
+    version: WORKER_VERSIONS[0] ?? '',
+    offers: [...WORKER_VERSIONS, ...CONTROL_PLANE_VERSIONS],
+    restartDelayMs: 300,
+    refit: { agent: [refit], controller: [refit] },
+  });
+  started.defer(async () => await cluster.stop());
+  await applyManifest(
+    kubeconfig,
+    listOf([
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'capi-system' } },
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE, labels: { 'in-place': 'yes' } } },
+    ]),
+  );
+  await mkdir(join(directory, 'updater-certs'));
+  const extensionKubeconfig = await plane.kubeconfig('capi');
+  const extension = await prepareExtension({ cluster, directory, kubeconfig: extensionKubeconfig });
+  const managers = new Managers({ programs, directory, kubeconfig, client: extension.client, abort });
+  started.defer(async () => await managers.stop());
+  await managers.open();
+  const running = await extension.start('extension');
+  const machineNodes = new MachineNodes(cluster, log);
+  started.defer(async () => await machineNodes.stop());
+  return new Scene(options, { kubeconfig, extensionKubeconfig, cluster, managers, machineNodes, extension, running });
+}
+
+/** Its Nodes are on the API server that all else is on. */
+export async function makeCluster(scene: Scene): Promise<void> {
+  const [controlPlane] = CONTROL_PLANE_VERSIONS;
+  const [workers = ''] = WORKER_VERSIONS;
+  const objects = clusterObjects({
+    name: CLUSTER,
+    controlPlanes: 3,
+    workers: 2,
+    versions: { controlPlane, workers },
+    kubeconfig: await readFile(scene.kubeconfig, 'utf8'),
+  });
+  await scene.apply(...objects);
+  await scene.settled('control plane', controlPlane);
+  await scene.settled('workers', workers);
+}
+
+/** Proves that this API server knows Cluster API's own definition of a Machine, not a stand-in's. */
+export async function isRealDefinition(scene: Scene): Promise<boolean> {
+  const { metadata } = await scene.cluster.client.get(customResourceDefinitions, 'machines.cluster.x-k8s.io');
+  return metadata.annotations?.['controller-gen.kubebuilder.io/version'] !== undefined;
+}

@@ -1,0 +1,21 @@
+/** What the commands of the proofs have in common: their arguments, and their last lines. */
+import { systemClock } from '../../src/util/clock.ts';
+import { EXIT, usageError } from '../../src/util/errors.ts';
+import type { Outcome } from './checks.ts';
+
+export function parsed<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw usageError(error);
+  }
+}
+
+/** Prints what failed, and the last line. Resolves with the exit code. `started` is in monotonic milliseconds. */
+export function conclude({ passed, failed }: Outcome, started: number): number {
+  const minutes = ((systemClock.monotonic() - started) / 60_000).toFixed(1);
+  for (const name of failed) process.stdout.write(`FAILED: ${name}\n`);
+  const also = failed.length > 0 ? `, ${failed.length} failed` : '';
+  process.stdout.write(`${passed} checks passed${also} in ${minutes} minutes\n`);
+  return failed.length > 0 ? EXIT.failed : 0;
+}

@@ -1,0 +1,223 @@
+/** Tests `refit kubeadm restore-etcd` over Debian's sshd, on three real members of etcd and the real etcdutl. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFile, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { REFIT } from '../../sandbox/refit.ts';
+import { ADDRESS, makeKey, type SshServer } from '../../sandbox/sshd/server.ts';
+import { snapshotScript } from '../../src/dialects/kubeadm/etcd.ts';
+import { etcdAnswers } from '../../src/dialects/kubeadm/probe.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { ensureBuilt } from '../../tools/controlplane/build.ts';
+import { RECIPES } from '../../tools/controlplane/components.ts';
+import { run } from '../../tools/controlplane/run.ts';
+import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
+import {
+  API_SERVER,
+  DATA,
+  type EtcdMembers,
+  exists,
+  MANIFEST,
+  NAMES,
+  pkiOf,
+  startEtcdMembers,
+} from '../kubeadm/etcd-members.ts';
+import { kubeconfigFor } from './control-plane.ts';
+
+const SNAPSHOT = '/var/lib/refit/snapshots/before.db';
+
+const why = whyNoSshd();
+if (why === undefined) describe('a snapshot', () => suite());
+else test(`a snapshot: left out, since ${why}`, () => expect(whyNoSshd()).toBe(why));
+
+function suite(): void {
+  let members: EtcdMembers;
+  let manifest = '';
+  const servers: SshServer[] = [];
+  const kubelets = new AbortController();
+  const played: Promise<void>[] = [];
+
+  beforeAll(async () => {
+    members = await startEtcdMembers();
+    const recipe = { ...RECIPES.etcd, module: 'etcdutl', package: 'go.etcd.io/etcd/etcdutl/v3' };
+    const options = { environment: process.env, log: () => undefined, now: () => systemClock.monotonic() };
+    const [etcdutl = ''] = await ensureBuilt([['etcdutl', recipe]], options);
+    const identity = join(members.root, 'identity');
+    await makeKey(identity);
+    for (const name of NAMES) {
+      const root = members.folderOf(name);
+      await mkdir(join(root, 'usr/bin'), { recursive: true });
+      await symlink(etcdutl, join(root, 'usr/bin/etcdutl'));
+      const directory = join(members.root, `sshd-${name}`);
+      await mkdir(directory);
+      const host = { name, role: 'controlPlane' as const, root };
+      servers.push(await startDebianServer({ host, directory, clientKey: `${identity}.pub` }));
+      played.push(playKubelet(name));
+    }
+    await writeFile(join(members.root, 'known_hosts'), servers.map(({ knownHost }) => knownHost).join(''));
+    manifest = join(members.root, 'cluster.yaml');
+    const hosts = NAMES.map((name, index) => ({
+      name,
+      role: 'controlPlane',
+      address: ADDRESS,
+      port: servers[index]?.port,
+    }));
+    const binaries = { kubeadm: { path: '/kubeadm' }, kubelet: { path: '/kubelet' } };
+    const ssh = { identityFile: 'identity', knownHostsFile: 'known_hosts' };
+    const kubeconfig = await kubeconfigFor('admin');
+    await writeFile(manifest, stringify({ version: 'v1.36.3', kubeconfig, hosts, binaries, ssh }));
+  });
+  afterAll(async () => {
+    kubelets.abort();
+    await Promise.all(played);
+    for (const server of servers) await server.stop();
+    await members[Symbol.asyncDispose]();
+  });
+
+  /** Data that was replaced while etcd still ran. */
+  const early: string[] = [];
+
+  /** Runs etcd for as long as its manifest is there, and a little longer, as a pod has time to end. */
+  async function playKubelet(name: string): Promise<void> {
+    let runs = true;
+    while (!kubelets.signal.aborted) {
+      const wanted = await exists(join(members.folderOf(name), MANIFEST));
+      if (wanted && !runs) await members.start(name);
+      if (!wanted && runs) {
+        await setTimeout(1500);
+        const found = await readdir(join(members.folderOf(name), DATA));
+        early.push(...found.filter((each) => each.startsWith('before-restore')));
+        await members.stop(name);
+      }
+      runs = wanted;
+      await setTimeout(50);
+    }
+  }
+
+  async function etcd(name: string, call: string, body: object): Promise<unknown> {
+    const pki = join(members.folderOf(name), pkiOf(name));
+    const keys = ['--cacert', `${pki}/ca.crt`, '--cert', `${pki}/healthcheck-client.crt`];
+    const data = ['--key', `${pki}/healthcheck-client.key`, '-d', JSON.stringify(body)];
+    const { stdout } = await run('curl', ['-sS', ...keys, ...data, `${members.urlOf(name)}/v3/${call}`]);
+    return JSON.parse(stdout) as unknown;
+  }
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  const put = async (key: string, value: string): Promise<unknown> =>
+    await etcd('cp1', 'kv/put', { key: base64(key), value: base64(value) });
+  const valueOf = async (name: string, key: string): Promise<string | undefined> => {
+    const answer = (await etcd(name, 'kv/range', { key: base64(key), serializable: true })) as {
+      kvs?: { value: string }[];
+    };
+    const [found] = answer.kvs ?? [];
+    return found && Buffer.from(found.value, 'base64').toString();
+  };
+  const clusterOf = async (): Promise<string | undefined> => {
+    const answer = (await etcdAnswers(members.shells, members.hosts)).get('cp1');
+    return typeof answer === 'object' ? answer.cluster : undefined;
+  };
+
+  /** In a terminal where `answer` is typed, if any. */
+  async function restore(answer?: string, file = manifest): Promise<{ code: number | null; text: string }> {
+    const command = [process.execPath, REFIT, 'kubeadm', 'restore-etcd', '-m', file, '--snapshot', SNAPSHOT];
+    const [program = '', ...args] = answer === undefined ? command : ['script', '-qec', command.join(' '), '/dev/null'];
+    const child = spawn(program, args, { env: { ...process.env, TMPDIR: members.root, NO_COLOR: '1' } });
+    if (answer === undefined) child.stdin.end();
+    let text = '';
+    const hear = (chunk: string): void => {
+      const isAsked = !text.includes('Type yes:') && `${text}${chunk}`.includes('Type yes:');
+      text += chunk;
+      if (isAsked) child.stdin.write(`${answer}\n`);
+    };
+    child.stdout.setEncoding('utf8').on('data', hear);
+    child.stderr.setEncoding('utf8').on('data', hear);
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code, text };
+  }
+
+  /** Nothing was stopped, and nothing lies about. */
+  async function expectUntouched(): Promise<void> {
+    for (const name of NAMES) {
+      expect(await readdir(join(members.folderOf(name), DATA))).toEqual(['member']);
+      expect(await exists(join(members.folderOf(name), MANIFEST))).toBe(true);
+      expect(await valueOf(name, 'a')).toBe('after');
+    }
+  }
+
+  const fileOn = (name: string): string => join(members.folderOf(name), SNAPSHOT);
+
+  test('that is not on every host, or damaged, is refused before anything stops', async () => {
+    await put('a', 'before');
+    const [first] = members.hosts;
+    if (!first) throw new Error('there is no host');
+    const { stdout } = await members.shells.run(first, snapshotScript('v1.36.3', 1));
+    await rename(join(members.folderOf('cp1'), stdout.split(' ')[0] ?? ''), fileOn('cp1'));
+    await put('a', 'after');
+    await put('b', 'new');
+    expect(await restore()).toEqual({
+      code: 3,
+      text: expect.stringMatching(
+        new RegExp(`^REFIT_SSH: cp2: no file ${SNAPSHOT}: copy the snapshot .*; cp3: no file `),
+      ) as unknown,
+    });
+    for (const name of NAMES.slice(1)) {
+      await mkdir(join(fileOn(name), '..'), { recursive: true });
+      await writeFile(fileOn(name), (await readFile(fileOn('cp1'))).subarray(0, -100));
+    }
+    expect((await restore()).text).toMatch(/^REFIT_SSH: cp2: \S+ is not a whole snapshot: /);
+    await expectUntouched();
+  });
+
+  test('is not restored on some of the members', async () => {
+    for (const name of NAMES.slice(1)) await copyFile(fileOn('cp1'), fileOn(name));
+    const { hosts, ...rest } = parse(await readFile(manifest, 'utf8')) as { hosts: object[] };
+    const file = join(members.root, 'two.yaml');
+    await writeFile(file, stringify({ ...rest, hosts: hosts.slice(0, 2) }));
+    const { code, text } = await restore(undefined, file);
+    const line = /REFIT_REFUSED: etcd has 3 members, the manifest has 2 control-plane hosts: add the others, or run/;
+    expect([code, text]).toEqual([1, expect.stringMatching(line)]);
+    await expectUntouched();
+  });
+
+  test('is not restored without a person who agrees', async () => {
+    const { code, text } = await restore();
+    expect([code, text]).toEqual([2, expect.stringMatching(/Restore etcd\? Only a person can answer this: run/)]);
+    expect(text).toContain('everything written after the snapshot is lost');
+    expect(text).toContain('All members of etcd are healthy: restore only if their data is wrong.');
+    expect(await restore('no')).toMatchObject({
+      code: 1,
+      text: expect.stringContaining('Nothing was changed.') as unknown,
+    });
+    await expectUntouched();
+  });
+
+  test('is restored on all members, also on one that lost its data and one where a run was cut off: a new cluster with the data of then', async () => {
+    const before = await clusterOf();
+    await members.stop('cp3');
+    await rm(join(members.folderOf('cp3'), DATA, 'member'), { recursive: true });
+    const away = join(members.folderOf('cp2'), 'var/lib/refit/restore');
+    await mkdir(away);
+    await rename(join(members.folderOf('cp2'), MANIFEST), join(away, 'etcd.yaml'));
+    const { code, text } = await restore('yes');
+    expect(early).toEqual([]);
+    expect([code, text]).toEqual([0, expect.stringMatching(/Starting the API server\.\s+Done\. /)]);
+    for (const name of NAMES) {
+      expect([await valueOf(name, 'a'), await valueOf(name, 'b')], name).toEqual(['before', undefined]);
+      const kept = await readdir(join(members.folderOf(name), DATA));
+      expect(kept.toSorted()).toEqual(
+        name === 'cp3' ? ['member'] : [expect.stringMatching(/^before-restore-\w+$/), 'member'],
+      );
+      expect(await exists(join(members.folderOf(name), API_SERVER))).toBe(true);
+      expect(await exists(join(members.folderOf(name), 'var/lib/refit/restore'))).toBe(false);
+    }
+    const answers = [...(await etcdAnswers(members.shells, members.hosts)).values()];
+    expect(answers).toEqual(
+      NAMES.map(() => expect.objectContaining({ members: expect.any(Array) as unknown }) as unknown),
+    );
+    expect(await clusterOf()).not.toBe(before);
+    await put('c', 'written');
+    await expect.poll(async () => await valueOf('cp3', 'c'), { timeout: 60_000 }).toBe('written');
+  });
+}
