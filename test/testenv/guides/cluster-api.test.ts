@@ -80,8 +80,8 @@ test.each(blocks.slice(0, -1))('$title', async (block) => {
 test('then the version of a Machine is changed, and status follows it to its end', async () => {
   const { caller } = manager();
   const discover = async (): Promise<void> =>
-    expect(await callHook(caller, 'discovery', {})).toMatchObject({ status: 'Success' });
-  await vi.waitFor(discover, { timeout: 60_000 });
+    expect(await callHook(caller, 'Discovery', {})).toMatchObject({ status: 'Success' });
+  await vi.waitFor(discover, { timeout: 150_000 });
   expect(await askCanUpdate(manager(), WANTED)).toEqual([]);
   await writeDesired(manager(), WANTED);
   const [, status] = await Promise.all([driveUpdate(manager(), WANTED), shell.run(blocks.at(-1)?.text ?? '')]);
