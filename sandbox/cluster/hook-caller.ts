@@ -1,7 +1,9 @@
 /** Calls hooks as Cluster API's managers do: HTTPS, no content type, the timeout in the query. */
 import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { request } from 'node:https';
-import { HOOK_GROUP, type HookResponse } from '../../src/api/capi/hooks.ts';
+import { HOOK_GROUP, type HookName, type HookResponse } from '../../src/api/capi/hooks.ts';
+import { HANDLERS } from '../../src/dialects/capi/routes.ts';
+import { fitting } from './hook-schema.ts';
 
 export type Protocol = 'h2' | 'http/1.1';
 
@@ -19,16 +21,27 @@ export interface Answered {
   readonly body: string;
 }
 
-/** `hook` is the path below the group, such as `updatemachine/update-machine`. Throws for anything but 200, as a manager does. */
+/**
+ * Throws for anything but 200, as a manager does; and for a body or an answer that isn't as in the schema of the hooks.
+ *
+ * @param body without apiVersion and kind
+ */
 export async function callHook<T extends HookResponse>(
   options: CallerOptions,
-  hook: string,
+  hook: HookName,
   body: object,
   timeout = '10s',
 ): Promise<T> {
-  const { status, body: text } = await post(options, `/${HOOK_GROUP}/${hook}?timeout=${timeout}`, JSON.stringify(body));
-  if (status !== 200) throw new Error(`${hook} answers ${status}: ${text.slice(0, 512)}`);
-  return JSON.parse(text) as T;
+  const text = JSON.stringify({ apiVersion: HOOK_GROUP, kind: `${hook}Request`, ...body });
+  fitting(`${hook}Request`, JSON.parse(text));
+  const { status, body: answer } = await post(options, `${pathOf(hook)}?timeout=${timeout}`, text);
+  if (status !== 200) throw new Error(`${hook} answers ${status}: ${answer.slice(0, 512)}`);
+  return fitting(`${hook}Response`, JSON.parse(answer) as T);
+}
+
+function pathOf(hook: HookName): string {
+  const handler = HANDLERS.find((each) => each.hook === hook);
+  return `/${HOOK_GROUP}/${hook.toLowerCase()}${handler === undefined ? '' : `/${handler.name}`}`;
 }
 
 export async function post(options: CallerOptions, path: string, body: string, method = 'POST'): Promise<Answered> {

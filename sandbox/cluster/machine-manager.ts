@@ -35,9 +35,7 @@ export async function askCanUpdate(options: ManagerOptions, wanted: Wanted): Pro
   const machine = await options.client.get(machines, wanted.machine, { namespace: 'default' });
   const current = tripleOf(machine);
   const desired = desiredOf(machine, wanted);
-  const answer = await callHook<CanUpdateResponse>(options.caller, 'canupdatemachine/can-update-machine', {
-    apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
-    kind: 'CanUpdateMachineRequest',
+  const answer = await callHook<CanUpdateResponse>(options.caller, 'CanUpdateMachine', {
     current,
     desired,
   });
@@ -66,9 +64,7 @@ export async function driveUpdate(options: ManagerOptions, wanted: Wanted): Prom
 
 async function call(options: ManagerOptions, wanted: Wanted): Promise<UpdateMachineResponse | Error> {
   const machine = await options.client.get(machines, wanted.machine, { namespace: 'default' });
-  const answer = await callHook<UpdateMachineResponse>(options.caller, 'updatemachine/update-machine', {
-    apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
-    kind: 'UpdateMachineRequest',
+  const answer = await callHook<UpdateMachineResponse>(options.caller, 'UpdateMachine', {
     desired: desiredOf(machine, wanted),
   }).catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));
   options.onCall?.(answer);

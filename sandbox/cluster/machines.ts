@@ -46,7 +46,7 @@ export interface ExampleMachine {
 }
 
 const NAMESPACE = 'default';
-const CLUSTER = 'stand-in';
+export const CLUSTER = 'stand-in';
 
 interface Identity {
   readonly metadata: { readonly annotations: Record<string, string> };
@@ -62,6 +62,14 @@ export function identityOf({ name, node }: Pick<ExampleMachine, 'name' | 'node'>
   };
 }
 
+/** What each Machine and each template of Machines refers to. */
+export function referencesOf(name: string): object {
+  return {
+    bootstrap: { configRef: { apiGroup: 'bootstrap.cluster.x-k8s.io', kind: 'KubeadmConfig', name } },
+    infrastructureRef: { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'DevMachine', name },
+  };
+}
+
 /** Marks an existing Node as that of the Machine. */
 export async function joinNode(client: KubeClient, machine: Pick<ExampleMachine, 'name' | 'node'>): Promise<void> {
   await client.patch(nodes, machine.node, identityOf(machine), { type: 'merge' });
@@ -74,7 +82,7 @@ export async function createMachine(client: KubeClient, example: ExampleMachine)
     apiVersion: apiVersionOf(machines),
     kind: machines.kind,
     metadata: { name, namespace: NAMESPACE, labels: controlPlane ? { [CONTROL_PLANE_LABEL]: '' } : {} },
-    spec: { clusterName: CLUSTER, version, ...identityOf(example).spec },
+    spec: { clusterName: CLUSTER, version, ...referencesOf(name), ...identityOf(example).spec },
   });
   return await client.replace(machines, { ...created, status: { nodeRef: { name: node } } }, { subresource: 'status' });
 }

@@ -81,7 +81,7 @@ export const capi: Demonstration = {
 
 /** Waits until the process listens. */
 async function whenAnswering({ caller }: ManagerOptions, abort: AbortSignal): Promise<void> {
-  while ((await callHook(caller, 'discovery', {}).catch(() => undefined)) === undefined) {
+  while ((await callHook(caller, 'Discovery', {}).catch(() => undefined)) === undefined) {
     await sleep(systemClock, READY_POLL_MS, abort);
   }
 }

@@ -49,7 +49,7 @@ export class ExtensionRig implements AsyncDisposable {
 
   async callAsManager(): Promise<void> {
     const { url, authority, client } = this.extension;
-    await callHook({ url, authority, client, protocol: 'http/1.1' }, 'discovery', {});
+    await callHook({ url, authority, client, protocol: 'http/1.1' }, 'Discovery', {});
   }
 
   /** Kilobytes of memory of the process. */

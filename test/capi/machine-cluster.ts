@@ -100,7 +100,7 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
     // Until it listens nobody can be called, and a manager would ask again, too.
     async whenCallable(protocol) {
       const call = async (): Promise<void> =>
-        expect(await callHook(callerOf(protocol), 'discovery', {})).toMatchObject({ status: 'Success' });
+        expect(await callHook(callerOf(protocol), 'Discovery', {})).toMatchObject({ status: 'Success' });
       try {
         await vi.waitFor(call, { timeout: 150_000 });
       } catch (cause) {

@@ -1,5 +1,6 @@
 /** A Machine, its Node and the leader with an API server in memory, for tests of UpdateMachine. */
 
+import { fitting } from '../../sandbox/cluster/hook-schema.ts';
 import { identityOf } from '../../sandbox/cluster/machines.ts';
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
@@ -67,7 +68,8 @@ export class MachineScene {
       desired: { machine, infrastructureMachine: object('DevMachine') },
     };
     this.#policies.catchUp();
-    return await updateInSteps(this.#parts(), request, new AbortController().signal);
+    const answer = await updateInSteps(this.#parts(), request, new AbortController().signal);
+    return fitting('UpdateMachineResponse', answer);
   }
 
   /** What the leader does about one Node, seeing everything. */

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type CallerOptions, callHook, type Protocol, post } from '../../../sandbox/cluster/hook-caller.ts';
+import { fitting, schemaProblems } from '../../../sandbox/cluster/hook-schema.ts';
 import { T0 } from '../../../test/builders/times.ts';
 import { captured } from '../../../test/capi/captured.ts';
 import { POLICY } from '../../../test/capi/machine-scene.ts';
@@ -153,7 +154,10 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
     if (name.startsWith('canupdate')) get = async () => await Promise.resolve({ metadata: { name } } as never);
     const { status, body } = await post(caller(protocol), path, JSON.stringify(request), method);
     expect(status).toBe(200);
-    expect(JSON.parse(body)).toMatchObject({ apiVersion: HOOK_GROUP, status: 'Success', ...wanted });
+    expect(schemaProblems(request.kind, request)).toEqual([]);
+    const answer: unknown = JSON.parse(body);
+    expect(answer).toMatchObject({ apiVersion: HOOK_GROUP, status: 'Success', ...wanted });
+    expect(schemaProblems(wanted.kind, answer)).toEqual([]);
   });
 
   const UPDATE = `/${HOOK_GROUP}/updatemachine/update-machine`;
@@ -177,7 +181,7 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
   ])('a body with %s is answered with a Failure', async (_name, body, message) => {
     const answer = await post(caller(protocol), `${UPDATE}?timeout=10s`, body);
     expect(answer.status).toBe(200);
-    expect(JSON.parse(answer.body)).toEqual({
+    expect(fitting('UpdateMachineResponse', JSON.parse(answer.body))).toEqual({
       apiVersion: HOOK_GROUP,
       kind: 'UpdateMachineResponse',
       status: 'Failure',
@@ -195,7 +199,7 @@ test('a body of more than 20 MiB is not kept', async () => {
 describe('UpdateMachine', () => {
   const { request } = captured('updatemachine-worker-joined');
   const ask = async (timeout?: string): Promise<HookResponse> =>
-    await callHook(caller('http/1.1'), 'updatemachine/update-machine', request, timeout);
+    await callHook(caller('http/1.1'), 'UpdateMachine', request, timeout);
 
   test.each<[string, Error, object]>([
     ['no answer from the API server', new TransportError('reset'), { status: 'Success', retryAfterSeconds: 2 }],
@@ -266,9 +270,9 @@ test('with an authority for clients nobody calls without its certificate', async
   try {
     for (const protocol of PROTOCOLS) {
       const to = caller(protocol, mutual);
-      await expect(callHook(to, 'discovery', {})).rejects.toThrow();
-      await expect(callHook({ ...to, client: foreignTarget }, 'discovery', {})).rejects.toThrow();
-      expect((await callHook({ ...to, client }, 'discovery', {})).status).toBe('Success');
+      await expect(callHook(to, 'Discovery', {})).rejects.toThrow();
+      await expect(callHook({ ...to, client: foreignTarget }, 'Discovery', {})).rejects.toThrow();
+      expect((await callHook({ ...to, client }, 'Discovery', {})).status).toBe('Success');
     }
   } finally {
     await mutual.close();

@@ -1,5 +1,6 @@
 /** Proves that what an UpdaterSet accepted is done by its updaters, whatever becomes of the set before UpdateMachine is called. */
 import { describe, expect, test } from 'vitest';
+import { fitting } from '../../../../sandbox/cluster/hook-schema.ts';
 import { identityOf } from '../../../../sandbox/cluster/machines.ts';
 import { MemoryApi } from '../../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../../test/builders/nodes.ts';
@@ -70,7 +71,7 @@ class Scene {
       callUpdater: async () => await Promise.resolve({ status: 'Success', ...this.#patches() } as const),
     };
     const answer = await canUpdate(parts, this.#hook, request, ABORT, 60_000);
-    expect(answer.message).toMatch(/leaves nothing$/);
+    expect(fitting(`${this.#hook}Response`, answer).message).toMatch(/leaves nothing$/);
   }
 
   async update(): Promise<UpdateMachineResponse> {
@@ -85,7 +86,7 @@ class Scene {
       bootstrapConfig: object('KubeadmConfig', { files: [] }),
     };
     for (;;) {
-      const answer = await updateInSteps(this.#parts(), { desired }, ABORT);
+      const answer = fitting('UpdateMachineResponse', await updateInSteps(this.#parts(), { desired }, ABORT));
       if (answer.status === 'Failure' || answer.retryAfterSeconds === 0) return answer;
     }
   }

@@ -1,5 +1,6 @@
 /** Shows how the changes of a Machine are divided among updaters, and what happens with what is left. */
 import { describe, expect, test } from 'vitest';
+import { fitting } from '../../../../sandbox/cluster/hook-schema.ts';
 import { MemoryApi, refusal } from '../../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../../test/builders/nodes.ts';
 import { later, T0 } from '../../../../test/builders/times.ts';
@@ -58,7 +59,9 @@ class Scene {
         return { status: 'Success', ...answer } as const;
       },
     };
-    return await canUpdate(parts, hook, { current, desired, settings }, new AbortController().signal, withinMs);
+    const request = { current, desired, settings };
+    const answer = await canUpdate(parts, hook, request, new AbortController().signal, withinMs);
+    return fitting(`${hook}Response`, answer);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Explores every crash of the extension while three updaters work on a Machine: it is never done without each of them. */
 import { describe, expect, test } from 'vitest';
+import { fitting } from '../../../../sandbox/cluster/hook-schema.ts';
 import { MemoryApi } from '../../../../test/builders/memory-api.ts';
 import { buildPolicy } from '../../../../test/builders/rollout-policies.ts';
 import { T0 } from '../../../../test/builders/times.ts';
@@ -63,7 +64,8 @@ class Scene {
       infrastructureMachine: object('DevMachine', {}),
       bootstrapConfig: object('KubeadmConfig', { files }),
     };
-    return await updateInSteps(this.#parts(), { desired }, new AbortController().signal);
+    const answer = await updateInSteps(this.#parts(), { desired }, new AbortController().signal);
+    return fitting('UpdateMachineResponse', answer);
   }
 
   /** As Cluster API: until the answer is final, also after a crash. */

@@ -1,0 +1,26 @@
+/** Compares messages of the hooks with Cluster API's own schema of them, in which each field is named. */
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+
+/** Read from Cluster API's types and definitions; `npm run proof:capi` compares. */
+const FILE = new URL('hook-schema.json', import.meta.url);
+
+type Definitions = Readonly<Record<string, z.core.JSONSchema.JSONSchema>>;
+
+const definitions = JSON.parse(readFileSync(FILE, 'utf8')) as Definitions;
+const schemas = new Map<string, z.ZodType>();
+
+/** One line for each place of `message` that a manager could not have sent, or would not understand. `kind` such as `UpdateMachineRequest`. */
+export function schemaProblems(kind: string, message: unknown): string[] {
+  const schema = schemas.get(kind) ?? z.fromJSONSchema({ $ref: `#/$defs/${kind}`, $defs: { ...definitions } });
+  schemas.set(kind, schema);
+  const { error } = schema.safeParse(message);
+  return error?.issues.map((issue) => `${kind}.${issue.path.join('.')}: ${issue.message}`) ?? [];
+}
+
+/** Gives the message back, if it fits. */
+export function fitting<T>(kind: string, message: T): T {
+  const problems = schemaProblems(kind, message);
+  if (problems.length > 0) throw new Error(`not as in the schema of the hooks: ${problems.join('; ')}`);
+  return message;
+}
