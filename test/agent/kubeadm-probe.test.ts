@@ -1,4 +1,6 @@
 /** What `plan` reads from a kubeadm host: its own script, on real files in place of those of the host. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -83,6 +85,26 @@ test('little room for images is a warning', async () => {
   );
   const line = 'warn /data has 512 MiB free, new images may need 1024 MiB';
   expect((await facts()).messages).toContain(line);
+});
+
+test('a step of a run that was killed makes the host busy, and a warning says that it is waited for', async () => {
+  await put('var/lib/refit/kubeadm.lock', '');
+  await put('etc/kubernetes/manifests/kube-apiserver.yaml', '');
+  await put('proc/net/tcp6', '  sl  local_address rem_address st\n   0: 00000000:192B 00000000:0000 0A 0\n');
+  const line = 'warn a step of an earlier run is at work: this run waits for its end';
+  expect((await facts()).messages).not.toContain(line);
+  const hold = spawn('flock', [join(root, 'var/lib/refit/kubeadm.lock'), 'sh', '-c', 'echo held; read _'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  await once(hold.stdout, 'data');
+  const { isBusy, messages } = await facts();
+  expect([isBusy, messages.filter((each) => each === line)]).toEqual([true, [line]]);
+  hold.stdin.end();
+  await once(hold, 'close');
+});
+
+test('the port of the API server is that of its manifest, which a load balancer need not have', async () => {
+  expect((await facts()).apiPort).toBe(7443);
 });
 
 test('an API server that listens is not waited for, though its manifest is new: its address must be wrong', async () => {

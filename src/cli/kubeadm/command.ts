@@ -13,9 +13,10 @@ import {
 import type { HostFacts, MissingManifest } from '../../dialects/kubeadm/probe.ts';
 import { diffScript, EXIT_BUSY, repairScript } from '../../dialects/kubeadm/scripts.ts';
 import { nodes } from '../../kube/resources.ts';
+import { describeProblem } from '../../kube/status-error.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
-import { sameJson } from '../../util/json.ts';
+import { defined, sameJson } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
 import type { Finding } from '../../versions/kubeadm-rules.ts';
 import { plainErrors, standardOutput } from '../output.ts';
@@ -29,7 +30,7 @@ import {
   type KubeadmSession,
   probeAll,
   surveyCluster,
-  untilAnswering,
+  throughOutages,
 } from './session.ts';
 import { checkCluster, isRight, verifyCluster } from './verify.ts';
 
@@ -45,13 +46,13 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
     for (const line of repairLines(hosts)) session.output.write(`${line}\n`);
     const isMissing = hosts.some(({ missing }) => missing.some(({ name }) => name === 'kube-apiserver'));
     try {
-      const wasAway = await untilAnswering(session, isMissing ? [] : hosts);
-      const shown = await show(session, flags, await surveyCluster(session, wasAway ? await probeAll(session) : hosts));
+      const look = async (found: readonly HostFacts[]): Promise<Survey> => await surveyCluster(session, found);
+      const shown = await show(session, flags, await (isMissing ? look(hosts) : throughOutages(session, look, hosts)));
       await showDiff(session, shown.assessment);
       const isDone = isNothing(shown.assessment);
       await tell(flags, session, shown, isDone ? 'nothing to do' : 'planned', isDone ? 0 : undefined);
     } catch (error) {
-      if (!isMissing || !(error instanceof RefitError) || error.code !== 'REFIT_UNREACHABLE') throw error;
+      if (!isMissing || describeProblem(error).code !== 'REFIT_UNREACHABLE') throw error;
       session.output.write('The API server does not answer without that manifest: restore it first.\n');
     }
     return EXIT.ok;
@@ -76,19 +77,22 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     const isBroken = hosts.some(({ missing }) => missing.some(({ backup }) => backup !== 'refused'));
     if (isBroken) await stopOnRoles(session);
     if (isBroken && !(await repair(hosts, flags, session))) return EXIT.failed;
-    const wasAway = await untilAnswering(session, hosts);
-    const survey = await surveyCluster(session, isBroken || wasAway ? await probeAll(session) : hosts);
+    const look = async (found: readonly HostFacts[]): Promise<Survey> => await surveyCluster(session, found);
+    const survey = await throughOutages(session, look, isBroken ? undefined : hosts);
     const shown = await show(session, flags, survey);
     const { request } = shown.assessment;
     if (isNothing(shown.assessment)) return await tell(flags, session, shown, 'nothing to do', 0);
     if (!(await confirm(`Upgrade ${hostsOf(request).length} hosts to ${manifest.version}?`, flags, session)))
       return EXIT.failed;
-    const code = await carryOut(session, flags, async () => {
+    const decide = async (): Promise<Assessment> => {
       const now = assess(await surveyCluster(session, await probeAll(session)));
       stopOn(now);
       if (isNothing(now) || sameJson(now.request, request)) return now;
       throw new RefitError('REFIT_REFUSED', 'the cluster has changed since the plan was shown: run the command again');
-    });
+    };
+    const [found] = survey.hosts.flatMap(({ apiPort }) => apiPort ?? []);
+    const own = defined({ ...flags, apiPort: flags.apiPort ?? found });
+    const code = await throughOutages(session, async () => await carryOut(session, own, decide));
     if (code === EXIT.ok) return await tell(flags, session, shown, 'done', ROLLED_OUT_MS);
     if (code === EXIT.failed) await tell(flags, session, shown, 'failed');
     return code;

@@ -17,6 +17,7 @@ function facts(name: string, version: string): HostFacts {
     ground: {},
     problems: [],
     isBusy: false,
+    apiPort: undefined,
     staticPods: role === 'controlPlane' ? { 'kube-apiserver': version } : {},
     missing: [],
     certificates: [],

@@ -20,7 +20,7 @@ import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { leaderIdentity } from '../../kube/election/lease-record.ts';
 import { type ConfigMap, configMaps, nodes } from '../../kube/resources.ts';
-import { describeProblem, ifFound, isNotFound } from '../../kube/status-error.ts';
+import { describeProblem, ifFound, TransportError } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { sleep, systemClock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
@@ -31,8 +31,8 @@ import type { ConnectionFlags } from '../options.ts';
 import { type Output, plainErrors, plainOutput } from '../output.ts';
 import { userName } from '../user-name.ts';
 
-/** Milliseconds for an API server whose manifest was restored, and for one that kubeadm replaces. */
-const [BACK_WITHIN_MS, REPLACED_WITHIN_MS] = [60_000, 600_000];
+/** Milliseconds for an API server to answer, once it listens and kubeadm has ended. */
+const BACK_WITHIN_MS = 60_000;
 const [ASK_AGAIN_MS, HOSTNAME_MS] = [500, 60_000];
 
 export interface KubeadmFlags extends ConnectionFlags {
@@ -135,29 +135,34 @@ export async function onAll<T>(hosts: readonly ManifestHost[], work: (host: Mani
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
 }
 
-/** A single API server is away while kubeadm replaces it, and for a moment after its manifest was restored. True if it was away. */
-export async function untilAnswering(session: KubeadmSession, hosts: readonly HostFacts[]): Promise<boolean> {
+/** Does `work` with the facts of all hosts, and again as long as the API server is away because kubeadm replaces it. */
+export async function throughOutages<T>(
+  session: KubeadmSession,
+  work: (hosts: readonly HostFacts[]) => Promise<T>,
+  probed?: readonly HostFacts[],
+): Promise<T> {
   const { client, clock, output, abort } = session;
-  const busy = hosts.flatMap(({ host, isBusy }) => (isBusy ? [host.name] : []));
-  const wasMissing = hosts.some(({ missing }) => missing.length > 0);
-  const deadline = clock.monotonic() + (busy.length > 0 ? REPLACED_WITHIN_MS : wasMissing ? BACK_WITHIN_MS : 0);
-  let isSaid = false;
+  let hosts = probed ?? (await probeAll(session));
+  let deadline: number | undefined;
   for (;;) {
     try {
       const { status } = await client.raw('/readyz', { abort });
-      if (status === 200 || clock.monotonic() > deadline) return isSaid;
+      if (status !== 200 && hosts.some(({ isBusy }) => isBusy)) throw new TransportError('the API server is not ready');
+      return await work(deadline === undefined ? hosts : await probeAll(session));
     } catch (error) {
       abort.throwIfAborted();
       const problem = describeProblem(error);
-      const mayPass = problem.code === 'REFIT_UNREACHABLE' || isNotFound(error);
+      if (problem.code !== 'REFIT_UNREACHABLE') throw error;
+      hosts = await probeAll(session);
+      const busy = hosts.flatMap(({ host, isBusy }) => (isBusy ? [host.name] : []));
+      if (deadline === undefined && busy.length > 0)
+        output.write(`Waiting for the API server, which kubeadm replaces on ${busy.join(', ')}.\n`);
+      if (busy.length > 0) deadline = clock.monotonic() + BACK_WITHIN_MS;
       const found = hosts.flatMap(({ host, problems }) => problems.map(({ message }) => `${host.name}: ${message}`));
-      const message = [problem.message, ...found].join('; ');
-      if (!mayPass || clock.monotonic() > deadline) throw new RefitError(problem.code, message, { cause: problem });
+      if (clock.monotonic() >= (deadline ?? 0))
+        throw new RefitError(problem.code, [problem.message, ...found].join('; '), { cause: problem });
+      await sleep(clock, ASK_AGAIN_MS, abort);
     }
-    const why = busy.length > 0 ? `, which kubeadm replaces on ${busy.join(', ')}` : '';
-    if (!isSaid) output.write(`Waiting for the API server${why}.\n`);
-    isSaid = true;
-    await sleep(clock, ASK_AGAIN_MS, abort);
   }
 }
 

@@ -9,20 +9,14 @@ const NOT_READ = `${OF_KUBEONE} operatingSystem`.split(' ');
 const READ = ['apiVersion', 'kind', 'name', 'versions', 'controlPlane', 'staticWorkers'];
 
 /** `kubeone config dump` writes empty ones. */
-const text = z
-  .string()
-  .optional()
-  .transform((given) => given || undefined);
+const orNone = (type: z.ZodString) => type.optional().transform((given) => given || undefined);
+const text = orNone(z.string());
 
 /** It becomes the name of a file. */
 const NAME = /^[a-z0-9][-a-z0-9.]*$/;
 
 /** ssh puts them into commands. */
-const address = z
-  .string()
-  .regex(/^[\w.:-]*$/, 'is not an address; use a host name or an IP address')
-  .optional()
-  .transform((given) => given || undefined);
+const address = orNone(z.string().regex(/^[\w.:-]*$/, 'is not an address; use a host name or an IP address'));
 
 const host = z
   .strictObject({

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { ConfigMap, Node } from '../../kube/resources.ts';
-import { hard } from '../../versions/kubeadm-rules.ts';
+import { hard, warn } from '../../versions/kubeadm-rules.ts';
 import { CONTROL_PLANE } from '../node-endpoints.ts';
 import { parseManifest } from './manifest.ts';
 import { newPlan, type Request, requestOf } from './plan-object.ts';
@@ -54,7 +54,7 @@ function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): Host
   };
 }
 
-const SOUND = { problems: [], isBusy: false, certificates: [], etcd: undefined };
+const SOUND = { problems: [], isBusy: false, apiPort: undefined, certificates: [], etcd: undefined };
 const NAMES = ['cp1', 'cp2', 'w1'];
 const fresh: Survey = {
   manifest,
@@ -295,6 +295,13 @@ describe('what is refused', () => {
     const { findings } = assess({ ...fresh, ...change });
     expect(findings.map(({ rule, message }) => `${rule} ${message}`)).toEqual(wanted);
   });
+});
+
+test('a run that continues shows what hosts warn of, and refuses nothing that a half-done upgrade explains', () => {
+  const problems = [hard('host', 'no room'), warn('host', 'a step of an earlier run is at work')];
+  const hosts = [facts('cp1'), facts('cp2', OLD, { problems }), facts('w1')];
+  const { findings } = assess({ ...fresh, hosts, plan: planIn('running') });
+  expect(findings).toEqual([warn('host', 'cp2: a step of an earlier run is at work')]);
 });
 
 describe('a host with cgroup v1', () => {

@@ -64,7 +64,7 @@ export function assess(survey: Survey): Assessment {
       ...(continues ? [] : [...readyFindings(survey), ...etcdHealth(survey)]),
       ...unique(judgeVersions(versionFacts(survey, continues))),
       ...unique(hostFindings(survey)),
-      ...(continues ? [] : stumbleFindings(survey, request)),
+      ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
       ...drainFindings(survey, request),
     ],
   };

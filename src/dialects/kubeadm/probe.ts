@@ -4,6 +4,7 @@ import { defined } from '../../util/json.ts';
 import { type Finding, hard, type NodeFacts, warn } from '../../versions/kubeadm-rules.ts';
 import { type Certificate, certificateIn, endingSoon } from './certificates.ts';
 import { ETCD_FACTS, type EtcdAnswer, etcdAnswer } from './etcd.ts';
+import { port } from './fields.ts';
 import { type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
 import { FACTS, PRELUDE, probeScript } from './scripts.ts';
 import type { Shells } from './ssh.ts';
@@ -16,6 +17,8 @@ export interface HostFacts {
   readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel'>;
   /** Versions by component; empty on workers. */
   readonly staticPods: Readonly<Record<string, string | undefined>>;
+  /** On hosts of the control plane; a load balancer may have another. */
+  readonly apiPort: number | undefined;
   /** What the upgrade would stumble over. */
   readonly problems: readonly Finding[];
   /** A step of Refit or another kubeadm runs on it, or has just replaced the manifest of the API server. */
@@ -93,6 +96,9 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
       ...all('warn').map((message) => warn('host', message)),
     ],
     isBusy: all('busy').length > 0,
+    apiPort: all('apiPort')
+      .map(Number)
+      .find((found) => port.safeParse(found).success),
     staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
     missing: all('missing').flatMap((line) => missingIn(line) ?? []),
     certificates: all('certificate').flatMap((line) => certificateIn(line) ?? []),

@@ -136,11 +136,12 @@ df -kP "$R/var/lib/containerd" 2>/dev/null | awk -v need=${IMAGES[role]} 'NR == 
   printf "warn=%s has %d MiB free, new images may need %d MiB\\n", $6, $4 / 1024, need / 1024 }'
 off=$(($(date +%s) - ${Math.round(now / 1000)}))
 [ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "warn=its clock and the one here are $off s apart"
-[ ! -e "$D/kubeadm.lock" ] || flock -n "$D/kubeadm.lock" true || echo busy=step
+[ ! -e "$D/kubeadm.lock" ] || flock -n "$D/kubeadm.lock" true ||
+  printf 'busy=step\\nwarn=a step of an earlier run is at work: this run waits for its end\\n'
 ! pgrep -x kubeadm >/dev/null 2>&1 || echo busy=kubeadm
 ${LISTENS}# Where it listens, nobody has to wait for it: then it is the caller who does not reach it.
 is_listening "$MANIFESTS/kube-apiserver.yaml" ||
-  [ -z "$(find "$MANIFESTS" -name kube-apiserver.yaml -mmin -5 2>/dev/null)" ] || echo busy=replaced
+  [ -z "$(find "$MANIFESTS" -name kube-apiserver.yaml -cmin -5 2>/dev/null)" ] || echo busy=replaced
 echo "kernel=$(uname -r)"
 grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
   ${patched}echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null || true)"
@@ -156,8 +157,9 @@ export const LISTENS = `is_listening() {
 }
 `;
 
-/** Versions, and kubeadm's certificates without their keys. */
-export const FACTS = `echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
+/** Versions, the port of the API server, and kubeadm's certificates without their keys. */
+export const FACTS = `echo "apiPort=$(sed -n 's/^ *- --secure-port=//p' "$MANIFESTS/kube-apiserver.yaml" 2>/dev/null || true)"
+echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
 echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //' || true)"
 for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   file=$MANIFESTS/$name.yaml

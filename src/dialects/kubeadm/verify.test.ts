@@ -20,6 +20,7 @@ function facts(more: Partial<HostFacts> = {}): HostFacts {
     ground: {},
     problems: [],
     isBusy: false,
+    apiPort: undefined,
     staticPods,
     missing: [],
     certificates: [LEAF, AUTHORITY],
