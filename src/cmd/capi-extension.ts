@@ -68,7 +68,9 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const callUpdater = flags.insecureNoClientAuth === true ? callNobody : updaterClient(flags.updaterCerts);
   const running: { controller?: ControllerProcess } = {};
   const policyFor = (node: Node): RolloutPolicy => running.controller?.policyFor(capi, node) ?? policy;
-  const parts = { management, workload: client, source, readText: fetchText, callUpdater, policyFor, clock, log };
+  const seenNodes = (): readonly Node[] => running.controller?.seen() ?? [];
+  const tools = { source, readText: fetchText, callUpdater, policyFor, seenNodes, clock, log };
+  const parts = { management, workload: client, ...tools };
   const server = await startExtensionServer({
     address: flags.address,
     files: {

@@ -65,6 +65,8 @@ export interface LeaderTools {
 export interface ControllerProcess extends Pick<Manager, 'run'> {
   readonly dialects: readonly Dialect[];
   policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
+  /** What may be plans of any dialect, as last seen. */
+  seen(): readonly KubeObject[];
 }
 
 const READYZ_TIMEOUT_MS = 5000;
@@ -96,7 +98,7 @@ export async function prepareControllerProcess(
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
     policyOfPlan(dialect, policies.list(), plan, options.policy);
   const shared = { reader: client, writer, policies, clock, random, log, metrics };
-  addControllers(manager, { ...options, election, ...shared, ...tools, dialects, policyFor, abort });
+  const rollouts = addControllers(manager, { ...options, election, ...shared, ...tools, dialects, policyFor, abort });
   for (const controller of options.controllers?.(tools) ?? []) manager.addController(controller);
   if (options.healthAddress !== undefined) {
     const waitingFor = (): string[] => manager.waitingFor();
@@ -109,7 +111,8 @@ export async function prepareControllerProcess(
     server: printableUrl(config.server),
     dialects: dialects.map(({ name }) => name),
   });
-  return { dialects, policyFor, run: async (stop) => await manager.run(stop) };
+  const seen = (): readonly KubeObject[] => rollouts.flatMap(({ plans }) => plans.list());
+  return { dialects, policyFor, seen, run: async (stop) => await manager.run(stop) };
 }
 
 async function findPolicies(
@@ -185,7 +188,7 @@ async function withAccess(
 
 interface ControllerParts
   extends Omit<ControllerProcessOptions, 'policies' | 'dialects' | keyof Tools>,
-    Omit<ControllerProcess, 'run'>,
+    Omit<ControllerProcess, 'run' | 'seen'>,
     LeaderTools,
     Tools {
   readonly policies: Informer<UpgradePolicy>;
@@ -195,7 +198,7 @@ interface ControllerParts
   readonly abort: AbortSignal;
 }
 
-function addControllers(manager: Manager, parts: ControllerParts): void {
+function addControllers(manager: Manager, parts: ControllerParts): RolloutController[] {
   const { dialects, clock, writer, events, policies, drainsNodes = true } = parts;
   // Stops after the controllers, and writes what they reported last.
   manager.addRunnable(events);
@@ -218,6 +221,7 @@ function addControllers(manager: Manager, parts: ControllerParts): void {
   const isPlan = (name: string, object: KubeObject): boolean =>
     dialects.find((dialect) => dialect.name === name)?.scope?.isPlan?.(object) ?? true;
   manager.addController(policyController({ writer, clock, policies, plans, isPlan }));
+  return rollouts;
 }
 
 function proberOf({ config, apiPort, writer, drainsNodes = true, abort }: ControllerParts): Prober {

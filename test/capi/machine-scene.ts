@@ -33,6 +33,7 @@ export class MachineScene {
   readonly read: string[] = [];
   callUpdater: StepParts['callUpdater'] = async () => await Promise.reject(new Error('there is no updater'));
   readonly #policies = this.api.view(upgradePolicies);
+  readonly #seen = this.api.view(nodes);
   readonly #views = [this.api.view(nodes)];
 
   constructor(names: readonly string[], role: 'worker' | 'controller' = 'worker') {
@@ -68,6 +69,7 @@ export class MachineScene {
       desired: { machine, infrastructureMachine: object('DevMachine') },
     };
     this.#policies.catchUp();
+    this.#seen.catchUp();
     const answer = await updateInSteps(this.#parts(), request, new AbortController().signal);
     return fitting('UpdateMachineResponse', answer);
   }
@@ -124,6 +126,7 @@ export class MachineScene {
       },
       callUpdater: this.callUpdater,
       log: silentLogger,
+      seenNodes: () => this.#seen.list(),
       policyFor: (node) => policyOfPlan(capi, this.#policies.list(), node, POLICY),
       clock: this.clock,
     };

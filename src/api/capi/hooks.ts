@@ -7,11 +7,8 @@ export const HOOK_GROUP = 'hooks.runtime.cluster.x-k8s.io/v1alpha1';
 export type HookName = 'Discovery' | 'CanUpdateMachine' | 'CanUpdateMachineSet' | 'UpdateMachine';
 
 /** Any object in a hook's body: without uid, resourceVersion and status. */
-const objectSchema = z.custom<HookObject>(
-  (value) =>
-    z.looseObject({ kind: z.string(), metadata: z.looseObject({ name: z.string().min(1) }) }).safeParse(value).success,
-  'must be an object with kind and metadata.name',
-);
+const withName = z.looseObject({ kind: z.string(), metadata: z.looseObject({ name: z.string().min(1) }) });
+const objectSchema = withName as unknown as z.ZodType<HookObject>;
 
 export interface HookObject extends KubeObject {
   readonly spec?: unknown;
@@ -57,13 +54,7 @@ export interface UpdateMachineResponse extends HookResponse {
   readonly retryAfterSeconds: number;
 }
 
-export type PatchedObject =
-  | 'machine'
-  | 'infrastructureMachine'
-  | 'bootstrapConfig'
-  | 'machineSet'
-  | 'infrastructureMachineTemplate'
-  | 'bootstrapConfigTemplate';
+export type PatchedObject = keyof z.infer<typeof machineTriple> | keyof z.infer<typeof setTriple>;
 
 /** By the key that each has in the response. */
 export type Patches = Readonly<Partial<Record<`${PatchedObject}Patch`, Patch>>>;

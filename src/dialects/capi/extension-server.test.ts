@@ -77,6 +77,7 @@ function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
       source: { url: 'https://example.com/{version}' },
       readText: async () => await Promise.resolve(''),
       callUpdater: async () => await Promise.reject(new Error('there is no updater')),
+      seenNodes: () => [],
       policyFor: () => POLICY,
       clock,
       log: silentLogger,

@@ -16,19 +16,13 @@ import { parseVersion } from '../../util/version.ts';
 import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
 import { orphanOn } from './orphaned-work.ts';
 import { type Progress, type ProgressParts, progressOf } from './progress.ts';
-import { type MachineUpdate, updateOn, withUpdate } from './rollout.ts';
+import { type MachineUpdate, updateOn, type Wanted, withUpdate } from './rollout.ts';
 
 export interface UpdateParts extends ProgressParts {
   /** Of the cluster with the Machines; may be that with the Nodes. */
   readonly management: KubeClient;
   readonly source: PayloadSource;
   readonly readText: ReadText;
-}
-
-interface Wanted {
-  /** `<namespace>/<name>`. */
-  readonly machine: string;
-  readonly version: string;
 }
 
 /**
@@ -126,10 +120,7 @@ export function failure(message: string): UpdateMachineResponse {
   return { ...HEAD, status: 'Failure', message, retryAfterSeconds: 0 };
 }
 
-interface Found {
-  readonly node: Node;
-  readonly role: Role;
-}
+type Found = Exclude<Awaited<ReturnType<typeof findNode>>, string>;
 
 /** Returns a message if the Machine has no Node that is surely its own. */
 async function findNode(workload: KubeClient, title: string, machine: Machine, options: RequestOptions) {
@@ -140,7 +131,8 @@ async function findNode(workload: KubeClient, title: string, machine: Machine, o
   if (disagreement !== undefined)
     return `${title} and node ${node.metadata.name} do not belong together: ${disagreement}; check that --kubeconfig is for the cluster of this Machine`;
   const isControlPlane = machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
-  return { node, role: isControlPlane ? 'controller' : 'worker' } satisfies Found;
+  const role: Role = isControlPlane ? 'controller' : 'worker';
+  return { node, role };
 }
 
 /** Nodes of two clusters may have the same name, so the name alone proves nothing. Undefined if everything agrees. */

@@ -5,6 +5,7 @@ import type { Updater } from '../../../api/refit/updater-set.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isDisabled } from '../can-update.ts';
+import { messageAtWork } from '../progress.ts';
 import { DONE, failure, type UpdateParts, underWay, updateMachine, versionIn } from '../update-machine.ts';
 import type { CanParts } from './answer-can.ts';
 import {
@@ -34,11 +35,13 @@ export async function updateInSteps(
   const { settings, desired } = request;
   if (isDisabled(settings)) return failure('in-place updates are disabled by the setting disableInPlaceUpdates');
   const { name, namespace = 'default' } = desired.machine.metadata;
-  const title = `Machine ${namespace}/${name}`;
+  const [title, asked] = [`Machine ${namespace}/${name}`, versionIn(desired.machine)];
+  const atWork = await messageAtWork(parts, { machine: `${namespace}/${name}`, version: asked ?? '' }, abort);
+  if (atWork !== undefined) return underWay(atWork);
   const machine = await ifFound(parts.management.get(machines, name, { namespace, abort }));
   if (!machine) return failure(`${title} does not exist`);
   // The body is not trusted, since anybody can send one: only the Machine in the API counts.
-  const [live, asked] = [machine.spec?.version, versionIn(desired.machine)];
+  const live = machine.spec?.version;
   if (live !== asked)
     return failure(`${title} has spec.version ${live ?? 'no version'}, but the call asks for ${asked ?? 'none'}`);
   const id = idOf(machine, desired);
@@ -78,7 +81,7 @@ async function takeStep(
   const answer = await answerOf(parts, updater, machine, request, abort);
   if (answer instanceof Error) return underWay(`waiting for updater ${name}: ${answer.message}`);
   const { status, message = 'without a message', retryAfterSeconds = 0 } = answer;
-  const words = set === undefined ? message : `updater ${name}: ${message}`;
+  const words = updater.refit ? message : `updater ${name}: ${message}`;
   if (status === 'Failure') return failure(words);
   if (retryAfterSeconds > 0)
     return { ...underWay(words), retryAfterSeconds: Math.min(retryAfterSeconds, LONGEST_RETRY) };
@@ -103,11 +106,8 @@ async function answerOf(
   abort: AbortSignal,
 ): Promise<UpdaterAnswer | Error> {
   if (updater.refit) return await updateMachine(parts, { settings: updater.settings, desired }, machine, abort);
-  try {
-    return await parts.callUpdater(updater, 'UpdateMachine', { desired }, abort);
-  } catch (error) {
-    return new Error(messageOf(error), { cause: error });
-  }
+  const told = (error: unknown): Error => new Error(messageOf(error), { cause: error });
+  return await parts.callUpdater(updater, 'UpdateMachine', { desired }, abort).catch(told);
 }
 
 const CHANGED = underWay('the Machine changed meanwhile');

@@ -79,17 +79,13 @@ export function updaterClient(certificates: string | undefined): CallUpdater {
     });
     const { data, error } = ANSWERS[hook].safeParse(answer);
     if (error) throw new Error(`its answer is not valid: ${describeIssue(error)}`);
-    return Object.fromEntries(
-      Object.entries(data).filter(([, member]) => member !== null && member !== undefined),
-    ) as unknown as UpdaterAnswer;
+    return data as UpdaterAnswer;
   };
 }
 
-const KEYS = {
-  CanUpdateMachine: 'canUpdateMachine',
-  CanUpdateMachineSet: 'canUpdateMachineSet',
-  UpdateMachine: 'updateMachine',
-} as const;
+function keyOf(hook: UpdaterHook) {
+  return `${hook.charAt(0).toLowerCase()}${hook.slice(1)}` as Uncapitalize<UpdaterHook>;
+}
 
 /** Asked each time: a handler that is gone must not be called. An updater that cannot update must not accept either. */
 async function handlerOf(
@@ -97,14 +93,14 @@ async function handlerOf(
   hook: UpdaterHook,
   call: (path: string, content: object) => Promise<unknown>,
 ): Promise<string> {
-  const given = handlers[KEYS[hook]];
+  const given = handlers[keyOf(hook)];
   if (given !== undefined && handlers.updateMachine !== undefined) return given;
   const { data, error } = discoverySchema.safeParse(
     await call('discovery', { apiVersion: HOOK_GROUP, kind: 'DiscoveryRequest' }),
   );
   if (error) throw new Error(`its discovery is not valid: ${describeIssue(error)}`);
   const nameFor = (wanted: UpdaterHook): string => {
-    const name = handlers[KEYS[wanted]] ?? data.handlers?.find(({ requestHook }) => requestHook.hook === wanted)?.name;
+    const name = handlers[keyOf(wanted)] ?? data.handlers?.find(({ requestHook }) => requestHook.hook === wanted)?.name;
     if (name === undefined) throw new Error(`it serves no handler for ${wanted}`);
     return name;
   };
