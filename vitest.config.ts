@@ -19,7 +19,8 @@ const project = (name: string, turn: keyof typeof TURNS, include: string[], more
     include,
     // For a busy machine: longer than the longest wait in a test, which then says what it waited for.
     testTimeout: 180_000,
-    hookTimeout: 240_000,
+    // A file may wait until what it needs is built for the first time.
+    hookTimeout: 1_200_000,
     maxWorkers: TURNS[turn].workers,
     sequence: { groupOrder: TURNS[turn].order },
     // Tests start stand-ins hundreds of times: with this, Node compiles their files once.

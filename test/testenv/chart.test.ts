@@ -9,8 +9,9 @@ import { run } from '../../tools/controlplane/run.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { TO as MACHINE_TO, openMachineCluster } from '../capi/machine-cluster.ts';
 import { askedBy, writeAccountKubeconfig } from './account.ts';
+import { buildTool } from './build-tool.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs, restoreRoles } from './control-plane.ts';
-import { buildHelm, helm } from './helm.ts';
+import { helm } from './helm.ts';
 
 const CHART = 'deploy/chart';
 const NAMESPACE = 'refit-system';
@@ -28,7 +29,7 @@ let directory = '';
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-chart-'));
-  await buildHelm();
+  await buildTool('helm');
 }, 15 * MINUTES);
 
 afterAll(async () => await rm(directory, { recursive: true }));

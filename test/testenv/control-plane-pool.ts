@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildControlPlane, type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
 import { run } from '../../tools/controlplane/run.ts';
+import { buildTool } from './build-tool.ts';
 import { CONTROLLER_ADDRESSES, type ControlPlaneAccess, type Loan } from './control-plane.ts';
-import { buildHelm } from './helm.ts';
 
 const OPTIONS = {
   components: ['kube-controller-manager', 'kube-scheduler', 'kwok'],
@@ -34,8 +34,8 @@ export class ControlPlanePool {
     this.#server.listen(this.address);
     const { signal: abort } = this.#stopped;
     buildControlPlane({ ...OPTIONS, abort }).then(
-      // After what every file needs. A file that needs it waits, and says what went wrong.
-      () => void buildHelm(abort).catch(() => undefined),
+      // After what every file needs. A file that needs one of them waits, and says what went wrong.
+      () => void buildTools(abort).catch(() => undefined),
       (error: unknown) => this.#fail(error),
     );
   }
@@ -85,6 +85,11 @@ export class ControlPlanePool {
       else if (!borrower.destroyed) this.#borrowers.push(borrower);
     }
   }
+}
+
+async function buildTools(abort: AbortSignal): Promise<void> {
+  await buildTool('etcdutl', abort);
+  await buildTool('helm', abort);
 }
 
 async function start(abort: AbortSignal): Promise<ControlPlane> {

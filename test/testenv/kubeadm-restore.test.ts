@@ -10,9 +10,6 @@ import { REFIT } from '../../sandbox/refit.ts';
 import { ADDRESS, makeKey, type SshServer } from '../../sandbox/sshd/server.ts';
 import { snapshotScript } from '../../src/dialects/kubeadm/etcd.ts';
 import { etcdAnswers } from '../../src/dialects/kubeadm/probe.ts';
-import { systemClock } from '../../src/util/clock.ts';
-import { ensureBuilt } from '../../tools/controlplane/build.ts';
-import { RECIPES } from '../../tools/controlplane/components.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
 import {
@@ -25,6 +22,7 @@ import {
   pkiOf,
   startEtcdMembers,
 } from '../kubeadm/etcd-members.ts';
+import { buildTool } from './build-tool.ts';
 import { kubeconfigFor } from './control-plane.ts';
 
 const SNAPSHOT = '/var/lib/refit/snapshots/before.db';
@@ -42,9 +40,7 @@ function suite(): void {
 
   beforeAll(async () => {
     members = await startEtcdMembers();
-    const recipe = { ...RECIPES.etcd, module: 'etcdutl', package: 'go.etcd.io/etcd/etcdutl/v3' };
-    const options = { environment: process.env, log: () => undefined, now: () => systemClock.monotonic() };
-    const [etcdutl = ''] = await ensureBuilt([['etcdutl', recipe]], options);
+    const etcdutl = await buildTool('etcdutl');
     const identity = join(members.root, 'identity');
     await makeKey(identity);
     for (const name of NAMES) {

@@ -20,8 +20,9 @@ import { freePort } from '../../tools/controlplane/ports.ts';
 import { bootAsHost, whyNoSystemd } from '../agent/systemd/jail.ts';
 import { buildOneFile } from '../one-file.ts';
 import { askedBy, writeAccountKubeconfig } from './account.ts';
+import { buildTool } from './build-tool.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs, restoreRoles } from './control-plane.ts';
-import { buildHelm, helm } from './helm.ts';
+import { helm } from './helm.ts';
 import { CREDENTIALS, FINISH, type HostJob, type SeenHost } from './whole-install/seen.ts';
 
 const HOST = join(import.meta.dirname, 'whole-install', 'inside.ts');
@@ -121,7 +122,7 @@ async function isReady(port: number): Promise<boolean> {
 
 async function prepare(): Promise<void> {
   directory = await mkdtemp(join(tmpdir(), 'refit-whole-'));
-  await buildHelm();
+  await buildTool('helm');
   binary = await buildOneFile(directory);
   apiPort = await freePort();
   client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));

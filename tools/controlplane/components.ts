@@ -1,4 +1,4 @@
-/** Lists the parts of the control plane, and Helm: each component's Go module, package, version and build flags. */
+/** Lists the parts of the control plane, etcdutl and Helm: each component's Go module, package, version and build flags. */
 
 export const KUBERNETES_VERSION = 'v1.36.3';
 const ETCD_VERSION = 'v3.6.14';
@@ -7,6 +7,7 @@ const HELM_VERSION = 'v4.3.1';
 
 export type Component =
   | 'etcd'
+  | 'etcdutl'
   | 'kube-apiserver'
   | 'kube-controller-manager'
   | 'kube-scheduler'
@@ -36,6 +37,12 @@ const kubernetes = (name: string): Recipe => kubernetesProgram(name, 'kube', KUB
 
 export const RECIPES: Readonly<Record<Component, Recipe>> = {
   etcd: { module: 'etcd', package: 'go.etcd.io/etcd/server/v3', version: ETCD_VERSION, flags: ['-ldflags', '-s -w'] },
+  etcdutl: {
+    module: 'etcdutl',
+    package: 'go.etcd.io/etcd/etcdutl/v3',
+    version: ETCD_VERSION,
+    flags: ['-ldflags', '-s -w'],
+  },
   'kube-apiserver': kubernetes('kube-apiserver'),
   'kube-controller-manager': kubernetes('kube-controller-manager'),
   'kube-scheduler': kubernetes('kube-scheduler'),

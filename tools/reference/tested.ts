@@ -15,7 +15,7 @@ function built(): Row[] {
   return [
     ...kubernetes.map((name): Row => [name, RECIPES[name].version, 'the real program', 'test/testenv']),
     ['etcd', RECIPES.etcd.version, 'the real program', 'test/testenv'],
-    ['etcdutl', RECIPES.etcd.version, 'the real program', 'test/testenv/kubeadm-restore.test.ts'],
+    ['etcdutl', RECIPES.etcdutl.version, 'the real program', 'test/testenv/kubeadm-restore.test.ts'],
     ['kwok', RECIPES.kwok.version, 'the real program; plays nodes and pods', 'test/testenv'],
     [
       'Helm',

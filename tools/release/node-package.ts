@@ -50,7 +50,10 @@ export async function nodePackage({ package: key }: Platform, lock: Lock): Promi
       throw new RefitError('REFIT_FILE', `${name}@${version} is ${found}, and package-lock.json wants ${integrity}`);
     }
     await must('tar', ['-xzf', archive, '-C', staging]);
-    await rename(join(staging, 'package'), folder);
+    await rename(join(staging, 'package'), folder).catch((error: unknown) => {
+      // Another process was faster.
+      if (!existsSync(folder)) throw error;
+    });
     return folder;
   } finally {
     await rm(staging, { recursive: true });

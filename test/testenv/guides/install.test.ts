@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { buildTool } from '../build-tool.ts';
 import { controlPlane, kubeconfigFor, kubectlAs, restoreRoles } from '../control-plane.ts';
-import { buildHelm } from '../helm.ts';
 import { blocksOf } from './blocks.ts';
 import { ReaderShell } from './shell.ts';
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-guide-'));
   shell = await ReaderShell.open(join(directory, 'reader'), { KUBECONFIG: await kubeconfigFor('admin') });
   await shell.command('kubectl', `exec ${controlPlane().kubectl} "$@"`);
-  await shell.command('helm', `exec ${await buildHelm()} "$@"`);
+  await shell.command('helm', `exec ${await buildTool('helm')} "$@"`);
   // As in a cluster that has nothing of Refit yet; the Namespace of the Lease may be there already.
   const documents = parseAllDocuments(await readFile('deploy/rbac.yaml', 'utf8'));
   const roles = documents.filter((document) => document.get('kind') !== 'Namespace').join('');

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { buildCattlePlan } from '../../builders/cattle-plans.ts';
+import { buildTool } from '../build-tool.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs, restoreRoles } from '../control-plane.ts';
-import { buildHelm } from '../helm.ts';
 import { blocksOf } from './blocks.ts';
 import { ReaderShell } from './shell.ts';
 
@@ -37,7 +37,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-guide-'));
   shell = await ReaderShell.open(join(directory, 'reader'), { KUBECONFIG: await kubeconfigFor('admin') });
   await shell.command('kubectl', `exec ${controlPlane().kubectl} "$@"`);
-  await shell.command('helm', `exec ${await buildHelm()} "$@"`);
+  await shell.command('helm', `exec ${await buildTool('helm')} "$@"`);
   for (const file of ROLES) {
     const documents = parseAllDocuments(await readFile(`deploy/${file}`, 'utf8'));
     const roles = documents.filter((each) => !['Namespace', 'ServiceAccount'].includes(String(each.get('kind'))));
