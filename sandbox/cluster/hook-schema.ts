@@ -7,7 +7,7 @@ const FILE = new URL('hook-schema.json', import.meta.url);
 
 type Definitions = Readonly<Record<string, z.core.JSONSchema.JSONSchema>>;
 
-const definitions = JSON.parse(readFileSync(FILE, 'utf8')) as Definitions;
+export const definitions = JSON.parse(readFileSync(FILE, 'utf8')) as Definitions;
 const schemas = new Map<string, z.ZodType>();
 
 /** One line for each place of `message` that a manager could not have sent, or would not understand. `kind` such as `UpdateMachineRequest`. */

@@ -60,6 +60,12 @@ const OTHERS: readonly Row[] = [
   ],
   ['kubeadm, kubelet', 'v1.36', 'stand-ins that do what was seen of the real ones', 'test/testenv/kubeadm.test.ts'],
   ['Cluster API', 'v1.13.4', 'a manager of the tests calls the hooks as recorded', 'test/testenv/capi.test.ts'],
+  [
+    'managers of Cluster API',
+    'v1.14.0, v1.13.4',
+    'the real programs, with stand-in services on the nodes; only in `npm run proof:capi`',
+    'test/proof/capi',
+  ],
 ];
 
 export function testedReference(): string {
@@ -69,8 +75,8 @@ export function testedReference(): string {
   return `${[
     '# What Refit is tested with',
     '',
-    '`npm run generate` writes this page. *The real program* means that the tests start it; a double or a stand-in plays it. No test runs real k0s, kubeadm,',
-    'kubelets, system-upgrade-controller or managers of Cluster API: try a first upgrade on a cluster that you can lose. Other versions of Kubernetes are not tested.',
+    '`npm run generate` writes this page. *The real program* means that the tests start it; a double or a stand-in plays it. `npm test` runs no real k0s,',
+    'kubeadm, kubelets, system-upgrade-controller or managers of Cluster API: try a first upgrade on a cluster that you can lose. Other versions of Kubernetes are not tested.',
     '',
     '| what | version | how | test |',
     '|---|---|---|---|',

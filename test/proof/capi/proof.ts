@@ -1,92 +1,139 @@
 /** The command behind `npm run proof:capi`: real managers of Cluster API update Machines in place through Refit. */
-import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../../src/util/clock.ts';
-import { messageOf, RefitError } from '../../../src/util/errors.ts';
+import { RefitError } from '../../../src/util/errors.ts';
 import { buildRefit } from '../../../tools/build/refit.ts';
-import { guardDirectory } from '../../../tools/controlplane/guard.ts';
+import { buildControlPlane } from '../../../tools/controlplane/control-plane.ts';
+import { run } from '../../../tools/controlplane/run.ts';
 import { runMain } from '../../../tools/main.ts';
-import { Checks } from '../checks.ts';
+import type { Outcome } from '../checks.ts';
 import { conclude, parsed } from '../command.ts';
-import { CLUSTER_API, gatherManagers } from './managers/programs.ts';
-import { agentGone } from './parts/agent-gone.ts';
-import { killed } from './parts/killed.ts';
-import { register } from './parts/registration.ts';
-import { secondCluster } from './parts/second-cluster.ts';
-import { twoUpdaters } from './parts/two-updaters.ts';
-import { uncovered } from './parts/uncovered.ts';
-import { update } from './parts/update.ts';
-import { wrongAuthority } from './parts/wrong-authority.ts';
-import { makeCluster, openScene, type Scene } from './scene.ts';
+import type { InsideOptions } from './inside.ts';
+import { gatherManagers, hookTypesOf, type Minor, RELEASES } from './managers/programs.ts';
+import { PARTS, PARTS_OF_EARLIER } from './parts/parts.ts';
 
-/** Each leaves the cluster as the next one wants it: settled, and without an UpdaterSet. */
-const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
-  update,
-  uncovered,
-  killed,
-  'two-updaters': twoUpdaters,
-  'wrong-authority': wrongAuthority,
-  'agent-gone': agentGone,
-  'second-cluster': secondCluster,
-};
+const MINORS = Object.keys(RELEASES) as Minor[];
+const NEWEST: Minor = '1.14';
+const VERSIONS = MINORS.map((minor) => RELEASES[minor].version).join(', ');
 
-const HELP = `Usage: npm run proof:capi -- [--only PART,…] [--logs FOLDER]
+const HELP = `Usage: npm run proof:capi -- [--release MINOR] [--only PART,…] [--logs FOLDER]
 
-Builds the managers of Cluster API ${CLUSTER_API}, runs them beside a real API server with Refit's extension and agents, and
-updates Machines of a KubeadmControlPlane and a MachineDeployment in place. All is on loopback but the managers' webhooks and the
-in-memory provider's port 19000: they have no option for it. So there can be one run at a time. Nothing is left behind.
+Builds the managers of Cluster API (${VERSIONS}), runs each release beside a real API server with
+Refit's extension and agents, and updates Machines of a KubeadmControlPlane and a MachineDeployment in place. Each release runs in
+namespaces of its own, where its ports are nobody else's: that needs root, or a kernel that lets users make namespaces. Nothing is
+left behind.
 
+  --release MINOR  one of ${MINORS.join(', ')}; an earlier one runs \`${PARTS_OF_EARLIER.join(',')}\` only
   --only PART,…    some of ${Object.keys(PARTS).join(', ')}
   --logs FOLDER    where the logs of all processes are copied to at the end
   --help           this text
 `;
 
 interface Command {
-  readonly parts: readonly string[];
+  readonly releases: readonly Minor[];
+  readonly only?: readonly string[];
   readonly logs?: string;
 }
 
 function parseCommand(args: string[]): Command | undefined {
-  const options = { only: { type: 'string' }, logs: { type: 'string' }, help: { type: 'boolean' } } as const;
-  const { only, logs, help } = parsed(() => parseArgs({ args, options })).values;
+  const text = { type: 'string' } as const;
+  const options = { release: text, only: text, logs: text, help: { type: 'boolean' } } as const;
+  const { release, only, logs, help } = parsed(() => parseArgs({ args, options })).values;
   if (help === true) return undefined;
   const parts = Object.keys(PARTS);
-  const wanted = only?.split(',') ?? parts;
-  if (!wanted.every((part) => parts.includes(part)))
-    throw new RefitError(
-      'REFIT_USAGE',
-      `--only wants ${parts.join(', ')}, or some of them with commas, found "${only}"`,
-    );
-  return { parts: wanted, ...(logs !== undefined && { logs }) };
+  const wanted = only?.split(',');
+  if (wanted?.every((part) => parts.includes(part)) === false)
+    throw usage(`--only wants ${parts.join(', ')}, or some of them with commas, found "${only}"`);
+  const minor = MINORS.find((each) => each === release);
+  if (release !== undefined && minor === undefined)
+    throw usage(`--release wants one of ${MINORS.join(', ')}, found "${release}"`);
+  const releases = minor === undefined ? MINORS : [minor];
+  return { releases, ...(wanted !== undefined && { only: wanted }), ...(logs !== undefined && { logs }) };
 }
 
-async function prove({ parts, logs }: Command, directory: string, abort: AbortSignal): Promise<Checks> {
+function usage(message: string): RefitError {
+  return new RefitError('REFIT_USAGE', message);
+}
+
+/** Only root needs no user namespace for the others. */
+const NAMESPACES = [
+  ...(process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']),
+  '--net',
+  '--mount',
+  '--pid',
+  '--mount-proc',
+  '--fork',
+  '--kill-child',
+];
+
+async function demandNamespaces(): Promise<void> {
+  if ((await run('unshare', [...NAMESPACES, 'ip', 'link'])).ok) return;
+  throw new RefitError(
+    'REFIT_TESTENV',
+    'no namespaces can be made here: run this as root, with unshare (util-linux) and ip (iproute2)',
+  );
+}
+
+/** Network is needed for the builds only: inside there is none. */
+async function prove(command: Command, directory: string, abort: AbortSignal): Promise<Outcome> {
   const log = (line: string): void => void process.stdout.write(`${line}\n`);
-  const checks = new Checks(log);
-  const now = (): number => systemClock.monotonic();
-  const begun = now();
-  const programs = await gatherManagers({ environment: process.env, log, now, abort });
+  const building = { environment: process.env, log, now: () => systemClock.monotonic(), abort };
+  await buildControlPlane({ log, abort });
   const refit = await buildRefit(join(directory, 'refit'), 'readable');
-  await using started = new AsyncDisposableStack();
-  const guard = guardDirectory(directory);
-  started.defer(async () => await guard.release());
-  for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
-  if (logs !== undefined) started.defer(async () => await cp(join(directory, 'logs'), logs, { recursive: true }));
-  const scene = await openScene({ directory, programs, refit, checks, log, abort }, started);
-  await register(scene);
-  await checks.check('a cluster of 3 + 2 Machines is there, with Nodes on the real API server', async () => {
-    await makeCluster(scene);
-    return [];
-  });
-  for (const part of parts) {
-    abort.throwIfAborted();
-    log(`part ${part}, after ${Math.round((now() - begun) / 1000)} s`);
-    await PARTS[part]?.(scene).catch(async (error: unknown) => await checks.check(part, () => [messageOf(error)]));
+  const outcome = { passed: 0, failed: [] as string[] };
+  for (const minor of command.releases) {
+    const own = join(directory, minor);
+    await mkdir(own);
+    const inside: InsideOptions = {
+      directory: own,
+      programs: await gatherManagers(minor, building),
+      types: await hookTypesOf(minor, building),
+      parts: command.only ?? (minor === NEWEST ? Object.keys(PARTS) : PARTS_OF_EARLIER),
+      refit,
+      result: join(own, 'result.json'),
+    };
+    log(`Cluster API ${RELEASES[minor].version}`);
+    try {
+      await enter(inside, abort);
+    } finally {
+      if (command.logs !== undefined) await keepLogs(own, join(command.logs, minor));
+    }
+    const { passed, failed } = await resultOf(inside);
+    outcome.passed += passed;
+    outcome.failed.push(...failed.map((name) => `${minor}: ${name}`));
+    await rm(own, { recursive: true, force: true });
   }
+  return outcome;
+}
+
+async function keepLogs(directory: string, to: string): Promise<void> {
+  if (existsSync(join(directory, 'logs'))) await cp(join(directory, 'logs'), to, { recursive: true });
+}
+
+/** When the first process of the namespaces ends, so do all others. */
+async function enter(options: InsideOptions, abort: AbortSignal): Promise<void> {
+  const file = join(options.directory, 'inside.json');
+  await writeFile(file, JSON.stringify(options));
+  const child = spawn('unshare', [...NAMESPACES, process.execPath, join(import.meta.dirname, 'inside.ts'), file], {
+    env: { ...process.env, TMPDIR: options.directory },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const end = (): void => void child.kill('SIGKILL');
+  abort.addEventListener('abort', end, { once: true });
+  if (abort.aborted) end();
+  await once(child, 'close');
   abort.throwIfAborted();
-  return checks;
+}
+
+async function resultOf({ result }: InsideOptions): Promise<Outcome> {
+  if (!existsSync(result)) return { passed: 0, failed: ['it ended early: see above'] };
+  return JSON.parse(await readFile(result, 'utf8')) as Outcome;
 }
 
 await runMain(async (args, abort) => {
@@ -95,11 +142,11 @@ await runMain(async (args, abort) => {
     process.stdout.write(HELP);
     return 0;
   }
+  await demandNamespaces();
   const started = systemClock.monotonic();
   const directory = await mkdtemp(join(tmpdir(), 'refit-proof-'));
   try {
-    const { outcome } = await prove(command, directory, abort);
-    return conclude(outcome, started);
+    return conclude(await prove(command, directory, abort), started);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

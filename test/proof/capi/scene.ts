@@ -15,7 +15,7 @@ import { until } from '../wait.ts';
 import { MachineNodes } from './machines/machine-nodes.ts';
 import { CLUSTER, capiMachines, clusterObjects, listOf, NAMESPACE, type ProofMachine } from './machines/objects.ts';
 import { Managers } from './managers/managers.ts';
-import type { Program } from './managers/programs.ts';
+import type { ManagerName, Program } from './managers/programs.ts';
 
 export interface SceneOptions {
   readonly directory: string;
@@ -28,8 +28,8 @@ export interface SceneOptions {
 }
 
 /** Workers climb these; the control plane is always ahead of them. */
-const WORKER_VERSIONS = Array.from({ length: 8 }, (_, index) => `v1.36.${index}`);
-export const CONTROL_PLANE_VERSIONS = ['v1.36.8', 'v1.36.9'] as const;
+const WORKER_VERSIONS = Array.from({ length: 20 }, (_, index) => `v1.36.${index}`);
+export const CONTROL_PLANE_VERSIONS = ['v1.36.28', 'v1.36.29'] as const;
 
 /** For two cores that others use, too. */
 export const PATIENCE_S = 240;
@@ -104,9 +104,17 @@ export class Scene {
     return new Map(await Promise.all(entries));
   }
 
+  /** Waits until this manager has called so often in vain. */
+  async failedCalls(manager: ManagerName, hook: string, times: number): Promise<void> {
+    const { failed } = await this.managers.calls(manager, hook);
+    await this.until(`${times} calls of ${hook} that fail`, async () => {
+      const calls = await this.managers.calls(manager, hook);
+      return calls.failed >= failed + times;
+    });
+  }
+
   /** Waits until all Machines of the role have this version, and nothing is going on. */
-  async settled(role: Role, version: string): Promise<void> {
-    const count = role === 'workers' ? 2 : 3;
+  async settled(role: Role, version: string, count = role === 'workers' ? 2 : 3): Promise<void> {
     await this.until(`${count} Machines of the ${role} at ${version}`, async () => {
       const machines = await this.machines(role);
       return machines.length === count && machines.every((machine) => isSettled(machine, version));

@@ -32,6 +32,7 @@ const INFRASTRUCTURE = 'infrastructure.cluster.x-k8s.io';
 export const capiMachines = namespaced<ProofMachine>(API, 'Machine', 'machines');
 export const machineSets = namespaced<Scalable>(API, 'MachineSet', 'machinesets');
 export const machineDeployments = namespaced<Scalable>(API, 'MachineDeployment', 'machinedeployments');
+export const machineHealthChecks = namespaced(API, 'MachineHealthCheck', 'machinehealthchecks');
 export const controlPlanes = namespaced<Scalable>(CONTROL_PLANE_API, 'KubeadmControlPlane', 'kubeadmcontrolplanes');
 
 export interface ClusterWanted {

@@ -6,23 +6,26 @@ import { run } from '../../../../tools/controlplane/run.ts';
 import { findToolchain } from '../../../../tools/controlplane/toolchain.ts';
 import { must } from '../../../../tools/release/commands.ts';
 
-export const CLUSTER_API = 'v1.14.0';
+const TOOLS = join(import.meta.dirname, '../../../../tools');
 
-const MODULE = 'proof/cluster-api';
-const MANIFEST = join(import.meta.dirname, '../../../../tools', MODULE);
+/** By minor version: the release, and where the core manager lies in its module. */
+export const RELEASES = {
+  '1.14': { version: 'v1.14.0', core: 'core' },
+  '1.13': { version: 'v1.13.4', core: '' },
+} as const;
+
+export type Minor = keyof typeof RELEASES;
+
 const STAMP = 'sigs.k8s.io/cluster-api/version';
-const [MAJOR, MINOR] = CLUSTER_API.slice(1).split('.');
-const FLAGS = `-s -w -X ${STAMP}.gitVersion=${CLUSTER_API} -X ${STAMP}.gitMajor=${MAJOR} -X ${STAMP}.gitMinor=${MINOR}`;
 
-/** By the name of each manager: its Go module, and its package in there. */
+/** By the name of each manager but core: its Go module, and its package in there. */
 const MANAGERS = {
-  core: ['sigs.k8s.io/cluster-api', 'core'],
   bootstrap: ['sigs.k8s.io/cluster-api', 'bootstrap/kubeadm'],
   'control-plane': ['sigs.k8s.io/cluster-api', 'controlplane/kubeadm'],
   infrastructure: ['sigs.k8s.io/cluster-api/test', 'infrastructure/docker'],
 } as const;
 
-export type ManagerName = keyof typeof MANAGERS;
+export type ManagerName = 'core' | keyof typeof MANAGERS;
 
 export interface Program {
   readonly name: ManagerName;
@@ -31,16 +34,20 @@ export interface Program {
   readonly config: string;
 }
 
-export async function gatherManagers(options: BuildOptions): Promise<Program[]> {
-  const managers = Object.entries(MANAGERS).map(([name, [module, path]]) => ({
+export async function gatherManagers(minor: Minor, options: BuildOptions): Promise<Program[]> {
+  const { core } = RELEASES[minor];
+  const named = { core: ['sigs.k8s.io/cluster-api', core], ...MANAGERS } as const;
+  const managers = Object.entries(named).map(([name, [module, path]]) => ({
     name: name as ManagerName,
     module,
     path,
   }));
-  const recipes = managers.map(({ name, module, path }) => [`cluster-api-${name}`, recipeFor(module, path)] as const);
+  const recipes = managers.map(
+    ({ name, module, path }) => [`cluster-api-${name}`, recipeFor(minor, join(module, path))] as const,
+  );
   const own = { ...options, environment: { ...options.environment, KUBEBUILDER_ASSETS: undefined } };
   const binaries = await ensureBuilt(recipes, own);
-  const sources = await sourcesOf([...new Set(managers.map(({ module }) => module))], own);
+  const sources = await sourcesOf(manifestOf(minor), [...new Set(managers.map(({ module }) => module))], own);
   return managers.map(({ name, module, path }, index) => ({
     name,
     path: binaries[index] ?? '',
@@ -48,17 +55,27 @@ export async function gatherManagers(options: BuildOptions): Promise<Program[]> 
   }));
 }
 
-function recipeFor(module: string, path: string): Recipe {
-  return { module: MODULE, package: `${module}/${path}`, version: CLUSTER_API, flags: ['-ldflags', FLAGS] };
+function manifestOf(minor: Minor): string {
+  return `proof/cluster-api-${minor}`;
+}
+
+function recipeFor(minor: Minor, path: string): Recipe {
+  const { version } = RELEASES[minor];
+  const [major = '', second = ''] = minor.split('.');
+  const stamps = Object.entries({ gitVersion: version, gitMajor: major, gitMinor: second });
+  const flags = ['-s', '-w', ...stamps.map(([name, value]) => `-X ${STAMP}.${name}=${value}`)].join(' ');
+  return { module: manifestOf(minor), package: path, version, flags: ['-ldflags', flags] };
 }
 
 /** Go's folder of each module, which is downloaded where it is not there. */
 async function sourcesOf(
+  manifest: string,
   modules: readonly string[],
   { environment, log, abort }: BuildOptions,
 ): Promise<Map<string, string>> {
   const toolchain = await findToolchain({ cache: cacheDirectory(environment), run, log, abort });
-  const how = { cwd: MANIFEST, environment: { ...toolchain.environment, GOWORK: 'off' }, abort };
+  const cwd = join(TOOLS, manifest);
+  const how = { cwd, environment: { ...toolchain.environment, GOWORK: 'off' }, abort };
   await must(toolchain.go, ['mod', 'download', ...modules], how);
   const folders = await must(toolchain.go, ['list', '-m', '-f', '{{.Dir}}', ...modules], how);
   return new Map(
@@ -67,4 +84,21 @@ async function sourcesOf(
       .split('\n')
       .map((folder, index) => [modules[index] ?? '', folder]),
   );
+}
+
+export interface HookTypes {
+  readonly hooks: string;
+  readonly definitions: string;
+}
+
+/** The folders of Go's types of the hooks, and of core's definitions. */
+export async function hookTypesOf(minor: Minor, options: BuildOptions): Promise<HookTypes> {
+  // Since 1.14 the types are a module of their own.
+  const isOwn = minor === '1.14';
+  const api = isOwn ? 'sigs.k8s.io/cluster-api/api' : 'sigs.k8s.io/cluster-api';
+  const sources = await sourcesOf(manifestOf(minor), [api, 'sigs.k8s.io/cluster-api'], options);
+  return {
+    hooks: join(sources.get(api) ?? '', isOwn ? '' : 'api', 'runtime/hooks/v1alpha1'),
+    definitions: join(sources.get('sigs.k8s.io/cluster-api') ?? '', RELEASES[minor].core, 'config/crd/bases'),
+  };
 }

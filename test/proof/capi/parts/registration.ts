@@ -23,28 +23,30 @@ export async function setAuthority(scene: Scene, authority: string): Promise<voi
   await scene.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { 'ca.crt': authority } });
 }
 
-export async function discovered(scene: Scene, status: 'True' | 'False'): Promise<void> {
+export async function discovered(scene: Scene, status: 'True' | 'False', name = NAME): Promise<void> {
   await scene.until(`Discovered=${status} of the ExtensionConfig`, async () => {
-    const config = await scene.cluster.client.get(extensionConfigs, NAME);
+    const config = await scene.cluster.client.get(extensionConfigs, name);
+    const discovery = conditionOf(config, 'Discovered');
+    const isOfNow = discovery?.observedGeneration === config.metadata.generation;
     const isKnown = status === 'False' || config.status?.handlers !== undefined;
-    return isKnown && conditionOf(config, 'Discovered')?.status === status;
+    return isKnown && isOfNow && discovery?.status === status;
   });
+}
+
+/** Where the managers call from now on. */
+export async function useAddress(scene: Scene, url: string): Promise<void> {
+  await scene.cluster.client.patch(extensionConfigs, NAME, { spec: { clientConfig: { url } } }, { type: 'merge' });
+  await discovered(scene, 'True');
+}
+
+export async function unregister({ cluster }: Scene, name: string): Promise<void> {
+  await cluster.client.delete(extensionConfigs, name);
 }
 
 export async function register(scene: Scene): Promise<void> {
   const { checks, extension, cluster } = scene;
   await setAuthority(scene, extension.authority);
-  const annotations = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': `${NAMESPACE}/${CA_SECRET}` };
-  await scene.apply({
-    apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
-    kind: 'ExtensionConfig',
-    metadata: { name: NAME, annotations },
-    spec: {
-      clientConfig: { url: extension.url },
-      namespaceSelector: { matchLabels: { 'in-place': 'yes' } },
-      settings: { partial: 'deny' },
-    },
-  });
+  await applyConfig(scene, NAME);
   await checks.check('the extension is discovered over mutual TLS, with the CA that core put in', async () => {
     await discovered(scene, 'True');
     const { spec, status } = await cluster.client.get(extensionConfigs, NAME);
@@ -55,4 +57,24 @@ export async function register(scene: Scene): Promise<void> {
       ...((await isRealDefinition(scene)) ? [] : ['the definition of Machines is not that of Cluster API']),
     ];
   });
+}
+
+async function applyConfig(scene: Scene, name: string): Promise<void> {
+  const annotations = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': `${NAMESPACE}/${CA_SECRET}` };
+  await scene.apply({
+    apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
+    kind: 'ExtensionConfig',
+    metadata: { name, annotations },
+    spec: {
+      clientConfig: { url: scene.extension.url },
+      namespaceSelector: { matchLabels: { 'in-place': 'yes' } },
+      settings: { partial: 'deny' },
+    },
+  });
+}
+
+/** Another one for the same hooks, which Cluster API does not allow. */
+export async function registerAgain(scene: Scene, name: string): Promise<void> {
+  await applyConfig(scene, name);
+  await discovered(scene, 'True', name);
 }

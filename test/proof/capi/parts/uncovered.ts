@@ -43,7 +43,7 @@ async function newest({ cluster }: Scene) {
   return found;
 }
 
-async function setsOf({ cluster }: Scene): Promise<number> {
+export async function setsOf({ cluster }: Scene): Promise<number> {
   const { items } = await cluster.client.listAll(machineSets, { namespace: NAMESPACE });
   return items.filter(({ metadata }) => metadata.name.startsWith(WORKERS)).length;
 }
@@ -69,17 +69,13 @@ export async function versionOfWorkers(scene: Scene): Promise<string> {
 }
 
 async function refusedOfWorkers(scene: Scene): Promise<void> {
-  const { checks, managers } = scene;
+  const { checks } = scene;
   const before = await scene.identities('workers');
   const version = await versionOfWorkers(scene);
   const sets = await setsOf(scene);
-  const { failed } = await managers.calls('core', 'CanUpdateMachineSet');
   const template = await wantFile(scene, '/etc/refused');
   await checks.check('Refuse: no worker is replaced, and the UpdaterSet says which change is not covered', async () => {
-    await scene.until(`${REPEATED} refused questions`, async () => {
-      const calls = await managers.calls('core', 'CanUpdateMachineSet');
-      return calls.failed >= failed + REPEATED;
-    });
+    await scene.failedCalls('core', 'CanUpdateMachineSet', REPEATED);
     const message = await refusal(scene);
     const wrong = await scene.wrongAfter('workers', version, before);
     return [
@@ -96,17 +92,13 @@ async function refusedOfWorkers(scene: Scene): Promise<void> {
 }
 
 async function refusedOfControlPlane(scene: Scene): Promise<void> {
-  const { checks, managers } = scene;
+  const { checks } = scene;
   const before = await scene.identities('control plane');
   const [machine] = await scene.machines('control plane');
   const version = machine?.spec.version ?? '';
-  const { failed } = await managers.calls('control-plane', 'CanUpdateMachine');
   await wantControlPlane(scene, { kubeadmConfigSpec: { files: [{ path: '/etc/refused', content: 'two' }] } });
   await checks.check('Refuse: no Machine of the control plane is replaced', async () => {
-    await scene.until(`${REPEATED} refused questions`, async () => {
-      const calls = await managers.calls('control-plane', 'CanUpdateMachine');
-      return calls.failed >= failed + REPEATED;
-    });
+    await scene.failedCalls('control-plane', 'CanUpdateMachine', REPEATED);
     return await scene.wrongAfter('control plane', version, before);
   });
   await checks.check('Refuse, and the change of the control plane is undone: all goes on', async () => {

@@ -2,16 +2,15 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createAuthority, validFrom } from '../../../../tools/controlplane/certs.ts';
-import { machineDeployments, NAMESPACE, WORKERS } from '../machines/objects.ts';
 import type { Scene } from '../scene.ts';
 import { discovered, setAuthority } from './registration.ts';
 import { versionOfWorkers } from './uncovered.ts';
-import { wantWorkers } from './update.ts';
+import { seenByCore, wantWorkers } from './update.ts';
 
 const FAILED_CALLS = 3;
 
 export async function wrongAuthority(scene: Scene): Promise<void> {
-  const { checks, extension, managers, options } = scene;
+  const { checks, extension, options } = scene;
   const foreign = createAuthority({ commonName: 'foreign' }, validFrom(Date.now())).certificate;
   const before = await scene.identities('workers');
   const current = await versionOfWorkers(scene);
@@ -21,12 +20,8 @@ export async function wrongAuthority(scene: Scene): Promise<void> {
     await scene.running.stop();
     await writeFile(trusted, foreign);
     await scene.startExtension('extension-foreign');
-    const { failed } = await managers.calls('core', 'CanUpdateMachineSet');
     await wantWorkers(scene, { version });
-    await scene.until(`${FAILED_CALLS} calls that fail`, async () => {
-      const calls = await managers.calls('core', 'CanUpdateMachineSet');
-      return calls.failed >= failed + FAILED_CALLS;
-    });
+    await scene.failedCalls('core', 'CanUpdateMachineSet', FAILED_CALLS);
     return await scene.wrongAfter('workers', current, before);
   });
   await checks.check('it trusts the CA of the managers again: the update ends in place', async () => {
@@ -41,11 +36,7 @@ export async function wrongAuthority(scene: Scene): Promise<void> {
     await setAuthority(scene, foreign);
     await discovered(scene, 'False');
     await wantWorkers(scene, { version: next });
-    const { client } = scene.cluster;
-    await scene.until('a look of the core manager at the new version', async () => {
-      const { metadata, status } = await client.get(machineDeployments, WORKERS, { namespace: NAMESPACE });
-      return (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
-    });
+    await seenByCore(scene);
     const kept = await scene.identities('workers');
     return JSON.stringify([...kept]) === JSON.stringify([...before]) ? [] : ['the Machines are not the same'];
   });

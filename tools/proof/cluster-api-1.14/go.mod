@@ -1,4 +1,4 @@
-module refit.dev/tools/proof/cluster-api
+module refit.dev/tools/proof/cluster-api-1.14
 
 go 1.26.0
 

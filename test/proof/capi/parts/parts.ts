@@ -1,0 +1,31 @@
+/** The parts of the proof, by the names that `--only` takes. */
+import type { Scene } from '../scene.ts';
+import { agentGone } from './agent-gone.ts';
+import { deletedMidway } from './deleted-midway.ts';
+import { failedUpdate } from './failed-update.ts';
+import { killed } from './killed.ts';
+import { noAnswer } from './no-answer.ts';
+import { observed } from './schema.ts';
+import { secondCluster } from './second-cluster.ts';
+import { sizes } from './sizes.ts';
+import { twoUpdaters } from './two-updaters.ts';
+import { uncovered } from './uncovered.ts';
+import { wrongAuthority } from './wrong-authority.ts';
+
+/** Each leaves the cluster as the next one wants it: settled, and without an UpdaterSet. */
+export const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
+  update: observed,
+  uncovered,
+  killed,
+  'two-updaters': twoUpdaters,
+  'no-answer': noAnswer,
+  'failed-update': failedUpdate,
+  'deleted-midway': deletedMidway,
+  sizes,
+  'wrong-authority': wrongAuthority,
+  'agent-gone': agentGone,
+  'second-cluster': secondCluster,
+};
+
+/** Of releases before the newest. */
+export const PARTS_OF_EARLIER = ['update'];
