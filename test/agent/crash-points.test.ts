@@ -42,7 +42,7 @@ async function run(path: Payload, at: number, expectEnd: (place: Place) => Promi
 }
 
 /** Up to the restart a build does what any other does, good or bad: of a bad one, some of these effects are enough. */
-const SHARE = WHOLE ? 1 : 4;
+const SHARE = WHOLE ? 1 : 8;
 
 async function surviveEveryCrash(
   path: Payload,

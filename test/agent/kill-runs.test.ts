@@ -20,7 +20,7 @@ import { seededRandom } from '../faults/random.ts';
 import { WHOLE } from '../whole.ts';
 
 /** Each process is killed twice, or more often. */
-const RUNS = WHOLE ? 50 : 12;
+const RUNS = WHOLE ? 50 : 8;
 const FIRST_SEED = Number(process.env['REFIT_SEED'] ?? 1);
 /** Each run moves every node to the next one: nothing goes down unless a policy lets it. */
 const VERSIONS = Array.from({ length: RUNS + 1 }, (_, index) => `v1.36.3+k0s.${index}`);

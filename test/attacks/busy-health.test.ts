@@ -60,7 +60,7 @@ test('probes get through', async () => {
   });
   await vi.waitFor(async () => expect((await fetch(health)).status).toBe(200), { timeout: 20_000 });
   using flood = new Flood(port);
-  await vi.waitFor(() => expect(flood.size).toBeGreaterThan(50));
+  await vi.waitFor(() => expect(flood.size).toBeGreaterThan(50), { timeout: 20_000 });
   let passed = 0;
   for (let probe = 0; probe < PROBES; probe++) {
     passed += await fetch(health, { headers: { connection: 'close' } }).then(

@@ -7,9 +7,12 @@ import { shardsOfSizes } from '../../src/dialects/autopilot/status-shards/spread
 import type { StatusSharding } from '../../src/engine/dialect.ts';
 import { nodes, type Resource } from '../../src/kube/resources.ts';
 import { controlNodes } from '../../src/signal/names.ts';
+import { WHOLE } from '../whole.ts';
 import { type Death, ShardScene, WORKERS } from './shard-scene.ts';
 
 const SMALL = shardsOfSizes({ plan: 3, shard: 2, failures: 2 });
+/** One death in so many; an odd number has those before a request and those after one. */
+const SHARE = WHOLE ? 1 : 3;
 
 /** What the successor sees at first: for each kind that lags, the turns of the first leader after which its view stands still. */
 type Lag = ReadonlyMap<Resource, number>;
@@ -76,7 +79,7 @@ describe.each(LAGS)('the leader dies between any two requests, and its successor
   test('no intent is lost, no node is started twice, and the plan ends', async () => {
     const all = await deaths();
     expect(all.length).toBeGreaterThan(60);
-    for (const death of all) {
+    for (const death of all.filter((_, index) => index % SHARE === 0)) {
       const scene = await outlive(death, lag, SMALL);
       expect([death, ...scene.wrongs]).toEqual([death]);
       expect(endOf(scene)).toEqual({ done: [...WORKERS, 'c1'].toSorted(), counted: 6 });

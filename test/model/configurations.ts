@@ -47,7 +47,6 @@ const A_MOMENT_LATER = [NOW, NOW + 30_000];
 /** Explored in every test run. */
 export const CONFIGURATIONS: readonly Configuration[] = [
   configure('1 controller, 2 workers', 'c1 w1 w2'),
-  configure('1 controller, 2 workers, 2 at once', 'c1 w1 w2', { concurrent: 2, faults: 0, crashesEach: 1 }),
   configure('2 controllers, 1 worker', 'c1 c2 w1'),
   configure('2 workers at once', 'w1 w2', { concurrent: 2 }),
   configure('2 controllers, 2 faults', 'c1 c2', { faults: 2 }),
@@ -60,7 +59,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   configure('payload never comes up on 1 of 2 workers, 2 at once', 'w1:dead w2', { concurrent: 2, faults: 0 }),
   configure('payload never comes up on 1 of 2 workers, 1 may fail', 'w1:dead w2', { maxFailures: 1 }),
   configure('payload comes up as another version', 'c1:impostor c2:impostor w1', { faults: 2 }),
-  configure('payload falls while it is watched', 'c1:brief w1:brief', { faults: 2 }),
+  configure('payload falls while it is watched', 'c1:brief w1:brief'),
   configure('deadline, nodes may stay off', 'w1', { power: 'may stay off', ...DEADLINE }),
   configure("k0s's own agent beside ours", 'w1', { theirs: 'on', faults: 0 }),
   configure("k0s's own agent beside ours, the power stays, 1 crash", 'w1', {
@@ -90,7 +89,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   }),
   configure('aborted', 'c1 w1', { controls: ['abort'] }),
   configure('aborted, 2 at once', 'w1 w2', { controls: ['abort'], concurrent: 2, faults: 0 }),
-  configure('aborted, workers cordon themselves', 'w1', { controls: ['abort'], cordoner: 'self', faults: 2 }),
+  configure('aborted, workers cordon themselves', 'w1', { controls: ['abort'], cordoner: 'self' }),
   configure('paused and aborted', 'w1', { controls: ['pause', 'abort'] }),
   configure('tried again after it never came up', 'w1:dead', { controls: ['retry'], times: A_MOMENT_LATER }),
   configure('tried again after it fell', 'w1:brief', { controls: ['retry'], times: A_MOMENT_LATER, cordoner: 'self' }),
@@ -112,6 +111,13 @@ export const LARGE: readonly Configuration[] = [
   }),
   configure('3 controllers, 4 workers, aborted', SEVEN, { ...CRASHES, controls: ['abort'] }),
   configure('3 workers, 2 at once', 'w1 w2 w3', { concurrent: 2 }),
+  configure('1 controller, 2 workers, 2 at once', 'c1 w1 w2', { concurrent: 2, faults: 0, crashesEach: 1 }),
+  configure('payload falls while it is watched, 2 faults', 'c1:brief w1:brief', { faults: 2 }),
+  configure('aborted, workers cordon themselves, 2 faults', 'w1', {
+    controls: ['abort'],
+    cordoner: 'self',
+    faults: 2,
+  }),
   configure('2 controllers, 2 commands', 'c1 c2', { versions: [V2, V3] }),
   configure('1 controller, 1 worker, 2 commands', 'c1 w1', { versions: [V2, V3] }),
   configure('1 controller, 1 worker, the plan is replaced', 'c1 w1', { replacedBy: [V3], leaders: 'one', faults: 0 }),

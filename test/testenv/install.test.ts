@@ -14,6 +14,8 @@ import { RefitProcess, runRefit } from './refit-process.ts';
 const KINDS =
   'clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,deployments,services,poddisruptionbudgets,networkpolicies';
 const PATIENCE = { timeout: 150_000, interval: 200 };
+/** Where each look starts a process. */
+const SLOWLY = { ...PATIENCE, interval: 1_000 };
 
 let plane: ControlPlane;
 let directory = '';
@@ -110,10 +112,10 @@ describe.each([
       '--timeout=60s',
     );
     await refit('uninstall', component, '--kubeconfig', admin);
-    await vi.waitFor(async () => expect(await ours(KINDS)).toEqual([]), PATIENCE);
+    await vi.waitFor(async () => expect(await ours(KINDS)).toEqual([]), SLOWLY);
     expect((await ours('customresourcedefinitions')).length).toBeGreaterThan(0);
     await refit('uninstall', component, '--delete-plans', '--kubeconfig', admin);
-    await vi.waitFor(async () => expect(await ours('customresourcedefinitions,namespaces')).toEqual([]), PATIENCE);
+    await vi.waitFor(async () => expect(await ours('customresourcedefinitions,namespaces')).toEqual([]), SLOWLY);
   });
 });
 

@@ -1,5 +1,6 @@
-/** A part of the sweep over files for every test run, chosen by a seed; of what makes a file count, all of it. */
+/** A part of the sweep over files for every test run, chosen by a seed; more of what makes a file count. */
 import { expect, test } from 'vitest';
+import { WHOLE } from '../../whole.ts';
 import { seededRandom } from '../random.ts';
 import { runDisk } from './disk-run.ts';
 import { bytesOf, NEW, UPDATE } from './disk-works.ts';
@@ -8,7 +9,7 @@ import { servePayload } from './payload-server.ts';
 
 const SEED = Number(process.env['REFIT_SEED'] ?? 1);
 /** One in so many; `npm run lab` runs all of them. */
-const SHARE = 8;
+const [SHARE, SHARE_OF_SWAP] = WHOLE ? [8, 1] : [16, 3];
 
 const BINARIES = ['k0s', 'k0s.new', 'k0s.previous', 'k0s.previous.new', 'bin'];
 const BUNDLES = ['images', 'bundle.tar', 'v1.35.1+k0s.0.tar', 'airgap-bundles.json', 'airgap-bundles.json.new'];
@@ -21,8 +22,10 @@ function isOfSwap({ point: { file } }: FileTrial): boolean {
 test.each(WORKS)('$name leaves what is whole, and comes to an end, whatever the disk does', async (work) => {
   await using server = await servePayload(bytesOf(NEW));
   const random = seededRandom(SEED);
-  const trials = (await fileTrials(work, server)).filter((trial) => isOfSwap(trial) || random() < 1 / SHARE);
-  expect(trials.filter(isOfSwap).length).toBeGreaterThan(50);
+  const trials = (await fileTrials(work, server)).filter(
+    (trial) => random() < 1 / (isOfSwap(trial) ? SHARE_OF_SWAP : SHARE),
+  );
+  expect(trials.filter(isOfSwap).length).toBeGreaterThan(20);
   for (const trial of trials) {
     const verdict = await tryFile(trial, server);
     expect(isFineOnDisk(verdict) ? '' : `${nameOfTrial(trial)}: ${JSON.stringify({ ...verdict, points: [] })}`).toBe(

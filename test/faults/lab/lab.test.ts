@@ -5,6 +5,7 @@ import type { StatusShard } from '../../../src/api/refit/status-shard.ts';
 import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/spread.ts';
 import type { Instruction, StatusSharding } from '../../../src/engine/dialect.ts';
 import type { Call, Caller } from '../../../src/kube/client.ts';
+import { WHOLE } from '../../whole.ts';
 import { seededRandom } from '../random.ts';
 import { throwDice } from './dice.ts';
 import { isFine, play, describe as tell } from './mishaps.ts';
@@ -12,8 +13,8 @@ import { callTrials, SCENE, SHARDS, SWEEPS, type Trial, tryOut } from './sweeps.
 
 const SEED = Number(process.env['REFIT_SEED'] ?? 1);
 /** Of each sweep; `npm run lab` runs all of them. */
-const TRIALS = 16;
-const MIXTURES = 6;
+const TRIALS = WHOLE ? 16 : 8;
+const MIXTURES = WHOLE ? 6 : 3;
 
 function some(trials: readonly Trial[]): Trial[] {
   const random = seededRandom(SEED);

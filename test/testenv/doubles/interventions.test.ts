@@ -1,7 +1,7 @@
 /** Tests that the doubles of k0s behave as real k0s did when a person or a fault intervened. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { expect, test } from 'vitest';
+import { test as everyTest, expect } from 'vitest';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';
@@ -10,6 +10,9 @@ import { loadRecording } from '../../doubles/recorded-plan.ts';
 import { runRecorded } from '../../doubles/recorded-run.ts';
 import { installRemovedKind, REMOVED_KIND_FOUND } from '../../doubles/removed-kind.ts';
 import { linesByObject } from '../../doubles/write-lines.ts';
+import { testOneIn } from '../../whole.ts';
+
+const test = testOneIn(2);
 
 const C3 = { controllers: ['c3'] };
 
@@ -184,7 +187,7 @@ test('15: a kind that came after the leader had asked for the first time is not 
   expect(status?.commands).toEqual([{ id: 0, state: 'Warning', description: REMOVED_KIND_FOUND }]);
 });
 
-test.each([
+everyTest.each([
   ['18a-id-change-midflight', {}, [{ op: 'replace', path: '/spec/id', value: 'another' }]],
   [
     '18b-command-added-midflight',

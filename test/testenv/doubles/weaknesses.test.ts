@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import { nodes, type Resource } from '../../../src/kube/resources.ts';
 import { SIGNAL_DATA_ANNOTATION } from '../../../src/signal/names.ts';
@@ -12,6 +12,9 @@ import { loadRecording } from '../../doubles/recorded-plan.ts';
 import { runRecorded } from '../../doubles/recorded-run.ts';
 import { type Stage, startStage } from '../../doubles/stage.ts';
 import { signalled, statusOf } from '../../doubles/write-lines.ts';
+import { testOneIn } from '../../whole.ts';
+
+const test = testOneIn(2);
 
 const C3 = { controllers: ['c3'] };
 
