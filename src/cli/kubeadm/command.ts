@@ -1,6 +1,6 @@
 /** Implements `refit kubeadm plan` and `refit kubeadm apply`: survey, show, ask, carry out. */
 import { createInterface } from 'node:readline/promises';
-import type { ManifestHost } from '../../dialects/kubeadm/manifest.ts';
+import { type ManifestHost, optionsFor } from '../../dialects/kubeadm/manifest.ts';
 import type { Request } from '../../dialects/kubeadm/plan-object.ts';
 import {
   type Assessment,
@@ -10,7 +10,7 @@ import {
   membershipFindings,
   type Survey,
 } from '../../dialects/kubeadm/preflight.ts';
-import type { HostFacts, MissingManifest } from '../../dialects/kubeadm/probe.ts';
+import type { HostFacts } from '../../dialects/kubeadm/probe.ts';
 import { diffScript, EXIT_BUSY, repairScript } from '../../dialects/kubeadm/scripts.ts';
 import { nodes } from '../../kube/resources.ts';
 import { describeProblem } from '../../kube/status-error.ts';
@@ -46,8 +46,8 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
     for (const line of repairLines(hosts)) session.output.write(`${line}\n`);
     const isMissing = hosts.some(({ missing }) => missing.some(({ name }) => name === 'kube-apiserver'));
     try {
-      const look = async (found: readonly HostFacts[]): Promise<Survey> => await surveyCluster(session, found);
-      const shown = await show(session, flags, await (isMissing ? look(hosts) : throughOutages(session, look, hosts)));
+      const survey = isMissing ? surveyCluster(session, hosts) : throughOutages(session, surveyCluster, hosts);
+      const shown = await show(session, flags, await survey);
       await showDiff(session, shown.assessment);
       const isDone = isNothing(shown.assessment);
       await tell(flags, session, shown, isDone ? 'nothing to do' : 'planned', isDone ? 0 : undefined);
@@ -63,9 +63,12 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
 async function showDiff({ manifest, shells, output }: KubeadmSession, { request }: Assessment): Promise<void> {
   const host = manifest.hosts.find(({ name }) => name === request.leader[0]);
   if (!host) return;
+  const { patches, config } = optionsFor(manifest, host);
+  const without = (patches ?? config) === undefined ? '' : ', which leaves out patches';
   const diff = shells.run(host, diffScript(manifest), DIFF_MS);
   const { code, stdout } = await diff.catch((error: unknown) => ({ code: 1, stdout: messageOf(error) }));
-  if (stdout !== '') output.write(`kubeadm upgrade diff on ${host.name}${code === 0 ? '' : ' failed'}:\n${stdout}\n`);
+  if (stdout !== '')
+    output.write(`kubeadm upgrade diff on ${host.name}${without}${code === 0 ? '' : ' failed'}:\n${stdout}\n`);
 }
 
 /** Resolves with the exit code: 0 done or nothing to do, 1 if anything failed or the answer was not yes. */
@@ -77,8 +80,7 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     const isBroken = hosts.some(({ missing }) => missing.some(({ backup }) => backup !== 'refused'));
     if (isBroken) await stopOnRoles(session);
     if (isBroken && !(await repair(hosts, flags, session))) return EXIT.failed;
-    const look = async (found: readonly HostFacts[]): Promise<Survey> => await surveyCluster(session, found);
-    const survey = await throughOutages(session, look, isBroken ? undefined : hosts);
+    const survey = await throughOutages(session, surveyCluster, isBroken ? undefined : hosts);
     const shown = await show(session, flags, survey);
     const { request } = shown.assessment;
     if (isNothing(shown.assessment)) return await tell(flags, session, shown, 'nothing to do', 0);
@@ -143,12 +145,8 @@ async function show(session: KubeadmSession, flags: KubeadmFlags, survey: Survey
 
 /** Before any repair. The API server may be what is missing: then the host's own files must show its role. */
 async function stopOnRoles({ client, manifest, abort }: KubeadmSession): Promise<void> {
-  try {
-    const { items } = await client.listAll(nodes, { abort });
-    stopOn({ findings: membershipFindings({ manifest, nodes: items }) });
-  } catch (error) {
-    if (error instanceof RefitError) throw error;
-  }
+  const list = await client.listAll(nodes, { abort }).catch(() => undefined);
+  if (list) stopOn({ findings: membershipFindings({ manifest, nodes: list.items }) });
 }
 
 function refusedIn({ findings }: Pick<Assessment, 'findings'>): Finding[] {
@@ -190,9 +188,7 @@ async function repair(
   flags: KubeadmApplyFlags,
   session: KubeadmSession,
 ): Promise<boolean> {
-  const has = (facts: HostFacts, wanted: MissingManifest['backup']): boolean =>
-    facts.missing.some(({ backup }) => backup === wanted);
-  const broken = hosts.filter((facts) => has(facts, 'run'));
+  const broken = hosts.filter(({ missing }) => missing.some(({ backup }) => backup === 'run'));
   if (broken.length > 0 && !(await confirm('Restore the manifests from their backups?', flags, session))) return false;
   for (const { host } of broken) await restore(host, session);
   for (const { host, missing } of hosts) {

@@ -29,9 +29,7 @@ export async function restoreEtcd(
     output.write(`${snapshot} is a whole snapshot of etcd; its SHA-256 is ${sha256}.\n`);
     const names = hosts.map(({ name }) => name).join(', ');
     output.write(`The restore replaces the data of etcd on ${names}: everything written after the snapshot is lost.\n`);
-    output.write(
-      'A control-plane host that the manifest does not name must be off: it would go on with its own data.\n',
-    );
+    output.write('A control-plane host outside the manifest must be off: it would go on with its own data.\n');
     const answers = await etcdAnswers(shells, hosts);
     const most = Math.max(...[...answers.values()].map((each) => (typeof each === 'object' ? each.members.length : 0)));
     const left = `etcd has ${most} members, the manifest has ${hosts.length} control-plane hosts`;

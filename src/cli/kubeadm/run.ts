@@ -10,7 +10,6 @@ import { prepareScript } from '../../dialects/kubeadm/scripts.ts';
 import { nodeActionsOf } from '../../engine/decide/choose-node-actions.ts';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { gather } from '../../engine/observe/gather.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { Election, timesOf } from '../../kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../kube/election/write-guard.ts';
 import { configMaps } from '../../kube/resources.ts';
@@ -18,6 +17,7 @@ import { ifFound } from '../../kube/status-error.ts';
 import { type ControllerProcess, prepareControllerProcess } from '../../process/controller-process.ts';
 import { sleep } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
 import { untilAborted } from '../../util/waits.ts';
 import { showStatus } from '../status/command.ts';
 import { loadOnce } from '../status/load.ts';
@@ -53,7 +53,10 @@ export async function carryOut(
       if (!continues) await untilAborted(prepare(session, request), abort);
       if (!continues && request.leader.length + request.followers.length > 0)
         await untilAborted(takeSnapshot(session), abort);
-      await replacePlan(writer, newPlan(request));
+      // The object of an ended rollout goes: the new one needs its own uid, by which hosts tell rollouts apart.
+      const { namespace, name } = PLACE;
+      await ifFound(writer.delete(configMaps, name, { namespace }));
+      await writer.create(configMaps, newPlan(request), { namespace });
     }
     return await runRollout(session, flags, election, abort);
   } finally {
@@ -105,13 +108,6 @@ async function locked(election: Election, { clock, output, abort }: KubeadmSessi
   }
 }
 
-/** Replaces the object of an ended rollout: the new one needs its own uid, by which hosts tell rollouts apart. */
-async function replacePlan(writer: KubeClient, plan: ReturnType<typeof newPlan>): Promise<void> {
-  const { namespace, name } = PLACE;
-  await ifFound(writer.delete(configMaps, name, { namespace }));
-  await writer.create(configMaps, plan, { namespace });
-}
-
 async function runRollout(
   session: KubeadmSession,
   flags: KubeadmApplyFlags,
@@ -140,8 +136,7 @@ async function runRollout(
   );
   const running = controller.run(working);
   try {
-    const kubeconfig = flags.kubeconfig ?? manifest.kubeconfig;
-    const connection = { ...flags, ...(kubeconfig ? { kubeconfig } : {}) };
+    const connection = defined({ ...flags, kubeconfig: flags.kubeconfig ?? manifest.kubeconfig });
     const parts = { dialects: controller.dialects, clock, output, abort: working };
     const shown = showStatus({ ...connection, output: 'text', watch: true }, parts);
     // The controller only ends by itself if it failed.

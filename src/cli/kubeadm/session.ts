@@ -138,7 +138,7 @@ export async function onAll<T>(hosts: readonly ManifestHost[], work: (host: Mani
 /** Does `work` with the facts of all hosts, and again as long as the API server is away because kubeadm replaces it. */
 export async function throughOutages<T>(
   session: KubeadmSession,
-  work: (hosts: readonly HostFacts[]) => Promise<T>,
+  work: (session: KubeadmSession, hosts: readonly HostFacts[]) => Promise<T>,
   probed?: readonly HostFacts[],
 ): Promise<T> {
   const { client, clock, output, abort } = session;
@@ -148,7 +148,7 @@ export async function throughOutages<T>(
     try {
       const { status } = await client.raw('/readyz', { abort });
       if (status !== 200 && hosts.some(({ isBusy }) => isBusy)) throw new TransportError('the API server is not ready');
-      return await work(deadline === undefined ? hosts : await probeAll(session));
+      return await work(session, deadline === undefined ? hosts : await probeAll(session));
     } catch (error) {
       abort.throwIfAborted();
       const problem = describeProblem(error);

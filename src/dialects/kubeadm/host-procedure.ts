@@ -212,7 +212,8 @@ class Procedure {
   async #rollBack(): Promise<string> {
     const { parts, rollout, version, target } = this.#work;
     const isPossible = parts.includes('kubelet') && [PART_STEPS.kubelet, VERIFY].includes(this.#report.step);
-    const reported = isPossible ? await this.#reportedKubelet() : undefined;
+    const node = isPossible ? await this.#parts.writer.get(nodes, target.name).catch(() => undefined) : undefined;
+    const reported = node && kubeletVersionOf(node);
     // An API server that does not answer says nothing about the kubelet.
     if (!reported || reported === version) return '';
     this.#parts.log.warn('the kubelet did not come up; rolling back', { node: target.name });
@@ -225,12 +226,6 @@ class Procedure {
       this.#abort.throwIfAborted();
       return `; the roll-back failed: ${messageOf(error)}`;
     }
-  }
-
-  /** Undefined where the API server does not tell. */
-  async #reportedKubelet(): Promise<string | undefined> {
-    const node = await this.#parts.writer.get(nodes, this.#work.target.name).catch(() => undefined);
-    return node && kubeletVersionOf(node);
   }
 
   /** Until `ask` finds nothing wrong. The API server and hosts may be away for a while: that is one more problem. */

@@ -37,22 +37,24 @@ const kubeadmOptions = z.strictObject({
   etcdUpgrade: z.boolean().exactOptional(),
 });
 
-/** Passed to ssh as `-o NAME=VALUE`. */
-const options = z.record(z.string(), z.string());
+/** How to log in, to one host or to all. */
+const access = {
+  user: z.string().min(1).exactOptional(),
+  port: port.exactOptional(),
+  identityFile: z.string().min(1).exactOptional(),
+  /** PATH of scripts; sudo may have set a shorter one. */
+  path: absolute.exactOptional(),
+  /** Passed to ssh as `-o NAME=VALUE`; those for all count for each, too. */
+  options: z.record(z.string(), z.string()).exactOptional(),
+};
 
 const host = z.strictObject({
   name: nodeName,
   /** Defaults to the name. */
   address: z.string().min(1).exactOptional(),
-  port: port.exactOptional(),
-  user: z.string().min(1).exactOptional(),
   role: z.enum(['controlPlane', 'worker']),
-  identityFile: z.string().min(1).exactOptional(),
-  /** PATH of scripts; sudo may have set a shorter one. */
-  path: absolute.exactOptional(),
+  ...access,
   kubeadm: kubeadmOptions.exactOptional(),
-  /** Those of `ssh` count, too. */
-  options: options.exactOptional(),
   /** The way to the host leads through it. User and key are by default those of the host. */
   bastion: z
     .strictObject({
@@ -81,13 +83,9 @@ const manifest = z.strictObject({
   etcdSnapshots: z.int().min(0).max(100).default(2),
   ssh: z
     .strictObject({
-      user: z.string().min(1).exactOptional(),
-      port: port.exactOptional(),
-      path: absolute.exactOptional(),
-      identityFile: z.string().min(1).exactOptional(),
+      ...access,
       knownHostsFile: z.string().min(1).exactOptional(),
       configFile: z.string().min(1).exactOptional(),
-      options: options.exactOptional(),
     })
     .prefault({}),
 });

@@ -81,12 +81,9 @@ function freshRequest({ manifest, hosts, nodes, clusterVersion }: Survey): Reque
   const first = controlPlaneOf(manifest)[0]?.name ?? '';
   const apiServers = hosts.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []);
   const leaderIsDone = clusterVersion === manifest.version && done.has(first);
-  const isMinor = apiServers.some((version) => minorOf(version) !== minorOf(manifest.version));
+  const minor = parseVersion(manifest.version)?.minor;
+  const isMinor = apiServers.some((version) => parseVersion(version)?.minor !== minor);
   return requestFor(manifest, { done, leaderIsDone, isMinor });
-}
-
-function minorOf(version: string): number | undefined {
-  return parseVersion(version)?.minor;
 }
 
 function isDone({ host, kubeadm, kubelet, staticPods }: HostFacts, nodes: readonly Node[], version: string): boolean {
@@ -233,11 +230,10 @@ function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
 
 /** Only a warning: the drain waits, and the obstacle may be gone when it is the host's turn. */
 function drainFindings({ drainPreviews }: Survey, request: Request): Finding[] {
-  return hostsOf(request).flatMap((name): Finding[] => {
+  return hostsOf(request).flatMap((name) => {
     const { obstacles = [], refused = [] } = drainPreviews.get(name) ?? {};
     const why = [...obstacles.map(describeBlockingBudget), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
-    const message = `${name} cannot be drained now: ${why.join('; ')}`;
-    return why.length === 0 ? [] : [{ rule: 'drain', severity: 'warn', message }];
+    return why.length === 0 ? [] : [warn('drain', `${name} cannot be drained now: ${why.join('; ')}`)];
   });
 }
 

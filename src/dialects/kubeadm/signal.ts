@@ -94,7 +94,8 @@ export const drainDelegation: DrainDelegation = {
   always: true,
   nodeOf(stage, target, world) {
     const node = world.get(nodes, target.name);
-    const isChanged = target.state === 'failed' && !isUntouched(reportOn(node), target);
+    const report = reportOn(node);
+    const isChanged = target.state === 'failed' && report?.target === target.key && report.touched === true;
     return drains(stage) && !isChanged ? node : undefined;
   },
 };
@@ -106,10 +107,6 @@ function partsOf({ procedure }: Stage): readonly Part[] {
 /** Only the kubelet step needs a drain. */
 function drains(stage: Stage): boolean {
   return partsOf(stage).includes('kubelet');
-}
-
-function isUntouched(report: Report | undefined, { key }: Target): boolean {
-  return report?.target !== key || report.touched !== true;
 }
 
 function workOf({ source }: Rollout, stage: Stage, target: Target): HostUpgrade {

@@ -175,7 +175,7 @@ test('CoreDNS is a Deployment, and has its own version', () => {
 test('etcd: nothing if it is external, and every problem of its members', () => {
   expect(etcdChecks([facts()])).toEqual([]);
   expect(problemsOf(etcdChecks([facts({ etcd: 'refused' })]))).toEqual([
-    'etcd: the member on cp1 does not answer (refused); see kubectl -n kube-system logs etcd-cp1',
+    'etcd: the member on cp1 does not answer (refused); see kubectl -n kube-system logs etcd-cp1, or replace a host that is gone, as the guide says',
   ]);
 });
 
