@@ -3,6 +3,7 @@ import { messageOf } from '../../src/util/errors.ts';
 
 export interface Outcome {
   readonly passed: number;
+  /** Each with its reason, on one line. */
   readonly failed: readonly string[];
 }
 
@@ -26,8 +27,9 @@ export class Checks {
       this.#passed++;
       this.#log(`passed: ${name}`);
     } else {
-      this.#failed.push(name);
-      this.#log(`FAILED: ${name}: ${wrong.join('; ')}`);
+      const failed = `${name}: ${wrong.join('; ')}`;
+      this.#failed.push(failed.replaceAll(/\s*\n\s*/g, ' | '));
+      this.#log(`FAILED: ${failed}`);
     }
   }
 

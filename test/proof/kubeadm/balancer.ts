@@ -4,24 +4,30 @@ import { get } from 'node:https';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { systemClock } from '../../../src/util/clock.ts';
 
-const PORT = 6443;
 const PROBE_MS = 1000;
+
+export interface BalancerPorts {
+  readonly own: number;
+  readonly backend: number;
+}
 
 export class Balancer implements AsyncDisposable {
   readonly #backends: readonly string[];
+  readonly #ports: BalancerPorts;
   readonly #ready = new Set<string>();
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
   #next = 0;
   #cancel: () => void = () => undefined;
 
-  constructor(backends: readonly string[]) {
+  constructor(backends: readonly string[], ports: BalancerPorts) {
     this.#backends = backends;
+    this.#ports = ports;
     this.#server = createServer((client) => this.#forward(client));
   }
 
   async start(address: string): Promise<void> {
-    this.#server.listen(PORT, address);
+    this.#server.listen(this.#ports.own, address);
     await new Promise((resolve) => this.#server.once('listening', resolve));
     await this.#probe();
   }
@@ -29,7 +35,7 @@ export class Balancer implements AsyncDisposable {
   async #probe(): Promise<void> {
     await Promise.all(
       this.#backends.map(async (backend) => {
-        if (await isReady(backend)) this.#ready.add(backend);
+        if (await isReady(backend, this.#ports.backend)) this.#ready.add(backend);
         else this.#ready.delete(backend);
       }),
     );
@@ -40,7 +46,7 @@ export class Balancer implements AsyncDisposable {
     const ready = [...this.#ready];
     const backend = ready[this.#next++ % Math.max(1, ready.length)];
     // `kubeadm init` asks for its own API server before that is ready.
-    const server = connect(PORT, backend ?? this.#backends[0] ?? '');
+    const server = connect(this.#ports.backend, backend ?? this.#backends[0] ?? '');
     for (const [from, to] of [
       [client, server],
       [server, client],
@@ -62,9 +68,9 @@ export class Balancer implements AsyncDisposable {
   }
 }
 
-async function isReady(address: string): Promise<boolean> {
+async function isReady(address: string, port: number): Promise<boolean> {
   return await new Promise((resolve) => {
-    const options = { host: address, port: PORT, path: '/readyz', rejectUnauthorized: false, timeout: 2000 };
+    const options = { host: address, port, path: '/readyz', rejectUnauthorized: false, timeout: 2000 };
     const request = get(options, (response) => {
       response.resume();
       resolve(response.statusCode === 200);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { must } from '../../../tools/release/commands.ts';
 import { until } from '../wait.ts';
+import type { BalancerPorts } from './balancer.ts';
 import { archiveOf, imageNames, REPOSITORY } from './images/kubernetes.ts';
 import { furnish } from './machine/furnish.ts';
 import { Machine, NETWORK } from './machine/machine.ts';
@@ -20,6 +21,24 @@ export interface ClusterOptions {
   readonly parts: string;
   readonly group: string;
   readonly log: (line: string) => void;
+  readonly way: Way;
+}
+
+/** How a cluster is made, and what that means for whoever looks at it. */
+export interface Way {
+  /** Of the load balancer, and of each API server. */
+  readonly ports: BalancerPorts;
+  /** Lines of /etc/hosts, beside those of the machines. */
+  readonly names: string;
+  /** Where the binaries of Kubernetes lie. */
+  readonly folder: string;
+  /** The Node of a machine. */
+  readonly nodeName: (machine: Machine) => string;
+  /** Whether control planes have members of etcd. */
+  readonly hasMembers: boolean;
+  readonly hasProxy: boolean;
+  /** Runs kubeadm on machines that are up. */
+  readonly make: (cluster: Cluster, options: ClusterOptions) => Promise<void>;
 }
 
 export interface Cluster {
@@ -30,6 +49,7 @@ export interface Cluster {
   readonly identity: string;
   /** The administrator's kubeconfig on this machine. */
   readonly kubeconfig: string;
+  readonly way: Way;
 }
 
 const numbered = (name: string, count: number, first: number) =>
@@ -37,7 +57,7 @@ const numbered = (name: string, count: number, first: number) =>
 
 /** The machines, running, with all that kubeadm needs. */
 export async function startMachines(options: ClusterOptions): Promise<Cluster> {
-  const { directory, parts, group } = options;
+  const { directory, parts, group, way } = options;
   const make = ({ name, number }: { name: string; number: number }): Machine =>
     new Machine({ name, number, directory: join(directory, name), parts, group });
   const controlPlanes = numbered('cp', options.controlPlanes, 11).map(make);
@@ -45,7 +65,7 @@ export async function startMachines(options: ClusterOptions): Promise<Cluster> {
   const machines = [...controlPlanes, ...workers];
   const identity = join(directory, 'identity');
   await must('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', identity]);
-  const hosts = machines.map(({ address, name }) => `${address} ${name}\n`).join('');
+  const hosts = machines.map(({ address, name }) => `${address} ${name}\n`).join('') + way.names;
   const images = [...new Set([...(await imageNames(parts, options.from)), ...(await imageNames(parts, options.to))])];
   for (const machine of machines) {
     const hostKey = join(directory, `host-key-${machine.name}`);
@@ -60,6 +80,7 @@ export async function startMachines(options: ClusterOptions): Promise<Cluster> {
       hosts,
       authorized: await readFile(`${identity}.pub`, 'utf8'),
       hostKey,
+      folder: way.folder,
     });
     await machine.powerOn();
     const isControlPlane = controlPlanes.includes(machine);
@@ -69,7 +90,7 @@ export async function startMachines(options: ClusterOptions): Promise<Cluster> {
     );
     options.log(`${machine.name} runs`);
   }
-  return { controlPlanes, workers, machines, identity, kubeconfig: join(directory, 'admin.conf') };
+  return { controlPlanes, workers, machines, identity, kubeconfig: join(directory, 'admin.conf'), way };
 }
 
 async function importImages(machine: Machine, names: readonly string[]): Promise<void> {
@@ -77,7 +98,18 @@ async function importImages(machine: Machine, names: readonly string[]): Promise
   for (const name of names) await machine.must(`ctr -n k8s.io images import /opt/parts/images/${archiveOf(name)}`);
 }
 
-export async function makeCluster(cluster: Cluster, { from, log }: ClusterOptions): Promise<void> {
+/** As the documentation of kubeadm has it. */
+export const USUAL: Way = {
+  ports: { own: 6443, backend: 6443 },
+  names: '',
+  folder: '/usr/bin',
+  nodeName: ({ name }) => name,
+  hasMembers: true,
+  hasProxy: true,
+  make: makeCluster,
+};
+
+async function makeCluster(cluster: Cluster, { from, log }: ClusterOptions): Promise<void> {
   const [first, ...others] = cluster.controlPlanes;
   if (first === undefined) throw new Error('a cluster needs a control plane');
   await writeFile(join(first.root, 'etc/kubeadm.yaml'), configuration(from, first.address));
@@ -110,45 +142,50 @@ async function joinAs(machine: Machine, command: string): Promise<void> {
 /** Whether this machine has cgroups of version 1. */
 export const onVersion1 = (): boolean => !existsSync('/sys/fs/cgroup/cgroup.controllers');
 
+/** What machines that share a kernel need of their kubelets. */
+export const KUBELET_CONFIGURATION = {
+  apiVersion: 'kubelet.config.k8s.io/v1beta1',
+  kind: 'KubeletConfiguration',
+  cgroupDriver: 'cgroupfs',
+  oomScoreAdj: 0,
+  maxOpenFiles: 20_000,
+  evictionHard: {
+    'memory.available': '50Mi',
+    'nodefs.available': '1%',
+    'imagefs.available': '1%',
+    'nodefs.inodesFree': '1%',
+  },
+  // What is collected cannot be pulled again.
+  imageGCHighThresholdPercent: 100,
+};
+
+export const documents = (all: readonly object[]): string => all.map((each) => stringify(each)).join('---\n');
+
+export const KUBEADM = 'kubeadm.k8s.io/v1beta4';
+
 function configuration(version: string, address: string): string {
   const ignored = onVersion1() ? ['SystemVerification'] : [];
-  const documents = [
+  return documents([
     {
-      apiVersion: 'kubeadm.k8s.io/v1beta4',
+      apiVersion: KUBEADM,
       kind: 'InitConfiguration',
       localAPIEndpoint: { advertiseAddress: address },
       nodeRegistration: { ignorePreflightErrors: ignored },
     },
     {
-      apiVersion: 'kubeadm.k8s.io/v1beta4',
+      apiVersion: KUBEADM,
       kind: 'ClusterConfiguration',
       kubernetesVersion: version,
       imageRepository: REPOSITORY,
       controlPlaneEndpoint: `${OPERATOR}:6443`,
       networking: { podSubnet: '10.244.0.0/16' },
     },
-    {
-      apiVersion: 'kubelet.config.k8s.io/v1beta1',
-      kind: 'KubeletConfiguration',
-      cgroupDriver: 'cgroupfs',
-      ...(onVersion1() ? { failCgroupV1: false } : {}),
-      oomScoreAdj: 0,
-      maxOpenFiles: 20_000,
-      evictionHard: {
-        'memory.available': '50Mi',
-        'nodefs.available': '1%',
-        'imagefs.available': '1%',
-        'nodefs.inodesFree': '1%',
-      },
-      // What is collected cannot be pulled again.
-      imageGCHighThresholdPercent: 100,
-    },
+    { ...KUBELET_CONFIGURATION, ...(onVersion1() ? { failCgroupV1: false } : {}) },
     {
       apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
       kind: 'KubeProxyConfiguration',
       oomScoreAdj: 0,
       conntrack: { maxPerCore: 0, min: 0 },
     },
-  ];
-  return documents.map((document) => stringify(document)).join('---\n');
+  ]);
 }

@@ -5,16 +5,18 @@ import { systemClock } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import { must } from '../../../tools/release/commands.ts';
 import { Checks } from '../checks.ts';
+import { upgradeAnotherWay } from './another-way/upgrade.ts';
+import { anotherWay } from './another-way/way.ts';
 import { Balancer } from './balancer.ts';
-import { type ClusterOptions, makeCluster, OPERATOR, startMachines } from './cluster.ts';
+import { type ClusterOptions, OPERATOR, startMachines, USUAL, type Way } from './cluster.ts';
 import { upgradeWithFaults } from './faults/faults.ts';
 import { rollBackKubelet } from './faults/roll-back.ts';
 import { Operator } from './operator.ts';
 import { type Scene, upgrade } from './upgrade.ts';
 
-export interface InsideOptions extends Omit<ClusterOptions, 'log'> {
+export interface InsideOptions extends Omit<ClusterOptions, 'log' | 'way'> {
   /** Without it, the first two. */
-  readonly only?: 'upgrade' | 'faults' | 'roll-back';
+  readonly only?: 'upgrade' | 'faults' | 'roll-back' | 'another-way';
   /** The built command. */
   readonly refit: string;
   /** File for the outcome. */
@@ -38,16 +40,24 @@ async function makeSwitch(): Promise<void> {
 }
 
 /** A cluster for `work`, gone at its end. */
-async function withCluster(name: string, options: InsideOptions, work: (scene: Scene) => Promise<void>): Promise<void> {
+async function withCluster(
+  name: string,
+  options: InsideOptions,
+  work: (scene: Scene) => Promise<void>,
+  way: Way = USUAL,
+): Promise<void> {
   const directory = join(options.directory, name);
   await mkdir(directory);
-  const cluster = await startMachines({ ...options, directory, log });
-  await using balancer = new Balancer(cluster.controlPlanes.map(({ address }) => address));
+  const own = { ...options, directory, log, way };
+  const cluster = await startMachines(own);
+  const addresses = cluster.controlPlanes.map(({ address }) => address);
+  await using balancer = new Balancer(addresses, way.ports);
   await balancer.start(OPERATOR);
-  await makeCluster(cluster, { ...options, directory, log });
+  await way.make(cluster, own);
   const { refit, parts, from, to } = options;
-  const operator = new Operator(cluster, { directory, refit, kubectl: join(parts, to, 'kubectl'), version: to });
-  await operator.prepare();
+  const kubectl = join(parts, to, 'kubectl');
+  const logs = join(options.directory, 'logs', name);
+  const operator = new Operator(cluster, { directory, refit, kubectl, version: to, logs });
   await work({ cluster, operator, checks, log, from, to });
   for (const machine of cluster.machines) await machine.powerOff();
   await rm(directory, { recursive: true });
@@ -61,6 +71,7 @@ try {
   const { only } = options;
   if (only === undefined || only === 'upgrade') await withCluster('quiet', options, upgrade);
   if (only === undefined || only === 'faults') await withCluster('disturbed', options, upgradeWithFaults);
+  if (only === 'another-way') await withCluster('another', options, upgradeAnotherWay, anotherWay);
   if (only === 'roll-back') await withCluster('rolled-back', options, rollBackKubelet);
 } catch (error) {
   await checks.check('the proof comes to its end', () => [messageOf(error)]);

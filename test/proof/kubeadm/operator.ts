@@ -1,8 +1,8 @@
 /** The person who upgrades: runs the commands of docs/guides/kubeadm.md, and kubectl to look. */
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { type RunResult, run } from '../../../tools/controlplane/run.ts';
+import { lastLines, type RunResult, run } from '../../../tools/controlplane/run.ts';
 import { must } from '../../../tools/release/commands.ts';
 import { type Cluster, onVersion1 } from './cluster.ts';
 
@@ -12,18 +12,23 @@ export interface OperatorOptions {
   readonly refit: string;
   readonly kubectl: string;
   readonly version: string;
+  /** Folder for what each command said. */
+  readonly logs: string;
 }
 
 export class Operator {
   readonly manifest: string;
   /** A Refit that is killed leaves its sockets there. */
   readonly environment: Readonly<Record<string, string>>;
+  readonly kubectl: string;
   readonly #cluster: Cluster;
   readonly #options: OperatorOptions;
+  #commands = 0;
 
   constructor(cluster: Cluster, options: OperatorOptions) {
     this.manifest = join(options.directory, 'cluster.yaml');
     this.environment = { TMPDIR: options.directory };
+    this.kubectl = options.kubectl;
     this.#cluster = cluster;
     this.#options = options;
   }
@@ -63,12 +68,28 @@ export class Operator {
   }
 
   async kubeadm(...args: readonly string[]): Promise<RunResult> {
-    return await run(...this.command(...args), { environment: this.environment });
+    const result = await run(...this.command(...args), { environment: this.environment });
+    await this.keep(args, result.stdout + result.stderr);
+    return result;
+  }
+
+  /** What a command said, for whoever looks for the cause of a failure. */
+  async keep(args: readonly string[], output: string): Promise<void> {
+    const { logs } = this.#options;
+    await mkdir(logs, { recursive: true });
+    const number = String(++this.#commands).padStart(2, '0');
+    await writeFile(join(logs, `${number}-${args[0]}.log`), output);
+  }
+
+  /** What is wrong if the command must succeed. */
+  async succeeds(...args: readonly string[]): Promise<string[]> {
+    const { ok, stdout, stderr } = await this.kubeadm(...args);
+    return ok ? [] : [lastLines(stdout + stderr)];
   }
 
   /** An object of kube-system, or all Nodes. */
   async get<T>(...what: readonly string[]): Promise<T> {
     const args = ['--kubeconfig', this.#cluster.kubeconfig, '-n', 'kube-system', 'get', ...what, '-o', 'json'];
-    return JSON.parse(await must(this.#options.kubectl, args)) as T;
+    return JSON.parse(await must(this.kubectl, args)) as T;
   }
 }

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -19,19 +19,20 @@ import { gatherPackages } from './parts/packages.ts';
 import { FROM, gatherPrograms, TO } from './parts/programs.ts';
 import { demandHost } from './requirements.ts';
 
-const HELP = `Usage: npm run proof:kubeadm -- [--size N+M] [--only upgrade|faults|roll-back]
+const HELP = `Usage: npm run proof:kubeadm -- [--size N+M] [--only PART]
 
 Builds Kubernetes ${FROM} and ${TO}, makes machines of namespaces and a kubeadm cluster on them, upgrades it with
 \`refit kubeadm apply\`, and looks at everything afterwards; then once more, with faults. Needs root. Nothing is left behind.
 
   --size N+M       control planes and workers (default 3+2)
-  --only WHICH     \`upgrade\`: the first cluster; \`faults\`: the second one;
+  --only PART      \`upgrade\`: the first cluster; \`faults\`: the second one;
+                   \`another-way\`: a cluster that is made as differently as can be;
                    \`roll-back\`: a kubelet that does not run, which takes Refit five minutes to be sure of
   --help           this text
 `;
 
-/** The upgrade as the guide has it, the one with faults, and one that takes too long to run each time. */
-const PARTS = ['upgrade', 'faults', 'roll-back'] as const;
+/** The upgrade as the guide has it, the one with faults, and two that take too long to run each time. */
+const PARTS = ['upgrade', 'faults', 'another-way', 'roll-back'] as const;
 
 interface Command {
   readonly controlPlanes: number;
@@ -59,9 +60,11 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   const log = (line: string): void => void process.stdout.write(`${line}\n`);
   const parts = join(directory, 'parts');
   await mkdir(parts);
+  await mkdir(join(directory, 'logs'));
   const now = (): number => systemClock.monotonic();
   const programs = await gatherPrograms(parts, { environment: process.env, log, now, abort });
   await gatherPackages(parts, log);
+  await cp(programs.etcd, join(parts, 'etcd'));
   await makeImages({ archives: join(parts, 'images'), versions: [FROM, TO], parts, ...programs });
   const result = join(directory, 'result.json');
   const inside: InsideOptions = {
@@ -77,6 +80,12 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   await withInotify(async () => await enter(inside, abort));
   if (!existsSync(result)) throw new RefitError('REFIT_TESTENV', 'the proof ended early: see above');
   return JSON.parse(await readFile(result, 'utf8')) as Outcome;
+}
+
+async function keepLogs(directory: string): Promise<void> {
+  const kept = `${directory}-logs`;
+  await cp(join(directory, 'logs'), kept, { recursive: true });
+  process.stdout.write(`what each command said: ${kept}\n`);
 }
 
 /** In namespaces of its own: when their first process ends, so do all machines, and their mounts and networks are gone. */
@@ -114,6 +123,7 @@ await runMain(async (args, abort) => {
   let outcome: Outcome;
   try {
     outcome = await prove(command, directory, abort);
+    if (outcome.failed.length > 0) await keepLogs(directory);
   } finally {
     await removeCgroups(basename(directory));
     await rm(directory, { recursive: true });

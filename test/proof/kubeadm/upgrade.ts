@@ -16,6 +16,7 @@ export interface Scene {
 
 export async function upgrade(scene: Scene): Promise<void> {
   const { cluster, operator, checks, from, to } = scene;
+  await operator.prepare();
   await settled(cluster, operator);
   await checks.check(`a cluster of ${from} is there`, async () => await rolledOut(operator, from));
   await checks.check('plan: names each host, and changes nothing', async () => {
@@ -23,10 +24,7 @@ export async function upgrade(scene: Scene): Promise<void> {
     const missing = cluster.machines.filter(({ name }) => !new RegExp(`^${name} .*${from} → ${to}`, 'm').test(stdout));
     return [...(ok ? [] : [lastLines(stdout + stderr)]), ...missing.map(({ name }) => `${name} is not in the plan`)];
   });
-  await checks.check('apply: ends with exit code 0', async () => {
-    const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
-    return ok ? [] : [lastLines(stdout + stderr)];
-  });
+  await checks.check('apply: ends with exit code 0', async () => await operator.succeeds('apply', '--yes'));
   await verify('after apply', checks, cluster, operator, to);
   await checks.check('apply once more: nothing is to be done', async () => {
     const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');

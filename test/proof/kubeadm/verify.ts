@@ -6,13 +6,15 @@ import type { Node } from '../../../src/kube/resources.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import { type Checks, differing } from '../checks.ts';
 import { until } from '../wait.ts';
-import type { Cluster } from './cluster.ts';
+import type { Cluster, Way } from './cluster.ts';
 import { etcdMembers, etcdStatus } from './etcd.ts';
 import type { Machine } from './machine/machine.ts';
 import type { Operator } from './operator.ts';
 
 const CORDON_MARK = 'upgrade.refit.dev/cordoned-by';
 const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+
+const staticPodsOf = ({ hasMembers }: Way): string[] => [...COMPONENTS, ...(hasMembers ? ['etcd'] : [])];
 
 interface Pod {
   readonly metadata: { readonly name: string };
@@ -26,16 +28,17 @@ interface Workload {
 }
 
 export async function verify(title: string, checks: Checks, cluster: Cluster, operator: Operator, version: string) {
+  const { hasMembers, hasProxy } = cluster.way;
   const check: Checks['check'] = async (name, look) => await checks.check(`${title}: ${name}`, look);
   await verifyNodes(check, cluster, operator, version);
   await check(`static pods run ${version} and are ready`, async () => await staticPods(cluster, operator, version));
-  await check('kube-proxy and CoreDNS are rolled out', async () => await rolledOut(operator, version));
+  if (hasProxy) await check('kube-proxy and CoreDNS are rolled out', async () => await rolledOut(operator, version));
   await check(`kubeadm-config says ${version}`, async () => {
     const { data } = await operator.get<{ data: { ClusterConfiguration: string } }>('configmap', 'kubeadm-config');
     const { kubernetesVersion } = parse(data.ClusterConfiguration) as { kubernetesVersion: string };
     return differing({ kubeadmVersion: kubernetesVersion }, version);
   });
-  await check('etcd has all its members, and each is healthy', async () => await etcdIsWhole(cluster));
+  if (hasMembers) await check('etcd has all its members, and each is healthy', async () => await etcdIsWhole(cluster));
   for (const machine of cluster.machines) {
     const title = `${machine.name}: binaries, journal and manifests`;
     await check(title, async () => await hostIsDone(machine, cluster, version));
@@ -64,8 +67,8 @@ async function staticPods(cluster: Cluster, operator: Operator, version: string)
   return wrong;
 }
 
-async function staticPodsNow({ controlPlanes }: Cluster, operator: Operator, version: string): Promise<string[]> {
-  const names = controlPlanes.flatMap(({ name }) => [...COMPONENTS, 'etcd'].map((component) => `${component}-${name}`));
+async function staticPodsNow({ controlPlanes, way }: Cluster, operator: Operator, version: string): Promise<string[]> {
+  const names = controlPlanes.flatMap((machine) => staticPodsOf(way).map((name) => `${name}-${way.nodeName(machine)}`));
   const wrong = await Promise.all(
     names.map(async (name) => {
       const { spec, status } = await operator.get<Pod>('pod', name);
@@ -123,7 +126,7 @@ async function etcdIsWhole({ controlPlanes }: Cluster): Promise<string[]> {
   return wrong;
 }
 
-async function hostIsDone(machine: Machine, { controlPlanes }: Cluster, version: string): Promise<string[]> {
+async function hostIsDone(machine: Machine, { controlPlanes, way }: Cluster, version: string): Promise<string[]> {
   const kubeadm = (await machine.must('kubeadm version -o short')).trim();
   const kubelet = (await machine.must('kubelet --version')).trim();
   const kubectl = (await machine.must('kubectl version --client')).split('\n')[0];
@@ -136,12 +139,12 @@ async function hostIsDone(machine: Machine, { controlPlanes }: Cluster, version:
   const manifests = (await readdir(join(machine.root, 'etc/kubernetes/manifests')).catch(() => [])).toSorted((a, b) =>
     a.localeCompare(b),
   );
-  const expected = controlPlanes.includes(machine) ? ['etcd', ...COMPONENTS].map((name) => `${name}.yaml`) : [];
+  const expected = controlPlanes.includes(machine) ? staticPodsOf(way).map((name) => `${name}.yaml`) : [];
   return [
     ...differing({ kubeadm }, version),
     ...differing({ kubelet }, `Kubernetes ${version}`),
     ...differing({ kubectl }, `Client Version: ${version}`),
     ...unended.map((line) => `the journal has "${line}" and not its end`),
-    ...differing({ manifests: manifests.join() }, expected.join()),
+    ...differing({ manifests: manifests.join() }, expected.toSorted((a, b) => a.localeCompare(b)).join()),
   ];
 }

@@ -32,5 +32,6 @@ export async function applyUntil(
   child.stderr.on('data', read);
   const [code] = (await once(child, 'close')) as [number | null];
   await happening;
+  await operator.keep(['apply'], output);
   return { code: code ?? undefined, reached: happening !== undefined, output };
 }

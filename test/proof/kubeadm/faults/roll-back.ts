@@ -10,6 +10,7 @@ import { settled, verify } from '../verify.ts';
 
 export async function rollBackKubelet(scene: Scene): Promise<void> {
   const { cluster, operator, checks, from, to } = scene;
+  await operator.prepare();
   await settled(cluster, operator);
   const [worker] = cluster.workers;
   if (worker === undefined) throw new Error('this proof needs a worker');
@@ -31,10 +32,7 @@ export async function rollBackKubelet(scene: Scene): Promise<void> {
     ];
   });
   await copyFile(`${offered}.good`, offered);
-  await checks.check('apply: takes a good kubelet later', async () => {
-    const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
-    return ok ? [] : [lastLines(stdout + stderr)];
-  });
+  await checks.check('apply: takes a good kubelet later', async () => await operator.succeeds('apply', '--yes'));
   await verify('after the roll-back', checks, cluster, operator, to);
 }
 

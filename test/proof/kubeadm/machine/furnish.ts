@@ -17,14 +17,18 @@ export interface Furniture {
   /** Public key of the operator, and the machine's private host key. */
   readonly authorized: string;
   readonly hostKey: string;
+  /** Where the binaries of Kubernetes lie. */
+  readonly folder: string;
 }
 
 export async function furnish({ root, usr, address }: Machine, furniture: Furniture): Promise<void> {
-  const { parts, version, offers } = furniture;
+  const { parts, version, offers, folder } = furniture;
   const at = (...path: string[]): string => join(root, ...path);
+  const installed = folder.startsWith('/usr/') ? join(usr, folder.slice('/usr/'.length)) : at(folder);
+  await mkdir(installed, { recursive: true });
   await mkdir(at('opt/kubernetes', offers), { recursive: true });
   for (const tool of ['kubeadm', 'kubelet', 'kubectl']) {
-    await copyFile(join(parts, version, tool), join(usr, 'bin', tool));
+    await copyFile(join(parts, version, tool), join(installed, tool));
     await copyFile(join(parts, offers, tool), at('opt/kubernetes', offers, tool));
   }
   for (const tool of await readdir(join(parts, 'bin'))) await symlink(`/opt/parts/bin/${tool}`, at('local/bin', tool));
@@ -40,7 +44,7 @@ export async function furnish({ root, usr, address }: Machine, furniture: Furnit
     'etc/ssh/sshd_config': SSHD,
     'root/.ssh/authorized_keys': furniture.authorized,
     'etc/services.d/containerd': 'exec containerd\n',
-    'etc/services.d/kubelet': KUBELET,
+    'etc/services.d/kubelet': kubelet(folder),
     'etc/services.d/sshd': 'exec /usr/sbin/sshd -D -e\n',
   };
   for (const [path, content] of Object.entries(files)) await writeFile(at(path), content);
@@ -77,8 +81,10 @@ PidFile none
 `;
 
 /** The unit of kubeadm's packages, in the words of sh. */
-const KUBELET = `[ ! -e /var/lib/kubelet/kubeadm-flags.env ] || . /var/lib/kubelet/kubeadm-flags.env
-exec kubelet --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf \\
+const kubelet = (
+  folder: string,
+): string => `[ ! -e /var/lib/kubelet/kubeadm-flags.env ] || . /var/lib/kubelet/kubeadm-flags.env
+exec ${folder}/kubelet --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf \\
   --config=/var/lib/kubelet/config.yaml $KUBELET_KUBEADM_ARGS
 `;
 

@@ -9,7 +9,7 @@ import { must } from '../../../../tools/release/commands.ts';
 import { until } from '../../wait.ts';
 
 export const NETWORK = '10.90.0';
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const PATH = '/opt/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const HERE = import.meta.dirname;
 
 export interface MachineOptions {

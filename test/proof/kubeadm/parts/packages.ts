@@ -1,4 +1,5 @@
 /** Fetches the programs that no Go module has, as Debian packages, and unpacks them without installing anything. */
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,6 +21,7 @@ const PACKAGES = [
   'libnetfilter-conntrack3',
   'libnfnetlink0',
   'libseccomp2',
+  'sudo',
 ];
 /** `apt-get update` changes nothing but apt's own lists. */
 const FETCH = `apt-get download ${PACKAGES.join(' ')} || { apt-get update && apt-get download ${PACKAGES.join(' ')}; }`;
@@ -27,7 +29,8 @@ const UNPACK = 'for package in *.deb; do dpkg-deb -x "$package" . && rm "$packag
 
 /** A copy in `parts/debian`. */
 export async function gatherPackages(parts: string, log: (line: string) => void): Promise<void> {
-  const kept = join(await cacheFolder('proof'), `debian-${process.arch}`);
+  const list = createHash('sha256').update(PACKAGES.join()).digest('hex').slice(0, 8);
+  const kept = join(await cacheFolder('proof'), `debian-${process.arch}-${list}`);
   if (!existsSync(kept)) {
     log('fetching Debian packages');
     const staging = await mkdtemp(`${kept}-`);
