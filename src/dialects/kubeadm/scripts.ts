@@ -41,6 +41,10 @@ MANIFESTS=$R/etc/kubernetes/manifests
 BACKUPS=$R/etc/kubernetes/tmp
 fail() { printf '%s\\n' "$*"; exit 1; }
 # Never incomplete; until then under a name with a dot first, which kubelet ignores.
+APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o APT::Sandbox::User=root -o Dpkg::Options::=--force-confold
+  -o APT::Get::ReInstall=1 -o APT::Get::allow-downgrades=1 -o APT::Get::allow-change-held-packages=1'
+# Of Debian, by the name of a binary; empty if the file belongs to none.
+package_of() { dpkg-query -S "$(readlink -f "$(command -v "$1")")" 2>/dev/null | sed -n 's/^\\([^ :]*\\):.*/\\1/p'; }
 place() { cp -p "$1" "\${2%/*}/.\${2##*/}.refit" && mv "\${2%/*}/.\${2##*/}.refit" "$2"; }
 `;
 
@@ -131,7 +135,7 @@ ${PRELUDE}${WRONG}
     command -v "$name" >/dev/null || echo "no $name in PATH ($PATH): install it, or set path in the manifest"
   done
 ${each(binaries, probed)}${paths.join('')}${ROOM}
-} | sed 's/^/hard=/'
+} | sed '/^warn=/!s/^/hard=/'
 df -kP "$R/var/lib/containerd" 2>/dev/null | awk -v need=${IMAGES[role]} 'NR == 2 && $4 < need {
   printf "warn=%s has %d MiB free, new images may need %d MiB\\n", $6, $4 / 1024, need / 1024 }'
 off=$(($(date +%s) - ${Math.round(now / 1000)}))
@@ -314,7 +318,12 @@ function probed(name: string, source: Binary): string {
       ? `if [ ! -f "$R$SOURCE" ]; then echo "binaries.${name}.path: no file $SOURCE on this host"
 elif [ -x "$R$SOURCE" ]; then wrong ${name} "$R$SOURCE" "$SHA256"; fi`
       : `tried=$(curl -fsSL -r 0-0 --max-time 20 -o /dev/null -- "$SOURCE" 2>&1) || echo "binaries.${name}.url: cannot download $SHOWN: $tried"`;
-  return `${assigned(source)}if ${isNotYet(staged, name)}; then\n${look}\nfi\n`;
+  return `${assigned(source)}PACKAGE=$(package_of ${name})
+if [ -n "$PACKAGE" ]; then
+  echo "warn=${name} belongs to a package: apt-get replaces it, not binaries.${name}"
+  $APT --print-uris download "$PACKAGE=\${VERSION#v}-*" >/dev/null 2>&1 ||
+    echo "apt knows no $PACKAGE=\${VERSION#v}-*: set up the repository of that minor version, then run apt-get update"
+elif ${isNotYet(staged, name)}; then\n${look}\nfi\n`;
 }
 
 /** Seconds: a mirror that stalls must not hold the host's lock. */
@@ -333,7 +342,17 @@ function fetched(name: string, source: Binary): string {
       ? `cp "$R$SOURCE" ${file}.new || fail "binaries.${name}.path: no file $SOURCE on this host"`
       : `curl ${CURL_OPTIONS} -o ${file}.new -- "$SOURCE" || fail "binaries.${name}.url: cannot download $SHOWN"`;
   const check = `chmod 755 ${file}.new\nfound=$(wrong ${name} ${file}.new "$SHA256")\n[ -z "$found" ] || fail "$found"`;
-  return `${assigned(source)}if ${isNotYet(file, name)}; then\n${get}\n${check}\nmv ${file}.new ${file}\nfi\n`;
+  return `${assigned(source)}if ${isNotYet(file, name)}; then
+PACKAGE=$(package_of ${name})
+rm -f ${file}.deb
+if [ -n "$PACKAGE" ]; then
+  { cd "$D/staged" && rm -f "$PACKAGE"_*.deb && $APT download "$PACKAGE=\${VERSION#v}-*" && mv "$PACKAGE"_*.deb ${name}.deb &&
+    $APT --download-only install ./${name}.deb; } || fail "apt-get cannot fetch $PACKAGE=\${VERSION#v}-*"
+  dpkg-deb --fsys-tarfile ${name}.deb | tar -xO ".$(readlink -f "$(command -v ${name})")" >${name}.new
+else
+  ${get}
+fi
+${check}\nmv ${file}.new ${file}\nfi\n`;
 }
 
 /** A staged copy is good enough if a hash proves it. */
@@ -360,9 +379,17 @@ fi
 for file in ${KUBELET_FILES}; do keep "$file" "$R/var/lib/kubelet/$file"; done
 `;
 
-/** A rename, so that the binary is never incomplete. */
-const installed = (name: string, from = 'staged'): string =>
-  `target=$(readlink -f "$(command -v ${name})")\ncp -p "$D/${from}/${name}" "$target.refit"\nmv "$target.refit" "$target"\n`;
+/** A rename, so that the binary is never incomplete, or a package, whose hold stays. */
+const installed = (name: string, from = 'staged'): string => `target=$(readlink -f "$(command -v ${name})")
+if [ -e "$D/${from}/${name}.deb" ]; then
+  held=$(apt-mark showhold "$(package_of ${name})")
+  $APT install "$D/${from}/${name}.deb"
+  [ -z "$held" ] || apt-mark -qq hold "$held"
+else
+  cp -p "$D/${from}/${name}" "$target.refit"
+  mv "$target.refit" "$target"
+fi
+`;
 
 const replaced = (name: string): string => `keep ${name} "$(readlink -f "$(command -v ${name})")"\n${installed(name)}`;
 
