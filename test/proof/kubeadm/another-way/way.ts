@@ -49,8 +49,8 @@ async function make(cluster: Cluster, { from, log }: ClusterOptions): Promise<vo
   const joining = await first.must('kubeadm token create --print-join-command');
   for (const machine of [...others, ...cluster.workers]) {
     const isControlPlane = others.includes(machine);
-    const join_ = joinConfiguration(machine, joining, isControlPlane ? certificateKey : undefined);
-    await writeFile(join(machine.root, 'etc/kubeadm.yaml'), documents([join_]));
+    const joined = joinConfiguration(machine, joining, isControlPlane ? certificateKey : undefined);
+    await writeFile(join(machine.root, 'etc/kubeadm.yaml'), documents([joined]));
     await machine.must('kubeadm join --config /etc/kubeadm.yaml');
     log(`${machine.name} has joined`);
   }
