@@ -107,10 +107,8 @@ async function take(
   if (!outcome) return undefined;
   const requeueAfterMs = await options.reporter?.decided(turn, decision);
   const batch = isHeld ? [{ requeueAfterMs: heldMs }] : [];
-  return {
-    ...soonest(outcome, { requeueAfterMs }, ...batch),
-    restMs: restOf(snapshot.rollout, options.clock.monotonic() - answers.now),
-  };
+  const restMs = restOf(snapshot.rollout, options.clock.monotonic() - answers.now);
+  return { ...soonest(outcome, { requeueAfterMs }, ...batch), restMs };
 }
 
 /** A probe without an answer blocks only the targets that need it. It is reported once and asked again later. */

@@ -40,11 +40,11 @@ D=$R/var/lib/refit
 MANIFESTS=$R/etc/kubernetes/manifests
 BACKUPS=$R/etc/kubernetes/tmp
 fail() { printf '%s\\n' "$*"; exit 1; }
-# Never incomplete; until then under a name with a dot first, which kubelet ignores.
 APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o APT::Sandbox::User=root -o Dpkg::Options::=--force-confold
   -o APT::Get::ReInstall=1 -o APT::Get::allow-downgrades=1 -o APT::Get::allow-change-held-packages=1'
 # Of Debian, by the name of a binary; empty if the file belongs to none.
 package_of() { dpkg-query -S "$(readlink -f "$(command -v "$1")")" 2>/dev/null | sed -n 's/^\\([^ :]*\\):.*/\\1/p'; }
+# Never incomplete; until then under a name with a dot first, which kubelet ignores.
 place() { cp -p "$1" "\${2%/*}/.\${2##*/}.refit" && mv "\${2%/*}/.\${2##*/}.refit" "$2"; }
 `;
 
