@@ -173,8 +173,8 @@ export interface Signal<P extends KubeObject = KubeObject> {
 
 /** An effect as data; it does no harm when repeated. */
 export type Instruction =
-  /** Writes the object only if it is unchanged on the server. `beside`: the record that tells of it may come first. */
-  | { readonly kind: 'replace'; readonly resource: Resource; readonly object: KubeObject; readonly beside?: boolean }
+  /** Writes the object only if it is unchanged on the server. */
+  | { readonly kind: 'replace'; readonly resource: Resource; readonly object: KubeObject }
   /** An existing object of that name counts as created. */
   | { readonly kind: 'create'; readonly resource: Resource; readonly object: KubeObject }
   /** Deletes it in the background, only if it is unchanged on the server. */

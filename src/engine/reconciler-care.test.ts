@@ -124,7 +124,7 @@ test('when none can be drained, some are asked, and again only after a pause', a
   const api = apiWith(names(500));
   const clock = new FakeClock(T0);
   const leader = leaderOf(api, [], { clock });
-  expect(await leader.look()).toEqual({ requeueAfterMs: 5000, restMs: 100 });
+  expect(await leader.look()).toEqual({ requeueAfterMs: 5000, restMs: 25 });
   const asked = leader.looks();
   expect(asked).toBeLessThan(200);
   await leader.look();

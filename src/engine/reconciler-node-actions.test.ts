@@ -61,7 +61,7 @@ test('an abort that is withdrawn halfway leaves the other nodes alone', async ()
       metadata,
     })),
   );
-  expect(await lookAt(api)).toEqual({ requeueAfterMs: 1000, restMs: 50 });
+  expect(await lookAt(api)).toEqual({ requeueAfterMs: 1000, restMs: 12.5 });
   expect(cancelled(api)).toBe(100);
 });
 

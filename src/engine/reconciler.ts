@@ -107,8 +107,7 @@ async function take(
   if (!outcome) return undefined;
   const requeueAfterMs = await options.reporter?.decided(turn, decision);
   const batch = isHeld ? [{ requeueAfterMs: heldMs }] : [];
-  const restMs = restOf(snapshot.rollout, options.clock.monotonic() - answers.now);
-  return { ...soonest(outcome, { requeueAfterMs }, ...batch), restMs };
+  return { ...soonest(outcome, { requeueAfterMs }, ...batch), restMs: restOf(snapshot.rollout) };
 }
 
 /** A probe without an answer blocks only the targets that need it. It is reported once and asked again later. */
@@ -133,14 +132,14 @@ function knownTo(
   times: WatchTimes,
   agent: AgentPolicy,
 ): Known {
-  const { controlPlane, preconditions, drainPreviews, now } = answers;
+  const { controlPlane, preconditions, drainPreviews } = answers;
   return {
     controlPlane,
     preconditions,
     drainDelegationOf: (target) => answers.drainDelegationOf(target),
     drainPreviews: prober.previewDrains && drainPreviews,
     drainOf: (node, owner) => drains?.stateOf(node, owner),
-    watch: (target, observation) => times.watch(target, observation, now),
+    watch: (target, observation) => times.watch(target, observation),
     watchForeign: (work) => times.watchForeign(work),
     watchPayloads: (rollout) => times.watchPayloads(rollout, agent),
     refusalOf: (rollout, target) => refusals.of(rollout, target),

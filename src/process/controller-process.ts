@@ -83,6 +83,7 @@ export async function prepareControllerProcess(
 ): Promise<ControllerProcess> {
   const { component, client, config, lease, clock = systemClock, random = Math.random, log } = options;
   const { metrics = noMetrics } = options;
+  const policies = await findPolicies(options, abort);
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
   const election = lease && new Election({ client, ...lease, identity, clock, random, log });
   const origin = election ?? options.held;
@@ -93,7 +94,7 @@ export async function prepareControllerProcess(
   const events = new EventRecorder({ client, component, clock, random, log });
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
-  const [policies, dialects] = await Promise.all([findPolicies(options, abort), withAccess(given, options, abort)]);
+  const dialects = await withAccess(given, options, abort);
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
     policyOfPlan(dialect, policies.list(), plan, options.policy);
   const shared = { reader: client, writer, policies, clock, random, log, metrics };
@@ -163,6 +164,7 @@ async function withAccess(
   { client, lease, log }: ControllerProcessOptions,
   abort: AbortSignal,
 ): Promise<readonly Dialect[]> {
+  const readable: Dialect[] = [];
   const triedOn = async (each: Watched): Promise<Watched> => {
     const { resource, namespace, namesIn, advisory } = each;
     try {
@@ -174,15 +176,14 @@ async function withAccess(
       return { ...each, unreadable: true };
     }
   };
-  const triedFor = async (dialect: Dialect): Promise<Dialect> => {
+  for (const dialect of dialects) {
     const { plans, scope: { namespace: home, fieldSelector } = {} } = dialect;
-    const planList = client.list(plans, { limit: 1, abort, namespace: home, fieldSelector });
-    const [watched] = await Promise.all([Promise.all(dialect.watched.map(triedOn)), planList]);
-    return { ...dialect, watched };
-  };
+    await client.list(plans, { limit: 1, abort, namespace: home, fieldSelector });
+    readable.push({ ...dialect, watched: await Promise.all(dialect.watched.map(triedOn)) });
+  }
   // The first leader creates it.
-  const held = lease && ifFound(client.get(leases, lease.name, { namespace: lease.namespace, abort }));
-  return (await Promise.all([Promise.all(dialects.map(triedFor)), held]))[0];
+  if (lease) await ifFound(client.get(leases, lease.name, { namespace: lease.namespace, abort }));
+  return readable;
 }
 
 interface ControllerParts

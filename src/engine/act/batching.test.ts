@@ -43,21 +43,19 @@ test('what a record starts is signalled before more is recorded', () => {
   const small = running(50);
   expect(batchMs(small, moved(small, 1, 'done'), SOON, 1)).toBe(1);
   const many = running(1_000);
-  expect(batchMs(many, moved(many, 1, 'done'), SOON, 1)).toBe(1);
+  expect(batchMs(many, moved(many, 1, 'done'), SOON, 1)).toBe(50);
   expect(batchMs(many, { ...moved(many, 1, 'done'), phase: 'done' }, SOON, 1)).toBe(0);
 });
 
 test.each([
-  [99, undefined, 0],
-  [100, 20, 0],
-  [1_000, 200, 0],
-  [1_000, 50, 150],
-  [1_000, 0, 250],
-  [PLAN_HOLDS, 1_000, 0],
-  [PLAN_HOLDS + 1, 1_000, 250],
-  [3 * PLAN_HOLDS, 1_000, 250],
-])('a rollout of %d targets rests between two decisions for %s ms', (count, ms, tookMs) => {
-  expect(restOf(running(count), tookMs)).toBe(ms);
+  [99, undefined],
+  [100, 5],
+  [1_000, 50],
+  [PLAN_HOLDS, 250],
+  [PLAN_HOLDS + 1, 1_000],
+  [3 * PLAN_HOLDS, 1_000],
+])('a rollout of %d targets rests between two decisions for %s ms', (count, ms) => {
+  expect(restOf(running(count))).toBe(ms);
 });
 
 describe('a record of a large rollout', () => {

@@ -1,4 +1,4 @@
-/** Which targets an abort may release: those without a signal, as the API server says. And what a record waits for. */
+/** Which targets an abort may release: those without a signal, as the API server says. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
@@ -8,9 +8,9 @@ import { buildTablePlan, tableDialect } from '../../../test/builders/table-diale
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Dialect, Instruction, World } from '../dialect.ts';
-import type { RecordedState, Rollout, RolloutPhase } from '../model/rollout.ts';
+import type { RecordedState, Rollout } from '../model/rollout.ts';
 import { OwnWrites } from '../observe/world.ts';
-import { areNotYetSignalled, record } from './record.ts';
+import { areNotYetSignalled } from './record.ts';
 
 const WORLD: World = { get: () => undefined, list: () => [] };
 
@@ -48,21 +48,4 @@ test('other recorded states need no request', async () => {
   const object = buildNode('gone');
   expect(await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'done')).toBe(true);
   expect(api.calls).toEqual([]);
-});
-
-const recordRows: [string, beside: boolean, RolloutPhase, isRecorded: boolean][] = [
-  ['does not wait for what may stand beside it', true, 'running', true],
-  ['waits for what must come first', false, 'running', false],
-  ['waits for everything if it tells of the end', true, 'done', false],
-];
-
-test.each(recordRows)('the record of a target that is done %s', async (_name, beside, phase, isRecorded) => {
-  const api = new MemoryApi();
-  const plan = api.put(tableDialect.plans, buildTablePlan({ workers: ['w1'] }));
-  const object = api.put(nodes, buildNode('w1'));
-  api.put(nodes, object);
-  const finish = (): Instruction => ({ kind: 'replace', resource: nodes, object, beside });
-  const dialect = { ...tableDialect, signal: { ...tableDialect.signal, finish } };
-  const parts = { dialect, client: api.client, world: WORLD, ownWrites: new OwnWrites() };
-  expect(await record(parts, plan, rolloutWith('intended'), { ...rolloutWith('done'), phase }, 0)).toBe(isRecorded);
 });

@@ -5,7 +5,7 @@ import { ifFound, isConflict, isNotFound, isRefusal } from '../../kube/status-er
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction, ShardedRecord } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
-import { isFinal, type Rollout, stateChanges, type Target } from '../model/rollout.ts';
+import { type Rollout, stateChanges, type Target } from '../model/rollout.ts';
 import { restingOn } from './status-shards.ts';
 import { areUnchanged, carryOut, type Effects } from './writes.ts';
 
@@ -19,17 +19,14 @@ export async function record(
 ): Promise<boolean> {
   const { dialect, world } = effects;
   if (!(await areNotYetSignalled(effects, plan, before, after))) return false;
-  const write = async (each: Accompanying): Promise<boolean> => await carryOutFor(effects, after, each);
-  const all = accompanying(effects, plan, before, after);
-  // The end is told last.
-  const beside = isFinal(after) ? [] : all.filter(({ instruction }) => 'beside' in instruction && instruction.beside);
-  if ((await settleAll(all.filter((each) => !beside.includes(each)).map(write))).includes(false)) return false;
+  const written = accompanying(effects, plan, before, after).map(
+    async (each) => await carryOutFor(effects, after, each),
+  );
+  if ((await settleAll(written)).includes(false)) return false;
   const projected = dialect.project(after, plan, now);
   const spread = dialect.shards?.spread(plan, projected, world, now) ?? { plan: projected, writes: [] };
   if (!(await writeShards(effects, plan, spread, restingOn(before, after)))) return false;
-  // Where one of these is not written, the next decision finds that it is missing.
-  const [isWritten = false] = await settleAll([writePlan(effects, spread), ...beside.map(write)]);
-  return isWritten;
+  return await writePlan(effects, spread);
 }
 
 /** Shards come first, so that a target which ends is always recorded. Each write rests on a fresh read of the other. */

@@ -44,8 +44,8 @@ export function restingOn(before: Rollout, after: Rollout): Target[] {
 
 /** Milliseconds between two decisions on a large rollout: each reads all of its targets. */
 const REST_MS = 1_000;
-/** From one decision to the next for each target of a smaller one, so that one decision and one record follow many changes. */
-const MS_PER_TARGET = 0.2;
+/** The same for each target of a smaller one, so that one decision and one record follow many changes. */
+const REST_MS_PER_TARGET = 0.05;
 /** A smaller one is decided on at every change: that costs little. */
 const FEWEST_TO_REST = 100;
 /** Milliseconds that a change may wait for more. */
@@ -53,18 +53,18 @@ const BATCH_MS = 10_000;
 /** A record is due once 1 slot in 16 has changed. It lists everything in flight, so recording each change alone costs too much. */
 const SLOTS_PER_CHANGE = 16;
 
-/** Undefined for a small rollout: every change is decided on at once. `tookMs`: the decision, with its writes. */
-export function restOf(rollout: Rollout, tookMs: number): number | undefined {
+/** Undefined for a small rollout: every change is decided on at once. */
+export function restOf(rollout: Rollout): number | undefined {
   if (isLarge(rollout)) return REST_MS;
   const count = rollout.stages.reduce((sum, { targets }) => sum + targets.length, 0);
-  return count < FEWEST_TO_REST ? undefined : Math.max(0, count * MS_PER_TARGET - tookMs);
+  return count < FEWEST_TO_REST ? undefined : count * REST_MS_PER_TARGET;
 }
 
 /** Milliseconds to wait for more changes before recording; 0 if the record is due. What `records` before it start goes first. */
 export function batchMs(before: Rollout, after: Rollout, now: number, records: number): number {
   const stage = activeStage(before);
   if (!stage || !isMereProgress(before, after)) return 0;
-  if (!isLarge(before)) return records === 0 ? 0 : 1;
+  if (!isLarge(before)) return records === 0 ? 0 : (restOf(before) ?? 1);
   if (changedSlots(before, after) * SLOTS_PER_CHANGE >= limitOf(stage)) return 0;
   return Math.max(0, lastRecordOf(before, now) + BATCH_MS - now);
 }

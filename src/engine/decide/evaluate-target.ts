@@ -32,7 +32,6 @@ export class Evaluations implements DecisionContext {
   }
 
   of(stage: Stage, target: Target): TargetEvaluation {
-    if (target.state === 'done') return DONE;
     const known = this.#known.get(target);
     if (known) return known;
     const { snapshot, policy, now } = this;
@@ -42,8 +41,6 @@ export class Evaluations implements DecisionContext {
     return evaluation;
   }
 }
-
-const DONE: TargetEvaluation = { phase: 'done', effect: 'none', reason: because('Completed', 'it is done') };
 
 function evaluateTarget(context: TargetContext): TargetEvaluation {
   const { snapshot, target, policy, now } = context;
