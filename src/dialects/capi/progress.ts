@@ -11,7 +11,6 @@ import type { KubeClient } from '../../kube/client.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
 import { capi } from './dialect.ts';
-import { updateOn, type Wanted } from './rollout.ts';
 
 export interface ProgressParts {
   readonly workload: KubeClient;
@@ -43,16 +42,6 @@ export async function progressOf(parts: ProgressParts, node: Node, abort: AbortS
     message: rollout.reason?.message ?? message,
     ageMs: parts.clock.now() - Date.parse(rollout.stages[0]?.targets[0]?.since ?? ''),
   };
-}
-
-/** What the Node says that is at work on exactly this: known without a question. Everything else is looked up. */
-export async function messageAtWork(parts: ProgressParts, { machine, version }: Wanted, abort: AbortSignal) {
-  const node = parts.seenNodes().find((each) => {
-    const update = updateOn(each);
-    return update?.machine === machine && update.version === version;
-  });
-  const progress = node && (await progressOf(parts, node, abort));
-  return progress?.isOver === false ? progress.message : undefined;
 }
 
 /** API servers count as ready, since only the leader probes them. */

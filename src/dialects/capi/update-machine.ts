@@ -41,15 +41,24 @@ export async function updateMachine(
   if (version === undefined || !parseVersion(version))
     return failure(`Machine ${namespace}/${name}: spec.version is missing or not a version; use for example v1.36.3`);
   const wanted = { machine: `${namespace}/${name}`, version };
+  const seen = parts.seenNodes().find(({ metadata }) => metadata.name === live.status?.nodeRef?.name);
+  // What it says that is at work is known without a question. Everything else is looked up.
+  if (seen && disagreementOf(live, seen) === undefined && isFor(wanted, updateOn(seen))) {
+    const { isOver, message } = await progressOf(parts, seen, abort);
+    if (!isOver) return underWay(message);
+  }
   const found = await findNode(parts.workload, `Machine ${wanted.machine}`, live, { abort });
   return typeof found === 'string' ? failure(found) : await follow(parts, wanted, found, abort);
 }
+
+const isFor = ({ machine, version }: Wanted, update?: MachineUpdate): boolean =>
+  update?.version === version && update.machine === machine;
 
 async function follow(parts: UpdateParts, wanted: Wanted, found: Found, abort: AbortSignal) {
   const { node } = found;
   const update = updateOn(node);
   const progress = update && (await progressOf(parts, node, abort));
-  const isSame = update?.version === wanted.version && update.machine === wanted.machine;
+  const isSame = isFor(wanted, update);
   if (progress && !progress.isOver) {
     // An earlier update must end first: a node must not be left half upgraded.
     return underWay(isSame ? progress.message : `waiting for the update to ${update.version}: ${progress.message}`);

@@ -5,7 +5,6 @@ import type { Updater } from '../../../api/refit/updater-set.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isDisabled } from '../can-update.ts';
-import { messageAtWork } from '../progress.ts';
 import { DONE, failure, type UpdateParts, underWay, updateMachine, versionIn } from '../update-machine.ts';
 import type { CanParts } from './answer-can.ts';
 import {
@@ -36,8 +35,6 @@ export async function updateInSteps(
   if (isDisabled(settings)) return failure('in-place updates are disabled by the setting disableInPlaceUpdates');
   const { name, namespace = 'default' } = desired.machine.metadata;
   const [title, asked] = [`Machine ${namespace}/${name}`, versionIn(desired.machine)];
-  const atWork = await messageAtWork(parts, { machine: `${namespace}/${name}`, version: asked ?? '' }, abort);
-  if (atWork !== undefined) return underWay(atWork);
   const machine = await ifFound(parts.management.get(machines, name, { namespace, abort }));
   if (!machine) return failure(`${title} does not exist`);
   // The body is not trusted, since anybody can send one: only the Machine in the API counts.
