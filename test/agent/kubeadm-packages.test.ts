@@ -139,4 +139,35 @@ kubelet --version`);
         await onHost(stepScript({ ...context, rollout: 'r2', step }, body));
       expect(await onHost(state)).toBe(installed(NEW));
     });
+
+    test('where apt-get fails, a hold stays, and the same run goes on once it works', async () => {
+      await onHost(rollBackScript('r2'));
+      const staging = stepScript({ ...context, rollout: 'r3', step: 'stage' }, stageBody(manifest.binaries));
+      const swapping = stepScript({ ...context, rollout: 'r3', step: 'kubelet' }, kubeletBody({}));
+      await onHost(staging);
+      // As apt-get does with what is held: the hold goes first.
+      await onHost(`cat >/usr/sbin/apt-get <<'END'
+#!/bin/sh
+apt-mark -qq unhold kubelet
+echo 'no room'
+exit 100
+END
+chmod 755 /usr/sbin/apt-get`);
+      expect(await onHost(swapping)).toContain('no room');
+      expect(await onHost('kubelet; apt-mark showhold')).toBe(`Kubernetes ${OLD}\nkubelet\n`);
+      await onHost('rm /usr/sbin/apt-get');
+      await onHost(swapping);
+      expect(await onHost('kubelet; apt-mark showhold')).toBe(`Kubernetes ${NEW}\nkubelet\n`);
+    });
+
+    test('a plan refuses a binary of another package', async () => {
+      const lists = '/var/lib/dpkg/info/kubeadm.list';
+      await onHost(
+        `cat /var/lib/dpkg/info/kubelet.list >>${lists}; sed -i '/kubelet/d' /var/lib/dpkg/info/kubelet.list`,
+      );
+      const { problems } = parseFacts(await onHost(probeScript(manifest, host, Date.now())));
+      expect(problems.map(({ severity, message }) => `${severity} ${message}`)).toContain(
+        'hard kubelet belongs to package kubeadm: install package kubelet, or a file of its own, first',
+      );
+    });
   });

@@ -92,7 +92,7 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
       if (isNothing(now) || sameJson(now.request, request)) return now;
       throw new RefitError('REFIT_REFUSED', 'the cluster has changed since the plan was shown: run the command again');
     };
-    const [found] = survey.hosts.flatMap(({ apiPort }) => apiPort ?? []);
+    const found = survey.hosts.find(({ host }) => host.role === 'controlPlane')?.apiPort;
     const own = defined({ ...flags, apiPort: flags.apiPort ?? found });
     const code = await throughOutages(session, async () => await carryOut(session, own, decide));
     if (code === EXIT.ok) return await tell(flags, session, shown, 'done', ROLLED_OUT_MS);

@@ -141,7 +141,7 @@ async function runRollout(
     const shown = showStatus({ ...connection, output: 'text', watch: true }, parts);
     // The controller only ends by itself if it failed.
     const code = await Promise.race([shown, running.then(async () => await shown)]);
-    if (!working.aborted) await untilCleanedUp(session, controller);
+    if (!working.aborted) await untilCleanedUp(session, controller).catch(() => undefined);
     return code;
   } finally {
     done.abort(new Error('done'));
@@ -149,7 +149,7 @@ async function runRollout(
   }
 }
 
-/** Waits until the leader has removed its cordons and taints from hosts that were not upgraded. */
+/** Waits until the leader has removed its cordons and taints from hosts that were not upgraded. A look that fails changes no result. */
 async function untilCleanedUp(
   { client, clock, abort }: KubeadmSession,
   { dialects, ...controller }: ControllerProcess,

@@ -40,7 +40,8 @@ D=$R/var/lib/refit
 MANIFESTS=$R/etc/kubernetes/manifests
 BACKUPS=$R/etc/kubernetes/tmp
 fail() { printf '%s\\n' "$*"; exit 1; }
-APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o APT::Sandbox::User=root -o Dpkg::Options::=--force-confold
+APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy --no-remove -o APT::Sandbox::User=root
+  -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold
   -o APT::Get::ReInstall=1 -o APT::Get::allow-downgrades=1 -o APT::Get::allow-change-held-packages=1'
 # Of Debian, by the name of a binary; empty if the file belongs to none.
 package_of() { dpkg-query -S "$(readlink -f "$(command -v "$1")")" 2>/dev/null | sed -n 's/^\\([^ :]*\\):.*/\\1/p'; }
@@ -319,7 +320,9 @@ function probed(name: string, source: Binary): string {
 elif [ -x "$R$SOURCE" ]; then wrong ${name} "$R$SOURCE" "$SHA256"; fi`
       : `tried=$(curl -fsSL -r 0-0 --max-time 20 -o /dev/null -- "$SOURCE" 2>&1) || echo "binaries.${name}.url: cannot download $SHOWN: $tried"`;
   return `${assigned(source)}PACKAGE=$(package_of ${name})
-if [ -n "$PACKAGE" ]; then
+if [ "\${PACKAGE:-${name}}" != ${name} ]; then
+  echo "${name} belongs to package $PACKAGE: install package ${name}, or a file of its own, first"
+elif [ -n "$PACKAGE" ]; then
   echo "warn=${name} belongs to a package: apt-get replaces it, not binaries.${name}"
   $APT --print-uris download "$PACKAGE=\${VERSION#v}-*" >/dev/null 2>&1 ||
     echo "apt knows no $PACKAGE=\${VERSION#v}-*: set up the repository of that minor version, then run apt-get update"
@@ -342,8 +345,8 @@ function fetched(name: string, source: Binary): string {
       ? `cp "$R$SOURCE" ${file}.new || fail "binaries.${name}.path: no file $SOURCE on this host"`
       : `curl ${CURL_OPTIONS} -o ${file}.new -- "$SOURCE" || fail "binaries.${name}.url: cannot download $SHOWN"`;
   const check = `chmod 755 ${file}.new\nfound=$(wrong ${name} ${file}.new "$SHA256")\n[ -z "$found" ] || fail "$found"`;
-  return `${assigned(source)}if ${isNotYet(file, name)}; then
-PACKAGE=$(package_of ${name})
+  return `${assigned(source)}PACKAGE=$(package_of ${name})
+if ${isNotYet(file, name)} || { [ -n "$PACKAGE" ] && [ ! -e ${file}.deb ]; }; then
 rm -f ${file}.deb
 if [ -n "$PACKAGE" ]; then
   { cd "$D/staged" && rm -f "$PACKAGE"_*.deb && $APT download "$PACKAGE=\${VERSION#v}-*" && mv "$PACKAGE"_*.deb ${name}.deb &&
@@ -382,9 +385,12 @@ for file in ${KUBELET_FILES}; do keep "$file" "$R/var/lib/kubelet/$file"; done
 /** A rename, so that the binary is never incomplete, or a package, whose hold stays. */
 const installed = (name: string, from = 'staged'): string => `target=$(readlink -f "$(command -v ${name})")
 if [ -e "$D/${from}/${name}.deb" ]; then
-  held=$(apt-mark showhold "$(package_of ${name})")
-  $APT install "$D/${from}/${name}.deb"
-  [ -z "$held" ] || apt-mark -qq hold "$held"
+  # Kept until all of them hold again: apt-get takes holds away, also where it fails.
+  [ -e "$D/held" ] || { apt-mark showhold >"$D/held.new" && mv "$D/held.new" "$D/held"; }
+  { [ -z "$(dpkg --audit)" ] || dpkg --force-confold --configure -a; } && $APT install "$D/${from}/${name}.deb" && code=0 || code=$?
+  xargs -r apt-mark -qq hold <"$D/held"
+  [ "$code" = 0 ] || exit "$code"
+  rm "$D/held"
 else
   cp -p "$D/${from}/${name}" "$target.refit"
   mv "$target.refit" "$target"
