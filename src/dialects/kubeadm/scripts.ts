@@ -44,7 +44,7 @@ APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy --no-remove -o APT::Sandbox
   -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold
   -o APT::Get::ReInstall=1 -o APT::Get::allow-downgrades=1 -o APT::Get::allow-change-held-packages=1'
 # Of Debian, by the name of a binary; empty if the file belongs to none.
-package_of() { dpkg-query -S "$(readlink -f "$(command -v "$1")")" 2>/dev/null | sed -n 's/^\\([^ :]*\\):.*/\\1/p'; }
+package_of() { dpkg-query --admindir="$R/var/lib/dpkg" -S "$(readlink -f "$(command -v "$1")")" 2>/dev/null | sed -n 's/^\\([^ :]*\\):.*/\\1/p'; }
 # Never incomplete; until then under a name with a dot first, which kubelet ignores.
 place() { cp -p "$1" "\${2%/*}/.\${2##*/}.refit" && mv "\${2%/*}/.\${2##*/}.refit" "$2"; }
 `;
