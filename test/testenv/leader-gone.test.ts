@@ -66,7 +66,8 @@ test('a killed leader: late, then gone; the next leader continues', async () => 
   expect((await leader()).state).toBe('held');
   expect(await second.stop('SIGTERM')).toBe(0);
   expect((await leader()).state).toBe('none');
-});
+  // More than its waits together: each of them says what it waited for.
+}, 600_000);
 
 test("k0s's own leader leads: two that wait write one Event of a downgrade, and nothing else", async () => {
   const { name, namespace } = LEADER_LEASE;
