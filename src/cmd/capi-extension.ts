@@ -68,8 +68,8 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const callUpdater = flags.insecureNoClientAuth === true ? callNobody : updaterClient(flags.updaterCerts);
   const running: { controller?: ControllerProcess } = {};
   const policyFor = (node: Node): RolloutPolicy => running.controller?.policyFor(capi, node) ?? policy;
-  const seenNodes = (): readonly Node[] => running.controller?.seen() ?? [];
-  const tools = { source, readText: fetchText, callUpdater, policyFor, seenNodes, clock, log };
+  const seenNode = (name: string): Node | undefined => running.controller?.seen(name);
+  const tools = { source, readText: fetchText, callUpdater, policyFor, seenNode, clock, log };
   const parts = { management, workload: client, ...tools };
   const server = await startExtensionServer({
     address: flags.address,

@@ -65,8 +65,8 @@ export interface LeaderTools {
 export interface ControllerProcess extends Pick<Manager, 'run'> {
   readonly dialects: readonly Dialect[];
   policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
-  /** What may be plans of any dialect, as last seen. */
-  seen(): readonly KubeObject[];
+  /** What has this name and may be a plan of any dialect, as last seen. */
+  seen(name: string): KubeObject | undefined;
 }
 
 const READYZ_TIMEOUT_MS = 5000;
@@ -111,7 +111,7 @@ export async function prepareControllerProcess(
     server: printableUrl(config.server),
     dialects: dialects.map(({ name }) => name),
   });
-  const seen = (): readonly KubeObject[] => rollouts.flatMap(({ plans }) => plans.list());
+  const seen = (name: string): KubeObject | undefined => rollouts.flatMap(({ plans }) => plans.get(name) ?? [])[0];
   return { dialects, policyFor, seen, run: async (stop) => await manager.run(stop) };
 }
 

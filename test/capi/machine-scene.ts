@@ -126,7 +126,7 @@ export class MachineScene {
       },
       callUpdater: this.callUpdater,
       log: silentLogger,
-      seenNodes: () => this.#seen.list(),
+      seenNode: (name) => this.#seen.get(name),
       policyFor: (node) => policyOfPlan(capi, this.#policies.list(), node, POLICY),
       clock: this.clock,
     };

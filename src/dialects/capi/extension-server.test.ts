@@ -77,7 +77,7 @@ function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
       source: { url: 'https://example.com/{version}' },
       readText: async () => await Promise.resolve(''),
       callUpdater: async () => await Promise.reject(new Error('there is no updater')),
-      seenNodes: () => [],
+      seenNode: () => undefined,
       policyFor: () => POLICY,
       clock,
       log: silentLogger,

@@ -14,8 +14,6 @@ import { capi } from './dialect.ts';
 
 export interface ProgressParts {
   readonly workload: KubeClient;
-  /** As last seen by the watch of this process; none where it has not begun. */
-  readonly seenNodes: () => readonly Node[];
   readonly policyFor: (node: Node) => RolloutPolicy;
   readonly clock: Clock;
 }

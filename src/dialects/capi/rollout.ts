@@ -43,7 +43,6 @@ const recordSchema = z.object({
 });
 
 export type MachineUpdate = z.infer<typeof updateSchema>;
-export type Wanted = Pick<MachineUpdate, 'machine' | 'version'>;
 export type UpdateRecord = z.infer<typeof recordSchema>;
 
 export function updateOn(node: KubeObject): MachineUpdate | undefined {

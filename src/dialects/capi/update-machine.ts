@@ -16,14 +16,18 @@ import { parseVersion } from '../../util/version.ts';
 import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
 import { orphanOn } from './orphaned-work.ts';
 import { type Progress, type ProgressParts, progressOf } from './progress.ts';
-import { type MachineUpdate, updateOn, type Wanted, withUpdate } from './rollout.ts';
+import { type MachineUpdate, updateOn, withUpdate } from './rollout.ts';
 
 export interface UpdateParts extends ProgressParts {
   /** Of the cluster with the Machines; may be that with the Nodes. */
   readonly management: KubeClient;
+  /** As last seen by the watch of this process; undefined where it has not begun, too. */
+  readonly seenNode: (name: string) => Node | undefined;
   readonly source: PayloadSource;
   readonly readText: ReadText;
 }
+
+type Wanted = Pick<MachineUpdate, 'machine' | 'version'>;
 
 /**
  * Idempotent, on any replica: all state is on the Node. Rejects if an API server or the payload's checksum is unavailable.
@@ -41,7 +45,7 @@ export async function updateMachine(
   if (version === undefined || !parseVersion(version))
     return failure(`Machine ${namespace}/${name}: spec.version is missing or not a version; use for example v1.36.3`);
   const wanted = { machine: `${namespace}/${name}`, version };
-  const seen = parts.seenNodes().find(({ metadata }) => metadata.name === live.status?.nodeRef?.name);
+  const seen = parts.seenNode(live.status?.nodeRef?.name ?? '');
   // What it says that is at work is known without a question. Everything else is looked up.
   if (seen && disagreementOf(live, seen) === undefined && isFor(wanted, updateOn(seen))) {
     const { isOver, message } = await progressOf(parts, seen, abort);

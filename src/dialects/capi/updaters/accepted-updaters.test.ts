@@ -121,7 +121,7 @@ class Scene {
         this.called.push(name);
         return await Promise.resolve({ status: 'Success', retryAfterSeconds: 0 } as const);
       },
-      seenNodes: () => [],
+      seenNode: () => undefined,
       policyFor: () => buildPolicy(),
       clock: new FakeClock(T0),
       log: silentLogger,

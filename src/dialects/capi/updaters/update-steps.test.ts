@@ -90,7 +90,7 @@ class Scene {
       source: { url: '' },
       readText: async () => await Promise.reject(new Error('not used')),
       callUpdater: async ({ name }: Updater) => await this.#effect(async () => await this.#answer(name)),
-      seenNodes: () => [],
+      seenNode: () => undefined,
       policyFor: () => buildPolicy(),
       clock: new FakeClock(T0),
       log: silentLogger,

@@ -34,11 +34,11 @@ export async function updateInSteps(
   const { settings, desired } = request;
   if (isDisabled(settings)) return failure('in-place updates are disabled by the setting disableInPlaceUpdates');
   const { name, namespace = 'default' } = desired.machine.metadata;
-  const [title, asked] = [`Machine ${namespace}/${name}`, versionIn(desired.machine)];
+  const title = `Machine ${namespace}/${name}`;
   const machine = await ifFound(parts.management.get(machines, name, { namespace, abort }));
   if (!machine) return failure(`${title} does not exist`);
   // The body is not trusted, since anybody can send one: only the Machine in the API counts.
-  const live = machine.spec?.version;
+  const [live, asked] = [machine.spec?.version, versionIn(desired.machine)];
   if (live !== asked)
     return failure(`${title} has spec.version ${live ?? 'no version'}, but the call asks for ${asked ?? 'none'}`);
   const id = idOf(machine, desired);
