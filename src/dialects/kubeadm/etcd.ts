@@ -25,7 +25,7 @@ export interface EtcdMember {
 export type EtcdAnswer = EtcdMember | string | false;
 
 /** kubeadm's own client certificate for health checks asks etcd's HTTP gateway, which takes and gives JSON. */
-const CALL = `CA=$(sed -n 's/^ *- --trusted-ca-file=//p' "$MANIFESTS/etcd.yaml" 2>/dev/null || true)
+const CALL = `CA=$(flag trusted-ca-file "$MANIFESTS/etcd.yaml")
 PKI=$R$(dirname "\${CA:-/etc/kubernetes/pki/etcd/ca.crt}")
 # A certificate names no address that stands for all.
 URL=$(sed -n 's/^ *- --listen-client-urls=\\([^,]*\\).*/\\1/p' "$MANIFESTS/etcd.yaml" 2>/dev/null |

@@ -15,9 +15,8 @@ function member({ snapshot, stamp }: RestoreOptions): string {
 ${PRELUDE}AWAY=$D/restore
 YAML=$MANIFESTS/etcd.yaml
 [ -e "$YAML" ] || YAML=$AWAY/etcd.yaml
-flag() { sed -n "s/^ *- --$1=//p" "$YAML" 2>/dev/null | head -n 1; }
 put_back() { [ ! -e "$AWAY/$1.yaml" ] || place "$AWAY/$1.yaml" "$MANIFESTS/$1.yaml"; }
-DATA=$(flag data-dir)
+DATA=$(flag data-dir "$YAML")
 [ -n "$DATA" ] || fail "no static pod of etcd: restore an external etcd by hand"
 DATA=$R$DATA
 `;
@@ -25,12 +24,12 @@ DATA=$R$DATA
 
 /** Prints `SHA256 NAME=URL` of the snapshot and the member, or what prevents a restore. Changes nothing. */
 export function restoreFactsScript(options: RestoreOptions): string {
-  return `${member(options)}${IS_WHOLE}[ -z "$(flag wal-dir)" ] || fail "etcd has a --wal-dir: restore it by hand"
+  return `${member(options)}${IS_WHOLE}[ -z "$(flag wal-dir "$YAML")" ] || fail "etcd has a --wal-dir: restore it by hand"
 command -v etcdutl >/dev/null || fail "no etcdutl in PATH: install the one of etcd's release"
 command -v curl >/dev/null || fail "no curl in PATH: it asks etcd whether it is healthy"
 [ -f "$R$SNAPSHOT" ] || fail "no file $SNAPSHOT: copy the snapshot to this path of every control-plane host"
 is_whole "$R$SNAPSHOT" || fail "$SNAPSHOT is not a whole snapshot: the hash at its end is not that of its content"
-echo "$(sha256sum <"$R$SNAPSHOT" | cut -c 1-64) $(flag name)=$(flag initial-advertise-peer-urls)"
+echo "$(sha256sum <"$R$SNAPSHOT" | cut -c 1-64) $(flag name "$YAML")=$(flag initial-advertise-peer-urls "$YAML")"
 `;
 }
 
@@ -47,8 +46,8 @@ export function restoreScripts(options: RestoreOptions, members: string): Readon
     // Nothing has stopped yet: a host that has no room changes nothing.
     'Restoring it beside the data in use': script(`echo "$STAMP" >"$D/restore.stamp"
 rm -rf "$DATA/restoring"
-etcdutl snapshot restore "$R$SNAPSHOT" --data-dir "$DATA/restoring" --name "$(flag name)" \\
-  --initial-advertise-peer-urls "$(flag initial-advertise-peer-urls)" --initial-cluster ${quoted(members)} \\
+etcdutl snapshot restore "$R$SNAPSHOT" --data-dir "$DATA/restoring" --name "$(flag name "$YAML")" \\
+  --initial-advertise-peer-urls "$(flag initial-advertise-peer-urls "$YAML")" --initial-cluster ${quoted(members)} \\
   --initial-cluster-token "refit-$STAMP" --bump-revision 1000000000 --mark-compacted`),
     // etcd holds a lock on its data until it has ended.
     'Stopping the API server and etcd': later(`${LISTENS}mkdir -p "$AWAY"

@@ -40,6 +40,8 @@ D=$R/var/lib/refit
 MANIFESTS=$R/etc/kubernetes/manifests
 BACKUPS=$R/etc/kubernetes/tmp
 fail() { printf '%s\\n' "$*"; exit 1; }
+# flag NAME MANIFEST: of a static pod.
+flag() { sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || true; }
 APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy --no-remove -o APT::Sandbox::User=root
   -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold
   -o APT::Get::ReInstall=1 -o APT::Get::allow-downgrades=1 -o APT::Get::allow-change-held-packages=1'
@@ -156,14 +158,14 @@ ${FACTS}${role === 'controlPlane' ? `${BACKUPS}${MISSING}` : ''}`;
 
 /** Whether the API server of a manifest does. */
 export const LISTENS = `is_listening() {
-  port=$(sed -n 's/^ *- --secure-port=//p' "$1" 2>/dev/null || true)
+  port=$(flag secure-port "$1")
   cat "$R/proc/net/tcp" "$R/proc/net/tcp6" 2>/dev/null |
     awk -v port="$(printf ':%04X$' "\${port:-6443}")" '$4 == "0A" && $2 ~ port { n++ } END { exit !n }'
 }
 `;
 
 /** Versions, the port of the API server, and kubeadm's certificates without their keys. */
-export const FACTS = `echo "apiPort=$(sed -n 's/^ *- --secure-port=//p' "$MANIFESTS/kube-apiserver.yaml" 2>/dev/null || true)"
+export const FACTS = `echo "apiPort=$(flag secure-port "$MANIFESTS/kube-apiserver.yaml")"
 echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
 echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //' || true)"
 for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
@@ -171,7 +173,7 @@ for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   [ ! -e "$file" ] || echo "image.$name=$(sed -n '/^ *image: */{s///;p;q;}' "$file")"
 done
 first() { awk '/BEGIN CERTIFICATE/ { on = 1; next } /END CERTIFICATE/ { exit } on { printf "%s", $0 }'; }
-pki=$(sed -n 's/^ *- --client-ca-file=//p' "$MANIFESTS/kube-apiserver.yaml" 2>/dev/null || true)
+pki=$(flag client-ca-file "$MANIFESTS/kube-apiserver.yaml")
 pki=$(dirname "\${pki:-/etc/kubernetes/pki/ca.crt}")
 for name in apiserver apiserver-kubelet-client apiserver-etcd-client front-proxy-client ca front-proxy-ca \\
   etcd/server etcd/peer etcd/healthcheck-client etcd/ca; do
@@ -383,8 +385,7 @@ for file in ${KUBELET_FILES}; do keep "$file" "$R/var/lib/kubelet/$file"; done
 `;
 
 /** A rename, so that the binary is never incomplete, or a package, whose hold stays. */
-const installed = (name: string, from = 'staged'): string => `target=$(readlink -f "$(command -v ${name})")
-if [ -e "$D/${from}/${name}.deb" ]; then
+const installed = (name: string, from = 'staged'): string => `if [ -e "$D/${from}/${name}.deb" ]; then
   # Kept until all of them hold again: apt-get takes holds away, also where it fails.
   [ -e "$D/held" ] || { apt-mark showhold >"$D/held.new" && mv "$D/held.new" "$D/held"; }
   { [ -z "$(dpkg --audit)" ] || dpkg --force-confold --configure -a; } && $APT install "$D/${from}/${name}.deb" && code=0 || code=$?
@@ -392,6 +393,7 @@ if [ -e "$D/${from}/${name}.deb" ]; then
   [ "$code" = 0 ] || exit "$code"
   rm "$D/held"
 else
+  target=$(readlink -f "$(command -v ${name})")
   cp -p "$D/${from}/${name}" "$target.refit"
   mv "$target.refit" "$target"
 fi
