@@ -5,7 +5,7 @@ import { cattle } from '../../src/dialects/cattle/dialect.ts';
 import { jobOf } from '../../src/dialects/cattle/job.ts';
 import { decideOn } from '../../src/engine/decide/decide.ts';
 import { Evaluations } from '../../src/engine/decide/evaluate-target.ts';
-import { gather } from '../../src/engine/observe/gather.ts';
+import { gather, type Known } from '../../src/engine/observe/gather.ts';
 import { WatchTimes } from '../../src/engine/observe/watch-times.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
@@ -81,7 +81,8 @@ function sceneOf(count: number): { change(round: number): void; decide(): void }
       if (node) stores.get(jobs)?.apply('MODIFIED', jobFor(node, 2 + round));
     },
     decide: () => {
-      const known = { watch: times.watch.bind(times) };
+      const now = systemClock.monotonic();
+      const known: Known = { watch: (target, observation) => times.watch(target, observation, now) };
       decideOn(new Evaluations(gather(dialect, recorded, world, NOW, known), DEFAULT_POLICY, NOW));
     },
   };

@@ -26,13 +26,10 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
   const metrics = createMetrics(VERSION);
   const config = await connection(env);
   using client = createClient(config, { userAgent: name, onRequest: metrics.requested });
-  const clusterId = await clusterIdOf(client, abort);
   if (isSet(env, 'INSTALL_CRD')) await installMissing(client, cattlePlanKind, namespace, clock, abort);
-  // Rejects if the CRD is missing: Plans would wait in silence.
-  else await client.list(cattlePlanKind.resource, { limit: 1, namespace, abort });
   const askChannel = redirectChannels({ clock, environment: env, userAgent: name, abort });
   const ask: ChannelParts['ask'] = async (channel, latestVersion) =>
-    await askChannel(channel, clusterId, latestVersion);
+    await askChannel(channel, await clusterIdOf(client, abort), latestVersion);
   const intervalMs = pollingInterval(env, log);
   const job = jobSettings(env, log);
   const controller = await prepareControllerProcess(

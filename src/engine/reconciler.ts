@@ -107,7 +107,8 @@ async function take(
   if (!outcome) return undefined;
   const requeueAfterMs = await options.reporter?.decided(turn, decision);
   const batch = isHeld ? [{ requeueAfterMs: heldMs }] : [];
-  return { ...soonest(outcome, { requeueAfterMs }, ...batch), restMs: restOf(snapshot.rollout) };
+  const restMs = restOf(snapshot.rollout);
+  return { ...soonest(outcome, { requeueAfterMs }, ...batch), restMs };
 }
 
 /** A probe without an answer blocks only the targets that need it. It is reported once and asked again later. */
@@ -132,14 +133,14 @@ function knownTo(
   times: WatchTimes,
   agent: AgentPolicy,
 ): Known {
-  const { controlPlane, preconditions, drainPreviews } = answers;
+  const { controlPlane, preconditions, drainPreviews, now } = answers;
   return {
     controlPlane,
     preconditions,
     drainDelegationOf: (target) => answers.drainDelegationOf(target),
     drainPreviews: prober.previewDrains && drainPreviews,
     drainOf: (node, owner) => drains?.stateOf(node, owner),
-    watch: (target, observation) => times.watch(target, observation),
+    watch: (target, observation) => times.watch(target, observation, now),
     watchForeign: (work) => times.watchForeign(work),
     watchPayloads: (rollout) => times.watchPayloads(rollout, agent),
     refusalOf: (rollout, target) => refusals.of(rollout, target),

@@ -164,7 +164,6 @@ async function withAccess(
   { client, lease, log }: ControllerProcessOptions,
   abort: AbortSignal,
 ): Promise<readonly Dialect[]> {
-  const readable: Dialect[] = [];
   const triedOn = async (each: Watched): Promise<Watched> => {
     const { resource, namespace, namesIn, advisory } = each;
     try {
@@ -176,14 +175,15 @@ async function withAccess(
       return { ...each, unreadable: true };
     }
   };
-  for (const dialect of dialects) {
+  const triedFor = async (dialect: Dialect): Promise<Dialect> => {
     const { plans, scope: { namespace: home, fieldSelector } = {} } = dialect;
-    await client.list(plans, { limit: 1, abort, namespace: home, fieldSelector });
-    readable.push({ ...dialect, watched: await Promise.all(dialect.watched.map(triedOn)) });
-  }
+    const planList = client.list(plans, { limit: 1, abort, namespace: home, fieldSelector });
+    const [watched] = await Promise.all([Promise.all(dialect.watched.map(triedOn)), planList]);
+    return { ...dialect, watched };
+  };
   // The first leader creates it.
-  if (lease) await ifFound(client.get(leases, lease.name, { namespace: lease.namespace, abort }));
-  return readable;
+  const held = lease && ifFound(client.get(leases, lease.name, { namespace: lease.namespace, abort }));
+  return (await Promise.all([Promise.all(dialects.map(triedFor)), held]))[0];
 }
 
 interface ControllerParts

@@ -118,30 +118,25 @@ function targetsOf(scene: Scene): Target[] {
     }));
 }
 
-function knownSince(node: Node, state: RecordedState, { plan, world, judgement, failures }: Scene): string | undefined {
-  if (state === 'done') return doneSince(node, plan, world, judgement.hash);
+function knownSince({ metadata: { name } }: Node, state: RecordedState, scene: Scene): string | undefined {
+  const { plan, world, judgement, failures } = scene;
   if (state === 'pending')
     return conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp;
-  return state === 'failed' || state === 'unsupported' ? failures.nodes.get(node.metadata.name)?.since : undefined;
-}
-
-/** When its Job completed; if that is deleted, when the plan completed. */
-function doneSince({ metadata }: Node, plan: CattlePlan, world: World, hash: string): string | undefined {
-  const job = jobFor(world, { id: hash }, metadata.name, plan);
+  if (state !== 'done') return failures.nodes.get(name)?.since;
+  // If its Job is deleted, when the plan completed.
   const { status, lastUpdateTime } = conditionOf(plan, 'Complete') ?? {};
+  const job = jobFor(world, { id: judgement.hash }, name, plan);
   return job?.status?.completionTime ?? (status === 'True' ? lastUpdateTime : undefined);
 }
-
-const isMatched = onceForEachWith((node: Node, selector) => parseLabelSelector(selector)(node));
 
 /** Without a valid selector, no node is selected. */
 function selectorOf({ metadata, spec }: CattlePlan, { problems }: Latest): (node: Node) => boolean {
   if (!spec?.nodeSelector || problems.length > 0) return () => false;
-  const selector = selectorText(spec.nodeSelector);
+  const isMatched = parseLabelSelector(selectorText(spec.nodeSelector));
   const label = hashLabelOf(metadata.name);
   return (node) => {
     const { labels = {} } = node.metadata;
-    return labels[HOSTNAME_LABEL] !== undefined && labels[label] !== DISABLED && isMatched(node, selector);
+    return labels[HOSTNAME_LABEL] !== undefined && labels[label] !== DISABLED && isMatched(node);
   };
 }
 
@@ -176,9 +171,10 @@ function isOver(node: Node, { plan, world, now, judgement, attempts, failures }:
 }
 
 /** Random, but always the same for a plan and hash. */
-const inOrder = onceForEachWith((all: readonly Node[], salt) =>
-  all.toSorted((a, b) => (orderOf(a, salt) < orderOf(b, salt) ? -1 : 1)),
-);
+const inOrder = onceForEachWith((all: readonly Node[], salt) => {
+  const placed = all.map((node) => ({ node, order: orderOf(node, salt) }));
+  return placed.toSorted((a, b) => (a.order < b.order ? -1 : 1)).map(({ node }) => node);
+});
 
 const orderOf = onceForEachWith(({ metadata }: Node, salt) =>
   createHash('sha256')

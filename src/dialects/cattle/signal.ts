@@ -98,9 +98,9 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 /** Another Plan, also of another namespace, or a plan of another dialect. */
 export function occupantOf(world: World, { name, state }: Target, plan: CattlePlan): string | undefined {
   if (state === 'done') return undefined;
-  const other = (byNode(world.list(jobs)).get(name) ?? []).find(
-    (job) => (isUnfinished(job) || isHeld(job)) && isOfSomePlan(job) && !isOf(job, plan),
-  );
+  const other = byNode(world.list(jobs))
+    .get(name)
+    ?.find((job) => (isUnfinished(job) || isHeld(job)) && isOfSomePlan(job) && !isOf(job, plan));
   if (other) return `Plan ${other.metadata.namespace}/${other.metadata.labels?.[PLAN_LABEL]}`;
   const node = world.get(nodes, name);
   if (!node) return undefined;
@@ -126,7 +126,9 @@ function claimed(world: World, name: string, plan: CattlePlan): Observation {
 }
 
 export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: string, plan: CattlePlan): Job | undefined {
-  return jobsOn(nodeName, plan, world).find((job) => isNamedFor(job, id));
+  return byNode(world.list(jobs))
+    .get(nodeName)
+    ?.find((job) => isOf(job, plan) && isNamedFor(job, id));
 }
 
 function jobsOn(nodeName: string, plan: CattlePlan, world: World): Job[] {

@@ -66,7 +66,7 @@ function stopReason({ rollout, controls }: Snapshot, { name }: Target): Reason {
 function cleanUp(snapshot: Snapshot, stage: Stage, target: Target, facts: TargetFacts): NodeAction | undefined {
   const { rollout } = snapshot;
   const { node } = facts;
-  if (!node) return undefined;
+  if (node?.cordonOwner === undefined && node?.taintOwner === undefined) return undefined;
   const isNeeded = (): boolean => isAtWork(facts) || hasOnNode(snapshot, rollout.stages, node, 'intended');
   const cordon = isOwnedBy(rollout, node.cordonOwner) && !isNeeded();
   const taint = isPendingFor(node.taintOwner, pendingOwnerOf(rollout.source)) && !isToCome(snapshot, target, node);

@@ -20,8 +20,8 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
   const { snapshot, policy } = evaluations;
   const stateOf = ([, target]: Pair) => factsOf(snapshot, target).prefetch;
   const pairs = snapshot.rollout.stages
-    .flatMap((stage) => groupsOf(evaluations, stage.targets).flatMap((all) => all.map((one): Pair => [stage, one])))
-    .filter((pair) => stateOf(pair) !== undefined);
+    .map((stage) => ({ stage, able: stage.targets.filter((target) => stateOf([stage, target]) !== undefined) }))
+    .flatMap(({ stage, able }) => groupsOf(evaluations, able).flatMap((all) => all.map((one): Pair => [stage, one])));
   const next = mayPrefetch(evaluations) ? pairs.filter(([, target]) => isToCome(snapshot, target)) : [];
   const asked = next.filter((pair) => stateOf(pair) === 'asked');
   const leftMs = beforeWindow(evaluations);

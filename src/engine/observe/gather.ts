@@ -2,8 +2,9 @@
 import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
-import { type KubeObject, type Node, readyCondition } from '../../kube/resources.ts';
+import { type KubeObject, kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { onceForEach } from '../../util/memo.ts';
 import type { Dialect, World } from '../dialect.ts';
 import { controlsOn } from '../model/controls.ts';
 import type {
@@ -96,18 +97,26 @@ function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Ta
   if (!object) return { exists: false, observation: { kind: 'none' } };
   const observation = dialect.signal.read(world, rollout, stage, target, plan);
   const ready = readyCondition(object);
+  const node = dialect.drainDelegation?.nodeOf(stage, target, world);
+  const nodeName = node?.metadata.name ?? '';
+  // Nobody waits for what is done.
+  const watched = target.state === 'done' ? undefined : known.watch?.(target, observation);
   return {
     exists: true,
     platform: platformOf(object),
     labels: object.metadata.labels,
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
-    version: dialect.versions ? dialect.versions.of(object) : (object as Node).status?.nodeInfo?.kubeletVersion,
+    version: dialect.versions ? dialect.versions.of(object) : kubeletVersionOf(object),
     isThere: isThere(dialect, stage, object),
     agent: dialect.agents?.of(object),
     occupant: dialect.occupantOf?.(world, target, plan),
-    ...drainFactsOf(scene, stage, target),
-    ...known.watch?.(target, observation),
+    drainDelegation: delegationOf(scene, target),
+    node: node && viewOf(node),
+    drainPreview: node && known.drainPreviews && (known.drainPreviews.get(nodeName) ?? 'unasked'),
+    drain: node && known.drainOf?.(nodeName, ownerOf(rollout, target)),
+    watchedMs: watched?.watchedMs,
+    followedMs: watched?.followedMs,
     prefetch: dialect.signal.prefetchOf?.(world, rollout, stage, target),
     downloads: dialect.signal.downloadsOf?.(world, rollout, stage, target),
     refusal: known.refusalOf?.(rollout, target),
@@ -121,29 +130,20 @@ function isThere({ versions }: Pick<Dialect, 'versions'>, stage: Stage, object: 
   return versions?.runs?.(object, stage.version);
 }
 
-type DrainFacts = Pick<TargetFacts, 'node' | 'drainDelegation' | 'drainPreview' | 'drain'>;
-
-function drainFactsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Target): DrainFacts {
-  const { dialect, world, rollout, known } = scene;
-  const { drainDelegation: delegation } = dialect;
-  const { drainPreviews, drainDelegationOf, drainOf, isReadOnly } = known;
-  if (!delegation) return { drainDelegation: false };
-  const drainDelegation = delegation.always || isReadOnly ? true : (drainDelegationOf?.(target) ?? 'unasked');
-  const node = delegation.nodeOf(stage, target, world);
-  if (!node) return { drainDelegation };
-  const { name } = node.metadata;
-  const drainPreview = drainPreviews && (drainPreviews.get(name) ?? 'unasked');
-  return { drainDelegation, node: viewOf(node), drainPreview, drain: drainOf?.(name, ownerOf(rollout, target)) };
+function delegationOf({ dialect, known }: Scene<KubeObject>, target: Target): TargetFacts['drainDelegation'] {
+  if (!dialect.drainDelegation) return false;
+  if (dialect.drainDelegation.always || known.isReadOnly) return true;
+  return known.drainDelegationOf?.(target) ?? 'unasked';
 }
 
-function viewOf(node: Node): NodeView {
-  return {
+const viewOf = onceForEach(
+  (node: Node): NodeView => ({
     name: node.metadata.name,
     unschedulable: node.spec?.unschedulable === true,
     cordonOwner: cordonOwner(node),
     taintOwner: pendingOwner(node),
-  };
-}
+  }),
+);
 
 /** The 90th percentile of what finished targets took, as their agents say; never the longest: one that lies must not count. */
 function paceOf({ stages }: Rollout, facts: ReadonlyMap<string, TargetFacts>): number | undefined {

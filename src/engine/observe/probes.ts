@@ -48,14 +48,14 @@ export class Answers {
   #health: Promise<readonly EndpointHealth[]> | undefined;
   #previewer: Pick<DrainPreviewer, 'ahead'> | undefined;
   readonly #memory: Memory;
-  readonly #now: number;
+  readonly now: number;
   /** By key, because the target may be about to get another attempt. */
   readonly #delegations = new Map<string, boolean | Unanswered>();
 
   /** `now` in milliseconds by the steady clock, the same for all probes: those due together are repeated together. */
   constructor(memory: Memory, now: number) {
     this.#memory = memory;
-    this.#now = now;
+    this.now = now;
   }
 
   drainDelegationOf(target: Target): boolean | Unanswered | undefined {
@@ -75,7 +75,7 @@ export class Answers {
       // A new attempt starts without backoff.
       const question = probe.kind === 'drain-delegation' ? attemptOf(probe.target) : questionOf(probe);
       const key = `${plan.metadata.uid} ${question}`;
-      const backoff = backoffs.of(key, this.#now);
+      const backoff = backoffs.of(key, this.now);
       if (backoff) {
         this.#leave(probe, backoff);
         return [];
@@ -87,7 +87,7 @@ export class Answers {
       } catch (error) {
         parts.abort?.throwIfAborted();
         const reason = because('CannotDecide', `could not check ${questionOf(probe)}: ${messageOf(error)}`);
-        const { isNew, ...unanswered } = backoffs.add(key, reason, this.#now);
+        const { isNew, ...unanswered } = backoffs.add(key, reason, this.now);
         this.#leave(probe, unanswered);
         return isNew ? reason : [];
       }
@@ -125,10 +125,10 @@ export class Answers {
     const { blockedDrains } = this.#memory;
     const key = `${node} ${JSON.stringify(options)}`;
     const known = blockedDrains.get(key);
-    if (known && this.#now - known.at < PREVIEW_KEPT_MS) return known.drainPreview;
+    if (known && this.now - known.at < PREVIEW_KEPT_MS) return known.drainPreview;
     const drainPreview = await previewer.ahead(node, options);
     const isBlocked = drainPreview.obstacles.length + drainPreview.refused.length > 0;
-    if (isBlocked) blockedDrains.set(key, { drainPreview, at: this.#now });
+    if (isBlocked) blockedDrains.set(key, { drainPreview, at: this.now });
     else blockedDrains.delete(key);
     return drainPreview;
   }

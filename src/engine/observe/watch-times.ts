@@ -47,8 +47,8 @@ export class WatchTimes {
     return now - said.at;
   }
 
-  watch(target: Pick<Target, 'key' | 'state'>, observation: Observation): WatchFacts {
-    const now = this.#clock.monotonic();
+  /** `now`: the steady time of the decision. */
+  watch(target: Pick<Target, 'key' | 'state'>, observation: Observation, now = this.#clock.monotonic()): WatchFacts {
     const known = this.#watched.get(target.key);
     const isSame = known?.observation === observation && known.state === target.state;
     const { at, firstAt } = isSame ? known : this.#update(target, observation, known, now);

@@ -100,7 +100,9 @@ export class OwnWrites {
 
   /** The list of the view itself while it lacks nothing. The same list while nothing changes. */
   latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): readonly T[] {
-    const [listed, kind, now] = [view.list(), kindOf(resource), this.#clock.monotonic()];
+    const listed = view.list();
+    if (this.#of(resource).size === 0) return listed;
+    const [kind, now] = [kindOf(resource), this.#clock.monotonic()];
     const known = this.#corrected.get(kind);
     if (known?.listed === listed && now - known.at < FRESH_MS) return known.all as readonly T[];
     const newer = new Map<T, T>();
@@ -113,8 +115,8 @@ export class OwnWrites {
       if (seen) newer.set(seen, newest);
       else added.push(newest);
     }
-    if (newer.size === 0 && added.length === 0) return listed;
-    const all = [...listed.map((object) => newer.get(object) ?? object), ...added];
+    const isComplete = newer.size === 0 && added.length === 0;
+    const all = isComplete ? listed : [...listed.map((object) => newer.get(object) ?? object), ...added];
     this.#corrected.set(kind, { listed, all, at: now });
     return all;
   }

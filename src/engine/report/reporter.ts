@@ -1,6 +1,6 @@
 /** Reports what the engine does: in the log, as Events, metrics and conditions, in the same words. */
 
-import { type KubeObject, nodes } from '../../kube/resources.ts';
+import { type KubeObject, keyOf, nodes } from '../../kube/resources.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { LogFields, Logger } from '../../util/log.ts';
 import type { Effects, Sent } from '../act/writes.ts';
@@ -48,7 +48,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   const log = ({ type, reason }: ReportedEvent, fields: LogFields): void =>
     parts.log[type === 'Warning' ? 'warn' : 'info'](reason.message, { ...fields, reason: reason.code });
   const onPlan = (plan: KubeObject, event: ReportedEvent): void => {
-    log(event, { plan: nameOf(plan) });
+    log(event, { plan: keyOf(plan) });
     parts.recordEvent(plan, event);
   };
   const onTargets = (plan: string, events: readonly TargetEvent[]): void => {
@@ -69,27 +69,27 @@ export function createReporter(parts: ReporterParts): Reporter {
       const begins = snapshot.rollout.phase === 'new' && after.phase === 'running';
       const reason = begins ? uncheckedReason(snapshot, policy) : undefined;
       if (reason) onPlan(plan, { type: 'Warning', reason });
-      if (!known) onTargets(nameOf(plan), targetEvents(turn.evaluations, after));
+      if (!known) onTargets(keyOf(plan), targetEvents(turn.evaluations, after));
       measureSteps(metrics, dialect.name, snapshot, after);
       if (!isFinal(after) || isFinal(snapshot.rollout)) return;
       const level = after.phase === 'done' ? 'info' : 'warn';
-      parts.log[level]('plan ended', { plan: nameOf(plan), phase: after.phase });
+      parts.log[level]('plan ended', { plan: keyOf(plan), phase: after.phase });
     },
     sent(turn, sent) {
       const written = sent.filter(({ result }) => result === 'written').map(({ signalling }) => signalling);
-      if (!dialect.planEvents) onTargets(nameOf(turn.plan), signalEvents(turn.snapshot.rollout, written));
+      if (!dialect.planEvents) onTargets(keyOf(turn.plan), signalEvents(turn.snapshot.rollout, written));
     },
     ran(turn, nodeAction) {
-      parts.log.info(actionMessage(turn, nodeAction), { node: nodeAction.target.name, plan: nameOf(turn.plan) });
-      onTargets(nameOf(turn.plan), nodeActionEvents(turn.snapshot.rollout, nodeAction));
+      parts.log.info(actionMessage(turn, nodeAction), { node: nodeAction.target.name, plan: keyOf(turn.plan) });
+      onTargets(keyOf(turn.plan), nodeActionEvents(turn.snapshot.rollout, nodeAction));
     },
     async decided(turn, decision) {
       const { plan, snapshot, now } = turn;
-      const { stalled, rests, stalls } = held.at(nameOf(plan), turn.evaluations);
-      onTargets(nameOf(plan), stalled);
+      const { stalled, rests, stalls } = held.at(keyOf(plan), turn.evaluations);
+      onTargets(keyOf(plan), stalled);
       for (const event of dialect.planEvents?.(plan, plan, rests) ?? []) onPlan(plan, event);
       const stalledMs = await writeStalls(parts, plan, stalls, now);
-      measurePlan(metrics, dialect.name, nameOf(plan), snapshot, decision);
+      measurePlan(metrics, dialect.name, keyOf(plan), snapshot, decision);
       if (dialect.statusRecord?.conditionsInAnnotation !== true || snapshot.rollout.phase === 'new') return stalledMs;
       const onEvent = (event: ReportedEvent): void => onPlan(plan, event);
       const writing = { ...parts, plans: dialect.plans, onEvent, writtenAt };
@@ -112,10 +112,6 @@ export function createReporter(parts: ReporterParts): Reporter {
       metrics.forgetPlan(dialect.name, key);
     },
   };
-}
-
-function nameOf({ metadata: { name, namespace } }: KubeObject): string {
-  return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
 const MESSAGES = {
