@@ -6,7 +6,6 @@ import { type CustomKind, definitionOf } from './crd.ts';
 const boat: CustomKind = {
   resource: { group: 'sea.example.com', version: 'v1', kind: 'RowBoat', plural: 'rowboats', namespaced: true },
   schema: z.object({ spec: z.object({ oars: z.int() }).describe('The boat.') }).describe('A small boat.'),
-  statusSubresource: false,
   columns: [],
 };
 
@@ -44,12 +43,12 @@ test('names, scope and root come from the description', () => {
   });
 });
 
-test('the status subresource and columns are there when they are asked for', () => {
+test('a status is a subresource, and columns are there when they are asked for', () => {
   const columns = [{ name: 'Oars', type: 'integer', jsonPath: '.spec.oars' }] as const;
   const { spec } = definitionOf({
     ...boat,
     resource: { ...boat.resource, namespaced: false },
-    statusSubresource: true,
+    schema: boat.schema.extend({ status: z.object({}) }),
     columns,
   });
   expect(spec.scope).toBe('Cluster');

@@ -1,7 +1,6 @@
 /** Makes the CustomResourceDefinition of a custom kind, with its structural schema. */
 import { z } from 'zod';
 import { type Condition, clusterScoped, type KubeObject, type Resource } from '../kube/resources.ts';
-import { isRecord } from '../util/json.ts';
 
 /** An object of a schema, which refuses fields that it does not name. */
 export function object<S extends z.core.$ZodLooseShape>(what: string, fields: S): z.ZodObject<S, z.core.$strict> {
@@ -51,9 +50,8 @@ export interface PrinterColumn {
 
 export interface CustomKind {
   readonly resource: Resource;
-  /** The fields beside `apiVersion`, `kind` and `metadata`. */
+  /** The fields beside `apiVersion`, `kind` and `metadata`; a `status` is a subresource. */
   readonly schema: z.ZodObject;
-  readonly statusSubresource: boolean;
   /** The columns of `kubectl get` after the name; without any, the server shows the age. */
   readonly columns: readonly PrinterColumn[];
 }
@@ -83,7 +81,7 @@ export const customResourceDefinitions = clusterScoped<CustomResourceDefinition>
 );
 
 /** The definition with one version, served and stored; what the server fills in by itself is left out. */
-export function definitionOf({ resource, schema, statusSubresource, columns }: CustomKind): CustomResourceDefinition {
+export function definitionOf({ resource, schema, columns }: CustomKind): CustomResourceDefinition {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -103,7 +101,7 @@ export function definitionOf({ resource, schema, statusSubresource, columns }: C
           served: true,
           storage: true,
           schema: { openAPIV3Schema: rootOf(structural(schema)) },
-          ...(statusSubresource ? { subresources: { status: {} } } : {}),
+          ...('status' in schema.shape ? { subresources: { status: {} } } : {}),
           ...(columns.length > 0 ? { additionalPrinterColumns: columns } : {}),
         },
       ],
@@ -126,34 +124,20 @@ export type StructuralSchema = Readonly<Record<string, unknown>>;
  * takes the result, tools/crds/check-structural.ts checks.
  */
 export function structural(schema: z.ZodType): StructuralSchema {
-  const json: unknown = z.toJSONSchema(schema, {
+  return z.toJSONSchema(schema, {
     target: 'openapi-3.0',
     io: 'input',
     cycles: 'throw',
     reused: 'inline',
+    override: ({ jsonSchema: node }) => {
+      // Closed objects need no keyword: Kubernetes prunes what a schema does not name.
+      if (node.additionalProperties === false) delete node.additionalProperties;
+      // zod bounds every integer by what a JavaScript number holds; Kubernetes takes the whole of int64.
+      if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum;
+      if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
+      if (node['x-kubernetes-int-or-string'] !== true) return;
+      delete node.type;
+      node.anyOf = [{ type: 'integer' }, { type: 'string' }];
+    },
   });
-  return convert(json);
-}
-
-function convert(node: unknown): StructuralSchema {
-  if (!isRecord(node)) return {};
-  // Closed objects need no keyword: Kubernetes prunes what a schema does not name.
-  const { additionalProperties, ...rest } = node;
-  const open = additionalProperties !== undefined && additionalProperties !== false;
-  const result: Record<string, unknown> = open ? { ...rest, additionalProperties } : rest;
-  // zod bounds every integer by what a JavaScript number holds; Kubernetes takes the whole of int64.
-  if (result['minimum'] === Number.MIN_SAFE_INTEGER) delete result['minimum'];
-  if (result['maximum'] === Number.MAX_SAFE_INTEGER) delete result['maximum'];
-  if (isRecord(result['properties'])) {
-    result['properties'] = Object.fromEntries(
-      Object.entries(result['properties']).map(([name, inner]) => [name, convert(inner)]),
-    );
-  }
-  if (open) result['additionalProperties'] = convert(additionalProperties);
-  if (result['items'] !== undefined) result['items'] = convert(result['items']);
-  if (result['x-kubernetes-int-or-string'] === true) {
-    delete result['type'];
-    result['anyOf'] = [{ type: 'integer' }, { type: 'string' }];
-  }
-  return result;
 }

@@ -28,6 +28,5 @@ const controlNodeSchema = z
 export const controlNodeKind: CustomKind = {
   resource: controlNodes,
   schema: controlNodeSchema,
-  statusSubresource: true,
   columns: [],
 };

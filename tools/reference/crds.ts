@@ -30,10 +30,10 @@ export function crdReference(kinds: readonly CustomKind[]): string {
   return `${[...opening, ...kinds.flatMap(section)].join('\n')}\n`;
 }
 
-function section({ resource, schema, statusSubresource }: CustomKind): string[] {
+function section({ resource, schema }: CustomKind): string[] {
   const root = structural(schema) as Field;
   const scope = resource.namespaced ? 'namespaced' : 'cluster-scoped';
-  const status = statusSubresource ? ', with a status subresource' : '';
+  const status = 'status' in schema.shape ? ', with a status subresource' : '';
   return [
     '',
     `## ${resource.kind}`,

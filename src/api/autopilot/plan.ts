@@ -116,7 +116,6 @@ export const plans = clusterScoped<Plan>('autopilot.k0sproject.io/v1beta2', 'Pla
 export const planKind: CustomKind = {
   resource: plans,
   schema: planSchema,
-  statusSubresource: true,
   columns: [
     { name: 'State', type: 'string', jsonPath: '.status.state' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },

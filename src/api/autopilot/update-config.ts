@@ -47,6 +47,5 @@ export const updateConfigs = clusterScoped<UpdateConfig>('autopilot.k0sproject.i
 export const updateConfigKind: CustomKind = {
   resource: updateConfigs,
   schema: updateConfigSchema,
-  statusSubresource: false,
   columns: [],
 };

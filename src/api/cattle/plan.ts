@@ -80,7 +80,6 @@ export const cattlePlans = namespaced<CattlePlan>('upgrade.cattle.io/v1', 'Plan'
 export const cattlePlanKind: CustomKind = {
   resource: cattlePlans,
   schema: planSchema,
-  statusSubresource: true,
   columns: [
     { name: 'Image', type: 'string', jsonPath: '.spec.upgrade.image' },
     { name: 'Channel', type: 'string', jsonPath: '.spec.channel' },

@@ -31,7 +31,6 @@ export const statusShards = clusterScoped<StatusShard>('upgrade.refit.dev/v1alph
 export const statusShardKind: CustomKind = {
   resource: statusShards,
   schema: statusShardSchema,
-  statusSubresource: false,
   columns: [
     { name: 'Command', type: 'integer', jsonPath: '.command' },
     { name: 'List', type: 'string', jsonPath: '.list' },

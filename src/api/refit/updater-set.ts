@@ -128,7 +128,6 @@ export const updaterSets = clusterScoped<UpdaterSet>('upgrade.refit.dev/v1alpha1
 export const updaterSetKind: CustomKind = {
   resource: updaterSets,
   schema: updaterSetSchema,
-  statusSubresource: true,
   columns: [
     { name: 'Updaters', type: 'string', jsonPath: '.spec.updaters[*].name' },
     { name: 'Uncovered', type: 'string', jsonPath: '.spec.uncovered' },

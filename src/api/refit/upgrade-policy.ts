@@ -220,7 +220,6 @@ export const upgradePolicies = clusterScoped<UpgradePolicy>(
 export const upgradePolicyKind: CustomKind = {
   resource: upgradePolicies,
   schema: upgradePolicySchema,
-  statusSubresource: true,
   columns: [
     { name: 'Accepted', type: 'string', jsonPath: ".status.conditions[?(@.type=='Accepted')].status" },
     { name: 'Paused', type: 'boolean', jsonPath: '.spec.paused' },
