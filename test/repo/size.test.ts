@@ -10,9 +10,9 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_823,
-  'src/api': 1_180,
-  'src/cli': 4_730,
-  'src/cmd': 920,
+  'src/api': 1_120,
+  'src/cli': 4_665,
+  'src/cmd': 902,
   'src/dialects': 380,
   'src/dialects/autopilot': 1_118,
   'src/dialects/capi': 1_911,
@@ -20,14 +20,14 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/kubeadm': 2_460,
   'src/drain': 855,
   'src/engine': 5_610,
-  'src/http': 358,
+  'src/http': 355,
   'src/kube': 3_367,
   'src/process': 270,
-  'src/runtime': 848,
+  'src/runtime': 838,
   'src/signal': 512,
-  'src/updates': 1_962,
-  'src/install': 865,
-  'src/util': 878,
+  'src/updates': 1_957,
+  'src/install': 857,
+  'src/util': 873,
   'src/versions': 578,
 };
 

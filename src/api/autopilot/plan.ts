@@ -1,7 +1,7 @@
 /** Schema and types of the autopilot Plan, `autopilot.k0sproject.io/v1beta2`: the same shape as the original, and no stricter. */
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
-import { type CustomKind, flag, list, object, text, time } from '../crd.ts';
+import { type CustomKind, flag, list, object, optional, text, time } from '../crd.ts';
 
 const staticNodesSchema = object('Names the nodes one by one.', {
   nodes: list('Names, in any order.', z.string().describe('Name of a node.')),
@@ -30,8 +30,8 @@ export type TargetSpec = z.input<typeof targetSchema>;
 
 /** The two groups of a k0supdate. */
 export const targetsSchema = object('The nodes to update.', {
-  controllers: targetSchema.exactOptional().describe('The controllers, one at a time.'),
-  workers: targetSchema.exactOptional().describe('The workers, after all controllers.'),
+  controllers: optional('The controllers, one at a time.', targetSchema),
+  workers: optional('The workers, after all controllers.', targetSchema),
 });
 
 const platformsSchema = z

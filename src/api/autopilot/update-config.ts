@@ -1,11 +1,11 @@
 /** Schema and types of the autopilot UpdateConfig: the source of new versions, and when Plans may be created from them. */
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
-import { type CustomKind, flag, list, object, text } from '../crd.ts';
+import { type CustomKind, flag, list, object, optional, text } from '../crd.ts';
 import { targetSchema, targetsSchema } from './plan.ts';
 
 const strategySchema = object('When Refit checks for updates.', {
-  type: z.enum(['periodic', 'cron']).exactOptional().describe('Which of the two fields below counts.'),
+  type: optional('Which of the two fields below counts.', z.enum(['periodic', 'cron'])),
   cron: text('Deprecated: the schedule, with six fields, seconds first, or a word such as `@daily`.'),
   periodic: object('A time window on these days.', {
     days: list(

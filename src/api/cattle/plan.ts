@@ -12,7 +12,7 @@ const DAYS = [
 ].flatMap((line) => line.split(' '));
 
 const windowSchema = object('When nodes may start; nodes in progress finish.', {
-  days: z.array(z.enum(DAYS)).min(1).exactOptional().describe('Days of the week.'),
+  days: optional('Days of the week.', z.array(z.enum(DAYS)).min(1)),
   startTime: text('Time of day, such as `22:00`.'),
   endTime: text('Time of day, such as `06:00`.'),
   timeZone: text('IANA name; UTC by default.'),

@@ -35,11 +35,10 @@ export const containerSchema = z.strictObject({
 });
 
 export const drainSchema = z.strictObject({
-  timeout: z
-    .unknown()
-    .meta({ 'x-kubernetes-int-or-string': true })
-    .exactOptional()
-    .describe('How long to drain: a duration such as `90s`, or nanoseconds; until the Job ends by default.'),
+  timeout: optional(
+    'How long to drain: a duration such as `90s`, or nanoseconds; until the Job ends by default.',
+    z.unknown().meta({ 'x-kubernetes-int-or-string': true }),
+  ),
   gracePeriod: integer('int32', "Seconds for each pod to terminate; negative or absent: the pod's own period."),
   deleteLocalData: flag('Earlier name of `deleteEmptydirData`.'),
   deleteEmptydirData: flag('Also evicts pods with emptyDir volumes; this is the default.'),

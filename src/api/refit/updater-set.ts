@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
 import { labelSelectorSchema } from '../cattle/workload.ts';
-import { type CustomKind, choice, list, object, time } from '../crd.ts';
+import { type CustomKind, choice, list, object, optional, time } from '../crd.ts';
 import { conditionsSchema, rules } from './upgrade-policy.ts';
 
 /** As Cluster API has it for an ExtensionConfig: no user, no query, no fragment. */
@@ -16,8 +16,8 @@ const handler = (hook: string) => label(`The handler for ${hook}.`).exactOptiona
 const serviceSchema = object('A Service in the cluster of the extension.', {
   namespace: label('Its namespace.'),
   name: label('Its name.'),
-  path: z.string().regex(/^\//).max(512).exactOptional().describe('What comes before the path of each hook.'),
-  port: z.int().min(1).max(65_535).exactOptional().describe('Its port; 443 by default.'),
+  path: optional('What comes before the path of each hook.', z.string().regex(/^\//).max(512)),
+  port: optional('Its port; 443 by default.', z.int().min(1).max(65_535)),
 });
 
 const handlersSchema = object('Names of handlers; those of its own discovery by default.', {
@@ -33,39 +33,34 @@ const isForServer = '!has(self.refit) || !(has(self.clientCertificate) || has(se
 const updaterSchema = object('One updater.', {
   name: label('Its name in messages; unique in the list.'),
   refit: object("Refit's own updater, which changes `spec.version`.", {}).exactOptional(),
-  url: z
-    .string()
-    .regex(URL_PATTERN, 'expected an https URL without user, query and fragment, such as https://updater.example.com')
-    .max(512)
-    .exactOptional()
-    .describe('Its server, such as `https://updater.example.com`.'),
+  url: optional(
+    'Its server, such as `https://updater.example.com`.',
+    z
+      .string()
+      .regex(URL_PATTERN, 'expected an https URL without user, query and fragment, such as https://updater.example.com')
+      .max(512),
+  ),
   service: serviceSchema.exactOptional(),
-  caBundle: z
-    .string()
-    .regex(BASE64)
-    .min(4)
-    .max(51_200)
-    .meta({ format: 'byte' })
-    .exactOptional()
-    .describe('The CA of its certificate, as base64 of PEM. No other CA counts.'),
+  caBundle: optional(
+    'The CA of its certificate, as base64 of PEM. No other CA counts.',
+    z.string().regex(BASE64).min(4).max(51_200).meta({ format: 'byte' }),
+  ),
   clientCertificate: label(
     'The folder below `--updater-certs` with the `tls.crt` and `tls.key` that Refit shows it; none by default.',
   ).exactOptional(),
   handlers: handlersSchema.exactOptional(),
-  selector: labelSelectorSchema
-    .exactOptional()
-    .describe('It is asked only about Machines with these labels, and MachineSets whose template has them.'),
-  settings: z
-    .record(z.string().max(253), z.string().max(4096))
-    .meta({ maxProperties: 100 })
-    .exactOptional()
-    .describe('Sent to it with each call, in place of the settings of the ExtensionConfig.'),
-  timeoutSeconds: z
-    .int()
-    .min(1)
-    .max(10)
-    .exactOptional()
-    .describe('Seconds for each call of it; 3 by default. Less where the updaters after it need the time.'),
+  selector: optional(
+    'It is asked only about Machines with these labels, and MachineSets whose template has them.',
+    labelSelectorSchema,
+  ),
+  settings: optional(
+    'Sent to it with each call, in place of the settings of the ExtensionConfig.',
+    z.record(z.string().max(253), z.string().max(4096)).meta({ maxProperties: 100 }),
+  ),
+  timeoutSeconds: optional(
+    'Seconds for each call of it; 3 by default. Less where the updaters after it need the time.',
+    z.int().min(1).max(10),
+  ),
   onUnavailable: choice(
     'When CanUpdateMachine or CanUpdateMachineSet gets no valid answer of it. `Wait`, the default: nothing is replaced until it ' +
       'answers, unless the others cover every change. `Skip`: as if it covered no change. `Refuse`: nothing is ' +
@@ -83,9 +78,10 @@ const updaterSchema = object('One updater.', {
 );
 
 const specSchema = object('The updaters, and for which Machines.', {
-  selector: labelSelectorSchema
-    .exactOptional()
-    .describe('Machines with these labels, and MachineSets whose template has them; all by default.'),
+  selector: optional(
+    'Machines with these labels, and MachineSets whose template has them; all by default.',
+    labelSelectorSchema,
+  ),
   updaters: z
     .array(updaterSchema)
     .min(1)

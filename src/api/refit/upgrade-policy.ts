@@ -1,12 +1,12 @@
 /** Schema and types of the UpgradePolicy: the settings of Refit that no plan has. */
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
-import { type CustomKind, choice, flag, list, object, text, time, whole } from '../crd.ts';
+import { type CustomKind, choice, flag, list, object, optional, text, time, whole } from '../crd.ts';
 
 const conditionSchema = object('One condition.', {
   type: z.string().describe('What the condition is about.'),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether it is true.'),
-  observedGeneration: z.int().exactOptional().describe('The generation of the spec that it describes.'),
+  observedGeneration: optional('The generation of the spec that it describes.', z.int()),
   lastTransitionTime: time('When `status` last changed.').exactOptional(),
   reason: text('The reason, as one word.'),
   message: text('The reason, as a sentence.'),
@@ -44,14 +44,10 @@ const isBelow = (longest: string): string =>
 const TIME = 'must be a time above zero and below a year, such as 90s or 1h30m';
 const durationSchema = z.string().regex(DURATION).max(SHORT);
 
-const duration = (what: string) =>
-  durationSchema
-    .meta(rules([isBelow('8760h'), TIME]))
-    .exactOptional()
-    .describe(what);
+const duration = (what: string) => optional(what, durationSchema.meta(rules([isBelow('8760h'), TIME])));
 
 const planSchema = object('Every field that is set must match; an entry without fields matches all plans.', {
-  dialect: z.enum(DIALECT_NAMES).exactOptional().describe('Plans of this kind only.'),
+  dialect: optional('Plans of this kind only.', z.enum(DIALECT_NAMES)),
   namespace: text('Plans of this namespace only.'),
   name: text('The plan of this name only.'),
 });
@@ -124,50 +120,45 @@ const isInOrder =
 const blackoutSchema = object('One period.', {
   from: momentSchema.describe('A date such as `2026-12-20`, or a time such as `2026-12-20T18:00:00Z`.'),
   to: momentSchema.describe('A date, which is included, or a time.'),
-  timeZone: timeZoneSchema.exactOptional().describe('The time zone of the dates; UTC by default.'),
+  timeZone: optional('The time zone of the dates; UTC by default.', timeZoneSchema),
 }).meta(rules([isInOrder, '`to` must be after `from`']));
 
 export const upgradePolicySpecSchema = object('The settings for the plans that the policy covers.', {
-  plans: z
-    .array(planSchema)
-    .max(MANY)
-    .exactOptional()
-    .describe(
-      'The plans that the policy covers; all by default. When several policies match a plan, the most specific one counts.',
-    ),
+  plans: optional(
+    'The plans that the policy covers; all by default. When several policies match a plan, the most specific one counts.',
+    z.array(planSchema).max(MANY),
+  ),
   paused: flag('No node starts; nodes in progress finish.'),
   failureBudget: whole(
     'How many workers may fail before the plan stops; 0 by default. A failed controller always stops it.',
   ),
-  maxUnavailable: z
-    .union([z.int().min(1), z.string().regex(PERCENT)])
-    .meta({ 'x-kubernetes-int-or-string': true, minimum: 1, pattern: PERCENT.source })
-    .exactOptional()
-    .describe(
-      'How many nodes may be not Ready or unschedulable for any reason, including the next one: a number, or a share of ' +
-        'all nodes such as `10%`, rounded down, but at least one.',
-    ),
-  order: z
-    .array(
-      z
-        .string()
-        .max(LONGEST_PAIR)
-        .refine((entry) => KEY_OR_PAIR.test(entry), WANTED_LABEL)
-        .meta(rules([`self.matches('${KEY_OR_PAIR.source}')`, WANTED_LABEL])),
-    )
-    .max(MANY)
-    .meta(SET)
-    .exactOptional()
-    .describe(
-      'Labels that put the nodes of a plan into groups, which start one after the other: `key` by its value, `key=value` with ' +
-        'those that have it first; nodes without come last. Nodes of the control plane always come first, one at a time.',
-    ),
+  maxUnavailable: optional(
+    'How many nodes may be not Ready or unschedulable for any reason, including the next one: a number, or a share of ' +
+      'all nodes such as `10%`, rounded down, but at least one.',
+    z
+      .union([z.int().min(1), z.string().regex(PERCENT)])
+      .meta({ 'x-kubernetes-int-or-string': true, minimum: 1, pattern: PERCENT.source }),
+  ),
+  order: optional(
+    'Labels that put the nodes of a plan into groups, which start one after the other: `key` by its value, `key=value` with ' +
+      'those that have it first; nodes without come last. Nodes of the control plane always come first, one at a time.',
+    z
+      .array(
+        z
+          .string()
+          .max(LONGEST_PAIR)
+          .refine((entry) => KEY_OR_PAIR.test(entry), WANTED_LABEL)
+          .meta(rules([`self.matches('${KEY_OR_PAIR.source}')`, WANTED_LABEL])),
+      )
+      .max(MANY)
+      .meta(SET),
+  ),
   deadlines: deadlinesSchema.exactOptional(),
   drain: drainSchema.exactOptional(),
-  soak: durationSchema
-    .meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME]))
-    .exactOptional()
-    .describe('How long a restarted service must keep running before its node counts as done; 5s.'),
+  soak: optional(
+    'How long a restarted service must keep running before its node counts as done; 5s.',
+    durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),
+  ),
   versions: object('Which versions may follow each other.', {
     allow: list('Version rules that plans may break.', z.enum(['SkippedMinor', 'Downgrade', 'KubeletAhead'])).meta(SET),
   }).exactOptional(),
@@ -193,12 +184,12 @@ export const upgradePolicySpecSchema = object('The settings for the plans that t
       'Refit',
     ),
   }).exactOptional(),
-  windows: z.array(windowSchema).max(MANY).exactOptional().describe('When nodes may start; always by default.'),
-  blackouts: z.array(blackoutSchema).max(MANY).exactOptional().describe('When no node starts, even inside a window.'),
+  windows: optional('When nodes may start; always by default.', z.array(windowSchema).max(MANY)),
+  blackouts: optional('When no node starts, even inside a window.', z.array(blackoutSchema).max(MANY)),
 });
 
 const statusSchema = object('Written by the controller only.', {
-  observedGeneration: z.int().exactOptional().describe('The generation of the spec that this status describes.'),
+  observedGeneration: optional('The generation of the spec that this status describes.', z.int()),
   covers: list('Plans that the policy covers, as `<dialect>/<namespace>/<name>`; at most 100.', z.string()),
   conditions: conditionsSchema.exactOptional(),
 });
