@@ -4,27 +4,38 @@ import { isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import { printable } from '../util/printable.ts';
 import { decodeReport, decodeSignal } from './annotations.ts';
+import { anAmount, aText, exactly, type Members, readMembers } from './members.ts';
 import { AGENT_ANNOTATION } from './names.ts';
 
-export interface AgentPresence {
+const ANSWER = {
+  /** Bytes that downloads may take: rounded down, and measured now and then, asked or not. Absent while that is not known. */
+  room: anAmount,
+  /** Of the largest file that was named; 0 if no server said it. */
+  bytes: anAmount,
+  /** Why this host cannot download what was named. */
+  problem: (value: unknown) => {
+    const text = aText(value);
+    return text === undefined ? undefined : printable(text.slice(0, 600));
+  },
+};
+
+export interface DownloadAnswer extends Members<typeof ANSWER> {
+  /** Id of the check; empty before the first one. */
+  readonly id: string;
+}
+
+const PRESENCE = {
+  /** True while it leaves every signal to k0s's own agent. */
+  aside: exactly(true),
+  /** Absent: an agent of a version that checks no downloads. */
+  checked: (value: unknown): DownloadAnswer | undefined =>
+    isRecord(value) && typeof value['id'] === 'string' ? { id: value['id'], ...readMembers(value, ANSWER) } : undefined,
+};
+
+export interface AgentPresence extends Members<typeof PRESENCE> {
   readonly version: string;
   /** RFC 3339: when the agent started. */
   readonly since: string;
-  /** True while it leaves every signal to k0s's own agent. */
-  readonly aside?: boolean;
-  /** Absent: an agent of a version that checks no downloads. */
-  readonly checked?: DownloadAnswer;
-}
-
-export interface DownloadAnswer {
-  /** Id of the check; empty before the first one. */
-  readonly id: string;
-  /** Bytes that downloads may take: rounded down, and measured now and then, asked or not. Absent while that is not known. */
-  readonly room?: number;
-  /** Of the largest file that was named; 0 if no server said it. */
-  readonly bytes?: number;
-  /** Why this host cannot download what was named. */
-  readonly problem?: string;
 }
 
 export interface NodeAgent {
@@ -64,22 +75,10 @@ export function downloadAnswerOn(object: KubeObject): DownloadAnswer | undefined
 const presenceOn = onceForEach(({ metadata: { annotations } }: KubeObject): AgentPresence | undefined => {
   const value = parseJson(annotations?.[AGENT_ANNOTATION]);
   if (!isRecord(value)) return undefined;
-  const { version, since, aside, checked } = value;
+  const { version, since } = value;
   if (typeof version !== 'string' || typeof since !== 'string') return undefined;
-  const answer = answerIn(checked);
-  return { version: version.slice(0, 40), since, aside: aside === true, ...(answer && { checked: answer }) };
+  return { version: version.slice(0, 40), since, ...readMembers(value, PRESENCE) };
 });
-
-function answerIn(value: unknown): DownloadAnswer | undefined {
-  if (!isRecord(value) || typeof value['id'] !== 'string') return undefined;
-  const { id, room, bytes, problem } = value;
-  return {
-    id,
-    ...(typeof room === 'number' && { room }),
-    ...(typeof bytes === 'number' && { bytes }),
-    ...(typeof problem === 'string' && { problem: printable(problem.slice(0, 600)) }),
-  };
-}
 
 function hasForeignStatus({ metadata: { annotations } }: KubeObject, presence: AgentPresence | undefined): boolean {
   const signal = decodeSignal(annotations);

@@ -1,6 +1,7 @@
 /** Encodes and decodes a signal, two annotations exactly as k0s has them, and our policy and report beside it. */
 import { escapeLikeGo, isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
+import { anAmount, aText, exactly, type Members, readMembers, recordOf } from './members.ts';
 import {
   AGENT_POLICY_ANNOTATION,
   REPORT_ANNOTATION,
@@ -88,24 +89,29 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-export interface AgentReport {
+export const REASON_LIMIT = 512;
+
+const TIMES = Object.fromEntries(SIGNAL_STATUSES.map((status) => [status, anAmount]));
+
+const REPORT = {
+  /** Version that ran before. */
+  from: aText,
+  /** Milliseconds spent in each earlier status. */
+  spent: recordOf(TIMES) as (value: unknown) => Readonly<Record<string, number>> | undefined,
+  /** Why it failed, for people; at most REASON_LIMIT characters. */
+  reason: (value: unknown) => aText(value)?.slice(0, REASON_LIMIT),
+  /** True when the previous binary was rolled back to and runs again; false when the service may still restart. */
+  rolledBack: (value: unknown) => (typeof value === 'boolean' ? value : undefined),
+  /** Step that exceeded the time limit of the policy. */
+  late: exactly('drain'),
+  /** True when the agent's own rules refused the signal. */
+  refused: exactly(true),
+};
+
+export interface AgentReport extends Members<typeof REPORT> {
   /** `created` of its signal: a report beside another signal is ignored. */
   readonly created: string;
-  /** Version that ran before. */
-  readonly from?: string;
-  /** Milliseconds spent in each earlier status. */
-  readonly spent?: Readonly<Record<string, number>>;
-  /** Why it failed, for people; at most REASON_LIMIT characters. */
-  readonly reason?: string;
-  /** True when the previous binary was rolled back to and runs again; false when the service may still restart. */
-  readonly rolledBack?: boolean;
-  /** Step that exceeded the time limit of the policy. */
-  readonly late?: 'drain';
-  /** True when the agent's own rules refused the signal. */
-  readonly refused?: true;
 }
-
-export const REASON_LIMIT = 512;
 
 export function encodeReport(report: AgentReport): Record<string, string> {
   const reason = report.reason?.slice(0, REASON_LIMIT);
@@ -115,71 +121,47 @@ export function encodeReport(report: AgentReport): Record<string, string> {
 /** Undefined when there is no report for the signal `created`. */
 export function decodeReport(annotations: Annotations | undefined, created: string): AgentReport | undefined {
   const value = parseJson(annotations?.[REPORT_ANNOTATION]);
-  return isRecord(value) && value['created'] === created ? toReport(value, created) : undefined;
-}
-
-/** Others may write this annotation too: invalid members are ignored. */
-function toReport(
-  { from, spent, reason, rolledBack, late, refused }: Record<string, unknown>,
-  created: string,
-): AgentReport {
-  return {
-    created,
-    ...(typeof from === 'string' ? { from } : {}),
-    ...(isRecord(spent) ? { spent: timesIn(spent) } : {}),
-    ...(typeof reason === 'string' ? { reason: reason.slice(0, REASON_LIMIT) } : {}),
-    ...(typeof rolledBack === 'boolean' ? { rolledBack } : {}),
-    ...(late === 'drain' ? { late } : {}),
-    ...(refused === true ? { refused } : {}),
-  };
-}
-
-function timesIn(spent: Record<string, unknown>): Record<string, number> {
-  const times = SIGNAL_STATUSES.flatMap((step): [string, number][] => {
-    const ms = Object.hasOwn(spent, step) ? spent[step] : undefined;
-    return isAmount(ms) ? [[step, ms]] : [];
-  });
-  return Object.fromEntries(times);
+  return isRecord(value) && value['created'] === created ? { created, ...readMembers(value, REPORT) } : undefined;
 }
 
 /** Drain options for a node that drains itself; without options every pod is evicted, without a time limit. */
-export interface AgentDrain {
-  readonly enabled?: false;
-  readonly localData?: 'refuse';
-  readonly unmanagedPods?: 'refuse';
-  readonly gracePeriodSeconds?: number;
+const DRAIN = {
+  enabled: exactly(false),
+  localData: exactly('refuse'),
+  unmanagedPods: exactly('refuse'),
+  gracePeriodSeconds: (value: unknown) => (Number.isInteger(value) ? anAmount(value) : undefined),
   /** Milliseconds after which the node gives up. */
-  readonly timeoutMs?: number;
+  timeoutMs: anAmount,
   /** Removes also a foreign cordon, once the node is updated. */
-  readonly uncordon?: 'always';
-}
+  uncordon: exactly('always'),
+};
+export type AgentDrain = Members<typeof DRAIN>;
 
 /** Overrides the agent's flags. Times in milliseconds. */
-export interface AgentPolicy {
+const POLICY = {
   /** How long the new process must keep running before the update counts as proven. */
-  readonly soakMs?: number;
+  soakMs: anAmount,
   /** How long a restarted service may take to answer with its version. */
-  readonly restartTimeoutMs?: number;
+  restartTimeoutMs: anAmount,
   /** How long the node may take to become Ready, from the new version's first answer. */
-  readonly readyTimeoutMs?: number;
+  readyTimeoutMs: anAmount,
   /** How long a download may take, over all attempts. */
-  readonly downloadTimeoutMs?: number;
+  downloadTimeoutMs: anAmount,
   /** What is fetched ahead begins at a random moment within so long: many nodes and clusters share a server. */
-  readonly spreadMs?: number;
-  /** Refuses plain http for downloads, redirects included. */
-  readonly requireHttps?: true;
-  /** Bytes that a download leaves free on its disk. */
-  readonly diskReserveBytes?: number;
+  spreadMs: anAmount,
   /** Owner of the cordon that the agent sets as it reports Cordoning: that saves the leader, which drains, a write. */
-  readonly cordonFor?: string;
+  cordonFor: (value: unknown) => aText(value) || undefined,
   /** True when the node was cordoned before it was signalled: that cordon stays. */
-  readonly foundCordoned?: true;
-  readonly drain?: AgentDrain;
+  foundCordoned: exactly(true),
+  /** Refuses plain http for downloads, redirects included. */
+  requireHttps: exactly(true),
+  /** Bytes that a download leaves free on its disk. */
+  diskReserveBytes: anAmount,
+  drain: recordOf(DRAIN),
   /** `leader`: the leader that wrote the signal cordons, drains and uncordons. Absent: the leader's lease decides. */
-  readonly cordoning?: 'leader';
-}
-
-const TIMES = ['soakMs', 'restartTimeoutMs', 'readyTimeoutMs', 'downloadTimeoutMs', 'spreadMs'] as const;
+  cordoning: exactly('leader'),
+};
+export type AgentPolicy = Members<typeof POLICY>;
 
 /** No annotation for an empty policy. */
 export function encodeAgentPolicy(policy: AgentPolicy): Record<string, string> {
@@ -192,38 +174,7 @@ export function agentPolicyFor(annotations: Annotations | undefined, created: st
   return isOurs ? decodeAgentPolicy(annotations) : {};
 }
 
-/** For any signal. Invalid members are ignored. */
+/** For any signal. */
 export function decodeAgentPolicy(annotations: Annotations | undefined): AgentPolicy {
-  const value = parseJson(annotations?.[AGENT_POLICY_ANNOTATION]);
-  if (!isRecord(value)) return {};
-  const times = TIMES.flatMap((name): [string, number][] => {
-    const ms = value[name];
-    return isAmount(ms) ? [[name, ms]] : [];
-  });
-  const { cordoning, cordonFor, foundCordoned, requireHttps, diskReserveBytes, drain } = value;
-  return {
-    ...Object.fromEntries(times),
-    ...(typeof cordonFor === 'string' && cordonFor !== '' ? { cordonFor } : {}),
-    ...(foundCordoned === true ? { foundCordoned } : {}),
-    ...(requireHttps === true ? { requireHttps } : {}),
-    ...(isAmount(diskReserveBytes) ? { diskReserveBytes } : {}),
-    ...(isRecord(drain) ? { drain: toDrain(drain) } : {}),
-    ...(cordoning === 'leader' ? { cordoning } : {}),
-  };
-}
-
-function toDrain(value: Record<string, unknown>): AgentDrain {
-  const { enabled, localData, unmanagedPods, gracePeriodSeconds, timeoutMs, uncordon } = value;
-  return {
-    ...(enabled === false ? { enabled } : {}),
-    ...(localData === 'refuse' ? { localData } : {}),
-    ...(unmanagedPods === 'refuse' ? { unmanagedPods } : {}),
-    ...(isAmount(gracePeriodSeconds) && Number.isInteger(gracePeriodSeconds) ? { gracePeriodSeconds } : {}),
-    ...(isAmount(timeoutMs) ? { timeoutMs } : {}),
-    ...(uncordon === 'always' ? { uncordon } : {}),
-  };
-}
-
-function isAmount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+  return recordOf(POLICY)(parseJson(annotations?.[AGENT_POLICY_ANNOTATION])) ?? {};
 }
