@@ -46,14 +46,10 @@ function describeProcess(pid: number): FoundService | undefined {
   const dataDirectory = resolve(directory, args.dataDirectory ?? DEFAULT_DATA_DIRECTORY);
   const isRoot = ownerOf(pid) === 0;
   const usualSocket = isRoot ? DEFAULT_STATUS_SOCKET : resolve(dataDirectory, 'run', 'status.sock');
-  const hostname = variableOf(pid, 'AUTOPILOT_HOSTNAME');
-  return {
-    pid,
-    statusSocket: resolve(directory, args.statusSocket ?? usualSocket),
-    dataDirectory,
-    ...(args.hostnameOverride !== undefined && { hostnameOverride: args.hostnameOverride }),
-    ...(hostname && { hostname }),
-  };
+  const hostname = variableOf(pid, 'AUTOPILOT_HOSTNAME') || undefined;
+  const statusSocket = resolve(directory, args.statusSocket ?? usualSocket);
+  const { hostnameOverride } = args;
+  return defined({ pid, statusSocket, dataDirectory, hostnameOverride, hostname });
 }
 
 /**

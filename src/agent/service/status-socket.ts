@@ -38,7 +38,7 @@ function parseStatus(text: string): ServiceStatus {
     throw new Error('the status socket answered without Version and Pid');
   }
   const { Version: version, Pid: pid, Role: role, Workloads, SingleNode } = value;
-  const apiAddress = apiAddressIn(value['ClusterConfig']);
+  const apiAddress = apiAddressIn(value);
   return {
     version,
     pid: pid as number,
@@ -51,10 +51,9 @@ function parseStatus(text: string): ServiceStatus {
 }
 
 /** Workers have no configuration, or an empty one. */
-function apiAddressIn(config: unknown): string | undefined {
-  const spec = isRecord(config) ? config['spec'] : undefined;
-  const api = isRecord(spec) ? spec['api'] : undefined;
-  const address = isRecord(api) ? api['address'] : undefined;
+function apiAddressIn(value: Record<string, unknown>): string | undefined {
+  const config = value['ClusterConfig'] as { spec?: { api?: { address?: unknown } | null } | null } | null | undefined;
+  const address = config?.spec?.api?.address;
   return typeof address === 'string' && address !== '' ? address : undefined;
 }
 
