@@ -2,21 +2,18 @@
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, stat } from 'node:fs/promises';
 import type { Files } from '../state/durable-files.ts';
+import { unless } from '../state/trusted-path.ts';
 
 /** Large: after each piece the agent waits for its turn, which takes milliseconds on a busy machine. */
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
 /** Lower-case hexadecimal sha256; undefined when there is no such file. */
 export async function hashFile(path: string, files: Pick<Files, 'open'>): Promise<string | undefined> {
-  try {
-    await using handle = await files.open(path, 'r');
-    const hash = createHash('sha256');
-    await feed(handle, hash);
-    return hash.digest('hex');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+  await using handle = await unless('ENOENT', files.open(path, 'r'));
+  if (handle === undefined) return undefined;
+  const hash = createHash('sha256');
+  await feed(handle, hash);
+  return hash.digest('hex');
 }
 
 /** Feeds a whole open file to a hash; returns the number of its bytes. The position of the file stays. */

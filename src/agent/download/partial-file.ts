@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { isRecord } from '../../util/json.ts';
+import { isRecord, parseJson } from '../../util/json.ts';
 import { type Files, writeDurably } from '../state/durable-files.ts';
 import { isBundleName } from './bundle-name.ts';
 import { feed } from './hash-file.ts';
@@ -147,12 +147,8 @@ export async function wantedHash(sha256: string | undefined, path: string, files
 
 /** Without a readable record the bytes are fetched again. */
 async function readRecord(path: string, files: Files): Promise<PartRecord | undefined> {
-  try {
-    const value: unknown = JSON.parse(await files.readFile(path, 'utf8'));
-    return isPartRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(await files.readFile(path, 'utf8').catch(() => undefined));
+  return isPartRecord(value) ? value : undefined;
 }
 
 /** The name becomes a path: a record that somebody changed must not lead out of the directory. */

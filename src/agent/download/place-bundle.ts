@@ -1,6 +1,6 @@
 /** Puts an airgap bundle into the directory that the service imports from: complete or not at all, and once. */
 import { dirname, join } from 'node:path';
-import { isRecord } from '../../util/json.ts';
+import { isRecord, parseJson } from '../../util/json.ts';
 import { type Files, syncPath, writeDurably } from '../state/durable-files.ts';
 import { type FileTrust, unless } from '../state/trusted-path.ts';
 import { bundleNameFor, bundleNameIn, isBundleName, PARTIAL_BUNDLE } from './bundle-name.ts';
@@ -168,13 +168,8 @@ export interface PlacedBundle {
 
 /** Oldest first. An unparsable list counts as empty: its bundles are then never removed. A read error rejects. */
 export async function loadBundles(path: string, files: Files): Promise<readonly PlacedBundle[]> {
-  try {
-    const value: unknown = JSON.parse(await files.readFile(path, 'utf8'));
-    return isRecord(value) && Array.isArray(value['bundles']) ? value['bundles'].filter(isBundle) : [];
-  } catch (error) {
-    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
+  const value = parseJson(await unless('ENOENT', files.readFile(path, 'utf8')));
+  return isRecord(value) && Array.isArray(value['bundles']) ? value['bundles'].filter(isBundle) : [];
 }
 
 export async function saveBundles(path: string, bundles: readonly PlacedBundle[], files: Files): Promise<void> {

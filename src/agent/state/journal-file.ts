@@ -1,7 +1,7 @@
 /** Reads and writes the journal: one JSON file, replaced as a whole and synced before the agent relies on it. */
 import * as fsPromises from 'node:fs/promises';
 import { RefitError } from '../../util/errors.ts';
-import { isRecord } from '../../util/json.ts';
+import { isRecord, parseJson } from '../../util/json.ts';
 import { IDLE, type Journal } from '../journal.ts';
 import { type Files, isDiskFull, writeDurably } from './durable-files.ts';
 
@@ -56,12 +56,7 @@ function spareOf(path: string): string {
 }
 
 function parse(text: string): { format: unknown; journal: Journal } | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) && isRecord(value['journal'])
-      ? { format: value['format'], journal: value['journal'] as unknown as Journal }
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  if (!isRecord(value) || !isRecord(value['journal'])) return undefined;
+  return { format: value['format'], journal: value['journal'] as unknown as Journal };
 }

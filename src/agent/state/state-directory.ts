@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { link, lstat, mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf, RefitError } from '../../util/errors.ts';
+import { parseJson } from '../../util/json.ts';
 import { isSameProcess, type ProcessId } from '../service/host.ts';
 import { findProcess } from '../service/processes.ts';
 import { syncPath } from './durable-files.ts';
@@ -128,9 +129,5 @@ async function tryLink(draft: string, lock: string): Promise<boolean> {
 }
 
 async function readHolder(lock: string): Promise<ProcessId | undefined> {
-  try {
-    return JSON.parse(await readFile(lock, 'utf8')) as ProcessId;
-  } catch {
-    return undefined;
-  }
+  return parseJson(await readFile(lock, 'utf8').catch(() => undefined)) as ProcessId | undefined;
 }

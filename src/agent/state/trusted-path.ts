@@ -56,24 +56,19 @@ async function isWritable(found: Stats, isLast: boolean): Promise<boolean> {
   return (mode & GROUP_WRITES) !== 0 && gid !== process.getgid?.() && !(await isEmptyStaff(gid));
 }
 
-/** What the agent asks about the host's files before it changes them. */
-export interface FileTrust {
-  /** Rejects unless only root can change the file or directory; a missing one is an ENOENT. */
-  assertTrusted(path: string): Promise<void>;
-  /** Rejects unless only root can change the file and the names in its directory; the file may be missing. */
-  assertReplaceable(path: string): Promise<void>;
-  /** Makes a directory that nobody else can look into, or checks that it is one. */
-  makePrivate(directory: string): Promise<void>;
-  removeEmpty(directory: string): Promise<void>;
-}
+export type FileTrust = typeof fileTrust;
 
-export const fileTrust: FileTrust = {
+/** What the agent asks about the host's files before it changes them. */
+export const fileTrust = {
+  /** Rejects unless only root can change the file or directory; a missing one is an ENOENT. */
   assertTrusted: assertTrustedPath,
-  async assertReplaceable(path) {
+  /** Rejects unless only root can change the file and the names in its directory; the file may be missing. */
+  async assertReplaceable(path: string): Promise<void> {
     await assertTrustedPath(dirname(path));
     await unless('ENOENT', assertTrustedPath(path));
   },
-  async makePrivate(directory) {
+  /** Makes a directory that nobody else can look into, or checks that it is one. */
+  async makePrivate(directory: string): Promise<void> {
     await assertTrustedPath(dirname(directory));
     await unless('EEXIST', mkdir(directory, { mode: 0o700 }));
     await using handle = await open(directory, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
@@ -82,16 +77,17 @@ export const fileTrust: FileTrust = {
     if ((mode & 0o777) !== 0o700) await handle.chmod(0o700);
     await syncPath(dirname(directory));
   },
-  async removeEmpty(directory) {
+  async removeEmpty(directory: string): Promise<void> {
     await unless('ENOTEMPTY', unless('ENOENT', rmdir(directory)));
     await unless('ENOENT', syncPath(dirname(directory)));
   },
 };
 
 /** An error with this code is fine. */
-export async function unless(code: string, work: Promise<unknown>): Promise<void> {
-  await work.catch((error: NodeJS.ErrnoException) => {
+export async function unless<T>(code: string, work: Promise<T>): Promise<T | undefined> {
+  return await work.catch((error: NodeJS.ErrnoException) => {
     if (error.code !== code) throw error;
+    return undefined;
   });
 }
 
