@@ -97,10 +97,17 @@ test('a step of a run that was killed makes the host busy, and a warning says th
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   await once(hold.stdout, 'data');
-  const { isBusy, messages } = await facts();
-  expect([isBusy, messages.filter((each) => each === line)]).toEqual([true, [line]]);
+  const { busy, messages } = await facts();
+  const step = `a step of Refit, process ${hold.pid}`;
+  expect([busy, messages.filter((each) => each === line)]).toEqual([[step], [line]]);
   hold.stdin.end();
   await once(hold, 'close');
+});
+
+test('another kubeadm, also one in a container, makes the host busy', async () => {
+  await put('proc/net/tcp6', '  sl  local_address rem_address st\n   0: 00000000:1D13 00000000:0000 0A 0\n');
+  await program('pgrep', 'printf "12\\n34\\n"');
+  expect((await facts()).busy).toEqual(['kubeadm, process 12', 'kubeadm, process 34']);
 });
 
 test('the port of the API server is that of its manifest, which a load balancer need not have', async () => {
@@ -108,11 +115,11 @@ test('the port of the API server is that of its manifest, which a load balancer 
 });
 
 test('an API server that listens is not waited for, though its manifest is new: its address must be wrong', async () => {
-  expect((await facts()).isBusy).toBe(true);
+  expect((await facts()).busy).toEqual(['an API server that starts']);
   await put('proc/net/tcp6', '  sl  local_address rem_address st\n   0: 00000000:1D13 00000000:0000 0A 0\n');
-  expect((await facts()).isBusy).toBe(false);
+  expect((await facts()).busy).toEqual([]);
   await put('proc/net/tcp6', '  sl  local_address rem_address st\n   0: 00000000:1D13 0100007F:E0F2 01 0\n');
-  expect((await facts()).isBusy).toBe(true);
+  expect((await facts()).busy).toEqual(['an API server that starts']);
 });
 
 test('kubectl is replaced where it is, staged binaries are removed at the end, and a second run needs none', async () => {

@@ -16,7 +16,7 @@ function facts(name: string, version: string): HostFacts {
     kubelet: version,
     ground: {},
     problems: [],
-    isBusy: false,
+    busy: [],
     apiPort: undefined,
     staticPods: role === 'controlPlane' ? { 'kube-apiserver': version } : {},
     missing: [],

@@ -1,8 +1,9 @@
 /** Proves that a run outlives an API server that goes away amid its work, where kubeadm replaces it, and only there. */
 import { expect, test } from 'vitest';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { parseManifest } from '../../dialects/kubeadm/manifest.ts';
 import { TransportError } from '../../kube/status-error.ts';
-import { systemClock } from '../../util/clock.ts';
+import { type Clock, systemClock } from '../../util/clock.ts';
 import { type KubeadmSession, throughOutages } from './session.ts';
 
 const hosts = '{name: cp1, role: controlPlane}, {name: cp2, role: controlPlane}';
@@ -11,13 +12,13 @@ const manifest = parseManifest(`{version: v1.36.3, hosts: [${hosts}], binaries: 
 const cut = new TransportError('socket hang up');
 
 /** `busy` is what hosts are busy with at each probe; the load balancer answers always. */
-function sessionWith(busy: string[]): [KubeadmSession, string[]] {
+function sessionWith(busy: string[], clock: Clock = systemClock): [KubeadmSession, string[]] {
   const said: string[] = [];
   const run = async () => await Promise.resolve({ code: 0, stdout: `${busy.shift() ?? ''}\n`, stderr: '' });
   const raw = async () => await Promise.resolve({ status: 200, body: 'ok' });
   const output = { write: (line: string) => said.push(line) };
   const abort = AbortSignal.timeout(20_000);
-  const session = { client: { raw }, manifest, shells: { run }, output, clock: systemClock, abort };
+  const session = { client: { raw }, manifest, shells: { run }, output, clock, abort };
   return [session as unknown as KubeadmSession, said];
 }
 
@@ -39,4 +40,20 @@ test('where no host is at work, the error stands', async () => {
 test('another error stands, too, and no host is asked again', async () => {
   const [session] = sessionWith(['', '', 'busy=step', 'busy=step']);
   await expect(throughOutages(session, failing(1, new Error('refused')))).rejects.toThrow('refused');
+});
+
+test('a kubeadm that never ends, though it is none of the cluster, is waited for half an hour and then named', async () => {
+  const clock = new FakeClock();
+  const [session, said] = sessionWith(
+    Array.from({ length: 20_000 }, () => 'busy=kubeadm, process 12'),
+    clock,
+  );
+  const both = 'cp1 (kubeadm, process 12), cp2 (kubeadm, process 12)';
+  const error = await clock.runUntil(throughOutages(session, failing(10_000, cut)).catch((each: unknown) => each));
+  expect(String(error)).toContain(
+    'socket hang up; cp1 (kubeadm, process 12) is still at work: end that process if it hangs; cp2',
+  );
+  expect(clock.monotonic()).toBeGreaterThanOrEqual(1_800_000);
+  expect(clock.monotonic()).toBeLessThan(1_900_000);
+  expect(said).toEqual([`Waiting for the API server, which kubeadm replaces on ${both}.\n`]);
 });

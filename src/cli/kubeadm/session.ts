@@ -11,6 +11,7 @@ import { ExpectedOutages } from '../../dialects/kubeadm/outages.ts';
 import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { type HostFacts, probeHost, readFacts } from '../../dialects/kubeadm/probe.ts';
+import { LOCK_WAIT } from '../../dialects/kubeadm/scripts.ts';
 import { openShells, type Shells } from '../../dialects/kubeadm/ssh.ts';
 import { DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
@@ -135,7 +136,10 @@ export async function onAll<T>(hosts: readonly ManifestHost[], work: (host: Mani
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
 }
 
-/** Does `work` with the facts of all hosts, and again as long as the API server is away because kubeadm replaces it. */
+/**
+ * Does `work` with the facts of all hosts, and again as long as the API server is away because kubeadm replaces it. All
+ * waits together last no longer than a step waits for another one.
+ */
 export async function throughOutages<T>(
   session: KubeadmSession,
   work: (session: KubeadmSession, hosts: readonly HostFacts[]) => Promise<T>,
@@ -144,24 +148,30 @@ export async function throughOutages<T>(
   const { client, clock, output, abort } = session;
   let hosts = probed ?? (await probeAll(session));
   let deadline: number | undefined;
+  let waited = 0;
   for (;;) {
     try {
       const { status } = await client.raw('/readyz', { abort });
-      if (status !== 200 && hosts.some(({ isBusy }) => isBusy)) throw new TransportError('the API server is not ready');
+      if (status !== 200 && hosts.some(({ busy }) => busy.length > 0))
+        throw new TransportError('the API server is not ready');
       return await work(session, deadline === undefined ? hosts : await probeAll(session));
     } catch (error) {
       abort.throwIfAborted();
       const problem = describeProblem(error);
       if (problem.code !== 'REFIT_UNREACHABLE') throw error;
+      const since = clock.monotonic();
       hosts = await probeAll(session);
-      const busy = hosts.flatMap(({ host, isBusy }) => (isBusy ? [host.name] : []));
+      const busy = hosts.flatMap(({ host, busy }) => busy.map((by) => `${host.name} (${by})`));
       if (deadline === undefined && busy.length > 0)
         output.write(`Waiting for the API server, which kubeadm replaces on ${busy.join(', ')}.\n`);
       if (busy.length > 0) deadline = clock.monotonic() + BACK_WITHIN_MS;
-      const found = hosts.flatMap(({ host, problems }) => problems.map(({ message }) => `${host.name}: ${message}`));
-      if (clock.monotonic() >= (deadline ?? 0))
-        throw new RefitError(problem.code, [problem.message, ...found].join('; '), { cause: problem });
+      if (clock.monotonic() >= (deadline ?? 0) || waited >= LOCK_WAIT * 1000) {
+        const held = busy.map((by) => `${by} is still at work: end that process if it hangs`);
+        const found = hosts.flatMap(({ host, problems }) => problems.map(({ message }) => `${host.name}: ${message}`));
+        throw new RefitError(problem.code, [problem.message, ...held, ...found].join('; '), { cause: problem });
+      }
       await sleep(clock, ASK_AGAIN_MS, abort);
+      waited += clock.monotonic() - since;
     }
   }
 }

@@ -54,7 +54,7 @@ function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): Host
   };
 }
 
-const SOUND = { problems: [], isBusy: false, apiPort: undefined, certificates: [], etcd: undefined };
+const SOUND = { problems: [], busy: [], apiPort: undefined, certificates: [], etcd: undefined };
 const NAMES = ['cp1', 'cp2', 'w1'];
 const fresh: Survey = {
   manifest,

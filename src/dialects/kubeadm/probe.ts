@@ -21,8 +21,8 @@ export interface HostFacts {
   readonly apiPort: number | undefined;
   /** What the upgrade would stumble over. */
   readonly problems: readonly Finding[];
-  /** A step of Refit or another kubeadm runs on it, or has just replaced the manifest of the API server. */
-  readonly isBusy: boolean;
+  /** A step of Refit or another kubeadm runs on it, with their processes, or has just replaced the manifest of the API server. */
+  readonly busy: readonly string[];
   /** On hosts of the control plane: manifests that are missing although backups of them exist. */
   readonly missing: readonly MissingManifest[];
   readonly certificates: readonly Certificate[];
@@ -95,7 +95,7 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
       ...all('hard').map((message) => hard('host', message)),
       ...all('warn').map((message) => warn('host', message)),
     ],
-    isBusy: all('busy').length > 0,
+    busy: all('busy'),
     apiPort: all('apiPort')
       .map(Number)
       .find((found) => port.safeParse(found).success),

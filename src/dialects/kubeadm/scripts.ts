@@ -30,7 +30,7 @@ export interface StepBody {
 const KUBELET_FILES = 'config.yaml kubeadm-flags.env instance-config.yaml';
 
 /** Seconds to wait for a running step of an earlier run: kubeadm may wait five minutes for each manifest. */
-const LOCK_WAIT = 1800;
+export const LOCK_WAIT = 1800;
 export const EXIT_BUSY = 75;
 
 /** REFIT_ROOT is for tests: a directory that replaces the host's root. */
@@ -143,12 +143,15 @@ df -kP "$R/var/lib/containerd" 2>/dev/null | awk -v need=${IMAGES[role]} 'NR == 
   printf "warn=%s has %d MiB free, new images may need %d MiB\\n", $6, $4 / 1024, need / 1024 }'
 off=$(($(date +%s) - ${Math.round(now / 1000)}))
 [ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "warn=its clock and the one here are $off s apart"
-[ ! -e "$D/kubeadm.lock" ] || flock -n "$D/kubeadm.lock" true ||
-  printf 'busy=step\\nwarn=a step of an earlier run is at work: this run waits for its end\\n'
-! pgrep -x kubeadm >/dev/null 2>&1 || echo busy=kubeadm
+[ ! -e "$D/kubeadm.lock" ] || flock -n "$D/kubeadm.lock" true || {
+  node=$(stat -c %i "$D/kubeadm.lock")
+  echo "busy=a step of Refit, process $(awk -v node=":$node$" '$2 == "FLOCK" && $6 ~ node { print $5; exit }' /proc/locks)"
+  echo 'warn=a step of an earlier run is at work: this run waits for its end'
+}
+for process in $(pgrep -x kubeadm 2>/dev/null); do echo "busy=kubeadm, process $process"; done
 ${LISTENS}# Where it listens, nobody has to wait for it: then it is the caller who does not reach it.
 is_listening "$MANIFESTS/kube-apiserver.yaml" ||
-  [ -z "$(find "$MANIFESTS" -name kube-apiserver.yaml -cmin -5 2>/dev/null)" ] || echo busy=replaced
+  [ -z "$(find "$MANIFESTS" -name kube-apiserver.yaml -cmin -5 2>/dev/null)" ] || echo 'busy=an API server that starts'
 echo "kernel=$(uname -r)"
 grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
   ${patched}echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null || true)"

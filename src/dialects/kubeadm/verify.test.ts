@@ -19,7 +19,7 @@ function facts(more: Partial<HostFacts> = {}): HostFacts {
     kubelet: VERSION,
     ground: {},
     problems: [],
-    isBusy: false,
+    busy: [],
     apiPort: undefined,
     staticPods,
     missing: [],
