@@ -1,5 +1,6 @@
-/** A host whose binaries are packages of Debian: real dpkg and apt on an overlay of this machine, with a repository of files. */
+/** Hosts whose binaries are packages: real dpkg and apt, dnf, zypper and rpm on overlays of this machine, with a repository of files. */
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,47 +15,49 @@ import {
   stageBody,
   stepScript,
 } from '../../src/dialects/kubeadm/scripts.ts';
+import { cacheDirectory } from '../../tools/controlplane/build.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { must } from '../../tools/release/commands.ts';
 
-const [OLD, NEW] = ['v1.36.2', 'v1.36.3'];
+/** The last one needs a package that no repository has. */
+const [OLD, NEW, LACKING] = ['v1.36.2', 'v1.36.3', 'v1.36.4'];
 const manifest = parseManifest(
   `{version: ${NEW}, hosts: [{name: w1, role: worker}, {name: cp1, role: controlPlane}], binaries: {kubeadm: {path: /none}, kubelet: {path: /none}}}`,
   'm.yaml',
 );
-const [host] = manifest.hosts;
 
-async function whyNot(): Promise<string | undefined> {
-  if (process.getuid?.() !== 0) return 'only root may mount';
-  return (await run('sh', ['-c', 'command -v apt-get dpkg-deb unshare'])).ok ? undefined : 'this is no Debian';
+interface Kind {
+  readonly manager: string;
+  /** Of the programs, on top of those of this machine. */
+  readonly layer?: string;
+  /** Writes the packages of both versions into the folder `repository`. */
+  readonly makeRepository: () => Promise<void>;
+  /** Sets up the repository, and installs the old versions; kubelet is held. */
+  readonly setUp: string;
+  /** Prints the packages with their versions, and what is held. */
+  readonly state: string;
+  readonly stateAt: (version: string) => string;
+  readonly refresh: string;
 }
 
 let directory = '';
 const at = (...path: string[]): string => join(directory, ...path);
-
-async function makePackage(name: string, version: string): Promise<string> {
-  const folder = at('packages', `${name}-${version}`);
-  await mkdir(join(folder, 'DEBIAN'), { recursive: true });
-  await mkdir(join(folder, 'usr/bin'), { recursive: true });
-  const control = `Package: ${name}\nVersion: ${version.slice(1)}-1.1\nArchitecture: all\nMaintainer: none\nDescription: none\n`;
-  await writeFile(join(folder, 'DEBIAN/control'), control);
-  const said = name === 'kubeadm' ? version : `Kubernetes ${version}`;
-  await writeFile(join(folder, 'usr/bin', name), `#!/bin/sh\necho ${said}\n`);
-  await chmod(join(folder, 'usr/bin', name), 0o755);
-  const file = `${name}_${version.slice(1)}.deb`;
-  await must('dpkg-deb', ['--build', '--root-owner-group', folder, at('repository', file)]);
-  const hash = createHash('sha256').update(await readFile(at('repository', file)));
-  const { size } = await stat(at('repository', file));
-  return `${control}Filename: ./${file}\nSize: ${size}\nSHA256: ${hash.digest('hex')}\n`;
-}
+const said = (name: string, version: string): string => (name === 'kubeadm' ? version : `Kubernetes ${version}`);
+const each = async (
+  versions: readonly string[],
+  make: (name: string, version: string) => Promise<void>,
+): Promise<void> => {
+  for (const name of ['kubeadm', 'kubelet']) for (const version of versions) await make(name, version);
+};
 
 /** As root of the machine, whose changes stay for the next script. */
-async function onHost(script: string): Promise<string> {
+async function onHost(script: string, layer?: string): Promise<string> {
   await writeFile(at('script.sh'), script);
-  const mounts = ['usr', 'etc', 'var'].map(
-    (name) => `mkdir -p ${name} up/${name} work/${name}
-mount -t overlay -o lowerdir=/${name},upperdir=up/${name},workdir=work/${name} overlay root/${name}`,
-  );
+  const mounts = ['usr', 'etc', 'var'].map((name) => {
+    const programs = layer === undefined || !existsSync(join(layer, name)) ? '' : `${join(layer, name)}:`;
+    return `mkdir -p ${name} up/${name} work/${name}
+mount -t overlay -o lowerdir=${programs}/${name},upperdir=up/${name},workdir=work/${name} overlay root/${name}`;
+  });
   const enter = `cd ${directory}
 ${mounts.join('\n')}
 mount --bind repository root/repository
@@ -67,107 +70,229 @@ exec chroot root sh /script.sh`;
   const { stdout, stderr } = await run('unshare', [...namespaces, 'sh', '-ec', enter], {
     environment: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', DEBIAN_FRONTEND: 'noninteractive' },
   });
-  return `${stdout}${stderr}`;
+  // Debian's rpm says this each time.
+  return `${stdout}${stderr}`.replaceAll(/^rpm: (RPM should not be used|However assuming).*\n/gm, '');
 }
 
-const why = await whyNot();
-if (why !== undefined || host === undefined) test(`left out: ${why}`, () => expect(why).toBeDefined());
-else
-  describe('a host with packages', () => {
-    beforeAll(async () => {
-      directory = await mkdtemp(join(tmpdir(), 'refit-packages-'));
-      for (const folder of ['repository', 'root/repository', 'root/tmp', 'root/dev', 'root/proc', 'root/run'])
-        await mkdir(at(folder), { recursive: true });
-      for (const folder of ['usr', 'etc', 'var']) await mkdir(at('root', folder));
-      await run('sh', ['-c', `for link in /bin /sbin /lib*; do cp -a "$link" ${at('root')}; done`]);
-      const listed = [];
-      for (const name of ['kubeadm', 'kubelet'])
-        for (const version of [OLD, NEW]) listed.push(await makePackage(name, version));
-      await writeFile(at('repository/Packages'), listed.join('\n'));
-      const said = await onHost(`set -e
+async function makeDebs(): Promise<void> {
+  const listed: string[] = [];
+  await each([OLD, NEW], async (name, version) => {
+    const folder = at('packages', `${name}-${version}`);
+    await mkdir(join(folder, 'DEBIAN'), { recursive: true });
+    await mkdir(join(folder, 'usr/bin'), { recursive: true });
+    const control = `Package: ${name}\nVersion: ${version.slice(1)}-1.1\nArchitecture: all\nMaintainer: none\nDescription: none\n`;
+    await writeFile(join(folder, 'DEBIAN/control'), control);
+    await writeFile(join(folder, 'usr/bin', name), `#!/bin/sh\necho ${said(name, version)}\n`);
+    await chmod(join(folder, 'usr/bin', name), 0o755);
+    const file = `${name}_${version.slice(1)}.deb`;
+    await must('dpkg-deb', ['--build', '--root-owner-group', folder, at('repository', file)]);
+    const hash = createHash('sha256').update(await readFile(at('repository', file)));
+    const { size } = await stat(at('repository', file));
+    listed.push(`${control}Filename: ./${file}\nSize: ${size}\nSHA256: ${hash.digest('hex')}\n`);
+  });
+  await writeFile(at('repository/Packages'), listed.join('\n'));
+}
+
+const makeRpms = (layer: string) => async (): Promise<void> => {
+  await each([OLD, NEW, LACKING], async (name, version) => {
+    const spec = `Name: ${name}
+Version: ${version.slice(1)}
+Release: 150500.1.1
+Summary: none
+License: none
+BuildArch: noarch
+${version === LACKING ? 'Requires: conntrack-tools\n' : ''}%description
+none
+%install
+mkdir -p %{buildroot}/usr/bin
+printf '#!/bin/sh\\necho ${said(name, version)}\\n' >%{buildroot}/usr/bin/${name}
+%files
+%attr(755,root,root) /usr/bin/${name}
+`;
+    await writeFile(at('repository', `${name}-${version}.spec`), spec);
+  });
+  const build = 'rpmbuild -bb --quiet --define "_topdir /tmp/b" /repository/*.spec';
+  const found = await onHost(
+    `{ ${build} && cp /tmp/b/RPMS/noarch/*.rpm /repository && createrepo_c -q /repository; } >/tmp/log 2>&1 || cat /tmp/log`,
+    layer,
+  );
+  expect(found).toBe('');
+};
+
+/** Unpacked by `.ci/run`. */
+const layerOf = (name: string): string => join(cacheDirectory(process.env), '..', name);
+const STUB = "printf '#!/bin/sh\\nexit 0\\n' >/usr/bin/systemctl && chmod 755 /usr/bin/systemctl\n";
+const rpmState = 'kubeadm; kubelet; rpm -q --qf "%{NAME} %{VERSION}\\n" kubeadm kubelet;';
+const rpmStateAt = (version: string): string =>
+  `${version}\nKubernetes ${version}\nkubeadm ${version.slice(1)}\nkubelet ${version.slice(1)}\n`;
+
+const KINDS: readonly Kind[] = [
+  {
+    manager: 'apt-get',
+    makeRepository: makeDebs,
+    setUp: `set -e
 rm -rf /etc/apt/sources.list.d/* /var/lib/apt/lists/*
 echo 'deb [trusted=yes] file:/repository ./' >/etc/apt/sources.list
 apt-get -qq update
 apt-get -qqy install kubeadm=1.36.2-1.1 kubelet=1.36.2-1.1 >/dev/null
-apt-mark -qq hold kubelet
-printf '#!/bin/sh\\nexit 0\\n' >/usr/bin/systemctl
-chmod 755 /usr/bin/systemctl
-kubelet --version`);
-      expect(said).toContain(`Kubernetes ${OLD}\n`);
-    }, 120_000);
-    afterAll(async () => await rm(directory, { recursive: true }));
-
-    const context = { rollout: 'r', version: NEW };
-    const state = 'kubeadm; kubelet; dpkg-query -W kubeadm kubelet; apt-mark showhold';
-    const installed = (version: string): string => {
+apt-mark -qq hold kubelet`,
+    state: 'kubeadm; kubelet; dpkg-query -W kubeadm kubelet; apt-mark showhold',
+    stateAt: (version) => {
       const revision = `${version.slice(1)}-1.1`;
       return `${version}\nKubernetes ${version}\nkubeadm\t${revision}\nkubelet\t${revision}\nkubelet\n`;
-    };
+    },
+    refresh: 'apt-get update',
+  },
+  {
+    manager: 'dnf',
+    layer: layerOf('dnf'),
+    makeRepository: makeRpms(layerOf('dnf')),
+    // As the documentation of Kubernetes sets it up; `local` is a plugin of Debian's package.
+    setUp: `set -e
+mkdir -p /etc/rpm /etc/yum.repos.d
+echo '%_dbpath /var/lib/rpm' >/etc/rpm/macros
+printf '[main]\\nenabled=0\\n' >/etc/dnf/plugins/local.conf
+echo 9 >/etc/dnf/vars/releasever
+printf '[kubernetes]\\nname=k\\nbaseurl=file:///repository\\ngpgcheck=0\\nexclude=kubelet kubeadm\\n' >/etc/yum.repos.d/kubernetes.repo
+sed -i s/gpgcheck=True/gpgcheck=False/ /etc/dnf/dnf.conf
+dnf -qy --disableexcludes=kubernetes install kubeadm-1.36.2 kubelet-1.36.2 >/dev/null
+dnf -q versionlock add kubelet >/dev/null`,
+    state: `${rpmState} grep kube /etc/dnf/plugins/versionlock.list`,
+    stateAt: (version) => `${rpmStateAt(version)}kubelet-0:${version.slice(1)}-150500.1.1.*\n`,
+    refresh: 'dnf makecache',
+  },
+  {
+    manager: 'zypper',
+    layer: layerOf('zypper'),
+    makeRepository: makeRpms(layerOf('zypper')),
+    setUp: `set -e
+mkdir -p /etc/rpm /etc/zypp/repos.d
+echo '%_dbpath /var/lib/rpm' >/etc/rpm/macros
+zypper -nq addrepo -G file:///repository kubernetes
+zypper -nq refresh
+zypper -nq install --oldpackage kubeadm=1.36.2 kubelet=1.36.2 >/dev/null
+zypper -nq addlock kubelet >/dev/null`,
+    state: `${rpmState} zypper -q locks | grep -o kubelet`,
+    stateAt: (version) => `${rpmStateAt(version)}kubelet\n`,
+    refresh: 'zypper refresh',
+  },
+];
 
-    test('a plan says that apt-get replaces them, and asks for no file of the manifest', async () => {
-      const { problems } = parseFacts(await onHost(probeScript(manifest, host, Date.now())));
-      const messages = problems.map(({ severity, message }) => `${severity} ${message}`);
-      expect(messages).toContain('warn kubelet belongs to a package: apt-get replaces it, not binaries.kubelet');
-      expect(messages.filter((message) => message.includes('/none'))).toEqual([]);
-    });
+async function whyNot({ layer }: Kind): Promise<string | undefined> {
+  if (process.getuid?.() !== 0) return 'only root may mount';
+  if (layer !== undefined && !existsSync(layer)) return `${layer} is missing: .ci/run unpacks it`;
+  return (await run('sh', ['-c', 'command -v apt-get dpkg-deb unshare'])).ok ? undefined : 'this is no Debian';
+}
 
-    test('a plan refuses what apt does not know', async () => {
-      const other = probeScript({ ...manifest, version: 'v1.37.0' }, host, Date.now());
-      const { problems } = parseFacts(await onHost(other));
-      expect(problems.map(({ severity, message }) => `${severity} ${message}`)).toContain(
-        'hard apt knows no kubelet=1.37.0-*: set up the repository of that minor version, then run apt-get update',
-      );
-    });
+for (const kind of KINDS) {
+  const why = await whyNot(kind);
+  if (why === undefined) describe(`a host with packages of ${kind.manager}`, () => suite(kind));
+  else test(`${kind.manager}: left out, since ${why}`, () => expect(why).toBeDefined());
+}
 
-    test('all steps: the packages have the version, and a hold stays', async () => {
-      const { binaries } = manifest;
-      expect(await onHost(stepScript({ ...context, step: 'stage' }, stageBody(binaries)))).toBe('');
-      expect(await onHost(state)).toBe(installed(OLD));
-      await onHost(stepScript({ ...context, step: 'kubeadm' }, kubeadmBody('node', 'worker', {})));
-      await onHost(stepScript({ ...context, step: 'kubelet' }, kubeletBody({})));
-      expect(await onHost(state)).toBe(installed(NEW));
-    });
+function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh }: Kind): void {
+  const [host] = manifest.hosts;
+  const context = { rollout: 'r', version: NEW };
+  const here = async (script: string): Promise<string> => await onHost(script, layer);
+  const messages = async (version: string): Promise<string[]> => {
+    if (!host) throw new Error('the manifest has no host');
+    const { problems } = parseFacts(await here(probeScript({ ...manifest, version }, host, Date.now())));
+    return problems.map(({ severity, message }) => `${severity} ${message}`);
+  };
+  const upgrade = async (rollout: string): Promise<void> => {
+    for (const [step, body] of [
+      ['stage', stageBody(manifest.binaries)],
+      ['kubeadm', kubeadmBody('node', 'worker', {})],
+      ['kubelet', kubeletBody({})],
+    ] as const)
+      await here(stepScript({ ...context, rollout, step }, body));
+  };
 
-    test('a roll-back puts the files back, and the next run installs the packages again', async () => {
-      await onHost(rollBackScript('r'));
-      expect(await onHost('kubelet')).toBe(`Kubernetes ${OLD}\n`);
-      for (const [step, body] of [
-        ['stage', stageBody(manifest.binaries)],
-        ['kubeadm', kubeadmBody('node', 'worker', {})],
-        ['kubelet', kubeletBody({})],
-      ] as const)
-        await onHost(stepScript({ ...context, rollout: 'r2', step }, body));
-      expect(await onHost(state)).toBe(installed(NEW));
-    });
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'refit-packages-'));
+    for (const folder of ['repository', 'root/repository', 'root/tmp', 'root/dev', 'root/proc', 'root/run'])
+      await mkdir(at(folder), { recursive: true });
+    for (const folder of ['usr', 'etc', 'var']) await mkdir(at('root', folder));
+    await run('sh', ['-c', `for link in /bin /sbin /lib*; do cp -a "$link" ${at('root')}; done`]);
+    await makeRepository();
+    await here(`${setUp}\n${STUB}`);
+    expect(await here(state)).toBe(stateAt(OLD));
+  }, 120_000);
+  afterAll(async () => await rm(directory, { recursive: true }));
 
-    test('where apt-get fails, a hold stays, and the same run goes on once it works', async () => {
-      await onHost(rollBackScript('r2'));
-      const staging = stepScript({ ...context, rollout: 'r3', step: 'stage' }, stageBody(manifest.binaries));
-      const swapping = stepScript({ ...context, rollout: 'r3', step: 'kubelet' }, kubeletBody({}));
-      await onHost(staging);
-      // As apt-get does with what is held: the hold goes first.
-      await onHost(`cat >/usr/sbin/apt-get <<'END'
+  test('a plan says who replaces them, and asks for no file of the manifest', async () => {
+    const found = await messages(NEW);
+    expect(found).toContain(`warn kubelet belongs to a package: ${manager} replaces it, not binaries.kubelet`);
+    expect(found.filter((message) => /\/none|knows no/.test(message))).toEqual([]);
+  });
+
+  test('a plan refuses a version that no repository has', async () => {
+    expect(await messages('v1.37.0')).toContain(
+      `hard ${manager} knows no kubelet 1.37.0: set up the repository of that minor version, then run ${refresh}`,
+    );
+  });
+
+  test('all steps: the packages have the version, and a hold stays', async () => {
+    const { binaries } = manifest;
+    expect(await here(stepScript({ ...context, step: 'stage' }, stageBody(binaries)))).toBe('');
+    expect(await here(state)).toBe(stateAt(OLD));
+    await upgrade('r');
+    expect(await here(state)).toBe(stateAt(NEW));
+  });
+
+  test('a roll-back puts the files back, and the next run installs the packages again', async () => {
+    await here(rollBackScript('r'));
+    expect(await here('kubelet')).toBe(`Kubernetes ${OLD}\n`);
+    await upgrade('r2');
+    expect(await here(state)).toBe(stateAt(NEW));
+  });
+
+  if (manager === 'apt-get') ofApt(here, messages);
+  else ofRpm(here, messages);
+}
+
+function ofApt(here: (script: string) => Promise<string>, messages: (version: string) => Promise<string[]>): void {
+  const context = { rollout: 'r3', version: NEW };
+
+  test('where apt-get fails, a hold stays, and the same run goes on once it works', async () => {
+    await here(rollBackScript('r2'));
+    const swapping = stepScript({ ...context, step: 'kubelet' }, kubeletBody({}));
+    await here(stepScript({ ...context, step: 'stage' }, stageBody(manifest.binaries)));
+    // As apt-get does with what is held: the hold goes first.
+    await here(`cat >/usr/sbin/apt-get <<'END'
 #!/bin/sh
 apt-mark -qq unhold kubelet
 echo 'no room'
 exit 100
 END
 chmod 755 /usr/sbin/apt-get`);
-      expect(await onHost(swapping)).toContain('no room');
-      expect(await onHost('kubelet; apt-mark showhold')).toBe(`Kubernetes ${OLD}\nkubelet\n`);
-      await onHost('rm /usr/sbin/apt-get');
-      await onHost(swapping);
-      expect(await onHost('kubelet; apt-mark showhold')).toBe(`Kubernetes ${NEW}\nkubelet\n`);
-    });
-
-    test('a plan refuses a binary of another package', async () => {
-      const lists = '/var/lib/dpkg/info/kubeadm.list';
-      await onHost(
-        `cat /var/lib/dpkg/info/kubelet.list >>${lists}; sed -i '/kubelet/d' /var/lib/dpkg/info/kubelet.list`,
-      );
-      const { problems } = parseFacts(await onHost(probeScript(manifest, host, Date.now())));
-      expect(problems.map(({ severity, message }) => `${severity} ${message}`)).toContain(
-        'hard kubelet belongs to package kubeadm: install package kubelet, or a file of its own, first',
-      );
-    });
+    expect(await here(swapping)).toContain('no room');
+    expect(await here('kubelet; apt-mark showhold')).toBe(`Kubernetes ${OLD}\nkubelet\n`);
+    await here('rm /usr/sbin/apt-get');
+    await here(swapping);
+    expect(await here('kubelet; apt-mark showhold')).toBe(`Kubernetes ${NEW}\nkubelet\n`);
   });
+
+  test('a plan refuses a binary of another package', async () => {
+    const lists = '/var/lib/dpkg/info/kubeadm.list';
+    await here(`cat /var/lib/dpkg/info/kubelet.list >>${lists}; sed -i '/kubelet/d' /var/lib/dpkg/info/kubelet.list`);
+    expect(await messages(NEW)).toContain(
+      'hard kubelet belongs to package kubeadm: install package kubelet, or a file of its own, first',
+    );
+  });
+}
+
+function ofRpm(here: (script: string) => Promise<string>, messages: (version: string) => Promise<string[]>): void {
+  test('a package that lacks what it needs stops the run before any host is touched', async () => {
+    const said = await here(
+      stepScript({ rollout: 'r4', version: LACKING, step: 'stage' }, stageBody(manifest.binaries)),
+    );
+    expect(said).toMatch(/conntrack-tools.* needed by kubeadm-1\.36\.4[^]* cannot fetch kubeadm 1\.36\.4\n/);
+  });
+
+  test('a plan refuses packages that neither dnf 4 nor zypper can replace', async () => {
+    await here('rm -f /usr/bin/dnf /usr/bin/zypper; cp /bin/true /usr/bin/dnf5; ln -s dnf5 /usr/bin/dnf');
+    const cure = 'but neither dnf 4 nor zypper is there to replace it: install a file of its own';
+    expect(await messages(NEW)).toContain(`hard kubelet belongs to an RPM package, ${cure}`);
+  });
+}

@@ -10,6 +10,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const ELSEWHERE = [
   'src/util/errors.ts',
   'src/engine/model/reasons.ts',
+  'src/dialects/kubeadm/packages.ts',
   'src/dialects/kubeadm/scripts.ts',
   'src/cli/completion.ts',
 ];

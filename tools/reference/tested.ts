@@ -45,6 +45,18 @@ const OTHERS: readonly Row[] = [
     'the real server where it is installed, and one in JavaScript',
     'test/testenv/kubeadm.test.ts',
   ],
+  [
+    'apt',
+    'that of the host',
+    'the real program upgrades packages on an overlay',
+    'test/agent/kubeadm-packages.test.ts',
+  ],
+  [
+    'dnf, zypper and rpm',
+    "Debian's",
+    'the real programs upgrade packages on an overlay',
+    'test/agent/kubeadm-packages.test.ts',
+  ],
   ['promtool', "Debian's", 'the real program judges the alerts', 'tools/deploy/monitoring.test.ts'],
   [
     'k0s',

@@ -7,6 +7,7 @@ import { RefitError } from '../../util/errors.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { parseVersion } from '../../util/version.ts';
 import { type Binary, type KubeadmOptions, type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
+import { PACKAGES } from './packages.ts';
 
 /** In order. */
 export type HostStep = 'stage' | 'kubeadm' | 'kubelet';
@@ -42,12 +43,7 @@ BACKUPS=$R/etc/kubernetes/tmp
 fail() { printf '%s\\n' "$*"; exit 1; }
 # flag NAME MANIFEST: of a static pod.
 flag() { sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || true; }
-APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy --no-remove -o APT::Sandbox::User=root
-  -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold
-  -o APT::Get::ReInstall=1 -o APT::Get::allow-downgrades=1 -o APT::Get::allow-change-held-packages=1'
-# Of Debian, by the name of a binary; empty if the file belongs to none.
-package_of() { dpkg-query --admindir="$R/var/lib/dpkg" -S "$(readlink -f "$(command -v "$1")")" 2>/dev/null | sed -n 's/^\\([^ :]*\\):.*/\\1/p'; }
-# Never incomplete; until then under a name with a dot first, which kubelet ignores.
+${PACKAGES}# Never incomplete; until then under a name with a dot first, which kubelet ignores.
 place() { cp -p "$1" "\${2%/*}/.\${2##*/}.refit" && mv "\${2%/*}/.\${2##*/}.refit" "$2"; }
 `;
 
@@ -324,13 +320,14 @@ function probed(name: string, source: Binary): string {
       ? `if [ ! -f "$R$SOURCE" ]; then echo "binaries.${name}.path: no file $SOURCE on this host"
 elif [ -x "$R$SOURCE" ]; then wrong ${name} "$R$SOURCE" "$SHA256"; fi`
       : `tried=$(curl -fsSL -r 0-0 --max-time 20 -o /dev/null -- "$SOURCE" 2>&1) || echo "binaries.${name}.url: cannot download $SHOWN: $tried"`;
-  return `${assigned(source)}PACKAGE=$(package_of ${name})
+  return `${assigned(source)}find_package ${name}
 if [ "\${PACKAGE:-${name}}" != ${name} ]; then
   echo "${name} belongs to package $PACKAGE: install package ${name}, or a file of its own, first"
+elif [ -n "$PACKAGE" ] && ! command -v "$MANAGER" >/dev/null; then
+  echo "${name} belongs to an RPM package, but neither dnf 4 nor zypper is there to replace it: install a file of its own"
 elif [ -n "$PACKAGE" ]; then
-  echo "warn=${name} belongs to a package: apt-get replaces it, not binaries.${name}"
-  $APT --print-uris download "$PACKAGE=\${VERSION#v}-*" >/dev/null 2>&1 ||
-    echo "apt knows no $PACKAGE=\${VERSION#v}-*: set up the repository of that minor version, then run apt-get update"
+  echo "warn=${name} belongs to a package: $MANAGER replaces it, not binaries.${name}"
+  is_known || echo "$MANAGER knows no $PACKAGE \${VERSION#v}: set up the repository of that minor version, then run $REFRESH"
 elif ${isNotYet(staged, name)}; then\n${look}\nfi\n`;
 }
 
@@ -350,13 +347,11 @@ function fetched(name: string, source: Binary): string {
       ? `cp "$R$SOURCE" ${file}.new || fail "binaries.${name}.path: no file $SOURCE on this host"`
       : `curl ${CURL_OPTIONS} -o ${file}.new -- "$SOURCE" || fail "binaries.${name}.url: cannot download $SHOWN"`;
   const check = `chmod 755 ${file}.new\nfound=$(wrong ${name} ${file}.new "$SHA256")\n[ -z "$found" ] || fail "$found"`;
-  return `${assigned(source)}PACKAGE=$(package_of ${name})
-if ${isNotYet(file, name)} || { [ -n "$PACKAGE" ] && [ ! -e ${file}.deb ]; }; then
-rm -f ${file}.deb
+  return `${assigned(source)}find_package ${name}
+if ${isNotYet(file, name)} || { [ -n "$PACKAGE" ] && [ ! -d ${file}.packages ]; }; then
+rm -rf ${file}.packages
 if [ -n "$PACKAGE" ]; then
-  { cd "$D/staged" && rm -f "$PACKAGE"_*.deb && $APT download "$PACKAGE=\${VERSION#v}-*" && mv "$PACKAGE"_*.deb ${name}.deb &&
-    $APT --download-only install ./${name}.deb; } || fail "apt-get cannot fetch $PACKAGE=\${VERSION#v}-*"
-  dpkg-deb --fsys-tarfile ${name}.deb | tar -xO ".$(readlink -f "$(command -v ${name})")" >${name}.new
+  { cd "$D/staged" && fetch_package ${name}; } || fail "$MANAGER cannot fetch $PACKAGE \${VERSION#v}"
 else
   ${get}
 fi
@@ -388,21 +383,16 @@ for file in ${KUBELET_FILES}; do keep "$file" "$R/var/lib/kubelet/$file"; done
 `;
 
 /** A rename, so that the binary is never incomplete, or a package, whose hold stays. */
-const installed = (name: string, from = 'staged'): string => `if [ -e "$D/${from}/${name}.deb" ]; then
-  # Kept until all of them hold again: apt-get takes holds away, also where it fails.
-  [ -e "$D/held" ] || { apt-mark showhold >"$D/held.new" && mv "$D/held.new" "$D/held"; }
-  { [ -z "$(dpkg --audit)" ] || dpkg --force-confold --configure -a; } && $APT install "$D/${from}/${name}.deb" && code=0 || code=$?
-  xargs -r apt-mark -qq hold <"$D/held"
-  [ "$code" = 0 ] || exit "$code"
-  rm "$D/held"
+const installed = (name: string, from = 'staged'): string => `if [ -d "$D/${from}/${name}.packages" ]; then
+  install_package ${name}
 else
-  target=$(readlink -f "$(command -v ${name})")
+  target=$(file_of ${name})
   cp -p "$D/${from}/${name}" "$target.refit"
   mv "$target.refit" "$target"
 fi
 `;
 
-const replaced = (name: string): string => `keep ${name} "$(readlink -f "$(command -v ${name})")"\n${installed(name)}`;
+const replaced = (name: string): string => `keep ${name} "$(file_of ${name})"\n${installed(name)}`;
 
 /**
  * Puts kubeadm, the kubelet and its configuration back as the rollout found them, and starts that kubelet. All steps of the

@@ -1,0 +1,65 @@
+/** The part of the scripts for binaries that belong to packages: of Debian through apt-get, RPM packages through dnf or zypper. */
+
+/**
+ * `find_package NAME` sets PACKAGE, empty if the binary belongs to none, and MANAGER; `is_known` and `fetch_package` use
+ * them. `install_package` takes what was fetched, so that it needs no repository. Holds, locks and excludes stay.
+ */
+export const PACKAGES = `APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy --no-remove -o APT::Sandbox::User=root
+  -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold
+  -o APT::Get::ReInstall=1 -o APT::Get::allow-downgrades=1 -o APT::Get::allow-change-held-packages=1'
+DNF='dnf -qy --disableexcludes=all --disableplugin=versionlock'
+ZYPPER='env ZYPP_LOCK_TIMEOUT=600 zypper -nq'
+RPM='rpm -U --oldpackage --replacepkgs'
+file_of() { readlink -f "$(command -v "$1")"; }
+find_package() {
+  MANAGER=apt-get REFRESH='apt-get update'
+  PACKAGE=$(dpkg-query --admindir="$R/var/lib/dpkg" -S "$(file_of "$1")" 2>/dev/null | sed -n 's/^\\([^ :]*\\):.*/\\1/p')
+  [ -z "$PACKAGE" ] || return 0
+  case $(file_of dnf) in
+  '' | */dnf5) MANAGER=zypper REFRESH='zypper refresh' ;;
+  *) MANAGER=dnf REFRESH='dnf makecache' ;;
+  esac
+  PACKAGE=$(rpm -qf --qf '%{NAME}' "$(file_of "$1")" 2>/dev/null) || PACKAGE=
+}
+is_known() {
+  case $MANAGER in
+  apt-get) $APT --print-uris download "$PACKAGE=\${VERSION#v}-*" >/dev/null 2>&1 ;;
+  dnf) $DNF -C repoquery "$PACKAGE-\${VERSION#v}" 2>/dev/null | grep -q "^$PACKAGE-" ;;
+  zypper) $ZYPPER --no-refresh search -x "$PACKAGE=\${VERSION#v}" >/dev/null 2>&1 ;;
+  esac
+}
+# Into NAME.packages, and the binary as NAME.new.
+fetch_package() (
+  rm -rf "$1.packages" && mkdir "$1.packages" && cd "$1.packages" && case $MANAGER in
+  apt-get) $APT download "$PACKAGE=\${VERSION#v}-*" && $APT --download-only install ./*.deb ;;
+  dnf)
+    verb=install
+    ! rpm -q "$PACKAGE-\${VERSION#v}" >/dev/null || verb=reinstall
+    $DNF "$verb" --downloadonly --downloaddir="$PWD" "$PACKAGE-\${VERSION#v}"
+    ;;
+  zypper) $ZYPPER --pkg-cache-dir "$PWD" download "$PACKAGE=\${VERSION#v}" && mv ./*/*.rpm . ;;
+  esac && case $MANAGER in
+  apt-get) dpkg-deb --fsys-tarfile ./*.deb | tar -xO ".$(file_of "$1")" ;;
+  *) $RPM --test ./*.rpm >&2 && rpm2cpio "./$PACKAGE-\${VERSION#v}"-*.rpm | cpio -i --quiet --to-stdout ".$(file_of "$1")" ;;
+  esac >"../$1.new"
+)
+install_package() {
+  case $(ls "$D/staged/$1.packages") in
+  *.deb) install_deb "$D/staged/$1.packages"/*.deb ;;
+  *)
+    $RPM "$D/staged/$1.packages"/*.rpm
+    # dnf's locks name a version.
+    lock=$(rpm -q --qf '%{NAME}-%{EPOCHNUM}:%{VERSION}-%{RELEASE}.*' "$1")
+    [ ! -e "$R/etc/dnf/plugins/versionlock.list" ] || sed -i "s/^$1-[0-9]*:[0-9].*/$lock/" "$R/etc/dnf/plugins/versionlock.list"
+    ;;
+  esac
+}
+install_deb() {
+  # Kept until all of them hold again: apt-get takes holds away, also where it fails.
+  [ -e "$D/held" ] || { apt-mark showhold >"$D/held.new" && mv "$D/held.new" "$D/held"; }
+  { [ -z "$(dpkg --audit)" ] || dpkg --force-confold --configure -a; } && $APT install "$1" && code=0 || code=$?
+  xargs -r apt-mark -qq hold <"$D/held"
+  [ "$code" = 0 ] || exit "$code"
+  rm "$D/held"
+}
+`;
