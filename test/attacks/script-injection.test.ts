@@ -1,6 +1,6 @@
 /** A manifest carries shell in its fields: on the host each value is text, it runs nothing and breaks no script. */
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { array, assert, asyncProperty, constantFrom, oneof, record, string } from 'fast-check';
@@ -23,6 +23,30 @@ import { printableUrl } from '../../src/util/printable-url.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { WHOLE } from '../whole.ts';
 
+const NOTE = 'printf "%s\\0" "$@" >>"$REFIT_ROOT/asked"';
+/** What is unpacked has the version that is asked for, so that the steps go on to the end. */
+const PRINTS_VERSION = `printf '#!/bin/sh\ncat "$REFIT_ROOT/version"\n'`;
+const RPM = {
+  'dpkg-query': 'exit 1',
+  // The binary belongs to a package of its name, which has another version.
+  rpm: `case $1 in -qf) for file; do :; done; echo "\${file##*/}" ;; -U) ${NOTE} ;; *) exit 1 ;; esac`,
+  rpm2cpio: 'exit 0',
+  cpio: PRINTS_VERSION,
+};
+/** Programs of a host whose binaries are packages, by their manager. */
+const MANAGERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'apt-get': {
+    'dpkg-query': 'for file; do :; done; echo "${file##*/}: $file"',
+    'apt-get': `${NOTE}; case $PWD in *.packages) : >a.deb ;; esac`,
+    'dpkg-deb': 'exit 0',
+    tar: PRINTS_VERSION,
+    dpkg: 'exit 0',
+    'apt-mark': 'exit 0',
+  },
+  dnf: { ...RPM, dnf: `${NOTE}; case $PWD in *.packages) : >a.rpm ;; esac; echo kubelet-1` },
+  zypper: { ...RPM, zypper: `${NOTE}; case $PWD in *.packages) mkdir r && : >r/a.rpm ;; esac` },
+};
+
 let root = '';
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'refit-injected-'));
@@ -37,6 +61,14 @@ beforeAll(async () => {
   await mkdir(join(root, 'usr/bin'), { recursive: true });
   for (const [name, body] of Object.entries(tools))
     await writeFile(join(root, 'usr/bin', name), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+  for (const [manager, programs] of Object.entries(MANAGERS)) {
+    await mkdir(join(root, manager));
+    for (const [name, body] of Object.entries(programs))
+      await writeFile(join(root, manager, name), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+  }
+  // zypper counts where dnf is none of version 4.
+  await writeFile(join(root, 'zypper/dnf5'), '', { mode: 0o755 });
+  await symlink('dnf5', join(root, 'zypper/dnf'));
   await mkdir(join(root, 'etc/kubernetes/manifests'), { recursive: true });
   await writeFile(join(root, 'etc/kubernetes/manifests/etcd.yaml'), '    - --data-dir=/data\n    - --name=a\n');
 });
@@ -75,11 +107,20 @@ const binary = oneof(
   record({ path: hostile.map((text) => `/${text}`), sha256: hostile }),
   record({ url: hostile, sha256: hostile }),
 );
-const values = record({ rollout: hostile, version: hostile, kubeadm: binary, kubelet: binary, byHand: hostile });
+const values = record({
+  rollout: hostile,
+  version: hostile,
+  kubeadm: binary,
+  kubelet: binary,
+  byHand: hostile,
+  manager: constantFrom('', ...Object.keys(MANAGERS)),
+});
 type Values = { rollout: string; version: string; kubeadm: Binary; kubelet: Binary; byHand: string };
 
-async function onHost(script: string): Promise<{ readonly stdout: string; readonly stderr: string }> {
-  const environment = { REFIT_ROOT: root, PATH: `${join(root, 'usr/bin')}:${process.env['PATH']}` };
+/** `manager`: of the packages that the host's binaries belong to. */
+async function onHost(script: string, manager = ''): Promise<{ readonly stdout: string; readonly stderr: string }> {
+  const path = [join(root, manager), join(root, 'usr/bin'), process.env['PATH']];
+  const environment = { REFIT_ROOT: root, PATH: path.join(':') };
   return await run('sh', ['-s'], { environment, input: script });
 }
 
@@ -94,8 +135,8 @@ function bodiesOf({ kubeadm, kubelet, byHand }: Values): StepBody[] {
   ];
 }
 
-async function expectHarmless(script: string): Promise<string> {
-  const { stdout, stderr } = await onHost(script);
+async function expectHarmless(script: string, manager?: string): Promise<string> {
+  const { stdout, stderr } = await onHost(script, manager);
   expect(stderr).toBe('');
   expect(stdout).not.toMatch(/sh: \d+: .*([Ss]yntax error|[Uu]nterminated|not found)/);
   expect(existsSync(join(root, CANARY))).toBe(false);
@@ -106,19 +147,59 @@ test('any values in any script run nothing and leave its syntax whole', async ()
   const property = asyncProperty(values, async (given) => {
     const { rollout, version, byHand } = given;
     await expectHarmless(repairScript(byHand));
-    const { kubeadm, kubelet } = given;
+    await writeFile(join(root, 'version'), version);
+    const { kubeadm, kubelet, manager } = given;
     const [host] = MANIFEST.hosts;
     const manifest = { ...MANIFEST, version, binaries: { kubeadm, kubelet }, kubeadm: { patches: byHand } };
-    if (host) await expectHarmless(probeScript(manifest, host, 0));
-    if (host) await expectHarmless(prepareScript(manifest, host, false));
+    if (host) await expectHarmless(probeScript(manifest, host, 0), manager);
+    if (host) await expectHarmless(prepareScript(manifest, host, false), manager);
     await expectHarmless(diffScript(manifest));
     const restore = { snapshot: byHand, stamp: version };
     await expectHarmless(restoreFactsScript(restore));
     for (const script of Object.values(restoreScripts(restore, rollout))) await expectHarmless(script);
-    for (const body of bodiesOf(given)) await expectHarmless(stepScript({ step: 'stage', rollout, version }, body));
+    for (const body of bodiesOf(given))
+      await expectHarmless(stepScript({ step: 'stage', rollout, version }, body), manager);
   });
   await assert(property, { numRuns: WHOLE ? 30 : 8 });
 }, 180_000);
+
+/** How each names a package with its version. */
+const NAMES: readonly (readonly [string, (version: string) => string])[] = [
+  ['apt-get', (version) => `kubelet=${version}-*`],
+  ['dnf', (version) => `kubelet-${version}`],
+  ['zypper', (version) => `kubelet=${version}`],
+];
+
+test.each(NAMES)(
+  'any version of a package reaches %s as one argument',
+  async (manager, named) => {
+    const [host] = MANIFEST.hosts;
+    for (const attack of ATTACKS) {
+      // No shell keeps line breaks at the end of an output, so nothing could have a version that ends with one.
+      const version = `${attack}.`;
+      const context = { rollout: 'packages', version: `v${version}` };
+      await rm(join(root, 'var'), { recursive: true, force: true });
+      await writeFile(join(root, 'version'), context.version);
+      const asked: string[][] = [];
+      for (const script of [
+        host ? probeScript({ ...MANIFEST, version: context.version }, host, 0) : '',
+        stepScript({ ...context, step: 'stage' }, stageBody(MANIFEST.binaries)),
+        stepScript({ ...context, step: 'kubeadm' }, kubeadmBody('node', 'worker', {})),
+        stepScript({ ...context, step: 'kubelet' }, kubeletBody({})),
+      ]) {
+        await writeFile(join(root, 'asked'), '');
+        await expectHarmless(script, manager);
+        asked.push((await readFile(join(root, 'asked'), 'utf8')).split('\0'));
+      }
+      expect(asked[0]).toContain(named(version));
+      expect(asked[1]).toContain(named(version));
+      expect(asked[3]).toContain(
+        join(root, `var/lib/refit/staged/kubelet.packages/a.${manager === 'apt-get' ? 'deb' : 'rpm'}`),
+      );
+    }
+  },
+  180_000,
+);
 
 test.each(ATTACKS)('the address %j reaches the download as one argument, and the message as text', async (attack) => {
   const source = { url: `https://example.com/${attack}`, sha256: 'ab'.repeat(32) };
