@@ -1,11 +1,11 @@
 /** What `plan` reads from a kubeadm host: its own script, on real files in place of those of the host. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
+import { type Manifest, parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
 import { parseFacts } from '../../src/dialects/kubeadm/probe.ts';
 import { kubeletBody, probeScript, stageBody, stepScript } from '../../src/dialects/kubeadm/scripts.ts';
 import { run } from '../../tools/controlplane/run.ts';
@@ -41,10 +41,12 @@ async function onHost(script: string): Promise<string> {
   return `${stdout}${stderr}`;
 }
 
-async function facts() {
-  const [host] = manifest.hosts;
+const facts = async () => await factsOf(manifest);
+
+async function factsOf(given: Manifest) {
+  const [host] = given.hosts;
   if (!host) throw new Error('the manifest has no host');
-  const found = parseFacts(await onHost(probeScript(manifest, host, Date.now())));
+  const found = parseFacts(await onHost(probeScript(given, host, Date.now())));
   return { ...found, messages: found.problems.map(({ severity, message }) => `${severity} ${message}`) };
 }
 
@@ -142,6 +144,15 @@ test('kubectl is replaced where it is, staged binaries are removed at the end, a
   expect(await onHost('kubectl version; kubelet; ls "$REFIT_ROOT/var/lib/refit"; cat "$REFIT_ROOT/systemctl"')).toBe(
     'Client Version: v1.36.3\nKustomize Version: v5.8.0\nKubernetes v1.36.3\nkubeadm.journal\nkubeadm.lock\nlast.log\nprevious\ndaemon-reload\nrestart kubelet\n',
   );
+});
+
+test('a kubectl that snap installed is named as such, and what to do', async () => {
+  await program('snap', 'exit 0');
+  await symlink('snap', join(root, 'usr/bin/kubectl'));
+  const { messages } = await factsOf({ ...manifest, binaries: { ...manifest.binaries, kubectl: { path: '/b' } } });
+  expect(messages.filter((text) => text.includes('kubectl'))).toEqual([
+    'hard kubectl is a snap: run snap remove kubectl and install a package or a file of that name, or leave it out of binaries',
+  ]);
 });
 
 test('a kubectl of another version is refused', async () => {
