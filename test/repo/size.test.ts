@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_823,
   'src/api': 1_120,
-  'src/cli': 4_680,
+  'src/cli': 4_682,
   'src/cmd': 902,
   'src/dialects': 380,
   'src/dialects/autopilot': 1_086,

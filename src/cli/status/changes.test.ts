@@ -59,6 +59,24 @@ test('a step, then the end of one, then a wait for a gate', async () => {
   ]);
 });
 
+test('a node that is done: how far the plan is, and how long the rest takes', async () => {
+  const at = async (w2: string, spent: number): Promise<StatusView> => {
+    const view = await look([planWith('SignalCompleted', w2)], [W1, W2]);
+    const plans = view.plans.map((plan) => ({
+      ...plan,
+      waits: [],
+      stages: plan.stages.map((stage) => ({
+        ...stage,
+        targets: stage.targets.map((target) => ({ ...target, spent: { all: spent } })),
+      })),
+    }));
+    return { ...view, plans };
+  };
+  const [sent, done] = [await at('SignalSent', MINUTE), await at('SignalCompleted', MINUTE)];
+  expect(told(sent, done)).toEqual(['Plan autopilot worker w2 done', 'Plan autopilot 66 %, about 1 min left']);
+  expect(told(done, done)).toEqual([]);
+});
+
 test('a failure, and the end of the plan', async () => {
   const sent = await look([planWith('SignalCompleted', 'SignalSent')], [W1, signalled(W2)]);
   const failed = await look(

@@ -2,8 +2,9 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
+import { percentOf } from './progress.ts';
 import { isRoutine } from './sentences.ts';
-import { fullNameOf, noteLines, notesOf, renderPlan, stateOf } from './text.ts';
+import { fullNameOf, isOpen, noteLines, notesOf, progressOf, renderPlan, stateOf } from './text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
 
 export type Form = 'text' | 'wide' | 'json' | 'yaml';
@@ -79,7 +80,10 @@ function changesOf(before: PlanView | undefined, after: PlanView): string[] {
   const printed = new Set(before ? eventsOf(before) : []);
   const found = before ? eventsOf(after) : eventsOf(withoutDone(after));
   const sums = before ? [] : after.stages.filter(({ targets }) => targets.length > 0).map(sumOf);
-  return [...sums, ...found.filter((line) => !printed.has(line))].map((line) => `${fullNameOf(after)} ${line}`);
+  const isFurther = before !== undefined && isOpen(after) && percentOf(before) < percentOf(after);
+  const progress = isFurther ? [progressOf(after).join(', ')] : [];
+  const lines = [...sums, ...found.filter((line) => !printed.has(line)), ...progress];
+  return lines.map((line) => `${fullNameOf(after)} ${line}`);
 }
 
 /** The first view gets sums instead of a line for each target that is done. */

@@ -122,16 +122,18 @@ export function isRefused({ phase, reason }: Pick<PlanView, 'phase' | 'reason'>)
 }
 
 function timesOf(plan: PlanView, now: number): string[] {
-  const { created, ended, paused } = plan;
-  if (!isOpen(plan))
-    return ended === undefined ? [] : [`after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`];
+  const { created, ended } = plan;
+  if (isOpen(plan)) return [[`for ${age(created, now)}`, ...progressOf(plan)].join(', ')];
+  return ended === undefined ? [] : [`after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`];
+}
+
+export function progressOf(plan: PlanView): string[] {
   const [percent, left] = [percentOf(plan), remainingOf(plan)];
-  const rest = [
+  return [
     ...(percent > 0 ? [`${percent} %`] : []),
-    ...(paused === undefined ? [] : ['paused']),
+    ...(plan.paused === undefined ? [] : ['paused']),
     ...(left === undefined ? [] : [`about ${formatDuration(Math.ceil(left / COARSE_MS) * COARSE_MS)} left`]),
   ];
-  return [[`for ${age(created, now)}`, ...rest].join(', ')];
 }
 
 /** The nodes on which another agent than ours acts, and what that one does not do. */
