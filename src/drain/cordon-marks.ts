@@ -24,8 +24,7 @@ export function withoutCordon(node: Node): Node {
 export function withoutAnyCordon(node: Node): Node {
   if (node.spec?.unschedulable !== true) return withoutCordon(node);
   const { unschedulable: _cordon, ...spec } = node.spec;
-  const { spec: _before, ...rest } = withoutCordon(node);
-  return { ...rest, spec };
+  return { ...withoutCordon(node), spec };
 }
 
 /** The rollout that the taint is for; empty when it names none, undefined without the taint. */

@@ -12,18 +12,7 @@ type DrainStage =
   | { readonly kind: 'drained' }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** In memory only: after a crash the drains start again, which is harmless. */
-export interface Drains {
-  /** Undefined when no drain was started for `owner`, or it was forgotten. */
-  stateOf(node: string, owner: string): DrainState | undefined;
-  /** Does nothing outside of a term, or while the owner's drain is known: forget it first. Ends another owner's drain. */
-  begin(node: string, owner: string, options: DrainOptions): void;
-  forget(node: string): void;
-  /** The returned function unsubscribes. `begin` and `forget` do not call the listener. */
-  onChange(listener: (node: string) => void): () => void;
-  /** One term of leadership: drains may start until `abort`. Then all end and are forgotten; resolves once nothing runs. */
-  run(abort: AbortSignal): Promise<void>;
-}
+export type Drains = ReturnType<typeof createDrains>;
 
 export type DrainsParts = Pick<DrainParts, 'client' | 'clock' | 'random' | 'log'>;
 
@@ -35,7 +24,8 @@ interface Entry {
   since: number;
 }
 
-export function createDrains(parts: DrainsParts): Drains {
+/** In memory only: after a crash the drains start again, which is harmless. */
+export function createDrains(parts: DrainsParts) {
   const { clock } = parts;
   const entries = new Map<string, Entry>();
   const listeners = new Set<(node: string) => void>();
@@ -57,19 +47,21 @@ export function createDrains(parts: DrainsParts): Drains {
     );
     report(node, entry, outcome);
   };
-  const stateOf: Drains['stateOf'] = (node, owner) => {
+  const stateOf = (node: string, owner: string): DrainState | undefined => {
     const entry = entries.get(node);
     if (entry?.owner !== owner) return undefined;
     return { ...entry.stage, since: clock.now() - (clock.monotonic() - entry.since) };
   };
-  const forget: Drains['forget'] = (node) => {
+  const forget = (node: string): void => {
     entries.get(node)?.ending.abort(new Error('the drain was cancelled'));
     entries.delete(node);
   };
   return {
+    /** Undefined when no drain was started for `owner`, or it was forgotten. */
     stateOf,
     forget,
-    begin(node, owner, options) {
+    /** Does nothing outside of a term, or while the owner's drain is known: forget it first. Ends another owner's drain. */
+    begin(node: string, owner: string, options: DrainOptions): void {
       if (term?.aborted !== false || stateOf(node, owner)) return;
       forget(node);
       const stage: DrainStage = { kind: 'draining', left: 0 };
@@ -78,11 +70,13 @@ export function createDrains(parts: DrainsParts): Drains {
       const ended = drain(node, options, entry).finally(() => running.delete(ended));
       running.add(ended);
     },
-    onChange(listener) {
+    /** The returned function unsubscribes. `begin` and `forget` do not call the listener. */
+    onChange(listener: (node: string) => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    async run(abort) {
+    /** One term of leadership: drains may start until `abort`. Then all end and are forgotten; resolves once nothing runs. */
+    async run(abort: AbortSignal): Promise<void> {
       term = abort;
       await aborted(abort);
       for (const node of entries.keys()) forget(node);
