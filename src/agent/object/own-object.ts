@@ -4,7 +4,6 @@ import { compareResourceVersions, type KubeObject, type Resource } from '../../k
 import { ifFound } from '../../kube/status-error.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import type { Tools } from '../../util/tools.ts';
-import type { RegisteredObject } from './signal-object.ts';
 
 export interface OwnObjectParts extends Tools {
   readonly client: KubeClient;
@@ -26,7 +25,7 @@ const NEVER: Mark = { resourceVersion: '0', at: Number.NEGATIVE_INFINITY };
 /** Field manager of the registration. Signals have another one, because the original's leader writes them too. */
 const FIELD_MANAGER = 'refit-agent';
 
-export class OwnObject implements RegisteredObject {
+export class OwnObject {
   readonly #parts: OwnObjectParts;
   readonly #listeners = new Set<() => void>();
   #newest: KubeObject | undefined;
@@ -39,23 +38,28 @@ export class OwnObject implements RegisteredObject {
     this.#parts = parts;
   }
 
+  /** The newest known state; undefined when the object does not exist. */
   get newest(): KubeObject | undefined {
     return this.#newest;
   }
 
+  /** False until the first state was read. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
 
+  /** Grows with every change of `newest`. */
   get version(): number {
     return this.#version;
   }
 
+  /** Calls `listener` after each change of `newest`; the returned function unsubscribes. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
+  /** Watches until `abort` aborts; never rejects. */
   async follow(abort: AbortSignal): Promise<void> {
     const { client, resource, name, clock, random, log } = this.#parts;
     const fieldSelector = `metadata.name=${name}`;
@@ -73,14 +77,17 @@ export class OwnObject implements RegisteredObject {
     await following;
   }
 
+  /** PUT with the object's resourceVersion: rejects with a conflict when the object has changed. */
   async write(object: KubeObject, deadlineMs?: number): Promise<void> {
     this.#wrote(await this.#parts.client.replace(this.#parts.resource, object, { deadlineMs }));
   }
 
+  /** As `write`, for the status. */
   async writeStatus(object: KubeObject): Promise<void> {
     this.#wrote(await this.#parts.client.replace(this.#parts.resource, object, { subresource: 'status' }));
   }
 
+  /** Server-side apply with force: creates the object if needed; fields that were claimed before and are missing now go. */
   async claim(fields: KubeObject): Promise<void> {
     const { client, resource, name } = this.#parts;
     this.#wrote(
