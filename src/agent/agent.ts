@@ -3,6 +3,7 @@
 import type { KubeObject } from '../kube/resources.ts';
 import { isConflict, isRefusal, StatusError } from '../kube/status-error.ts';
 import { decodeReport, type SignalData } from '../signal/annotations.ts';
+import { isFinal } from '../signal/names.ts';
 import { decodePrefetch } from '../signal/prefetch.ts';
 import { backoffDelay } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
@@ -283,8 +284,4 @@ export class Agent {
   #now(): number {
     return this.#epoch + this.#parts.clock.monotonic();
   }
-}
-
-function isFinal(status: string | undefined): status is 'Completed' | 'Failed' | 'FailedDownload' {
-  return status === 'Completed' || status === 'Failed' || status === 'FailedDownload';
 }

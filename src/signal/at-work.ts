@@ -2,7 +2,7 @@
 
 import { annotated, type KubeObject, kubeletVersionOf, type Node, withoutAnnotation } from '../kube/resources.ts';
 import { decodeSignal, type SignalData } from './annotations.ts';
-import { AGENT_ANNOTATION, ATTEMPT_LABEL, SIGNAL_VERSION_ANNOTATION } from './names.ts';
+import { AGENT_ANNOTATION, ATTEMPT_LABEL, isFinal, SIGNAL_VERSION_ANNOTATION } from './names.ts';
 
 /** Written in one step with the version of the Node that was observed: so two dialects never start on a Node at once. */
 const CLAIM_ANNOTATION = 'upgrade.refit.dev/claimed-by';
@@ -34,10 +34,8 @@ export function mayBeSignalled(node: Node): boolean {
   return isKnown || kubeletVersionOf(node)?.includes('+k0s') === true;
 }
 
-const ENDED = new Set(['Completed', 'Failed', 'FailedDownload']);
-
 export function isOver({ status }: Pick<SignalData, 'status'>): boolean {
-  return ENDED.has(status?.status ?? '');
+  return isFinal(status?.status);
 }
 
 /** The id of the plan that signalled the object and is not done there. */

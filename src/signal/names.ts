@@ -40,7 +40,14 @@ export const SIGNAL_STATUSES = [
   'UnCordoning',
   'Completed',
 ] as const;
-export type SignalStatus = (typeof SIGNAL_STATUSES)[number] | 'RollingBack' | 'FailedDownload' | 'Failed';
+export type SignalStatus = (typeof SIGNAL_STATUSES)[number] | 'RollingBack' | FinalStatus;
+
+const FINAL = ['Completed', 'Failed', 'FailedDownload'] as const;
+export type FinalStatus = (typeof FINAL)[number];
+
+export function isFinal(status: string | undefined): status is FinalStatus {
+  return FINAL.some((final) => final === status);
+}
 
 export interface ControlNode extends KubeObject {
   status?: { addresses?: { address: string; type: string }[]; k0sVersion?: string };

@@ -1,13 +1,13 @@
 /** Remembers the last finished signals, so that a copy of one that comes back is not obeyed. */
 import { createHash } from 'node:crypto';
 import * as fsPromises from 'node:fs/promises';
+import { type FinalStatus, isFinal } from '../../signal/names.ts';
 import type { SignalKey } from '../journal.ts';
 import { writeDurably } from './durable-files.ts';
 
 /** How a signal ended here: its final status, or it was left to k0s's own agent. */
-export type SignalEnd = 'Completed' | 'Failed' | 'FailedDownload' | 'left';
+export type SignalEnd = FinalStatus | 'left';
 
-const ENDS: readonly SignalEnd[] = ['Completed', 'Failed', 'FailedDownload', 'left'];
 const MOST = 64;
 
 export class FinishedSignals {
@@ -23,7 +23,7 @@ export class FinishedSignals {
   async endOf(signal: SignalKey): Promise<SignalEnd | undefined> {
     const key = keyOf(signal);
     const text = (await this.#load()).find((entry) => entry.startsWith(key))?.split(' ')[1];
-    return ENDS.find((end) => end === text);
+    return text === 'left' || isFinal(text) ? text : undefined;
   }
 
   /** The first end counts. */

@@ -5,7 +5,7 @@ import type { OrphanedPlan, World } from '../../engine/dialect.ts';
 import { pendingOwnerOf, type Role, type Source } from '../../engine/model/rollout.ts';
 import { apiVersionOf, type KubeObject, type Node } from '../../kube/resources.ts';
 import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../signal/annotations.ts';
-import { isOver } from '../../signal/at-work.ts';
+import { isOver, signallerOf } from '../../signal/at-work.ts';
 import { controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { decodeDownloadCheck, decodePrefetch } from '../../signal/prefetch.ts';
 import { belongs } from '../annotation-signal.ts';
@@ -16,15 +16,11 @@ import { phaseOfPlan } from './states.ts';
 const WAS_DELETED = 'its plan was deleted';
 
 export function orphanedPlans(world: World, plans: readonly Plan[]): OrphanedPlan<Plan>[] {
-  const busy = new Set(world.list(controlNodes).filter(isAtWork).map(nodeNameOf));
+  const working = world.list(controlNodes).filter((node) => signallerOf(node) !== undefined);
+  const busy = new Set(working.map(nodeNameOf));
   return (['controller', 'worker'] as const).flatMap((role) =>
     world.list(OBJECTS[role]).flatMap((object) => orphanedPlanOf(object, role, plans, busy) ?? []),
   );
-}
-
-function isAtWork({ metadata }: KubeObject): boolean {
-  const signal = decodeSignal(metadata.annotations);
-  return signal !== undefined && !isOver(signal);
 }
 
 /** `busy`: Nodes whose controller is at work; the end of that work cleans them up. */
