@@ -2,13 +2,17 @@
 import { because, REASONS, type Reason, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { RecordedState, RolloutPhase } from '../../engine/model/rollout.ts';
 
+const FINAL_STATES = {
+  done: 'Completed',
+  failed: 'ApplyFailed',
+  incomplete: 'IncompleteTargets',
+  invalid: 'Warning',
+} as const;
+
 export const PLAN_STATES = {
   schedulableWait: 'SchedulableWait',
   schedulable: 'Schedulable',
-  completed: 'Completed',
-  applyFailed: 'ApplyFailed',
-  incompleteTargets: 'IncompleteTargets',
-  warning: 'Warning',
+  completed: FINAL_STATES.done,
 } as const;
 
 /** Every final state, including those that only earlier releases or other leaders write. */
@@ -30,19 +34,8 @@ export function phaseOfPlan(state: string | undefined): RolloutPhase {
 }
 
 export function planStateOf(phase: RolloutPhase, blocked: boolean): string {
-  switch (phase) {
-    case 'new':
-    case 'running':
-      return blocked ? PLAN_STATES.schedulable : PLAN_STATES.schedulableWait;
-    case 'done':
-      return PLAN_STATES.completed;
-    case 'failed':
-      return PLAN_STATES.applyFailed;
-    case 'incomplete':
-      return PLAN_STATES.incompleteTargets;
-    case 'invalid':
-      return PLAN_STATES.warning;
-  }
+  if (phase === 'new' || phase === 'running') return blocked ? PLAN_STATES.schedulable : PLAN_STATES.schedulableWait;
+  return FINAL_STATES[phase];
 }
 
 export const TARGET_STATES: Readonly<Record<RecordedState, string>> = {
