@@ -34,7 +34,7 @@ const LOG_EVERY_MS = 1000;
 export function limitConnections(server: Http2SecureServer, limits: Limits, log: Logger): () => void {
   const { connections, handshakes, patienceMs } = limits;
   const pending = new Map<string, Socket>();
-  const secured = new Map<string, SecuredConnection>();
+  const secured = new Map<string, ReturnType<typeof secure>>();
   const refused = occasionally((fields) => log.warn('a connection was refused', fields));
   server.on('connection', (socket: Socket) => {
     const key = keyOf(socket);
@@ -69,14 +69,8 @@ export function limitConnections(server: Http2SecureServer, limits: Limits, log:
   };
 }
 
-interface SecuredConnection {
-  readonly socket: TLSSocket;
-  serve(response: EventEmitter): void;
-  stopWaiting(): void;
-}
-
 /** Closed when no request has begun for the time: also when the head of one never ends. */
-function secure(socket: TLSSocket, patienceMs: number): SecuredConnection {
+function secure(socket: TLSSocket, patienceMs: number) {
   const wait = (ms: number): NodeJS.Timeout => setTimeout(() => socket.destroy(), ms);
   let timer = wait(patienceMs);
   let open = 0;
@@ -84,7 +78,7 @@ function secure(socket: TLSSocket, patienceMs: number): SecuredConnection {
   return {
     socket,
     stopWaiting,
-    serve(response) {
+    serve(response: EventEmitter): void {
       open += 1;
       stopWaiting();
       response.once('close', () => {

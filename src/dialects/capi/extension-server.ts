@@ -83,7 +83,7 @@ async function serve(
   };
   if (typeof hook === 'number') return refuse(hook, hook === 405 ? { allow: 'POST' } : {});
   if (load.requests >= limits.requests) return refuse(503);
-  const own = { requests: 1, bytes: 0 };
+  const own = { bytes: 0 };
   load.requests += 1;
   try {
     const body = await readBody(request, limits, load, own);

@@ -14,7 +14,7 @@ import { type ErrorCode, messageOf } from '../../util/errors.ts';
 import type { Json } from '../../util/json.ts';
 import type { CanRequest } from './can-update.ts';
 import { discovery } from './routes.ts';
-import { underWay } from './update-machine.ts';
+import { failure, underWay } from './update-machine.ts';
 import { type CanHook, canUpdate } from './updaters/answer-can.ts';
 import { describeIssue } from './updaters/hook-patch.ts';
 import { forgetUnasked } from './updaters/refused-changes.ts';
@@ -28,8 +28,7 @@ export function hookService(parts: StepParts): AnswerHook {
     try {
       return await answer(parts, hook, JSON.parse(body) as Json, withinMs);
     } catch (error) {
-      const message = error instanceof SyntaxError ? 'the body is not JSON' : messageOf(error);
-      return refusal(hook, message);
+      return refusal(hook, error instanceof SyntaxError ? 'the body is not JSON' : messageOf(error));
     }
   };
 }
@@ -91,7 +90,7 @@ const PASSING: readonly ErrorCode[] = ['REFIT_UNREACHABLE', 'REFIT_TLS', 'REFIT_
 /** A temporary problem is not a Failure: the Machine shows the message, and the caller retries soon. */
 function explained(thrown: unknown): HookResponse {
   const { message, code } = describeProblem(thrown);
-  return PASSING.includes(code) ? underWay(message) : refusal('UpdateMachine', message);
+  return PASSING.includes(code) ? underWay(message) : failure(message);
 }
 
 function decode<T>(schema: ZodType<T>, body: Json): T {
@@ -101,6 +100,6 @@ function decode<T>(schema: ZodType<T>, body: Json): T {
 }
 
 function refusal(hook: HookName, message: string): HookResponse {
-  const head = { apiVersion: HOOK_GROUP, kind: `${hook}Response`, status: 'Failure', message } as const;
-  return hook === 'UpdateMachine' ? ({ ...head, retryAfterSeconds: 0 } as HookResponse) : head;
+  if (hook === 'UpdateMachine') return failure(message);
+  return { apiVersion: HOOK_GROUP, kind: `${hook}Response`, status: 'Failure', message };
 }
