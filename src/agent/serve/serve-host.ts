@@ -6,15 +6,16 @@ import { createRoamingClient } from '../../kube/transport/roaming-client.ts';
 import { type ControlNode, controlNodes, nodeNameOf, SIGNAL_OBJECTS } from '../../signal/names.ts';
 import { backoffDelay, sleep } from '../../util/clock.ts';
 import type { ErrorCode } from '../../util/errors.ts';
+import { aborted, onAbort } from '../../util/waits.ts';
 import { LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { OwnObject } from '../object/own-object.ts';
+import type { SignalObject } from '../object/signal-object.ts';
 import { describeController } from '../registration/describe-controller.ts';
 import { controlNodeName, kubeletName, nodeName } from '../registration/host-name.ts';
 import { keepRegistered } from '../registration/keep-registered.ts';
 import { askService } from '../service/trusted-service.ts';
 import { loadJournal } from '../state/journal-file.ts';
 import { announce, createObjectAgent, type HostParts, STATUS_TIMEOUT_MS, serveNode } from './object-agent.ts';
-import { workForValue } from './work-for-value.ts';
 
 /** The parts that do not depend on the name of the object. */
 interface HostBasis extends Omit<HostParts, 'client' | 'userAgent'> {
@@ -25,11 +26,11 @@ interface HostBasis extends Omit<HostParts, 'client' | 'userAgent'> {
 export async function serveHost(host: HostBasis, stop: AbortSignal): Promise<void> {
   const over = new AbortController();
   const ending = AbortSignal.any([stop, over.signal]);
-  const name = { current: () => nameFor(host), onChange: (listener: () => void) => host.places.onChange(listener) };
+  const name = (): string => nameFor(host);
   try {
     await Promise.all([
       host.places.keepSearching(ending),
-      workForValue(name, async (own, abort) => await serveObject(host, own, abort), ending),
+      workForValue(host.places, name, async (own, abort) => await serveObject(host, own, abort), ending),
     ]);
   } finally {
     over.abort();
@@ -116,12 +117,11 @@ export async function serveController(host: HostParts, name: string, stop: Abort
     },
     delegation,
   });
-  const node = { current: nodeName, onChange: (listener: () => void) => object.onChange(listener) };
   await Promise.all([
     agent.run(stop),
     register(host, object, name, stop),
     announce(host, controlNodes, object, stop),
-    workForValue(node, async (own, abort) => await serveOwnNode(host, own, delegation, abort), stop),
+    workForValue(object, nodeName, async (own, abort) => await serveOwnNode(host, own, delegation, abort), stop),
   ]);
 }
 
@@ -155,4 +155,34 @@ async function serveOwnNode(
 
 function newestOf(object: OwnObject): ControlNode | undefined {
   return object.newest;
+}
+
+/**
+ * Runs `work` for as long as `current` stays the same, and anew for its next value, one run at a time; undefined: nothing to
+ * do. `source` tells when it may have changed. Rejects when a run rejects that was not aborted. A run that resolves is not
+ * repeated for the same value.
+ */
+export async function workForValue(
+  source: Pick<SignalObject, 'onChange'>,
+  current: () => string | undefined,
+  work: (value: string, abort: AbortSignal) => Promise<void>,
+  stop: AbortSignal,
+): Promise<void> {
+  while (!stop.aborted) {
+    const now = current();
+    const over = new AbortController();
+    const check = (): void => {
+      if (stop.aborted || current() !== now) over.abort();
+    };
+    using listening = new DisposableStack();
+    listening.defer(source.onChange(check));
+    listening.use(onAbort(stop, check));
+    // The value may have changed before the subscription.
+    check();
+    if (now !== undefined)
+      await work(now, over.signal).catch((error: unknown) => {
+        if (!over.signal.aborted) throw error;
+      });
+    await aborted(over.signal);
+  }
 }

@@ -1,9 +1,9 @@
 /** The proof that there is one run at a time, for the value that stands. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { aborted } from '../../util/waits.ts';
-import { type Value, workForValue } from './work-for-value.ts';
+import { workForValue } from './serve-host.ts';
 
-class Cell implements Value<string> {
+class Cell {
   readonly #listeners = new Set<() => void>();
   #value: string | undefined;
 
@@ -11,9 +11,7 @@ class Cell implements Value<string> {
     this.#value = value;
   }
 
-  current(): string | undefined {
-    return this.#value;
-  }
+  readonly current = (): string | undefined => this.#value;
 
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
@@ -40,6 +38,7 @@ function start(cell: Cell): { log: string[]; done: Promise<void> } {
   const log: string[] = [];
   const done = workForValue(
     cell,
+    cell.current,
     async (value, abort) => {
       log.push(`+${value}`);
       await aborted(abort);
@@ -71,11 +70,17 @@ test('each value has its run, and nothing has none', async () => {
 });
 
 test('a run that fails ends all, one that is over is not repeated', async () => {
-  const failing = workForValue(new Cell('a'), async () => await Promise.reject(new Error('broken')), stop.signal);
+  const broken = new Cell('a');
+  const failing = workForValue(
+    broken,
+    broken.current,
+    async () => await Promise.reject(new Error('broken')),
+    stop.signal,
+  );
   await expect(failing).rejects.toThrow('broken');
   const cell = new Cell('a');
   const work = vi.fn(async () => await Promise.resolve());
-  const done = workForValue(cell, work, stop.signal);
+  const done = workForValue(cell, cell.current, work, stop.signal);
   cell.set('a');
   cell.set('b');
   await vi.waitFor(() => expect(work).toHaveBeenCalledTimes(2));
