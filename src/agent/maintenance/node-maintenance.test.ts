@@ -9,8 +9,7 @@ import type { AgentDrain } from '../../signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { type Clock, microTime, systemClock } from '../../util/clock.ts';
 import { type Logger, silentLogger } from '../../util/log.ts';
-import { type MaintenanceParts, NodeMaintenance } from './node-maintenance.ts';
-import { DrainLateError } from './own-drain.ts';
+import { DrainLateError, type MaintenanceParts, NodeMaintenance } from './node-maintenance.ts';
 
 let cluster: MemoryCluster;
 let count = 0;

@@ -1,17 +1,19 @@
 /** Cordons and drains the agent's own node before an update, and uncordons it after. */
 import { cordonOwner, withCordon, withoutAnyCordon, withoutCordon } from '../../drain/cordon-marks.ts';
-import { DrainRefusedError } from '../../drain/drain-node.ts';
+import { type DrainProgress, DrainRefusedError, drainNode } from '../../drain/drain-node.ts';
+import { DEFAULT_DRAIN } from '../../drain/pods.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
 import { leases, type Node, nodes } from '../../kube/resources.ts';
 import { ifFound, isConflict, isRefusal } from '../../kube/status-error.ts';
 import type { AgentDrain } from '../../signal/annotations.ts';
 import { backoffDelay, sleep } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
 import { sparingly } from '../../util/log.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { LeaseDelegation } from './lease-delegation.ts';
 import { type Cordoner, observeLease } from './lease-observer.ts';
-import { ownDrain } from './own-drain.ts';
 
 export interface MaintenanceParts extends Tools {
   readonly client: KubeClient;
@@ -130,4 +132,36 @@ export class NodeMaintenance {
     const reason = messageOf(error);
     if (this.#isNews(reason)) this.#parts.log.warn(message, { reason });
   }
+}
+
+/** The drain took longer than the policy allows; the message names what is left. */
+export class DrainLateError extends Error {
+  override readonly name = 'DrainLateError';
+}
+
+/** Its `abort` aborts with its parent, or with a DrainLateError when the time is up. */
+function ownDrain(drain: AgentDrain, parts: MaintenanceParts, parent: AbortSignal) {
+  const { timeoutMs, localData, unmanagedPods, gracePeriodSeconds } = drain;
+  const options = { ...DEFAULT_DRAIN, ...defined({ localData, unmanagedPods, gracePeriodSeconds }) };
+  let progress: DrainProgress | undefined;
+  const late = new AbortController();
+  const abort = AbortSignal.any([parent, late.signal]);
+  const giveUp = (): void => late.abort(new DrainLateError(lateness(timeoutMs ?? 0, progress)));
+  const cancel = timeoutMs === undefined ? (): void => undefined : parts.clock.schedule(timeoutMs, giveUp);
+  const run = async (node: string): Promise<void> => {
+    const onChange = (next: DrainProgress): void => {
+      progress = next;
+      parts.log.info('draining', { node, ...next });
+    };
+    await drainNode(node, options, { ...parts, abort, onChange });
+  };
+  return { abort, run, [Symbol.dispose]: cancel };
+}
+
+function lateness(timeoutMs: number, progress: DrainProgress | undefined): string {
+  const late = `the node was not drained within ${formatDuration(timeoutMs)}`;
+  if (progress === undefined) return late;
+  const { left, blockedBy } = progress;
+  const pods = left === 1 ? '1 pod is left' : `${left} pods are left`;
+  return `${late}: ${pods}${blockedBy === undefined ? '' : `: ${blockedBy}`}`;
 }
