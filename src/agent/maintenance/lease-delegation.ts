@@ -3,10 +3,9 @@ import type { KubeClient } from '../../kube/client.ts';
 import { leases } from '../../kube/resources.ts';
 import { isForbidden, isInvalid, isNotFound, isRefusal } from '../../kube/status-error.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
-import { backoffDelay } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
-import { changeOrTimeout, type SignalObject } from '../object/signal-object.ts';
+import { keepDoing, type SignalObject } from '../object/signal-object.ts';
 
 const NODE_LEASES = 'kube-node-lease';
 /** The original's field manager, so that the label has one owner, whichever agent writes it. */
@@ -67,28 +66,20 @@ export async function keepDelegated(
 ): Promise<void> {
   let labelled: string | undefined;
   let refused: string | undefined;
-  for (let failures = 0; !stop.aborted; ) {
-    const { version } = node;
+  const label = async (): Promise<undefined> => {
     const uid = node.newest?.metadata.uid;
-    let pauseMs: number | undefined;
-    if (uid !== undefined && uid !== labelled) {
-      try {
-        await offer(stop);
-        [labelled, failures, refused] = [uid, 0, undefined];
-        log.info('the leader may cordon and drain this node');
-      } catch (error) {
-        pauseMs = backoffDelay(failures++, { ...RETRY, random });
-        const reason = messageOf(error);
-        if (!isRefusal(error)) {
-          if (!stop.aborted) log.warn('cannot label the lease of the node', { reason, pauseMs });
-        } else if (reason !== refused) {
-          log.error(REFUSED, { reason });
-          refused = reason;
-        }
-      }
-    }
-    await changeOrTimeout(node, version, pauseMs, { clock, stop });
-  }
+    if (uid === undefined || uid === labelled) return;
+    await offer(stop);
+    [labelled, refused] = [uid, undefined];
+    log.info('the leader may cordon and drain this node');
+  };
+  const tell = (error: unknown, pauseMs: number): void => {
+    const reason = messageOf(error);
+    if (!isRefusal(error)) log.warn('cannot label the lease of the node', { reason, pauseMs });
+    else if (reason !== refused) log.error(REFUSED, { reason });
+    if (isRefusal(error)) refused = reason;
+  };
+  await keepDoing(label, tell, RETRY, { object: node, clock, random }, stop);
 }
 
 async function labelNodeLease(client: KubeClient, name: string, abort: AbortSignal): Promise<void> {

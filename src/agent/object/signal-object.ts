@@ -1,5 +1,7 @@
 /** The object that carries an agent's signals, as the agent sees it. */
-import type { Clock } from '../../util/clock.ts';
+import { type BackoffOptions, backoffDelay, type Clock } from '../../util/clock.ts';
+import type { Tools } from '../../util/tools.ts';
+import { onAbort } from '../../util/waits.ts';
 import type { OwnObject } from './own-object.ts';
 
 export type SignalObject = Pick<
@@ -18,16 +20,36 @@ export async function changeOrTimeout(
   { clock, stop, woken }: { clock: Clock; stop: AbortSignal; woken?: Promise<unknown> | undefined },
 ): Promise<void> {
   if (stop.aborted || object.version !== version) return;
-  await new Promise<void>((resolve) => {
-    const wake = (): void => {
-      unsubscribe();
-      cancelTimer();
-      stop.removeEventListener('abort', wake);
-      resolve();
-    };
-    const unsubscribe = object.onChange(wake);
-    const cancelTimer = ms === undefined ? () => undefined : clock.schedule(ms, wake);
-    stop.addEventListener('abort', wake, { once: true });
-    void woken?.then(wake);
-  });
+  const { promise, resolve: wake } = Promise.withResolvers<void>();
+  using waiting = new DisposableStack();
+  waiting.defer(object.onChange(wake));
+  waiting.use(onAbort(stop, wake));
+  if (ms !== undefined) waiting.defer(clock.schedule(ms, wake));
+  void woken?.then(() => wake());
+  await promise;
+}
+
+/**
+ * Does `work` until `stop` aborts: again after each change of `object`, after the milliseconds that it returns, if any, and
+ * after a growing pause when it failed, which `tell` logs. Never rejects.
+ */
+export async function keepDoing(
+  work: () => Promise<number | undefined>,
+  tell: (error: unknown, pauseMs: number) => void,
+  retry: Omit<BackoffOptions, 'random'>,
+  { object, clock, random }: Pick<Tools, 'clock' | 'random'> & { object: Pick<SignalObject, 'version' | 'onChange'> },
+  stop: AbortSignal,
+): Promise<void> {
+  for (let failures = 0; !stop.aborted; ) {
+    const { version } = object;
+    let pauseMs: number | undefined;
+    try {
+      pauseMs = await work();
+      failures = 0;
+    } catch (error) {
+      pauseMs = backoffDelay(failures++, { ...retry, random });
+      if (!stop.aborted) tell(error, pauseMs);
+    }
+    await changeOrTimeout(object, version, pauseMs, { clock, stop });
+  }
 }

@@ -1,9 +1,8 @@
 /** Keeps a controller registered: creates its ControlNode and corrects it when it differs from the service. */
 import type { ControlNode } from '../../signal/names.ts';
-import { backoffDelay } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
-import { changeOrTimeout, type RegisteredObject } from '../object/signal-object.ts';
+import { keepDoing, type RegisteredObject } from '../object/signal-object.ts';
 import { type ControllerFacts, missingFields, withTrueStatus } from './control-node.ts';
 
 export interface RegistrationParts extends Tools {
@@ -20,19 +19,9 @@ const RETRY = { base: 50, cap: 10_000 };
 
 /** Works until `stop` aborts; never rejects, because an agent can work with an outdated ControlNode. */
 export async function keepRegistered(parts: RegistrationParts, stop: AbortSignal): Promise<void> {
-  const { object, clock, random, log } = parts;
-  for (let failures = 0; !stop.aborted; ) {
-    const { version } = object;
-    try {
-      const pauseMs = await updateRegistration(parts);
-      failures = 0;
-      if (pauseMs !== 0) await changeOrTimeout(object, version, pauseMs, { clock, stop });
-    } catch (error) {
-      const pauseMs = backoffDelay(failures++, { ...RETRY, random });
-      log.warn('the registration is retried', { reason: messageOf(error), pauseMs });
-      await changeOrTimeout(object, version, pauseMs, { clock, stop });
-    }
-  }
+  const tell = (error: unknown, pauseMs: number): void =>
+    parts.log.warn('the registration is retried', { reason: messageOf(error), pauseMs });
+  await keepDoing(async () => await updateRegistration(parts), tell, RETRY, parts, stop);
 }
 
 /** One write at most; returns the milliseconds to pause unless the object changes, undefined for no limit. */
