@@ -75,29 +75,6 @@ export function element(tag: number, ...contents: readonly Uint8Array[]): Buffer
   return Buffer.concat([Buffer.from([tag]), length(body.length), body]);
 }
 
-export const sequence = (...items: readonly Uint8Array[]): Buffer => element(0x30, ...items);
-export const set = (...items: readonly Uint8Array[]): Buffer => element(0x31, ...items);
-export const utf8 = (value: string): Buffer => element(0x0c, Buffer.from(value));
-/** Context-specific and constructed, as in `[0] EXPLICIT`. */
-export const explicit = (number: number, ...items: readonly Uint8Array[]): Buffer => element(0xa0 | number, ...items);
-
-/** A non-negative integer, given in big-endian bytes. */
-export function integer(bytes: Uint8Array): Buffer {
-  const negative = ((bytes[0] ?? 0) & 0x80) !== 0;
-  return element(0x02, ...(negative ? [Buffer.from([0])] : []), bytes);
-}
-
-/** The last `unused` bits of the last byte are padding. */
-export function bits(value: Uint8Array, unused = 0): Buffer {
-  return element(0x03, Buffer.from([unused]), value);
-}
-
-/** `dotted` as in `2.5.29.17`. */
-export function oid(dotted: string): Buffer {
-  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
-  return element(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
-}
-
 function length(size: number): Buffer {
   if (size < 0x80) return Buffer.from([size]);
   const bytes: number[] = [];
@@ -105,21 +82,27 @@ function length(size: number): Buffer {
   return Buffer.from([0x80 | bytes.length, ...bytes]);
 }
 
-function base128(value: number): number[] {
-  const bytes = [value & 0x7f];
-  for (let rest = value >> 7; rest > 0; rest >>= 7) bytes.unshift(0x80 | (rest & 0x7f));
-  return bytes;
+export const sequence = (...items: readonly Uint8Array[]): Buffer => element(0x30, ...items);
+export const set = (...items: readonly Uint8Array[]): Buffer => element(0x31, ...items);
+export const utf8 = (value: string): Buffer => element(0x0c, Buffer.from(value));
+
+/** The last `unused` bits of the last byte are padding. */
+export function bits(value: Uint8Array, unused = 0): Buffer {
+  return element(0x03, Buffer.from([unused]), value);
 }
 
-const COMMON_NAME = '2.5.4.3';
-const ECDSA_WITH_SHA256 = sequence(oid('1.2.840.10045.4.3.2'));
+/** Object identifiers 2.5.4.3 and 1.2.840.10045.4.3.2, the integer 0, and an empty `[0]`, all in DER. */
+const COMMON_NAME = Buffer.from('0603550403', 'hex');
+export const ECDSA_WITH_SHA256 = sequence(Buffer.from('06082a8648ce3d040302', 'hex'));
+const VERSION = Buffer.from('020100', 'hex');
+const NO_ATTRIBUTES = Buffer.from('a000', 'hex');
 
 /** A key and its request (PKCS #10, RFC 2986), both in PEM, for a client that Kubernetes shall know as `user`. */
 export function requestFor(user: string): { readonly key: string; readonly request: string } {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'der' });
-  const subject = sequence(set(sequence(oid(COMMON_NAME), utf8(user))));
-  const toBeSigned = sequence(integer(Buffer.from([0])), subject, publicKey, explicit(0));
+  const subject = sequence(set(sequence(COMMON_NAME, utf8(user))));
+  const toBeSigned = sequence(VERSION, subject, publicKey, NO_ATTRIBUTES);
   const signature = sign('sha256', toBeSigned, privateKey);
   const der = sequence(toBeSigned, ECDSA_WITH_SHA256, bits(signature));
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];

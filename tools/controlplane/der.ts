@@ -1,0 +1,23 @@
+/** The elements of DER (ITU-T X.690) that a certificate has and a request for one has not. */
+import { element } from '../../src/install/credentials/issue.ts';
+
+/** Context-specific and constructed, as in `[0] EXPLICIT`. */
+export const explicit = (number: number, ...items: readonly Uint8Array[]): Buffer => element(0xa0 | number, ...items);
+
+/** A non-negative integer, given in big-endian bytes. */
+export function integer(bytes: Uint8Array): Buffer {
+  const negative = ((bytes[0] ?? 0) & 0x80) !== 0;
+  return element(0x02, ...(negative ? [Buffer.from([0])] : []), bytes);
+}
+
+/** `dotted` as in `2.5.29.17`. */
+export function oid(dotted: string): Buffer {
+  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
+  return element(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
+}
+
+function base128(value: number): number[] {
+  const bytes = [value & 0x7f];
+  for (let rest = value >> 7; rest > 0; rest >>= 7) bytes.unshift(0x80 | (rest & 0x7f));
+  return bytes;
+}
