@@ -83,7 +83,7 @@ test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], r
   const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
   const plans = await observe(cattleView, { plans: () => [plan], world }, buildLooking(), NOW);
   const shape = { hasColours: false, size: () => ({ columns: 200, rows: 50 }), advises: true };
-  const text = await render({ leader: { state: 'none' }, plans }, 'text', NOW, shape);
+  const text = render({ leader: { state: 'none' }, plans }, 'text', NOW, shape);
   for (const line of lines) expect(text).toContain(line);
   expect(text).not.toContain('refused');
   expect(text).not.toContain('(0 s)');

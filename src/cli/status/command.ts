@@ -1,5 +1,5 @@
 /** Runs `refit status`: shows all plans once, or follows them until each has ended. */
-import { type Clock, sleep } from '../../util/clock.ts';
+import { sleep } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { askLeader, follow, followLeader, followPolicies } from './load.ts';
@@ -42,7 +42,7 @@ export async function showStatus(flags: StatusFlags, parts: StatusParts): Promis
       return await watch(flags, parts, { ...session, dialects, clock, abort });
     }
     const now = clock.now();
-    output.write(await render(await lookOnce(session, now, abort), flags.output, now, output));
+    output.write(render(await lookOnce(session, now, abort), flags.output, now, output));
     return EXIT.ok;
   });
 }
@@ -54,7 +54,7 @@ async function watch(flags: StatusFlags, { output, clock, onView }: StatusParts,
     for await (const view of watchPlans(parts)) {
       last = view.plans;
       onView?.(last);
-      await show(view, clock.now());
+      show(view, clock.now());
     }
   } catch (error) {
     if (parts.abort.aborted) return EXIT.interrupted;
@@ -73,13 +73,15 @@ async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
   const { dialects, client, clock, contact } = parts;
   const stop = new AbortController();
   const abort = AbortSignal.any([parts.abort, stop.signal]);
-  const changes = new Changes();
+  // A change during a view is not lost.
+  let changed = Promise.withResolvers<void>();
+  const onChange = (): void => changed.resolve();
   try {
     const followed = await Promise.all(
-      dialects.map(async (dialect) => ({ dialect, ...(await follow(client, dialect, abort, () => changes.note())) })),
+      dialects.map(async (dialect) => ({ dialect, ...(await follow(client, dialect, abort, onChange)) })),
     );
     const { policies: first } = parts.looking;
-    const policies = await followPolicies(client, first, abort, () => changes.note());
+    const policies = await followPolicies(client, first, abort, onChange);
     const looking = { ...parts.looking, policies };
     const leader = followLeader(client, await askLeader(client, clock.now(), abort), abort);
     for (;;) {
@@ -93,32 +95,11 @@ async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
       if (plans.length > 0 && !plans.some((plan) => isOpen(plan) || plan.goesOn)) return;
       // A view of thousands of targets takes a while: changes in quick succession share one.
       await sleep(clock, clock.monotonic() - began, abort);
-      await changes.next(clock, AGAIN_MS, abort);
+      await Promise.race([changed.promise, sleep(clock, AGAIN_MS, abort)]);
+      abort.throwIfAborted();
+      changed = Promise.withResolvers();
     }
   } finally {
     stop.abort();
-  }
-}
-
-/** Wakes the watch after a change; a change during a view is not lost. */
-class Changes {
-  #noted = false;
-  #wake: (() => void) | undefined;
-
-  note(): void {
-    this.#noted = true;
-    this.#wake?.();
-  }
-
-  /** Resolves at the next change or after `ms`; rejects on `abort`. */
-  async next(clock: Clock, ms: number, abort: AbortSignal): Promise<void> {
-    if (!this.#noted) {
-      const changed = new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-      await Promise.race([changed, sleep(clock, ms, abort)]);
-    }
-    abort.throwIfAborted();
-    this.#noted = false;
   }
 }

@@ -25,7 +25,9 @@ async function textOf(inFlight: number, signals: (index: number) => OriginalSign
     statusOf('SchedulableWait', [], recorded(Object.fromEntries(states))),
   );
   const plans = await lookAt([plan], [], workers, NOW);
-  return (await render({ leader: { state: 'unknown' }, plans }, 'text', NOW, TERMINAL)).trimEnd().split('\n');
+  return render({ leader: { state: 'unknown' }, plans }, 'text', NOW, TERMINAL)
+    .trimEnd()
+    .split('\n');
 }
 
 function stateOf(index: number, inFlight: number): string {

@@ -60,7 +60,9 @@ interface Situation {
 async function textOf(situation: Situation, form: 'text' | 'wide' = 'text', look = PIPE): Promise<string[]> {
   const { plans = [], controllers = [C1, C2, C3], workers = [W1, W2, W3], leader = LED, ask = READY } = situation;
   const views = await lookAt(plans, controllers, workers, T0 + MINUTE, buildLooking({ controlPlane: ask }));
-  return (await render({ leader, plans: views }, form, T0 + MINUTE, look)).trimEnd().split('\n');
+  return render({ leader, plans: views }, form, T0 + MINUTE, look)
+    .trimEnd()
+    .split('\n');
 }
 
 describe('before anything moves', () => {

@@ -1,4 +1,5 @@
 /** The output formats of `refit status`, once or as a watch: text, wide, json, yaml, and lines of changes in a pipe. */
+import { stringify } from 'yaml';
 import { rfc3339 } from '../../util/clock.ts';
 import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
@@ -12,9 +13,9 @@ export type Form = 'text' | 'wide' | 'json' | 'yaml';
 type Shape = Pick<Output, 'hasColours' | 'size' | 'advises'>;
 
 /** `now` in milliseconds since the epoch. Only text has ages, so that json and yaml are stable. */
-export async function render(view: StatusView, form: Form, now: number, shape: Shape): Promise<string> {
+export function render(view: StatusView, form: Form, now: number, shape: Shape): string {
   if (form === 'json') return `${JSON.stringify(view, undefined, 2)}\n`;
-  if (form === 'yaml') return (await import('yaml')).stringify(view, { lineWidth: 0 });
+  if (form === 'yaml') return stringify(view, { lineWidth: 0 });
   return `${renderLines(view, form, now, shape).join('\n')}\n`;
 }
 
@@ -27,22 +28,21 @@ function renderLines(view: StatusView, form: 'text' | 'wide', now: number, shape
   return [...painted, ...blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]))];
 }
 
-export type Show = (view: StatusView, now: number) => Promise<void>;
+export type Show = (view: StatusView, now: number) => void;
 
 /** Shows each view of a watch: redrawn on a terminal, as lines of changes in a pipe, or as one document after the other. */
 export function watchWriter(output: Output, form: Form): Show {
   if (form === 'json' || form === 'yaml') return writeDocuments(output, form);
   if (!output.isTerminal) return writeChanges(output);
   const draw = drawOn(output);
-  return async (view, now) => await Promise.resolve(draw(renderLines(view, form, now, output)));
+  return (view, now) => draw(renderLines(view, form, now, output));
 }
 
 /** One JSON object a line, or one YAML document, each time it differs from the last. */
 function writeDocuments(output: Output, form: 'json' | 'yaml'): Show {
   let last = '';
-  return async (view, now) => {
-    const yaml = async (): Promise<string> => `---\n${await render(view, form, now, output)}`;
-    const text = form === 'json' ? `${JSON.stringify(view)}\n` : await yaml();
+  return (view, now) => {
+    const text = form === 'json' ? `${JSON.stringify(view)}\n` : `---\n${render(view, form, now, output)}`;
     if (text !== last) output.write(text);
     last = text;
   };
@@ -50,10 +50,10 @@ function writeDocuments(output: Output, form: 'json' | 'yaml'): Show {
 
 function writeChanges(output: Output): Show {
   let before: StatusView | undefined;
-  return async (view, now) => {
+  return (view, now) => {
     const lines = changesBetween(before, view, now);
     before = view;
-    await Promise.resolve(output.write(lines.map((line) => `${line}\n`).join('')));
+    output.write(lines.map((line) => `${line}\n`).join(''));
   };
 }
 

@@ -110,11 +110,11 @@ const EXPECTED: StatusView = {
 };
 
 test('json is what docs/reference/cli.md describes', async () => {
-  expect(JSON.parse(await render(await look(T0 + MINUTE), 'json', T0 + MINUTE, LOOK))).toEqual(EXPECTED);
+  expect(JSON.parse(render(await look(T0 + MINUTE), 'json', T0 + MINUTE, LOOK))).toEqual(EXPECTED);
 });
 
 test('the same an hour later, to the byte: an end is told as a moment, and only where it is no other process that knows it', async () => {
-  const at = async (now: number): Promise<string> => await render(await look(now), 'json', now, LOOK);
+  const at = async (now: number): Promise<string> => render(await look(now), 'json', now, LOOK);
   expect(await at(T0 + 5 * HOUR)).toBe(await at(T0 + MINUTE));
 });
 
@@ -132,14 +132,14 @@ test('what a node says after its target was recorded as done is no failure of th
   ]);
 });
 
-test('yaml says the same, one line a value', async () => {
-  const text = await render({ leader: { state: 'none' }, plans: [] }, 'yaml', T0, LOOK);
+test('yaml says the same, one line a value', () => {
+  const text = render({ leader: { state: 'none' }, plans: [] }, 'yaml', T0, LOOK);
   expect(text).toBe('leader:\n  state: none\nplans: []\n');
   const reason = { code: 'NodeNotReady', message: `node ${'x'.repeat(200)} is not Ready` } as const;
   const [first] = EXPECTED.plans;
   if (first === undefined) throw new Error('no plan');
   const long = { ...EXPECTED, plans: [{ ...first, waits: [{ gate: 'node-ready', reason, since: later(0) }] }] };
-  expect(await render(long, 'yaml', T0, LOOK)).toContain(`          message: ${reason.message}\n`);
+  expect(render(long, 'yaml', T0, LOOK)).toContain(`          message: ${reason.message}\n`);
 });
 
 test('plans come in the order of their names, and a plan of another name says what is wrong with it', async () => {

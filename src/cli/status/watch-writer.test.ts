@@ -17,23 +17,23 @@ function recorder(isTerminal: boolean): { output: Output; written: string[] } {
 test.each([
   ['json', ['{"leader":{"state":"none"},"plans":[]}\n', '{"leader":{"state":"unknown"},"plans":[]}\n']],
   ['yaml', ['---\nleader:\n  state: none\nplans: []\n', '---\nleader:\n  state: unknown\nplans: []\n']],
-] as const)('%s: a document for each change, on a terminal too', async (form, documents) => {
+] as const)('%s: a document for each change, on a terminal too', (form, documents) => {
   const { output, written } = recorder(true);
   const tell = watchWriter(output, form);
-  for (const view of [NONE, NONE, UNKNOWN]) await tell(view, T0);
+  for (const view of [NONE, NONE, UNKNOWN]) tell(view, T0);
   expect(written).toEqual(documents);
 });
 
-test.each(['text', 'wide'] as const)('%s in a pipe: a line for each change', async (form) => {
+test.each(['text', 'wide'] as const)('%s in a pipe: a line for each change', (form) => {
   const { output, written } = recorder(false);
   const tell = watchWriter(output, form);
-  for (const view of [NONE, UNKNOWN]) await tell(view, T0);
+  for (const view of [NONE, UNKNOWN]) tell(view, T0);
   expect(written.join('')).toBe('2026-11-20T08:00:00Z There is no plan.\n');
 });
 
-test('text on a terminal is drawn at every look, since ages grow', async () => {
+test('text on a terminal is drawn at every look, since ages grow', () => {
   const { output, written } = recorder(true);
   const tell = watchWriter(output, 'text');
-  for (const view of [NONE, NONE]) await tell(view, T0);
+  for (const view of [NONE, NONE]) tell(view, T0);
   expect(written).toEqual(['There is no plan.\u001B[K\n\u001B[0J', '\u001B[1AThere is no plan.\u001B[K\n\u001B[0J']);
 });
