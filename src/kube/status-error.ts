@@ -55,14 +55,6 @@ const hasCode =
     thrown instanceof StatusError && (thrown.code === code || reasons.includes(thrown.reason));
 
 export const isNotFound = hasCode(404, 'NotFound');
-/** Undefined if the object does not exist. */
-export async function ifFound<T>(read: Promise<T>): Promise<T | undefined> {
-  return await read.catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
-}
-
 export const isForbidden = hasCode(403, 'Forbidden');
 export const isUnauthorized = hasCode(401, 'Unauthorized');
 export const isInvalid = hasCode(422, 'Invalid');
@@ -82,6 +74,23 @@ export function isRefusal(thrown: unknown): thrown is StatusError {
 // They share code 409: only the reason tells them apart.
 export const isConflict = hasCode(undefined, 'Conflict');
 export const isAlreadyExists = hasCode(undefined, 'AlreadyExists');
+
+/** Undefined if the object or its kind does not exist. */
+export async function ifFound<T>(read: Promise<T>): Promise<T | undefined> {
+  return await unless(isNotFound, read);
+}
+
+/** Undefined without the right to read it. */
+export async function ifAllowed<T>(read: Promise<T>): Promise<T | undefined> {
+  return await unless(isForbidden, read);
+}
+
+async function unless<T>(isExpected: (error: unknown) => boolean, read: Promise<T>): Promise<T | undefined> {
+  return await read.catch((error: unknown) => {
+    if (isExpected(error)) return undefined;
+    throw error;
+  });
+}
 
 /** Codes of Node and OpenSSL for a certificate that is not trusted. */
 const TLS_CODES = new Set([

@@ -2,7 +2,7 @@
 import { plans } from '../../api/autopilot/plan.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, type KubeObject, type Lease, leases, nodes } from '../../kube/resources.ts';
-import { ifFound, isForbidden } from '../../kube/status-error.ts';
+import { ifAllowed, ifFound } from '../../kube/status-error.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
@@ -74,11 +74,4 @@ function markedAt({ metadata }: Lease): string | undefined {
   if (metadata.labels?.[CENTRAL_CORDONING_LABEL] === undefined) return undefined;
   const { managedFields } = metadata as { managedFields?: readonly { manager?: string; time?: string }[] };
   return managedFields?.find(({ manager }) => manager === 'k0s/autopilot')?.time;
-}
-
-async function ifAllowed<T>(read: Promise<T>): Promise<T | undefined> {
-  return await read.catch((error: unknown) => {
-    if (isForbidden(error)) return undefined;
-    throw error;
-  });
 }

@@ -8,7 +8,7 @@ import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-
 import type { KubeClient, Selection } from '../../kube/client.ts';
 import { holderOf } from '../../kube/election/lease-record.ts';
 import { type KubeObject, keyOf, type Lease, leases } from '../../kube/resources.ts';
-import { isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { ifAllowed, ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -20,8 +20,8 @@ export interface Loaded {
 }
 
 export async function loadOnce(client: KubeClient, dialect: Dialect, abort: AbortSignal): Promise<Loaded> {
-  return await load(client, dialect, abort, async ({ resource, ...scope }) => {
-    const { items, metadata } = await client.listAll(resource, { abort, ...selectionOf(scope) });
+  return await load(client, dialect, abort, async ({ resource, namespace, fieldSelector, labelSelector }) => {
+    const { items, metadata } = await client.listAll(resource, { abort, namespace, fieldSelector, labelSelector });
     const byKey = new Map(items.map((object) => [keyOf(object), object]));
     return {
       list: () => items,
@@ -39,8 +39,8 @@ export async function follow(
   onChange: () => void,
 ): Promise<Loaded> {
   return await load(client, dialect, abort, async (followed) => {
-    const { resource } = followed;
-    const selection = selectionOf(followed);
+    const { resource, namespace, fieldSelector, labelSelector } = followed;
+    const selection = { namespace, fieldSelector, labelSelector };
     // Fails at once if the kind is missing: an informer would wait for it.
     await client.list(resource, { limit: 1, ...selection, abort });
     const informer = createInformer(client, resource, selection);
@@ -57,10 +57,6 @@ export async function follow(
 
 type Scope = Pick<Selection, 'namespace' | 'fieldSelector'>;
 
-function selectionOf({ namespace, fieldSelector, labelSelector }: Selection): Selection {
-  return { namespace, fieldSelector, labelSelector };
-}
-
 async function load(
   client: KubeClient,
   dialect: Dialect,
@@ -75,16 +71,10 @@ async function load(
   const others = await Promise.all(
     dialect.watched.map(async (followed) => {
       const isThere = followed.optional !== true || (await isReadable(client, followed.resource, {}, abort));
-      return [followed.resource, isThere ? await view(followed).catch(nothingIfMissing) : NOTHING] as const;
+      return [followed.resource, (isThere && (await ifFound(view(followed)))) || NOTHING] as const;
     }),
   );
   return { plans: () => own.list().filter(isPlan), world: freshWorld(viewsOf(others), new OwnWrites()) };
-}
-
-/** A kind that is not installed has no objects. */
-function nothingIfMissing(error: unknown): View<KubeObject> {
-  if (isNotFound(error)) return NOTHING;
-  throw error;
 }
 
 /** Also false without the right to list it. */
@@ -94,13 +84,8 @@ async function isReadable(
   { namespace, fieldSelector }: Scope,
   abort: AbortSignal,
 ): Promise<boolean> {
-  try {
-    await client.list(resource, { limit: 1, namespace, fieldSelector, abort });
-    return true;
-  } catch (error) {
-    if (isNotFound(error) || isForbidden(error)) return false;
-    throw error;
-  }
+  const asked = client.list(resource, { limit: 1, namespace, fieldSelector, abort });
+  return (await ifFound(ifAllowed(asked))) !== undefined;
 }
 
 /**
