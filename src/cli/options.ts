@@ -12,27 +12,36 @@ export interface ConnectionFlags {
   readonly apiPort?: number;
 }
 
-export function connectionOptions(): Option[] {
-  return [
-    new Option(
-      '--kubeconfig <file>',
-      "kubeconfig to use; default: KUBECONFIG, the pod's service account, ~/.kube/config",
-    ),
-    new Option('--context <name>', 'context of the kubeconfig; default: its current context'),
-    new Option(
-      '--api-port <port>',
-      'port of the API server on every controller; default: that of the server in the kubeconfig',
-    ).argParser(parsePort),
-  ];
-}
+export const CLUSTER_OPTIONS: readonly Option[] = [
+  new Option(
+    '--kubeconfig <file>',
+    "kubeconfig to use; default: KUBECONFIG, the pod's service account, ~/.kube/config",
+  ),
+  new Option('--context <name>', 'context of the kubeconfig; default: its current context'),
+];
 
-export function filterOptions(): Option[] {
-  return [
-    new Option('-n, --namespace <name>', 'only plans in this namespace'),
-    new Option('--plan <kind/name>', 'only this plan'),
-    new Option('--dialect <name>', 'only plans of this kind').choices(DIALECT_NAMES),
-  ];
-}
+export const CONNECTION_OPTIONS: readonly Option[] = [
+  ...CLUSTER_OPTIONS,
+  new Option(
+    '--api-port <port>',
+    'port of the API server on every controller; default: that of the server in the kubeconfig',
+  ).argParser(parsePort),
+];
+
+export const FILTER_OPTIONS: readonly Option[] = [
+  new Option('-n, --namespace <name>', 'only plans in this namespace'),
+  new Option('--plan <kind/name>', 'only this plan'),
+  new Option('--dialect <name>', 'only plans of this kind').choices(DIALECT_NAMES),
+];
+
+export const HEALTH_ADDRESS = new Option(
+  '--health-address <host:port>',
+  'serve /healthz, /readyz and /metrics at this address',
+);
+
+export const LOG_LEVEL = new Option('--log-level <level>', 'lowest level to log')
+  .choices(['debug', 'info', 'warn', 'error'])
+  .default('info');
 
 /** Of every process that stands for election. */
 export interface ControllerFlags extends ConnectionFlags {
@@ -45,30 +54,20 @@ export interface ControllerFlags extends ConnectionFlags {
   readonly logLevel: LogLevel;
 }
 
-export function controllerOptions(): Option[] {
-  const { targetDeadlineMs } = DEFAULT_POLICY;
-  return [
-    ...connectionOptions(),
-    leaseDuration('how long a leader that stopped renewing keeps the lease, in whole seconds'),
-    new Option('--target-deadline <time>', 'time for one node, from its signal on; 0 for no deadline')
-      .argParser((text) => (text === '0' ? Number.POSITIVE_INFINITY : parseTime(text)))
-      .default(targetDeadlineMs, formatDuration(targetDeadlineMs)),
-    healthAddress(),
-    logLevel(),
-  ];
-}
+const { targetDeadlineMs } = DEFAULT_POLICY;
+
+export const CONTROLLER_OPTIONS: readonly Option[] = [
+  ...CONNECTION_OPTIONS,
+  leaseDuration('how long a leader that stopped renewing keeps the lease, in whole seconds'),
+  new Option('--target-deadline <time>', 'time for one node, from its signal on; 0 for no deadline')
+    .argParser((text) => (text === '0' ? Number.POSITIVE_INFINITY : parseTime(text)))
+    .default(targetDeadlineMs, formatDuration(targetDeadlineMs)),
+  HEALTH_ADDRESS,
+  LOG_LEVEL,
+];
 
 export function outputForm(first: string, ...others: readonly string[]): Option {
   return new Option('-o, --output <form>', 'output format').choices([first, ...others]).default(first);
-}
-
-export function healthAddress(): Option {
-  return new Option('--health-address <host:port>', 'serve /healthz, /readyz and /metrics at this address');
-}
-
-export function logLevel(): Option {
-  const levels = ['debug', 'info', 'warn', 'error'];
-  return new Option('--log-level <level>', 'lowest level to log').choices(levels).default('info');
 }
 
 export function leaseDuration(description: string): Option {

@@ -6,12 +6,13 @@ import type { Control } from '../cli/controls/control.ts';
 import type { KubeadmApplyFlags, KubeadmFlags } from '../cli/kubeadm/session.ts';
 import type { MigrateFlags } from '../cli/migrate/command.ts';
 import {
-  connectionOptions,
-  controllerOptions,
-  filterOptions,
-  healthAddress,
+  CLUSTER_OPTIONS,
+  CONNECTION_OPTIONS,
+  CONTROLLER_OPTIONS,
+  FILTER_OPTIONS,
+  HEALTH_ADDRESS,
+  LOG_LEVEL,
   leaseDuration,
-  logLevel,
   outputForm,
   parseTime,
 } from '../cli/options.ts';
@@ -30,13 +31,43 @@ import type { UpdateFlags } from './controller.ts';
 import { INSTALL_COMMANDS } from './install-commands.ts';
 import type { ServeFlags } from './serve.ts';
 
+const EXTENSION_OPTIONS: readonly Option[] = [
+  new Option('--payload-url <template>', 'URL of a version, with {version}, {os} and {arch}').makeOptionMandatory(),
+  new Option('--checksum-url <template>', 'URL of its SHA-256, in the same form; default: none is checked'),
+  new Option('--address <host:port>', 'serve the hooks at this address').default('127.0.0.1:9443'),
+  new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; read again when they change').default(
+    '/tmp/k8s-webhook-server/serving-certs',
+  ),
+  new Option('--client-ca <file>', 'CA of the client certificates of Cluster API; nobody else may call'),
+  new Option('--insecure-no-client-auth', 'instead of --client-ca: anybody who reaches the address may call'),
+  new Option(
+    '--updater-certs <directory>',
+    'a directory of tls.crt and tls.key for each clientCertificate of an UpdaterSet',
+  ),
+  new Option('--call-timeout <time>', 'time for a call, unless its caller allows more')
+    .argParser(parseTime)
+    .default(10_000, '10s'),
+  new Option(
+    '--management-kubeconfig <file>',
+    'kubeconfig of the cluster with the Machines; default: that of the Nodes',
+  ),
+];
+
+const KUBEADM_OPTIONS: readonly Option[] = [
+  ...CONNECTION_OPTIONS,
+  new Option('-m, --manifest <file>', 'hosts, how to reach them, and the wanted version').default('cluster.yaml'),
+  new Option('-o, --output <form>', 'output format; json: one object at the end, progress on standard error')
+    .choices(['text', 'json'])
+    .default('text'),
+];
+
 /** Each command imports what it runs only when it runs. */
 export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'controller',
     summary: 'Carries out Plans. Run two or more: one leads, the others stand by.',
     options: [
-      ...controllerOptions(),
+      ...CONTROLLER_OPTIONS,
       new Option(
         '--cluster-info <storage,network>',
         'tell update servers about the cluster, such as etcd,kuberouter',
@@ -55,7 +86,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'capi-extension',
     summary: 'Upgrades Machines of Cluster API in place.',
-    options: [...extensionOptions(), ...controllerOptions()],
+    options: [...EXTENSION_OPTIONS, ...CONTROLLER_OPTIONS],
     run: async (flags: ExtensionFlags, { abort }) =>
       await (await import('./capi-extension.ts')).runCapiExtension(flags, abort),
   },
@@ -71,8 +102,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'status',
     summary: 'Shows the state of every plan: what runs, what waits and why, what comes next.',
     options: [
-      ...connectionOptions(),
-      ...filterOptions(),
+      ...CONNECTION_OPTIONS,
+      ...FILTER_OPTIONS,
       new Option('-w, --watch', 'follow until all plans have ended: exit code 0 if all are done, else 1'),
       outputForm('text', 'wide', 'json', 'yaml'),
     ],
@@ -83,7 +114,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'why',
     summary: 'Explains why a plan or a node waits or failed, and what to do.',
     argument: new Argument('[node]', 'explain only this node'),
-    options: [...connectionOptions(), ...filterOptions()],
+    options: [...CONNECTION_OPTIONS, ...FILTER_OPTIONS],
     run: async (flags: WhyFlags, call) =>
       await (await import('../cli/why/command.ts')).showWhy(call.argument, flags, await partsOf(call)),
   },
@@ -91,7 +122,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'preview',
     summary: 'Shows which nodes would be upgraded in which order, and what the gates say. Writes nothing.',
     options: [
-      ...connectionOptions(),
+      ...CONNECTION_OPTIONS,
       new Option('-f, --file <file>', 'file with one Plan; default: the plans of the cluster that have not ended'),
       outputForm('text', 'json'),
     ],
@@ -116,7 +147,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'updates',
     summary: 'Shows the channels that the cluster follows: what runs, what is offered, and what comes next.',
-    options: [...connectionOptions(), outputForm('text', 'json')],
+    options: [...CONNECTION_OPTIONS, outputForm('text', 'json')],
     run: async (flags: UpdatesFlags, call) =>
       await (await import('../cli/updates/command.ts')).showUpdates(flags, await partsOf(call)),
     commands: [
@@ -124,7 +155,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         name: 'check',
         summary: 'Lets the leader ask the channel now, and shows what it found.',
         argument: new Argument('[name]', 'only this UpdateConfig'),
-        options: [...connectionOptions(), outputForm('text', 'json')],
+        options: [...CONNECTION_OPTIONS, outputForm('text', 'json')],
         run: async (flags: UpdatesFlags, call) =>
           await (await import('../cli/updates/command.ts')).checkUpdates(call.argument, flags, await partsOf(call)),
       },
@@ -142,8 +173,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       }),
       new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; default: plain http'),
       new Option('--token-file <file>', 'tokens for the channels, one a line; default: anybody may read them'),
-      healthAddress(),
-      logLevel(),
+      HEALTH_ADDRESS,
+      LOG_LEVEL,
     ],
     run: async (flags: ServeFlags, { argument = '', abort }) =>
       await (await import('./serve.ts')).runServe(argument, flags, abort),
@@ -175,7 +206,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       {
         name: 'plan',
         summary: 'Shows what apply would do, and every rule that forbids it. Changes nothing.',
-        options: kubeadmOptions(),
+        options: KUBEADM_OPTIONS,
         run: async (flags: KubeadmFlags, { abort }) =>
           await (await import('../cli/kubeadm/command.ts')).planKubeadm(flags, abort),
       },
@@ -183,7 +214,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         name: 'restore-etcd',
         summary: 'Replaces the data of etcd on all control-plane hosts by a snapshot. Asks in a terminal first.',
         options: [
-          ...kubeadmOptions(),
+          ...KUBEADM_OPTIONS,
           new Option(
             '--snapshot <path>',
             'the snapshot, at the same absolute path on every control-plane host',
@@ -196,7 +227,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         name: 'apply',
         summary: 'Shows the plan, asks, and carries it out. Run it again to continue after an interruption.',
         options: [
-          ...kubeadmOptions(),
+          ...KUBEADM_OPTIONS,
           new Option('-y, --yes', 'do not ask'),
           new Option('--report <file>', 'write what was done to this file: Markdown for *.md, otherwise JSON'),
           leaseDuration('how long a run that was killed keeps the lock, in whole seconds'),
@@ -215,7 +246,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         name: 'k0s',
         summary: "Shows each node's k0s, its agent, and what to do next; exit code 1 if something is in the way.",
         options: [
-          ...connectionOptions().slice(0, 2),
+          ...CLUSTER_OPTIONS,
           new Option('--check', 'show how far the cluster is; the default').conflicts('plan'),
           new Option('--plan', 'print all steps in order, with commands for these nodes'),
         ],
@@ -262,38 +293,5 @@ function control(name: string, summary: string, { options = [], load, ...rest }:
     const { applyControl } = await import('../cli/controls/command.ts');
     return await applyControl(await load(flags, call), flags, await partsOf(call));
   };
-  return { name, summary, options: [...connectionOptions(), plan, ...options], run, ...rest };
-}
-
-function extensionOptions(): Option[] {
-  return [
-    new Option('--payload-url <template>', 'URL of a version, with {version}, {os} and {arch}').makeOptionMandatory(),
-    new Option('--checksum-url <template>', 'URL of its SHA-256, in the same form; default: none is checked'),
-    new Option('--address <host:port>', 'serve the hooks at this address').default('127.0.0.1:9443'),
-    new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; read again when they change').default(
-      '/tmp/k8s-webhook-server/serving-certs',
-    ),
-    new Option('--client-ca <file>', 'CA of the client certificates of Cluster API; nobody else may call'),
-    new Option('--insecure-no-client-auth', 'instead of --client-ca: anybody who reaches the address may call'),
-    new Option(
-      '--updater-certs <directory>',
-      'a directory of tls.crt and tls.key for each clientCertificate of an UpdaterSet',
-    ),
-    new Option('--call-timeout <time>', 'time for a call, unless its caller allows more')
-      .argParser(parseTime)
-      .default(10_000, '10s'),
-    new Option(
-      '--management-kubeconfig <file>',
-      'kubeconfig of the cluster with the Machines; default: that of the Nodes',
-    ),
-  ];
-}
-
-function kubeadmOptions(): Option[] {
-  const manifest = new Option('-m, --manifest <file>', 'hosts, how to reach them, and the wanted version');
-  const output = new Option(
-    '-o, --output <form>',
-    'output format; json: one object at the end, progress on standard error',
-  );
-  return [...connectionOptions(), manifest.default('cluster.yaml'), output.choices(['text', 'json']).default('text')];
+  return { name, summary, options: [...CONNECTION_OPTIONS, plan, ...options], run, ...rest };
 }

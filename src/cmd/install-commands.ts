@@ -1,6 +1,6 @@
 /** Lists the commands that install Refit, remove it, and make credentials. */
 import { Argument, Option } from 'commander';
-import { connectionOptions, outputForm, parseTime } from '../cli/options.ts';
+import { CLUSTER_OPTIONS, outputForm, parseTime } from '../cli/options.ts';
 import type { CommandSpec } from '../cli/program.ts';
 import type { InstallFlags, UninstallFlags } from '../install/cluster-command.ts';
 import type { CredentialsFlags } from '../install/credentials/command.ts';
@@ -56,7 +56,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
           name,
           summary: `Removes ${what} from the cluster.`,
           options: [
-            ...clusterOptions(),
+            ...CLUSTER_OPTIONS,
             new Option(
               '--delete-plans',
               'also delete the namespaces and definitions that install made, and so all Plans',
@@ -84,7 +84,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
         summary: 'Gives the agent on one controller its rights, and prints a kubeconfig for it.',
         argument: new Argument('<name>', 'name of the ControlNode'),
         options: [
-          ...clusterOptions(),
+          ...CLUSTER_OPTIONS,
           new Option('--node <name>', 'name of its Node, if pods run on that controller'),
           new Option('--duration <time>', 'how long the certificate is valid')
             .argParser(parseTime)
@@ -98,13 +98,9 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
   },
 ];
 
-function clusterOptions(): Option[] {
-  return connectionOptions().filter(({ long }) => long !== '--api-port');
-}
-
 function installOptions(name: Component): Option[] {
   return [
-    ...clusterOptions(),
+    ...CLUSTER_OPTIONS,
     new Option('--apply', 'apply the manifests; default: print them'),
     new Option('--image <name>', 'image of Refit, as in registry.example.com/refit:1.2.3'),
     ...(name === 'capi'
