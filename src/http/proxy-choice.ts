@@ -70,6 +70,7 @@ function matches(list: BlockList, host: string): boolean {
   return family !== 0 && list.check(host, family === 4 ? 'ipv4' : 'ipv6');
 }
 
-function withoutBrackets(host: string): string {
+/** An IPv6 address stands in brackets in a URL. */
+export function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
 }

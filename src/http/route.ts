@@ -4,6 +4,8 @@ import * as https from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { connect, getCACertificates, setDefaultCACertificates, type TlsOptions } from 'node:tls';
 import { http } from '../util/http.ts';
+import { basicAuthorization } from '../util/printable-url.ts';
+import { withoutBrackets } from './proxy-choice.ts';
 
 export interface Route {
   readonly address: URL;
@@ -37,7 +39,7 @@ export async function get({ address, headers, method, proxy }: Route, abort: Abo
   }
   if (!isSafe) return await throughProxy(proxy, { address, headers, method }, abort);
   const tunnel = await openTunnel(proxy, address, abort);
-  const name = hostOf(address);
+  const name = withoutBrackets(address.hostname);
   const createConnection = (): Socket =>
     connect({ socket: tunnel, host: name, ...(isIP(name) === 0 && { servername: name }), ...trustFor(address) });
   return await answered((take) => https.get(address, { ...asked, createConnection }, take));
@@ -45,8 +47,8 @@ export async function get({ address, headers, method, proxy }: Route, abort: Abo
 
 async function throughProxy(proxy: URL, route: Omit<Route, 'proxy'>, abort: AbortSignal): Promise<IncomingMessage> {
   const { address, headers, method } = route;
-  const { username, password, origin, pathname, search, host } = address;
-  const auth = username === '' ? {} : { authorization: basic(username, password) };
+  const { username, origin, pathname, search, host } = address;
+  const auth = username === '' ? {} : { authorization: basicAuthorization(address) };
   const told = { ...headers, ...auth, ...credentialsFor(proxy), host };
   const options = { ...optionsFor(proxy, abort), method, path: origin + pathname + search, headers: told };
   return await answered((take) => requesterFor(proxy)(options, take).end());
@@ -80,7 +82,7 @@ function requesterFor({ protocol }: URL): typeof http.request {
 
 function optionsFor(proxy: URL, abort: AbortSignal): https.RequestOptions {
   const { protocol, port } = proxy;
-  const host = hostOf(proxy);
+  const host = withoutBrackets(proxy.hostname);
   // Otherwise Node.js would expect the target's name in the proxy's certificate.
   const servername = isIP(host) === 0 ? host : '';
   return { protocol, hostname: host, servername, port, agent: false, signal: abort, ...trustFor(proxy) };
@@ -92,18 +94,8 @@ function trustFor({ protocol }: URL): Pick<TlsOptions, 'ca' | 'rejectUnauthorize
   return { ca: trustedAuthorities(), rejectUnauthorized: true, minVersion: 'TLSv1.2' };
 }
 
-function credentialsFor({ username, password }: URL): OutgoingHttpHeaders {
-  return username === '' ? {} : { 'proxy-authorization': basic(username, password) };
-}
-
-function basic(username: string, password: string): string {
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  return `Basic ${Buffer.from(pair).toString('base64')}`;
-}
-
-/** An IPv6 address without brackets. */
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[(.*)\]$/, '$1');
+function credentialsFor(proxy: URL): OutgoingHttpHeaders {
+  return proxy.username === '' ? {} : { 'proxy-authorization': basicAuthorization(proxy) };
 }
 
 /** For connections that name no authorities: those of the host. */

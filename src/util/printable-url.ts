@@ -15,10 +15,14 @@ export function printableUrl(url: string): string {
 /** `fetch` refuses a URL with a password, and quotes it in its error. */
 export function withoutUserinfo(url: string): { readonly address: string; readonly headers: Record<string, string> } {
   const parsed = new URL(url);
-  const { username, password } = parsed;
-  if (username === '' && password === '') return { address: url, headers: {} };
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  if (parsed.username === '' && parsed.password === '') return { address: url, headers: {} };
+  const headers = { Authorization: basicAuthorization(parsed) };
   parsed.username = '';
   parsed.password = '';
-  return { address: parsed.href, headers: { Authorization: `Basic ${Buffer.from(pair).toString('base64')}` } };
+  return { address: parsed.href, headers };
+}
+
+export function basicAuthorization({ username, password }: URL): string {
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return `Basic ${Buffer.from(pair).toString('base64')}`;
 }
