@@ -1,6 +1,7 @@
 /** Sets one entry of `status.conditions`: its time changes only with its status. */
 import type { Condition } from '../kube/resources.ts';
 import { rfc3339 } from '../util/clock.ts';
+import { sameJson } from '../util/json.ts';
 
 export type ConditionUpdate = Omit<Condition, 'lastTransitionTime'> & Required<Pick<Condition, 'reason' | 'message'>>;
 
@@ -10,19 +11,10 @@ export function withCondition(
   update: ConditionUpdate,
   now: number,
 ): readonly Condition[] {
-  const known = conditionOf(conditions, update.type);
+  const known = conditions?.find(({ type }) => type === update.type);
   const since = known?.status === update.status ? known.lastTransitionTime : undefined;
   const next = { ...update, lastTransitionTime: since ?? rfc3339(now) };
-  if (conditions && known && same(known, next)) return conditions;
+  if (conditions && sameJson(known, next)) return conditions;
   const rest = (conditions ?? []).filter((condition) => condition.type !== update.type);
   return [...rest, next].toSorted((a, b) => (a.type < b.type ? -1 : 1));
-}
-
-export function conditionOf(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
-  return conditions?.find((condition) => condition.type === type);
-}
-
-function same(a: Condition, b: Condition): boolean {
-  const fields = ['status', 'reason', 'message', 'observedGeneration', 'lastTransitionTime'] as const;
-  return fields.every((field) => a[field] === b[field]);
 }
