@@ -4,7 +4,7 @@ import { PLAN_NAME, type Plan, type PlanCommand } from '../../api/autopilot/plan
 import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { LEAD_TIME_ANNOTATION, PLAN_WINDOWS_ANNOTATION } from '../../engine/policy/plan-windows.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
-import type { Downloads, Release } from '../channel/read-index.ts';
+import type { Release } from '../channel/read-index.ts';
 import type { PeriodicSchedule, UpdateSettings } from '../config/read-config.ts';
 
 /** JSON on a Plan that Refit created by itself; a Plan without it belongs to a person. */
@@ -45,11 +45,7 @@ const EVERYTHING: readonly PlannedCommand[] = [{ k0supdate: { targets: { control
 
 function filled({ k0supdate, airgapupdate }: PlannedCommand, { version, k0s, airgap }: Release): PlanCommand {
   return {
-    ...(k0supdate && { k0supdate: { ...k0supdate, version, platforms: copied(k0s) } }),
-    ...(airgapupdate && { airgapupdate: { ...airgapupdate, version, platforms: copied(airgap) } }),
+    ...(k0supdate && { k0supdate: { ...k0supdate, version, platforms: k0s } }),
+    ...(airgapupdate && { airgapupdate: { ...airgapupdate, version, platforms: airgap } }),
   };
-}
-
-function copied(files: Downloads): Record<string, { url: string; sha256?: string }> {
-  return Object.fromEntries(Object.entries(files).map(([platform, file]) => [platform, { ...file }]));
 }
