@@ -18,16 +18,13 @@ import {
 } from './lease-record.ts';
 import { LeadershipTerm, type Term, type TermTimes, type WriteGuard } from './write-guard.ts';
 
-export interface ElectionOptions extends Partial<Tools> {
+/** Times are in whole seconds: the Lease has no finer unit. Defaults as in client-go: 15 s, 10 s and 2 s. */
+export interface ElectionOptions extends Partial<Tools & ReturnType<typeof timesOf>> {
   readonly client: KubeClient;
   readonly namespace: string;
   readonly name: string;
   /** Must be new for each start of a process: a restarted process is another candidate. */
   readonly identity: string;
-  /** Milliseconds, in whole seconds: the Lease has no finer unit. Defaults as in client-go: 15 s, 10 s and 2 s. */
-  readonly leaseDurationMs?: number;
-  readonly renewDeadlineMs?: number;
-  readonly retryPeriodMs?: number;
   /** Written with each claim; other labels on the lease stay. */
   readonly labels?: (identity: string) => Readonly<Record<string, string>>;
 }
@@ -63,7 +60,7 @@ export class Election implements WriteGuard {
   #stopExpiry: () => void = () => undefined;
 
   constructor(options: ElectionOptions) {
-    const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
+    const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = { ...timesOf(15_000), ...options };
     if (!(retryPeriodMs < renewDeadlineMs && renewDeadlineMs < leaseDurationMs * 0.9)) {
       throw new RangeError('an election needs retryPeriodMs < renewDeadlineMs < 0.9 * leaseDurationMs');
     }
