@@ -14,22 +14,23 @@ type Candidacy = Pick<Election, 'name' | 'onChange' | 'refusal' | 'run'>;
 export interface ManagerOptions extends ControllerParts {
   /** Without one the process always leads. */
   readonly election?: Candidacy;
-  /** Milliseconds that each group may take to stop. 20 s by default: the kubelet kills a pod after 30. */
-  readonly stopTimeoutMs?: number;
 }
+
+/** Milliseconds that each group may take to stop: the kubelet kills a pod after 30 s. */
+const STOP_WITHIN_MS = 20_000;
 
 /** `always`: from synced caches to the end. `leading`: while the lease is held. */
 type When = 'always' | 'leading';
 
 export class Manager {
   readonly #election: Candidacy | undefined;
-  readonly #parts: Required<Omit<ManagerOptions, 'election'>>;
+  readonly #parts: Required<ControllerParts>;
   readonly #informers = new Set<Informer>();
   readonly #runnables: Readonly<Record<When, Runnable[]>> = { always: [], leading: [] };
 
   constructor({ election, ...parts }: ManagerOptions = {}) {
     this.#election = election;
-    this.#parts = { ...DEFAULT_PARTS, stopTimeoutMs: 20_000, ...parts };
+    this.#parts = { ...DEFAULT_PARTS, ...parts };
   }
 
   /** Call before `run`. `addController` adds the informers of its sources. */
@@ -157,7 +158,6 @@ export interface Runnable {
 }
 
 export interface GroupParts extends Pick<Tools, 'clock' | 'log'> {
-  readonly stopTimeoutMs: number;
   /** Called if a part fails before the group stops. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -179,13 +179,12 @@ export class Group {
   /** Rejects if a part still runs after the time limit. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopping'));
-    const { clock, stopTimeoutMs } = this.#parts;
     const ended = new AbortController();
     const all = Promise.all(this.#running.values()).then(() => ended.abort());
-    await Promise.race([all, sleep(clock, stopTimeoutMs, ended.signal).catch(() => undefined)]);
+    await Promise.race([all, sleep(this.#parts.clock, STOP_WITHIN_MS, ended.signal).catch(() => undefined)]);
     if (ended.signal.aborted) return;
     const names = [...this.#running.keys()].map(({ name }) => name).join(', ');
-    throw new Error(`not stopped within ${stopTimeoutMs} ms: ${names}`);
+    throw new Error(`not stopped within ${STOP_WITHIN_MS} ms: ${names}`);
   }
 
   async #run(runnable: Runnable): Promise<void> {

@@ -1,22 +1,15 @@
 /** The work queue of a controller: each key at most once in it and never twice at work, with delays and retries. */
-
-import type { Clock } from '../util/clock.ts';
-import { type BucketSize, backoffDelay, createTokenBucket } from '../util/clock.ts';
+import { backoffDelay, type Clock, createTokenBucket } from '../util/clock.ts';
 import type { Tools } from '../util/tools.ts';
 
-export interface QueueOptions extends Pick<Tools, 'clock' | 'random'> {
-  /** Milliseconds before the first retry of a key, doubled with each further one up to `retryCapMs`. */
-  readonly retryBaseMs?: number;
-  readonly retryCapMs?: number;
-  /** Limits the retries of all keys together, so that a thousand keys do not hit a failing server at once. */
-  readonly retries?: BucketSize;
-}
-
-const RETRY = { retryBaseMs: 100, retryCapMs: 120_000, retries: { perSecond: 10, burst: 100 } };
+/** Milliseconds before the first retry of a key, doubled with each further one up to the cap. */
+const [RETRY_BASE_MS, RETRY_CAP_MS] = [100, 120_000];
+/** Of all keys together, so that a thousand keys do not hit a failing server at once. */
+const RETRIES = { perSecond: 10, burst: 100 };
 
 export class WorkQueue {
-  readonly #options: Required<QueueOptions>;
   readonly #clock: Clock;
+  readonly #random: () => number;
   readonly #takeToken: () => number;
   /** Keys that are due, in the order in which they were added. */
   readonly #due = new Set<string>();
@@ -30,10 +23,10 @@ export class WorkQueue {
   #timerAt = Number.POSITIVE_INFINITY;
   #closed = false;
 
-  constructor(options: QueueOptions) {
-    this.#options = { ...RETRY, ...options };
-    this.#clock = options.clock;
-    this.#takeToken = createTokenBucket(options.clock, this.#options.retries);
+  constructor({ clock, random }: Pick<Tools, 'clock' | 'random'>) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#takeToken = createTokenBucket(clock, RETRIES);
   }
 
   /** Marks the key as due. A key at work comes again after `done`. */
@@ -57,21 +50,15 @@ export class WorkQueue {
 
   /** Adds the key after its own backoff, once the limit for all retries allows it. */
   retry(key: string): void {
-    const failures = this.retries(key);
+    const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
-    const { retryBaseMs: base, retryCapMs: cap, random } = this.#options;
-    const own = backoffDelay(failures, { base, cap, random });
+    const own = backoffDelay(failures, { base: RETRY_BASE_MS, cap: RETRY_CAP_MS, random: this.#random });
     this.addAfter(key, Math.max(own, this.#takeToken()));
   }
 
   /** Resets the backoff of a key that succeeded. */
   forget(key: string): void {
     this.#failures.delete(key);
-  }
-
-  /** How often `retry` was called for the key since `forget`. */
-  retries(key: string): number {
-    return this.#failures.get(key) ?? 0;
   }
 
   /** The next key, which is at work until `done`; undefined once the queue is closed. */

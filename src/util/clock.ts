@@ -57,16 +57,12 @@ export function backoffDelay(attempt: number, { base, cap, random }: BackoffOpti
   return ceiling / 2 + random() * (ceiling / 2);
 }
 
-export interface BucketSize {
-  readonly perSecond: number;
-  readonly burst: number;
-}
-
 /** Each call takes a token, if need be in advance: it returns the milliseconds until that is available. */
-export function createTokenBucket(clock: Clock, { perSecond, burst }: BucketSize): () => number {
+export function createTokenBucket(clock: Clock, rate: { readonly perSecond: number; readonly burst: number }) {
+  const { perSecond, burst } = rate;
   let tokens = burst;
   let filledAt = clock.monotonic();
-  return () => {
+  return (): number => {
     const now = clock.monotonic();
     tokens = Math.min(burst, tokens + ((now - filledAt) / 1000) * perSecond) - 1;
     filledAt = now;
