@@ -26,8 +26,6 @@ export interface WatchOptions extends RequestOptions, Selection {
   /** The server first streams the current state, and ends it with an annotated bookmark. */
   readonly sendInitialEvents?: boolean | undefined;
   readonly timeoutSeconds?: number | undefined;
-  /** Milliseconds without data after which the stream breaks (`deadlineMs` ends with the head of the answer). */
-  readonly idleMs?: number | undefined;
 }
 
 export type WatchEvent<T extends KubeObject> =
@@ -65,7 +63,7 @@ export interface KubeClient {
   list<T extends KubeObject>(resource: Resource<T>, options?: ListOptions): Promise<KubeList<T>>;
   /** All pages of one consistent list. */
   listAll<T extends KubeObject>(resource: Resource<T>, options?: ListOptions): Promise<KubeList<T>>;
-  /** Ends when the server closes the stream; throws a TransportError when it breaks or sends nothing for `idleMs`. */
+  /** Ends when the server closes the stream; throws a TransportError when it breaks or sends nothing for minutes. */
   watch<T extends KubeObject>(resource: Resource<T>, options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
   create<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
   /** PUT: with `metadata.resourceVersion` it fails with a conflict when the object has changed. */

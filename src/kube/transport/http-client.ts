@@ -136,7 +136,7 @@ class HttpClient implements KubeClient, Disposable {
     const call = this.#callOf('watch', resource, options);
     return this.#caller.stream<WatchEvent<T>>(
       { ...call, query: { ...query, watch: true, allowWatchBookmarks: true }, check: eventCheck(resource.kind) },
-      options.idleMs ?? this.#options.watchIdleMs ?? 180_000,
+      this.#options.watchIdleMs ?? 180_000,
     );
   }
 
