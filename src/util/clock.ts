@@ -1,4 +1,5 @@
 /** Time as a parameter, pauses, rates, and how times are written. */
+import { untilAborted } from './waits.ts';
 
 /** Tests bring their own. */
 export interface Clock {
@@ -30,17 +31,9 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Resolves after `ms`, or rejects with the reason of `abort` as soon as it aborts. */
 export async function sleep(clock: Clock, ms: number, abort?: AbortSignal): Promise<void> {
   abort?.throwIfAborted();
-  await new Promise<void>((resolve, reject) => {
-    const cancel = clock.schedule(ms, () => {
-      abort?.removeEventListener('abort', onAbort);
-      resolve();
-    });
-    const onAbort = (): void => {
-      cancel();
-      reject(abort?.reason instanceof Error ? abort.reason : new Error('aborted', { cause: abort?.reason }));
-    };
-    abort?.addEventListener('abort', onAbort, { once: true });
-  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const cancel = clock.schedule(ms, resolve);
+  await untilAborted(promise, abort).finally(cancel);
 }
 
 export interface BackoffOptions {

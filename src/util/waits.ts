@@ -15,7 +15,8 @@ export function onAbort(abort: AbortSignal | undefined, listener: () => void): D
 export async function untilAborted<T>(work: Promise<T>, abort?: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   using listening = new DisposableStack();
-  listening.use(onAbort(abort, () => reject(abort?.reason instanceof Error ? abort.reason : new Error('aborted'))));
+  const reason = (): Error => new Error('aborted', { cause: abort?.reason });
+  listening.use(onAbort(abort, () => reject(abort?.reason instanceof Error ? abort.reason : reason())));
   // Hears of both, so that the rejection of one that comes later ends no process.
   return await Promise.race([promise, work]);
 }
