@@ -75,22 +75,18 @@ export function isRefusal(thrown: unknown): thrown is StatusError {
 export const isConflict = hasCode(undefined, 'Conflict');
 export const isAlreadyExists = hasCode(undefined, 'AlreadyExists');
 
+const unless =
+  (isExpected: (error: unknown) => boolean) =>
+  async <T>(read: Promise<T>): Promise<T | undefined> =>
+    await read.catch((error: unknown) => {
+      if (isExpected(error)) return undefined;
+      throw error;
+    });
+
 /** Undefined if the object or its kind does not exist. */
-export async function ifFound<T>(read: Promise<T>): Promise<T | undefined> {
-  return await unless(isNotFound, read);
-}
-
+export const ifFound = unless(isNotFound);
 /** Undefined without the right to read it. */
-export async function ifAllowed<T>(read: Promise<T>): Promise<T | undefined> {
-  return await unless(isForbidden, read);
-}
-
-async function unless<T>(isExpected: (error: unknown) => boolean, read: Promise<T>): Promise<T | undefined> {
-  return await read.catch((error: unknown) => {
-    if (isExpected(error)) return undefined;
-    throw error;
-  });
-}
+export const ifAllowed = unless(isForbidden);
 
 /** Codes of Node and OpenSSL for a certificate that is not trusted. */
 const TLS_CODES = new Set([
