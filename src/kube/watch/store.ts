@@ -17,7 +17,7 @@ type Change<T extends KubeObject> = (handler: Handler<T>) => void;
 export class Store<T extends KubeObject> {
   readonly #objects = new Map<string, T>();
   readonly #handlers = new Set<Handler<T>>();
-  readonly #waiting = new Set<() => void>();
+  readonly #synced = Promise.withResolvers<void>();
   readonly #log: Logger;
   #resourceVersion: string | undefined;
   #list: readonly T[] | undefined;
@@ -47,8 +47,7 @@ export class Store<T extends KubeObject> {
   }
 
   async whenSynced(abort?: AbortSignal): Promise<void> {
-    const synced = new Promise<void>((resolve) => this.#waiting.add(resolve));
-    await untilAborted(this.#resourceVersion === undefined ? synced : Promise.resolve(), abort);
+    await untilAborted(this.#synced.promise, abort);
   }
 
   /** Everything at `resourceVersion`: objects that are not in it are gone. */
@@ -69,8 +68,7 @@ export class Store<T extends KubeObject> {
   /** Nothing older than `resourceVersion` follows. */
   advance(resourceVersion: string): void {
     this.#resourceVersion = resourceVersion;
-    for (const onSynced of this.#waiting) onSynced();
-    this.#waiting.clear();
+    this.#synced.resolve();
   }
 
   #put(object: T): void {
