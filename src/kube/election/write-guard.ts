@@ -80,9 +80,8 @@ export class LeadershipTerm implements WriteGuard {
   readonly #times: TermTimes;
   #number: number | undefined;
   #renewedAt = Number.NEGATIVE_INFINITY;
-  #running = 0;
   #unansweredAt = Number.NEGATIVE_INFINITY;
-  readonly #idle = new Set<() => void>();
+  readonly #running = new Set<Promise<void>>();
 
   constructor(clock: Clock, times: TermTimes) {
     this.#clock = clock;
@@ -96,9 +95,15 @@ export class LeadershipTerm implements WriteGuard {
 
   beginWrite(): GuardedWrite | undefined {
     if (!this.term()) return undefined;
-    this.#running++;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#running.add(promise);
     const writableUntil = this.#renewedAt + this.#times.leaseDurationMs * USABLE_PART;
-    return { deadlineMs: writableUntil - this.#clock.monotonic(), end: (known) => this.#end(known) };
+    const end = (known: boolean): void => {
+      if (!known) this.#unansweredAt = this.#clock.monotonic();
+      this.#running.delete(promise);
+      resolve();
+    };
+    return { deadlineMs: writableUntil - this.#clock.monotonic(), end };
   }
 
   get remainingMs(): number {
@@ -122,14 +127,6 @@ export class LeadershipTerm implements WriteGuard {
 
   /** Resolves when every write in progress has ended. Each one ends before another can take the lease. */
   async settled(): Promise<void> {
-    if (this.#running > 0) await new Promise<void>((resolve) => this.#idle.add(resolve));
-  }
-
-  #end(known: boolean): void {
-    this.#running--;
-    if (!known) this.#unansweredAt = this.#clock.monotonic();
-    if (this.#running > 0) return;
-    for (const resolve of this.#idle) resolve();
-    this.#idle.clear();
+    await Promise.all(this.#running);
   }
 }
