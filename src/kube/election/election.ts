@@ -6,16 +6,7 @@ import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import type { KubeClient } from '../client.ts';
 import { type Lease, leases } from '../resources.ts';
 import { isAlreadyExists, isConflict, isNotFound, isVerdict, type StatusError } from '../status-error.ts';
-import {
-  type Claim,
-  firstLease,
-  holderOf,
-  released,
-  renewalOf,
-  renewed,
-  takenOver,
-  transitionsOf,
-} from './lease-record.ts';
+import { type Claim, holderOf, released, renewalOf, renewed, taken, transitionsOf } from './lease-record.ts';
 import { LeadershipTerm, type Term, type TermTimes, type WriteGuard } from './write-guard.ts';
 
 /** Times are in whole seconds: the Lease has no finer unit. Defaults as in client-go: 15 s, 10 s and 2 s. */
@@ -139,17 +130,12 @@ export class Election implements WriteGuard {
 
   async #acquire(abort: AbortSignal): Promise<void> {
     await this.#refresh(abort);
+    const { name, namespace } = this.#options;
     const lease = this.#observed?.lease;
     if (this.#freeInMs() > 0) return;
-    if (!lease || holderOf(lease) !== this.identity) await this.#write((claim) => this.#taken(lease, claim));
+    if (!lease || holderOf(lease) !== this.identity)
+      await this.#write((claim) => taken(lease, { name, namespace }, claim));
     else await this.#prolong();
-  }
-
-  #taken(lease: Lease | undefined, claim: Claim): Lease {
-    const { name, namespace } = this.#options;
-    if (!lease) return firstLease(name, namespace, 0, claim);
-    if (lease.metadata.uid !== undefined) return takenOver(lease, claim);
-    return firstLease(name, namespace, transitionsOf(lease) + 1, claim);
   }
 
   async #renew(): Promise<void> {

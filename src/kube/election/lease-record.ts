@@ -10,15 +10,12 @@ export interface Claim {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-export function firstLease(name: string, namespace: string, transitions: number, claim: Claim): Lease {
-  const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
-  return renewed(lease, claim, { acquireTime: microTime(claim.now), leaseTransitions: transitions });
-}
-
-/** Another holder: `leaseTransitions`, the number of the term, grows. */
-export function takenOver(lease: Lease, claim: Claim): Lease {
-  const leaseTransitions = transitionsOf(lease) + 1;
-  return renewed(lease, claim, { acquireTime: microTime(claim.now), leaseTransitions });
+/** Of a new holder: `leaseTransitions`, the number of the term, grows. A lease without uid is made anew. */
+export function taken(lease: Lease | undefined, place: Lease['metadata'], claim: Claim): Lease {
+  const anew = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: place };
+  const leaseTransitions = lease ? transitionsOf(lease) + 1 : 0;
+  const times = { acquireTime: microTime(claim.now), leaseTransitions };
+  return renewed(lease?.metadata.uid === undefined ? anew : lease, claim, times);
 }
 
 /** Held by nobody, as client-go writes it, so that any implementation takes it at once. */
