@@ -257,7 +257,7 @@ export interface Lease extends KubeObject {
 }
 
 export interface EndpointSlice extends KubeObject {
-  endpoints?: { addresses: string[]; conditions?: { ready?: boolean } }[];
+  endpoints?: { addresses: string[]; nodeName?: string; conditions?: { ready?: boolean } }[];
   ports?: { port?: number }[];
 }
 

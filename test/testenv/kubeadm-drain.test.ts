@@ -97,12 +97,26 @@ test('what a drain would wait for stands in the plan, and nothing is touched', a
   await apply(JSON.stringify(WORKLOADS.of('Deployment', 'web', { replicas: 2 }, { spec })));
   await apply(JSON.stringify(WORKLOADS.budget('web', 'web', { minAvailable: 2 })));
   await vi.waitFor(async () => expect(await podsOn('w1')).toHaveLength(2), PATIENCE);
+  // Its condition is never true, so that it is asked for nothing.
+  const webhook = {
+    name: 'silent.example.com',
+    rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }],
+    clientConfig: { service: { namespace: NAMESPACE, name: 'silent' } },
+    matchConditions: [{ name: 'never', expression: 'false' }],
+    admissionReviewVersions: ['v1'],
+    sideEffects: 'None',
+  };
+  const kind = 'ValidatingWebhookConfiguration';
+  const metadata = { name: 'silent' };
+  await apply(JSON.stringify({ apiVersion: 'admissionregistration.k8s.io/v1', kind, metadata, webhooks: [webhook] }));
   const run = scene.refit('plan', '-m', manifest);
   expect([await run.ended, run.stderr]).toEqual([0, '']);
   expect(run.stdout).toContain(
     `cp1   control plane  ${FROM} → ${MINOR}  kubelet, once every API server has the version`,
   );
   expect(run.stdout).toMatch(/warning drain: w1 cannot be drained now: PodDisruptionBudget default\/web blocks .*/);
+  expect(run.stdout).toContain('warning webhook: no endpoint of service default/silent is ready for webhook silent');
+  await kubectlAs('admin', ['delete', kind, 'silent']);
   // A pod that is blocked only for now is different.
   await apply(JSON.stringify(WORKLOADS.budget('web', 'web', { minAvailable: 1 })));
 });

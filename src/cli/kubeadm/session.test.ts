@@ -56,4 +56,4 @@ test('a kubeadm that never ends, though it is none of the cluster, is waited for
   expect(clock.monotonic()).toBeGreaterThanOrEqual(1_800_000);
   expect(clock.monotonic()).toBeLessThan(1_900_000);
   expect(said).toEqual([`Waiting for the API server, which kubeadm replaces on ${both}.\n`]);
-});
+}, 60_000);

@@ -13,6 +13,7 @@ import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { type HostFacts, probeHost, readFacts } from '../../dialects/kubeadm/probe.ts';
 import { LOCK_WAIT } from '../../dialects/kubeadm/scripts.ts';
 import { openShells, type Shells } from '../../dialects/kubeadm/ssh.ts';
+import { webhookFindings } from '../../dialects/kubeadm/webhooks.ts';
 import { DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import { listPolicies, policyOfPlan } from '../../engine/policy/choose-policy.ts';
@@ -136,10 +137,7 @@ export async function onAll<T>(hosts: readonly ManifestHost[], work: (host: Mani
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
 }
 
-/**
- * Does `work` with the facts of all hosts, and again as long as the API server is away because kubeadm replaces it. All
- * waits together last no longer than a step waits for another one.
- */
+/** Does `work` with the facts of all hosts, and again while kubeadm replaces the API server, as long as a step waits at most. */
 export async function throughOutages<T>(
   session: KubeadmSession,
   work: (session: KubeadmSession, hosts: readonly HostFacts[]) => Promise<T>,
@@ -180,19 +178,20 @@ export async function surveyCluster(session: KubeadmSession, hosts: readonly Hos
   const { manifest, client, abort } = session;
   const { namespace, name } = PLACE;
   const mapOf = async (of: string) => await ifFound(client.get(configMaps, of, { namespace, abort }));
-  const [{ items }, config, kubelets, plan, policies] = await Promise.all([
+  const [{ items }, config, kubelets, plan, policies, webhooks] = await Promise.all([
     client.listAll(nodes, { abort }),
     mapOf('kubeadm-config'),
     mapOf('kubelet-config'),
     mapOf(name),
     listPolicies(client, abort),
+    webhookFindings(client, abort),
   ]);
   const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
   const drainPreviews = policy.drain.enabled ? await previewDrains(session, policy.drain.options) : new Map();
   const version = valueIn(config, 'ClusterConfiguration', 'kubernetesVersion');
   const clusterVersion = typeof version === 'string' ? version : undefined;
   const allowsCgroupV1 = valueIn(kubelets, 'kubelet', 'failCgroupV1') === false;
-  return { manifest, hosts, nodes: items, clusterVersion, allowsCgroupV1, plan, policy, drainPreviews };
+  return { manifest, hosts, nodes: items, clusterVersion, allowsCgroupV1, plan, policy, drainPreviews, webhooks };
 }
 
 async function previewDrains(

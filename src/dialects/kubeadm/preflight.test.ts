@@ -65,6 +65,7 @@ const fresh: Survey = {
   plan: undefined,
   policy: DEFAULT_POLICY,
   drainPreviews: new Map(),
+  webhooks: [],
 };
 const MINOR = 'v1.37.0';
 const minor: Partial<Survey> = { manifest: { ...manifest, version: MINOR } };
@@ -341,3 +342,10 @@ test.each([undefined, '', '{', '{}', '{"version":1}'])(
     ).toBeUndefined();
   },
 );
+
+test('a webhook that nobody answers for matters only where something is to be done', () => {
+  const webhooks = [warn('webhook', 'nobody answers')];
+  expect(assess({ ...fresh, webhooks }).findings).toContainEqual(webhooks[0]);
+  const there = { hosts: NAMES.map((name) => facts(name, NEW)), nodes: NAMES.map((name) => node(name, NEW)) };
+  expect(assess({ ...fresh, ...there, clusterVersion: NEW, webhooks }).findings).toEqual([]);
+});

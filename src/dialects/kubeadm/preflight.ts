@@ -26,6 +26,8 @@ export interface Survey {
   readonly policy: RolloutPolicy;
   /** By node; empty if nodes are not drained. */
   readonly drainPreviews: ReadonlyMap<string, DrainPreview>;
+  /** What may refuse pods or Nodes amid the upgrade. */
+  readonly webhooks: readonly Finding[];
 }
 
 export interface Assessment {
@@ -66,6 +68,7 @@ export function assess(survey: Survey): Assessment {
       ...unique(hostFindings(survey)),
       ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
       ...drainFindings(survey, request),
+      ...(hostsOf(request).length > 0 ? survey.webhooks : []),
     ],
   };
 }

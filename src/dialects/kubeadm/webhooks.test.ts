@@ -1,0 +1,58 @@
+/** Shows which admission webhooks are said to hold an upgrade up, and which are not. */
+import { expect, test } from 'vitest';
+import type { KubeClient } from '../../kube/client.ts';
+import type { EndpointSlice, KubeObject, Resource } from '../../kube/resources.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import { warn } from '../../versions/kubeadm-rules.ts';
+import { webhookFindings } from './webhooks.ts';
+
+const NO_ABORT = new AbortController().signal;
+const RULES = [{ apiGroups: [''], resources: ['pods'] }];
+const SERVICE = { service: { namespace: 'guard', name: 'guard' } };
+const HOOK = { name: 'guard.example.com', rules: RULES, clientConfig: SERVICE };
+const SILENT =
+  'no endpoint of service guard/guard is ready for webhook guard.example.com, which must allow pods or Nodes: repair it first';
+const ALONE =
+  'only node w1 answers for webhook guard.example.com, which must allow pods or Nodes: while it is drained, nobody does; run a replica on another node';
+
+/** Endpoints by node; one with `-` before its name is not ready. */
+function clientWith(webhook: object, endpoints: readonly string[]): KubeClient {
+  const slice: EndpointSlice = {
+    metadata: { name: 'guard-1' },
+    endpoints: endpoints.map((name) => ({
+      addresses: [],
+      nodeName: name.replace('-', ''),
+      conditions: { ready: !name.startsWith('-') },
+    })),
+  };
+  const items = (kind: string): KubeObject[] => {
+    if (kind === 'EndpointSlice') return [slice];
+    const configuration = { metadata: { name: 'guard' }, webhooks: [webhook] };
+    return kind === 'ValidatingWebhookConfiguration' ? [configuration] : [];
+  };
+  const listAll = async ({ kind }: Resource) => await Promise.resolve({ items: items(kind), metadata: {} });
+  return { listAll } as unknown as KubeClient;
+}
+
+test.each<[string, object, readonly string[], string | undefined]>([
+  ['nobody answers', HOOK, [], SILENT],
+  ['nobody who is ready answers', HOOK, ['-w1', '-w2'], SILENT],
+  ['one node answers, though twice', HOOK, ['w1', 'w1', '-w2'], ALONE],
+  ['two nodes answer', HOOK, ['w1', 'w2'], undefined],
+  ['it may fail', { ...HOOK, failurePolicy: 'Ignore' }, [], undefined],
+  ['it is about everything', { ...HOOK, rules: [{ apiGroups: ['*'], resources: ['*/*'] }] }, [], SILENT],
+  ["it is about Nodes' status", { ...HOOK, rules: [{ apiGroups: [''], resources: ['nodes/status'] }] }, [], SILENT],
+  ['it is about something else', { ...HOOK, rules: [{ apiGroups: ['apps'], resources: ['*'] }] }, [], undefined],
+  ['it is about other core kinds', { ...HOOK, rules: [{ apiGroups: [''], resources: ['secrets'] }] }, [], undefined],
+  ['it is outside of the cluster', { ...HOOK, clientConfig: { url: 'https://example.com' } }, [], undefined],
+])('%s', async (_, webhook, endpoints, expected) => {
+  const findings = await webhookFindings(clientWith(webhook, endpoints), NO_ABORT);
+  expect(findings).toEqual(expected === undefined ? [] : [warn('webhook', expected)]);
+});
+
+test('without the right to look, the plan says that nobody looked', async () => {
+  const refused = new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' });
+  const client = { listAll: async () => await Promise.reject(refused) } as unknown as KubeClient;
+  const [finding] = await webhookFindings(client, NO_ABORT);
+  expect(finding).toMatchObject({ severity: 'warn', message: expect.stringMatching(/not checked: .*rbac-kubeadm/) });
+});

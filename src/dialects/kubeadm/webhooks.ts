@@ -1,0 +1,64 @@
+/** Finds admission webhooks that would hold an upgrade up: they must allow pods or Nodes, but nobody answers, or only from one node. */
+import type { KubeClient } from '../../kube/client.ts';
+import { clusterScoped, endpointSlices, type KubeObject } from '../../kube/resources.ts';
+import { isForbidden } from '../../kube/status-error.ts';
+import { messageOf } from '../../util/errors.ts';
+import { type Finding, warn } from '../../versions/kubeadm-rules.ts';
+
+interface Webhook {
+  name: string;
+  failurePolicy?: string;
+  rules?: { apiGroups?: string[]; resources?: string[] }[];
+  clientConfig?: { service?: { namespace: string; name: string } };
+}
+
+const GROUP = 'admissionregistration.k8s.io/v1';
+const CONFIGURATIONS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'].map((kind) =>
+  clusterScoped<KubeObject & { webhooks?: Webhook[] }>(GROUP, kind),
+);
+const CORE = ['', '*'];
+/** Drains need new pods elsewhere, kubelets write their Nodes. */
+const WRITTEN = /^(\*|pods|nodes)(\/|$)/;
+
+/** Selectors and conditions of webhooks are not evaluated, so these are warnings. */
+export async function webhookFindings(client: KubeClient, abort: AbortSignal): Promise<Finding[]> {
+  try {
+    const lists = await Promise.all(CONFIGURATIONS.map(async (kind) => await client.listAll(kind, { abort })));
+    const webhooks = lists.flatMap(({ items }) => items.flatMap((each) => each.webhooks ?? [])).filter(isRequired);
+    const found = await Promise.all(webhooks.map(async (each) => await problemOf(each, client, abort)));
+    return found.flatMap((problem) => (problem === undefined ? [] : [warn('webhook', problem)]));
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    return [warn('webhook', `webhooks are not checked: ${messageOf(error)}; apply deploy/rbac-kubeadm.yaml`)];
+  }
+}
+
+function isRequired({ failurePolicy, rules = [] }: Webhook): boolean {
+  const isMet = rules.some(
+    ({ apiGroups = [], resources = [] }) =>
+      apiGroups.some((group) => CORE.includes(group)) && resources.some((resource) => WRITTEN.test(resource)),
+  );
+  return isMet && failurePolicy !== 'Ignore';
+}
+
+async function problemOf(
+  { name, clientConfig }: Webhook,
+  client: KubeClient,
+  abort: AbortSignal,
+): Promise<string | undefined> {
+  // Others are asked by URL, outside of the cluster.
+  if (clientConfig?.service === undefined) return undefined;
+  const { namespace, name: service } = clientConfig.service;
+  const labelSelector = `kubernetes.io/service-name=${service}`;
+  const { items } = await client.listAll(endpointSlices, { namespace, labelSelector, abort });
+  const ready = items
+    .flatMap(({ endpoints }) => endpoints ?? [])
+    .filter(({ conditions }) => conditions?.ready !== false);
+  const nodes = new Set(ready.map(({ nodeName }) => nodeName));
+  const who = `${name}, which must allow pods or Nodes`;
+  if (ready.length === 0)
+    return `no endpoint of service ${namespace}/${service} is ready for webhook ${who}: repair it first`;
+  const [only] = nodes;
+  if (nodes.size > 1 || only === undefined) return undefined;
+  return `only node ${only} answers for webhook ${who}: while it is drained, nobody does; run a replica on another node`;
+}
