@@ -6,7 +6,7 @@ import { CountReporter } from './count-reporter.ts';
 /** The part of a module that the reporter reads. */
 function moduleOf(states: readonly string[], errors: readonly string[] = [], flaky = false): TestModule {
   const tests = states.map((state) => ({
-    result: () => ({ state }),
+    result: () => ({ state, errors: flaky ? [{ message: 'expected 1\n  to be 2', stacks: [{ line: 7 }] }] : [] }),
     diagnostic: () => ({ flaky }),
     fullName: 'a test',
     module: { relativeModuleId: 'a.test.ts' },
@@ -36,11 +36,11 @@ test.each([
   expect(lines).toEqual([expected]);
 });
 
-test('a test that passed only at its second attempt is named', () => {
+test('a test that passed only at its second attempt is named, with what its first one said', () => {
   const lines: string[] = [];
   new CountReporter((line) => lines.push(line)).onTestRunEnd([moduleOf(['passed'], [], true)], []);
   expect(lines).toEqual([
-    'flaky: passed only at its second attempt: a.test.ts > a test',
+    'flaky: passed only at its second attempt: a.test.ts:7 > a test: expected 1 to be 2',
     '1 passed, 0 failed, 0 skipped',
   ]);
 });

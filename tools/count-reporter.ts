@@ -15,7 +15,7 @@ export class CountReporter implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
-    for (const name of namesOfFlaky(modules)) this.#print(`flaky: passed only at its second attempt: ${name}`);
+    for (const line of flakyOnes(modules)) this.#print(`flaky: passed only at its second attempt: ${line}`);
     this.#print(countLine(countOf(modules, unhandledErrors)));
   }
 }
@@ -38,9 +38,15 @@ function countOf(modules: readonly TestModule[], unhandledErrors: readonly Seria
   return counts;
 }
 
-function namesOfFlaky(modules: readonly TestModule[]): string[] {
+/** Each with what its first attempt said, in one line: a failure that is rare is not seen again soon. */
+function flakyOnes(modules: readonly TestModule[]): string[] {
   const tests = modules.flatMap((module) => [...module.children.allTests()]);
   return tests
     .filter((test) => test.diagnostic()?.flaky)
-    .map((test) => `${test.module.relativeModuleId} > ${test.fullName}`);
+    .map((test) => {
+      const [error] = test.result().errors ?? [];
+      const [said = '', at = ''] = [error?.message, error?.stacks?.[0]?.line?.toString()];
+      const name = `${test.module.relativeModuleId}${at && `:${at}`} > ${test.fullName}`;
+      return `${name}${said && `: ${said.replaceAll(/\s+/g, ' ')}`}`;
+    });
 }
