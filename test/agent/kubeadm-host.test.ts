@@ -27,7 +27,7 @@ async function onHost(options: string, before: string, script: string): Promise<
   const file = join(root, 'script.sh');
   await writeFile(file, script);
   const disk = `mount -t tmpfs -o ${options} none "$REFIT_ROOT/var/lib" && ${before} && exec sh ${file}`;
-  const environment = { REFIT_ROOT: root, PATH: process.env['PATH'] ?? '' };
+  const environment = { REFIT_ROOT: root, PATH: `${join(root, 'usr/bin')}:${process.env['PATH']}` };
   const { stdout, stderr } = await run('unshare', ['-m', 'sh', '-c', disk], { environment });
   return stdout + stderr;
 }
@@ -44,6 +44,21 @@ else
       const problems = await problemsWith('size=8m,noexec');
       expect(problems).toContain(`hard ${root}/var/lib has 8 MiB free, the upgrade needs 256 MiB`);
       expect(problems).toContain('hard /var/lib is mounted with noexec: staged binaries cannot run there');
+    });
+
+    test('with binaries in a folder that cannot be written, as on an image that is never changed', async () => {
+      const probe = probeScript(manifest, host, Date.now());
+      const lock =
+        'mount --bind "$REFIT_ROOT/usr/bin" "$REFIT_ROOT/usr/bin" && mount -o remount,ro,bind "$REFIT_ROOT/usr/bin"';
+      await writeFile(join(root, 'usr/bin/kubelet'), '#!/bin/sh\n', { mode: 0o755 });
+      const readOnly =
+        /^kubelet lies in (.*), which is read-only: move it to a folder that is not, also in what starts it$/;
+      const found = async (before: string): Promise<string[]> =>
+        parseFacts(await onHost('size=512m', before, probe)).problems.flatMap(
+          ({ message }) => readOnly.exec(message)?.[1] ?? [],
+        );
+      expect(await found(lock)).toEqual([join(root, 'usr/bin')]);
+      expect(await found('true')).toEqual([]);
     });
 
     test('with enough of both', async () => {

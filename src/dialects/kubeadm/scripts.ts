@@ -323,6 +323,8 @@ elif [ -x "$R$SOURCE" ]; then wrong ${name} "$R$SOURCE" "$SHA256"; fi`
   return `${assigned(source)}find_package ${name}
 if [ "$(basename "$(file_of ${name})")" = snap ]; then
   echo "${name} is a snap: run snap remove ${name} and install a package or a file of that name${name === 'kubectl' ? ', or leave it out of binaries' : ''}"
+elif [ ! -w "$(dirname "$(file_of ${name})")" ]; then
+  echo "${name} lies in $(dirname "$(file_of ${name})"), which is read-only: move it to a folder that is not, also in what starts it"
 elif [ "\${PACKAGE:-${name}}" != ${name} ]; then
   echo "${name} belongs to package $PACKAGE: install package ${name}, or a file of its own, first"
 elif [ -n "$PACKAGE" ] && ! command -v "$MANAGER" >/dev/null; then
