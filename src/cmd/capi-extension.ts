@@ -5,11 +5,13 @@ import { VERSION } from '../cli/version.ts';
 import { capi } from '../dialects/capi/dialect.ts';
 import { startExtensionServer } from '../dialects/capi/extension-server.ts';
 import { hookService } from '../dialects/capi/hook-service.ts';
+import { machineEvents } from '../dialects/capi/machine-events.ts';
 import { fetchText } from '../dialects/capi/update-machine.ts';
 import { type CallUpdater, updaterClient } from '../dialects/capi/updaters/updater-client.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../engine/policy/rollout-policy.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';
+import { EventRecorder } from '../kube/event-recorder.ts';
 import type { Node } from '../kube/resources.ts';
 import { describeProblem } from '../kube/status-error.ts';
 import { createClient } from '../kube/transport/http-client.ts';
@@ -69,7 +71,9 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const running: { controller?: ControllerProcess } = {};
   const policyFor = (node: Node): RolloutPolicy => running.controller?.policyFor(capi, node) ?? policy;
   const seenNode = (name: string): Node | undefined => running.controller?.seen(name);
-  const tools = { source, readText: fetchText, callUpdater, policyFor, seenNode, clock, log };
+  const events = new EventRecorder({ client: management, component, log });
+  const tell = machineEvents(management, events, log);
+  const tools = { source, readText: fetchText, callUpdater, policyFor, seenNode, clock, log, tell };
   const parts = { management, workload: client, ...tools };
   const server = await startExtensionServer({
     address: flags.address,
@@ -90,7 +94,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
     { dialects: [capi], config, client, lease, component, policy, apiPort, metrics, log },
     abort,
   );
-  await Promise.all([running.controller.run(abort), health?.run(abort)]);
+  await Promise.all([running.controller.run(abort), events.run(abort), health?.run(abort)]);
   return EXIT.ok;
 }
 

@@ -7,7 +7,7 @@ import { askCanUpdate, driveUpdate } from '../../sandbox/cluster/machine-manager
 import type { Host } from '../../sandbox/hosts/host.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { machines } from '../../src/api/capi/machine.ts';
-import { leases, type Node, nodes } from '../../src/kube/resources.ts';
+import { events, leases, type Node, nodes } from '../../src/kube/resources.ts';
 import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
@@ -103,6 +103,14 @@ test('a Machine from the first call to the end, over HTTP/2', async () => {
   expect(answers.at(-1)).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
 });
 
+async function toldOf(node: string, reason: string): Promise<string[]> {
+  const { items } = await scene.cluster.client.list(events, {
+    namespace: 'default',
+    fieldSelector: `involvedObject.kind=Machine,involvedObject.name=${machineOf(node)},reason=${reason}`,
+  });
+  return items.map(({ message, count }) => `${count} × ${message}`);
+}
+
 test('asked again, and asked of another replica: still done, and nothing starts', async () => {
   await scene.running.stop();
   scene.running = await scene.extension.start('extension-again');
@@ -110,6 +118,12 @@ test('asked again, and asked of another replica: still done, and nothing starts'
   const before = sightings.length;
   await driveUpdate(scene.manager('h2'), { machine: machineOf('worker1'), version: TO });
   expect(sightings).toHaveLength(before);
+  // Written after the answers; the second replica's are the same Events.
+  await vi.waitFor(async () => {
+    expect(await toldOf('worker1', 'UpdateClaimed')).toContain('1 × covers machine.spec.version; leaves nothing');
+    expect(await toldOf('worker1', 'UpdateStarted')).toEqual([`1 × Update in place to ${TO} started`]);
+    expect(await toldOf('worker1', 'UpdateDone')).toEqual([`1 × Update in place to ${TO} is done`]);
+  }, PATIENCE);
 });
 
 test('the extension is killed after each of the first answers: the calls continue, and the update is done once', async () => {

@@ -81,6 +81,7 @@ function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
       policyFor: () => POLICY,
       clock,
       log: silentLogger,
+      tell: async () => await Promise.resolve(),
     }),
     log: silentLogger,
   };

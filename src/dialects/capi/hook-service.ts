@@ -6,6 +6,7 @@ import {
   HOOK_GROUP,
   type HookName,
   type HookResponse,
+  type UpdateMachineResponse,
   updateMachineRequest,
 } from '../../api/capi/hooks.ts';
 import { describeProblem } from '../../kube/status-error.ts';
@@ -13,6 +14,7 @@ import type { Clock } from '../../util/clock.ts';
 import { type ErrorCode, messageOf } from '../../util/errors.ts';
 import type { Json } from '../../util/json.ts';
 import type { CanRequest } from './can-update.ts';
+import { canNote, type TellMachine, updateNote } from './machine-events.ts';
 import { discovery } from './routes.ts';
 import { failure, underWay } from './update-machine.ts';
 import { type CanHook, canUpdate } from './updaters/answer-can.ts';
@@ -23,7 +25,11 @@ import { type StepParts, updateInSteps } from './updaters/update-steps.ts';
 /** Answers one call of `hook` within `withinMs` milliseconds. Never rejects. */
 export type AnswerHook = (hook: HookName, body: string, withinMs: number) => Promise<HookResponse>;
 
-export function hookService(parts: StepParts): AnswerHook {
+export interface ServiceParts extends StepParts {
+  readonly tell: TellMachine;
+}
+
+export function hookService(parts: ServiceParts): AnswerHook {
   return async (hook, body, withinMs) => {
     try {
       return await answer(parts, hook, JSON.parse(body) as Json, withinMs);
@@ -33,7 +39,7 @@ export function hookService(parts: StepParts): AnswerHook {
   };
 }
 
-async function answer(parts: StepParts, hook: HookName, body: Json, withinMs: number): Promise<HookResponse> {
+async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs: number): Promise<HookResponse> {
   switch (hook) {
     case 'Discovery':
       // Cluster API asks every ten minutes, and must get its answer.
@@ -47,21 +53,26 @@ async function answer(parts: StepParts, hook: HookName, body: Json, withinMs: nu
       return await can(parts, hook, decode(canUpdateMachineSetRequest, body), withinMs);
     case 'UpdateMachine': {
       const request = decode(updateMachineRequest, body);
-      const work = async (abort: AbortSignal): Promise<HookResponse> =>
-        await updateInSteps(parts, request, abort).catch(explained);
-      return await within(parts.clock, withinMs, work, () =>
+      const work = async (abort: AbortSignal) => await updateInSteps(parts, request, abort).catch(explained);
+      const answered = await within(parts.clock, withinMs, work, () =>
         underWay('waiting for the API server or an updater: no answer in time'),
       );
+      void parts.tell(request.desired.machine, updateNote(request, answered));
+      return answered;
     }
   }
 }
 
-async function can(parts: StepParts, hook: CanHook, request: CanRequest, withinMs: number): Promise<HookResponse> {
+async function can(parts: ServiceParts, hook: CanHook, request: CanRequest, withinMs: number): Promise<HookResponse> {
   const work = async (abort: AbortSignal): Promise<HookResponse> =>
-    await canUpdate(parts, hook, request, abort, withinMs);
-  return await within(parts.clock, withinMs, work, () =>
+    await canUpdate(parts, hook, request, abort, withinMs).catch((error: unknown) => refusal(hook, messageOf(error)));
+  const answered = await within(parts.clock, withinMs, work, () =>
     refusal(hook, 'an updater or an API server did not answer in time'),
   );
+  const { machine, machineSet } = request.current;
+  const asked = machine ?? machineSet;
+  if (asked) void parts.tell(asked, canNote(answered));
+  return answered;
 }
 
 /** The result of `work`; or that of `late` after `ms` milliseconds, and `work` is aborted. */
@@ -88,7 +99,7 @@ export async function within<T>(
 const PASSING: readonly ErrorCode[] = ['REFIT_UNREACHABLE', 'REFIT_TLS', 'REFIT_FILE', 'REFIT_INTERNAL'];
 
 /** A temporary problem is not a Failure: the Machine shows the message, and the caller retries soon. */
-function explained(thrown: unknown): HookResponse {
+function explained(thrown: unknown): UpdateMachineResponse {
   const { message, code } = describeProblem(thrown);
   return PASSING.includes(code) ? underWay(message) : failure(message);
 }
