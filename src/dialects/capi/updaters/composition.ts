@@ -4,7 +4,7 @@ import { jsonPointer } from '../../../kube/json-patch.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isRecord, type Json, sameJson } from '../../../util/json.ts';
 import { changesBetween, differences, isEmpty, nameOf, type PartChange, type Shape, valueAt } from '../can-update.ts';
-import { applyPatches, brief } from './hook-patch.ts';
+import { applyPatches, brief, placed } from './hook-patch.ts';
 
 /** Answers without a side effect; rejects when there is no valid answer. */
 export type AskCan<T> = (updater: T, current: Triple, desired: Triple) => Promise<Patches>;
@@ -93,16 +93,6 @@ export function patchesTo(shape: Shape, current: Triple, reached: Triple): Patch
 }
 
 function withChange(shape: Shape, triple: Triple, desired: Triple, { part, path, to }: PartChange): Triple {
-  const object = (triple[part.object] ?? desired[part.object]) as unknown as Json;
+  const object = triple[part.object] ?? desired[part.object];
   return { ...triple, [part.object]: placed(object, [...shape.root, ...path], to) as unknown as HookObject };
-}
-
-/** A copy of `value` with `to` at the path; undefined removes the member. */
-function placed(value: Json | undefined, [key, ...rest]: readonly string[], to: Json | undefined): Json | undefined {
-  if (key === undefined) return to;
-  const members = new Map(Object.entries(isRecord(value) ? (value as Record<string, Json>) : {}));
-  const inner = placed(members.get(key), rest, to);
-  if (inner === undefined) members.delete(key);
-  else members.set(key, inner);
-  return Object.fromEntries(members);
 }

@@ -4,7 +4,7 @@ import type { Patch, Patches, Triple } from '../../../api/capi/hooks.ts';
 import { applyJsonPatch, applyMergePatch, type PatchOperation } from '../../../kube/json-patch.ts';
 import { isRecord, type Json } from '../../../util/json.ts';
 import { printable } from '../../../util/printable.ts';
-import type { Shape } from '../can-update.ts';
+import { type Shape, valueAt } from '../can-update.ts';
 
 /** Without `copy` and `move`: a few dozen copies of copies fill any memory. */
 const operationsSchema = z
@@ -22,7 +22,8 @@ export function applyPatches(shape: Shape, current: Triple, patches: Patches): T
     const [object, patch] = [triple[key], patches[`${key}Patch`]];
     if (!object || !patch) return triple;
     const before = object as unknown as Json;
-    return { ...triple, [key]: graft(before, applyPatch(before, patch), shape.root) as unknown as Triple[string] };
+    const after = valueAt(applyPatch(before, patch), shape.root);
+    return after === undefined ? triple : { ...triple, [key]: placed(before, shape.root, after) as Triple[string] };
   }, current);
 }
 
@@ -45,12 +46,14 @@ function parsed(text: string): unknown {
   });
 }
 
-/** `before` with the value that `after` has at the path, if any. */
-function graft(before: Json, after: Json | undefined, [key, ...rest]: readonly string[]): Json {
-  if (key === undefined) return after ?? before;
-  const child = isRecord(after) ? after[key] : undefined;
-  if (child === undefined || !isRecord(before)) return before;
-  return { ...before, [key]: graft(before[key] ?? {}, child, rest) };
+/** A copy of `value` with `to` at the path; undefined removes the member. */
+export function placed(value: unknown, [key, ...rest]: readonly string[], to: Json | undefined): Json | undefined {
+  if (key === undefined) return to;
+  const members = new Map(Object.entries(isRecord(value) ? (value as Record<string, Json>) : {}));
+  const inner = placed(members.get(key), rest, to);
+  if (inner === undefined) members.delete(key);
+  else members.set(key, inner);
+  return Object.fromEntries(members);
 }
 
 /** Text of an updater, for people. */
