@@ -1,6 +1,5 @@
 /** The HTTPS server of the hooks: HTTP/2 and HTTP/1.1 on one port, and limited callers. */
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { type CertificateFiles, followCertificate, readCertificate } from '../../runtime/certificate.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { parseGoDuration } from '../../util/duration.ts';
@@ -22,14 +21,10 @@ export interface ServerOptions {
   readonly limits?: Limits;
 }
 
-export interface ExtensionServer {
-  readonly address: AddressInfo;
-  /** Aborts running calls: callers retry. */
-  close(): Promise<void>;
-}
+export type ExtensionServer = Awaited<ReturnType<typeof startExtensionServer>>;
 
 /** Resolves once it listens; rejects with REFIT_FILE or REFIT_USAGE. */
-export async function startExtensionServer(options: ServerOptions): Promise<ExtensionServer> {
+export async function startExtensionServer(options: ServerOptions) {
   const { files, log } = options;
   const mutual = files.clientAuthority === undefined ? {} : { requestCert: true, rejectUnauthorized: true };
   const limits = options.limits ?? DEFAULT_LIMITS;
@@ -51,7 +46,8 @@ export async function startExtensionServer(options: ServerOptions): Promise<Exte
   const following = followCertificate(files, (renewed) => server.setSecureContext(renewed), log);
   return {
     address,
-    async close() {
+    /** Aborts running calls: callers retry. */
+    async close(): Promise<void> {
       following[Symbol.dispose]();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       closeAll();

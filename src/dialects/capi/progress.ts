@@ -18,16 +18,10 @@ export interface ProgressParts {
   readonly clock: Clock;
 }
 
-export interface Progress {
-  readonly isOver: boolean;
-  readonly failed: boolean;
-  readonly message: string;
-  /** Milliseconds since its last change was recorded. */
-  readonly ageMs: number;
-}
+export type Progress = Awaited<ReturnType<typeof progressOf>>;
 
 /** Uses no state of this process: any replica may be asked, not only the leader. */
-export async function progressOf(parts: ProgressParts, node: Node, abort: AbortSignal): Promise<Progress> {
+export async function progressOf(parts: ProgressParts, node: Node, abort: AbortSignal) {
   const found = parts.policyFor(node);
   // Only the leader may end a drain at its deadline.
   const policy: RolloutPolicy = { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
@@ -38,6 +32,7 @@ export async function progressOf(parts: ProgressParts, node: Node, abort: AbortS
     isOver: isFinal(rollout),
     failed: rollout.phase !== 'done',
     message: rollout.reason?.message ?? message,
+    /** Milliseconds since its last change was recorded. */
     ageMs: parts.clock.now() - Date.parse(rollout.stages[0]?.targets[0]?.since ?? ''),
   };
 }
