@@ -21,7 +21,7 @@ async function play(
   const tools = { clock, random: () => 1, log: silentLogger, abort };
   const began = clock.monotonic();
   let error: unknown;
-  const done = whenThereIsRoom(trial, discard, DAY_MS, tools).catch((thrown: unknown) => (error = thrown));
+  const done = whenThereIsRoom(trial, discard, { totalMs: DAY_MS }, tools).catch((thrown: unknown) => (error = thrown));
   await clock.runUntil(done);
   return { error, works, discards, ms: clock.monotonic() - began };
 }
@@ -116,12 +116,12 @@ async function waitFor(work: (trial: number, leftMs: number) => Promise<void>, t
   const { signal: abort } = new AbortController();
   const trials: { at: number; leftMs: number }[] = [];
   let discards = 0;
-  const trial = async (leftMs: number): Promise<void> => {
+  const trial = async ({ totalMs: leftMs }: { readonly totalMs: number }): Promise<void> => {
     trials.push({ at: clock.monotonic(), leftMs });
     await work(trials.length, leftMs);
   };
   const discard = async (): Promise<void> => await Promise.resolve(void discards++);
-  const done = whenThereIsRoom(trial, discard, totalMs, { clock, random: () => 1, log, abort });
+  const done = whenThereIsRoom(trial, discard, { totalMs }, { clock, random: () => 1, log, abort });
   const error: unknown = await clock.runUntil(
     done.then(
       () => undefined,

@@ -71,14 +71,14 @@ export class DiskRoom {
   }
 }
 
-/** Runs `work` with the milliseconds that are left; after each full disk `discard` frees what it took, and it runs again. */
-export async function whenThereIsRoom(
-  work: (leftMs: number) => Promise<void>,
+/** Runs `work` with the time that is left; after each full disk `discard` frees what it took, and it runs again. */
+export async function whenThereIsRoom<T extends { readonly totalMs: number }>(
+  work: (left: T) => Promise<void>,
   discard: () => Promise<void>,
-  totalMs: number,
+  limits: T,
   { clock, random, log, abort }: Tools & { readonly abort: AbortSignal },
 ): Promise<void> {
-  const deadline = clock.monotonic() + totalMs;
+  const deadline = clock.monotonic() + limits.totalMs;
   let waits = 0;
   const pause = async (error: unknown, cap = RETRY.cap): Promise<void> => {
     const waitMs = backoffDelay(waits++, { ...RETRY, cap, random });
@@ -87,7 +87,7 @@ export async function whenThereIsRoom(
   };
   for (let fills = 1; ; fills++) {
     try {
-      return await work(deadline - clock.monotonic());
+      return await work({ ...limits, totalMs: deadline - clock.monotonic() });
     } catch (error) {
       if (!(error instanceof NoRoomError) && !isDiskFull(error)) throw error;
       await discard();

@@ -5,7 +5,7 @@ import { type Files, syncPath, writeDurably } from '../state/durable-files.ts';
 import { type FileTrust, unless } from '../state/trusted-path.ts';
 import { bundleNameFor, bundleNameIn, isBundleName, PARTIAL_BUNDLE } from './bundle-name.ts';
 import { whenThereIsRoom } from './disk-room.ts';
-import { type FetchRequest, type FetchTools, fetchVerified, type Inspect } from './fetch.ts';
+import { type DownloadLimits, type FetchRequest, type FetchTools, fetchVerified, type Inspect } from './fetch.ts';
 import { hashFile } from './hash-file.ts';
 import { PartialFile } from './partial-file.ts';
 
@@ -30,10 +30,9 @@ const READABLE = 0o644;
  * Rejects with a reason for people, or with the reason of `abort`.
  */
 export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {
-  const place = async (totalMs: number): Promise<void> =>
-    await placeOnce({ ...asked, limits: { ...asked.limits, totalMs } }, tools);
+  const place = async (limits: DownloadLimits): Promise<void> => await placeOnce({ ...asked, limits }, tools);
   const discard = async (): Promise<void> => await discardBundle(asked, tools.files);
-  await whenThereIsRoom(place, discard, asked.limits.totalMs, tools);
+  await whenThereIsRoom(place, discard, asked.limits, tools);
 }
 
 async function placeOnce(asked: BundleRequest, tools: FetchTools): Promise<void> {

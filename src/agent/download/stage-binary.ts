@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { type Files, syncPath } from '../state/durable-files.ts';
 import { unless } from '../state/trusted-path.ts';
 import { whenThereIsRoom } from './disk-room.ts';
-import { type FetchRequest, type FetchTools, fetchVerified } from './fetch.ts';
+import { type DownloadLimits, type FetchRequest, type FetchTools, fetchVerified } from './fetch.ts';
 import { hashFile } from './hash-file.ts';
 import { PartialFile } from './partial-file.ts';
 
@@ -18,11 +18,9 @@ const EXECUTABLE = 0o755;
 
 /** Resolves when the binary is staged and on the disk; rejects with a reason for people, or with the reason of `abort`. */
 export async function download(request: DownloadRequest, tools: FetchTools): Promise<void> {
-  const { staged, paths, limits } = request;
-  const discard = async (): Promise<void> => await discardDownload({ staged, paths }, tools.files);
-  const stage = async (totalMs: number): Promise<void> =>
-    await stageOnce({ ...request, limits: { ...limits, totalMs } }, tools);
-  await whenThereIsRoom(stage, discard, limits.totalMs, tools);
+  const discard = async (): Promise<void> => await discardDownload(request, tools.files);
+  const stage = async (limits: DownloadLimits): Promise<void> => await stageOnce({ ...request, limits }, tools);
+  await whenThereIsRoom(stage, discard, request.limits, tools);
 }
 
 async function stageOnce(request: DownloadRequest, tools: FetchTools): Promise<void> {
