@@ -41,8 +41,7 @@ export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: (pod: Pod)
 
 export function sortPods(pods: readonly Pod[], options: DrainOptions, isOrphaned: (pod: Pod) => boolean) {
   const judged = pods.map((pod) => ({ pod, verdict: judgePod(pod, options, isOrphaned) }));
-  const those = (kind: PodVerdict['kind']): Pod[] =>
-    judged.filter(({ verdict }) => verdict.kind === kind).map(({ pod }) => pod);
+  const those = (kind: PodVerdict['kind']) => judged.flatMap(({ pod, verdict }) => (verdict.kind === kind ? pod : []));
   return {
     evict: those('evict'),
     ending: those('ending'),

@@ -114,8 +114,7 @@ export interface AgentReport extends Members<typeof REPORT> {
 }
 
 export function encodeReport(report: AgentReport): Record<string, string> {
-  const reason = report.reason?.slice(0, REASON_LIMIT);
-  return { [REPORT_ANNOTATION]: JSON.stringify({ ...report, ...(reason === undefined ? {} : { reason }) }) };
+  return { [REPORT_ANNOTATION]: JSON.stringify({ ...report, reason: report.reason?.slice(0, REASON_LIMIT) }) };
 }
 
 /** Undefined when there is no report for the signal `created`. */

@@ -10,6 +10,7 @@ import {
   type SignalData,
 } from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { defined } from '../../util/json.ts';
 import type { Journal } from '../journal.ts';
 import type { Step } from '../steps/step.ts';
 
@@ -43,15 +44,9 @@ function cordoned(object: KubeObject, { created }: SignalData): KubeObject {
 
 /** Keeps what was reported for this signal before, so that nothing is lost with a journal. */
 function reportOf(step: ReportStep, journal: Journal, { reason: _past, ...earlier }: AgentReport): AgentReport {
+  const { kind: _kind, status: _status, ...told } = step;
   const from = journal.phase !== 'idle' && 'from' in journal.work ? journal.work.from : step.from;
   const spent = { ...earlier.spent, ...(journal.phase === 'idle' ? {} : journal.spent) };
-  return {
-    ...earlier,
-    ...(from === undefined ? {} : { from }),
-    ...(Object.keys(spent).length === 0 ? {} : { spent }),
-    ...(step.reason === undefined ? {} : { reason: step.reason }),
-    ...(step.rolledBack === undefined ? {} : { rolledBack: step.rolledBack }),
-    ...(step.late === undefined ? {} : { late: step.late }),
-    ...(step.refused && { refused: step.refused }),
-  };
+  const known = { from, spent: Object.keys(spent).length === 0 ? undefined : spent };
+  return { ...earlier, ...told, ...defined(known) };
 }

@@ -1,6 +1,7 @@
 /** Describes the controller on this host, from flags, service and host. */
 import { networkInterfaces } from 'node:os';
 import { messageOf } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
 import type { AgentOptions } from '../options.ts';
 import type { ServiceStatus } from '../service/status-socket.ts';
@@ -30,15 +31,9 @@ export async function describeController(parts: DescriptionParts): Promise<Contr
   const mode = flags.mode ?? modeOf(status);
   if (mode === undefined) return undefined;
   const address = flags.apiAddress ?? addressOf(status, parts);
-  return {
-    name,
-    nodeName: mode === 'controller' ? name : kubeletName(),
-    mode,
-    os: process.platform,
-    arch: GO_ARCH[process.arch] ?? process.arch,
-    ...(address !== undefined && { address }),
-    ...(status !== undefined && { version: status.version }),
-  };
+  const arch = GO_ARCH[process.arch] ?? process.arch;
+  const nodeName = mode === 'controller' ? name : kubeletName();
+  return defined({ name, nodeName, mode, os: process.platform, arch, address, version: status?.version });
 }
 
 function modeOf(status: ServiceStatus | undefined): ControllerMode | undefined {

@@ -1,9 +1,10 @@
 /** Gathers the facts of the host, anew for every decision. */
 import { messageOf } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
 import { isBundle, type Journal, type UpdateJournal, type UpdatePhase, type Work } from '../journal.ts';
 import { DistrustError, fileTrust } from '../state/trusted-path.ts';
 import { findService, findServices } from './find-services.ts';
-import { type HostFacts, isSameProcess, type ProcessId, type RunningService } from './host.ts';
+import { type HostFacts, isSameProcess, type ProcessId } from './host.ts';
 import { executableOf, executes, findProcess, wasStartedFrom } from './processes.ts';
 import type { ServicePlaces } from './service-place.ts';
 import { askService, type TrustedAnswer } from './trusted-service.ts';
@@ -29,22 +30,12 @@ export async function observeHost({ places, binary: configured }: HostPlace, jou
     const current = binary !== undefined && executes(pid, binary);
     // Of a process that ended meanwhile nothing can be said.
     if (!isSameProcess(findProcess(pid), process)) throw new Error(`PID ${pid} ended while it was examined`);
-    const running: RunningService = { version, process, current };
-    return {
-      running,
-      service: process,
-      ...(binary !== undefined && { binary }),
-      ...(ownAgent !== undefined && { ownAgent }),
-    };
+    return defined({ running: { version, process, current }, service: process, binary, ownAgent });
   } catch (error) {
     const service = findUnresponsiveService(update);
     const problem = `no status from ${places.current.statusSocket}: ${messageOf(error)}`;
-    return {
-      problem,
-      ...(error instanceof DistrustError && { distrust: error.message }),
-      ...(service && { service }),
-      ...(known !== undefined && { binary: known }),
-    };
+    const distrust = error instanceof DistrustError ? error.message : undefined;
+    return defined({ problem, distrust, service, binary: known });
   }
 }
 

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { basename, dirname } from 'node:path';
 import { textIn } from '../../util/bounded-file.ts';
 import { http } from '../../util/http.ts';
-import { isRecord } from '../../util/json.ts';
+import { defined, isRecord } from '../../util/json.ts';
 
 export interface ServiceStatus {
   readonly version: string;
@@ -37,24 +37,21 @@ function parseStatus(text: string): ServiceStatus {
   if (!isRecord(value) || typeof value['Version'] !== 'string' || !Number.isInteger(value['Pid'])) {
     throw new Error('the status socket answered without Version and Pid');
   }
-  const { Version: version, Pid: pid, Role: role, Workloads, SingleNode } = value;
-  const apiAddress = apiAddressIn(value);
-  return {
+  const { Version: version, Pid: pid, Workloads, SingleNode } = value;
+  // Workers have no configuration, or an empty one.
+  const config = value['ClusterConfig'] as { spec?: { api?: { address?: unknown } | null } | null } | null | undefined;
+  return defined({
     version,
     pid: pid as number,
-    // `controller` or `worker`; absent, as the next, when it does not say.
-    ...(typeof role === 'string' && role !== '' && { role }),
+    role: nonEmpty(value['Role']),
     // A single node runs workloads too, whatever its Workloads says.
-    ...(typeof Workloads === 'boolean' && { workloads: Workloads || SingleNode === true }),
-    ...(apiAddress !== undefined && { apiAddress }),
-  };
+    workloads: typeof Workloads === 'boolean' ? Workloads || SingleNode === true : undefined,
+    apiAddress: nonEmpty(config?.spec?.api?.address),
+  });
 }
 
-/** Workers have no configuration, or an empty one. */
-function apiAddressIn(value: Record<string, unknown>): string | undefined {
-  const config = value['ClusterConfig'] as { spec?: { api?: { address?: unknown } | null } | null } | null | undefined;
-  const address = config?.spec?.api?.address;
-  return typeof address === 'string' && address !== '' ? address : undefined;
+function nonEmpty(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 /**
