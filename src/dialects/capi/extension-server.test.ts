@@ -23,7 +23,7 @@ import { StatusError, TransportError } from '../../kube/status-error.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { silentLogger } from '../../util/log.ts';
 import { DEFAULT_LIMITS } from './connection-limits.ts';
-import { type ExtensionServer, type ServerOptions, startExtensionServer } from './extension-server.ts';
+import { type ServerOptions, startExtensionServer } from './extension-server.ts';
 import { hookService } from './hook-service.ts';
 
 const SUBJECT = { commonName: 'hooks' };
@@ -32,6 +32,7 @@ const authority = createAuthority(SUBJECT, VALIDITY);
 const PROTOCOLS: readonly Protocol[] = ['h2', 'http/1.1'];
 
 let directory = '';
+type ExtensionServer = Awaited<ReturnType<typeof startExtensionServer>>;
 let server: ExtensionServer;
 /** What the API server answers to whoever asks for a Machine. */
 let get: () => Promise<never> = async () => await Promise.reject(new TransportError('connection refused'));

@@ -21,8 +21,6 @@ export interface ServerOptions {
   readonly limits?: Limits;
 }
 
-export type ExtensionServer = Awaited<ReturnType<typeof startExtensionServer>>;
-
 /** Resolves once it listens; rejects with REFIT_FILE or REFIT_USAGE. */
 export async function startExtensionServer(options: ServerOptions) {
   const { files, log } = options;
