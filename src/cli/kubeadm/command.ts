@@ -101,17 +101,11 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
   });
 }
 
-interface Shown {
-  readonly survey: Survey;
-  readonly assessment: Assessment;
-  readonly began: string;
-}
-
 /** Verifies if `withinMs` says how long, and writes what was asked for: JSON, a report. Resolves with the exit code. */
 async function tell(
   flags: Pick<KubeadmApplyFlags, 'output' | 'report'>,
   session: KubeadmSession,
-  shown: Shown,
+  shown: Awaited<ReturnType<typeof show>>,
   outcome: UpgradeReport['outcome'],
   withinMs?: number,
 ): Promise<number> {
@@ -133,7 +127,7 @@ export function isNothing({ request, resumes }: Assessment): boolean {
   return hostsOf(request).length === 0 && !resumes;
 }
 
-async function show(session: KubeadmSession, flags: KubeadmFlags, survey: Survey): Promise<Shown> {
+async function show(session: KubeadmSession, flags: KubeadmFlags, survey: Survey) {
   const { output, clock } = session;
   const shown = { survey, assessment: assess(survey), began: rfc3339(clock.now()) };
   for (const line of planLines(survey, shown.assessment)) output.write(`${line}\n`);

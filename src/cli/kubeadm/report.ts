@@ -4,47 +4,28 @@ import type { Request } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
 import type { HostFacts } from '../../dialects/kubeadm/probe.ts';
 import { reportOn } from '../../dialects/kubeadm/signal.ts';
-import type { Check } from '../../dialects/kubeadm/verify.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
-import type { Finding } from '../../versions/kubeadm-rules.ts';
 import type { ClusterState } from './verify.ts';
-
-interface HostReport {
-  readonly name: string;
-  readonly role: HostFacts['host']['role'];
-  readonly command: string | undefined;
-  readonly before: Versions;
-  readonly after: Versions | undefined;
-  readonly state: string;
-  readonly message?: string | undefined;
-  /** Milliseconds by step. */
-  readonly spent: Readonly<Record<string, number>>;
-}
 
 type Versions = Readonly<Record<string, string | undefined>>;
 
-export interface UpgradeReport {
-  readonly version: string;
+export type UpgradeReport = ReturnType<typeof reportOf>;
+
+export interface Ended {
   readonly outcome: 'planned' | 'refused' | 'nothing to do' | 'done' | 'failed';
   /** RFC 3339. */
   readonly began: string;
   readonly ended: string;
-  readonly hosts: readonly HostReport[];
-  readonly findings: readonly Finding[];
-  readonly checks: readonly (Check & { readonly of: string })[];
-}
-
-export interface Ended extends Pick<UpgradeReport, 'outcome' | 'began' | 'ended'> {
   readonly survey: Survey;
   readonly assessment: Assessment;
   readonly state: ClusterState | undefined;
 }
 
-export function reportOf({ survey, assessment, state, ...times }: Ended): UpgradeReport {
+export function reportOf({ survey, assessment, state, ...times }: Ended) {
   const { request, findings } = assessment;
   const wanted = new Set(hostsOf(request));
-  const hosts = survey.hosts.map((before): HostReport => {
+  const hosts = survey.hosts.map((before) => {
     const { name, role } = before.host;
     const node = wanted.has(name) ? state?.nodes?.find(({ metadata }) => metadata.name === name) : undefined;
     const found = reportOn(node);
@@ -58,6 +39,7 @@ export function reportOf({ survey, assessment, state, ...times }: Ended): Upgrad
       after: after && versionsOf(after),
       state: found?.state ?? (!wanted.has(name) ? 'already there' : isUnknown ? 'unknown' : 'not started'),
       message: found?.message,
+      /** Milliseconds by step. */
       spent: found?.spent ?? {},
     };
   });

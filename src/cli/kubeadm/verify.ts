@@ -1,6 +1,6 @@
 /** Looks at the whole cluster after an upgrade, and says what each host runs and what is wrong. */
 import { optionsFor } from '../../dialects/kubeadm/manifest.ts';
-import { type HostFacts, readFacts } from '../../dialects/kubeadm/probe.ts';
+import { readFacts } from '../../dialects/kubeadm/probe.ts';
 import {
   ADDONS,
   addonCheck,
@@ -16,13 +16,7 @@ import { ifFound } from '../../kube/status-error.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { KubeadmSession } from './session.ts';
 
-export interface ClusterState {
-  readonly facts: readonly HostFacts[];
-  /** Undefined if the API server does not answer. */
-  readonly nodes: readonly Node[] | undefined;
-  /** Of each host, and of `cluster`. */
-  readonly checks: ReadonlyMap<string, readonly Check[]>;
-}
+export type ClusterState = Awaited<ReturnType<typeof checkCluster>>;
 
 /** CoreDNS and kube-proxy still roll out when kubeadm ends: waits so long for what is wrong. */
 export async function verifyCluster(session: KubeadmSession, withinMs: number): Promise<ClusterState> {
@@ -40,7 +34,7 @@ export function isRight({ checks }: ClusterState): boolean {
 }
 
 /** Prints nothing. What does not answer is one more problem. */
-export async function checkCluster(session: KubeadmSession): Promise<ClusterState> {
+export async function checkCluster(session: KubeadmSession) {
   const { client, manifest, shells, clock, abort } = session;
   const problems = new Map<string, Check>();
   const unlessAway = async <T>(asked: Promise<T>): Promise<T | undefined> =>
@@ -66,7 +60,13 @@ export async function checkCluster(session: KubeadmSession): Promise<ClusterStat
   // A host that does not answer may have a member, too.
   const etcd = facts.length === manifest.hosts.length ? etcdChecks(facts) : [];
   const checks = new Map([...ofHosts, ['cluster', [...problems.values(), ...etcd, ...addons]]]);
-  return { facts, nodes: list?.items, checks };
+  return {
+    facts,
+    /** Undefined if the API server does not answer. */
+    nodes: list?.items,
+    /** Of each host, and of `cluster`. */
+    checks,
+  };
 }
 
 /** A cluster may have others in their place. */

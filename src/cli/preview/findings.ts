@@ -8,14 +8,10 @@ import type { Sources } from '../status/answers.ts';
 import { type Policies, policyOf } from '../status/load.ts';
 import type { Inspection } from '../status/observe.ts';
 
-export interface PolicyRule {
-  readonly name: string;
-  /** Why it applies, as half a sentence about the policy. */
-  readonly rule: string;
-}
+export type PolicyRule = ReturnType<typeof policyRule>;
 
 /** Undefined if no policy covers the plan. */
-export function policyRule(policies: Policies, dialect: string, plan: KubeObject): PolicyRule | undefined {
+export function policyRule(policies: Policies, dialect: string, plan: KubeObject) {
   const { name: held } = policyOf(policies, { name: dialect }, plan);
   if (held === undefined) return undefined;
   const { name, namespace } = plan.metadata;
@@ -23,7 +19,9 @@ export function policyRule(policies: Policies, dialect: string, plan: KubeObject
   const [first, ...others] = coveringPolicies(policies.list(), ref);
   const wider = others.map(({ policy }) => policy.metadata.name);
   const over = wider.length > 0 ? `, before ${wider.join(', ')}` : '';
-  return { name: held, rule: `${entryOf(first?.rank ?? 0, ref)}${over}` };
+  /** Why it applies, as half a sentence about the policy. */
+  const rule = `${entryOf(first?.rank ?? 0, ref)}${over}`;
+  return { name: held, rule };
 }
 
 /** The rank is a sum: see choose-policy.ts. */

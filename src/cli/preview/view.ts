@@ -15,7 +15,7 @@ export interface PlanPreview
   /** Phase of the plan with that name in the cluster. */
   readonly present?: RolloutPhase | undefined;
   readonly stages: readonly StagePreview[];
-  readonly policy?: PolicyRule | undefined;
+  readonly policy?: PolicyRule;
   /** Absent if the leader drains no Node of the plan. */
   readonly drains?: PlanDrainPreview | undefined;
   /** Absent if nothing is left to do. */
