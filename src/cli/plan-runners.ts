@@ -88,9 +88,7 @@ export function planFlag({ dialect, namespace, name }: Pick<PlanView, 'dialect' 
   return namespace === undefined ? '' : ` --plan ${dialect}/${namespace}/${name}`;
 }
 
-const MOST_NAMES = 5;
-
 function namesOf(targets: readonly TargetView[]): string {
   const names = targets.map(({ name }) => name);
-  return listed(names, MOST_NAMES);
+  return listed(names);
 }

@@ -6,7 +6,7 @@ export function counted(count: number, noun: string): string {
 }
 
 /** `a, b and 3 more`. */
-export function listed(names: readonly string[], most: number): string {
+export function listed(names: readonly string[], most = 5): string {
   const shown = names.slice(0, most).join(', ');
   return names.length > most ? `${shown} and ${names.length - most} more` : shown;
 }

@@ -25,13 +25,11 @@ export type Control = ((plan: ControlledPlan, now: number) => PlanChange) & {
   readonly isMeant?: (plan: Inspection) => boolean;
 };
 
-const MOST_NAMES = 5;
-
 export function inProgress(view: PlanView, now: number): string {
   const moving = movingRows(view, now).map(sentenceOf);
   return moving.length === 0 ? 'No node is in progress.' : `In progress, will finish: ${moving.join('; ')}.`;
 }
 
 export function nextToStart({ next }: PlanView): string {
-  return next.length === 0 ? 'No node is left to start.' : `Next: ${listed(next, MOST_NAMES)}.`;
+  return next.length === 0 ? 'No node is left to start.' : `Next: ${listed(next)}.`;
 }

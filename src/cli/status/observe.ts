@@ -33,7 +33,6 @@ export async function observe(dialect: Dialect, loaded: Loaded, looking: Looking
   return kept.map((each) => viewAt(each, now)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-const MOST_NAMES = 5;
 /** More than there are gates that ask, so that a fault cannot loop. */
 const MAX_ROUNDS = 10;
 
@@ -77,7 +76,7 @@ function undecidedLines({ metadata }: KubeObject): string[] {
 function unprovenLines({ foreignWork }: Dialect, world: World, { rollout }: Snapshot): string[] {
   const names = foreignWork?.unproven?.(world, rollout) ?? [];
   if (names.length === 0) return [];
-  return [`who signalled ${listed(names, MOST_NAMES)}: no leader's record is on the Node, so its work holds nobody up`];
+  return [`who signalled ${listed(names)}: no leader's record is on the Node, so its work holds nobody up`];
 }
 
 /** Explains what is recorded, not what would be recorded next: without a controller that never happens. */

@@ -35,8 +35,6 @@ import type { PlanView, StageView, StatusView, TargetView } from '../status/view
 
 export interface WhyFlags extends ConnectionFlags, PlanFilter {}
 
-const MOST_NAMES = 5;
-
 /** Resolves with 0: that a plan failed is no failure of this command. */
 export async function showWhy(node: string | undefined, flags: WhyFlags, parts: SessionParts): Promise<number> {
   const { clock, output, abort } = parts;
@@ -66,7 +64,7 @@ function planSections(status: StatusView, plan: PlanView, now: number): Section[
     ...(isOpen(plan) ? operatorSections(status, plan, now) : []),
     { heading: 'why', lines: [...reasonLines(plan, failed), ...failed.map(sentenceOf)], style: 'red' },
     ...(isOpen(plan) ? progress(status, plan, now) : []),
-    { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next, MOST_NAMES)] : [] },
+    { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next)] : [] },
     { heading: 'agents', lines: agentLines(plan) },
     { heading: 'to do', lines: toDo(plan) },
     { heading: 'you can', lines: controlsOf(plan) },
