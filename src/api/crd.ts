@@ -56,21 +56,19 @@ export interface CustomKind {
   readonly columns: readonly PrinterColumn[];
 }
 
-interface CrdVersion {
-  name: string;
-  served: boolean;
-  storage: boolean;
-  schema: { openAPIV3Schema: StructuralSchema };
-  subresources?: { status: Record<string, never> };
-  additionalPrinterColumns?: readonly PrinterColumn[];
-}
-
 export interface CustomResourceDefinition extends KubeObject {
   spec: {
     group: string;
     names: { kind: string; listKind: string; plural: string; singular: string };
     scope: 'Cluster' | 'Namespaced';
-    versions: CrdVersion[];
+    versions: {
+      name: string;
+      served: boolean;
+      storage: boolean;
+      schema: { openAPIV3Schema: StructuralSchema };
+      subresources?: { status: Record<string, never> };
+      additionalPrinterColumns?: readonly PrinterColumn[];
+    }[];
   };
   status?: { conditions?: Condition[] };
 }
