@@ -29,13 +29,6 @@ export function timesOf(leaseDurationMs: number): TermTimes & { readonly retryPe
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs: renewDeadlineMs / 5 };
 }
 
-/** The lease as last read, and when we first read this renewal: the holder's own clock is ignored. */
-interface Observation {
-  readonly lease: Lease;
-  readonly renewal: string;
-  readonly at: number;
-}
-
 export class Election implements WriteGuard {
   readonly name: string;
   readonly identity: string;
@@ -45,7 +38,8 @@ export class Election implements WriteGuard {
   readonly #times: ReturnType<typeof timesOf>;
   readonly #term: LeadershipTerm;
   readonly #listeners = new Set<(term: Term | undefined) => void>();
-  #observed: Observation | undefined;
+  /** The lease as last read, and when we first read this renewal: the holder's own clock is ignored. */
+  #observed: { readonly lease: Lease; readonly renewal: string; readonly at: number } | undefined;
   #refusal: StatusError | undefined;
   #leading = false;
   #stopExpiry: () => void = () => undefined;
