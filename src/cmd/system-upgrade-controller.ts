@@ -5,6 +5,7 @@ import { type ChannelParts, channelController } from '../dialects/cattle/channel
 import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/cattle/config.ts';
 import { cattle } from '../dialects/cattle/dialect.ts';
 import { installMissing } from '../dialects/cattle/install-crd.ts';
+import type { Environment } from '../http/proxy-choice.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { createClient } from '../kube/transport/http-client.ts';
 import { prepareControllerProcess } from '../process/controller-process.ts';
@@ -16,8 +17,6 @@ import { EXIT, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Runs until `abort`. Rejects at once if a variable is missing or the API server cannot be used. */
 export async function runSystemUpgradeController(env: Environment, abort: AbortSignal): Promise<number> {
