@@ -112,11 +112,6 @@ function refusal(status: number, who: string): Error {
   return status >= 500 || TRANSIENT.includes(status) ? new TransientError(message) : new Error(message);
 }
 
-export interface GuardLimits {
-  readonly stallMs: number;
-  readonly remainingMs: number;
-}
-
 export class StallGuard implements Disposable {
   /** Aborts with a TransientError after a stall, with an Error when the time is up, and with its parent. */
   readonly abort: AbortSignal;
@@ -126,12 +121,12 @@ export class StallGuard implements Disposable {
   readonly #cancelTotal: () => void;
   #cancelStall: () => void = () => undefined;
 
-  constructor({ stallMs, remainingMs }: GuardLimits, clock: Clock, parent: AbortSignal) {
+  constructor(limits: { readonly stallMs: number; readonly remainingMs: number }, clock: Clock, parent: AbortSignal) {
     this.#clock = clock;
-    this.#stallMs = stallMs;
+    this.#stallMs = limits.stallMs;
     this.abort = AbortSignal.any([parent, this.#own.signal]);
     const tooLong = (): void => this.#own.abort(new Error('the download took too long'));
-    this.#cancelTotal = clock.schedule(Math.max(0, remainingMs), tooLong);
+    this.#cancelTotal = clock.schedule(Math.max(0, limits.remainingMs), tooLong);
     this.touch();
   }
 

@@ -10,8 +10,6 @@ import type { PeriodicSchedule, UpdateSettings } from '../config/read-config.ts'
 /** JSON on a Plan that Refit created by itself; a Plan without it belongs to a person. */
 const ORIGIN_ANNOTATION = 'upgrade.refit.dev/update';
 
-export type PlanOrigin = NonNullable<ReturnType<typeof originOf>>;
-
 export function originOf({ metadata }: Plan) {
   const value = parseJson(metadata.annotations?.[ORIGIN_ANNOTATION]);
   if (!isRecord(value)) return undefined;
@@ -26,7 +24,7 @@ export function makePlan(config: UpdateConfig, settings: UpdateSettings, release
   const parts = [uid, release.version, previous?.metadata.uid ?? ''];
   // Two leaders that see the same give the same Plan the same id; the Plan that replaces it has another one.
   const id = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
-  const origin: PlanOrigin = { config: name, version: release.version };
+  const origin = { config: name, version: release.version };
   const windows = schedule.kind === 'periodic' ? windowAnnotations(schedule) : {};
   return {
     apiVersion: 'autopilot.k0sproject.io/v1beta2',
