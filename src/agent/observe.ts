@@ -3,21 +3,18 @@ import { agentPolicyFor, decodeReport, decodeSignal, type SignalData } from '../
 import { rfc3339 } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
 import type { Prefetcher } from './download/prefetcher.ts';
-import { isBundle, type Journal } from './journal.ts';
+import { isBundle, type Journal, type Work } from './journal.ts';
 import type { Maintenance } from './maintenance/node-maintenance.ts';
 import { asksForCordon, asksForService, asksWhoCordons } from './next-step.ts';
 import type { SignalObject } from './object/signal-object.ts';
-import { countExits, type ExitCountParts } from './service/exits.ts';
-import type { HostFacts } from './service/host.ts';
+import { type HostFacts, isSameProcess, type ProcessId } from './service/host.ts';
 import { KubeletHeartbeat, type KubeletHeartbeatParts } from './service/kubelet-heartbeat.ts';
 import type { FinishedSignals } from './state/finished-signals.ts';
 import type { OwnNodeFacts, StepInput } from './step-input.ts';
 import { ageVeto, futureVeto, type Veto, vetoOf } from './veto.ts';
 
-export interface ObserverParts
-  extends ExitCountParts,
-    KubeletHeartbeatParts,
-    Pick<StepInput, 'times' | 'accepts' | 'beside'> {
+export interface ObserverParts extends KubeletHeartbeatParts, Pick<StepInput, 'times' | 'accepts' | 'beside'> {
+  readonly searchService: (work: Work) => ProcessId | undefined;
   readonly object: SignalObject;
   readonly observe: (journal: Journal) => Promise<HostFacts>;
   readonly maintenance: Maintenance;
@@ -106,4 +103,39 @@ export class StepInputObserver {
     }
     return asksForCordon(signal, journal, host) ? { isCordoned: await maintenance.hasCordon(stop) } : {};
   }
+}
+
+/** A search is expensive, and the count may miss some. */
+const SEARCH_EVERY_MS = 250;
+
+/** The returned function adds exits and silence to the facts; the process that the restart itself ended does not count. */
+export function countExits({
+  searchService,
+  clock,
+}: Pick<ObserverParts, 'searchService' | 'clock'>): (host: HostFacts, journal: Journal) => HostFacts {
+  const processes = new Set<string>();
+  let searchedAt = Number.NEGATIVE_INFINITY;
+  let silentSince: number | undefined;
+  const search = (work: Work, now: number): ProcessId | undefined => {
+    if (now - searchedAt < SEARCH_EVERY_MS) return undefined;
+    searchedAt = now;
+    return searchService(work);
+  };
+  return (host, journal) => {
+    if (journal.phase !== 'restarted' && journal.phase !== 'soaking') {
+      processes.clear();
+      silentSince = undefined;
+      return host;
+    }
+    const now = clock.monotonic();
+    silentSince = host.running === undefined ? (silentSince ?? now) : undefined;
+    const { process, fresh, work } = journal;
+    const alive = host.service ?? search(work, now);
+    const isOld = isSameProcess(alive, process) || isSameProcess(alive, work.original);
+    if (alive !== undefined && !isOld) processes.add(`${alive.pid} ${alive.started}`);
+    // The last process may still live, unless it is the watched one, which is looked up each time.
+    const isNoneLeft = fresh !== undefined && alive === undefined;
+    const exits = processes.size - (isNoneLeft ? 0 : 1);
+    return { ...host, ...(exits > 0 && { exits }), ...(silentSince !== undefined && { silentMs: now - silentSince }) };
+  };
 }

@@ -1,7 +1,7 @@
 /** Everything that a decision of the agent may depend on, as plain data. */
 import type { AgentPolicy, SignalCommand, SignalData } from '../signal/annotations.ts';
 import type { Journal, UpdateJournal } from './journal.ts';
-import type { Cordoner } from './maintenance/lease-observer.ts';
+import type { Cordoner } from './maintenance/node-maintenance.ts';
 import type { HostFacts } from './service/host.ts';
 import type { SignalEnd } from './state/finished-signals.ts';
 

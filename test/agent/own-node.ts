@@ -1,6 +1,5 @@
 /** An agent's own node as a value that outlives the agent: cordoned or not, and how often it was drained. */
-import type { Cordoner } from '../../src/agent/maintenance/lease-observer.ts';
-import type { Maintenance } from '../../src/agent/maintenance/node-maintenance.ts';
+import type { Cordoner, Maintenance } from '../../src/agent/maintenance/node-maintenance.ts';
 import type { Node } from '../../src/kube/resources.ts';
 import type { Fuse } from './fuse.ts';
 

@@ -1,8 +1,7 @@
 /** Runs the real agent for one turn of its loop, with a host and an object that are values of the model. */
 import { Agent } from '../../src/agent/agent.ts';
 import type { Journal } from '../../src/agent/journal.ts';
-import type { Cordoner } from '../../src/agent/maintenance/lease-observer.ts';
-import type { Maintenance } from '../../src/agent/maintenance/node-maintenance.ts';
+import type { Cordoner, Maintenance } from '../../src/agent/maintenance/node-maintenance.ts';
 import type { SignalObject } from '../../src/agent/object/signal-object.ts';
 import type { HostFacts } from '../../src/agent/service/host.ts';
 import type { BesideK0s } from '../../src/agent/step-input.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Lease } from '../../kube/resources.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { microTime, systemClock } from '../../util/clock.ts';
-import { type Cordoner, observeLease } from './lease-observer.ts';
+import { type Cordoner, observeLease } from './node-maintenance.ts';
 
 const START = Date.parse('2026-11-20T08:00:00Z');
 

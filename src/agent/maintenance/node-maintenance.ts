@@ -3,17 +3,18 @@ import { cordonOwner, withCordon, withoutAnyCordon, withoutCordon } from '../../
 import { type DrainProgress, DrainRefusedError, drainNode } from '../../drain/drain-node.ts';
 import { DEFAULT_DRAIN } from '../../drain/pods.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
-import { leases, type Node, nodes } from '../../kube/resources.ts';
+import { holderOf, renewalOf } from '../../kube/election/lease-record.ts';
+import { type Lease, leases, type Node, nodes } from '../../kube/resources.ts';
 import { ifFound, isConflict, isRefusal } from '../../kube/status-error.ts';
 import type { AgentDrain } from '../../signal/annotations.ts';
-import { backoffDelay, sleep } from '../../util/clock.ts';
+import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
+import { backoffDelay, type Clock, sleep } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { sparingly } from '../../util/log.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { LeaseDelegation } from './lease-delegation.ts';
-import { type Cordoner, observeLease } from './lease-observer.ts';
 
 export interface MaintenanceParts extends Tools {
   readonly client: KubeClient;
@@ -164,4 +165,44 @@ function lateness(timeoutMs: number, progress: DrainProgress | undefined): strin
   const { left, blockedBy } = progress;
   const pods = left === 1 ? '1 pod is left' : `${left} pods are left`;
   return `${late}: ${pods}${blockedBy === undefined ? '' : `: ${blockedBy}`}`;
+}
+
+/** Who cordons, drains and uncordons for a signal; `unknown` without an answer or without a live leader. */
+export type Cordoner = 'self' | 'leader' | 'unknown';
+
+/** The original's lease duration, for a lease that names none. */
+const USUAL_DURATION_S = 60;
+
+interface Renewal {
+  readonly text: string;
+  /** Monotonic milliseconds of its first observation. */
+  readonly since: number;
+  /** True when it happened while we watched. */
+  readonly isWitnessed: boolean;
+}
+
+/**
+ * The returned function judges the lease as it was just read, undefined when there is none. It remembers earlier answers, because clocks of different hosts prove nothing: a lease that looks expired counts as held
+ * once it is renewed while we watch, and one that looks fresh until it stays unchanged for its whole duration.
+ */
+export function observeLease(clock: Clock): (lease: Lease | undefined) => Cordoner {
+  let renewal: Renewal | undefined;
+  let askedAt = Number.NEGATIVE_INFINITY;
+  const isHeld = (lease: Lease): boolean => {
+    const durationMs = (lease.spec?.leaseDurationSeconds ?? USUAL_DURATION_S) * 1000;
+    const now = clock.monotonic();
+    const text = renewalOf(lease);
+    if (renewal?.text !== text) {
+      // After a gap longer than the lease's duration nobody can tell when it was renewed.
+      const isWitnessed = renewal !== undefined && now - askedAt < durationMs;
+      renewal = { text, since: now, isWitnessed };
+    }
+    askedAt = now;
+    const looksFresh = clock.now() - Date.parse(lease.spec?.renewTime ?? '') < durationMs;
+    return now - renewal.since < durationMs && (renewal.isWitnessed || looksFresh);
+  };
+  return (lease) => {
+    if (lease === undefined || holderOf(lease) === '' || !isHeld(lease)) return 'unknown';
+    return lease.metadata.labels?.[CENTRAL_CORDONING_LABEL] === holderOf(lease) ? 'leader' : 'self';
+  };
 }

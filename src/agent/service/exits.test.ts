@@ -13,7 +13,7 @@ import {
 } from '../../../test/builders/agent-situations.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import type { Journal } from '../journal.ts';
-import { countExits } from './exits.ts';
+import { countExits } from '../observe.ts';
 import type { HostFacts, ProcessId } from './host.ts';
 
 const restarted = journalAt('restarted', { process: before });
