@@ -22,6 +22,8 @@ const LIMITS = {
   keepAliveTimeout: 10_000,
 };
 const MAX_CONNECTIONS = 64;
+/** Milliseconds in which a probe that came among many others is answered: the kubelet ends a process that refuses it. */
+const PROBE_MS = 250;
 
 /** Listens at once, before caches are synced; serves until `run` is aborted. */
 export function createHealthServer(options: HealthOptions): Runnable & { readonly listening: Promise<AddressInfo> } {
@@ -31,12 +33,15 @@ export function createHealthServer(options: HealthOptions): Runnable & { readonl
     );
   });
   const open = new Set<Socket>();
+  let cut: NodeJS.Timeout | undefined;
+  const closeOldest = (): void => {
+    cut = undefined;
+    for (const socket of [...open].slice(0, -MAX_CONNECTIONS)) socket.destroy();
+  };
   server.on('connection', (socket) => {
     open.add(socket);
     socket.once('close', () => open.delete(socket));
-    // The kubelet ends a process that refuses its probe.
-    const [oldest] = open;
-    if (open.size > MAX_CONNECTIONS) oldest?.destroy();
+    if (open.size > MAX_CONNECTIONS) cut ??= setTimeout(closeOldest, PROBE_MS).unref();
   });
   const listening = listen(server, options.address);
   // `run` rejects with it.

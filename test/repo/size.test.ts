@@ -23,7 +23,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/http': 343,
   'src/kube': 3_339,
   'src/process': 270,
-  'src/runtime': 816,
+  'src/runtime': 824,
   'src/signal': 491,
   'src/updates': 1_951,
   'src/install': 840,
