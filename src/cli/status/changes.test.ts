@@ -8,7 +8,7 @@ import type { Plan } from '../../api/autopilot/plan.ts';
 import type { Node } from '../../kube/resources.ts';
 import type { LeaderView } from './load.ts';
 import { changesBetween } from './render.ts';
-import type { StatusView } from './view.ts';
+import type { StageView, StatusView } from './view.ts';
 
 const NOW = T0 + MINUTE;
 const commands = [{ k0supdate: buildUpdate({ targets: { workers: listed('w1', 'w2', 'w3') } }) }];
@@ -59,6 +59,11 @@ test('a step, then the end of one, then a wait for a gate', async () => {
   ]);
 });
 
+const allDone = (stage: StageView): StageView => ({
+  ...stage,
+  targets: stage.targets.map((target) => ({ ...target, phase: 'done' })),
+});
+
 test('a node that is done: how far the plan is, and how long the rest takes', async () => {
   const at = async (w2: string, spent: number): Promise<StatusView> => {
     const view = await look([planWith('SignalCompleted', w2)], [W1, W2]);
@@ -75,6 +80,8 @@ test('a node that is done: how far the plan is, and how long the rest takes', as
   const [sent, done] = [await at('SignalSent', MINUTE), await at('SignalCompleted', MINUTE)];
   expect(told(sent, done)).toEqual(['Plan autopilot worker w2 done', 'Plan autopilot 66 %, about 1 min left']);
   expect(told(done, done)).toEqual([]);
+  const nothing = { ...done, plans: done.plans.map((plan) => ({ ...plan, stages: plan.stages.map(allDone) })) };
+  expect(told(done, nothing).at(-1)).toBe('Plan autopilot 100 %');
 });
 
 test('a failure, and the end of the plan', async () => {

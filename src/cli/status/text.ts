@@ -132,7 +132,9 @@ export function progressOf(plan: PlanView): string[] {
   return [
     ...(percent > 0 ? [`${percent} %`] : []),
     ...(plan.paused === undefined ? [] : ['paused']),
-    ...(left === undefined ? [] : [`about ${formatDuration(Math.ceil(left / COARSE_MS) * COARSE_MS)} left`]),
+    ...(left === undefined || left === 0
+      ? []
+      : [`about ${formatDuration(Math.ceil(left / COARSE_MS) * COARSE_MS)} left`]),
   ];
 }
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { KubeClient } from '../../kube/client.ts';
 import type { EndpointSlice, KubeObject, Resource } from '../../kube/resources.ts';
-import { StatusError } from '../../kube/status-error.ts';
+import { StatusError, TransportError } from '../../kube/status-error.ts';
 import { warn } from '../../versions/kubeadm-rules.ts';
 import { webhookFindings } from './webhooks.ts';
 
@@ -50,9 +50,21 @@ test.each<[string, object, readonly string[], string | undefined]>([
   expect(findings).toEqual(expected === undefined ? [] : [warn('webhook', expected)]);
 });
 
-test('without the right to look, the plan says that nobody looked', async () => {
-  const refused = new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' });
+test.each([
+  [
+    'without the right to look',
+    { code: 403, reason: 'Forbidden', message: 'no' },
+    'no; apply deploy/rbac-kubeadm.yaml',
+  ],
+  ['an API server in memory', { code: 501, reason: 'NotImplemented', message: 'not here' }, 'not here'],
+])('%s: the plan says that nobody looked', async (_, status, why) => {
+  const refused = new StatusError({ kind: 'Status', ...status });
   const client = { listAll: async () => await Promise.reject(refused) } as unknown as KubeClient;
-  const [finding] = await webhookFindings(client, NO_ABORT);
-  expect(finding).toMatchObject({ severity: 'warn', message: expect.stringMatching(/not checked: .*rbac-kubeadm/) });
+  expect(await webhookFindings(client, NO_ABORT)).toEqual([warn('webhook', `webhooks are not checked: ${why}`)]);
+});
+
+test('an API server that does not answer is no finding', async () => {
+  const away = new TransportError('socket hang up');
+  const client = { listAll: async () => await Promise.reject(away) } as unknown as KubeClient;
+  await expect(webhookFindings(client, NO_ABORT)).rejects.toThrow(away);
 });
