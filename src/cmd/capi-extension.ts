@@ -6,6 +6,7 @@ import { capi } from '../dialects/capi/dialect.ts';
 import { startExtensionServer } from '../dialects/capi/extension-server.ts';
 import { hookService } from '../dialects/capi/hook-service.ts';
 import { machineEvents } from '../dialects/capi/machine-events.ts';
+import { stuckMachines } from '../dialects/capi/stuck-machines.ts';
 import { fetchText } from '../dialects/capi/update-machine.ts';
 import { type CallUpdater, updaterClient } from '../dialects/capi/updaters/updater-client.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../engine/policy/rollout-policy.ts';
@@ -37,6 +38,8 @@ export interface ExtensionFlags extends ControllerFlags {
   readonly updaterCerts?: string;
   /** Milliseconds. */
   readonly callTimeout: number;
+  /** Milliseconds; no Machine is deleted if not set. */
+  readonly deleteStuckAfter?: number;
 }
 
 /** In the cluster that has the Nodes; see deploy/rbac-capi.yaml. */
@@ -73,7 +76,8 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const seenNode = (name: string): Node | undefined => running.controller?.seen(name);
   const events = new EventRecorder({ client: management, component, log });
   const tell = machineEvents(management, events, log);
-  const tools = { source, readText: fetchText, callUpdater, policyFor, seenNode, clock, log, tell };
+  const replaceStuck = stuckMachines(management, flags.deleteStuckAfter, clock);
+  const tools = { source, readText: fetchText, callUpdater, policyFor, seenNode, replaceStuck, clock, log, tell };
   const parts = { management, workload: client, ...tools };
   const server = await startExtensionServer({
     address: flags.address,

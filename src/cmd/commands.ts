@@ -48,6 +48,10 @@ const EXTENSION_OPTIONS: readonly Option[] = [
     .argParser(parseTime)
     .default(10_000, '10s'),
   new Option(
+    '--delete-stuck-after <time>',
+    'delete a worker Machine whose node says nothing this long after the deadline; default: none is deleted',
+  ).argParser(parseTime),
+  new Option(
     '--management-kubeconfig <file>',
     'kubeconfig of the cluster with the Machines; default: that of the Nodes',
   ),

@@ -6,6 +6,7 @@ import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import { capi } from '../../src/dialects/capi/dialect.ts';
+import { stuckMachines } from '../../src/dialects/capi/stuck-machines.ts';
 import { type StepParts, updateInSteps } from '../../src/dialects/capi/updaters/update-steps.ts';
 import { CONTROL_PLANE } from '../../src/dialects/node-endpoints.ts';
 import type { EndpointHealth } from '../../src/engine/model/decision.ts';
@@ -32,6 +33,8 @@ export class MachineScene {
   checksum = 'ab'.repeat(32);
   readonly read: string[] = [];
   callUpdater: StepParts['callUpdater'] = async () => await Promise.reject(new Error('there is no updater'));
+  /** Half an hour of silence. */
+  readonly #replaceStuck = stuckMachines(this.api.client, 30 * 60_000, this.clock);
   readonly #policies = this.api.view(upgradePolicies);
   readonly #seen = this.api.view(nodes);
   readonly #views = [this.api.view(nodes)];
@@ -126,6 +129,7 @@ export class MachineScene {
       },
       callUpdater: this.callUpdater,
       log: silentLogger,
+      replaceStuck: this.#replaceStuck,
       seenNode: (name) => this.#seen.get(name),
       policyFor: (node) => policyOfPlan(capi, this.#policies.list(), node, POLICY),
       clock: this.clock,

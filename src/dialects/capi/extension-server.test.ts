@@ -79,6 +79,7 @@ function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
       readText: async () => await Promise.resolve(''),
       callUpdater: async () => await Promise.reject(new Error('there is no updater')),
       seenNode: () => undefined,
+      replaceStuck: async () => await Promise.resolve(''),
       policyFor: () => POLICY,
       clock,
       log: silentLogger,

@@ -17,6 +17,7 @@ import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
 import { orphanOn } from './orphaned-work.ts';
 import { type Progress, type ProgressParts, progressOf } from './progress.ts';
 import { type MachineUpdate, updateOn, withUpdate } from './rollout.ts';
+import type { ReplaceStuck } from './stuck-machines.ts';
 
 export interface UpdateParts extends ProgressParts {
   /** Of the cluster with the Machines; may be that with the Nodes. */
@@ -25,6 +26,7 @@ export interface UpdateParts extends ProgressParts {
   readonly seenNode: (name: string) => Node | undefined;
   readonly source: PayloadSource;
   readonly readText: ReadText;
+  readonly replaceStuck: ReplaceStuck;
 }
 
 type Wanted = Pick<MachineUpdate, 'machine' | 'version'>;
@@ -67,7 +69,9 @@ async function follow(parts: UpdateParts, wanted: Wanted, found: Found, abort: A
     // An earlier update must end first: a node must not be left half upgraded.
     return underWay(isSame ? progress.message : `waiting for the update to ${update.version}: ${progress.message}`);
   }
-  if (progress && isSame) return progress.failed ? failure(progress.message) : verified(node, wanted, progress);
+  if (progress?.failed && isSame)
+    return failure(`${progress.message}${await parts.replaceStuck(found.machine, node, { abort })}`);
+  if (progress && isSame) return verified(node, wanted, progress);
   if (kubeletVersionOf(node) === wanted.version) {
     if (orphanOn(node) === undefined) return DONE;
     return underWay(`node ${node.metadata.name} is being freed from an update whose request was removed`);
@@ -145,7 +149,7 @@ async function findNode(workload: KubeClient, title: string, machine: Machine, o
     return `${title} and node ${node.metadata.name} do not belong together: ${disagreement}; check that --kubeconfig is for the cluster of this Machine`;
   const isControlPlane = machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
   const role: Role = isControlPlane ? 'controller' : 'worker';
-  return { node, role };
+  return { machine, node, role };
 }
 
 /** Nodes of two clusters may have the same name, so the name alone proves nothing. Undefined if everything agrees. */

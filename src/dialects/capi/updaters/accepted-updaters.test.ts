@@ -122,6 +122,7 @@ class Scene {
         return await Promise.resolve({ status: 'Success', retryAfterSeconds: 0 } as const);
       },
       seenNode: () => undefined,
+      replaceStuck: async () => await Promise.resolve(''),
       policyFor: () => buildPolicy(),
       clock: new FakeClock(T0),
       log: silentLogger,

@@ -91,6 +91,7 @@ class Scene {
       readText: async () => await Promise.reject(new Error('not used')),
       callUpdater: async ({ name }: Updater) => await this.#effect(async () => await this.#answer(name)),
       seenNode: () => undefined,
+      replaceStuck: async () => await Promise.resolve(''),
       policyFor: () => buildPolicy(),
       clock: new FakeClock(T0),
       log: silentLogger,

@@ -1,0 +1,55 @@
+/** Tests on a real API server what becomes of a Machine whose agent vanished, where stuck Machines are deleted. */
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { driveUpdate, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
+import { machines } from '../../src/api/capi/machine.ts';
+import { ifFound } from '../../src/kube/status-error.ts';
+import { messageOf } from '../../src/util/errors.ts';
+import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
+import { kubectlAs } from './control-plane.ts';
+
+const PATIENCE = { timeout: 150_000, interval: 200 };
+const NODE = 'worker1';
+const RIGHT = 'refit-capi-delete';
+
+let scene: MachineCluster;
+
+beforeAll(async () => {
+  scene = await openMachineCluster({ workers: 1 });
+  await scene.running.stop();
+  const [, ...flags] = scene.extension.commandLine;
+  const short = ['--target-deadline', '2s', '--delete-stuck-after', '2s'];
+  scene.running = await scene.cluster.startLeading('extension-short', 'capi-extension', [...flags, ...short]);
+  await scene.whenCallable('h2');
+});
+afterAll(async () => await scene[Symbol.asyncDispose]());
+
+async function allow(): Promise<void> {
+  const [role, binding] = [`clusterrole/${RIGHT}`, `clusterrolebinding/${RIGHT}`];
+  onTestFinished(async () => void (await kubectlAs('admin', ['delete', role, binding])));
+  await kubectlAs('admin', ['create', 'clusterrole', RIGHT, '--verb=delete', '--resource=machines.cluster.x-k8s.io']);
+  await kubectlAs('admin', ['create', 'clusterrolebinding', RIGHT, `--clusterrole=${RIGHT}`, '--user=refit-capi']);
+}
+
+test('it is deleted once its node has been silent for long enough, and only with the right to do that', async () => {
+  const { client, agents } = scene.cluster;
+  const machine = machineOf(NODE);
+  const owner = {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'MachineSet',
+    name: 'set',
+    uid: 'u1',
+    controller: true,
+  };
+  const patch = { metadata: { ownerReferences: [owner] } };
+  await client.patch(machines, machine, patch, { namespace: 'default', type: 'merge' });
+  await agents.get(NODE)?.stop();
+  const wanted = { machine, version: TO };
+  await writeDesired(scene.manager('h2'), wanted);
+  const failed = async (): Promise<string> => await driveUpdate(scene.manager('h2'), wanted).then(String, messageOf);
+  const deadline = `${NODE} did not report within its deadline`;
+  expect(await failed()).toContain(`${deadline}; its Machine is deleted once the node has said nothing new for 2 s`);
+  await vi.waitFor(async () => expect(await failed()).toMatch(/cannot delete resource "machines"/), PATIENCE);
+  await allow();
+  await vi.waitFor(async () => expect(await failed()).toContain(`${deadline}; its Machine was deleted`), PATIENCE);
+  expect(await ifFound(client.get(machines, machine, { namespace: 'default' }))).toBeUndefined();
+});
