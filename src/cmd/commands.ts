@@ -117,7 +117,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'why',
     summary: 'Explains why a plan or a node waits or failed, and what to do.',
-    argument: new Argument('[node]', 'explain only this node'),
+    argument: new Argument('[node]', 'explain only this node, or that of this Machine'),
     options: [...CONNECTION_OPTIONS, ...FILTER_OPTIONS],
     run: async (flags: WhyFlags, call) =>
       await (await import('../cli/why/command.ts')).showWhy(call.argument, flags, await partsOf(call)),

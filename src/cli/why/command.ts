@@ -71,16 +71,20 @@ function planSections(status: StatusView, plan: PlanView, now: number): Section[
   ];
 }
 
-/** One block for each stage that has the node among its targets. */
+/** One block for each stage that has the node, or that of the Machine, among its targets. */
 function nodeBlocks(status: StatusView, plan: PlanView, node: string, now: number, medium: Medium): string[][] {
   return plan.stages.flatMap((stage) =>
     stage.targets
-      .filter(({ name }) => name === node)
+      .filter(({ name }) => name === node || isMachine(plan, node))
       .map((target) => [
-        ...header(plan, now, medium, `${node}  ${stage.role} of `),
+        ...header(plan, now, medium, `${target.name}  ${stage.role} of `),
         ...renderSections([...nodeSections(status, plan, stage, target, now), agentSection(target)], medium),
       ]),
   );
+}
+
+function isMachine({ kind, name }: PlanView, wanted: string): boolean {
+  return kind === 'Machine' && (name === wanted || name.endsWith(`/${wanted}`));
 }
 
 /** Of an unknown agent there is nothing to say. */

@@ -258,5 +258,7 @@ test('kubeadm and Cluster API', async () => {
   );
   const [machine] = why(await lookOf('capi', withUpdate(W2, buildMachineUpdate()), W2), 'w2');
   expect(machine).toContain('w2  worker of Machine ns/m');
+  for (const name of ['m', 'ns/m'])
+    expect(why(await lookOf('capi', withUpdate(W2, buildMachineUpdate()), W2), name)).toEqual([machine]);
   expect(machine).toContain('`refit capi-extension` carries it out');
 });
