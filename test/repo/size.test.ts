@@ -10,12 +10,12 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_723,
-  'src/api': 1_118,
+  'src/api': 1_120,
   'src/cli': 4_611,
   'src/cmd': 907,
   'src/dialects': 380,
   'src/dialects/autopilot': 1_075,
-  'src/dialects/capi': 1_997,
+  'src/dialects/capi': 2_011,
   'src/dialects/cattle': 2_120,
   'src/dialects/kubeadm': 2_586,
   'src/drain': 847,

@@ -12,11 +12,12 @@ import { type Updater, type UpdaterSet, updaterSets } from '../../src/api/refit/
 import { STEPS_ANNOTATION } from '../../src/dialects/capi/updaters/step-record.ts';
 import { apiVersionOf } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/util/clock.ts';
+import { messageOf } from '../../src/util/errors.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { type Process, startProcess } from '../../tools/controlplane/process.ts';
 import { ANY_CA, buildUpdaterSet, bundleOf } from '../builders/updater-sets.ts';
 import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
-import { apply } from './control-plane.ts';
+import { apply, kubectlAs } from './control-plane.ts';
 
 const EXAMPLE = new URL('../../examples/cluster-api-updater.ts', import.meta.url).pathname;
 const NAME = 'capi-updaters';
@@ -110,6 +111,16 @@ test('what the updaters cover together is accepted; what nobody covers is named,
   await setUpdaters([files.updater, ntp.updater, REFIT], 'Refuse');
   expect(await askCanUpdate(scene.manager('h2'), wanted)).toEqual([]);
   expect(await covered()).toMatchObject({ status: 'True', reason: 'Covered' });
+});
+
+test('with Ask, the command of the message lets Cluster API replace the Machine', async () => {
+  const { files } = updaters;
+  await setUpdaters([files.updater, REFIT], 'Ask');
+  const asked = await askCanUpdate(scene.manager('h2'), wanted).then(String, messageOf);
+  const [, object = ''] = /kubectl annotate updaterset capi-updaters --overwrite (.*)'/.exec(asked) ?? [];
+  expect(object).toBe(`upgrade.refit.dev/approved='Machine default/${wanted.machine}`);
+  await kubectlAs('admin', ['annotate', 'updaterset', NAME, '--overwrite', object.replace("'", '')]);
+  expect(await askCanUpdate(scene.manager('h2'), wanted)).toContain('bootstrap.spec.ntp.servers');
 });
 
 test('an updater with the certificate of another CA gets nothing, and the next one may cover all', async () => {

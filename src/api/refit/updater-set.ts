@@ -94,9 +94,11 @@ const specSchema = object('The updaters, and for which Machines.', {
     .describe('Asked in this order; each gets the changes that the ones before it leave.'),
   uncovered: choice(
     'What happens with a change that no updater covers. `Replace`, the default: Cluster API replaces the Machine. `Refuse`: ' +
-      'nothing is accepted and nothing replaced, until you undo the change or an updater covers it.',
+      'nothing is accepted and nothing replaced, until you undo the change or an updater covers it. `Ask`: the same, until the ' +
+      'annotation `upgrade.refit.dev/approved` of the UpdaterSet names the object.',
     'Replace',
     'Refuse',
+    'Ask',
   ),
 });
 

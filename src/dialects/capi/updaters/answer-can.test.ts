@@ -11,7 +11,7 @@ import { FakeClock } from '../../../../test/faults/fake-clock.ts';
 import type { CanUpdateResponse, Patches, Triple } from '../../../api/capi/hooks.ts';
 import { machineDeployments, machines } from '../../../api/capi/machine.ts';
 import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
-import { nodes } from '../../../kube/resources.ts';
+import { annotated, nodes } from '../../../kube/resources.ts';
 import { encodePresence } from '../../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION } from '../../../signal/names.ts';
 import { silentLogger } from '../../../util/log.ts';
@@ -144,6 +144,26 @@ describe('what no updater covers', () => {
     await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
       /^UpdaterSet all: refused, because it covers .*; leaves bootstrap.spec.files$/,
     );
+  });
+
+  test('with Ask it waits until somebody approves the replacement of this Machine, and then leaves it to Cluster API', async () => {
+    const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER], { uncovered: 'Ask' });
+    const approve = (objects: string): void =>
+      scene.api.change(updaterSets, 'all', (set) => annotated(set, { 'upgrade.refit.dev/approved': objects }));
+    const asks =
+      /^UpdaterSet all: waits for approval, because it covers .*; leaves bootstrap.spec.files; to have it replaced: kubectl annotate updaterset all --overwrite upgrade.refit.dev\/approved='Machine default\/m1'$/;
+    for (const objects of ['', 'Machine default/m2', 'Machine default/m']) {
+      approve(objects);
+      await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(asks);
+    }
+    expect(scene.api.calls).toContain('patch updatersets/all');
+    approve('Machine default/m2,Machine default/m1');
+    const answer = await scene.ask('CanUpdateMachine', current, desired);
+    expect(answer).toMatchObject({
+      status: 'Success',
+      message: expect.stringContaining('leaves bootstrap.spec.files'),
+    });
+    expect(leftBy(answer)).toHaveLength(4);
   });
 });
 

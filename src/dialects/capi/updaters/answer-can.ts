@@ -69,8 +69,9 @@ export async function canUpdate(
     throw new Error(answer.message ?? 'it answered Failure without a message');
   };
   const composition = await compose(shape, current, desired, updaters, ask);
-  const hold = holdBy(set, updaters, composition);
-  await tellRefused(parts, set, titleOf(current), hold, abort).catch((error: unknown) =>
+  const title = titleOf(current);
+  const hold = holdBy(set, updaters, composition, title);
+  await tellRefused(parts, set, title, hold, abort).catch((error: unknown) =>
     log.warn('cannot tell in the status of the UpdaterSet', { updaterSet: set.metadata.name, reason: error }),
   );
   if (hold !== undefined) throw new Error(`UpdaterSet ${set.metadata.name}: ${hold}`);
@@ -83,8 +84,16 @@ export async function canUpdate(
   return accepted(hook, message, patchesTo(shape, current, composition.reached));
 }
 
+/** Names of objects that may be replaced, such as `Machine prod/cp-1`, with commas between them. */
+const APPROVED_ANNOTATION = 'upgrade.refit.dev/approved';
+
 /** Why Cluster API must wait; undefined if it may go on, in place or by replacement. */
-function holdBy({ spec }: UpdaterSet, updaters: readonly Updater[], composition: Composition): string | undefined {
+function holdBy(
+  { metadata, spec }: UpdaterSet,
+  updaters: readonly Updater[],
+  composition: Composition,
+  title: string,
+): string | undefined {
   const { unanswered, uncovered } = composition;
   const policyOf = (name: string) => updaters.find((updater) => updater.name === name)?.onUnavailable ?? 'Wait';
   const awaited = unanswered.find(
@@ -92,6 +101,11 @@ function holdBy({ spec }: UpdaterSet, updaters: readonly Updater[], composition:
   );
   if (awaited) return `waiting for updater ${awaited.updater}: ${awaited.reason}`;
   if (uncovered.length > 0 && spec.uncovered === 'Refuse') return `refused, because it ${describe(composition)}`;
+  const approved = metadata.annotations?.[APPROVED_ANNOTATION]?.split(',') ?? [];
+  if (uncovered.length > 0 && spec.uncovered === 'Ask' && !approved.includes(title)) {
+    const command = `kubectl annotate updaterset ${metadata.name} --overwrite ${APPROVED_ANNOTATION}='${title}'`;
+    return `waits for approval, because it ${describe(composition)}; to have it replaced: ${command}`;
+  }
   return undefined;
 }
 
