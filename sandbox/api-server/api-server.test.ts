@@ -162,7 +162,8 @@ test('requests are told as they are answered, watches as they begin', async () =
 test.each([
   ['GET', '/api/v1/services'],
   ['GET', '/api/v1/watch/nodes'],
-  ['GET', '/apis/apps/v1/deployments'],
+  ['GET', '/apis/apps/v1/statefulsets'],
+  ['POST', '/apis/apps/v1/namespaces/default/deployments'],
   ['GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles'],
   ['GET', '/api/v1/namespaces/default/pods/p/log'],
   ['POST', '/api/v1/namespaces/default/pods/p/binding'],

@@ -4,7 +4,7 @@ import { discover } from './discovery.ts';
 import { ApiFailure, methodNotAllowed, noSuchResource, notFound, notImplemented } from './failure.ts';
 import { HANDLERS } from './handlers.ts';
 import type { Kind } from './kinds/kind.ts';
-import type { Reply } from './reply.ts';
+import { jsonReply, type Reply } from './reply.ts';
 import { type ApiRequest, type Target, verbOf } from './request.ts';
 
 /** An answer, or a watch that the caller serves. */
@@ -15,7 +15,8 @@ export function route(cluster: Cluster, request: ApiRequest): Outcome {
   const { target } = request;
   if (target === undefined || target.plural === '') return discover(cluster, request.path);
   const resource = cluster.find(target.group, target.plural);
-  if (resource?.kind.version !== target.version || isMisplaced(resource.kind, target)) return unserved(cluster, target);
+  if (resource?.kind.version !== target.version || isMisplaced(resource.kind, target))
+    return unserved(cluster, request, target);
   const verb = verbOf(request, target.name);
   if (target.subresource !== undefined) checkSubresource(resource.kind, target, verb);
   negotiate(request.accept, verb);
@@ -39,8 +40,24 @@ function isAddressed({ namespaced }: Kind, { namespace, name, subresource }: Tar
 const CORE = `bindings componentstatuses configmaps endpoints limitranges persistentvolumeclaims persistentvolumes
   podtemplates replicationcontrollers resourcequotas secrets serviceaccounts services watch`.split(/\s+/);
 
+/** Nothing here makes any of these, so a real server would say the same to who looks for them. Others cannot be written. */
+const NEVER_THERE = new Map([
+  ['apps/v1/daemonsets', 'DaemonSet'],
+  ['apps/v1/deployments', 'Deployment'],
+  ['admissionregistration.k8s.io/v1/mutatingwebhookconfigurations', 'MutatingWebhookConfiguration'],
+  ['admissionregistration.k8s.io/v1/validatingwebhookconfigurations', 'ValidatingWebhookConfiguration'],
+  ['discovery.k8s.io/v1/endpointslices', 'EndpointSlice'],
+]);
+
 /** True for groups of Kubernetes itself, which a real server serves: without a dot, or in its domain. */
-function unserved(cluster: Cluster, { group, version, plural }: Target): Reply {
+function unserved(cluster: Cluster, request: ApiRequest, { group, version, plural, name }: Target): Reply {
+  const kind = NEVER_THERE.get(`${group}/${version}/${plural}`);
+  const verb = verbOf(request, name);
+  if (kind !== undefined && verb === 'get') throw notFound({ group, plural, kind }, name ?? '');
+  if (kind !== undefined && verb === 'list') {
+    const metadata = { resourceVersion: String(cluster.revisions.current) };
+    return jsonReply(200, { kind: `${kind}List`, apiVersion: `${group}/${version}`, metadata, items: [] });
+  }
   const siblings = cluster.resources().filter(({ kind }) => kind.group === group);
   const builtin = group === '' ? CORE.includes(plural) : !group.includes('.') || group.endsWith('.k8s.io');
   if (builtin && (group === '' || siblings.length === 0)) throw notImplemented(`${plural} of the API group "${group}"`);

@@ -23,3 +23,13 @@ testCase(
   'a resource that nobody serves, in groups that are and are not',
   asking('/apis/$group/v1/none', '/apis/$group/v1/none/x', '/apis/none.example.com/v1/none'),
 );
+testCase(
+  'kinds of which nothing is there',
+  asking(
+    '/apis/apps/v1/namespaces/none/deployments',
+    '/apis/apps/v1/namespaces/none/daemonsets/none',
+    '/apis/discovery.k8s.io/v1/namespaces/none/endpointslices',
+    '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/none',
+    '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/none',
+  ),
+);

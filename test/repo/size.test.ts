@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_723,
   'src/api': 1_120,
-  'src/cli': 4_611,
+  'src/cli': 4_622,
   'src/cmd': 907,
   'src/dialects': 380,
   'src/dialects/autopilot': 1_075,

@@ -13,6 +13,7 @@ import {
 } from '../../dialects/kubeadm/verify.ts';
 import { type Node, nodes, readyCondition } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
+import { formatDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { KubeadmSession } from './session.ts';
 
@@ -20,7 +21,15 @@ export type ClusterState = Awaited<ReturnType<typeof checkCluster>>;
 
 /** CoreDNS and kube-proxy still roll out when kubeadm ends: waits so long for what is wrong. */
 export async function verifyCluster(session: KubeadmSession, withinMs: number): Promise<ClusterState> {
-  const state = await untilRight(async () => await checkCluster(session), isRight, { ...session, withinMs });
+  let isTold = withinMs === 0;
+  const ask = async (): Promise<ClusterState> => {
+    const found = await checkCluster(session);
+    const [wait] = [...found.checks].flatMap(([name, own]) => problemsOf(own).map((problem) => `${name}: ${problem}`));
+    if (wait !== undefined && !isTold) session.output.write(`Waiting up to ${formatDuration(withinMs)} for ${wait}\n`);
+    isTold = true;
+    return found;
+  };
+  const state = await untilRight(ask, isRight, { ...session, withinMs });
   for (const [name, own] of state.checks) {
     const good = own.filter(({ cure }) => cure === undefined).map(({ component, found }) => `${component} ${found}`);
     if (good.length > 0) session.output.write(`Verified ${name}: ${good.join(', ')}\n`);

@@ -1,0 +1,14 @@
+/** Runs each demonstration as `npm start -- --dialect` does: it ends by itself, with its result. */
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { DEMONSTRATIONS } from '../../sandbox/start/registry.ts';
+import { run } from '../../tools/controlplane/run.ts';
+
+const START = join(import.meta.dirname, '..', '..', 'sandbox', 'start.ts');
+
+// The first one is run on a real control plane, by the tests of a kept cluster.
+test.each(DEMONSTRATIONS.slice(1).map(({ dialect }) => dialect))('%s', async (dialect) => {
+  const { ok, stdout, stderr } = await run(process.execPath, [START, '--dialect', dialect]);
+  expect(ok, stdout + stderr).toBe(true);
+  expect(stdout).toMatch(/Total time: \d+ s\.\n$/);
+});
