@@ -22,6 +22,8 @@ const LIMITS = {
   keepAliveTimeout: 10_000,
 };
 const MAX_CONNECTIONS = 64;
+/** Until then; far fewer than the files that a process may open. */
+const MOST_AT_ONCE = 256;
 /** Milliseconds in which a probe that came among many others is answered: the kubelet ends a process that refuses it. */
 const PROBE_MS = 250;
 
@@ -35,12 +37,14 @@ export function createHealthServer(options: HealthOptions): Runnable & { readonl
   const open = new Set<Socket>();
   let cut: NodeJS.Timeout | undefined;
   const closeOldest = (): void => {
+    clearTimeout(cut);
     cut = undefined;
     for (const socket of [...open].slice(0, -MAX_CONNECTIONS)) socket.destroy();
   };
   server.on('connection', (socket) => {
     open.add(socket);
     socket.once('close', () => open.delete(socket));
+    if (open.size > MOST_AT_ONCE) closeOldest();
     if (open.size > MAX_CONNECTIONS) cut ??= setTimeout(closeOldest, PROBE_MS).unref();
   });
   const listening = listen(server, options.address);

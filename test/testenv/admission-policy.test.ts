@@ -119,7 +119,9 @@ describe.each([
 
 /** Of other objects, written by operators, or no annotation at all. */
 const UNGUARDED =
-  'pause abort retry check after-failure time-zone update update-status updater-steps pending v1alpha1'.split(' ');
+  'approved pause abort retry check after-failure time-zone update update-status updater-steps pending v1alpha1'.split(
+    ' ',
+  );
 
 test('it names every annotation of Refit', async () => {
   const policy = await readFile(POLICY, 'utf8');

@@ -121,7 +121,7 @@ test('asked again, and asked of another replica: still done, and nothing starts'
   // Written after the answers; the second replica's are the same Events.
   await vi.waitFor(async () => {
     expect(await toldOf('worker1', 'UpdateClaimed')).toContain('1 × covers machine.spec.version; leaves nothing');
-    expect(await toldOf('worker1', 'UpdateStarted')).toEqual([`1 × Update in place to ${TO} started`]);
+    expect(await toldOf('worker1', 'UpdateRequested')).toEqual([`1 × Update in place to ${TO} requested`]);
     expect(await toldOf('worker1', 'UpdateDone')).toEqual([`1 × Update in place to ${TO} is done`]);
   }, PATIENCE);
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type MemoryCluster, startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
 import { buildPod, type PodTraits } from '../../../test/builders/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { leases, type Node, namespaces, nodes, pods } from '../../kube/resources.ts';
+import { leases, type Node, namespaces, nodes, pods, type Resource } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
 import type { AgentDrain } from '../../signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
@@ -38,19 +38,32 @@ function maintenanceWith(client: KubeClient, more: Partial<MaintenanceParts> = {
 
 const nodeNow = async (): Promise<Node> => await cluster.admin.get(nodes, name);
 
-/** A client whose `method` fails the given times before it works. */
-function failing(method: 'get' | 'replace', errors: Error[]): KubeClient {
+/** A client that gives these answers; where there is none, the server's. */
+function answering(answer: (method: string | symbol, args: unknown[]) => Promise<unknown> | undefined): KubeClient {
   const handler: ProxyHandler<KubeClient> = {
     get: (target, key) => {
       const real: unknown = Reflect.get(target, key);
       if (typeof real !== 'function') return real;
-      return (...args: unknown[]): unknown => {
-        const error = key === method ? errors.shift() : undefined;
-        return error === undefined ? (real.apply(target, args) as unknown) : Promise.reject(error);
-      };
+      return (...args: unknown[]): unknown => answer(key, args) ?? (real.apply(target, args) as unknown);
     },
   };
   return new Proxy(cluster.admin, handler);
+}
+
+/** A client whose `method` fails the given times before it works. */
+function failing(method: 'get' | 'replace', errors: Error[]): KubeClient {
+  return answering((asked) => {
+    const error = asked === method ? errors.shift() : undefined;
+    return error && Promise.reject(error);
+  });
+}
+
+/** The API server in memory has no DaemonSets. */
+function withDaemonSets(): KubeClient {
+  const isOne = ([resource]: unknown[]): boolean => (resource as Resource).kind === 'DaemonSet';
+  return answering((asked, args) =>
+    asked === 'get' && isOne(args) ? Promise.resolve({ metadata: { name: 'log' } }) : undefined,
+  );
 }
 
 const conflict = (): Error => new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' });
@@ -60,7 +73,7 @@ test('the node is cordoned in the name of its owner, and emptied', async () => {
   const spec = { nodeName: name, containers: [{ name: 'c', image: 'i' }], terminationGracePeriodSeconds: 0 };
   await admin.create(pods, { ...buildPod(`${name}-app`), spec });
   await admin.create(pods, { ...buildPod(`${name}-daemon`, { controller: 'DaemonSet/log' }), spec });
-  await maintenanceWith(admin).cordonAndDrain('uid/1', {}, abort);
+  await maintenanceWith(withDaemonSets()).cordonAndDrain('uid/1', {}, abort);
   const node = await nodeNow();
   expect(node.spec?.unschedulable).toBe(true);
   expect(node.metadata.annotations).toEqual({ theirs: 'kept', 'upgrade.refit.dev/cordoned-by': 'uid/1' });

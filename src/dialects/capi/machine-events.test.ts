@@ -9,7 +9,7 @@ import { silentLogger } from '../../util/log.ts';
 import { canNote, machineEvents, updateNote } from './machine-events.ts';
 
 const MACHINE = { kind: 'Machine', metadata: { name: 'm1', namespace: 'default' } };
-const [STARTED, FAILED] = [note('UpdateStarted', 'to v1.35.1'), note('UpdateFailed', 'its agent said no')];
+const [STARTED, FAILED] = [note('UpdateRequested', 'to v1.35.1'), note('UpdateFailed', 'its agent said no')];
 
 function note(reason: string, message: string): EventNote {
   return { type: 'Normal', reason, message };
@@ -31,7 +31,11 @@ test('each change is told once, on the Machine in the API, and a poll that chang
   const api = withMachine();
   const { tell, recorded } = replica(api);
   for (const each of [STARTED, STARTED, FAILED, FAILED, STARTED]) await tell(MACHINE, each);
-  expect(recorded.map(({ note: { reason } }) => reason)).toEqual(['UpdateStarted', 'UpdateFailed', 'UpdateStarted']);
+  expect(recorded.map(({ note: { reason } }) => reason)).toEqual([
+    'UpdateRequested',
+    'UpdateFailed',
+    'UpdateRequested',
+  ]);
   expect(recorded.map(({ object }) => object.metadata.uid)).toEqual(['u1', 'u1', 'u1']);
   expect(api.calls).toHaveLength(3);
 });
@@ -76,7 +80,7 @@ test.each([
 });
 
 test.each([
-  ['UpdateStarted', 'Update in place to v1.35.1 started', { status: 'Success', retryAfterSeconds: 2 }],
+  ['UpdateRequested', 'Update in place to v1.35.1 requested', { status: 'Success', retryAfterSeconds: 2 }],
   ['UpdateDone', 'Update in place to v1.35.1 is done', { status: 'Success', retryAfterSeconds: 0 }],
   ['UpdateFailed', 'why', { status: 'Failure', retryAfterSeconds: 0 }],
 ] as const)('an answer to UpdateMachine is told as %s', (reason, message, answer) => {

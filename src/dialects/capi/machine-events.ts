@@ -28,9 +28,9 @@ export function machineEvents(management: KubeClient, events: Pick<EventRecorder
     try {
       // The caller sends no uid, and may name an object that is not there.
       const object = await management.get(resource, name, { namespace, abort: AbortSignal.timeout(READ_MS) });
-      const { uid, generation } = object.metadata;
+      const { uid } = object.metadata;
       // The same of each replica.
-      const once = createHash('sha256').update(`${uid} ${generation} ${words}`).digest('hex').slice(0, 16);
+      const once = createHash('sha256').update(`${uid} ${words}`).digest('hex').slice(0, 16);
       events.record(object, { ...note, once });
     } catch (error) {
       told.delete(key);
@@ -52,6 +52,6 @@ export function updateNote(
 ): EventNote {
   if (status === 'Failure') return { type: 'Warning', reason: 'UpdateFailed', message };
   const to = `Update in place to ${versionIn(machine) ?? 'no version'}`;
-  if (retryAfterSeconds > 0) return { type: 'Normal', reason: 'UpdateStarted', message: `${to} started` };
+  if (retryAfterSeconds > 0) return { type: 'Normal', reason: 'UpdateRequested', message: `${to} requested` };
   return { type: 'Normal', reason: 'UpdateDone', message: `${to} is done` };
 }

@@ -122,7 +122,8 @@ function knownSince({ metadata: { name } }: Node, state: RecordedState, scene: S
   const { plan, world, judgement, failures } = scene;
   if (state === 'pending')
     return conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp;
-  if (state !== 'done') return failures.nodes.get(name)?.since;
+  if (state === 'failed' || state === 'unsupported') return failures.nodes.get(name)?.since;
+  if (state !== 'done') return undefined;
   // If its Job is deleted, when the plan completed.
   const { status, lastUpdateTime } = conditionOf(plan, 'Complete') ?? {};
   const job = jobFor(world, { id: judgement.hash }, name, plan);

@@ -150,14 +150,21 @@ describe('what no updater covers', () => {
     const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER], { uncovered: 'Ask' });
     const approve = (objects: string): void =>
       scene.api.change(updaterSets, 'all', (set) => annotated(set, { 'upgrade.refit.dev/approved': objects }));
-    const asks =
-      /^UpdaterSet all: waits for approval, because it covers .*; leaves bootstrap.spec.files; to have it replaced: kubectl annotate updaterset all --overwrite upgrade.refit.dev\/approved='Machine default\/m1'$/;
-    for (const objects of ['', 'Machine default/m2', 'Machine default/m']) {
+    const asks = (objects: string): RegExp =>
+      new RegExp(
+        `^UpdaterSet all: waits for approval, because it covers .*; leaves bootstrap.spec.files; to have it replaced: kubectl annotate updaterset all --overwrite upgrade.refit.dev/approved='${objects}'$`,
+      );
+    for (const [objects, earlier] of [
+      ['', ''],
+      ['Machine default/m2 ', 'Machine default/m2,'],
+      ["Machine default/m, it's", 'Machine default/m,'],
+    ] as const) {
       approve(objects);
-      await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(asks);
+      const asked = asks(`${earlier}Machine default/m1`);
+      await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(asked);
     }
     expect(scene.api.calls).toContain('patch updatersets/all');
-    approve('Machine default/m2,Machine default/m1');
+    approve('Machine default/m2, Machine default/m1');
     const answer = await scene.ask('CanUpdateMachine', current, desired);
     expect(answer).toMatchObject({
       status: 'Success',
@@ -165,6 +172,16 @@ describe('what no updater covers', () => {
     });
     expect(leftBy(answer)).toHaveLength(4);
   });
+});
+
+test("with Ask a name that is none is in no command: it is the caller's, and somebody runs that in a shell", async () => {
+  const scene = new Scene({ sizer: infraPatch }, [SIZER], { uncovered: 'Ask' });
+  const named = ({ machine, ...rest }: Triple): Triple => ({
+    ...rest,
+    machine: { ...machine, metadata: { name: "m'; id; '" } },
+  });
+  const asked = scene.ask('CanUpdateMachine', named(current), named(desired));
+  await expect(asked).rejects.toThrow('UpdaterSet all: refused, because kind, namespace or name of the object is none');
 });
 
 describe('a node without an agent of Refit', () => {

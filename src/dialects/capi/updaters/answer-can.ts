@@ -87,6 +87,8 @@ export async function canUpdate(
 /** Names of objects that may be replaced, such as `Machine prod/cp-1`, with commas between them. */
 const APPROVED_ANNOTATION = 'upgrade.refit.dev/approved';
 
+const TITLE = /^[A-Za-z]+ [a-z0-9.-]+\/[a-z0-9.-]+$/;
+
 /** Why Cluster API must wait; undefined if it may go on, in place or by replacement. */
 function holdBy(
   { metadata, spec }: UpdaterSet,
@@ -101,9 +103,12 @@ function holdBy(
   );
   if (awaited) return `waiting for updater ${awaited.updater}: ${awaited.reason}`;
   if (uncovered.length > 0 && spec.uncovered === 'Refuse') return `refused, because it ${describe(composition)}`;
-  const approved = metadata.annotations?.[APPROVED_ANNOTATION]?.split(',') ?? [];
+  const approved = metadata.annotations?.[APPROVED_ANNOTATION]?.split(',').map((each) => each.trim()) ?? [];
   if (uncovered.length > 0 && spec.uncovered === 'Ask' && !approved.includes(title)) {
-    const command = `kubectl annotate updaterset ${metadata.name} --overwrite ${APPROVED_ANNOTATION}='${title}'`;
+    // The title is the caller's, and somebody runs this in a shell.
+    if (!TITLE.test(title)) return 'refused, because kind, namespace or name of the object is none';
+    const all = [...approved, title].filter((each) => TITLE.test(each)).join(',');
+    const command = `kubectl annotate updaterset ${metadata.name} --overwrite ${APPROVED_ANNOTATION}='${all}'`;
     return `waits for approval, because it ${describe(composition)}; to have it replaced: ${command}`;
   }
   return undefined;
