@@ -93,6 +93,7 @@ async function makeDebs(): Promise<void> {
   await writeFile(at('repository/Packages'), listed.join('\n'));
 }
 
+/** Not beside the index, as in the repositories of Kubernetes. */
 const makeRpms = (layer: string) => async (): Promise<void> => {
   await each([OLD, NEW, LACKING], async (name, version) => {
     const spec = `Name: ${name}
@@ -113,7 +114,7 @@ printf '#!/bin/sh\\necho ${said(name, version)}\\n' >%{buildroot}/usr/bin/${name
   });
   const build = 'rpmbuild -bb --quiet --define "_topdir /tmp/b" /repository/*.spec';
   const found = await onHost(
-    `{ ${build} && cp /tmp/b/RPMS/noarch/*.rpm /repository && createrepo_c -q /repository; } >/tmp/log 2>&1 || cat /tmp/log`,
+    `{ ${build} && cp -r /tmp/b/RPMS/noarch /repository && createrepo_c -q /repository; } >/tmp/log 2>&1 || cat /tmp/log`,
     layer,
   );
   expect(found).toBe('');
@@ -245,6 +246,12 @@ function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh 
     expect(await here('kubelet')).toBe(`Kubernetes ${OLD}\n`);
     await upgrade('r2');
     expect(await here(state)).toBe(stateAt(NEW));
+  });
+
+  test('a fetch that is cut off leaves no folder that counts as complete', async () => {
+    const other = { rollout: 'r0', version: 'v1.37.0' };
+    expect(await here(stepScript({ ...other, step: 'stage' }, stageBody(manifest.binaries)))).toContain('cannot fetch');
+    expect((await here('ls /var/lib/refit/staged')).split('\n')).not.toContain('kubeadm.packages');
   });
 
   if (manager === 'apt-get') ofApt(here, messages);

@@ -28,20 +28,20 @@ is_known() {
   zypper) $ZYPPER --no-refresh search -x "$PACKAGE=\${VERSION#v}" >/dev/null 2>&1 ;;
   esac
 }
-# Into NAME.packages, and the binary as NAME.new.
+# Into NAME.packages, which is there only once it is complete, and the binary as NAME.new.
 fetch_package() (
-  rm -rf "$1.packages" && mkdir "$1.packages" && cd "$1.packages" && case $MANAGER in
+  rm -rf "$1.packages" "$1.packages.new" && mkdir "$1.packages.new" && cd "$1.packages.new" && case $MANAGER in
   apt-get) $APT download "$PACKAGE=\${VERSION#v}-*" && $APT --download-only install ./*.deb ;;
   dnf)
     verb=install
     ! rpm -q "$PACKAGE-\${VERSION#v}" >/dev/null || verb=reinstall
     $DNF "$verb" --downloadonly --downloaddir="$PWD" "$PACKAGE-\${VERSION#v}"
     ;;
-  zypper) $ZYPPER --pkg-cache-dir "$PWD" download "$PACKAGE=\${VERSION#v}" && mv ./*/*.rpm . ;;
+  zypper) $ZYPPER --pkg-cache-dir "$PWD" download "$PACKAGE=\${VERSION#v}" && find . -mindepth 2 -name '*.rpm' -exec mv -t . {} + ;;
   esac && case $MANAGER in
   apt-get) dpkg-deb --fsys-tarfile ./*.deb | tar -xO ".$(file_of "$1")" ;;
   *) $RPM --test ./*.rpm >&2 && rpm2cpio "./$PACKAGE-\${VERSION#v}"-*.rpm | cpio -i --quiet --to-stdout ".$(file_of "$1")" ;;
-  esac >"../$1.new"
+  esac >"../$1.new" && sync ./* && mv "$PWD" "\${PWD%.new}"
 )
 install_package() {
   case $(ls "$D/staged/$1.packages") in
