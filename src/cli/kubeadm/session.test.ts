@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { parseManifest } from '../../dialects/kubeadm/manifest.ts';
 import { TransportError } from '../../kube/status-error.ts';
-import { type Clock, systemClock } from '../../util/clock.ts';
+import { type Clock, sleep, systemClock } from '../../util/clock.ts';
 import { type KubeadmSession, throughOutages } from './session.ts';
 
 const hosts = '{name: cp1, role: controlPlane}, {name: cp2, role: controlPlane}';
@@ -49,11 +49,38 @@ test('a kubeadm that never ends, though it is none of the cluster, is waited for
     clock,
   );
   const both = 'cp1 (kubeadm, process 12), cp2 (kubeadm, process 12)';
-  const error = await clock.runUntil(throughOutages(session, failing(10_000, cut)).catch((each: unknown) => each));
+  // A request may time out slowly: that counts, too.
+  const work = async (): Promise<never> => await sleep(clock, 2_000).then(async () => await Promise.reject(cut));
+  const error = await clock.runUntil(throughOutages(session, work).catch((each: unknown) => each));
   expect(String(error)).toContain(
     'socket hang up; cp1 (kubeadm, process 12) is still at work: end that process if it hangs; cp2',
   );
   expect(clock.monotonic()).toBeGreaterThanOrEqual(1_800_000);
   expect(clock.monotonic()).toBeLessThan(1_900_000);
   expect(said).toEqual([`Waiting for the API server, which kubeadm replaces on ${both}.\n`]);
+}, 60_000);
+
+test('a step of Refit that never ends is named with its log, and nobody is told to end it', async () => {
+  const clock = new FakeClock();
+  const step = 'a step of Refit, log /run/refit.*';
+  const busy = Array.from({ length: 20_000 }, () => `busy=${step}`);
+  const [session] = sessionWith(busy, clock);
+  const error = await clock.runUntil(throughOutages(session, failing(10_000, cut)).catch((each: unknown) => each));
+  expect(String(error)).toMatch(new RegExp(`cp1 \\(${RegExp.escape(step)}\\) is still at work; cp2`));
+  expect(String(error)).not.toContain('end that process');
+}, 60_000);
+
+test('a second outage does not count the first', async () => {
+  const clock = new FakeClock();
+  const busy = Array.from({ length: 20_000 }, () => 'busy=kubeadm, process 12');
+  const [session, said] = sessionWith(busy, clock);
+  const [back, awayAgain, backAgain] = [1_200_000, 1_800_000, 3_000_000];
+  const work = async (): Promise<string> => {
+    const now = clock.monotonic();
+    if (now >= backAgain) return 'done';
+    if (now >= back && now < awayAgain) await sleep(clock, awayAgain - now);
+    throw cut;
+  };
+  expect(await clock.runUntil(throughOutages(session, work))).toBe('done');
+  expect(said.length).toBe(2);
 }, 60_000);

@@ -36,6 +36,7 @@ import { userName } from '../user-name.ts';
 /** Milliseconds for an API server to answer, once it listens and kubeadm has ended. */
 const BACK_WITHIN_MS = 60_000;
 const [ASK_AGAIN_MS, HOSTNAME_MS] = [500, 60_000];
+const ENDED = ': end that process if it hangs';
 
 export interface KubeadmFlags extends ConnectionFlags {
   readonly manifest: string;
@@ -145,31 +146,34 @@ export async function throughOutages<T>(
 ): Promise<T> {
   const { client, clock, output, abort } = session;
   let hosts = probed ?? (await probeAll(session));
-  let deadline: number | undefined;
-  let waited = 0;
+  let outage: { readonly since: number; until: number } | undefined;
   for (;;) {
+    let readyAt = Number.POSITIVE_INFINITY;
     try {
       const { status } = await client.raw('/readyz', { abort });
-      if (status !== 200 && hosts.some(({ busy }) => busy.length > 0))
-        throw new TransportError('the API server is not ready');
-      return await work(session, deadline === undefined ? hosts : await probeAll(session));
+      if (status === 200) readyAt = clock.monotonic();
+      else if (hosts.some(({ busy }) => busy.length > 0)) throw new TransportError('the API server is not ready');
+      return await work(session, outage === undefined ? hosts : await probeAll(session));
     } catch (error) {
       abort.throwIfAborted();
       const problem = describeProblem(error);
       if (problem.code !== 'REFIT_UNREACHABLE') throw error;
       const since = clock.monotonic();
+      // A load balancer may answer well for an API server that is away: then the work fails soon.
+      if (since - readyAt >= BACK_WITHIN_MS) outage = undefined;
       hosts = await probeAll(session);
       const busy = hosts.flatMap(({ host, busy }) => busy.map((by) => `${host.name} (${by})`));
-      if (deadline === undefined && busy.length > 0)
+      if (outage === undefined && busy.length > 0)
         output.write(`Waiting for the API server, which kubeadm replaces on ${busy.join(', ')}.\n`);
-      if (busy.length > 0) deadline = clock.monotonic() + BACK_WITHIN_MS;
-      if (clock.monotonic() >= (deadline ?? 0) || waited >= LOCK_WAIT * 1000) {
-        const held = busy.map((by) => `${by} is still at work: end that process if it hangs`);
+      outage ??= { since, until: since };
+      const now = clock.monotonic();
+      if (busy.length > 0) outage.until = now + BACK_WITHIN_MS;
+      if (now >= Math.min(outage.until, outage.since + LOCK_WAIT * 1000)) {
+        const held = busy.map((by) => `${by} is still at work${by.includes('process') ? ENDED : ''}`);
         const found = hosts.flatMap(({ host, problems }) => problems.map(({ message }) => `${host.name}: ${message}`));
         throw new RefitError(problem.code, [problem.message, ...held, ...found].join('; '), { cause: problem });
       }
       await sleep(clock, ASK_AGAIN_MS, abort);
-      waited += clock.monotonic() - since;
     }
   }
 }

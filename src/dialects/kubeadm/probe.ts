@@ -21,7 +21,7 @@ export interface HostFacts {
   readonly apiPort: number | undefined;
   /** What the upgrade would stumble over. */
   readonly problems: readonly Finding[];
-  /** A step of Refit or another kubeadm runs on it, with their processes, or has just replaced the manifest of the API server. */
+  /** A step of Refit or another kubeadm, with its process, runs on it, or has just replaced the manifest of the API server. */
   readonly busy: readonly string[];
   /** On hosts of the control plane: manifests that are missing although backups of them exist. */
   readonly missing: readonly MissingManifest[];

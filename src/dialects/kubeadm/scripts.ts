@@ -139,12 +139,13 @@ df -kP "$R/var/lib/containerd" 2>/dev/null | awk -v need=${IMAGES[role]} 'NR == 
   printf "warn=%s has %d MiB free, new images may need %d MiB\\n", $6, $4 / 1024, need / 1024 }'
 off=$(($(date +%s) - ${Math.round(now / 1000)}))
 [ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "warn=its clock and the one here are $off s apart"
-[ ! -e "$D/kubeadm.lock" ] || flock -n "$D/kubeadm.lock" true || {
-  node=$(stat -c %i "$D/kubeadm.lock")
-  echo "busy=a step of Refit, process $(awk -v node=":$node$" '$2 == "FLOCK" && $6 ~ node { print $5; exit }' /proc/locks)"
+if [ -e "$D/kubeadm.lock" ] && ! flock -n "$D/kubeadm.lock" true; then
+  # Without processes: who ends one of them lets a second kubeadm run beside the first.
+  echo 'busy=a step of Refit, log /run/refit.*'
   echo 'warn=a step of an earlier run is at work: this run waits for its end'
-}
-for process in $(pgrep -x kubeadm 2>/dev/null); do echo "busy=kubeadm, process $process"; done
+else
+  for process in $(pgrep -x kubeadm 2>/dev/null); do echo "busy=kubeadm, process $process"; done
+fi
 ${LISTENS}# Where it listens, nobody has to wait for it: then it is the caller who does not reach it.
 is_listening "$MANIFESTS/kube-apiserver.yaml" ||
   [ -z "$(find "$MANIFESTS" -name kube-apiserver.yaml -cmin -5 2>/dev/null)" ] || echo 'busy=an API server that starts'
