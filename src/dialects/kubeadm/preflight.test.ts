@@ -343,9 +343,20 @@ test.each([undefined, '', '{', '{}', '{"version":1}'])(
   },
 );
 
+test.each<[string, Partial<Survey>, string, boolean]>([
+  ['is drained', {}, 'w1', true],
+  ['is no host of the upgrade', {}, 'w9', false],
+  ['is upgraded without a drain', { policy: undrained }, 'w1', false],
+])('a webhook whose only node %s', (_, more, only, matters) => {
+  const finding = warn('webhook', `only node ${only} answers`);
+  const { findings } = assess({ ...fresh, ...more, webhooks: [{ finding, only }] });
+  expect(findings.includes(finding)).toBe(matters);
+});
+
 test('a webhook that nobody answers for matters only where something is to be done', () => {
-  const webhooks = [warn('webhook', 'nobody answers')];
-  expect(assess({ ...fresh, webhooks }).findings).toContainEqual(webhooks[0]);
+  const finding = warn('webhook', 'nobody answers');
+  const webhooks = [{ finding }];
+  expect(assess({ ...fresh, webhooks }).findings).toContainEqual(finding);
   const there = { hosts: NAMES.map((name) => facts(name, NEW)), nodes: NAMES.map((name) => node(name, NEW)) };
   expect(assess({ ...fresh, ...there, clusterVersion: NEW, webhooks }).findings).toEqual([]);
 });

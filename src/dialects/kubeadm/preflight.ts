@@ -12,6 +12,7 @@ import { openRequest, PLACE, type Request, recordOf, requestFor, requestOf } fro
 import type { HostFacts } from './probe.ts';
 import { hasPhases } from './scripts.ts';
 import { etcdChecks, problemsOf, STATIC_PODS } from './verify.ts';
+import type { WebhookFinding } from './webhooks.ts';
 
 export interface Survey {
   readonly manifest: Manifest;
@@ -27,7 +28,7 @@ export interface Survey {
   /** By node; empty if nodes are not drained. */
   readonly drainPreviews: ReadonlyMap<string, DrainPreview>;
   /** What may refuse pods or Nodes amid the upgrade. */
-  readonly webhooks: readonly Finding[];
+  readonly webhooks: readonly WebhookFinding[];
 }
 
 export interface Assessment {
@@ -68,7 +69,7 @@ export function assess(survey: Survey): Assessment {
       ...unique(hostFindings(survey)),
       ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
       ...drainFindings(survey, request),
-      ...(hostsOf(request).length > 0 ? survey.webhooks : []),
+      ...webhooksInTheWay(survey, request),
     ],
   };
 }
@@ -238,6 +239,13 @@ function drainFindings({ drainPreviews }: Survey, request: Request): Finding[] {
     const why = [...obstacles.map(describeBlockingBudget), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
     return why.length === 0 ? [] : [warn('drain', `${name} cannot be drained now: ${why.join('; ')}`)];
   });
+}
+
+function webhooksInTheWay({ webhooks, policy }: Survey, request: Request): Finding[] {
+  const names = hostsOf(request);
+  const drained = policy.drain.enabled ? names : [];
+  const meant = webhooks.filter(({ only }) => (only === undefined ? names.length > 0 : drained.includes(only)));
+  return meant.map(({ finding }) => finding);
 }
 
 function nodeNamed(name: string, nodes: readonly Node[]): Node | undefined {

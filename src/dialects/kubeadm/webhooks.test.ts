@@ -7,9 +7,9 @@ import { warn } from '../../versions/kubeadm-rules.ts';
 import { webhookFindings } from './webhooks.ts';
 
 const NO_ABORT = new AbortController().signal;
-const RULES = [{ apiGroups: [''], resources: ['pods'] }];
+const CORE = { apiGroups: [''], operations: ['CREATE'], resources: ['pods'] };
 const SERVICE = { service: { namespace: 'guard', name: 'guard' } };
-const HOOK = { name: 'guard.example.com', rules: RULES, clientConfig: SERVICE };
+const HOOK = { name: 'guard.example.com', rules: [CORE], clientConfig: SERVICE };
 const SILENT =
   'no endpoint of service guard/guard is ready for webhook guard.example.com, which must allow pods or Nodes: repair it first';
 const ALONE =
@@ -40,14 +40,34 @@ test.each<[string, object, readonly string[], string | undefined]>([
   ['one node answers, though twice', HOOK, ['w1', 'w1', '-w2'], ALONE],
   ['two nodes answer', HOOK, ['w1', 'w2'], undefined],
   ['it may fail', { ...HOOK, failurePolicy: 'Ignore' }, [], undefined],
-  ['it is about everything', { ...HOOK, rules: [{ apiGroups: ['*'], resources: ['*/*'] }] }, [], SILENT],
-  ["it is about Nodes' status", { ...HOOK, rules: [{ apiGroups: [''], resources: ['nodes/status'] }] }, [], SILENT],
-  ['it is about something else', { ...HOOK, rules: [{ apiGroups: ['apps'], resources: ['*'] }] }, [], undefined],
-  ['it is about other core kinds', { ...HOOK, rules: [{ apiGroups: [''], resources: ['secrets'] }] }, [], undefined],
+  [
+    'it is about everything',
+    { ...HOOK, rules: [{ apiGroups: ['*'], operations: ['*'], resources: ['*/*'] }] },
+    [],
+    SILENT,
+  ],
+  [
+    "it is about Nodes' status",
+    { ...HOOK, rules: [{ ...CORE, operations: ['UPDATE'], resources: ['nodes/status'] }] },
+    [],
+    SILENT,
+  ],
+  [
+    'it is about something else',
+    { ...HOOK, rules: [{ ...CORE, apiGroups: ['apps'], resources: ['*'] }] },
+    [],
+    undefined,
+  ],
+  ['it is about other core kinds', { ...HOOK, rules: [{ ...CORE, resources: ['secrets'] }] }, [], undefined],
+  ['it is about who ends pods', { ...HOOK, rules: [{ ...CORE, operations: ['DELETE', 'CONNECT'] }] }, [], undefined],
   ['it is outside of the cluster', { ...HOOK, clientConfig: { url: 'https://example.com' } }, [], undefined],
 ])('%s', async (_, webhook, endpoints, expected) => {
   const findings = await webhookFindings(clientWith(webhook, endpoints), NO_ABORT);
-  expect(findings).toEqual(expected === undefined ? [] : [warn('webhook', expected)]);
+  expect(findings).toEqual(
+    expected === undefined
+      ? []
+      : [{ finding: warn('webhook', expected), ...(expected === ALONE ? { only: 'w1' } : {}) }],
+  );
 });
 
 test.each([
@@ -60,7 +80,9 @@ test.each([
 ])('%s: the plan says that nobody looked', async (_, status, why) => {
   const refused = new StatusError({ kind: 'Status', ...status });
   const client = { listAll: async () => await Promise.reject(refused) } as unknown as KubeClient;
-  expect(await webhookFindings(client, NO_ABORT)).toEqual([warn('webhook', `webhooks are not checked: ${why}`)]);
+  expect(await webhookFindings(client, NO_ABORT)).toEqual([
+    { finding: warn('webhook', `webhooks are not checked: ${why}`) },
+  ]);
 });
 
 test('an API server that does not answer is no finding', async () => {

@@ -8,8 +8,14 @@ import { type Finding, warn } from '../../versions/kubeadm-rules.ts';
 interface Webhook {
   name: string;
   failurePolicy?: string;
-  rules?: { apiGroups?: string[]; resources?: string[] }[];
+  rules?: { apiGroups?: string[]; operations?: string[]; resources?: string[] }[];
   clientConfig?: { service?: { namespace: string; name: string } };
+}
+
+export interface WebhookFinding {
+  readonly finding: Finding;
+  /** The only node that answers: it matters where this is drained. */
+  readonly only?: string;
 }
 
 const GROUP = 'admissionregistration.k8s.io/v1';
@@ -17,28 +23,31 @@ const CONFIGURATIONS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfig
   clusterScoped<KubeObject & { webhooks?: Webhook[] }>(GROUP, kind),
 );
 const CORE = ['', '*'];
-/** Drains need new pods elsewhere, kubelets write their Nodes. */
+/** Drains need new pods elsewhere, kubelets write their Nodes; what deletes them or connects to them does not count. */
 const WRITTEN = /^(\*|pods|nodes)(\/|$)/;
+const WRITES = ['CREATE', 'UPDATE', '*'];
 
 /** Selectors and conditions of webhooks are not evaluated, so these are warnings. */
-export async function webhookFindings(client: KubeClient, abort: AbortSignal): Promise<Finding[]> {
+export async function webhookFindings(client: KubeClient, abort: AbortSignal): Promise<WebhookFinding[]> {
   try {
     const lists = await Promise.all(CONFIGURATIONS.map(async (kind) => await client.listAll(kind, { abort })));
     const webhooks = lists.flatMap(({ items }) => items.flatMap((each) => each.webhooks ?? [])).filter(isRequired);
     const found = await Promise.all(webhooks.map(async (each) => await problemOf(each, client, abort)));
-    return found.flatMap((problem) => (problem === undefined ? [] : [warn('webhook', problem)]));
+    return found.flatMap((finding) => finding ?? []);
   } catch (error) {
     // A plan is good without it, also where an API server knows no webhooks.
     if (!(error instanceof StatusError)) throw error;
     const cure = isForbidden(error) ? '; apply deploy/rbac-kubeadm.yaml' : '';
-    return [warn('webhook', `webhooks are not checked: ${messageOf(error)}${cure}`)];
+    return [{ finding: warn('webhook', `webhooks are not checked: ${messageOf(error)}${cure}`) }];
   }
 }
 
 function isRequired({ failurePolicy, rules = [] }: Webhook): boolean {
   const isMet = rules.some(
-    ({ apiGroups = [], resources = [] }) =>
-      apiGroups.some((group) => CORE.includes(group)) && resources.some((resource) => WRITTEN.test(resource)),
+    ({ apiGroups = [], operations = [], resources = [] }) =>
+      apiGroups.some((group) => CORE.includes(group)) &&
+      operations.some((operation) => WRITES.includes(operation)) &&
+      resources.some((resource) => WRITTEN.test(resource)),
   );
   return isMet && failurePolicy !== 'Ignore';
 }
@@ -47,7 +56,7 @@ async function problemOf(
   { name, clientConfig }: Webhook,
   client: KubeClient,
   abort: AbortSignal,
-): Promise<string | undefined> {
+): Promise<WebhookFinding | undefined> {
   // Others are asked by URL, outside of the cluster.
   if (clientConfig?.service === undefined) return undefined;
   const { namespace, name: service } = clientConfig.service;
@@ -58,9 +67,12 @@ async function problemOf(
     .filter(({ conditions }) => conditions?.ready !== false);
   const nodes = new Set(ready.map(({ nodeName }) => nodeName));
   const who = `${name}, which must allow pods or Nodes`;
-  if (ready.length === 0)
-    return `no endpoint of service ${namespace}/${service} is ready for webhook ${who}: repair it first`;
+  if (ready.length === 0) {
+    const silent = `no endpoint of service ${namespace}/${service} is ready for webhook ${who}: repair it first`;
+    return { finding: warn('webhook', silent) };
+  }
   const [only] = nodes;
   if (nodes.size > 1 || only === undefined) return undefined;
-  return `only node ${only} answers for webhook ${who}: while it is drained, nobody does; run a replica on another node`;
+  const alone = `only node ${only} answers for webhook ${who}: while it is drained, nobody does; run a replica on another node`;
+  return { finding: warn('webhook', alone), only };
 }
