@@ -37,14 +37,14 @@ const RPM = {
 const MANAGERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'apt-get': {
     'dpkg-query': 'for file; do :; done; echo "${file##*/}: $file"',
-    'apt-get': `${NOTE}; case $PWD in *.packages) : >a.deb ;; esac`,
+    'apt-get': `${NOTE}; case $PWD in *.packages.new) : >a.deb ;; esac`,
     'dpkg-deb': 'exit 0',
     tar: PRINTS_VERSION,
     dpkg: 'exit 0',
     'apt-mark': 'exit 0',
   },
-  dnf: { ...RPM, dnf: `${NOTE}; case $PWD in *.packages) : >a.rpm ;; esac; echo kubelet-1` },
-  zypper: { ...RPM, zypper: `${NOTE}; case $PWD in *.packages) mkdir r && : >r/a.rpm ;; esac` },
+  dnf: { ...RPM, dnf: `${NOTE}; case $PWD in *.packages.new) : >a.rpm ;; esac; echo kubelet-1` },
+  zypper: { ...RPM, zypper: `${NOTE}; case $PWD in *.packages.new) mkdir r && : >r/a.rpm ;; esac` },
 };
 
 let root = '';

@@ -162,9 +162,12 @@ describe('processes and files, seen on the hosts', () => {
     expect(host?.starts).toBe(1);
   });
 
-  test('every node downloaded the file once', () => {
+  // Once more if its signal came while it tried out what it had fetched ahead: without a hash, only that proves the file.
+  test('every node downloaded the file once, or twice if its turn came meanwhile', () => {
     const complete = cluster.downloads.requests.filter((request) => request.complete).map(({ node }) => node);
-    expect(complete.toSorted()).toEqual([...CONTROLLERS, ...WORKERS]);
+    expect(complete.filter((node) => node === CONTROLLERS[0])).toHaveLength(1);
+    expect([...new Set(complete)].toSorted()).toEqual([...CONTROLLERS, ...WORKERS]);
+    expect(complete.length).toBeLessThan(2 * (CONTROLLERS.length + WORKERS.length));
   });
 });
 
