@@ -104,9 +104,12 @@ test('a Machine from the first call to the end, over HTTP/2', async () => {
 });
 
 async function toldOf(node: string, reason: string): Promise<string[]> {
+  const namespace = 'default';
+  // Events outlive the Machines of other files, which have the same names.
+  const { uid } = (await scene.cluster.client.get(machines, machineOf(node), { namespace })).metadata;
   const { items } = await scene.cluster.client.list(events, {
-    namespace: 'default',
-    fieldSelector: `involvedObject.kind=Machine,involvedObject.name=${machineOf(node)},reason=${reason}`,
+    namespace,
+    fieldSelector: `involvedObject.kind=Machine,involvedObject.uid=${uid},reason=${reason}`,
   });
   return items.map(({ message, count }) => `${count} × ${message}`);
 }
