@@ -7,7 +7,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { leases, type Node, nodes, pods } from '../../src/kube/resources.ts';
 import { decodeReport, decodeSignal, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../src/signal/names.ts';
-import { rfc3339 } from '../../src/util/clock.ts';
+import { microTime, rfc3339 } from '../../src/util/clock.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
 import { buildSignal } from '../builders/signals.ts';
 import { recorded, statusOf } from '../builders/views.ts';
@@ -15,12 +15,20 @@ import { recorded, statusOf } from '../builders/views.ts';
 export const PATIENCE = { timeout: 150_000, interval: 50 };
 const NODE_LEASES = 'kube-node-lease';
 const NAMESPACE = 'default';
+const HEARTBEAT_MS = 10_000;
 const HELD = 'example.com/held';
 
 export class Puppets implements AsyncDisposable {
   readonly names: readonly string[];
   readonly #admin: KubeClient;
   readonly #pods: string[] = [];
+  /** Without it the controller manager calls the nodes lost after 50 s, and nothing starts on a busy machine any more. */
+  readonly #heartbeat = setInterval(() => {
+    const renewed = { spec: { renewTime: microTime(Date.now()) } };
+    // A test may have deleted it.
+    for (const name of this.names)
+      void this.#admin.patch(leases, name, renewed, { type: 'merge', namespace: NODE_LEASES }).catch(() => undefined);
+  }, HEARTBEAT_MS).unref();
 
   private constructor(admin: KubeClient, names: readonly string[]) {
     this.#admin = admin;
@@ -135,6 +143,7 @@ export class Puppets implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#heartbeat);
     await this.#admin.delete(plans, 'autopilot').catch(() => undefined);
     const namespace = NAMESPACE;
     for (const name of this.#pods) {
