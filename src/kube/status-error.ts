@@ -1,5 +1,5 @@
 /** Why a request failed: the server refuses (StatusError), or no answer comes (TransportError); described in one line for people. */
-import { type ErrorCode, messageOf, RefitError } from '../util/errors.ts';
+import { type ErrorCode, messageOf, RefitError, unlessError } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import type { Status } from './resources.ts';
 
@@ -75,18 +75,10 @@ export function isRefusal(thrown: unknown): thrown is StatusError {
 export const isConflict = hasCode(undefined, 'Conflict');
 export const isAlreadyExists = hasCode(undefined, 'AlreadyExists');
 
-const unless =
-  (isExpected: (error: unknown) => boolean) =>
-  async <T>(read: Promise<T>): Promise<T | undefined> =>
-    await read.catch((error: unknown) => {
-      if (isExpected(error)) return undefined;
-      throw error;
-    });
-
 /** Undefined if the object or its kind does not exist. */
-export const ifFound = unless(isNotFound);
+export const ifFound = unlessError(isNotFound);
 /** Undefined without the right to read it. */
-export const ifAllowed = unless(isForbidden);
+export const ifAllowed = unlessError(isForbidden);
 
 /** Codes of Node and OpenSSL for a certificate that is not trusted. */
 const TLS_CODES = new Set([

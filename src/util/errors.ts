@@ -139,3 +139,12 @@ const FIRST_END = /(?<=')\. (?=[A-Z])|\.?\n/;
 export function usageError(error: unknown): RefitError {
   return new RefitError('REFIT_USAGE', messageOf(error).split(FIRST_END)[0] ?? '', { cause: error });
 }
+
+/** Undefined where the error is one of those; any other is thrown. */
+export const unlessError =
+  (isExpected: (error: unknown) => boolean) =>
+  async <T>(work: Promise<T>): Promise<T | undefined> =>
+    await work.catch((error: unknown) => {
+      if (isExpected(error)) return undefined;
+      throw error;
+    });

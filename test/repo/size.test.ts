@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_723,
+  'src/agent': 5_721,
   'src/api': 1_120,
   'src/cli': 4_624,
   'src/cmd': 907,
@@ -21,13 +21,13 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 847,
   'src/engine': 5_610,
   'src/http': 343,
-  'src/kube': 3_339,
+  'src/kube': 3_331,
   'src/process': 270,
   'src/runtime': 828,
   'src/signal': 491,
   'src/updates': 1_951,
   'src/install': 840,
-  'src/util': 867,
+  'src/util': 876,
   'src/versions': 574,
 };
 

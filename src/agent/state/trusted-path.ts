@@ -2,6 +2,7 @@
 import { constants, lstatSync, readlinkSync, type Stats } from 'node:fs';
 import { mkdir, open, readFile, rmdir } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
+import { unlessError } from '../../util/errors.ts';
 import { syncPath } from './durable-files.ts';
 
 const OTHERS_WRITE = 0o002;
@@ -85,10 +86,7 @@ export const fileTrust = {
 
 /** An error with this code is fine. */
 export async function unless<T>(code: string, work: Promise<T>): Promise<T | undefined> {
-  return await work.catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== code) throw error;
-    return undefined;
-  });
+  return await unlessError((error) => (error as NodeJS.ErrnoException).code === code)(work);
 }
 
 /** Other groups without members are those of set-group-id programs and of services. */
