@@ -8,6 +8,7 @@ import { pathsBeside } from '../../src/agent/state/state-directory.ts';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, NEXT, OLD, Rig, type RigOptions } from './rig.ts';
+import { Storm } from './storm.ts';
 
 let cluster: MemoryCluster;
 let nodes = 0;
@@ -139,17 +140,9 @@ describe('an update', () => {
     await using rig = await startRig({ bytes: 64_000, faults: [{ paceMs: 10 }] });
     rig.startAgent();
     await rig.send('/new', NEW);
-    let storm = 0;
-    const timer = setInterval(
-      () => void rig.annotate({ 'example.com/storm': String(++storm) }).catch(() => undefined),
-      50,
-    );
-    try {
-      await expectUpdated(rig);
-    } finally {
-      clearInterval(timer);
-    }
-    expect(storm).toBeGreaterThan(5);
+    await using storm = new Storm(rig);
+    await expectUpdated(rig);
+    expect(storm.writes).toBeGreaterThan(5);
     expect(rig.server.requests).toMatchObject([{ complete: true }]);
     expect(rig.host.starts).toBe(2);
     const { annotations } = (await rig.object()).metadata;
