@@ -352,3 +352,16 @@ test('one sentence with what was found and what would be right', () => {
     { rule: 'R2', severity: 'hard', message: 'API servers would go from v1.34.9 past 1.35 to v1.36.1' },
   ]);
 });
+
+const worker = (version: string) => ({ kubelets: [{ name: 'w1', version }] });
+
+test.each([
+  ['1.34.3', '1.34.5', ['1.34.5'], 'would be newer than the API servers at v1.34.3'],
+  ['1.34.3', '1.35.0', ['1.35.0'], 'would be newer than the API servers at v1.34.3'],
+  ['1.35.2', '1.36.0', ['1.34.9', '1.35.1'], 'is newer than an API server at v1.34.9'],
+])('to v%s, a kubelet of v%s beside API servers of %j: it %s', (target, version, servers, wanted) => {
+  const messages = judgeVersions(to(servers, target, { resuming: true, ...worker(version) })).map(
+    ({ message }) => message,
+  );
+  expect(messages).toContain(`kubelet of w1 at v${version} ${wanted}`);
+});

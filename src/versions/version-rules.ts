@@ -99,10 +99,11 @@ function kubeletFindings(facts: KubeletFacts, servers: readonly Version[], targe
 function stepFindings(who: string, now: Version, servers: readonly Version[], target: Version): Finding[] {
   const behind = target.minor - now.minor;
   const found = `${who} at ${textOf(now)}`;
-  const lowersPatch = now.minor === target.minor && now.patch > target.patch;
-  const older = now.minor > target.minor ? target : (ends(servers)[0] ?? target);
-  if (servers.some((server) => now.minor > server.minor) || now.minor > target.minor || lowersPatch)
-    return [hard('R3', `${found} is newer than an API server at ${textOf(older)}`)];
+  const [oldest] = ends(servers);
+  if (oldest && now.minor > oldest.minor)
+    return [hard('R3', `${found} is newer than an API server at ${textOf(oldest)}`)];
+  if (now.minor > target.minor || (now.minor === target.minor && now.patch > target.patch))
+    return [hard('R3', `${found} would be newer than the API servers at ${textOf(target)}`)];
   if (behind > allowedBehind(now))
     return [hard('R10', `${found} would be ${behind} minor versions behind ${textOf(target)} (R3): upgrade it first`)];
   return behind === 3 ? [warn('R8', `${found} will be three minor versions behind ${textOf(target)}`)] : [];
