@@ -79,7 +79,7 @@ export class SimulatedAgent {
     await this.#report(signalled, next);
   }
 
-  /** A conflict means news: the watch brings it, or what is read now. */
+  /** A conflict means a newer object: the watch brings it, or what is read now. */
   async #report(signalled: SignalData, status: SignalStatus): Promise<void> {
     const { newest } = this.#own;
     if (!newest) return;

@@ -65,7 +65,7 @@ export class Agent {
   #journal: Journal = IDLE;
   #failures = 0;
   #refusals = 0;
-  readonly #isNews: (text: string) => boolean;
+  readonly #shouldLog: (text: string) => boolean;
   #isUnheard = false;
   #warned = '';
   #awaited: AwaitStep['kind'] | undefined;
@@ -78,7 +78,7 @@ export class Agent {
     this.#observer = new StepInputObserver(parts);
     this.#startedAt = parts.clock.now();
     this.#epoch = this.#startedAt - parts.clock.monotonic();
-    this.#isNews = sparingly(parts.clock);
+    this.#shouldLog = sparingly(parts.clock);
   }
 
   /** Works until `stop` aborts; rejects only when the journal cannot be read. */
@@ -276,7 +276,7 @@ export class Agent {
         : backoffDelay(failures, { ...RETRY, random });
     this.#isUnheard = !isConflict(error);
     const reason = messageOf(error);
-    if (this.#isNews(reason)) log.warn('could not finish this step; retrying', { reason, pauseMs });
+    if (this.#shouldLog(reason)) log.warn('could not finish this step; retrying', { reason, pauseMs });
     return pauseMs;
   }
 

@@ -72,7 +72,7 @@ class Leader {
     return await this.#reconcile('plan', abort ? { abort } : {});
   }
 
-  async lookWithoutNews(): Promise<ReconcileResult> {
+  async reconcileUnchanged(): Promise<ReconcileResult> {
     return await this.#reconcile('plan');
   }
 }
@@ -209,8 +209,8 @@ describe('a view that lags behind', () => {
     const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
     const leader = new Leader(api);
     await leader.see();
-    await leader.lookWithoutNews();
-    await leader.lookWithoutNews();
+    await leader.reconcileUnchanged();
+    await leader.reconcileUnchanged();
     expect(writes(api)).toEqual([RECORD, SIGNAL_C1]);
   });
 
@@ -221,7 +221,7 @@ describe('a view that lags behind', () => {
     await new Leader(api).see();
     done(api, 'worker', 'w1');
     const before = writes(api).length;
-    expect(await slow.lookWithoutNews()).toEqual({ requeueAfterMs: 1000 });
+    expect(await slow.reconcileUnchanged()).toEqual({ requeueAfterMs: 1000 });
     expect(writes(api).slice(before)).toEqual([RECORD]);
     expect(slow.told).toEqual([]);
   });
@@ -237,7 +237,7 @@ describe('a view that lags behind', () => {
     await new Leader(api).see();
     const before = writes(api).length;
     api.change(dialect.plans, 'plan', (plan) => plan);
-    expect(await slow.lookWithoutNews()).toEqual({ requeueAfterMs: 1000 });
+    expect(await slow.reconcileUnchanged()).toEqual({ requeueAfterMs: 1000 });
     expect(writes(api)).toHaveLength(before);
   });
 });

@@ -52,12 +52,12 @@ export class EventRecorder {
   readonly #unwritten = new Set<Series>();
   readonly #over = new AbortController();
   #writing: Promise<void> | undefined;
-  readonly #isNews: (problem: string) => boolean;
+  readonly #shouldLog: (problem: string) => boolean;
 
   constructor(options: EventRecorderOptions) {
     this.#options = { ...DEFAULT_TOOLS, ...options };
     this.#takeToken = createTokenBucket(this.#options.clock, RATE);
-    this.#isNews = sparingly(this.#options.clock);
+    this.#shouldLog = sparingly(this.#options.clock);
   }
 
   /** Returns at once and never throws; what cannot be written is logged and dropped. */
@@ -143,7 +143,7 @@ export class EventRecorder {
       series.attempts = 0;
     } catch (error) {
       const problem = messageOf(error);
-      if (!(error instanceof TransportError) || this.#isNews(problem))
+      if (!(error instanceof TransportError) || this.#shouldLog(problem))
         this.#options.log.warn('cannot write an event', { reason: series.event.reason, problem });
       // The answer to an earlier attempt was lost.
       if (isAlreadyExists(error)) series.created = true;

@@ -2,7 +2,7 @@
 import type { Plan, TargetStatus } from '../../src/api/autopilot/plan.ts';
 import type { UpgradePolicy } from '../../src/api/refit/upgrade-policy.ts';
 import type { AskControlPlane, Sources } from '../../src/cli/status/answers.ts';
-import { type Looking, observe } from '../../src/cli/status/observe.ts';
+import { type InspectionParts, observe } from '../../src/cli/status/observe.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
@@ -14,7 +14,10 @@ export const READY: AskControlPlane = async (endpoints) =>
   await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: true })));
 
 /** Every API server is ready, and no pod is anywhere, unless told otherwise. */
-export function buildLooking(sources: Partial<Sources> = {}, policies: readonly UpgradePolicy[] = []): Looking {
+export function buildInspectionParts(
+  sources: Partial<Sources> = {},
+  policies: readonly UpgradePolicy[] = [],
+): InspectionParts {
   return {
     sources: {
       controlPlane: READY,
@@ -34,9 +37,9 @@ export async function lookAt(
   controllers: readonly KubeObject[],
   workers: readonly KubeObject[],
   now: number,
-  looking: Looking = buildLooking(),
+  parts: InspectionParts = buildInspectionParts(),
 ): Promise<PlanView[]> {
-  return await observe(autopilot, { plans: () => plans, world: buildWorld(controllers, workers) }, looking, now);
+  return await observe(autopilot, { plans: () => plans, world: buildWorld(controllers, workers) }, parts, now);
 }
 
 /** The object with a signal on it; in addition to what it says already. */

@@ -23,12 +23,12 @@ export function recordedIn(status: Plan['status']): Recorded[] {
 /** What one status says that the one before it did not. */
 export function changeOf(before: Plan, after: Plan): string {
   const known = new Set(recordedIn(before.status).map(textOf));
-  const news = recordedIn(after.status)
+  const added = recordedIn(after.status)
     .map(textOf)
     .filter((text) => !known.has(text));
   const state = after.status?.state;
-  if (state !== before.status?.state) news.push(`plan ${state}`);
-  return `records ${news.join(', ') || 'nothing new'}`;
+  if (state !== before.status?.state) added.push(`plan ${state}`);
+  return `records ${added.join(', ') || 'nothing new'}`;
 }
 
 function textOf({ command, name, state }: Recorded): string {

@@ -157,23 +157,23 @@ test('a watch shows a policy that is created meanwhile, and its deletion', async
   await record('SchedulableWait', 'SignalCompleted', 'SignalPending');
   await using watching = watch();
   await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is running');
-  const { plans: before } = await lookOnce();
+  const { plans: before } = await observeOnce();
   expect(before).toMatchObject([{ next: [W2] }]);
   await admin.create(upgradePolicies, buildUpgradePolicy('status-frozen', { paused: true }));
   try {
     const told = `Plan autopilot ${W2} waits (Paused): UpgradePolicy status-frozen has spec.paused: nothing new starts`;
     await expect.poll(() => changesOf(watching), PATIENCE).toContain(told);
-    const { plans: held } = await lookOnce();
+    const { plans: held } = await observeOnce();
     expect(held).toMatchObject([
       { policy: 'status-frozen', paused: 'policy', waits: [{ reason: { code: 'Paused' } }] },
     ]);
   } finally {
     await admin.delete(upgradePolicies, 'status-frozen');
   }
-  expect((await lookOnce()).plans[0]).not.toHaveProperty('policy');
+  expect((await observeOnce()).plans[0]).not.toHaveProperty('policy');
 });
 
-async function lookOnce(): Promise<StatusView> {
+async function observeOnce(): Promise<StatusView> {
   const { stdout } = await runRefit('status', '-o', 'json', '--kubeconfig', viewer);
   return JSON.parse(stdout.join('\n')) as StatusView;
 }

@@ -40,12 +40,12 @@ const REFUSED_MS = 60_000;
 export class NodeMaintenance {
   readonly #parts: MaintenanceParts;
   readonly #cordonerBy: ReturnType<typeof observeLease>;
-  readonly #isNews: (text: string) => boolean;
+  readonly #shouldLog: (text: string) => boolean;
 
   constructor(parts: MaintenanceParts) {
     this.#parts = parts;
     this.#cordonerBy = observeLease(parts.clock);
-    this.#isNews = sparingly(parts.clock);
+    this.#shouldLog = sparingly(parts.clock);
   }
 
   /** Called every few seconds while the status is Cordoning or UnCordoning. */
@@ -131,7 +131,7 @@ export class NodeMaintenance {
 
   #warn(message: string, error: unknown): void {
     const reason = messageOf(error);
-    if (this.#isNews(reason)) this.#parts.log.warn(message, { reason });
+    if (this.#shouldLog(reason)) this.#parts.log.warn(message, { reason });
   }
 }
 

@@ -85,7 +85,7 @@ test('a silence counts from the first answer that is missing, and ends with an a
   const count = countExits({ clock, searchService: () => undefined });
   const silentFor: (number | undefined)[] = [];
   for (const host of [running(NEW, after), hanging(after), hanging(after), running(NEW, after), hanging(after)]) {
-    silentFor.push(count(host, soaking).silentMs);
+    silentFor.push(count(host, soaking).unansweredMs);
     await clock.advance(60_000);
   }
   expect(silentFor).toEqual([undefined, 0, 60_000, undefined, 0]);

@@ -32,7 +32,7 @@ export interface HostFacts {
   /** At least so many processes of the service have ended since its last restart. */
   readonly exits?: number;
   /** Since when a restarted service does not answer; absent while it does. */
-  readonly silentMs?: number;
+  readonly unansweredMs?: number;
 }
 
 export function isSameProcess(a: ProcessId | undefined, b: ProcessId | undefined): boolean {

@@ -99,9 +99,15 @@ describe('the soak', () => {
     ['process gone', 2_000, { ...silent, exits: 1 }, {}, back('crash loop')],
     ['another process, silent', 2_000, { ...hanging(third), exits: 1 }, {}, back('crash loop')],
     ['another version from the same process', 2_000, running('v9', after), {}, back('reports version v9')],
-    ['silent once, long after its first answer', 60_000, { ...hanging(after), silentMs: 0 }, {}, wait(NOW + 10_000)],
-    ['silent for a while', 2_000, { ...hanging(after), silentMs: 2_000 }, {}, wait(NOW + 8_000)],
-    ['silent to the end', 60_000, { ...hanging(after), silentMs: 10_000 }, {}, back('stopped answering')],
+    [
+      'silent once, long after its first answer',
+      60_000,
+      { ...hanging(after), unansweredMs: 0 },
+      {},
+      wait(NOW + 10_000),
+    ],
+    ['silent for a while', 2_000, { ...hanging(after), unansweredMs: 2_000 }, {}, wait(NOW + 8_000)],
+    ['silent to the end', 60_000, { ...hanging(after), unansweredMs: 10_000 }, {}, back('stopped answering')],
   ];
   test.each(rows)('%s', (_name, ms, host, node, step) =>
     expect(at({ journal: soaking(ms), host, node })).toEqual(step),

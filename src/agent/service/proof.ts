@@ -32,7 +32,7 @@ export function soak(input: UpdateInput): Step {
   if (change !== undefined)
     return rewatch(input) ?? rollBack(`${change} ${seconds(now - began)} after its first answer`);
   if (host.running === undefined) {
-    const until = now - (host.silentMs ?? 0) + UNRESPONSIVE_MS;
+    const until = now - (host.unansweredMs ?? 0) + UNRESPONSIVE_MS;
     return now < until ? { kind: 'await-service', until } : rollBack('the new process stopped answering');
   }
   const until = Math.max(began + soakMs, readyDeadline(node, { began, now, readyTimeoutMs }));

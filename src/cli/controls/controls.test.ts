@@ -4,7 +4,7 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildLooking, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildInspectionParts, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
@@ -67,8 +67,8 @@ async function give(control: Control, situation: Situation): Promise<PlanChange 
     [],
     NAMES.filter((name) => name !== situation.gone).map((name) => nodeOf(name, situation)),
   );
-  const looking = buildLooking({}, isPolicyPaused ? [buildUpgradePolicy('nightly', { paused: true })] : []);
-  const inspection = await inspect(autopilot, plan, world, looking, NOW);
+  const parts = buildInspectionParts({}, isPolicyPaused ? [buildUpgradePolicy('nightly', { paused: true })] : []);
+  const inspection = await inspect(autopilot, plan, world, parts, NOW);
   try {
     return control({ ...inspection, view: viewAt(inspection, NOW) }, NOW);
   } catch (error) {

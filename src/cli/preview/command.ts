@@ -7,7 +7,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { askLeader } from '../status/load.ts';
-import { type Inspection, inspect, type Looking, viewAt } from '../status/observe.ts';
+import { type Inspection, type InspectionParts, inspect, viewAt } from '../status/observe.ts';
 import { inSession, type Session, type SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
 import { readText } from '../validate.ts';
@@ -31,7 +31,7 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
     const now = parts.clock.now();
     const plans = read
       ? [await previewFile(read, session, now)]
-      : await previewOpen(session.loaded, session.looking, now);
+      : await previewOpen(session.loaded, session.inspectionParts, now);
     const view = harmless({ leader: await askLeader(session.client, now, parts.abort), plans });
     const json = flags.output === 'json';
     parts.output.write(json ? `${JSON.stringify(view, undefined, 2)}\n` : renderPreview(view, now));
@@ -47,14 +47,14 @@ type Read = ReturnType<typeof readObject>;
 async function previewFile({ kind: { resource }, object }: Read, session: Session, now: number): Promise<PlanPreview> {
   const seen = session.loaded.find(({ dialect }) => dialect.plans === resource);
   if (!seen) throw new RefitError('REFIT_NO_CRD', `the cluster lacks ${resource.plural}.${resource.group}`);
-  return await previewNew(object, seen, session.looking, now);
+  return await previewNew(object, seen, session.inspectionParts, now);
 }
 
 /** As if it were created at `now`; a status in the file is ignored. */
 export async function previewNew(
   object: KubeObject,
   seen: Session['loaded'][number],
-  looking: Looking,
+  parts: InspectionParts,
   now: number,
 ): Promise<PlanPreview> {
   const { status: _recorded, ...plan } = object as KubeObject & { status?: unknown };
@@ -65,18 +65,22 @@ export async function previewNew(
     .find(({ metadata: it }) => it.name === name && (namespace === undefined || it.namespace === namespace));
   const uid = (dialect.ordersByUid === true && present?.metadata.uid) || '';
   const metadata = { ...plan.metadata, uid, creationTimestamp: rfc3339(now) };
-  const inspection = await inspect(dialect, { ...plan, metadata }, world, looking, now);
+  const inspection = await inspect(dialect, { ...plan, metadata }, world, parts, now);
   const phase = present && dialect.resolve(present, world, now).phase;
-  return await previewAt(inspection, looking, now, phase);
+  return await previewAt(inspection, parts, now, phase);
 }
 
-export async function previewOpen(loaded: Session['loaded'], looking: Looking, now: number): Promise<PlanPreview[]> {
+export async function previewOpen(
+  loaded: Session['loaded'],
+  parts: InspectionParts,
+  now: number,
+): Promise<PlanPreview[]> {
   const all = loaded.flatMap((seen) => seen.plans().map((plan) => ({ seen, plan })));
   const previews = await Promise.all(
     all.map(async ({ seen, plan }) => {
-      const inspection = await inspect(seen.dialect, plan, seen.world, looking, now);
+      const inspection = await inspect(seen.dialect, plan, seen.world, parts, now);
       const { phase } = inspection.snapshot.rollout;
-      return phase === 'new' || phase === 'running' ? [await previewAt(inspection, looking, now)] : [];
+      return phase === 'new' || phase === 'running' ? [await previewAt(inspection, parts, now)] : [];
     }),
   );
   return previews.flat().toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -84,13 +88,13 @@ export async function previewOpen(loaded: Session['loaded'], looking: Looking, n
 
 async function previewAt(
   inspection: Inspection,
-  looking: Looking,
+  parts: InspectionParts,
   now: number,
   present?: PlanPreview['phase'],
 ): Promise<PlanPreview> {
   const view = viewAt(inspection, now);
-  const drains = await lookAtDrains(inspection, looking.sources);
-  const policy = policyRule(looking.policies, inspection.dialect.name, inspection.plan);
+  const drains = await lookAtDrains(inspection, parts.sources);
+  const policy = policyRule(parts.policies, inspection.dialect.name, inspection.plan);
   const stages = stagePreviews(view, inspection, now);
   const duration = durationOf(stages, inspection, now);
   const { dialect, kind, name, id, phase, reason, waits } = view;

@@ -5,7 +5,7 @@ import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../../../test/builders/plans.ts';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildLooking, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildInspectionParts, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
@@ -25,7 +25,7 @@ const plan = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] });
 const controllers = [buildControlNode('c1'), buildControlNode('c2')];
 const workers = names(3).map((name) => buildNode(name));
 
-const HERE = buildLooking();
+const HERE = buildInspectionParts();
 
 /** Of a cluster in which somebody leads. */
 function textOf(...plans: readonly PlanPreview[]): string {
@@ -42,7 +42,12 @@ async function preview(
   const dialect = DIALECTS.find((each) => each.name === name);
   if (!dialect) throw new Error(`no dialect ${name}`);
   const world = buildWorldOf([nodes, workers], [controlNodes, controllers], [jobs, []]);
-  return await previewNew(file, { dialect, plans: () => present, world }, buildLooking({ controlPlane: ask }), T0);
+  return await previewNew(
+    file,
+    { dialect, plans: () => present, world },
+    buildInspectionParts({ controlPlane: ask }),
+    T0,
+  );
 }
 
 test('a Plan of k0s: stages in order, waves by slots, and what waits', async () => {
@@ -163,9 +168,9 @@ test('the order of a policy: each node of the control plane in a wave of its own
     buildNode(name, { labels: { 'kubernetes.io/hostname': name, [key]: value } }),
   );
   const world = buildWorldOf([nodes, hosts], [jobs, []]);
-  const looking = buildLooking({}, [buildUpgradePolicy('in-order', { order: ['zone'] })]);
+  const parts = buildInspectionParts({}, [buildUpgradePolicy('in-order', { order: ['zone'] })]);
   const seen = { dialect: cattleView, plans: () => [], world };
-  const { stages } = await previewNew(buildCattlePlan('p', { concurrency: 4 }), seen, looking, T0);
+  const { stages } = await previewNew(buildCattlePlan('p', { concurrency: 4 }), seen, parts, T0);
   expect(stages[0]?.waves.map((wave) => wave.toSorted())).toEqual([['c1'], ['c2'], ['w2'], ['w1', 'w3']]);
 });
 
@@ -198,8 +203,8 @@ async function previewIn({
   file = plan,
 }: Surroundings): Promise<PlanPreview> {
   const world = buildWorldOf([nodes, hosts], [controlNodes, controllers], [jobs, []]);
-  const looking = buildLooking(sources, policies);
-  return await previewNew(file, { dialect: autopilot, plans: () => [], world }, looking, T0);
+  const parts = buildInspectionParts(sources, policies);
+  return await previewNew(file, { dialect: autopilot, plans: () => [], world }, parts, T0);
 }
 
 test.each<[string, readonly UpgradePolicy[], object | undefined]>([

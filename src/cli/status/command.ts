@@ -6,7 +6,7 @@ import { askLeader, follow, followLeader, followPolicies } from './load.ts';
 import { observe } from './observe.ts';
 import type { PlanFilter } from './plan-names.ts';
 import { type Form, render, watchWriter } from './render.ts';
-import { inSession, lookOnce, type Session, type SessionParts } from './session.ts';
+import { inSession, observeOnce, type Session, type SessionParts } from './session.ts';
 import { isOpen, stateOf } from './text.ts';
 import type { PlanView, StatusView } from './view.ts';
 
@@ -42,7 +42,7 @@ export async function showStatus(flags: StatusFlags, parts: StatusParts): Promis
       return await watch(flags, parts, { ...session, dialects, clock, abort });
     }
     const now = clock.now();
-    output.write(render(await lookOnce(session, now, abort), flags.output, now, output));
+    output.write(render(await observeOnce(session, now, abort), flags.output, now, output));
     return EXIT.ok;
   });
 }
@@ -63,7 +63,7 @@ async function watch(flags: StatusFlags, { output, clock, onView }: StatusParts,
   return last.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;
 }
 
-type WatchParts = Pick<Session, 'client' | 'looking' | 'contact'> & Omit<SessionParts, 'output'>;
+type WatchParts = Pick<Session, 'client' | 'inspectionParts' | 'contact'> & Omit<SessionParts, 'output'>;
 
 /** Ages grow without a change, so a view follows after this time at the latest. */
 const AGAIN_MS = 1000;
@@ -80,15 +80,17 @@ async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
     const followed = await Promise.all(
       dialects.map(async (dialect) => ({ dialect, ...(await follow(client, dialect, abort, onChange)) })),
     );
-    const { policies: first } = parts.looking;
+    const { policies: first } = parts.inspectionParts;
     const policies = await followPolicies(client, first, abort, onChange);
-    const looking = { ...parts.looking, policies };
+    const inspectionParts = { ...parts.inspectionParts, policies };
     const leader = followLeader(client, await askLeader(client, clock.now(), abort), abort);
     for (;;) {
       // Its error ends the watch.
       if (contact.isLoggedOut) await askLeader(client, clock.now(), abort);
       const [now, began] = [clock.now(), clock.monotonic()];
-      const views = await Promise.all(followed.map(async (each) => await observe(each.dialect, each, looking, now)));
+      const views = await Promise.all(
+        followed.map(async (each) => await observe(each.dialect, each, inspectionParts, now)),
+      );
       const plans = views.flat();
       const { silentSince } = contact;
       yield { leader: leader(now), ...(silentSince === undefined ? {} : { silentSince }), plans };

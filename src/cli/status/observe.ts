@@ -17,7 +17,7 @@ import { isKept, type PlanFilter } from './plan-names.ts';
 import { type PlanView, viewOf } from './view.ts';
 
 /** Where inspections get what the objects do not show. */
-export interface Looking {
+export interface InspectionParts {
   readonly sources: Sources;
   readonly policies: Policies;
   /** All plans if absent. */
@@ -26,9 +26,14 @@ export interface Looking {
 
 export type Inspection = Awaited<ReturnType<typeof inspect>>;
 
-export async function observe(dialect: Dialect, loaded: Loaded, looking: Looking, now: number): Promise<PlanView[]> {
-  const { filter = {} } = looking;
-  const inspections = loaded.plans().map(async (plan) => await inspect(dialect, plan, loaded.world, looking, now));
+export async function observe(
+  dialect: Dialect,
+  loaded: Loaded,
+  parts: InspectionParts,
+  now: number,
+): Promise<PlanView[]> {
+  const { filter = {} } = parts;
+  const inspections = loaded.plans().map(async (plan) => await inspect(dialect, plan, loaded.world, parts, now));
   const kept = (await Promise.all(inspections)).filter((each) => isKept(each, filter));
   return kept.map((each) => viewAt(each, now)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -37,8 +42,8 @@ export async function observe(dialect: Dialect, loaded: Loaded, looking: Looking
 const MAX_ROUNDS = 10;
 
 /** Asks what the decision needs until it asks nothing more, as the leader does. */
-export async function inspect(dialect: Dialect, plan: KubeObject, world: World, looking: Looking, now: number) {
-  const { sources, policies } = looking;
+export async function inspect(dialect: Dialect, plan: KubeObject, world: World, parts: InspectionParts, now: number) {
+  const { sources, policies } = parts;
   const policy = policyOf(policies, dialect, plan);
   const answers = new InspectionAnswers(sources, { dialect, plan, world, options: policy.drain.options });
   const look = (): Snapshot => sinceCreation(gather(dialect, plan, world, now, answers.known));

@@ -10,7 +10,7 @@ import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { nodes } from '../../kube/resources.ts';
 import { controlNodes } from '../../signal/names.ts';
 import { sourcesOf } from './answers.ts';
-import { Contact, lookOnce } from './session.ts';
+import { Contact, observeOnce } from './session.ts';
 
 test('the API server is silent since the first request without an answer, until the next answer', async () => {
   const clock = new FakeClock(T0);
@@ -35,9 +35,9 @@ test.each([
   const client = new MemoryApi().client;
   const { signal: abort } = new AbortController();
   const sources = sourcesOf(client, READY, new FakeClock(T0), abort);
-  const looking = { sources, policies: { list: () => [] }, filter };
+  const inspectionParts = { sources, policies: { list: () => [] }, filter };
   const world = buildWorldOf([nodes, []], [controlNodes, []]);
   const loaded = [{ dialect: autopilot, plans: () => [buildPlan()], world }];
-  const look = lookOnce({ client, contact: new Contact(new FakeClock(T0)), looking, loaded }, T0, abort);
+  const look = observeOnce({ client, contact: new Contact(new FakeClock(T0)), inspectionParts, loaded }, T0, abort);
   await expect(look).rejects.toThrow(message);
 });

@@ -11,7 +11,7 @@ import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
 import { type AskControlPlane, sourcesOf } from './answers.ts';
 import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
-import { type Looking, observe } from './observe.ts';
+import { type InspectionParts, observe } from './observe.ts';
 import { noPlan, type PlanFilter } from './plan-names.ts';
 import { isOpen, titleOf } from './text.ts';
 import type { StatusView } from './view.ts';
@@ -26,7 +26,7 @@ export interface SessionParts {
 export interface Session {
   readonly client: KubeClient;
   readonly contact: Contact;
-  readonly looking: Looking;
+  readonly inspectionParts: InspectionParts;
   /** Of each dialect that the cluster has, as of the start. */
   readonly loaded: readonly (Loaded & { readonly dialect: Dialect })[];
 }
@@ -52,24 +52,24 @@ export async function inSession(
     installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, abort)) })),
   );
   const policies = await loadPolicies(client, abort);
-  const looking = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
-  return await work({ client, contact, looking, loaded });
+  const inspectionParts = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
+  return await work({ client, contact, inspectionParts, loaded });
 }
 
-export async function lookOnce(session: Session, now: number, abort: AbortSignal): Promise<StatusView> {
-  const { client, looking, loaded } = session;
+export async function observeOnce(session: Session, now: number, abort: AbortSignal): Promise<StatusView> {
+  const { client, inspectionParts, loaded } = session;
   const leader = await askLeader(client, now, abort);
-  const views = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, looking, now)));
+  const views = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, inspectionParts, now)));
   const plans = views.flat();
   const all = loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
-  if (plans.length === 0 && all.length > 0) throw new RefitError('REFIT_CONTROL', noPlan(all, looking.filter));
+  if (plans.length === 0 && all.length > 0) throw new RefitError('REFIT_CONTROL', noPlan(all, inspectionParts.filter));
   return { leader, plans };
 }
 
 /** Without its controller, nobody would lift the cordons of an open plan. A cluster without the kind has none. */
 export async function assertNoOpenPlan(flags: ConnectionFlags, parts: Omit<SessionParts, 'output'>): Promise<void> {
   const check = inSession(flags, parts, 'refit-install', async (session) => {
-    const open = (await lookOnce(session, parts.clock.now(), parts.abort)).plans.find(isOpen);
+    const open = (await observeOnce(session, parts.clock.now(), parts.abort)).plans.find(isOpen);
     if (!open) return EXIT.ok;
     const hint = 'wait for its end with `refit status --watch`, or end it with `refit abort`; then run this again';
     throw new RefitError('REFIT_INSTALL', `${titleOf(open)} has not ended`, { hint });

@@ -19,7 +19,7 @@ import {
   targetsOf,
   waitLines,
 } from '../status/sentences.ts';
-import { inSession, lookOnce, type SessionParts } from '../status/session.ts';
+import { inSession, observeOnce, type SessionParts } from '../status/session.ts';
 import {
   agentLines,
   header,
@@ -40,7 +40,7 @@ export async function showWhy(node: string | undefined, flags: WhyFlags, parts: 
   const { clock, output, abort } = parts;
   return await inSession(flags, parts, 'refit-why', async (session) => {
     const now = clock.now();
-    output.write(`${explain(await lookOnce(session, now, abort), node, now, mediumOf(output)).join('\n')}\n`);
+    output.write(`${explain(await observeOnce(session, now, abort), node, now, mediumOf(output)).join('\n')}\n`);
     return EXIT.ok;
   });
 }
