@@ -1,4 +1,4 @@
-/** How long a free slot stays empty: from the word of one node that it is done to the signal of the next. */
+/** How long a free slot stays empty: from the report of one node that it is done to the signal of the next. */
 import type { Sighting } from '../../test/expectations/signal-watch.ts';
 
 const SIGNALLED = '';

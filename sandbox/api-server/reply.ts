@@ -1,4 +1,4 @@
-/** What handlers give back. */
+/** What handlers return. */
 import type { Version } from './store.ts';
 
 /** An answer that is complete: watches are streams, and served by watch.ts. */

@@ -124,7 +124,7 @@ test('a socket that comes while the agent looks is asked at once', async () => {
     clock,
     times: { restartTimeoutMs: MINUTE_MS, soakMs: 1, readyTimeoutMs: 1 },
     observe: async () => {
-      // The second look is the first one under the watch.
+      // The second observation is the first one under the watch.
       if (looks.push(clock.monotonic()) === 2) came();
       return await Promise.resolve({});
     },

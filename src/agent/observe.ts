@@ -108,14 +108,14 @@ export class StepInputObserver {
 /** A search is expensive, and the count may miss some. */
 const SEARCH_EVERY_MS = 250;
 
-/** The returned function adds exits and unanswered time to the facts; the process that the restart itself ended does not count. */
+/** Adds exits and the time without an answer to the facts; the process that the restart itself ended does not count. */
 export function countExits({
   searchService,
   clock,
 }: Pick<ObserverParts, 'searchService' | 'clock'>): (host: HostFacts, journal: Journal) => HostFacts {
   const processes = new Set<string>();
   let searchedAt = Number.NEGATIVE_INFINITY;
-  let unansweredSince: number | undefined;
+  let lostAt: number | undefined;
   const search = (work: Work, now: number): ProcessId | undefined => {
     if (now - searchedAt < SEARCH_EVERY_MS) return undefined;
     searchedAt = now;
@@ -124,11 +124,11 @@ export function countExits({
   return (host, journal) => {
     if (journal.phase !== 'restarted' && journal.phase !== 'soaking') {
       processes.clear();
-      unansweredSince = undefined;
+      lostAt = undefined;
       return host;
     }
     const now = clock.monotonic();
-    unansweredSince = host.running === undefined ? (unansweredSince ?? now) : undefined;
+    lostAt = host.running === undefined ? (lostAt ?? now) : undefined;
     const { process, fresh, work } = journal;
     const alive = host.service ?? search(work, now);
     const isOld = isSameProcess(alive, process) || isSameProcess(alive, work.original);
@@ -136,10 +136,6 @@ export function countExits({
     // The last process may still live, unless it is the watched one, which is looked up each time.
     const isNoneLeft = fresh !== undefined && alive === undefined;
     const exits = processes.size - (isNoneLeft ? 0 : 1);
-    return {
-      ...host,
-      ...(exits > 0 && { exits }),
-      ...(unansweredSince !== undefined && { unansweredMs: now - unansweredSince }),
-    };
+    return { ...host, ...(exits > 0 && { exits }), ...(lostAt !== undefined && { unansweredMs: now - lostAt }) };
   };
 }

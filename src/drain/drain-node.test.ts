@@ -1,4 +1,4 @@
-/** Shows a drain from the first look to the end: what is evicted, left, waited for and refused, and how it ends. */
+/** Shows a drain from the first list to the end: what is evicted, left, waited for and refused, and how it ends. */
 import { afterEach, describe, expect, test } from 'vitest';
 import { drainRig, namesOf, type RunningDrain } from '../../test/builders/drain-rig.ts';
 import { refuseByBudget } from '../../test/builders/pod-api.ts';

@@ -60,7 +60,7 @@ interface Parts {
   readonly clock?: FakeClock;
 }
 
-/** Sees everything at each look; `free` are the nodes whose drain nothing stands against. */
+/** Sees everything in each round; `free` are the nodes whose drain nothing stands against. */
 function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): Leader {
   const { drains, spoken = dialect, mute = [], clock = new FakeClock(T0) } = parts;
   let looks = 0;

@@ -53,7 +53,7 @@ async function lookAt(api: MemoryApi): Promise<unknown> {
 
 const cancelled = (api: MemoryApi): number => api.calls.filter((call) => call.startsWith('replace nodes/')).length;
 
-test('an abort that is withdrawn halfway leaves the other nodes alone', async () => {
+test('an abort that is removed halfway leaves the other nodes alone', async () => {
   const api = abortedPlan();
   api.before('replace nodes/w0', () =>
     api.change(dialect.plans, 'plan', ({ metadata: { annotations: _taken, ...metadata }, ...plan }) => ({

@@ -100,7 +100,7 @@ test('who is stopped before the caches are there starts nothing', async () => {
   expect(diary.join(' ')).toBe('+informer -informer');
 });
 
-test('leader-only work comes and goes with the lease, and ends before the lease is given back', async () => {
+test('leader-only work comes and goes with the lease, and ends before the lease is released', async () => {
   const diary: Diary = [];
   const lease = election(diary);
   const { manager, sync, stop } = rig({ election: lease }, diary);

@@ -336,10 +336,10 @@ test('a tick that no leader heard is made up for within ten minutes, and not lat
   expect(planned()).toBe('v1.36.1+k0s.0');
 });
 
-test('a Plan that changes while its successor is created costs no tick: the next look creates it', async () => {
+test('a Plan that changes while its successor is created costs no tick: the next read creates it', async () => {
   let isTouched = false;
   const script: Script = (_, response) => {
-    // The status of the Plan before arrives late: between the look at it and its replacement.
+    // The status of the Plan before arrives late: between the read of it and its replacement.
     if (isTouched) api.change(plans, PLAN_NAME, (plan) => plan);
     isTouched = false;
     response.end(indexOf(clock.now() > START + DAY ? 'v1.36.2+k0s.0' : 'v1.36.1+k0s.0'));

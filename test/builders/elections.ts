@@ -12,7 +12,7 @@ export const direct: Link = async (apply) => await Promise.resolve().then(apply)
 
 interface Candidate {
   readonly election: Election;
-  /** Fencing numbers of the terms that began, and `end`. */
+  /** Numbers of the terms that began, and `end`. */
   readonly heard: (number | 'end')[];
   stop(reason?: unknown): Promise<void>;
 }

@@ -2,7 +2,7 @@
 import type { Plan, TargetStatus } from '../../src/api/autopilot/plan.ts';
 import type { UpgradePolicy } from '../../src/api/refit/upgrade-policy.ts';
 import type { AskControlPlane, Sources } from '../../src/cli/status/answers.ts';
-import { type InspectionParts, observe } from '../../src/cli/status/observe.ts';
+import { observe, type ViewParts } from '../../src/cli/status/observe.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
@@ -14,10 +14,7 @@ export const READY: AskControlPlane = async (endpoints) =>
   await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: true })));
 
 /** Every API server is ready, and no pod is anywhere, unless told otherwise. */
-export function buildInspectionParts(
-  sources: Partial<Sources> = {},
-  policies: readonly UpgradePolicy[] = [],
-): InspectionParts {
+export function buildViewParts(sources: Partial<Sources> = {}, policies: readonly UpgradePolicy[] = []): ViewParts {
   return {
     sources: {
       controlPlane: READY,
@@ -37,7 +34,7 @@ export async function lookAt(
   controllers: readonly KubeObject[],
   workers: readonly KubeObject[],
   now: number,
-  parts: InspectionParts = buildInspectionParts(),
+  parts: ViewParts = buildViewParts(),
 ): Promise<PlanView[]> {
   return await observe(autopilot, { plans: () => plans, world: buildWorld(controllers, workers) }, parts, now);
 }

@@ -40,7 +40,7 @@ export class K0sLeader {
     return this.#turns.state === 'leading';
   }
 
-  /** As SIGTERM ends it: the lease is given back. */
+  /** As SIGTERM ends it: the lease is released. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error('terminated'));
     await this.#turns.release();

@@ -80,12 +80,12 @@ export class K0sProcess {
     return this.#turns?.state === 'leading';
   }
 
-  /** As SIGTERM ends it: the lease is given back. */
+  /** As SIGTERM ends it: the lease is released. */
   async terminate(): Promise<void> {
     this.#stop.abort(new Error('terminated'));
     await this.#running;
     await this.#turns?.release().catch((error: unknown) => {
-      this.#parts.log.warn('the lease was not given back', { problem: messageOf(error) });
+      this.#parts.log.warn('the lease was not released', { problem: messageOf(error) });
     });
     await this.#ended();
   }

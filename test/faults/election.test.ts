@@ -24,7 +24,7 @@ function summary(all: readonly Verdict[]): { violations: string[]; terms: number
 }
 
 test.each<[string, Omit<WorldOptions, 'seed' | 'candidates'>]>([
-  ['requests arrive soon or never: the permit is enough', { network: 'prompt', precondition: 'none' }],
+  ['requests arrive soon or never: the write guard is enough', { network: 'prompt', precondition: 'none' }],
   ['requests last as long as their connection: so is the deadline', { network: 'patient', precondition: 'none' }],
   ['requests arrive whenever they like: the version keeps them out', { network: 'late', precondition: 'version' }],
 ])('%s', async (_name, options) => {
@@ -39,8 +39,8 @@ test.each<[string, Omit<WorldOptions, 'seed' | 'candidates'>]>([
 const unbounded = (election: WriteGuard): WriteGuard => ({
   term: () => election.term(),
   beginWrite: () => {
-    const permit = election.beginWrite();
-    return permit && { deadlineMs: 60_000, end: (known) => permit.end(known) };
+    const guard = election.beginWrite();
+    return guard && { deadlineMs: 60_000, end: (known) => guard.end(known) };
   },
 });
 

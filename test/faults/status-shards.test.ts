@@ -33,7 +33,7 @@ const LAGS: readonly (readonly [string, Lag])[] = [
   ['sees a very old plan', new Map([[plans, 3]])],
 ];
 
-/** One death, and a successor whose first look lags; then it sees everything and brings the plan to its end. */
+/** One death, and a successor whose first read lags; then it sees everything and brings the plan to its end. */
 async function outlive(death: Death, lag: Lag, shards: StatusSharding<Plan>): Promise<ShardScene> {
   const scene = new ShardScene(shards);
   const first = scene.leader(death);
@@ -98,7 +98,7 @@ function endOf({ api }: ShardScene): object {
   return { done: done.toSorted(), counted: counts.done };
 }
 
-test('without a look past the caches an old status shard starts what was done: the look is needed, and the checks see it', async () => {
+test('without a read past the caches an old status shard starts what was done: the read is needed, and the checks see it', async () => {
   const blind: StatusSharding<Plan> = { spread: (...record) => SMALL.spread(...record), holding: () => [] };
   expect([...(await wrongsWith(blind, OLD))]).toContain('a start of what was done');
 });

@@ -72,7 +72,7 @@ export async function takeTurn(turn: Turn): Promise<void> {
     },
     clock: {
       now: () => NOW,
-      // A restarted agent counts from its start: time passes between that and its first look.
+      // A restarted agent counts from its start: time passes between that and its first observation.
       monotonic: () => (looked ? turn.elapsedMs : 0),
       schedule: () => () => undefined,
     },

@@ -80,7 +80,7 @@ export function leaderWith(dialect: Dialect<Plan>): Leader {
       });
     };
     if (view.watchedMs > 0) {
-      // What it does at its first look is what one does that has watched nothing yet.
+      // What it does in its first round is what one does that has watched nothing yet.
       await look();
       for (const deed of Object.values(deeds)) deed.length = 0;
       elapsedMs = view.watchedMs;

@@ -15,7 +15,7 @@ function signalWords(before: KubeObject, after: KubeObject): string {
   const [old, signal] = [before, after].map(({ metadata }) => decodeSignal(metadata.annotations));
   if (!signal || (old?.created === signal.created && old.status?.status === signal.status?.status)) return '';
   if (signal.status === undefined) return `signal ${signal.command.version} to`;
-  return signal.status.status === 'Failed' ? 'withdraw the signal of' : `write ${signal.status.status} on`;
+  return signal.status.status === 'Failed' ? 'cancel the signal of' : `write ${signal.status.status} on`;
 }
 
 function aheadWords(before: KubeObject, after: KubeObject): string {

@@ -161,7 +161,7 @@ export const AGENT_MUTATIONS = [
   mutation(
     {
       weakness: 9,
-      without: 'the look at the file of the new process: a forced update counts as soon as anything runs',
+      without: 'the check of the file of the new process: a forced update counts as soon as anything runs',
       complaint: 'goes on to soak',
     },
     forceIsVerified,

@@ -23,5 +23,5 @@ export const MODEL_MUTATIONS = [
     'a random choice after a lost write',
     'one-controller-in-motion',
   ),
-  explored(38, 'the look at what is staged', 'what is staged is fetched anew', 'downloaded-once'),
+  explored(38, 'the check of what is staged', 'what is staged is fetched anew', 'downloaded-once'),
 ];

@@ -16,7 +16,36 @@ export const RETIRED: readonly RetiredWord[] = [
   { broken: /outlooks?/i, instead: 'drain preview', examples: ['the drain outl~ook'] },
   { broken: /\bsilences\b|[a-z]Silences?\b/, instead: 'probe backoff', examples: ['sil~ences.ts', 'knownSil~ences'] },
   { broken: /narrat(?:e|or|ion|ing)/i, instead: 'report', examples: ['narr~ates'] },
-  { broken: /kubelet-?news|\bno news\b/i, instead: 'heartbeat', examples: ['kubelet-ne~ws.ts', 'there is no ne~ws'] },
+  {
+    broken: /\b[nN]ews\b|kubelet-?news|[a-z]News\b/,
+    instead: 'report, or heartbeat',
+    examples: ['kubelet-ne~ws.ts', 'there is no ne~ws', 'isNe~ws()'],
+  },
+  {
+    broken:
+      /\bwords? (?:of|from) (?:(?:the|its|this|each|one) (?:node|agent|kubelet|host)|its own may)|\bthe word that\b/i,
+    instead: 'report',
+    examples: ['by the wo~rd of its agent', 'with the wo~rd that it ended'],
+  },
+  {
+    broken:
+      /\bsights?\b|(?<!look-)\b(?:an?|one|each|every|last|first|second|next) look\b(?! for)|\b[lL]ookOnce|\bLooking\b|[a-z]Looking\b/,
+    instead: 'observation, read or view',
+    examples: ['at first sig~ht', 'the next lo~ok', 'loo~kOnce()', 'buildLook~ing()'],
+  },
+  {
+    broken:
+      /\bwithdrawable\b|withdraw(?:s|ing|n)? (?:(?:a|an|the|its|their) )?(?:signal|abort)|(?:signal|abort)s? (?:that )?(?:is|are|was|were) withdrawn/i,
+    instead: 'cancel',
+    examples: ['a step that is withdraw~able', 'withdra~ws the signal', 'the signal was with~drawn'],
+  },
+  { broken: /(?<!pam_)\bpermits?\b/i, instead: 'WriteGuard', examples: ['one per~mit'] },
+  { broken: /\bfenc(?:e|es|ed|ing)\b/i, instead: 'LeadershipTerm or WriteGuard', examples: ['a fen~cing token'] },
+  {
+    broken: /\b(?:give|gives|given|giving|gave)[- ]back\b|(?:give|gave|given)Back/i,
+    instead: 'uncordon, release or return',
+    examples: ['is given ba~ck', 'giveBa~ck()'],
+  },
   { broken: /\bgo-on\b|\bgoOn\b/, instead: 'acknowledge', examples: ['the go-o~n', 'signal.goO~n()'] },
   { broken: /(?<!mod )\btid(?:y|ied|ies)\b/i, instead: 'clean up', examples: ['tid~ied up', 'tid~y()'] },
   { broken: /passed[- ]over|passedOver/i, instead: 'skipped', examples: ['is passed ov~er', 'passedOv~er'] },

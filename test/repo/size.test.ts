@@ -28,7 +28,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/updates': 1_951,
   'src/install': 840,
   'src/util': 876,
-  'src/versions': 574,
+  'src/versions': 575,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];

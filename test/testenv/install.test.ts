@@ -14,7 +14,7 @@ import { RefitProcess, runRefit } from './refit-process.ts';
 const KINDS =
   'clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,deployments,services,poddisruptionbudgets,networkpolicies';
 const PATIENCE = { timeout: 150_000, interval: 200 };
-/** Where each look starts a process. */
+/** Where each read starts a process. */
 const SLOWLY = { ...PATIENCE, interval: 1_000 };
 
 let plane: ControlPlane;

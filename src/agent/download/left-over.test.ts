@@ -62,7 +62,7 @@ test('a download that does not fit frees what it took, waits, and is staged once
     },
   } as unknown as Files;
   await fetchNow(through);
-  // The first look is in the middle of the download; while it waits nothing of it is there.
+  // The first check is in the middle of the download; while it waits nothing of it is there.
   expect(looks[0]).toEqual([false, true, true]);
   expect(looks.slice(1, 3)).toEqual([
     [false, false, false],

@@ -10,7 +10,7 @@ const refusal = (code: number): Error => new StatusError({ kind: 'Status', code 
 const marked = { metadata: { labels: { [CENTRAL_CORDONING_LABEL]: '' } }, spec: { holderIdentity: 'n' } };
 const unmarked = { metadata: {}, spec: { holderIdentity: 'n' } };
 
-/** The answers to attempts to set it, and to a look at the lease. */
+/** The answers to attempts to set it, and to a read of the lease. */
 function delegationWith(answers: (Error | 'ok')[], lease: object): LeaseDelegation {
   const patch = async (): Promise<object> => {
     const answer = answers.shift();

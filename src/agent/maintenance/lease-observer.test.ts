@@ -42,7 +42,7 @@ test.each<[string, Look[]]>([
   ['a leader that says nothing', [{ at: 0, holder: 'a', renewed: -2, expected: 'self' }]],
   ['the label of an earlier leader', [held(0, -2, 'self', { label: 'b' })]],
   ['an empty label', [held(0, -2, 'self', { label: '' })]],
-  ['a lease that was given back, with its old label', [held(0, -2, 'unknown', { holder: '', label: 'a', seconds: 1 })]],
+  ['a lease that was released, with its old label', [held(0, -2, 'unknown', { holder: '', label: 'a', seconds: 1 })]],
   ['a lease without a holder, and the empty label', [{ at: 0, label: '', expected: 'unknown' }]],
   ['a lease that ran out long ago', [held(0, -600, 'unknown'), held(5, -600, 'unknown')]],
   ['no time of renewal', [{ at: 0, holder: 'a', label: 'a', expected: 'unknown' }]],

@@ -58,7 +58,7 @@ test.each<[string, Node | undefined, object, number]>([
   ['not Ready, and told since', told('False', 1_500), { isReady: false }, 0],
   ['Ready, of the same second, as no finer time is told', told('True', 100), { isReady: true }, 0],
   ['Ready, of the second before', told('True', -800), SILENT, 1],
-  ['Ready, as the last word of the kubelet before', told('True', -1_500), SILENT, 1],
+  ['Ready, as the last report of the kubelet before', told('True', -1_500), SILENT, 1],
   ['not Ready, of before', told('False', -60_000), SILENT, 1],
   ['what Kubernetes makes of a node that it hears no more', told('Unknown', -40_000), SILENT, 1],
   ['Ready, by somebody who does not tell when', told('True'), { isReady: true }, 0],

@@ -133,7 +133,7 @@ describe('up to the swap', () => {
     ['swapped, the signal has no status', undefined, { journal: journalAt('swapped') }, report('Restart')],
     ['proven, the signal has no status', undefined, { journal: journalAt('proven') }, report('UnCordoning')],
     [
-      'failed, cordon given back',
+      'failed, cordon removed',
       'ApplyingUpdate',
       { journal: journalAt('failed', { ...WHY, drain: 'undone' }) },
       failure('why'),
@@ -168,7 +168,7 @@ describe('who cordons and drains', () => {
     ['back: the agent, done', 'UnCordoning', { ...done('undone'), ...by('self') }, report('Completed')],
     ['back: the leader', 'UnCordoning', { ...done(), ...by('leader') }, await_],
     ['back: the leader, what the agent cordoned', 'UnCordoning', { ...done('done'), ...by('leader') }, uncordon],
-    ['back: the leader, what the agent gave back', 'UnCordoning', { ...done('undone'), ...by('leader') }, await_],
+    ['back: the leader, what the agent uncordoned', 'UnCordoning', { ...done('undone'), ...by('leader') }, await_],
     ['back: nobody knows', 'UnCordoning', { ...done(), ...by('unknown') }, await_],
     ['UnCordoning not written', 'Restart', done(), report('UnCordoning')],
     ['Completed, by whom ever', 'Completed', done(), { kind: 'clean-up' }],
@@ -394,7 +394,12 @@ describe("beside k0s's own agent", () => {
       { kind: 'soak', process: third },
     ],
     ['… and it is off', 'Restart', { ...observed, ...watched, host: { ...watched.host, ownAgent: false } }, back],
-    ['… and we saw it end: no word of its own may come', 'Restart', ended, report('RollingBack', { reason: crashed })],
+    [
+      '… and we saw it end: no report of its own may come',
+      'Restart',
+      ended,
+      report('RollingBack', { reason: crashed }),
+    ],
     ['… then the old file goes back', 'RollingBack', ended, back],
     [
       '… and no API server takes our report: the roll-back does not wait',

@@ -5,7 +5,7 @@ import { buildMachineUpdate } from '../../../test/builders/machine-updates.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan } from '../../../test/builders/plans.ts';
 import { MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildInspectionParts, statusOf } from '../../../test/builders/views.ts';
+import { buildViewParts, statusOf } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
@@ -38,7 +38,7 @@ async function look(name: string): Promise<Inspection> {
 async function inspectionOf(dialect: Dialect, plan: KubeObject): Promise<Inspection> {
   const node = buildNode('n1', { labels: { 'kubernetes.io/hostname': 'n1' } });
   const world = buildWorldOf([nodes, [node]], [controlNodes, []], [jobs, []], [pods, []]);
-  return await inspect(dialect, plan, world, buildInspectionParts(), T0 + MINUTE);
+  return await inspect(dialect, plan, world, buildViewParts(), T0 + MINUTE);
 }
 
 const RESOLVED = { latestVersion: 'v1.2.3', latestHash: latestHash(buildCattlePlan('p'), 'v1.2.3', []) };

@@ -45,10 +45,10 @@ async function carryOut(
   now: number,
   abort: AbortSignal,
 ): Promise<{ readonly change: PlanChange; readonly view: PlanView }> {
-  const { client, loaded, inspectionParts } = session;
+  const { client, loaded, viewParts } = session;
   const plans = loaded.flatMap((each) => each.plans().map((plan) => ({ each, plan })));
   const inspections = await Promise.all(
-    plans.map(async ({ each, plan }) => await inspect(each.dialect, plan, each.world, inspectionParts, now)),
+    plans.map(async ({ each, plan }) => await inspect(each.dialect, plan, each.world, viewParts, now)),
   );
   let inspection = choosePlan(inspections, named, control.isMeant);
   const { dialect, world } = inspection;
@@ -58,7 +58,7 @@ async function carryOut(
     if (!change.annotations || (await write(client, inspection, change.annotations, abort))) return { change, view };
     const { name, namespace } = inspection.plan.metadata;
     const plan = await client.get(dialect.plans, name, { namespace, abort });
-    inspection = await inspect(dialect, plan, world, inspectionParts, now);
+    inspection = await inspect(dialect, plan, world, viewParts, now);
   }
   throw new RefitError('REFIT_CONTROL', 'the plan kept changing, so nothing was written: run this again');
 }

@@ -4,7 +4,7 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildInspectionParts, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildViewParts, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
@@ -67,7 +67,7 @@ async function give(control: Control, situation: Situation): Promise<PlanChange 
     [],
     NAMES.filter((name) => name !== situation.gone).map((name) => nodeOf(name, situation)),
   );
-  const parts = buildInspectionParts({}, isPolicyPaused ? [buildUpgradePolicy('nightly', { paused: true })] : []);
+  const parts = buildViewParts({}, isPolicyPaused ? [buildUpgradePolicy('nightly', { paused: true })] : []);
   const inspection = await inspect(autopilot, plan, world, parts, NOW);
   try {
     return control({ ...inspection, view: viewAt(inspection, NOW) }, NOW);

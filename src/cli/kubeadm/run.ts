@@ -149,7 +149,7 @@ async function runRollout(
   }
 }
 
-/** Waits until the leader has removed its cordons and taints from hosts that were not upgraded. A look that fails changes no result. */
+/** Waits until the leader has removed its cordons and taints from hosts that were not upgraded. A read that fails changes no result. */
 async function untilCleanedUp(
   { client, clock, abort }: KubeadmSession,
   { dialects, ...controller }: ControllerProcess,

@@ -1,4 +1,4 @@
-/** Proves what the look at the whole cluster says where a part of it does not answer. */
+/** Proves what the check of the whole cluster says where a part of it does not answer. */
 import { expect, onTestFinished, test } from 'vitest';
 import { startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
 import { parseManifest } from '../../dialects/kubeadm/manifest.ts';

@@ -7,7 +7,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { askLeader } from '../status/load.ts';
-import { type Inspection, type InspectionParts, inspect, viewAt } from '../status/observe.ts';
+import { type Inspection, inspect, type ViewParts, viewAt } from '../status/observe.ts';
 import { inSession, type Session, type SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
 import { readText } from '../validate.ts';
@@ -31,7 +31,7 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
     const now = parts.clock.now();
     const plans = read
       ? [await previewFile(read, session, now)]
-      : await previewOpen(session.loaded, session.inspectionParts, now);
+      : await previewOpen(session.loaded, session.viewParts, now);
     const view = harmless({ leader: await askLeader(session.client, now, parts.abort), plans });
     const json = flags.output === 'json';
     parts.output.write(json ? `${JSON.stringify(view, undefined, 2)}\n` : renderPreview(view, now));
@@ -47,14 +47,14 @@ type Read = ReturnType<typeof readObject>;
 async function previewFile({ kind: { resource }, object }: Read, session: Session, now: number): Promise<PlanPreview> {
   const seen = session.loaded.find(({ dialect }) => dialect.plans === resource);
   if (!seen) throw new RefitError('REFIT_NO_CRD', `the cluster lacks ${resource.plural}.${resource.group}`);
-  return await previewNew(object, seen, session.inspectionParts, now);
+  return await previewNew(object, seen, session.viewParts, now);
 }
 
 /** As if it were created at `now`; a status in the file is ignored. */
 export async function previewNew(
   object: KubeObject,
   seen: Session['loaded'][number],
-  parts: InspectionParts,
+  parts: ViewParts,
   now: number,
 ): Promise<PlanPreview> {
   const { status: _recorded, ...plan } = object as KubeObject & { status?: unknown };
@@ -70,11 +70,7 @@ export async function previewNew(
   return await previewAt(inspection, parts, now, phase);
 }
 
-export async function previewOpen(
-  loaded: Session['loaded'],
-  parts: InspectionParts,
-  now: number,
-): Promise<PlanPreview[]> {
+export async function previewOpen(loaded: Session['loaded'], parts: ViewParts, now: number): Promise<PlanPreview[]> {
   const all = loaded.flatMap((seen) => seen.plans().map((plan) => ({ seen, plan })));
   const previews = await Promise.all(
     all.map(async ({ seen, plan }) => {
@@ -88,7 +84,7 @@ export async function previewOpen(
 
 async function previewAt(
   inspection: Inspection,
-  parts: InspectionParts,
+  parts: ViewParts,
   now: number,
   present?: PlanPreview['phase'],
 ): Promise<PlanPreview> {

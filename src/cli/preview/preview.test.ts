@@ -5,7 +5,7 @@ import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../../../test/builders/plans.ts';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildInspectionParts, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildViewParts, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
@@ -25,7 +25,7 @@ const plan = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] });
 const controllers = [buildControlNode('c1'), buildControlNode('c2')];
 const workers = names(3).map((name) => buildNode(name));
 
-const HERE = buildInspectionParts();
+const HERE = buildViewParts();
 
 /** Of a cluster in which somebody leads. */
 function textOf(...plans: readonly PlanPreview[]): string {
@@ -42,12 +42,7 @@ async function preview(
   const dialect = DIALECTS.find((each) => each.name === name);
   if (!dialect) throw new Error(`no dialect ${name}`);
   const world = buildWorldOf([nodes, workers], [controlNodes, controllers], [jobs, []]);
-  return await previewNew(
-    file,
-    { dialect, plans: () => present, world },
-    buildInspectionParts({ controlPlane: ask }),
-    T0,
-  );
+  return await previewNew(file, { dialect, plans: () => present, world }, buildViewParts({ controlPlane: ask }), T0);
 }
 
 test('a Plan of k0s: stages in order, waves by slots, and what waits', async () => {
@@ -168,7 +163,7 @@ test('the order of a policy: each node of the control plane in a wave of its own
     buildNode(name, { labels: { 'kubernetes.io/hostname': name, [key]: value } }),
   );
   const world = buildWorldOf([nodes, hosts], [jobs, []]);
-  const parts = buildInspectionParts({}, [buildUpgradePolicy('in-order', { order: ['zone'] })]);
+  const parts = buildViewParts({}, [buildUpgradePolicy('in-order', { order: ['zone'] })]);
   const seen = { dialect: cattleView, plans: () => [], world };
   const { stages } = await previewNew(buildCattlePlan('p', { concurrency: 4 }), seen, parts, T0);
   expect(stages[0]?.waves.map((wave) => wave.toSorted())).toEqual([['c1'], ['c2'], ['w2'], ['w1', 'w3']]);
@@ -203,7 +198,7 @@ async function previewIn({
   file = plan,
 }: Surroundings): Promise<PlanPreview> {
   const world = buildWorldOf([nodes, hosts], [controlNodes, controllers], [jobs, []]);
-  const parts = buildInspectionParts(sources, policies);
+  const parts = buildViewParts(sources, policies);
   return await previewNew(file, { dialect: autopilot, plans: () => [], world }, parts, T0);
 }
 

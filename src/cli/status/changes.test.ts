@@ -31,7 +31,7 @@ function told(before: StatusView | undefined, after: StatusView): string[] {
   return lines.map((line) => line.slice(later(0).length + 1));
 }
 
-test('the first look: sums, what is open, and how the plan is', async () => {
+test('the first view: sums, what is open, and how the plan is', async () => {
   const view = await look([planWith('SignalCompleted', 'SignalSent')], [W1, signalled(W2)]);
   expect(told(undefined, view)).toEqual([
     'Plan autopilot has 1 of 3 workers done',

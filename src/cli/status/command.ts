@@ -63,7 +63,7 @@ async function watch(flags: StatusFlags, { output, clock, onView }: StatusParts,
   return last.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;
 }
 
-type WatchParts = Pick<Session, 'client' | 'inspectionParts' | 'contact'> & Omit<SessionParts, 'output'>;
+type WatchParts = Pick<Session, 'client' | 'viewParts' | 'contact'> & Omit<SessionParts, 'output'>;
 
 /** Ages grow without a change, so a view follows after this time at the latest. */
 const AGAIN_MS = 1000;
@@ -80,17 +80,15 @@ async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
     const followed = await Promise.all(
       dialects.map(async (dialect) => ({ dialect, ...(await follow(client, dialect, abort, onChange)) })),
     );
-    const { policies: first } = parts.inspectionParts;
+    const { policies: first } = parts.viewParts;
     const policies = await followPolicies(client, first, abort, onChange);
-    const inspectionParts = { ...parts.inspectionParts, policies };
+    const viewParts = { ...parts.viewParts, policies };
     const leader = followLeader(client, await askLeader(client, clock.now(), abort), abort);
     for (;;) {
       // Its error ends the watch.
       if (contact.isLoggedOut) await askLeader(client, clock.now(), abort);
       const [now, began] = [clock.now(), clock.monotonic()];
-      const views = await Promise.all(
-        followed.map(async (each) => await observe(each.dialect, each, inspectionParts, now)),
-      );
+      const views = await Promise.all(followed.map(async (each) => await observe(each.dialect, each, viewParts, now)));
       const plans = views.flat();
       const { silentSince } = contact;
       yield { leader: leader(now), ...(silentSince === undefined ? {} : { silentSince }), plans };

@@ -1,4 +1,4 @@
-/** Shows what one look at the lease tells, with clocks that differ and rights that lack. */
+/** Shows what one read of the lease tells, with clocks that differ and rights that lack. */
 import { expect, test } from 'vitest';
 import { refusal } from '../../../test/builders/memory-api.ts';
 import { later, SECOND, T0 } from '../../../test/builders/times.ts';
@@ -15,11 +15,7 @@ const held = { state: 'held', holder: 'abc', since: later(-60_000) };
 test.each<[string, Lease | undefined, object]>([
   ['no lease', undefined, { state: 'none' }],
   ['a lease without a spec', { metadata: { name: 'a' } }, { state: 'none' }],
-  [
-    'a lease that was given back',
-    lease({ holderIdentity: '', renewTime: later(0) }),
-    { state: 'none', since: later(0) },
-  ],
+  ['a lease that was released', lease({ holderIdentity: '', renewTime: later(0) }), { state: 'none', since: later(0) }],
   ['a lease that was just renewed', lease({ holderIdentity: 'abc', renewTime: later(0) }), held],
   ['the clock here is a minute behind', lease({ holderIdentity: 'abc', renewTime: later(60 * SECOND) }), held],
   ['at the end of its time', lease({ holderIdentity: 'abc', renewTime: later(-15 * SECOND) }), held],

@@ -17,7 +17,7 @@ import { isKept, type PlanFilter } from './plan-names.ts';
 import { type PlanView, viewOf } from './view.ts';
 
 /** Where inspections get what the objects do not show. */
-export interface InspectionParts {
+export interface ViewParts {
   readonly sources: Sources;
   readonly policies: Policies;
   /** All plans if absent. */
@@ -26,12 +26,7 @@ export interface InspectionParts {
 
 export type Inspection = Awaited<ReturnType<typeof inspect>>;
 
-export async function observe(
-  dialect: Dialect,
-  loaded: Loaded,
-  parts: InspectionParts,
-  now: number,
-): Promise<PlanView[]> {
+export async function observe(dialect: Dialect, loaded: Loaded, parts: ViewParts, now: number): Promise<PlanView[]> {
   const { filter = {} } = parts;
   const inspections = loaded.plans().map(async (plan) => await inspect(dialect, plan, loaded.world, parts, now));
   const kept = (await Promise.all(inspections)).filter((each) => isKept(each, filter));
@@ -42,7 +37,7 @@ export async function observe(
 const MAX_ROUNDS = 10;
 
 /** Asks what the decision needs until it asks nothing more, as the leader does. */
-export async function inspect(dialect: Dialect, plan: KubeObject, world: World, parts: InspectionParts, now: number) {
+export async function inspect(dialect: Dialect, plan: KubeObject, world: World, parts: ViewParts, now: number) {
   const { sources, policies } = parts;
   const policy = policyOf(policies, dialect, plan);
   const answers = new InspectionAnswers(sources, { dialect, plan, world, options: policy.drain.options });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildInspectionParts, lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildViewParts, lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { CONDITIONS_ANNOTATION } from '../../engine/report/conditions.ts';
 import type { Node } from '../../kube/resources.ts';
@@ -59,7 +59,7 @@ interface Situation {
 /** One minute after the beginning. */
 async function textOf(situation: Situation, form: 'text' | 'wide' = 'text', look = PIPE): Promise<string[]> {
   const { plans = [], controllers = [C1, C2, C3], workers = [W1, W2, W3], leader = LED, ask = READY } = situation;
-  const views = await lookAt(plans, controllers, workers, T0 + MINUTE, buildInspectionParts({ controlPlane: ask }));
+  const views = await lookAt(plans, controllers, workers, T0 + MINUTE, buildViewParts({ controlPlane: ask }));
   return render({ leader, plans: views }, form, T0 + MINUTE, look)
     .trimEnd()
     .split('\n');

@@ -35,9 +35,9 @@ test.each([
   const client = new MemoryApi().client;
   const { signal: abort } = new AbortController();
   const sources = sourcesOf(client, READY, new FakeClock(T0), abort);
-  const inspectionParts = { sources, policies: { list: () => [] }, filter };
+  const viewParts = { sources, policies: { list: () => [] }, filter };
   const world = buildWorldOf([nodes, []], [controlNodes, []]);
   const loaded = [{ dialect: autopilot, plans: () => [buildPlan()], world }];
-  const look = observeOnce({ client, contact: new Contact(new FakeClock(T0)), inspectionParts, loaded }, T0, abort);
+  const look = observeOnce({ client, contact: new Contact(new FakeClock(T0)), viewParts, loaded }, T0, abort);
   await expect(look).rejects.toThrow(message);
 });

@@ -11,7 +11,7 @@ import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
 import { type AskControlPlane, sourcesOf } from './answers.ts';
 import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
-import { type InspectionParts, observe } from './observe.ts';
+import { observe, type ViewParts } from './observe.ts';
 import { noPlan, type PlanFilter } from './plan-names.ts';
 import { isOpen, titleOf } from './text.ts';
 import type { StatusView } from './view.ts';
@@ -26,7 +26,7 @@ export interface SessionParts {
 export interface Session {
   readonly client: KubeClient;
   readonly contact: Contact;
-  readonly inspectionParts: InspectionParts;
+  readonly viewParts: ViewParts;
   /** Of each dialect that the cluster has, as of the start. */
   readonly loaded: readonly (Loaded & { readonly dialect: Dialect })[];
 }
@@ -52,17 +52,17 @@ export async function inSession(
     installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, abort)) })),
   );
   const policies = await loadPolicies(client, abort);
-  const inspectionParts = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
-  return await work({ client, contact, inspectionParts, loaded });
+  const viewParts = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
+  return await work({ client, contact, viewParts, loaded });
 }
 
 export async function observeOnce(session: Session, now: number, abort: AbortSignal): Promise<StatusView> {
-  const { client, inspectionParts, loaded } = session;
+  const { client, viewParts, loaded } = session;
   const leader = await askLeader(client, now, abort);
-  const views = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, inspectionParts, now)));
+  const views = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, viewParts, now)));
   const plans = views.flat();
   const all = loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
-  if (plans.length === 0 && all.length > 0) throw new RefitError('REFIT_CONTROL', noPlan(all, inspectionParts.filter));
+  if (plans.length === 0 && all.length > 0) throw new RefitError('REFIT_CONTROL', noPlan(all, viewParts.filter));
   return { leader, plans };
 }
 

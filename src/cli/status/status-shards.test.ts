@@ -5,7 +5,7 @@ import { installDefinitions } from '../../../sandbox/cluster/objects.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
-import { buildInspectionParts } from '../../../test/builders/views.ts';
+import { buildViewParts } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { Plan, TargetStatus } from '../../api/autopilot/plan.ts';
 import { customResourceDefinitions } from '../../api/crd.ts';
@@ -42,7 +42,7 @@ function recordedPlan(): { plan: Plan; shards: StatusShard[] } {
 async function look(plan: Plan, shards: readonly StatusShard[]): Promise<PlanView | undefined> {
   const workers = NAMES.map((name) => buildNode(name));
   const world = buildWorldOf([controlNodes, []], [nodes, workers], [statusShards, shards]);
-  const [view] = await observe(autopilot, { plans: () => [plan], world }, buildInspectionParts(), T0);
+  const [view] = await observe(autopilot, { plans: () => [plan], world }, buildViewParts(), T0);
   return view;
 }
 

@@ -31,7 +31,7 @@ test.each(['text', 'wide'] as const)('%s in a pipe: a line for each change', (fo
   expect(written.join('')).toBe('2026-11-20T08:00:00Z There is no plan.\n');
 });
 
-test('text on a terminal is drawn at every look, since ages grow', () => {
+test('text on a terminal is drawn at every view, since ages grow', () => {
   const { output, written } = recorder(true);
   const tell = watchWriter(output, 'text');
   for (const view of [NONE, NONE]) tell(view, T0);

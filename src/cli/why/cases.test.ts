@@ -4,7 +4,7 @@ import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { HOUR, later, MINUTE, SECOND, T0 } from '../../../test/builders/times.ts';
-import { buildInspectionParts, lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildViewParts, lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import type { K0sUpdate, Plan } from '../../api/autopilot/plan.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
@@ -59,13 +59,7 @@ async function whyOf(given: Case, node?: string): Promise<string> {
       : signalled(cordoned, { created, status: says, timestamp: later(2 * MINUTE) }, encodeReport(report));
   const policies = given.policy ? [buildUpgradePolicy('nightly', given.policy)] : [];
   const workers = given.isGone ? [buildNode('w2')] : [worker, buildNode('w2')];
-  const plans = await lookAt(
-    [plan],
-    [buildControlNode('c1')],
-    workers,
-    NOW,
-    buildInspectionParts(given.sources, policies),
-  );
+  const plans = await lookAt([plan], [buildControlNode('c1')], workers, NOW, buildViewParts(given.sources, policies));
   return explain({ leader: given.leader ?? HELD, plans }, node, NOW, PIPE).join('\n');
 }
 
@@ -370,6 +364,6 @@ test('hundreds at one point are asked about in part only', async () => {
       spec: { unschedulable: true },
     }),
   );
-  await lookAt([plan], [], workers, T0 + HOUR, buildInspectionParts({ drain }));
+  await lookAt([plan], [], workers, T0 + HOUR, buildViewParts({ drain }));
   expect(asked.length).toBe(20);
 });

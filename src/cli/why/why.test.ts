@@ -5,7 +5,7 @@ import { buildMachineUpdate } from '../../../test/builders/machine-updates.ts';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildInspectionParts, lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildViewParts, lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { withUpdate } from '../../dialects/capi/rollout.ts';
@@ -39,7 +39,7 @@ async function lookOf(name: string, plan: KubeObject, ...workers: readonly Node[
   return await observe(
     dialect,
     { plans: () => [plan], world: buildWorldOf([nodes, workers], [jobs, []]) },
-    buildInspectionParts(),
+    buildViewParts(),
     NOW,
   );
 }

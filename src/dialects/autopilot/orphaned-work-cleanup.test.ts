@@ -65,7 +65,7 @@ async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Care
     drains,
     prober: { askControlPlane: async () => await Promise.resolve([]) },
   });
-  // Each look that wrote anything is followed by another: its own watch wakes it.
+  // Each round that wrote anything is followed by another: its own watch wakes it.
   for (let calls = -1; calls < api.calls.length; ) {
     calls = api.calls.length;
     for (const view of [seen, ...watched.map(([, each]) => each)]) view.catchUp();

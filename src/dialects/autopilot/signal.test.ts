@@ -100,7 +100,7 @@ describe('the answer of a node to our signal', () => {
     });
   });
 
-  test('with the word that its own drain took too long: which step that was', () => {
+  test('with the report that its own drain took too long: which step that was', () => {
     const report = encodeReport({ created: later(1000), reason: 'not drained within 1 h', late: 'drain' });
     expect(read(annotated({ ...ours('Failed').metadata.annotations, ...report }))).toMatchObject({
       kind: 'failed',
@@ -109,7 +109,7 @@ describe('the answer of a node to our signal', () => {
     });
   });
 
-  test('with the word that rules of the node refused it', () => {
+  test('with the report that rules of the node refused it', () => {
     const report = encodeReport({ created: later(1000), reason: 'no sha256', refused: true });
     expect(read(annotated({ ...ours('FailedDownload').metadata.annotations, ...report }))).toMatchObject({
       kind: 'failed',
@@ -160,8 +160,8 @@ describe('none of ours', () => {
   });
 });
 
-describe('ours although it does not look so at first sight', () => {
-  test('the plan got another id while it ran: the fence still binds the signal to it', () => {
+describe('ours although it does not look so at first', () => {
+  test('the plan got another id while it ran: the rollout annotation still binds the signal to it', () => {
     expect(read(ours('Completed'), { by: rollout({ id: 'edited' }) })).toMatchObject({ kind: 'succeeded' });
   });
 
@@ -202,7 +202,7 @@ describe('the signal of an original leader', () => {
     expect(read(original({ created: later(0) }))).toMatchObject({ kind: 'sent' });
   });
 
-  test('written over one of ours: our fence beside it is of another time, and stays without effect', () => {
+  test('written over one of ours: our rollout annotation beside it is of another time, and stays without effect', () => {
     const before = ours('Completed', rollout({ source: { ...rollout().source, uid: 'older-plan' } }));
     const object = annotated({ ...before.metadata.annotations, ...buildSignal({ created: later(5000) }) });
     expect(read(object)).toMatchObject({ kind: 'sent', attempt: later(5000) });

@@ -55,7 +55,7 @@ describe('an update from the first call to the last', () => {
     expect(await scene.ask('w1', 'v1.35.9')).toMatchObject({ status: 'Failure' });
   });
 
-  test('done by the word of its agent is not done', async () => {
+  test('done by the report of its agent is not done', async () => {
     scene.report('w1', 'Completed');
     expect((await scene.ask('w1')).retryAfterSeconds).toBe(2);
     await scene.lead('w1');
@@ -364,7 +364,7 @@ describe('an update that failed at its deadline, where stuck Machines are delete
     expect(await scene.ask('w1')).toMatchObject(failed(`${late}; its Machine was deleted`));
   });
 
-  test('the time begins anew with each word of the node, and with a new attempt', async () => {
+  test('the time begins anew with each report of the node, and with a new attempt', async () => {
     const scene = await stuckScene();
     await scene.ask('w1');
     await scene.clock.advance(29 * 60_000);

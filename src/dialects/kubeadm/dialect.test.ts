@@ -73,7 +73,7 @@ function seen(works: HostUpgrades | undefined, object: Node, from: ConfigMap = p
   const observation: Observation = dialect.signal.read(world, rollout, stage, target, from);
   if (observation.kind !== 'working') return observation.kind;
   const { step, waitsFor, cancellable } = observation;
-  return ['working', step, ...(waitsFor ? [`asks ${waitsFor}`] : []), ...(cancellable ? ['withdrawable'] : [])].join(
+  return ['working', step, ...(waitsFor ? [`asks ${waitsFor}`] : []), ...(cancellable ? ['cancellable'] : [])].join(
     ' ',
   );
 }
@@ -83,21 +83,16 @@ describe('what is seen of a target', () => {
     ['nothing', atWork(false), node(), 'none'],
     ['begun, and not told yet', atWork(true), node(), 'sent'],
     ['at work', atWork(true), node({ touched: true }), 'working Kubeadm'],
-    ['staging', atWork(true), node({ step: 'Stage' }), 'working Stage withdrawable'],
-    ['waiting for the drain', atWork(true, [], true), node({ step: 'Drain' }), 'working Drain asks drain withdrawable'],
-    ['drained, and about to go on', atWork(true), node({ step: 'Drain' }), 'working Drain withdrawable'],
+    ['staging', atWork(true), node({ step: 'Stage' }), 'working Stage cancellable'],
+    ['waiting for the drain', atWork(true, [], true), node({ step: 'Drain' }), 'working Drain asks drain cancellable'],
+    ['drained, and about to continue', atWork(true), node({ step: 'Drain' }), 'working Drain cancellable'],
     [
       'at the drain once more, with what an attempt that was cut off has put in place',
       atWork(true, [], true),
       node({ step: 'Drain', touched: true }),
       'working Drain asks drain',
     ],
-    [
-      'whoever only looks takes it to wait',
-      undefined,
-      node({ step: 'Drain' }),
-      'working Drain asks drain withdrawable',
-    ],
+    ['whoever only looks takes it to wait', undefined, node({ step: 'Drain' }), 'working Drain asks drain cancellable'],
     ['cut off with an earlier process: to be begun again', atWork(false), node({}), 'none'],
     ['whoever only looks believes the Node', undefined, node({ touched: true }), 'working Kubeadm'],
     [

@@ -190,7 +190,7 @@ test('a leader tries again sooner the less time is left, but at most ten times a
   expect(times).toEqual([5_000, 7_500, 9_375, 10_781, 11_836, 12_627, 13_220, 13_720, 14_220, 14_720]);
 });
 
-test('a conflict is answered by one look and one more claim; other failures by none', async () => {
+test('a conflict is answered by one read and one more claim; other failures by none', async () => {
   const server = new LeaseServer();
   const clock = new FakeClock();
   const { asked, link } = counting(clock);

@@ -143,7 +143,7 @@ test('a renewal whose answer is lost counts as none, until the lease is seen aga
   expect(one.election.term()).toEqual({ number: 0 });
 });
 
-test('a lease that another took ends the term at the next look', async () => {
+test('a lease that another took ends the term at the next read', async () => {
   const server = new LeaseServer();
   const clock = new FakeClock();
   const one = stand(server, clock, 'one');
@@ -201,7 +201,7 @@ test('writes pass the guard only in a term, and end before the lease can be take
   expect(await client.get(leases, 'any')).toMatchObject({ spec: { holderIdentity: 'one' } });
 });
 
-test('the lease is given back only after the last write ended, and not at all where its fate is unknown', async () => {
+test('the lease is released only after the last write ended, and not at all where its fate is unknown', async () => {
   for (const [ending, holder] of [
     ['an answer', ''],
     ['a refusal', ''],

@@ -21,7 +21,7 @@ export async function useUpdaters(scene: Scene, spec: UpdaterSet['spec']): Promi
   await scene.apply({ apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpdaterSet', metadata: { name: NAME }, spec });
 }
 
-/** Makes the workers want this file, and gives back what they want now. */
+/** Makes the workers want this file, and returns what they want now. */
 export async function wantFile(scene: Scene, path: string, more: object = {}): Promise<string> {
   const [machine] = await scene.machines('workers');
   const name = `${WORKERS}${path.replaceAll('/', '-')}`;

@@ -35,7 +35,7 @@ export async function wantWorkers({ cluster }: Scene, spec: object, name = WORKE
 
 /** Waits until the core manager has looked at what the workers want. */
 export async function seenByCore(scene: Scene): Promise<void> {
-  await scene.until('a look of the core manager at the new version', async () => {
+  await scene.until('an inspection by the core manager at the new version', async () => {
     const { client } = scene.cluster;
     const { metadata, status } = await client.get(machineDeployments, WORKERS, { namespace: NAMESPACE });
     return (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
