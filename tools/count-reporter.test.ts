@@ -32,15 +32,24 @@ test.each([
   ['an error outside of every test', [moduleOf(['passed'])], [{ message: 'x' }], '1 passed, 1 failed, 0 skipped'],
 ])('%s', (_, modules, errors, expected) => {
   const lines: string[] = [];
-  new CountReporter((line) => lines.push(line)).onTestRunEnd(modules, errors);
+  new CountReporter((line) => lines.push(line), false).onTestRunEnd(modules, errors);
   expect(lines).toEqual([expected]);
 });
 
 test('a test that passed only at its second attempt is named, with what its first one said', () => {
   const lines: string[] = [];
-  new CountReporter((line) => lines.push(line)).onTestRunEnd([moduleOf(['passed'], [], true)], []);
+  new CountReporter((line) => lines.push(line), false).onTestRunEnd([moduleOf(['passed'], [], true)], []);
   expect(lines).toEqual([
     'flaky: passed only at its second attempt: a.test.ts:7 > a test: expected 1 to be 2',
+    '1 passed, 0 failed, 0 skipped',
+  ]);
+});
+
+test('a sample is called one', () => {
+  const lines: string[] = [];
+  new CountReporter((line) => lines.push(line), true).onTestRunEnd([moduleOf(['passed'])], []);
+  expect(lines).toEqual([
+    'Of tests that are alike, a sample has run. All of them: REFIT_WHOLE=1 npm test',
     '1 passed, 0 failed, 0 skipped',
   ]);
 });

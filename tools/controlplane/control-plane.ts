@@ -24,6 +24,8 @@ export interface ControlPlaneOptions {
   readonly audit?: boolean;
   /** How long certificates are valid that the cluster signs, such as 15s. Default: a year. */
   readonly certificateLife?: string;
+  /** Added to that of each process, such as settings of Go's runtime. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Called with one line for each slow step. Default: standard error. */
   readonly log?: (line: string) => void;
   /** Cancels the start. The promise rejects after all that was started has ended. */
@@ -58,7 +60,7 @@ export async function buildControlPlane({ components = [], log = toStandardError
 
 /** Resolves when everything is ready and the documented roles exist. Throws REFIT_TESTENV when that fails. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { components = [], addresses = [], audit = false, certificateLife, abort } = options;
+  const { components = [], addresses = [], audit = false, certificateLife, environment, abort } = options;
   const binaries = await buildControlPlane(options);
 
   // When a step below fails, all that was started before ends in reverse order.
@@ -71,12 +73,13 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const layout = await chooseLayout(directory);
   const place = { url: `https://127.0.0.1:${layout.apiServerPort}`, directory, kubectl: binaries.kubectl };
   const probe = await adminProbe(directory);
-  const etcd = await startEtcd({ command: binaries.etcd, layout, probe, abort });
+  const running = { layout, probe, environment, abort };
+  const etcd = await startEtcd({ ...running, command: binaries.etcd });
   started.defer(async () => await etcd.stop());
 
   const auditLog = audit ? join(directory, 'logs', 'audit.log') : undefined;
   const start = async (): Promise<Process> =>
-    await startApiServer({ command: binaries['kube-apiserver'], layout, probe, abort }, auditLog);
+    await startApiServer({ ...running, command: binaries['kube-apiserver'] }, auditLog);
   let apiServer = await start();
   started.defer(async () => await apiServer.stop());
   const restartApiServer = async (): Promise<void> => {
@@ -85,7 +88,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
 
   await applyManifest(await kubeconfigFor(place, 'admin'), await documentedRoles());
-  const clients = await startClients(components, { binaries, place, probe, certificateLife, abort });
+  const clients = await startClients(components, { binaries, place, probe, certificateLife, environment, abort });
   started.defer(async () => await stopAll(clients));
 
   const caCertificate = await readFile(pkiPath(directory, 'ca.crt'), 'utf8');

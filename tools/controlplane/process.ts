@@ -12,7 +12,7 @@ export interface ProcessOptions {
   readonly command: string;
   readonly args: readonly string[];
   /** Beside PATH and HOME. */
-  readonly environment?: Readonly<Record<string, string>>;
+  readonly environment?: Readonly<Record<string, string>> | undefined;
   /** Contains `logs/` and `pids/`; also the home and working directory of the process. */
   readonly directory: string;
   /** Called repeatedly until it returns true. */

@@ -19,14 +19,16 @@ export interface ServerOptions {
   readonly command: string;
   readonly layout: Layout;
   readonly probe: Probe;
+  readonly environment?: Readonly<Record<string, string>> | undefined;
   readonly abort?: AbortSignal | undefined;
 }
 
-export async function startEtcd({ command, layout, probe, abort }: ServerOptions): Promise<Process> {
+export async function startEtcd({ command, layout, probe, environment, abort }: ServerOptions): Promise<Process> {
   return await startProcess({
     name: 'etcd',
     command,
     args: etcdArguments(layout),
+    environment,
     directory: layout.directory,
     ready: async () => await probe(`${layout.etcdUrl}/health`),
     clock: systemClock,
@@ -36,13 +38,14 @@ export async function startEtcd({ command, layout, probe, abort }: ServerOptions
 
 /** With `auditLog`, each request writes one line to it. */
 export async function startApiServer(
-  { command, layout, probe, abort }: ServerOptions,
+  { command, layout, probe, environment, abort }: ServerOptions,
   auditLog: string | undefined,
 ): Promise<Process> {
   return await startProcess({
     name: 'kube-apiserver',
     command,
     args: apiServerArguments(layout, auditLog),
+    environment,
     directory: layout.directory,
     ready: async () => await probe(`https://127.0.0.1:${layout.apiServerPort}/readyz`),
     clock: systemClock,
