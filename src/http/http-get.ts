@@ -1,6 +1,7 @@
 /** One GET or HEAD over HTTP or HTTPS: follows redirects, retries nothing, and says whether a retry can help. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '../util/clock.ts';
+import { formatDuration } from '../util/duration.ts';
 import { http } from '../util/http.ts';
 import { type Environment, proxyFor } from './proxy-choice.ts';
 import { get, ProxyRefusal } from './route.ts';
@@ -134,7 +135,7 @@ export class StallGuard implements Disposable {
   touch(): void {
     this.#cancelStall();
     this.#cancelStall = this.#clock.schedule(this.#stallMs, () =>
-      this.#own.abort(new TransientError(`received nothing for ${this.#stallMs / 1000} s`)),
+      this.#own.abort(new TransientError(`received nothing for ${formatDuration(this.#stallMs)}`)),
     );
   }
 

@@ -69,7 +69,7 @@ async function whenGone(object: KubeObject, run: ObjectsRun): ReturnType<typeof 
   for (let second = 0; second < GONE_WITHIN_S; second++) {
     const now = await lookUp(object, run);
     if (now.found?.metadata.deletionTimestamp === undefined) return now;
-    if (second === 0) run.write(`${titleOf(object)} is being deleted: waiting up to ${GONE_WITHIN_S} s\n`);
+    if (second === 0) run.write(`${titleOf(object)} is being deleted: waiting up to ${GONE_WITHIN_S / 60} min\n`);
     await sleep(systemClock, 1_000, run.abort);
   }
   const hint = 'its finalizers or conditions say what keeps it; then run this again';

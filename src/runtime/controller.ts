@@ -1,7 +1,7 @@
 /** Runs one controller: keys from the events of its sources, through its queue, to its reconcile function. */
-
 import { type KubeObject, keyOf } from '../kube/resources.ts';
 import type { Informer } from '../kube/watch/informer.ts';
+import { formatDuration } from '../util/duration.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import { DEFAULT_TOOLS, type Tools } from '../util/tools.ts';
@@ -111,7 +111,7 @@ async function reconcile(parts: WorkerParts, key: string): Promise<ReconcileResu
   using timers = new DisposableStack();
   const cancel = clock.schedule(controller.timeoutMs, () => {
     log.warn('reconcile takes too long', { key, timeoutMs: controller.timeoutMs });
-    time.abort(new Error(`reconcile took longer than ${controller.timeoutMs} ms`));
+    time.abort(new Error(`reconcile took longer than ${formatDuration(controller.timeoutMs)}`));
   });
   timers.defer(cancel);
   const endSoon = (): void =>

@@ -171,7 +171,7 @@ test('a part that does not stop is named, and waited for no longer than agreed',
   await settle();
   stop.abort();
   await clock.advance(20_000);
-  expect(await running).toMatchObject({ message: 'not stopped within 20000 ms: stubborn' });
+  expect(await running).toMatchObject({ message: 'not stopped within 20 s: stubborn' });
 });
 
 test('with work that does not stop, the process stands for election no longer, and gives no lease back', async () => {
@@ -190,7 +190,7 @@ test('with work that does not stop, the process stands for election no longer, a
   await settle();
   stop.abort();
   await clock.advance(20_000);
-  expect(await running).toMatchObject({ message: 'not stopped within 20000 ms: stubborn' });
+  expect(await running).toMatchObject({ message: 'not stopped within 20 s: stubborn' });
   expect(reasons).toEqual([NOT_RELEASED]);
 });
 

@@ -184,7 +184,7 @@ export class Group {
     await Promise.race([all, sleep(this.#parts.clock, STOP_WITHIN_MS, ended.signal).catch(() => undefined)]);
     if (ended.signal.aborted) return;
     const names = [...this.#running.keys()].map(({ name }) => name).join(', ');
-    throw new Error(`not stopped within ${STOP_WITHIN_MS} ms: ${names}`);
+    throw new Error(`not stopped within ${STOP_WITHIN_MS / 1000} s: ${names}`);
   }
 
   async #run(runnable: Runnable): Promise<void> {

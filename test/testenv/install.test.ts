@@ -150,7 +150,7 @@ test('install waits for what uninstall is still deleting', async () => {
   await ask('patch', role, '--type=merge', '--patch', finalizers('["example.com/held"]'));
   await refit('uninstall', ...args);
   await using install = new RefitProcess('install', ...args, '--apply');
-  const waits = expect.stringMatching(/^clusterrole .* is being deleted: waiting up to 300 s$/) as unknown;
+  const waits = expect.stringMatching(/^clusterrole .* is being deleted: waiting up to 5 min$/) as unknown;
   await vi.waitFor(() => expect(install.stdout).toContainEqual(waits), PATIENCE);
   await ask('patch', role, '--type=merge', '--patch', finalizers('null'));
   expect(await install.ended, install.stderr.join('\n')).toBe(0);

@@ -2,18 +2,18 @@
 import { expect, test } from 'vitest';
 import { type SupervisorAccount, withCrashStory } from './crash-story.ts';
 
-const REASON = 'the service did not show v2 within 90 s of its restart';
+const REASON = 'the service did not show v2 within 1 min 30 s of its restart';
 const story = (exits: number, account?: SupervisorAccount, reason = REASON): string =>
   withCrashStory(reason, exits, account, 90_400);
 
 test.each<[string, string, string]>([
   ['a process that hangs has no story', story(0), REASON],
-  ['one start more is told', story(1), `${REASON}; started at least 2 times in 90 s`],
-  ['three are a loop', story(2), `crash loop: ${REASON}; started at least 3 times in 90 s`],
+  ['one start more is told', story(1), `${REASON}; started at least 2 times in 1 min 30 s`],
+  ['three are a loop', story(2), `crash loop: ${REASON}; started at least 3 times in 1 min 30 s`],
   [
     'the supervisor counts all of them',
     story(2, { restarts: 6, end: 'exit code 1', log: ['', 'no etcd', 'panic: \u001b[2Jbad', ' '] }),
-    `crash loop: ${REASON}; started 7 times in 90 s, exit code 1, last lines of its log: no etcd | panic: \uFFFD[2Jbad`,
+    `crash loop: ${REASON}; started 7 times in 1 min 30 s, exit code 1, last lines of its log: no etcd | panic: \uFFFD[2Jbad`,
   ],
   [
     'a supervisor that waits long has started it once',
@@ -23,7 +23,7 @@ test.each<[string, string, string]>([
   [
     'a loop is called one once',
     story(2, undefined, 'crash loop: it ended'),
-    'crash loop: it ended; started at least 3 times in 90 s',
+    'crash loop: it ended; started at least 3 times in 1 min 30 s',
   ],
 ])('%s', (_name, text, expected) => expect(text).toBe(expected));
 

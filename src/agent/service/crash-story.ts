@@ -1,4 +1,5 @@
 /** Tells how a service that did not stay up ended: how often it was started, its last exit code, the end of its log. */
+import { formatDuration } from '../../util/duration.ts';
 import { printable } from '../../util/printable.ts';
 
 /** What the supervisor of a service knows of it since its last start by order; every part may be missing. */
@@ -31,9 +32,7 @@ export function withCrashStory(
   const starts = Math.max(exits, restarts) + 1;
   const lines = log.filter((line) => line.trim() !== '').slice(-MOST_LINES);
   const parts = [
-    ...(starts > 1
-      ? [`started ${restarts >= exits ? '' : 'at least '}${starts} times in ${Math.round(ms / 1000)} s`]
-      : []),
+    ...(starts > 1 ? [`started ${restarts >= exits ? '' : 'at least '}${starts} times in ${formatDuration(ms)}`] : []),
     ...(end === undefined ? [] : [end]),
     ...(lines.length === 0 ? [] : [`last lines of its log: ${lines.map(short).join(' | ')}`]),
   ];

@@ -43,7 +43,7 @@ describe('after the restart', () => {
     ['too late, but there', { journal: tooLate, host: newRuns }, SOAK],
     ['another version', { journal: inTime, host: running('v9', after) }, back('v9')],
     ['another version from another file', { journal: inTime, host: running('v9', after, false) }, wait(until)],
-    ['too late', { journal: tooLate, host: silent }, back('90 s')],
+    ['too late', { journal: tooLate, host: silent }, back('1 min 30 s')],
     ['too late, it hangs', { journal: tooLate, host: hanging(after) }, back(NEW)],
     ['too late, old one never ended', { journal: tooLate, host: oldLeft }, back(NEW)],
   ])('%s', (_name, more, step) => expect(at(more)).toEqual(step));
@@ -83,7 +83,7 @@ describe('the soak', () => {
     ['goes on though the node is Ready', 1_000, newRuns, { isReady: true }, wait(NOW + 4_000)],
     ['goes on while the node is not Ready', 1_000, newRuns, { isReady: false }, wait(NOW + 119_000)],
     ['is over, node not Ready', 5_000, newRuns, { isReady: false }, wait(NOW + 115_000)],
-    ['is over, node never Ready', 120_000, newRuns, { isReady: false }, back('node not Ready within 120 s')],
+    ['is over, node never Ready', 120_000, newRuns, { isReady: false }, back('node not Ready within 2 min')],
     ['goes on while the kubelet is not heard', 1_000, newRuns, { staleMs: 1_000 }, wait(NOW + 119_000)],
     ['is over, kubelet not heard', 5_000, newRuns, { staleMs: 5_000 }, wait(NOW + 115_000)],
     ['is over, kubelet never heard', 120_000, newRuns, { staleMs: 120_000 }, back('no kubelet heartbeat within')],

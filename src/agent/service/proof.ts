@@ -1,4 +1,5 @@
 /** Decides whether a version runs: seen from outside after a restart, for the soak time, on a node that is Ready. */
+import { formatDuration } from '../../util/duration.ts';
 import type { UpdateJournal } from '../journal.ts';
 import type { OwnNodeFacts, Times, UpdateInput } from '../step-input.ts';
 import type { Step } from '../steps/step.ts';
@@ -20,7 +21,7 @@ export function afterRestart(input: UpdateInput): Step {
   const { restartTimeoutMs } = timesOf(input);
   const until = (journal.since ?? now) + restartTimeoutMs;
   if (now < until) return { kind: 'await-service', until };
-  return rollBack(`the service did not show ${version} within ${seconds(restartTimeoutMs)} of its restart`);
+  return rollBack(`the service did not show ${version} within ${formatDuration(restartTimeoutMs)} of its restart`);
 }
 
 /** The new process has shown the wanted version once, and must keep running. */
@@ -30,14 +31,14 @@ export function soak(input: UpdateInput): Step {
   const began = journal.since ?? now;
   const change = changeOf(input);
   if (change !== undefined)
-    return rewatch(input) ?? rollBack(`${change} ${seconds(now - began)} after its first answer`);
+    return rewatch(input) ?? rollBack(`${change} ${formatDuration(now - began)} after its first answer`);
   if (host.running === undefined) {
     const until = now - (host.unansweredMs ?? 0) + UNRESPONSIVE_MS;
     return now < until ? { kind: 'await-service', until } : rollBack('the new process stopped answering');
   }
   const until = Math.max(began + soakMs, readyDeadline(node, { began, now, readyTimeoutMs }));
   if (now < until) return { kind: 'await-service', until };
-  const within = `within ${seconds(now - began)} of the new version's first answer`;
+  const within = `within ${formatDuration(now - began)} of the new version's first answer`;
   if (node.staleMs !== undefined) return rollBack(`no kubelet heartbeat ${within}`);
   return node.isReady === false ? rollBack(`node not Ready ${within}`) : UNCORDON;
 }
@@ -142,8 +143,4 @@ function timesOf({ times, journal }: UpdateInput): Times {
 
 function rollBack(reason: string): Step {
   return { kind: 'roll-back', reason };
-}
-
-function seconds(ms: number): string {
-  return `${Math.round(ms / 100) / 10} s`;
 }

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { formatDuration } from '../../util/duration.ts';
 import { feed } from '../download/hash-file.ts';
 import type { StepOutcome } from '../steps/step.ts';
 import { sendSignal } from './processes.ts';
@@ -68,7 +69,7 @@ async function execute({ fd }: FileHandle, timeoutMs: number) {
       if (printed[name].length > MAX_OUTPUT_BYTES) end(`it printed more than ${MAX_OUTPUT_BYTES} bytes`);
     });
   }
-  const patience = setTimeout(() => end(`it did not end within ${timeoutMs / 1000} s`), timeoutMs);
+  const patience = setTimeout(() => end(`it did not end within ${formatDuration(timeoutMs)}`), timeoutMs);
   const closed = new Promise((resolve) => child.once('close', resolve));
   const code = await new Promise<number | null>((resolve) => {
     child.once('error', ({ message }) => resolve((end(message), null)));

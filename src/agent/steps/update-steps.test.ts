@@ -294,7 +294,7 @@ test('what the signal’s policy asked for wins over the flags', () => {
   const work = { ...journal.work, policy };
   expect(nextStep({ ...input, journal: { ...journal, work } })).toEqual({
     kind: 'roll-back',
-    reason: says('within 0.5 s'),
+    reason: says('within 500 ms'),
   });
 });
 

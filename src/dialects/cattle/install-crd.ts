@@ -3,6 +3,7 @@ import { type CustomKind, customResourceDefinitions, definitionOf } from '../../
 import type { KubeClient } from '../../kube/client.ts';
 import { ifFound, isAlreadyExists } from '../../kube/status-error.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
 
 const POLL_MS = 200;
 /** As in the original. */
@@ -27,7 +28,7 @@ export async function installMissing(
   for (const end = clock.monotonic() + PATIENCE_MS; !(await isServed()); await sleep(clock, POLL_MS, abort)) {
     if (clock.monotonic() > end)
       throw new Error(
-        `${kind.resource.plural}.${kind.resource.group} is not served after ${PATIENCE_MS / 1000} s: check its CustomResourceDefinition`,
+        `${kind.resource.plural}.${kind.resource.group} is not served after ${formatDuration(PATIENCE_MS)}: check its CustomResourceDefinition`,
       );
   }
 }

@@ -2,6 +2,7 @@
 import { BUDGET_ENDS } from '../../drain/budgets.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
 import { AFTER_TARGET, evaluate } from '../gates/registry.ts';
 import { gateInput, type TargetContext } from '../gates/types.ts';
 import { isUnanswered, type NodeAction, type NodeView, type TargetFacts, untilAsked } from '../model/decision.ts';
@@ -71,7 +72,7 @@ function wait({ target, policy, now }: AssistInput, node: NodeView, drain: Drain
   const what = `${left === 1 ? '1 pod is' : `${left} pods are`} left on node ${node.name}`;
   const why = blockedBy === undefined ? what : `${what}: ${blockedBy}`;
   if (now >= deadline) {
-    const limit = `within ${Math.round(stepDeadlines.drain / 1000)} s`;
+    const limit = `within ${formatDuration(stepDeadlines.drain)}`;
     return { ...failed, reason: because('DrainTooLong', `${target.name} was not drained ${limit}: ${why}`) };
   }
   const code = blockedBy === undefined ? 'Draining' : 'DrainBlocked';

@@ -6,6 +6,7 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { formatDuration } from '../../util/duration.ts';
 import { AFTER_TARGET } from '../gates/registry.ts';
 import { type Gate, stop } from '../gates/types.ts';
 import type { NodeView, Observation, TargetFacts } from '../model/decision.ts';
@@ -143,7 +144,7 @@ test.each<[string, TargetFacts['drain'], { policy?: Partial<RolloutPolicy>; now?
       ...FAILED,
       reason: because(
         'DrainTooLong',
-        `w1 was not drained within ${DRAIN_MS / 1000} s: 2 pods are left on node n1: ${WEB}`,
+        `w1 was not drained within ${formatDuration(DRAIN_MS)}: 2 pods are left on node n1: ${WEB}`,
       ),
     },
   ],

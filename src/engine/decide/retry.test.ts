@@ -51,7 +51,7 @@ test('a reason that names the failures of the end does not outlive it', () => {
 
 test('one of several failures is retried after a drain that stopped the rollout: it runs again within its budget', () => {
   const ended = snapshotWith([buildStage('worker', [w1, w2, 'w3'])], { w1: OLD_FAILURE, w2: OLD_FAILURE });
-  const reason = because('DrainTooLong', 'w1 was not drained within 3600 s: 1 pod is left on node w1');
+  const reason = because('DrainTooLong', 'w1 was not drained within 1 h: 1 pod is left on node w1');
   const { record } = decide({ ...ended, rollout: { ...ended.rollout, reason } }, buildPolicy({ maxFailures: 3 }), NOW);
   expect(record?.phase).toBe('running');
 });

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { textIn } from '../../util/bounded-file.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import { untilAborted } from '../../util/waits.ts';
 import { type Call, type Caller, queryText } from '../client.ts';
@@ -101,7 +102,7 @@ export class Requester implements Caller {
 
   #begin(call: Call): TimeLimit {
     const limit = new TimeLimit(this.#parts.clock, call.abort, this.#parts.closed.signal);
-    limit.allow(call.deadlineMs, `no answer within ${Math.round(call.deadlineMs)} ms`);
+    limit.allow(call.deadlineMs, `no answer within ${formatDuration(call.deadlineMs)}`);
     return limit;
   }
 
@@ -204,7 +205,7 @@ function release(response: IncomingMessage): void {
 }
 
 async function* alive(response: IncomingMessage, limit: TimeLimit, idleMs: number): AsyncGenerator<Buffer> {
-  const onChunk = (): void => limit.allow(idleMs, `the watch sent nothing for ${idleMs} ms`);
+  const onChunk = (): void => limit.allow(idleMs, `the watch sent nothing for ${formatDuration(idleMs)}`);
   onChunk();
   for await (const chunk of response as AsyncIterable<Buffer>) {
     onChunk();

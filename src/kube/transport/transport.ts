@@ -69,7 +69,7 @@ class TlsAgent extends https.Agent {
       wire.setTimeout(0);
     });
     if (this.#addresses !== undefined && this.#addresses.count > 1)
-      wire.setTimeout(CONNECT_MS, () => wire.destroy(new Error(`no connection within ${CONNECT_MS} ms`)));
+      wire.setTimeout(CONNECT_MS, () => wire.destroy(new Error(`no connection within ${CONNECT_MS / 1000} s`)));
   }
 }
 
