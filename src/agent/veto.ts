@@ -20,13 +20,14 @@ export interface Veto {
 /** Why the command is refused; undefined when it is allowed. `running` is the version that it would replace. */
 export function vetoOf(command: SignalCommand, running: string | undefined, veto: Veto): string | undefined {
   const address = new URL(command.url);
-  const { protocol } = address;
-  const isHttps = protocol === 'https:';
+  const scheme = address.protocol.slice(0, -1);
+  const isHttps = scheme === 'https';
   if (command.sha256 === undefined && veto.requireSha256)
-    return 'this agent requires a sha256, and the plan names none';
-  if (!isHttps && veto.requireHttps) return `this agent requires https, and the URL of the plan is ${protocol}`;
+    return 'this agent requires a sha256, and the plan names none: add it there';
+  if (!isHttps && veto.requireHttps)
+    return `this agent requires https, and the plan has a URL with ${scheme}: change it there`;
   if (command.sha256 === undefined && !isHttps && !veto.allowUnverified) {
-    return `a download over ${protocol} needs a sha256 in the plan; the agent's --unverified-downloads allow accepts it without`;
+    return `a download over ${scheme} needs a sha256: add it to the plan, or start the agent with --unverified-downloads allow`;
   }
   const wrongHost = hostVeto(address, veto.allowedHosts);
   if (wrongHost !== undefined) return wrongHost;
@@ -38,7 +39,7 @@ export function hostVeto({ host, hostname }: URL, allowed: Veto['allowedHosts'])
   const isAllowed = (entry: string): boolean =>
     entry === host || entry === hostname || (entry.startsWith('*.') && hostname.endsWith(entry.slice(1)));
   if (allowed === undefined || allowed.some(isAllowed)) return undefined;
-  return `this agent downloads nothing from ${host}, only from ${allowed.join(', ')}`;
+  return `this agent downloads nothing from ${host}, only from ${allowed.join(', ')} (--allowed-hosts)`;
 }
 
 function versionVeto(version: string, running: string | undefined, veto: Veto): string | undefined {
@@ -49,8 +50,9 @@ function versionVeto(version: string, running: string | undefined, veto: Veto): 
   for (const { bound, name } of bounds) {
     if (bound === undefined) continue;
     const [wanted, lowest] = [parseVersion(version), parseVersion(bound)];
-    if (wanted === undefined || lowest === undefined) return `cannot compare ${version} with ${bound}, ${name}`;
-    if (compareVersions(wanted, lowest) < 0) return `${version} is below ${bound}, ${name}`;
+    if (wanted === undefined || lowest === undefined)
+      return `cannot compare ${version} with ${bound}, ${name}: use for example v1.36.3+k0s.0`;
+    if (compareVersions(wanted, lowest) < 0) return `${version} is below ${bound}, ${name}: use that or a newer one`;
   }
   return undefined;
 }
@@ -59,7 +61,7 @@ function versionVeto(version: string, running: string | undefined, veto: Veto): 
 export function ageVeto({ created }: SignalData, now: number, { maxSignalAgeMs }: Veto): string | undefined {
   if (maxSignalAgeMs === 0) return undefined;
   const age = now - Date.parse(created);
-  if (Number.isNaN(age)) return `the signal's created "${created}" is no time`;
+  if (Number.isNaN(age)) return `the signal's created "${created}" is not a time`;
   if (age <= maxSignalAgeMs) return undefined;
   return `the signal was created at ${created}, longer than ${formatDuration(maxSignalAgeMs)} before ${clockText(now)}`;
 }

@@ -72,6 +72,8 @@ test.each(['socks5://me:secret@p', 'SOCKS5h://p:1080', 'socks4://p'])('%s is ref
 test.each(['http://', 'me:secret@p:x', 'http://me:se%cret@p', 'http://m%e@p'])(
   '%s cannot be used, and is not told',
   (HTTPS_PROXY) => {
-    expect(() => chosen('https://a.example', { HTTPS_PROXY })).toThrow(/^HTTPS_PROXY names no http\(s\) proxy$/);
+    expect(() => chosen('https://a.example', { HTTPS_PROXY })).toThrow(
+      /^HTTPS_PROXY is not a proxy URL; use for example http:\/\/192\.0\.2\.1:3128$/,
+    );
   },
 );

@@ -20,7 +20,7 @@ export function proxyFor(address: URL, environment: Environment): URL | undefine
     throw new Error(`${name} names a SOCKS proxy, which is not supported: use an http or https proxy`);
   const proxy = readProxy(named.includes('://') ? named : `http://${named}`);
   // Without the value: it may contain a password.
-  if (proxy === undefined) throw new Error(`${name} names no http(s) proxy`);
+  if (proxy === undefined) throw new Error(`${name} is not a proxy URL; use for example http://192.0.2.1:3128`);
   return proxy;
 }
 

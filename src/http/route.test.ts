@@ -92,7 +92,7 @@ test.each([
     'a proxy',
     'https://mirror.example/k0s',
     { HTTPS_PROXY: 'http://me:100%@127.0.0.1:1' },
-    'HTTPS_PROXY names no http(s) proxy',
+    'HTTPS_PROXY is not a proxy URL; use for example http://192.0.2.1:3128',
   ],
   ['a server', 'http://me:100%@127.0.0.1:1/k0s', {}, 'no answer from 127.0.0.1:1'],
   [

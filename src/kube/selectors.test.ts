@@ -114,9 +114,9 @@ describe('a label selector', () => {
   });
 
   test.each([
-    ['pool blue', '"pool blue" is no label requirement'],
-    ['zone=a,pool in (blue green)', '"blue green" is no label value'],
-    ['pool in ()', '"pool in ()" names no value'],
+    ['pool blue', '"pool blue" is not a label requirement'],
+    ['zone=a,pool in (blue green)', '"blue green" is not a label value'],
+    ['pool in ()', '"pool in ()" has no value'],
   ])('%j says what is wrong', (selector, message) => {
     expect(() => parseLabelSelector(selector)).toThrow(message);
   });

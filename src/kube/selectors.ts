@@ -48,20 +48,20 @@ function labelRequirement(text: string): Requirement {
   const set = SET.exec(text);
   if (set) {
     const [, key = '', operator, list = ''] = set;
-    if (list.trim() === '') throw new SelectorError(`"${text}" names no value`);
+    if (list.trim() === '') throw new SelectorError(`"${text}" has no value`);
     const values = list.split(',').map((value) => value.trim());
-    for (const value of values) if (!VALUE_ONLY.test(value)) throw new SelectorError(`"${value}" is no label value`);
+    for (const value of values) if (!VALUE_ONLY.test(value)) throw new SelectorError(`"${value}" is not a label value`);
     return { key, operator: operator === 'in' ? 'In' : 'NotIn', values };
   }
   const existence = EXISTENCE.exec(text);
-  if (!existence) throw new SelectorError(`"${text}" is no label requirement`);
+  if (!existence) throw new SelectorError(`"${text}" is not a label requirement`);
   const [, not, key = ''] = existence;
   return { key, operator: not === '!' ? 'DoesNotExist' : 'Exists' };
 }
 
 function fieldRequirement(text: string, fields: Fields): Matcher {
   const [, name = '', operator, value] = /^([A-Za-z][\w.]*)(==|=|!=)([^\s=!]*)$/.exec(text) ?? [];
-  if (operator === undefined) throw new SelectorError(`"${text}" is no field requirement`);
+  if (operator === undefined) throw new SelectorError(`"${text}" is not a field requirement`);
   const textOf = Object.hasOwn(fields, name) ? fields[name] : undefined;
   if (!textOf) throw new SelectorError(`"${name}" cannot be selected by, only ${Object.keys(fields).join(', ')}`);
   return (object) => (textOf(object) === value) === (operator !== '!=');

@@ -32,7 +32,7 @@ async function expectRefused(node: Rig): Promise<void> {
   await node.send('/new', NEW, { kind: 'airgapupdate' });
   await node.end();
   expect(node.statuses).toEqual(['Downloading', 'FailedDownload']);
-  expect((await node.report())?.reason).toContain(`belongs to user ${NOBODY}: it must belong to root`);
+  expect((await node.report())?.reason).toContain(`belongs to user ${NOBODY}, but must belong to root`);
   expect(node.server.requests).toEqual([]);
 }
 

@@ -30,7 +30,7 @@ const asItIs: Change = () => undefined;
 
 test('others may write to it', async () => {
   const text = await refusal(asItIs, async (path) => await chmod(path, 0o666));
-  expect(text).toMatch(/REFIT_FILE: cannot use the kubeconfig: others may write to .*: run "chmod go-w /);
+  expect(text).toMatch(/REFIT_FILE: cannot use the kubeconfig: others may write to .*; run "chmod go-w /);
 });
 
 attackAsNobody('it belongs to another user', async () => {

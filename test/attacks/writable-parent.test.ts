@@ -15,7 +15,7 @@ async function expectRefused(node: Rig, mend: string): Promise<void> {
   await node.send('/new', NEW);
   await node.end();
   expect(node.statuses).toEqual(['FailedDownload']);
-  expect((await node.report())?.reason).toContain(`: run "${mend}"`);
+  expect((await node.report())?.reason).toContain(`; run "${mend}"`);
   expect(node.server.requests).toEqual([]);
   expect(await node.installed()).toBe(before);
   expect(node.host.starts).toBe(1);

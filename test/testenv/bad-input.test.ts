@@ -111,12 +111,12 @@ const CASES: readonly (readonly [string, Plan, string])[] = [
   [
     'a label selector that does not parse',
     workersOf(selected('pool in (')),
-    `${AT}.targets.workers.discovery.selector.labels: "pool in (" is not a label selector ("pool in (" is no label requirement); use for example pool=blue`,
+    `${AT}.targets.workers.discovery.selector.labels: "pool in (" is not a label selector ("pool in (" is not a label requirement); use for example pool=blue`,
   ],
   [
     'a field selector that does not parse',
     workersOf(selected('', 'metadata.name')),
-    `${AT}.targets.workers.discovery.selector.fields: "metadata.name" is not a field selector ("metadata.name" is no field requirement); use for example metadata.name=w1`,
+    `${AT}.targets.workers.discovery.selector.fields: "metadata.name" is not a field selector ("metadata.name" is not a field requirement); use for example metadata.name=w1`,
   ],
   [
     'a platform with an empty URL',

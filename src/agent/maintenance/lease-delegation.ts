@@ -11,7 +11,7 @@ const NODE_LEASES = 'kube-node-lease';
 /** The original's field manager, so that the label has one owner, whichever agent writes it. */
 const FIELD_MANAGER = 'k0s/autopilot';
 const RETRY = { base: 200, cap: 30_000 };
-const REFUSED = 'cannot label the lease of the node: without the label this agent drains the node; the leader does not';
+const REFUSED = "this agent drains the node, since it may not label the node's Lease: allow it to patch that Lease";
 
 export class LeaseDelegation {
   readonly #client: KubeClient;
@@ -33,8 +33,8 @@ export class LeaseDelegation {
   }
 
   /**
-   * False when the API server refused the label and the lease does not have it: then no leader drains the node. An
-   * unreadable or not yet labelled lease counts as labelled: a node and a leader that wait for each other do no harm.
+   * False when the API server refused the label and the lease lacks it: then no leader drains the node. Until that is
+   * known it is true: the node and a leader may then wait for each other, which does no harm.
    */
   async isExpected(name: string, abort: AbortSignal): Promise<boolean> {
     if (!this.#isRefused) return true;

@@ -31,7 +31,7 @@ export function withStatus(
   return step.status === 'Cordoning' ? cordoned(reported, signal) : reported;
 }
 
-/** Says why a signal without a status waits; its first status takes that back. */
+/** Says why a signal without a status waits; its first status replaces the reason. */
 export function withWait(object: KubeObject, { created }: SignalData, reason: string): KubeObject {
   return annotated(object, encodeReport({ created, reason }));
 }

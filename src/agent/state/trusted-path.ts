@@ -32,8 +32,8 @@ export async function assertTrustedPath(path: string): Promise<void> {
     const next = name === '..' ? at : join(at, name);
     const found = lstatSync(next);
     if (!isTrustedUser(found.uid)) {
-      const mend = `run "chown -h root ${next}"`;
-      throw new DistrustError(`${next} belongs to user ${found.uid}: it must belong to root: ${mend}`);
+      const owner = `user ${found.uid}, but must belong to root`;
+      throw new DistrustError(`${next} belongs to ${owner}; run "chown -h root ${next}"`);
     }
     if (found.isSymbolicLink()) {
       if (++links > MAX_LINKS) throw new Error(`${path} has too many symbolic links`);
@@ -43,7 +43,7 @@ export async function assertTrustedPath(path: string): Promise<void> {
       continue;
     }
     if (await isWritable(found, rest.length === 0))
-      throw new DistrustError(`others may write to ${next}: run "chmod go-w ${next}"`);
+      throw new DistrustError(`others may write to ${next}; run "chmod go-w ${next}"`);
     at = next;
   }
 }
@@ -74,7 +74,7 @@ export const fileTrust = {
     await unless('EEXIST', mkdir(directory, { mode: 0o700 }));
     await using handle = await open(directory, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
     const { uid, mode } = await handle.stat();
-    if (!isTrustedUser(uid)) throw new Error(`${directory} belongs to user ${uid}: remove it`);
+    if (!isTrustedUser(uid)) throw new Error(`${directory} belongs to user ${uid}; remove it`);
     if ((mode & 0o777) !== 0o700) await handle.chmod(0o700);
     await syncPath(dirname(directory));
   },

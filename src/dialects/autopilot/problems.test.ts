@@ -122,12 +122,12 @@ describe('one problem', () => {
     [
       'a label selector that does not parse: the original selects every node',
       withWorkers(selected('pool blue')),
-      `${LABELS}: "pool blue" is not a label selector ("pool blue" is no label requirement); use for example pool=blue`,
+      `${LABELS}: "pool blue" is not a label selector ("pool blue" is not a label requirement); use for example pool=blue`,
     ],
     [
       'a field selector that does not parse',
       withWorkers(selected(undefined, 'w1')),
-      `${AT}.targets.workers.${FIELDS}: "w1" is not a field selector ("w1" is no field requirement); use for example metadata.name=w1`,
+      `${AT}.targets.workers.${FIELDS}: "w1" is not a field selector ("w1" is not a field requirement); use for example metadata.name=w1`,
     ],
     [
       'a field that cannot be selected by: the original selects nothing and says Completed',
@@ -142,7 +142,7 @@ describe('one problem', () => {
     [
       'a selector beside a list that wins over it',
       withWorkers({ discovery: { static: { nodes: ['w1'] }, selector: { labels: '=' } } }),
-      `${LABELS}: "=" is not a label selector ("=" is no label requirement); use for example pool=blue`,
+      `${LABELS}: "=" is not a label selector ("=" is not a label requirement); use for example pool=blue`,
     ],
   ])('%s', (_name, plan, message) => {
     expect(found(plan)).toEqual([message]);

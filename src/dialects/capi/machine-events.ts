@@ -34,7 +34,7 @@ export function machineEvents(management: KubeClient, events: Pick<EventRecorder
       events.record(object, { ...note, once });
     } catch (error) {
       told.delete(key);
-      log.warn('cannot tell of an update', { object: key, reason: error });
+      log.warn('cannot write the Event about an update', { object: key, reason: error });
     }
   };
 }

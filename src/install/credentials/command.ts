@@ -32,9 +32,9 @@ export async function controlNodeCredentials(
   call: Pick<ObjectsRun, 'abort' | 'write'>,
 ): Promise<number> {
   const bad = [name, flags.node ?? name].find((text) => !NAME.test(text) || text.length > 253);
-  const wanted = 'is no name of a ControlNode or Node: use small letters, digits, - and .';
+  const wanted = 'is not a name of a ControlNode or Node: use lower-case letters, digits, - and .';
   if (bad !== undefined) throw new RefitError('REFIT_USAGE', `${JSON.stringify(bad)} ${wanted}`);
-  if (flags.duration < LEAST_MS) throw new RefitError('REFIT_USAGE', '--duration: the least is 10m');
+  if (flags.duration < LEAST_MS) throw new RefitError('REFIT_USAGE', '--duration is too short: use 10m or more');
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   const silent = { ...call, write: () => undefined };
   const issued = await inCluster(flags, silent, async (run) => {

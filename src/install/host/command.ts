@@ -42,7 +42,7 @@ export async function installAgent({ credentials }: AgentInstallFlags, write: Wr
   const source = await credentialsFor(k0s, program, credentials);
   const { stateDirectory } = await ownOptions();
   write(`found k0s ${k0s.version}, a ${k0s.role} (PID ${k0s.pid}, data in ${k0s.dataDirectory})\n`);
-  if (k0s.ownAgent) write('k0s runs its own agent, so this one only watches: see "k0s\'s own agent" in the guide\n');
+  if (k0s.ownAgent) write('k0s runs its own agent, so this one only watches: docs/guides/k0s.md says more\n');
   if (program.isOneFile && (await placeBinary())) write(`copied this program to ${BINARY}\n`);
   for (const directory of [CONFIG, stateDirectory]) {
     await mkdir(directory, { mode: 0o700, recursive: true });
@@ -128,7 +128,7 @@ async function besideK0s(configured: string | undefined): Promise<string[]> {
   return [...new Set(paths)].filter((path) => existsSync(path));
 }
 
-/** Removes all that install wrote, and all that the agent did. */
+/** Removes what install wrote, and the files of the agent. Upgrades that it made stay. */
 export async function uninstallAgent(write: Write): Promise<number> {
   const service = ownService();
   const options = await ownOptions().catch(({ message }: Error) => {
@@ -152,10 +152,11 @@ export async function uninstallAgent(write: Write): Promise<number> {
     await service.remove();
     write(`removed ${service.title}\n`);
   }
-  const used = allPids().flatMap((pid) => (pid === process.pid ? [] : executableOf(pid)));
-  const isOurs = (await ownProgram()).isOneFile && !used.includes(BINARY);
-  if (!isOurs && existsSync(BINARY)) write(`left ${BINARY}: it was not copied there, or another process runs it\n`);
-  for (const path of [...beside, CREDENTIALS, ...(isOurs ? [BINARY] : [])]) {
+  const isUsed = allPids().some((pid) => pid !== process.pid && executableOf(pid) === BINARY);
+  const mayRemoveBinary = (await ownProgram()).isOneFile && !isUsed;
+  const why = isUsed ? 'another process runs it' : '`refit install agent` did not copy it there';
+  if (!mayRemoveBinary && existsSync(BINARY)) write(`left ${BINARY}: ${why}\n`);
+  for (const path of [...beside, CREDENTIALS, ...(mayRemoveBinary ? [BINARY] : [])]) {
     if (!existsSync(path)) continue;
     await rm(path, { recursive: true });
     write(`removed ${path}\n`);
@@ -184,7 +185,8 @@ async function findK0s(): Promise<RunningK0s> {
     throw new RefitError('REFIT_INSTALL', 'no k0s runs on this host: start it, and install the agent again');
   if (more.length === 0) return only;
   const pids = found.map(({ pid }) => pid).join(', ');
-  throw new RefitError('REFIT_INSTALL', `several k0s run on this host (PIDs ${pids}): run \`refit agent\` by hand`);
+  const hint = 'run `refit agent` by hand, with the --status-socket and --data-dir of one of them';
+  throw new RefitError('REFIT_INSTALL', `several k0s run on this host (PIDs ${pids})`, { hint });
 }
 
 function describe({ version, role, workloads, ownAgent }: TrustedAnswer) {

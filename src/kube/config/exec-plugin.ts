@@ -1,7 +1,6 @@
 /** Runs a credential plugin: one process at a time; its answer counts until it expires or the server refuses it. */
 import { type ExecFileException, execFile } from 'node:child_process';
 import type { Clock } from '../../util/clock.ts';
-import { formatDuration } from '../../util/duration.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import type { ClusterConfig, ExecConfig } from './cluster-config.ts';
@@ -68,7 +67,7 @@ function pluginError(command: string, problem: string): RefitError {
 function failureOf(error: ExecFileException): string {
   const { code, signal, killed } = error;
   if (typeof code === 'string') return messageOf(error);
-  if (killed === true) return `no answer within ${formatDuration(PLUGIN_TIMEOUT_MS)}`;
+  if (killed === true) return `no answer within ${PLUGIN_TIMEOUT_MS / 60_000} min`;
   return code === undefined || code === null ? `ended by ${signal}` : `exit code ${code}`;
 }
 

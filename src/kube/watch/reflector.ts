@@ -1,6 +1,5 @@
 /** Follows one collection, as in client-go: first the complete list, then every change, with retries after failures. */
 import { backoffDelay, sleep } from '../../util/clock.ts';
-import { formatDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { KubeClient, Selection, WatchEvent } from '../client.ts';
@@ -74,7 +73,7 @@ export class Reflector<T extends KubeObject> {
     await this.#watch(abort);
     const lasted = this.#parts.clock.monotonic() - startedAt;
     if (lasted < SHORTEST_WATCH_MS && before === this.#resourceVersion)
-      throw new Error(`the watch ended after ${formatDuration(lasted)}`);
+      throw new Error(`the watch ended after ${lasted} ms`);
   }
 
   async #list(abort: AbortSignal): Promise<void> {

@@ -181,7 +181,9 @@ test("with Ask a name that is none is in no command: it is the caller's, and som
     machine: { ...machine, metadata: { name: "m'; id; '" } },
   });
   const asked = scene.ask('CanUpdateMachine', named(current), named(desired));
-  await expect(asked).rejects.toThrow('UpdaterSet all: refused, because kind, namespace or name of the object is none');
+  await expect(asked).rejects.toThrow(
+    `UpdaterSet all: refused, because "Machine default/m'; id; '" names no object, such as Machine prod/cp-1`,
+  );
 });
 
 describe('a node without an agent of Refit', () => {

@@ -72,7 +72,7 @@ export async function canUpdate(
   const title = titleOf(current);
   const hold = holdBy(set, updaters, composition, title);
   await tellRefused(parts, set, title, hold, abort).catch((error: unknown) =>
-    log.warn('cannot tell in the status of the UpdaterSet', { updaterSet: set.metadata.name, reason: error }),
+    log.warn('cannot write the status of the UpdaterSet', { updaterSet: set.metadata.name, reason: error }),
   );
   if (hold !== undefined) throw new Error(`UpdaterSet ${set.metadata.name}: ${hold}`);
   const message = describe(composition);
@@ -106,7 +106,8 @@ function holdBy(
   const approved = metadata.annotations?.[APPROVED_ANNOTATION]?.split(',').map((each) => each.trim()) ?? [];
   if (uncovered.length > 0 && spec.uncovered === 'Ask' && !approved.includes(title)) {
     // The title is the caller's, and somebody runs this in a shell.
-    if (!TITLE.test(title)) return 'refused, because kind, namespace or name of the object is none';
+    if (!TITLE.test(title))
+      return `refused, because ${JSON.stringify(title.slice(0, 100))} names no object, such as Machine prod/cp-1`;
     const all = [...approved, title].filter((each) => TITLE.test(each)).join(',');
     const command = `kubectl annotate updaterset ${metadata.name} --overwrite ${APPROVED_ANNOTATION}='${all}'`;
     return `waits for approval, because it ${describe(composition)}; to have it replaced: ${command}`;
