@@ -13,7 +13,14 @@ const ELSEWHERE = [
   'src/dialects/kubeadm/packages.ts',
   'src/dialects/kubeadm/scripts.ts',
   'src/cli/completion.ts',
+  'src/cmd/commands.ts',
+  'src/cmd/install-commands.ts',
+  'src/runtime/metrics.ts',
 ];
+
+/** Their descriptions of fields are on the page about kinds. What answers a wrong value begins like this. */
+const SCHEMAS = /^src\/api\/.+\//;
+const VALIDATION = /^(?=[a-z`]).*\b(?:must|expected|only for)\b/;
 
 /** What the parser returns, as far as it matters here. */
 interface Syntax {
@@ -25,15 +32,15 @@ export function messageReference(): string {
   const files = globSync('src/**/*.ts', { cwd: ROOT })
     .filter((path) => !path.endsWith('.test.ts') && !ELSEWHERE.includes(path))
     .toSorted((a, b) => dirname(a).localeCompare(dirname(b)) || a.localeCompare(b))
-    .map((path) => ({ path, messages: messagesIn(readFileSync(`${ROOT}${path}`, 'utf8')) }))
+    .map((path) => ({ path, messages: messagesOf(path) }))
     .filter(({ messages }) => messages.length > 0);
   const folders = Map.groupBy(files, ({ path }) => dirname(path));
   return `${[
     '# Messages',
     '',
     'Generated from `src` by `npm run generate`: edit the sentences there. All texts of more than one word, by folder and file: messages,',
-    'log lines, Events and help. `{name}` stands for a value. [Errors](errors.md), [reasons](reasons.md), [metrics](metrics.md) and the',
-    '[fields of kinds](crds.md) have pages of their own.',
+    'log lines and Events. `{name}` stands for a value. [Errors](errors.md), [reasons](reasons.md), [metrics](metrics.md), the help of',
+    '[commands](cli.md) and the [fields of kinds](crds.md) have pages of their own.',
     ...[...folders].flatMap(([folder, members]) => [
       '',
       `## ${folder}`,
@@ -45,6 +52,11 @@ export function messageReference(): string {
       ]),
     ]),
   ].join('\n')}\n`;
+}
+
+function messagesOf(path: string): string[] {
+  const texts = messagesIn(readFileSync(`${ROOT}${path}`, 'utf8'));
+  return SCHEMAS.test(path) ? texts.filter((text) => VALIDATION.test(text)) : texts;
 }
 
 /** The texts of a source that read like a sentence or a part of one, each once, in their order. */
@@ -93,9 +105,12 @@ function placeholder(node: Syntax): string {
   return first?.type === 'Identifier' || first?.type === 'MemberExpression' ? placeholder(first) : '{…}';
 }
 
+/** What only a shell or a server reads, and the help of a program. */
+const CODE = /=>|^\s*#!|\$[({A-Z]|^Bearer |^Usage: |max-age=|^NT |^-----/;
+
 /** Two words of letters side by side, and no code. */
 function isSentence(text: string): boolean {
-  return /[a-z]{2,},? (?:[a-z{]{2,}|a )|[a-z]{2,}: [a-z{]|\} [a-z]{2,}/i.test(text) && !/=>|^\s*#!/.test(text);
+  return /[a-z]{2,},? (?:[a-z{]{2,}|a )|[a-z]{2,}: [a-z{]|\} [a-z]{2,}/i.test(text) && !CODE.test(text);
 }
 
 /** One line that no renderer changes. */
