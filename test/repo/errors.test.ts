@@ -13,22 +13,6 @@ const REGISTRIES = [
   { path: 'src/engine/model/reasons.ts', page: 'docs/reference/reasons.md', codes: Object.keys(REASONS) },
 ];
 
-/** They say what goes on or was not checked, and end by themselves. */
-const FOR_NOBODY = [
-  'Started',
-  'InFlight',
-  'Intended',
-  'ControlPlaneUnknown',
-  'Resumed',
-  'Resting',
-  'DrainPreviewUnknown',
-  'DrainDelegationUnknown',
-  'PreconditionsUnknown',
-  'PlanGone',
-  'DownloadsUnchecked',
-  'VersionUnchecked',
-];
-
 /** Files of the repository that the advice names. */
 function deadEnds(hints: readonly string[]): string[] {
   const paths = hints.flatMap((hint) => hint.match(/\b(?:docs|deploy)\/[\w/.-]*\w/g) ?? []);
@@ -42,12 +26,6 @@ test.each(REGISTRIES)('every code of $path is explained, and nothing else is', (
 test.each(REGISTRIES)('every code of $path is used', ({ path, codes }) => {
   const others = sources.filter((file) => file.path !== path);
   expect(unusedCodes(codes, others)).toEqual([]);
-});
-
-test('the runbook says what to do about every reason that needs somebody', () => {
-  const runbook = readFileSync(`${ROOT}docs/runbook.md`, 'utf8');
-  const missing = Object.keys(REASONS).filter((code) => !runbook.includes(`\`${code}\``));
-  expect(missing).toEqual(FOR_NOBODY);
 });
 
 test('every file that the advice names exists', () => {

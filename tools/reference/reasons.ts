@@ -7,7 +7,7 @@ export function reasonReference(): string {
     '# Reasons',
     '',
     'Generated from `src/engine/model/reasons.ts` by `npm run generate`: edit it there. Events, logs, [metrics](metrics.md), conditions and',
-    '`refit status` use the same codes. What to do: [runbook](../runbook.md), for each that needs somebody.',
+    '`refit status` use the same codes. What to do: [runbook](../runbook.md).',
     '',
     '| reason | meaning |',
     '|---|---|',
