@@ -1,7 +1,7 @@
 /** Demonstrates k0s Autopilot: hosts with stand-ins for k0s and agents, upgraded by one Plan. */
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { mediumOf, standardOutput } from '../../src/cli/output.ts';
-import { mendingOf } from '../../src/cli/plan-runners.ts';
+import { fixOf } from '../../src/cli/plan-runners.ts';
 import { EXIT, RefitError } from '../../src/util/errors.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { controllerAddress } from '../cluster/hosts.ts';
@@ -92,9 +92,7 @@ async function upgrade(cluster: Cluster, plane: Plane, ground: Ground): Promise<
   const versions = new Map(
     await Promise.all(cluster.hosts.map(async (host) => [host.name, await host.version()] as const)),
   );
-  const advice = keep
-    ? mendingOf(last)
-    : 'The cluster is removed now. With --keep it stays, to look at it and to mend it.';
+  const advice = keep ? fixOf(last) : 'The cluster is removed now. With --keep it stays, to look at it and to fix it.';
   const lines = summarize(last, versions, waits, mediumOf(standardOutput));
   for (const line of ['', ...lines, ...(code === EXIT.ok ? [] : [advice])]) say(line);
   return code;

@@ -34,7 +34,7 @@ const OPERATORS: Readonly<Record<string, PlanRunner>> = {
     limit: 'its Job has failed or used all its time',
     startOver: 'remove the annotation refit.upgrade.cattle.io/abort from the Plan',
     again: 'apply the Plan again with a change of its spec, or delete the failed Job',
-    corrected: 'Correct the Plan, its Secret or its channel: it then goes on by itself.',
+    corrected: 'Fix the Plan, its Secret or its channel: it then goes on by itself.',
     causes: 'see the log of its Job',
   },
   kubeadm: {
@@ -61,7 +61,7 @@ export function operatorOf(dialect: string): PlanRunner {
 }
 
 /** What to do about a plan that failed, wholly or in part, or was refused. */
-export function mendingOf(plan: PlanView): string {
+export function fixOf(plan: PlanView): string {
   const { dialect, phase, abort, stages } = plan;
   const { startOver, again, retry, corrected, causes = 'node, or url/sha256 in the Plan' } = operatorOf(dialect);
   if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;

@@ -169,7 +169,7 @@ test.each<[string, Direction | undefined]>([
   ['reaches nobody', 'there'],
   ['hears nothing', 'back'],
   ['is cut off', undefined],
-])('a leader that %s is replaced, and does no harm once its line is mended', async (name, direction) => {
+])('a leader that %s is replaced, and does no harm once its line is fixed', async (name, direction) => {
   const { identity } = await startLeaders();
   const version = await applyPlan(idOf(name));
   await isSignalled('controller1', idOf(name));
@@ -183,7 +183,7 @@ test.each<[string, Direction | undefined]>([
   ['reaches nobody', 'there'],
   ['hears nothing', 'back'],
   ['is cut off', undefined],
-])('an agent that %s ends its work once its line is mended', async (name, direction) => {
+])('an agent that %s ends its work once its line is fixed', async (name, direction) => {
   await startLeaders();
   const id = idOf(`agent ${name}`);
   const version = await applyPlan(id);

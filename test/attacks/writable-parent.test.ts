@@ -8,14 +8,14 @@ import { attackAsNobody, NOBODY, startNode, useCluster } from './rig.ts';
 
 useCluster();
 
-/** The node fails untouched, and says how to mend it. */
-async function expectRefused(node: Rig, mend: string): Promise<void> {
+/** The node fails untouched, and says how to fix it. */
+async function expectRefused(node: Rig, fix: string): Promise<void> {
   const before = await node.installed();
   node.startAgent();
   await node.send('/new', NEW);
   await node.end();
   expect(node.statuses).toEqual(['FailedDownload']);
-  expect((await node.report())?.reason).toContain(`; run "${mend}"`);
+  expect((await node.report())?.reason).toContain(`; run "${fix}"`);
   expect(node.server.requests).toEqual([]);
   expect(await node.installed()).toBe(before);
   expect(node.host.starts).toBe(1);
@@ -69,7 +69,7 @@ attackWithStaff('a group that nobody is in does not count', async () => {
   expect(node.statuses.at(-1)).toBe('Completed');
 });
 
-test('it is opened while the agent works: the update ends before the swap, and once mended a retry succeeds', async () => {
+test('it is opened while the agent works: the update ends before the swap, and once fixed a retry succeeds', async () => {
   await using node = await startNode();
   const directory = dirname(node.host.binary);
   node.onStatus = (status) => {

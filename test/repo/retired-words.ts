@@ -72,6 +72,11 @@ export const RETIRED: readonly RetiredWord[] = [
   { broken: /ledgers?/i, instead: 'status shard', examples: ['led~ger'] },
   { broken: /\btenures?\b/i, instead: 'LeadershipTerm', examples: ['ten~ure'] },
   { broken: /coalesc(?:e|es|ed|ing)/i, instead: 'debounce or batch', examples: ['coale~scing'] },
+  {
+    broken: /\bmend(?:s|ed|ing)?\b|\bmendingOf\b|\brepair (?:it|or)\b/i,
+    instead: 'fix',
+    examples: ['men~d it', 'it is mend~ed', 'repa~ir it first'],
+  },
   { broken: /front doors?\b/i, instead: 'dialect', examples: ['every front do~or'] },
   { broken: /others-?at-?work/i, instead: 'foreign work', examples: ['others-at-wo~rk'] },
   { broken: /ever more (?:seldom|rarely)/i, instead: 'after growing pauses', examples: ['ever more sel~dom'] },

@@ -157,15 +157,15 @@ test('a Machine of the control plane waits until every API server is ready', asy
   // Nothing listens there.
   await at('127.0.0.200');
   const waits = `node ${CONTROL_PLANE} waits until every API server is ready`;
-  let mended: Promise<void> | undefined;
+  let fixed: Promise<void> | undefined;
   await scene.whenCallable('h2');
   const answered = (answer: UpdateMachineResponse | Error): void => {
-    if (mended !== undefined || answer instanceof Error || answer.message !== waits) return;
-    mended = at('127.0.0.1');
+    if (fixed !== undefined || answer instanceof Error || answer.message !== waits) return;
+    fixed = at('127.0.0.1');
   };
   await scene.update(CONTROL_PLANE, scene.manager('h2', answered));
-  expect(mended).toBeDefined();
-  await mended;
+  expect(fixed).toBeDefined();
+  await fixed;
   await expectUpdated(CONTROL_PLANE);
 });
 

@@ -300,7 +300,7 @@ const SPOILT: readonly Spoilt[] = [
 ];
 
 test.each(SPOILT)(
-  '$name: told by why and by events, mended in the plan, and tried again by a real agent',
+  '$name: told by why and by events, fixed in the plan, and tried again by a real agent',
   async ({ field, wrong, why }) => {
     const directory = await mkdtemp(join(tmpdir(), 'refit-controls-'));
     const [from, to] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'];

@@ -170,7 +170,7 @@ test('in the lead time before its window a Plan lets nodes download and touches 
   expect(cluster.hosts.map((host) => host.starts)).toEqual(starts);
 });
 
-test('before the first node starts, agents try the download: while one cannot, none starts, until the Plan is mended', async () => {
+test('before the first node starts, agents try the download: while one cannot, none starts, until the Plan is fixed', async () => {
   const starts = cluster.hosts.map((host) => host.starts);
   const { spec, ...rest } = cluster.plan({ id: 'tried', version: NEXT, concurrent: 1 });
   const before = cluster.downloads.heads.length;
@@ -188,10 +188,10 @@ test('before the first node starts, agents try the download: while one cannot, n
   expect(asked()).toEqual(['controller1', 'controller2', 'worker1']);
   const change = async (metadata: object, more: object = {}): Promise<unknown> =>
     await cluster.client.patch(plans, 'autopilot', { metadata, ...more }, { type: 'merge' });
-  await change({ annotations: { [PAUSE_ANNOTATION]: 'while it is mended' } }, { spec });
+  await change({ annotations: { [PAUSE_ANNOTATION]: 'while it is fixed' } }, { spec });
   await until(async () => expect(await why()).not.toContain('cannot download'));
   expect(await why()).toContain('the plan is paused');
-  // More than any disk of theirs has: now each node says how much there is, and a mended policy is asked about at once.
+  // More than any disk of theirs has: now each node says how much there is, and a fixed policy is asked about at once.
   await cluster.client.create(upgradePolicies, { ...POLICY, spec: { payloads: { diskReserveMiB: 1_048_576 } } });
   onTestFinished(async () => await ifFound(cluster.client.delete(upgradePolicies, POLICY.metadata.name)));
   await until(async () => expect((await why()).match(/controller3 cannot download [^;]* bytes free/)).not.toBeNull());
@@ -358,7 +358,7 @@ test('`refit updates` shows what is followed, and `check` asks now', async () =>
   expect(stdout.join()).not.toContain('secret');
 });
 
-test('from `refit serve`, over TLS and with a token: a Secret that may not be read, or is wrong, is told; mended, it works without a restart', async () => {
+test('from `refit serve`, over TLS and with a token: a Secret that may not be read, or is wrong, is told; fixed, it works without a restart', async () => {
   const at = join(cluster.directory, 'served');
   const { cert, key } = mirror.identify();
   const certificate = { certificate: join(cluster.directory, 'tls.crt'), key: join(cluster.directory, 'tls.key') };

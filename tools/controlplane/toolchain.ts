@@ -66,7 +66,7 @@ async function installWheel(
     if (!ok) {
       throw new RefitError(
         'REFIT_TESTENV',
-        `${why} and \`${[command, ...args].join(' ')}\` failed: install Go ${GO_VERSION} or newer from https://go.dev/dl, or repair Python's venv and pip (Debian: apt-get install python3-venv), and run this again: ${lastLines(stdout + stderr)}`,
+        `${why} and \`${[command, ...args].join(' ')}\` failed: install Go ${GO_VERSION} or newer from https://go.dev/dl, or fix Python's venv and pip (Debian: apt-get install python3-venv), and run this again: ${lastLines(stdout + stderr)}`,
       );
     }
   }

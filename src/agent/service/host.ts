@@ -21,7 +21,7 @@ export interface HostFacts {
   /** Undefined while the status socket does not answer. */
   readonly running?: RunningService;
   readonly problem?: string;
-  /** Why a path of the service is not trusted, and how to mend it: set beside `problem` when waiting does not help. */
+  /** Why a path of the service is not trusted, and how to fix it: set beside `problem` when waiting does not help. */
   readonly distrust?: string;
   /** The service's living process: from the socket, else from the process table. */
   readonly service?: ProcessId;

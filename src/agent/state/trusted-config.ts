@@ -4,7 +4,7 @@ import type { ClusterConfig, Pem } from '../../kube/config/cluster-config.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { assertTrustedPath } from './trusted-path.ts';
 
-/** Throws REFIT_FILE when somebody else could change the kubeconfig or a file that it names, with what mends it. */
+/** Throws REFIT_FILE when somebody else could change the kubeconfig or a file that it names, with what fixes it. */
 export async function assertTrustedConfig({ certificateAuthority, files, user }: ClusterConfig): Promise<void> {
   const { clientCertificate, clientKey, exec, tokenFile } = user;
   const named = [fileOf(certificateAuthority), fileOf(clientCertificate), fileOf(clientKey), tokenFile, exec?.command];

@@ -10,7 +10,7 @@ const GROUP_WRITES = 0o020;
 const STICKY = 0o1000;
 const MAX_LINKS = 40;
 
-/** Somebody else could change a path. It stays so until a person mends it; the message says how. */
+/** Somebody else could change a path. It stays so until a person fixes it; the message says how. */
 export class DistrustError extends Error {
   override readonly name = 'DistrustError';
 }

@@ -243,7 +243,7 @@ test.each<[string, string, Situation, PlanChange | string]>([
     'one whose roll-back did not work, so that it keeps its slot',
     'w1',
     { ...FAILED, state: 'SchedulableWait', states: { w1: 'SignalSent' }, broken: 'w1' },
-    `w1 of ${PLAN} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Mend it, and retry it once it is not Ready or its deadline has passed`,
+    `w1 of ${PLAN} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix it, and retry it once it is not Ready or its deadline has passed`,
   ],
   ['one that is gone', 'w1', { ...FAILED, says: {}, gone: 'w1' }, 'there is no node w1; retry it when it is back'],
   ['one that is none of its targets', 'w9', FAILED, `w9 is not a target of ${PLAN}`],

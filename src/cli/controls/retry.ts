@@ -60,7 +60,7 @@ function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): re
   // Were its slot free, another node would restart beside it.
   if (found.some(({ target }) => isUnsettled(snapshot, target)))
     return refuse(
-      `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Mend it, and retry it once it is not Ready or its deadline has passed`,
+      `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix it, and retry it once it is not Ready or its deadline has passed`,
     );
   const places = found.map((each) => placeOf(each, view));
   if (places.includes('failed'))

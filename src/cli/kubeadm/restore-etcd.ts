@@ -48,7 +48,7 @@ export async function restoreEtcd(
       const withinMs = doing === 'Starting the API server' ? HEALTHY_MS : 0;
       const wrong =
         withinMs > 0 ? await untilRight(problems, ({ length }) => length === 0, { ...session, withinMs }) : [];
-      const why = `${wrong.join('; ')}; mend that, then run the command again`;
+      const why = `${wrong.join('; ')}; fix that, then run the command again`;
       if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', why);
       output.write(`${doing}.\n`);
       await onControlPlane(session, script);

@@ -33,7 +33,7 @@ test('a host and a list that do not answer hide neither the other hosts nor the 
   expect(state.facts.map(({ host }) => host.name)).toEqual(['w1']);
   expect(state.nodes?.map(({ metadata }) => metadata.name)).toEqual(['cp1', 'w1']);
   expect(state.checks.get('w1')).toContainEqual({ component: 'kubeadm', found: VERSION });
-  const cure = 'mend that, then run the command again';
+  const cure = 'fix that, then run the command again';
   const found = 'cp1 (127.0.0.1): timed out';
   expect(state.checks.get('cluster')).toEqual([
     { component: 'verification', found, cure },

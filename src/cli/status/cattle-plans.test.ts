@@ -43,7 +43,7 @@ test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], r
     {},
     [
       'why     waiting for the version of the channel: no route',
-      'to do   Not started. Correct the Plan, its Secret or its channel: it then goes on by itself.',
+      'to do   Not started. Fix the Plan, its Secret or its channel: it then goes on by itself.',
     ],
   ],
   [
@@ -51,7 +51,7 @@ test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], r
     channel,
     [],
     {},
-    ['why     waiting for the version of the channel', 'to do   Correct the Plan, its Secret or its channel'],
+    ['why     waiting for the version of the channel', 'to do   Fix the Plan, its Secret or its channel'],
   ],
   [
     'its channel fails later',
@@ -65,7 +65,7 @@ test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], r
     { secrets: [{ name: 's', path: 's' }] },
     [NOT_READY, ['Validated', 'False', 'Error', 'secrets "s" not found']],
     {},
-    ['why     secrets "s" not found', 'to do   Not started. Correct the Plan, its Secret'],
+    ['why     secrets "s" not found', 'to do   Not started. Fix the Plan, its Secret'],
   ],
   [
     'a Job failed',

@@ -5,7 +5,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { listed } from '../../util/phrases.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, table, wrapped } from '../phrases.ts';
-import { mendingOf, operatorOf } from '../plan-runners.ts';
+import { fixOf, operatorOf } from '../plan-runners.ts';
 import { picture } from './picture.ts';
 import { percentOf, remainingOf } from './progress.ts';
 import {
@@ -158,7 +158,7 @@ export function toDo(plan: PlanView): string[] {
   if (isRefused(plan))
     return [operatorOf(plan.dialect).corrected ?? 'This plan will be refused as it stands. Correct it.'];
   const hasFailed = targetsOf(plan).some(({ phase, isThere }) => phase === 'failed' && isThere !== true);
-  return hasFailed || !(isOpen(plan) || plan.phase === 'done') ? [mendingOf(plan)] : [];
+  return hasFailed || !(isOpen(plan) || plan.phase === 'done') ? [fixOf(plan)] : [];
 }
 
 function targetTable(plan: PlanView, failed: readonly TargetRow[], now: number, { paint, width }: Medium): string[] {

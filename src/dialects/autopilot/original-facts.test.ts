@@ -332,7 +332,7 @@ describe('several commands', () => {
       { state: 'Completed', '0/w1': 'Completed', '1/w1': 'Completed' },
     ],
     [
-      'differs: a command more than recorded holds the plan until it is mended, the original stops with a log line',
+      'differs: a command more than recorded holds the plan until it is fixed, the original stops with a log line',
       {
         plan: {
           ...two(completed, completed),

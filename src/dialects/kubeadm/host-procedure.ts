@@ -185,7 +185,7 @@ class Procedure {
     let answers = new Map<string, EtcdAnswer>();
     await this.#until(ETCD_MS, async () => {
       answers = await etcdAnswers(shells, controlPlaneOf(manifest));
-      // This host may be half upgraded: its own kubeadm mends it.
+      // This host may be half upgraded: its own kubeadm fixes it.
       if (typeof answers.get(name) !== 'object') answers.set(name, false);
       return etcdProblems(answers).map(({ found, cure }) => `etcd: ${found}; ${cure}`);
     });

@@ -11,7 +11,7 @@ const CORE = { apiGroups: [''], operations: ['CREATE'], resources: ['pods'] };
 const SERVICE = { service: { namespace: 'guard', name: 'guard' } };
 const HOOK = { name: 'guard.example.com', rules: [CORE], clientConfig: SERVICE };
 const SILENT =
-  'no endpoint of service guard/guard is ready for webhook guard.example.com, which must allow pods or Nodes: repair it first';
+  'no endpoint of service guard/guard is ready for webhook guard.example.com, which must allow pods or Nodes: fix it first';
 const ALONE =
   'only node w1 answers for webhook guard.example.com, which must allow pods or Nodes: while it is drained, nobody does; run a replica on another node';
 

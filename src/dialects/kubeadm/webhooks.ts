@@ -68,7 +68,7 @@ async function problemOf(
   const nodes = new Set(ready.map(({ nodeName }) => nodeName));
   const who = `${name}, which must allow pods or Nodes`;
   if (ready.length === 0) {
-    const silent = `no endpoint of service ${namespace}/${service} is ready for webhook ${who}: repair it first`;
+    const silent = `no endpoint of service ${namespace}/${service} is ready for webhook ${who}: fix it first`;
     return { finding: warn('webhook', silent) };
   }
   const [only] = nodes;

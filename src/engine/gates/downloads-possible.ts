@@ -4,7 +4,7 @@ import { type Gate, PASS, wait } from './types.ts';
 
 /** Milliseconds for which this leader waits for answers, from when plan and policy ask for these payloads: an agent may be down. */
 const PATIENCE_MS = 10_000;
-/** Milliseconds for which a problem holds the plan, so that people can mend it. Then nodes find out, and fail or not. */
+/** Milliseconds for which a problem holds the plan, so that people can fix it. Then nodes find out, and fail or not. */
 const HOLD_MS = 300_000;
 const MOST_SHOWN = 5;
 
@@ -18,7 +18,7 @@ export const downloadsPossible: Gate = {
     const heldMs = HOLD_MS - (payloadsWatchedMs ?? 0);
     if (texts.length > 0 && heldMs > 0) {
       const ends =
-        'every node that was asked can download it, or after 5 min, when nodes try it: mend the server, the way to it or the plan; agents ask again every minute';
+        'every node that was asked can download it, or after 5 min, when nodes try it: fix the server, the way to it or the plan; agents ask again every minute';
       return wait('DownloadImpossible', listedSentences(texts, MOST_SHOWN), ends, { recheckMs: heldMs });
     }
     const silent = checked.filter(({ downloads: { answer } }) => answer === 'asked' || answer === 'unasked');

@@ -1,4 +1,4 @@
-/** The object that stands for a controller: made once, never mended, its status written at every start. */
+/** The object that stands for a controller: made once, never changed, its status written at every start. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';
 import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../../src/signal/names.ts';

@@ -10,7 +10,7 @@ const SEED = Number(process.env['REFIT_SEED'] ?? 1);
 const TRIALS = 6;
 const MIXTURES = 3;
 const CORDONS: JobScenario = SCENARIOS['Jobs that cordon'];
-const MENDED: JobScenario = SCENARIOS['a template that is mended'];
+const FIXED: JobScenario = SCENARIOS['a template that is fixed'];
 
 test.each(JOB_SWEEPS)(`${TRIALS} faults: $name`, async ({ trials }) => {
   const all = await trials(SEED);
@@ -30,9 +30,9 @@ describe('found by the lab', () => {
 
   test.each([
     ['an end that is not recorded before the version changes leaves no cordon', CORDONS, versionChangesIn(4)],
-    ['so while the node is not the next one', MENDED, versionChangesIn(14)],
+    ['so while the node is not the next one', FIXED, versionChangesIn(14)],
     ['what claims a node is not undone because its record comes later', CORDONS, lateNodes],
-    ['so when the template changes', MENDED, lateNodes],
+    ['so when the template changes', FIXED, lateNodes],
     ['nor by another Plan', { scene: { ...CORDONS.scene, hasOther: true } }, lateNodes],
     ['a drain ends whose watch begins as it ends', SCENARIOS['Jobs after drains'], failsAt('watch pods #4', '410')],
   ])('%s', async (_name, { scene, course = [] }: JobScenario, mishap) => {

@@ -21,7 +21,7 @@ export interface JobScenario {
 export const SCENARIOS = {
   'Jobs that cordon': { scene: { ...BASE, cordons: 'the Job', cordoned: ['n1'], ttlS: 10 } },
   'Jobs after drains': { scene: HELD },
-  'a template that is mended': {
+  'a template that is fixed': {
     scene: { ...BASE, concurrency: 1, cordons: 'the Job', failsOn: ['n1', 'n2', 'n3'] },
     course: [{ kind: 'interference', second: 6, what: 'the template changes' }],
   },

@@ -83,12 +83,12 @@ export class LabProcesses {
     this.#processes.get(actor)?.clock.resume();
   }
 
-  /** Until it is mended. */
+  /** Until it is fixed. */
   cut(actor: string, direction: Direction): void {
     this.#cuts.set(actor, direction);
   }
 
-  mend(actor: string): void {
+  fix(actor: string): void {
     this.#cuts.delete(actor);
   }
 

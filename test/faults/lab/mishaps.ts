@@ -61,7 +61,7 @@ function begin(processes: LabProcesses, actor: string, trouble: Trouble): void {
 }
 
 function end(processes: LabProcesses, actor: string, { kind }: Trouble): void {
-  if (kind === 'cut') processes.mend(actor);
+  if (kind === 'cut') processes.fix(actor);
   else processes.resume(actor);
 }
 
