@@ -13,8 +13,8 @@ import { conditionOf, unknownsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
 import { hashedSecrets } from './latest.ts';
 import { withDrainOf } from './leader-drain.ts';
-import { leftOvers } from './left-overs.ts';
 import { CONTROL_PREFIX, PLAN_LABEL } from './names.ts';
+import { orphanedPlans } from './orphaned-work.ts';
 import { stallIn } from './pods.ts';
 import { resolve } from './resolve.ts';
 import { jobOnNode, jobSignal, occupantOf } from './signal.ts';
@@ -81,7 +81,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     unknownsOf,
     withStalls,
     planRules: { apply: (plan, policy) => policyOf(plan, policy, config) },
-    orphanedWork: { plans: (world, plans) => leftOvers(config.namespace, world, plans) },
+    orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
     // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.
     drainDelegation: { always: true, nodeOf: (_stage, { name }, world) => world.get(nodes, name) },
     occupantOf,

@@ -15,7 +15,7 @@ import { isUnfinished, nodesAtWork } from './signal.ts';
 type Orphaned = OrphanedPlan<CattlePlan>;
 
 /** Of the controller of one namespace: each as a rollout that is over. `plans` still exist. */
-export function leftOvers(namespace: string, world: World, plans: readonly CattlePlan[]): Orphaned[] {
+export function orphanedPlans(namespace: string, world: World, plans: readonly CattlePlan[]): Orphaned[] {
   const alive = new Map(plans.map((plan) => [plan.metadata.uid ?? '', plan]));
   return [...cordonsLeft(namespace, world, alive), ...jobsLeft(world, alive), ...claimsLeft(namespace, world, alive)];
 }
