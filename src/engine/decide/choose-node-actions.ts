@@ -15,7 +15,7 @@ import {
   targetsIn,
 } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { uncordonOf } from './cordon-and-drain.ts';
+import { uncordonOf } from './choose-drain-action.ts';
 import type { Evaluations } from './evaluate-target.ts';
 import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 

@@ -8,7 +8,7 @@ import { type Effect, type ObservedState, type TargetEvaluation, TRANSITIONS } f
 import type { RolloutPolicy, TimedStep } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { isStopping, isUnsettled } from './budget.ts';
-import { assist } from './cordon-and-drain.ts';
+import { chooseDrainAction } from './choose-drain-action.ts';
 import { isSupersededByRetry } from './retry.ts';
 
 /** Milliseconds after which an unsent intent is recorded again: the deadline starts with it, and the agent needs it all. */
@@ -58,8 +58,8 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
     }
     case 'verify':
       return verify(context, late);
-    case 'assist':
-      return assist({ ...context, facts }) ?? resting(target, phase, facts, 'none');
+    case 'node-action':
+      return chooseDrainAction({ ...context, facts }) ?? resting(target, phase, facts, 'none');
     case 'signal':
       return intend(context);
     case 'none':
@@ -197,7 +197,7 @@ export function stepEnd(facts: TargetFacts, policy: RolloutPolicy): number {
 
 function stepDeadlineMs({ observation, drainDelegation }: TargetFacts, { stepDeadlines }: RolloutPolicy): number {
   const step = stepOf(observation);
-  // A drain by the leader has its deadline in cordon-and-drain.ts.
+  // A drain by the leader has its deadline in choose-drain-action.ts.
   const isOwn = step === 'drain' && drainDelegation !== false;
   return step === undefined || isOwn ? Number.POSITIVE_INFINITY : stepDeadlines[step];
 }

@@ -15,7 +15,8 @@ export type Effect =
   | 'signal'
   /** Ask the verifiers; record `done` if they pass. */
   | 'verify'
-  | 'assist'
+  /** What the leader does for a target that delegates its drain, or what that waits for. */
+  | 'node-action'
   /** Record as intended: an earlier leader signalled it, but could not record that. */
   | 'adopt'
   | 'fail';
@@ -55,7 +56,7 @@ export const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<Observe
     none: { phase: 'intended', effect: 'signal' },
     sent: { phase: 'signalled', effect: 'none' },
     working: { phase: 'working', effect: 'none' },
-    asking: { phase: 'working', effect: 'assist' },
+    asking: { phase: 'working', effect: 'node-action' },
     succeeded: { phase: 'verifying', effect: 'verify' },
     failed: { phase: 'failed', effect: 'fail' },
     gone: { phase: 'failed', effect: 'fail' },

@@ -48,7 +48,7 @@ function evaluationOf(
 const draining = (more: object = {}) => ({ kind: 'draining', since: T0, left: 2, ...more }) as const;
 const GONE = 'the pods are gone (kubectl get pods -A --field-selector spec.nodeName=n1 shows them)';
 const UNTIL = { until: new Date(T0 + DRAIN_MS).toISOString().replace('.000', ''), recheckMs: DRAIN_MS };
-const AT_WORK = { phase: 'working', effect: 'assist' } as const;
+const AT_WORK = { phase: 'working', effect: 'node-action' } as const;
 const FAILED = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
 
 test('who may drain is asked before anything else', () => {
@@ -158,7 +158,7 @@ test.each<[string, TargetFacts['drain'], { policy?: Partial<RolloutPolicy>; now?
   expect(evaluationOf({ drain }, options).evaluation).toEqual(expected);
 });
 
-const VERIFYING = { phase: 'verifying', effect: 'assist' } as const;
+const VERIFYING = { phase: 'verifying', effect: 'node-action' } as const;
 
 test.each<[string, Observation, 'ours' | 'always', 'ours' | 'always']>([
   ['its owner is in the mark', asking('uncordon'), 'ours', 'ours'],

@@ -12,28 +12,28 @@ import type { TargetEvaluation } from '../model/transitions.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 
-export interface AssistInput extends TargetContext {
+export interface DrainActionInput extends TargetContext {
   readonly facts: TargetFacts;
 }
 
 /** Undefined if the target waits for nothing that the leader does. */
-export function assist(input: AssistInput): TargetEvaluation | undefined {
+export function chooseDrainAction(input: DrainActionInput): TargetEvaluation | undefined {
   const { observation, drainDelegation, node } = input.facts;
   if (observation.kind !== 'working' || observation.waitsFor === undefined) return undefined;
   if (node && drainDelegation === 'unasked') return askDrainDelegation(input);
   if (node && isUnanswered(drainDelegation)) {
-    return { phase: 'working', effect: 'assist', gate: 'drain-delegation', ...untilAsked(drainDelegation) };
+    return { phase: 'working', effect: 'node-action', gate: 'drain-delegation', ...untilAsked(drainDelegation) };
   }
   return observation.waitsFor === 'drain' ? cordonAndDrain(input) : uncordonNode(input);
 }
 
-function askDrainDelegation({ stage, target }: AssistInput): TargetEvaluation {
+function askDrainDelegation({ stage, target }: DrainActionInput): TargetEvaluation {
   const reason = because('DrainDelegationUnknown', `asking whether ${target.name} delegates its drain`);
-  return { phase: 'working', effect: 'assist', reason, probe: { kind: 'drain-delegation', stage, target } };
+  return { phase: 'working', effect: 'node-action', reason, probe: { kind: 'drain-delegation', stage, target } };
 }
 
 /** Cordon, drain, acknowledge: each starts once the one before it is observed. */
-function cordonAndDrain(input: AssistInput): TargetEvaluation {
+function cordonAndDrain(input: DrainActionInput): TargetEvaluation {
   const { snapshot, stage, target, facts, policy } = input;
   const { node, drain } = facts;
   const { name } = target;
@@ -58,10 +58,10 @@ function cordonAndDrain(input: AssistInput): TargetEvaluation {
 }
 
 function doing(reason: Reason, nodeAction: NodeAction): TargetEvaluation {
-  return { phase: 'working', effect: 'assist', reason, nodeAction };
+  return { phase: 'working', effect: 'node-action', reason, nodeAction };
 }
 
-function wait({ target, policy, now }: AssistInput, node: NodeView, drain: DrainState): TargetEvaluation {
+function wait({ target, policy, now }: DrainActionInput, node: NodeView, drain: DrainState): TargetEvaluation {
   const { stepDeadlines, drain: rules } = policy;
   const failed = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
   if (drain.kind === 'failed') {
@@ -79,7 +79,7 @@ function wait({ target, policy, now }: AssistInput, node: NodeView, drain: Drain
   const until = Number.isFinite(deadline) ? { until: rfc3339(deadline), recheckMs: deadline - now } : {};
   const gone = `the pods are gone (kubectl get pods -A --field-selector spec.nodeName=${node.name} shows them)`;
   const ends = blockedBy === undefined ? gone : BUDGET_ENDS;
-  return { phase: 'working', effect: 'assist', gate: 'drain', reason: because(code, why), ends, ...until };
+  return { phase: 'working', effect: 'node-action', gate: 'drain', reason: because(code, why), ends, ...until };
 }
 
 /** Which cordon to remove: ours, which names its owner, or also one that an original leader or agent set without a name. */
@@ -88,7 +88,7 @@ export function uncordonOf({ observation }: TargetFacts, { drain }: RolloutPolic
 }
 
 /** The verifiers pass before pods come back. */
-function uncordonNode(input: AssistInput): TargetEvaluation {
+function uncordonNode(input: DrainActionInput): TargetEvaluation {
   const { stage, target, facts, policy } = input;
   const verdict = evaluate(AFTER_TARGET, gateInput(input, freeSlots(stage)));
   if (verdict.kind === 'pass') {
@@ -101,10 +101,10 @@ function uncordonNode(input: AssistInput): TargetEvaluation {
       node: facts.node?.name,
       uncordon: uncordonOf(facts, policy),
     } as const;
-    return { phase: 'verifying', effect: 'assist', reason, nodeAction };
+    return { phase: 'verifying', effect: 'node-action', reason, nodeAction };
   }
   const { reason, gate } = verdict;
   if (verdict.kind === 'stop') return { phase: 'failed', effect: 'fail', next: 'failed', reason, gate };
   const { ends, recheckMs, probe } = verdict;
-  return { phase: 'verifying', effect: 'assist', reason, ends, gate, recheckMs, probe };
+  return { phase: 'verifying', effect: 'node-action', reason, ends, gate, recheckMs, probe };
 }
