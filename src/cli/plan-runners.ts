@@ -27,7 +27,7 @@ const ANEW = 'delete the Plan and apply it again';
 const KUBEADM = 'run `refit kubeadm apply` again: it continues where it stopped';
 const CAPI = 'remove the request from the Node: the next call starts again';
 
-const OPERATORS: Readonly<Record<string, PlanRunner>> = {
+const RUNNERS: Readonly<Record<string, PlanRunner>> = {
   autopilot: { name: '`refit controller`', limit: AGENT_LIMIT, startOver: ANEW, again: ANEW },
   cattle: {
     name: 'the system-upgrade-controller',
@@ -56,14 +56,14 @@ const UNKNOWN: PlanRunner = {
   retry: () => ANEW,
 };
 
-export function operatorOf(dialect: string): PlanRunner {
-  return OPERATORS[dialect] ?? UNKNOWN;
+export function runnerOf(dialect: string): PlanRunner {
+  return RUNNERS[dialect] ?? UNKNOWN;
 }
 
 /** What to do about a plan that failed, wholly or in part, or was refused. */
 export function fixOf(plan: PlanView): string {
   const { dialect, phase, abort, stages } = plan;
-  const { startOver, again, retry, corrected, causes = 'node, or url/sha256 in the Plan' } = operatorOf(dialect);
+  const { startOver, again, retry, corrected, causes = 'node, or url/sha256 in the Plan' } = runnerOf(dialect);
   if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
   if (phase === 'invalid' && corrected !== undefined) return `Not started. ${corrected}`;
   if (phase === 'invalid') return `Refused. Fix the cause, then: ${again}.`;

@@ -1,7 +1,7 @@
 /** One kubelet writes the last time that a computer can hold: `refit status` and `refit why` ended with an internal error for everybody. */
 import { describe, expect, test } from 'vitest';
 import { renderPlan } from '../../src/cli/status/text.ts';
-import { explain } from '../../src/cli/why/command.ts';
+import { whyLines } from '../../src/cli/why/command.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { buildNode } from '../builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
@@ -30,7 +30,7 @@ describe.each(TIMES)('%s', (time) => {
       const plans = await lookAt([plan], [], [w1, buildNode('w2')], now);
       const view = { plans, leader: { state: 'none' } } as const;
       expect(plans.flatMap((each) => renderPlan(each, 'wide', now, MEDIUM)).join('\n')).toContain('w2');
-      expect(explain(view, 'w1', now, MEDIUM).join('\n')).toContain('w1');
+      expect(whyLines(view, 'w1', now, MEDIUM).join('\n')).toContain('w1');
     }
   });
 });

@@ -7,7 +7,7 @@ import type { Snapshot } from '../../engine/model/decision.ts';
 import { type Stage, type Target, targetsIn } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
-import { operatorOf } from '../plan-runners.ts';
+import { runnerOf } from '../plan-runners.ts';
 import { titleOf } from '../status/text.ts';
 import type { Control, ControlledPlan } from './control.ts';
 
@@ -38,7 +38,7 @@ function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): re
   const refuse = (why: string): never => {
     throw new RefitError('REFIT_CONTROL', why);
   };
-  const { retry: byHand, startOver } = operatorOf(dialect.name);
+  const { retry: byHand, startOver } = runnerOf(dialect.name);
   const title = titleOf(view);
   if (snapshot.controls.abort !== undefined)
     return refuse(`${title} was aborted, so no node of it can be retried; to start again: ${startOver}`);

@@ -12,7 +12,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import { operatorOf } from '../plan-runners.ts';
+import { runnerOf } from '../plan-runners.ts';
 
 /** A drain by the leader: its state is only in the leader's memory, so it is read again here. */
 export interface DrainProbe {
@@ -76,7 +76,7 @@ export class InspectionAnswers {
   /** Neither ready nor a reason to wait: only what the leader sees is that. */
   #seenFromHere(health: readonly EndpointHealth[]): Known['controlPlane'] {
     const down = health.filter(({ ready }) => !ready);
-    if (down.length === 0 || operatorOf(this.#subject.dialect.name).runsHere) return health;
+    if (down.length === 0 || runnerOf(this.#subject.dialect.name).runsHere) return health;
     const names = down.map(({ name }) => name).join(', ');
     const details = [...new Set(down.map(({ detail }) => detail ?? 'not ready'))].join(', ');
     const message = `this machine finds the API server of ${names} not ready (${details}); only the leader's check counts`;

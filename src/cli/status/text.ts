@@ -5,7 +5,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { listed } from '../../util/phrases.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, table, wrapped } from '../phrases.ts';
-import { fixOf, operatorOf } from '../plan-runners.ts';
+import { fixOf, runnerOf } from '../plan-runners.ts';
 import { picture } from './picture.ts';
 import { percentOf, remainingOf } from './progress.ts';
 import {
@@ -156,7 +156,7 @@ function aheadLines(plan: PlanView): string[] {
 
 export function toDo(plan: PlanView): string[] {
   if (isRefused(plan))
-    return [operatorOf(plan.dialect).corrected ?? 'This plan will be refused as it stands. Correct it.'];
+    return [runnerOf(plan.dialect).corrected ?? 'This plan will be refused as it stands. Correct it.'];
   const hasFailed = targetsOf(plan).some(({ phase, isThere }) => phase === 'failed' && isThere !== true);
   return hasFailed || !(isOpen(plan) || plan.phase === 'done') ? [fixOf(plan)] : [];
 }

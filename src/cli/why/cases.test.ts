@@ -13,7 +13,7 @@ import { encodeReport } from '../../signal/annotations.ts';
 import { mediumOf } from '../output.ts';
 import type { Sources } from '../status/answers.ts';
 import type { LeaderView } from '../status/load.ts';
-import { explain } from './command.ts';
+import { whyLines } from './command.ts';
 
 const NOW = T0 + 10 * MINUTE;
 const HELD: LeaderView = { state: 'held', holder: 'a', since: later(0) };
@@ -60,7 +60,7 @@ async function whyOf(given: Case, node?: string): Promise<string> {
   const policies = given.policy ? [buildUpgradePolicy('nightly', given.policy)] : [];
   const workers = given.isGone ? [buildNode('w2')] : [worker, buildNode('w2')];
   const plans = await lookAt([plan], [buildControlNode('c1')], workers, NOW, buildViewParts(given.sources, policies));
-  return explain({ leader: given.leader ?? HELD, plans }, node, NOW, PIPE).join('\n');
+  return whyLines({ leader: given.leader ?? HELD, plans }, node, NOW, PIPE).join('\n');
 }
 
 const BUDGET = { budget: 'shop/web', pods: ['shop/web-1'], reason: 'it wants 1 of its 1 pods healthy at all times' };

@@ -5,7 +5,7 @@ import { listed } from '../../util/phrases.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
 import { age } from '../phrases.ts';
-import { operatorOf, planFlag } from '../plan-runners.ts';
+import { planFlag, runnerOf } from '../plan-runners.ts';
 import type { PlanFilter } from '../status/plan-names.ts';
 import {
   endLines,
@@ -40,13 +40,13 @@ export async function showWhy(node: string | undefined, flags: WhyFlags, parts: 
   const { clock, output, abort } = parts;
   return await inSession(flags, parts, 'refit-why', async (session) => {
     const now = clock.now();
-    output.write(`${explain(await observeOnce(session, now, abort), node, now, mediumOf(output)).join('\n')}\n`);
+    output.write(`${whyLines(await observeOnce(session, now, abort), node, now, mediumOf(output)).join('\n')}\n`);
     return EXIT.ok;
   });
 }
 
 /** `now` in milliseconds since the epoch. */
-export function explain(status: StatusView, node: string | undefined, now: number, medium: Medium): string[] {
+export function whyLines(status: StatusView, node: string | undefined, now: number, medium: Medium): string[] {
   const { plans } = status;
   if (plans.length === 0) return ['There is no plan.'];
   const blocks = plans.flatMap((plan) =>
@@ -174,7 +174,7 @@ function deadlineLines(plan: PlanView, now: number): string[] {
   const [first] = waiting
     .flatMap(({ target, until }) => (until === undefined ? [] : [{ target, until }]))
     .toSorted((a, b) => Date.parse(a.until) - Date.parse(b.until));
-  if (!first) return [`a node in progress fails when ${operatorOf(plan.dialect).limit}`];
+  if (!first) return [`a node in progress fails when ${runnerOf(plan.dialect).limit}`];
   const { target, until } = first;
   const own = targetsOf(plan).flatMap((each) => (each.name === target ? rollBackLine(each, now) : []));
   if (own.length > 0) return own;
@@ -195,15 +195,15 @@ function rollBackLine({ name, rollsBack }: TargetView, now: number): string[] {
 }
 
 /** Only of our own controller is it known whether it runs. */
-function operatorLines(status: StatusView, plan: PlanView, now: number): string[] {
+function runnerLines(status: StatusView, plan: PlanView, now: number): string[] {
   const notes = noteLines({ ...status, plans: [plan] }, now);
   if (notes.length > 0 || plan.dialect === 'autopilot') return notes;
-  return [`${operatorOf(plan.dialect).name} carries it out; whether that runs is not visible from here`];
+  return [`${runnerOf(plan.dialect).name} carries it out; whether that runs is not visible from here`];
 }
 
 /** The cause of everything else comes first, with what ends it. */
 function operatorSections(status: StatusView, plan: PlanView, now: number): Section[] {
-  const lines = operatorLines(status, plan, now);
+  const lines = runnerLines(status, plan, now);
   if (!isLeaderless(status, plan)) return [{ heading: 'note', lines }];
   return [
     { heading: 'why', lines, style: 'red' },

@@ -20,7 +20,7 @@ import { mediumOf } from '../output.ts';
 import type { LeaderView } from '../status/load.ts';
 import { observe } from '../status/observe.ts';
 import type { PlanView } from '../status/view.ts';
-import { explain } from './command.ts';
+import { whyLines } from './command.ts';
 
 const NOW = T0 + MINUTE;
 const HELD: LeaderView = { state: 'held', holder: 'a', since: later(0) };
@@ -29,7 +29,7 @@ const PIPE = mediumOf({ hasColours: false, size: () => ({ columns: Infinity, row
 
 /** One text for each plan, or each stage with the node. */
 function why(plans: readonly PlanView[], node?: string, leader: LeaderView = HELD, now = NOW): string[] {
-  return explain({ leader, plans }, node, now, PIPE).join('\n').split('\n\n');
+  return whyLines({ leader, plans }, node, now, PIPE).join('\n').split('\n\n');
 }
 
 /** Of the dialects whose objects are Nodes. */

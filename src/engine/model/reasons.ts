@@ -1,4 +1,4 @@
-/** The reasons in status, Events, logs and on the command line. */
+/** The reasons in status, Events, logs and on the command line. `refit why` adds what to do from src/cli/plan-runners.ts. */
 
 /** Every code with what it means; docs/reference/reasons.md is generated from this. */
 export const REASONS = {
