@@ -11,7 +11,7 @@ import { sameJson } from '../util/json.ts';
 import { sparingly } from '../util/log.ts';
 import { type ActiveJournal, IDLE, type Journal, signalKeyOf, type UpdateJournal } from './journal.ts';
 import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
-import { withStatus, withWait } from './object/report-writer.ts';
+import { withReport, withWait } from './object/report-writer.ts';
 import { changeOrTimeout } from './object/signal-object.ts';
 import { type ObserverParts, StepInputObserver } from './observe.ts';
 import { type SupervisorAccount, withCrashStory } from './service/crash-story.ts';
@@ -210,7 +210,7 @@ export class Agent {
     const after = journalAfter(step, this.#journal, { ok: true }, this.#now());
     try {
       const deadlineMs = step.status === 'RollingBack' ? BEFORE_ROLL_BACK_MS : undefined;
-      await object.write(withStatus(newest, signal, step, after, clock.now()), deadlineMs);
+      await object.write(withReport(newest, signal, step, after, clock.now()), deadlineMs);
     } catch (error) {
       // The write may have arrived all the same: the next decision needs the object as it is now.
       if (step.status !== 'RollingBack' || isConflict(error)) await object.refresh();

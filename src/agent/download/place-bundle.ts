@@ -72,11 +72,11 @@ async function fetchBundle(
   const { url, sha256, version, imagesDirectory, record, list } = request;
   const { files } = tools;
   const offered = sha256 === undefined ? await findOffered(request, bundles, files) : undefined;
-  const unless = offered?.validator;
+  const known = offered?.validator;
   let found = offered?.name ?? '';
   const inspect: Inspect = async (answer, validator) => {
     const name = bundleNameFor(answer);
-    if (unless !== undefined && unless === validator) return { isHere: true };
+    if (known !== undefined && known === validator) return { isHere: true };
     const there = await hashFile(join(imagesDirectory, name), files);
     const isHere = there !== undefined && there === sha256;
     if (isHere) found = name;
@@ -89,7 +89,7 @@ async function fetchBundle(
   const paths = { part: await partFor(imagesDirectory, files), record };
   await using part = await PartialFile.open({ url, sha256 }, paths, files);
   const isWhole = part.wanted !== undefined && part.sha256 === part.wanted && isBundleName(part.origin.name);
-  const wanted = { ...request, paths, ...(unless && { unless }) };
+  const wanted = { ...request, paths, ...(known && { unless: known }) };
   if (!isWhole && (await fetchVerified(part, wanted, inspect, tools)) === 'here') return found;
   await part.seal(READABLE);
   const { name = '', validator } = part.origin;

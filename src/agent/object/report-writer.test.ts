@@ -5,7 +5,7 @@ import type { Node } from '../../kube/resources.ts';
 import { encodeAgentPolicy, encodeSignal, type SignalData } from '../../signal/annotations.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { IDLE } from '../journal.ts';
-import { withStatus } from './report-writer.ts';
+import { withReport } from './report-writer.ts';
 
 const SIGNAL: SignalData = {
   planId: 'p1',
@@ -38,7 +38,7 @@ test.each<[string, Node, 'Cordoning' | 'Restart', boolean | undefined, string | 
   ],
   ['an object that is no Node', node({ kind: 'ControlNode' }), 'Cordoning', undefined, undefined],
 ])('%s', (_name, object, status, unschedulable, owner) => {
-  const written: Node = withStatus(object, SIGNAL, { kind: 'report', status }, IDLE, Date.parse(SIGNAL.created));
+  const written: Node = withReport(object, SIGNAL, { kind: 'report', status }, IDLE, Date.parse(SIGNAL.created));
   expect([written.spec?.unschedulable, written.metadata.annotations?.[CORDON_ANNOTATION]]).toEqual([
     unschedulable,
     owner,

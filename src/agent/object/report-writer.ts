@@ -16,8 +16,8 @@ import type { Step } from '../steps/step.ts';
 
 type ReportStep = Extract<Step, { kind: 'report' }>;
 
-/** Leaves all but signal and report as it is. `journal` is the one after the step; `now` is wall-clock milliseconds. */
-export function withStatus(
+/** Leaves the rest as it is; at Cordoning it may cordon. `journal` is the one after the step; `now` is wall-clock milliseconds. */
+export function withReport(
   object: KubeObject,
   signal: SignalData,
   step: ReportStep,

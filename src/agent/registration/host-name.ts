@@ -4,7 +4,7 @@ import type { ServicePlace } from '../service/find-services.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Name of the Node that a kubelet on this host registers. */
+/** The Node's name for a ControlNode's label: as the kubelet registers it, whatever names the ControlNode. */
 export function kubeletName(place: ServicePlace): string {
   return clean(place.hostnameOverride ?? hostname());
 }
@@ -14,7 +14,7 @@ export function controlNodeName(place: ServicePlace, env: Environment): string {
   return clean(env['AUTOPILOT_HOSTNAME'] || place.hostname || hostname());
 }
 
-/** The kubelet's --hostname-override; without it the ControlNode's name, as original workers find their Node. */
+/** The Node's name for finding its object: the kubelet's override, else the ControlNode's name, as original workers do. */
 export function nodeName(place: ServicePlace, env: Environment): string {
   return place.hostnameOverride === undefined ? controlNodeName(place, env) : clean(place.hostnameOverride);
 }

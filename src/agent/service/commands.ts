@@ -39,7 +39,7 @@ function spawnCommand(command: string, args: readonly string[], env: NodeJS.Proc
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let [stdout, stderr, killed] = ['', '', ''];
+  let [stdout, stderr, killReason] = ['', '', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout = (stdout + text).slice(0, MOST_CHARACTERS)));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(0, MOST_CHARACTERS)));
   const ended = new Promise<string>((resolve, reject) => {
@@ -47,7 +47,7 @@ function spawnCommand(command: string, args: readonly string[], env: NodeJS.Proc
     child.once('error', (error) => fail(error.message));
     const end = (code: number | null): void => {
       if (code === 0) resolve(stdout);
-      else fail(killed || `ended with code ${code}: ${lastLine(stderr) || lastLine(stdout)}`);
+      else fail(killReason || `ended with code ${code}: ${lastLine(stderr) || lastLine(stdout)}`);
     };
     child.once('exit', (code) => {
       // A daemon that the command started may keep the pipes open for ever.
@@ -62,7 +62,7 @@ function spawnCommand(command: string, args: readonly string[], env: NodeJS.Proc
     /** Its output; rejects unless it ends with 0. */
     ended,
     kill(why: string): void {
-      killed = why;
+      killReason = why;
       child.kill('SIGKILL');
     },
     /** Lets this process end before the command. */

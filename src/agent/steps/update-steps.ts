@@ -54,10 +54,10 @@ const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>> = {
   proven: (input) =>
     input.signal?.status?.status === 'UnCordoning' ? uncordonOrComplete(input) : report('UnCordoning'),
   swappingBack: (input) => rewatch(input) ?? rollBack(input.journal.failure?.reason ?? 'the update failed'),
-  swappedBack: (input) => (runsOld(input) ? fail(input.journal, !othersRestart(input)) : restart(input)),
+  swappedBack: (input) => (runsOld(input) ? uncordonOrFail(input.journal, !othersRestart(input)) : restart(input)),
   restartingBack: (input) => (isStillThere(input) ? restart(input) : concludeRollBack(input)),
   restartedBack: concludeRollBack,
-  failed: ({ journal }) => fail(journal),
+  failed: ({ journal }) => uncordonOrFail(journal, journal.failure?.rolledBack),
 };
 
 /** When the leader cordons and drains, it also reports that. */
@@ -94,7 +94,7 @@ function othersRestart({ signal, journal }: UpdateInput): boolean {
 
 function concludeRollBack(input: UpdateInput): Step {
   const next = proveOld(input);
-  return next === 'runs' || next === 'too late' ? fail(input.journal, next === 'runs') : next;
+  return next === 'runs' || next === 'too late' ? uncordonOrFail(input.journal, next === 'runs') : next;
 }
 
 function restart({ host }: UpdateInput): Step {
@@ -110,7 +110,7 @@ function report(status: SignalStatus): Step {
 }
 
 /** Uncordons before it reports the failure, unless an earlier attempt to uncordon failed. */
-function fail(journal: UpdateJournal, rolledBack: boolean | undefined = journal.failure?.rolledBack): Step {
+function uncordonOrFail(journal: UpdateJournal, rolledBack: boolean | undefined): Step {
   if (journal.drain === 'started' || journal.drain === 'done') return { kind: 'uncordon' };
   const failure = journal.failure ?? { status: 'Failed', reason: 'the update failed' };
   return { kind: 'report', ...failure, ...(rolledBack !== undefined && { rolledBack }) };
