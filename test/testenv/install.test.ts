@@ -213,7 +213,7 @@ describe('credentials of a controller', () => {
   });
 
   test.each([
-    ['c1: evil', '"c1: evil" is no name of a ControlNode or Node'],
+    ['c1: evil', '"c1: evil" is not a name of a ControlNode or Node'],
     ['c1 --duration 1m', '--duration is too short: use 10m or more'],
   ])('%s: one line', async (text, message) => {
     const [name = '', ...more] = text.includes(':') ? [text] : text.split(' ');
