@@ -84,7 +84,7 @@ export function parseAgentOptions(args: readonly string[]) {
     },
     controller: {
       mode: flags.mode === undefined ? undefined : oneOf('mode', flags.mode, MODES),
-      apiAddress: toAddress('api-address', flags['api-address']),
+      apiAddress: checked('api-address', flags['api-address'], isAddress, 'an IP address'),
     },
     /** Undefined: the file that the running service executes. */
     binary: flags.binary,
@@ -102,7 +102,7 @@ export function parseAgentOptions(args: readonly string[]) {
       requireHttps: flags['require-https'],
       allowUnverified: oneOf('unverified-downloads', flags['unverified-downloads'], ['refuse', 'allow']) === 'allow',
       allowedHosts: flags['allowed-hosts']?.split(',').map((host) => host.trim().toLowerCase()),
-      lowestVersion: toVersion('lowest-version', flags['lowest-version']),
+      lowestVersion: checked('lowest-version', flags['lowest-version'], isVersion, 'a version such as v1.36.3+k0s.0'),
       refuseDowngrade: flags['refuse-downgrade'],
       maxSignalAgeMs: flags['max-signal-age'] === '0' ? 0 : toMilliseconds('max-signal-age', flags['max-signal-age']),
     },
@@ -168,14 +168,11 @@ function toCount(flag: string, text: string): number {
   throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not a whole number above 0`);
 }
 
-function toVersion(flag: string, text: string | undefined): string | undefined {
-  if (text === undefined || parseVersion(text) !== undefined) return text;
-  throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not a version: write for example v1.36.3+k0s.0`);
-}
+const isVersion = (text: string): boolean => parseVersion(text) !== undefined;
 
-function toAddress(flag: string, text: string | undefined): string | undefined {
-  if (text === undefined || isAddress(text)) return text;
-  throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not an IP address`);
+function checked(flag: string, text: string | undefined, isRight: (text: string) => boolean, wanted: string) {
+  if (text === undefined || isRight(text)) return text;
+  throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not ${wanted}`);
 }
 
 function oneOf<T extends string>(flag: string, text: string, choices: readonly T[]): T {

@@ -37,7 +37,10 @@ export function readObject(
   const [found, second] = documentsOf(text, fail).filter((value) => value !== null);
   if (found === undefined) return fail(`is empty, expected one ${wanted}`);
   if (second !== undefined) return fail(`holds ${titleOf(found)} and ${titleOf(second)}, expected one ${wanted} only`);
-  const kind = kinds.find((each) => isOf(found, each));
+  const header = isRecord(found) ? found : {};
+  const kind = kinds.find(
+    ({ resource }) => header['kind'] === resource.kind && header['apiVersion'] === apiVersionOf(resource),
+  );
   if (!kind) return fail(`holds ${titleOf(found)}, expected ${kinds.map(nameOf).join(' or ')}`);
   const issue = kind.schema.extend(HEADER).safeParse(found, { reportInput: true }).error?.issues[0];
   return issue === undefined ? { kind, object: found as KubeObject } : fail(describe(issue, kind.resource.kind));
@@ -59,10 +62,6 @@ function documentsOf(text: string, fail: (why: string) => never): unknown[] {
     version: '1.1',
     customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
   });
-}
-
-function isOf(value: unknown, { resource }: CustomKind): boolean {
-  return isRecord(value) && value['kind'] === resource.kind && value['apiVersion'] === apiVersionOf(resource);
 }
 
 function titleOf(value: unknown): string {

@@ -233,6 +233,10 @@ export const COMMANDS: readonly CommandSpec[] = [
         options: [
           ...KUBEADM_OPTIONS,
           new Option('-y, --yes', 'do not ask'),
+          new Option(
+            '--digest <digest>',
+            'refuse every plan but the one of this digest, which refit kubeadm plan shows',
+          ),
           new Option('--report <file>', 'write what was done to this file: Markdown for *.md, otherwise JSON'),
           leaseDuration('how long a run that was killed keeps the lock, in whole seconds'),
         ],

@@ -109,6 +109,13 @@ export async function versions({ cluster }: Scene): Promise<unknown[]> {
   return found;
 }
 
+/** As `refit kubeadm plan` shows it. */
+export async function digestOf(scene: Scene, manifest: string): Promise<string> {
+  const planned = scene.refit('plan', '-m', manifest);
+  await planned.ended;
+  return /^Digest of this plan: (sha256:\S+)$/m.exec(planned.stdout)?.[1] ?? '';
+}
+
 export async function kill(run: Run): Promise<void> {
   run.child.kill('SIGKILL');
   await run.ended;

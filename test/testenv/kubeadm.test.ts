@@ -17,7 +17,7 @@ import { createInformer } from '../../src/kube/watch/informer.ts';
 import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';
 import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
 import { cutOffWithout, holdAt, isHeld, lose, release, textOf } from '../kubeadm/hooks.ts';
-import { FROM, kill, openScene, type Run, type Scene, TO, useCgroupV1, versions } from '../kubeadm/suite.ts';
+import { digestOf, FROM, kill, openScene, type Run, type Scene, TO, useCgroupV1, versions } from '../kubeadm/suite.ts';
 import { WHOLE } from '../whole.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 
@@ -256,25 +256,26 @@ function refusals(startServer: StartServer): void {
     expect(run.stdout).toContain(`cp1   leader    ${FROM} → ${TO}  kubeadm upgrade apply ${TO}`);
   });
 
+  test('another plan than the one that somebody agreed to', async () => {
+    const run = scene.refit('apply', '--yes', '--digest', 'sha256:1', '-m', await scene.cluster.manifest(TO));
+    const line = /^REFIT_REFUSED: --digest: found sha256:1, but this plan has sha256:\w{64}: look at it .*\n$/;
+    expect([await run.ended, run.stderr]).toEqual([1, expect.stringMatching(line)]);
+  });
+
   test('a host whose kubeadm refuses, before any host is cordoned', async () => {
     const { hosts, client } = scene.cluster;
     await writeFile(join(scene.cluster.host('cp2').root, 'images-missing'), 'registry.local:5000/kube-scheduler');
     const run = scene.refit('apply', '--yes', '-m', await scene.cluster.manifest(TO));
-    const line =
-      /^REFIT_SSH: cp2 is not ready for the upgrade, nothing was changed: .*ImagePull.*kube-scheduler \(.*\n$/;
+    const line = /^REFIT_SSH: cp2 is not ready for the upgrade, nothing was changed: .*ImagePull.*scheduler \(.*\n$/;
     expect([await run.ended, run.stderr]).toEqual([3, expect.stringMatching(line)]);
     const asked = await Promise.all(hosts.map(async (host) => await logOf(host, 'kubeadm-preflight')));
-    const shared = `upgrade apply phase preflight --yes --ignore-preflight-errors=CreateJob ${TO}`
-      .split(' ')
-      .toSorted();
-    expect(asked.map((commands) => commands.map((command) => command.split(' ').toSorted()))).toEqual([
-      [`upgrade apply phase preflight ${TO} --yes`.split(' ').toSorted()],
-      [shared],
-      ['upgrade node phase preflight'.split(' ').toSorted()],
-      ['upgrade node phase preflight'.split(' ').toSorted()],
-    ]);
+    const words = (command: string): string[] => command.split(' ').toSorted();
+    const shared = [words(`upgrade apply phase preflight --yes --ignore-preflight-errors=CreateJob ${TO}`)];
+    const leader = [words(`upgrade apply phase preflight ${TO} --yes`)];
+    const node = [words('upgrade node phase preflight')];
+    expect(asked.map((commands) => commands.map(words))).toEqual([leader, shared, node, node]);
     const { items } = await client.list(nodes);
-    expect(items.filter((node) => reportOn(node) !== undefined || node.spec?.unschedulable)).toEqual([]);
+    expect(items.filter((each) => reportOn(each) !== undefined || each.spec?.unschedulable)).toEqual([]);
     const { namespace, name } = PLACE;
     await expect(client.get(configMaps, name, { namespace })).rejects.toThrow('not found');
     await client.delete(leases, name, { namespace });
@@ -313,7 +314,8 @@ function upgrade(startServer: StartServer): void {
     const motion = await watchWork(scene, stop.signal);
     await holdAt(cluster.host('cp1'), 'before', textOf('stage'));
     report = join(manifest, '../report.json');
-    const first = scene.refit('apply', '--yes', '-m', manifest, '--report', report);
+    const agreed = ['--yes', '--digest', await digestOf(scene, manifest)];
+    const first = scene.refit('apply', ...agreed, '-m', manifest, '--report', report);
     await isHeld(cluster.host('cp1'), first);
     const second = scene.refit('apply', '--yes', '-m', manifest);
     runs.push(first, second);

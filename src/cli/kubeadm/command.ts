@@ -16,7 +16,7 @@ import { nodes } from '../../kube/resources.ts';
 import { describeProblem } from '../../kube/status-error.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
-import { defined, sameJson } from '../../util/json.ts';
+import { defined } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
 import type { Finding } from '../../versions/kubeadm-rules.ts';
 import { plainErrors, standardOutput } from '../output.ts';
@@ -82,14 +82,16 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     if (isBroken && !(await repair(hosts, flags, session))) return EXIT.failed;
     const survey = await throughOutages(session, surveyCluster, isBroken ? undefined : hosts);
     const shown = await show(session, flags, survey);
-    const { request } = shown.assessment;
+    const { request, digest } = shown.assessment;
     if (isNothing(shown.assessment)) return await tell(flags, session, shown, 'nothing to do', 0);
+    const other = `--digest: found ${flags.digest}, but this plan has ${digest}: look at it with refit kubeadm plan, then agree to it again`;
+    if (flags.digest !== undefined && flags.digest !== digest) throw new RefitError('REFIT_REFUSED', other);
     if (!(await confirm(`Upgrade ${hostsOf(request).length} hosts to ${manifest.version}?`, flags, session)))
       return EXIT.failed;
     const decide = async (): Promise<Assessment> => {
       const now = assess(await surveyCluster(session, await probeAll(session)));
       stopOn(now);
-      if (isNothing(now) || sameJson(now.request, request)) return now;
+      if (isNothing(now) || now.digest === digest) return now;
       throw new RefitError('REFIT_REFUSED', 'the cluster has changed since the plan was shown: run the command again');
     };
     const found = survey.hosts.find(({ host }) => host.role === 'controlPlane')?.apiPort;
@@ -133,7 +135,7 @@ async function show(session: KubeadmSession, flags: KubeadmFlags, survey: Survey
   for (const line of planLines(survey, shown.assessment)) output.write(`${line}\n`);
   if (refusedIn(shown.assessment).length > 0) await tell({ output: flags.output }, session, shown, 'refused');
   stopOn(shown.assessment);
-  if (isNothing(shown.assessment)) output.write('Nothing to do.\n');
+  output.write(isNothing(shown.assessment) ? 'Nothing to do.\n' : `Digest of this plan: ${shown.assessment.digest}\n`);
   return shown;
 }
 

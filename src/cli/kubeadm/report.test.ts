@@ -44,7 +44,13 @@ function node(name: string, report: Partial<Report>) {
 const request = { version: NEW, concurrent: 1, leader: ['cp1'], followers: [], kubelets: [], workers: ['w1', 'w2'] };
 const ended = {
   survey: { hosts: [facts('cp1', OLD), facts('w1', OLD), facts('w2', OLD), facts('w3', NEW)] } as unknown as Survey,
-  assessment: { request, resumes: false, continues: false, findings: [warn('drain', 'w1 cannot be drained now')] },
+  assessment: {
+    request,
+    resumes: false,
+    digest: 'sha256:1',
+    continues: false,
+    findings: [warn('drain', 'w1 cannot be drained now')],
+  },
   outcome: 'failed' as const,
   began: '2026-11-21T08:00:00Z',
   ended: '2026-11-21T08:03:20Z',

@@ -23,7 +23,7 @@ export interface Ended {
 }
 
 export function reportOf({ survey, assessment, state, ...times }: Ended) {
-  const { request, findings } = assessment;
+  const { request, findings, digest } = assessment;
   const wanted = new Set(hostsOf(request));
   const hosts = survey.hosts.map((before) => {
     const { name, role } = before.host;
@@ -44,7 +44,7 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
     };
   });
   const checks = [...(state?.checks ?? [])].flatMap(([of, own]) => own.map((check) => ({ of, ...check })));
-  return { version: request.version, ...times, hosts, findings, checks };
+  return { version: request.version, digest, ...times, hosts, findings, checks };
 }
 
 function commandOf(name: string, { leader, version }: Request): string {

@@ -46,6 +46,8 @@ export interface KubeadmFlags extends ConnectionFlags {
 
 export interface KubeadmApplyFlags extends KubeadmFlags {
   readonly yes?: boolean;
+  /** Digest of the only plan that may be carried out. */
+  readonly digest?: string;
   /** File for the report. */
   readonly report?: string;
   /** Milliseconds. */

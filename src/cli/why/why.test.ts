@@ -252,7 +252,10 @@ test('kubeadm and Cluster API', async () => {
     workers: ['w2', 'w3'],
   };
   const metadata = { name: 'refit-kubeadm', namespace: 'kube-system', uid: 'u', creationTimestamp: later(0) };
-  const [text] = why(await lookOf('kubeadm', { ...newPlan(request), metadata }, buildNode('w1'), W2, W3), 'w2');
+  const [text] = why(
+    await lookOf('kubeadm', { ...newPlan(request, 'sha256:1'), metadata }, buildNode('w1'), W2, W3),
+    'w2',
+  );
   expect(text).toMatch(
     /note {4}`refit kubeadm apply` carries it out.*\n {2}waits {3}until the controllers are done \(1 min\)$/,
   );

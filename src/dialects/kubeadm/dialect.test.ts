@@ -22,7 +22,7 @@ const REQUEST: Request = {
   workers: ['w1', 'w2'],
 };
 const planOf = (request: Request): ConfigMap => ({
-  ...newPlan(request),
+  ...newPlan(request, 'sha256:1'),
   metadata: { name: 'refit-kubeadm', namespace: 'kube-system', uid: 'plan-uid', creationTimestamp: ATTEMPT },
 });
 const plan = planOf(REQUEST);

@@ -42,7 +42,8 @@ test.each<[string, readonly string[], readonly string[], string | undefined, str
     return { host, ...parseFacts(`kubeadm=${kubeadm}\nkubelet=${kubelet}\n${image}`) };
   });
   const progress = { done: new Set<string>(), leaderIsDone: false, isMinor: true };
-  const plan = open === undefined ? undefined : newPlan(requestFor({ ...manifest, version: open }, progress));
+  const plan =
+    open === undefined ? undefined : newPlan(requestFor({ ...manifest, version: open }, progress), 'sha256:1');
   const found = nextHop(manifest, facts, plan);
   expect([found.manifest.version, found.later]).toEqual([version, later]);
   expect(found.manifest.binaries.kubeadm).toEqual({ path: `/${version.replace('v1.37', '1.37')}` });

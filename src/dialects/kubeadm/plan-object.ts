@@ -24,12 +24,12 @@ export type Request = z.infer<typeof request>;
 
 export type Recorded = Pick<Rollout, 'phase' | 'blocked' | 'reason' | 'stages'>;
 
-export function newPlan(wanted: Request): ConfigMap {
+export function newPlan(wanted: Request, digest: string): ConfigMap {
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { ...PLACE, labels: { 'app.kubernetes.io/managed-by': 'refit' } },
-    data: { request: JSON.stringify(wanted) },
+    data: { request: JSON.stringify(wanted), digest },
   };
 }
 

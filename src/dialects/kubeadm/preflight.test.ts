@@ -72,7 +72,7 @@ const minor: Partial<Survey> = { manifest: { ...manifest, version: MINOR } };
 const undrained: RolloutPolicy = { ...DEFAULT_POLICY, drain: { ...DEFAULT_POLICY.drain, enabled: false } };
 
 function planIn(phase: string): ConfigMap {
-  const plan = newPlan(REQUEST);
+  const plan = newPlan(REQUEST, 'sha256:1');
   return { ...plan, data: { ...plan.data, rollout: JSON.stringify({ phase, blocked: false, stages: [] }) } };
 }
 
@@ -116,7 +116,7 @@ describe('what is to be done', () => {
       {},
       true,
     ],
-    ['what was asked for and never begun, too', { plan: newPlan(REQUEST) }, {}, true],
+    ['what was asked for and never begun, too', { plan: newPlan(REQUEST, 'sha256:1') }, {}, true],
     [
       'a minor version: kubelets of the control plane come after its API servers',
       minor,
@@ -174,14 +174,14 @@ describe('what is refused', () => {
     ],
     [
       'F4: an upgrade to another version has begun',
-      { plan: newPlan({ ...REQUEST, version: 'v1.36.4' }) },
+      { plan: newPlan({ ...REQUEST, version: 'v1.36.4' }, 'sha256:1') },
       [
         'F4 an upgrade to v1.36.4 is in progress (ConfigMap kube-system/refit-kubeadm); finish it with its own manifest first',
       ],
     ],
     [
       'F4: a host of the upgrade that has begun is gone from the manifest',
-      { plan: newPlan({ ...REQUEST, workers: ['w1', 'w2'] }) },
+      { plan: newPlan({ ...REQUEST, workers: ['w1', 'w2'] }, 'sha256:1') },
       ['F4 the upgrade in progress needs hosts that the manifest no longer lists; add w2 again'],
     ],
     [

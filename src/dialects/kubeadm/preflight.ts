@@ -1,4 +1,5 @@
 /** Checks a cluster before the first change: what to do on which host, and what prevents it. */
+import { createHash } from 'node:crypto';
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
@@ -37,6 +38,8 @@ export interface Assessment {
   readonly resumes: boolean;
   /** True if its hosts may be half upgraded, also by a rollout that failed. */
   readonly continues: boolean;
+  /** Two plans that would do the same have the same. */
+  readonly digest: string;
   readonly findings: readonly Finding[];
 }
 
@@ -55,13 +58,12 @@ export function assess(survey: Survey): Assessment {
   const continues =
     plan !== undefined && recordOf(plan)?.phase !== 'done' && requestOf(plan)?.version === manifest.version;
   const request = resumes ? open : freshRequest(survey);
+  const seen = { request, resumes, continues, digest: digestOf(survey, request, resumes) };
   const known = [...lockFindings(survey, open), ...membershipFindings(survey)];
   const wrong = targetFinding(survey);
-  if (wrong) return { request, resumes, continues, findings: [...known, wrong] };
+  if (wrong) return { ...seen, findings: [...known, wrong] };
   return {
-    request,
-    resumes,
-    continues,
+    ...seen,
     findings: [
       ...known,
       ...(continues ? [] : [...readyFindings(survey), ...etcdHealth(survey)]),
@@ -72,6 +74,20 @@ export function assess(survey: Survey): Assessment {
       ...webhooksInTheWay(survey, request),
     ],
   };
+}
+
+/** Of what would be done, and where it begins. An upgrade keeps the digest that it began with. */
+function digestOf({ manifest, hosts, policy, plan }: Survey, request: Request, resumes: boolean): string {
+  const begun = resumes ? plan?.data?.['digest'] : undefined;
+  if (begun !== undefined) return begun;
+  const { version, binaries, kubeadm, etcdSnapshots } = manifest;
+  const parts = {
+    request,
+    options: { version, binaries, kubeadm, etcdSnapshots, drain: policy.drain },
+    hosts: manifest.hosts.map(({ name, address, role, kubeadm: own }) => ({ name, address, role, own })),
+    found: hosts.map(({ kubeadm: own, kubelet, staticPods }) => [own, kubelet, staticPods]),
+  };
+  return `sha256:${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}`;
 }
 
 /** Each host once, in order. */
