@@ -49,7 +49,7 @@ test('a sample is called one', () => {
   const lines: string[] = [];
   new CountReporter((line) => lines.push(line), true).onTestRunEnd([moduleOf(['passed'])], []);
   expect(lines).toEqual([
-    'Of tests that are alike, a sample has run. All of them: REFIT_WHOLE=1 npm test',
+    'Tests that are alike may have run as a sample. All of them: REFIT_WHOLE=1 npm test',
     '1 passed, 0 failed, 0 skipped',
   ]);
 });

@@ -18,7 +18,8 @@ export class CountReporter implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
     for (const line of flakyOnes(modules)) this.#print(`flaky: passed only at its second attempt: ${line}`);
-    if (this.#isSample) this.#print('Of tests that are alike, a sample has run. All of them: REFIT_WHOLE=1 npm test');
+    if (this.#isSample)
+      this.#print('Tests that are alike may have run as a sample. All of them: REFIT_WHOLE=1 npm test');
     this.#print(countLine(countOf(modules, unhandledErrors)));
   }
 }

@@ -59,9 +59,9 @@ export const ERRORS = {
     hint: 'run `ssh` by hand with the same user, key and known hosts; see docs/guides/kubeadm.md',
   },
   REFIT_REFUSED: {
-    meaning: 'An upgrade rule forbids this upgrade.',
+    meaning: 'A rule forbids this upgrade, or it is not the one that was agreed to.',
     exit: EXIT.failed,
-    hint: 'see the rules in docs/guides/kubeadm.md',
+    hint: 'see docs/guides/kubeadm.md',
   },
   REFIT_CONTROL: {
     meaning: 'The command does not apply to this plan or node in its current state.',

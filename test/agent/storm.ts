@@ -6,6 +6,7 @@ const PAUSE_MS = 50;
 
 /** Each write waits for the one before: on a busy machine they would pile up, and no other one would get through. */
 export class Storm implements AsyncDisposable {
+  /** Those that were answered. */
   writes = 0;
   #isOver = false;
   readonly #running: Promise<void>;
@@ -21,7 +22,11 @@ export class Storm implements AsyncDisposable {
 
   async #write(rig: Rig): Promise<void> {
     while (!this.#isOver) {
-      await rig.annotate({ 'example.com/storm': String(++this.writes) });
+      // A refused write is one less; what the agent does says whether it matters.
+      await rig.annotate({ 'example.com/storm': String(this.writes) }).then(
+        () => this.writes++,
+        () => undefined,
+      );
       await setTimeout(PAUSE_MS);
     }
   }

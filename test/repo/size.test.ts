@@ -9,15 +9,15 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_721,
+  'src/agent': 5_715,
   'src/api': 1_120,
-  'src/cli': 4_628,
+  'src/cli': 4_631,
   'src/cmd': 911,
   'src/dialects': 380,
   'src/dialects/autopilot': 1_075,
   'src/dialects/capi': 2_018,
   'src/dialects/cattle': 2_120,
-  'src/dialects/kubeadm': 2_623,
+  'src/dialects/kubeadm': 2_624,
   'src/drain': 847,
   'src/engine': 5_610,
   'src/http': 344,

@@ -11,7 +11,7 @@ const NODE_LEASES = 'kube-node-lease';
 /** The original's field manager, so that the label has one owner, whichever agent writes it. */
 const FIELD_MANAGER = 'k0s/autopilot';
 const RETRY = { base: 200, cap: 30_000 };
-const REFUSED = "this agent drains the node, since it may not label the node's Lease: allow it to patch that Lease";
+const REFUSED = "may not label the node's Lease: without that label this agent drains the node; let it patch the Lease";
 
 export class LeaseDelegation {
   readonly #client: KubeClient;

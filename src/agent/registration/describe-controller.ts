@@ -28,17 +28,14 @@ export async function describeController(parts: DescriptionParts): Promise<Contr
     log.debug('no status for the registration', { reason: messageOf(error) });
     return undefined;
   });
-  const mode = flags.mode ?? modeOf(status);
+  const { workloads } = status ?? {};
+  const own = workloads === undefined ? undefined : workloads ? 'controller+worker' : 'controller';
+  const mode: ControllerMode | undefined = flags.mode ?? own;
   if (mode === undefined) return undefined;
   const address = flags.apiAddress ?? addressOf(status, parts);
   const arch = GO_ARCH[process.arch] ?? process.arch;
   const nodeName = mode === 'controller' ? name : kubeletName();
   return defined({ name, nodeName, mode, os: process.platform, arch, address, version: status?.version });
-}
-
-function modeOf(status: ServiceStatus | undefined): ControllerMode | undefined {
-  if (status?.workloads === undefined) return undefined;
-  return status.workloads ? 'controller+worker' : 'controller';
 }
 
 function addressOf(status: ServiceStatus | undefined, { hasAddress }: DescriptionParts): string | undefined {

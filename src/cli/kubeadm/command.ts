@@ -16,7 +16,7 @@ import { nodes } from '../../kube/resources.ts';
 import { describeProblem } from '../../kube/status-error.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
-import { defined } from '../../util/json.ts';
+import { defined, sameJson } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
 import type { Finding } from '../../versions/kubeadm-rules.ts';
 import { plainErrors, standardOutput } from '../output.ts';
@@ -91,8 +91,9 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     const decide = async (): Promise<Assessment> => {
       const now = assess(await surveyCluster(session, await probeAll(session)));
       stopOn(now);
-      if (isNothing(now) || now.digest === digest) return now;
-      throw new RefitError('REFIT_REFUSED', 'the cluster has changed since the plan was shown: run the command again');
+      const isSame = flags.digest === undefined ? sameJson(now.request, request) : now.digest === digest;
+      if (isNothing(now) || isSame) return now;
+      throw new RefitError('REFIT_REFUSED', 'the plan has changed since it was shown: run the command again');
     };
     const found = survey.hosts.find(({ host }) => host.role === 'controlPlane')?.apiPort;
     const own = defined({ ...flags, apiPort: flags.apiPort ?? found });

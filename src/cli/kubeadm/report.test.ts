@@ -47,6 +47,7 @@ const ended = {
   assessment: {
     request,
     resumes: false,
+    start: '',
     digest: 'sha256:1',
     continues: false,
     findings: [warn('drain', 'w1 cannot be drained now')],
@@ -85,7 +86,9 @@ test('where the API server does not say what was done, the report does not guess
 test('as Markdown, in which foreign text stays in its cell', () => {
   const lines = markdownOf(report).split('\n');
   expect(lines).toContain(`# Upgrade to ${NEW}: failed`);
-  expect(lines).toContain('From 2026-11-21T08:00:00Z to 2026-11-21T08:03:20Z, 3 min 20 s.');
+  expect(lines).toContain(
+    'From 2026-11-21T08:00:00Z to 2026-11-21T08:03:20Z, 3 min 20 s. Digest of the plan: sha256:1.',
+  );
   const versions = `kubeadm ${OLD} → ${NEW}, kubelet ${OLD} → ${NEW}, kube-apiserver ${OLD} → ${NEW}`;
   expect(lines).toContain(`| cp1 | controlPlane | finished | ${versions} | Stage 2 s, Kubeadm 1 min 30 s |`);
   expect(lines.find((line) => line.startsWith('| w1 | worker'))).toContain('failed: step kubeadm \\| failed');

@@ -63,7 +63,7 @@ export async function writeReport(file: string, report: UpgradeReport): Promise<
   });
 }
 
-export function markdownOf({ version, outcome, began, ended, hosts, findings, checks }: UpgradeReport): string {
+export function markdownOf({ version, digest, outcome, began, ended, hosts, findings, checks }: UpgradeReport): string {
   const took = formatDuration(Math.max(0, Date.parse(ended) - Date.parse(began)));
   const rows = hosts.map(({ name, role, before, after, state, message, spent }) => {
     const times = Object.entries(spent).map(([step, ms]) => `${step} ${formatDuration(ms)}`);
@@ -73,7 +73,7 @@ export function markdownOf({ version, outcome, began, ended, hosts, findings, ch
   const warned = findings.map(({ rule, severity, message }) => [severity, rule, message]);
   return [
     `# Upgrade to ${version}: ${outcome}\n`,
-    `From ${began} to ${ended}, ${took}.\n`,
+    `From ${began} to ${ended}, ${took}. Digest of the plan: ${digest}.\n`,
     ...tableOf(['host', 'role', 'state', 'versions', 'time'], rows),
     ...(found.length > 0 ? ['## Found at the end\n', ...tableOf(['of', 'component', 'found', 'to do'], found)] : []),
     ...(warned.length > 0 ? ['## Findings before\n', ...tableOf(['severity', 'rule', 'finding'], warned)] : []),

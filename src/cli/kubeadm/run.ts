@@ -43,7 +43,7 @@ export async function carryOut(
   const elected = election.run(abort);
   try {
     await locked(election, session);
-    const { request, resumes, continues, digest } = await decide();
+    const { request, resumes, continues, start } = await decide();
     const writer = guardedClient(client, election, clock);
     if (!resumes) {
       if (hostsOf(request).length === 0) {
@@ -56,7 +56,7 @@ export async function carryOut(
       // The object of an ended rollout goes: the new one needs its own uid, by which hosts tell rollouts apart.
       const { namespace, name } = PLACE;
       await ifFound(writer.delete(configMaps, name, { namespace }));
-      await writer.create(configMaps, newPlan(request, digest), { namespace });
+      await writer.create(configMaps, newPlan(request, start), { namespace });
     }
     return await runRollout(session, flags, election, abort);
   } finally {

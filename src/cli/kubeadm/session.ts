@@ -197,7 +197,9 @@ export async function surveyCluster(session: KubeadmSession, hosts: readonly Hos
   const version = valueIn(config, 'ClusterConfiguration', 'kubernetesVersion');
   const clusterVersion = typeof version === 'string' ? version : undefined;
   const allowsCgroupV1 = valueIn(kubelets, 'kubelet', 'failCgroupV1') === false;
-  return { manifest, hosts, nodes: items, clusterVersion, allowsCgroupV1, plan, policy, drainPreviews, webhooks };
+  const configuration = [config?.data, kubelets?.data];
+  const found = { clusterVersion, allowsCgroupV1, configuration, plan, policy, drainPreviews, webhooks };
+  return { manifest, hosts, nodes: items, ...found };
 }
 
 async function previewDrains(

@@ -61,7 +61,7 @@ export function whyLines(status: StatusView, node: string | undefined, now: numb
 function planSections(status: StatusView, plan: PlanView, now: number): Section[] {
   const failed = failedRows(plan, now);
   return [
-    ...(isOpen(plan) ? operatorSections(status, plan, now) : []),
+    ...(isOpen(plan) ? runnerSections(status, plan, now) : []),
     { heading: 'why', lines: [...reasonLines(plan, failed), ...failed.map(sentenceOf)], style: 'red' },
     ...(isOpen(plan) ? progress(status, plan, now) : []),
     { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next)] : [] },
@@ -118,7 +118,7 @@ function nodeSections(
   if (phase === 'failed') return whyAndToDo(sentenceOf(rowOf(target, undefined, now)), plan);
   if (isStopped) return whyAndToDo(`not started: ${reason ?? 'no reason is recorded'}`, plan);
   return [
-    ...operatorSections(status, plan, now),
+    ...runnerSections(status, plan, now),
     ...progress(status, own, now),
     ...(isMoving(target) || plan.waits.some((wait) => wait.target === target.name)
       ? []
@@ -202,7 +202,7 @@ function runnerLines(status: StatusView, plan: PlanView, now: number): string[] 
 }
 
 /** The cause of everything else comes first, with what ends it. */
-function operatorSections(status: StatusView, plan: PlanView, now: number): Section[] {
+function runnerSections(status: StatusView, plan: PlanView, now: number): Section[] {
   const lines = runnerLines(status, plan, now);
   if (!isLeaderless(status, plan)) return [{ heading: 'note', lines }];
   return [

@@ -1,52 +1,95 @@
-/** Proves that two plans have one digest exactly if they would do the same. */
+/** Proves what the digest of a plan binds: what would be done, and where it would begin. */
 import { expect, test } from 'vitest';
-import { DEFAULT_POLICY } from '../../engine/policy/rollout-policy.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { parseManifest } from './manifest.ts';
 import { newPlan } from './plan-object.ts';
 import { assess, type Survey } from './preflight.ts';
 import { parseFacts } from './probe.ts';
 
-const text = `version: v1.36.3
-hosts: [{ name: cp1, role: controlPlane }, { name: w1, role: worker }]
+const TEXT = `version: v1.36.3
+hosts:
+- { name: cp1, role: controlPlane, bastion: { address: b } }
+- { name: w1, role: worker }
 binaries: { kubeadm: { path: /a }, kubelet: { path: /b } }`;
-const manifest = parseManifest(text, 'cluster.yaml');
-const factsOf = (kubeadm = 'v1.36.2', more = ''): Survey['hosts'] =>
-  manifest.hosts.map((host) => ({ host, ...parseFacts(`kubeadm=${kubeadm}\nkubelet=v1.36.2\n${more}`) }));
-const survey: Survey = {
-  manifest,
-  hosts: factsOf(),
-  nodes: [],
-  clusterVersion: 'v1.36.2',
-  allowsCgroupV1: false,
-  plan: undefined,
-  policy: DEFAULT_POLICY,
-  drainPreviews: new Map(),
-  webhooks: [],
-};
-const digest = assess(survey).digest;
-const edited = (from: string, to: string): Partial<Survey> => ({
-  manifest: parseManifest(text.replace(from, to), 'cluster.yaml'),
-});
+
+interface Given {
+  /** To be replaced in the manifest. */
+  readonly edit?: readonly [from: string, to: string];
+  readonly kubeadm?: string;
+  /** Lines of each host's probe. */
+  readonly more?: string;
+  readonly uid?: string;
+  readonly configuration?: readonly unknown[];
+  readonly policy?: Partial<RolloutPolicy>;
+  readonly plan?: Survey['plan'];
+}
+
+/** Read anew each time, as by two runs. */
+function surveyOf({ edit = ['', ''], kubeadm = 'v1.36.2', more = '', uid = 'u', ...given }: Given = {}): Survey {
+  const manifest = parseManifest(TEXT.replace(...edit), 'cluster.yaml');
+  return {
+    manifest,
+    hosts: manifest.hosts.map((host) => ({ host, ...parseFacts(`kubeadm=${kubeadm}\nkubelet=v1.36.2\n${more}`) })),
+    nodes: manifest.hosts.map(({ name }) => buildNode(name, { uid })),
+    clusterVersion: 'v1.36.2',
+    allowsCgroupV1: false,
+    configuration: given.configuration ?? [{ ClusterConfiguration: 'a: 1' }],
+    plan: given.plan,
+    policy: { ...DEFAULT_POLICY, ...given.policy },
+    drainPreviews: new Map(),
+    webhooks: [],
+  };
+}
+
+const digestOf = (given?: Given): string => assess(surveyOf(given)).digest;
+const digest = digestOf();
 
 test('it is a hash', () => expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/));
 
-test.each<[string, Partial<Survey>]>([
+test.each<[string, Given]>([
   ['the same, asked once more', {}],
-  ['another key to log in with', edited('role: worker', 'role: worker, identityFile: /k')],
-  ['a warning of a host', { hosts: factsOf('v1.36.2', 'warn=little room') }],
-])('%s: the same digest', (_, seen) => expect(assess({ ...survey, ...seen }).digest).toBe(digest));
+  ['another key to log in with', { edit: ['role: worker', 'role: worker, identityFile: /k'] }],
+  ['another key for a bastion', { edit: ['address: b', 'address: b, identityFile: /k'] }],
+  ['a warning of a host', { more: 'warn=little room' }],
+  ['a static pod that is put back before the upgrade', { more: 'image.kube-apiserver=kube-apiserver:v1.36.2' }],
+])('%s: the same digest', (_, given) => expect(digestOf(given)).toBe(digest));
 
-test.each<[string, Partial<Survey>]>([
-  ['another binary', edited('/a', '/c')],
-  ['another option of kubeadm', edited('binaries', 'kubeadm: { etcdUpgrade: false }\nbinaries')],
-  ['another address of a host', edited('name: w1', 'name: w1, address: 10.0.0.9')],
-  ['more workers at once', edited('binaries', 'concurrent: 2\nbinaries')],
-  ['no drain', { policy: { ...DEFAULT_POLICY, drain: { ...DEFAULT_POLICY.drain, enabled: false } } }],
-  ['another version on a host', { hosts: factsOf('v1.36.1') }],
-])('%s: another digest', (_, seen) => expect(assess({ ...survey, ...seen }).digest).not.toBe(digest));
+const CHANGES: [string, Given][] = [
+  ['another binary', { edit: ['/a', '/c'] }],
+  ['another option of kubeadm', { edit: ['binaries', 'kubeadm: { etcdUpgrade: false }\nbinaries'] }],
+  ['another address of a host', { edit: ['name: w1', 'name: w1, address: 10.0.0.9'] }],
+  ['another bastion', { edit: ['address: b', 'address: c'] }],
+  ['other options of ssh', { edit: ['binaries', 'ssh: { options: { ProxyCommand: nc } }\nbinaries'] }],
+  ['no drain', { policy: { drain: { ...DEFAULT_POLICY.drain, enabled: false } } }],
+  ['another order of workers', { policy: { order: ['zone'] } }],
+  ['a rule of versions less', { policy: { allow: new Set(['R12']) } as unknown as Partial<RolloutPolicy> }],
+];
 
-test('an upgrade that has begun keeps the digest that it began with', () => {
-  const { request } = assess(survey);
-  const later = assess({ ...survey, plan: newPlan(request, digest), hosts: factsOf('v1.36.3') });
-  expect(later).toMatchObject({ resumes: true, digest });
+test.each<[string, Given]>([
+  ...CHANGES,
+  ['another version on a host', { kubeadm: 'v1.36.1' }],
+  ['a cluster with nodes of the same names', { uid: 'v' }],
+  ['another configuration of the cluster', { configuration: [{ ClusterConfiguration: 'a: 2' }] }],
+])('%s: another digest', (_, given) => expect(digestOf(given)).not.toBe(digest));
+
+const { request, start } = assess(surveyOf());
+
+test('an upgrade that has begun keeps its digest while hosts and configuration move', () => {
+  const moved = { plan: newPlan(request, start), kubeadm: 'v1.36.3', configuration: [] };
+  expect(assess(surveyOf(moved))).toMatchObject({ resumes: true, digest });
+});
+
+test.each(CHANGES)('%s, amid the upgrade: another digest', (_, given) => {
+  expect(digestOf({ ...given, plan: newPlan(request, start) })).not.toBe(digest);
+});
+
+test('a plan object that somebody else wrote has another digest', () => {
+  expect(digestOf({ plan: newPlan({ ...request, leader: [], concurrent: 50 }, start) })).not.toBe(digest);
+});
+
+test('an upgrade that an earlier release has begun has a digest that stays', () => {
+  const { data, ...plan } = newPlan(request, start);
+  const old = { ...plan, data: { request: data?.['request'] ?? '' } };
+  expect(digestOf({ plan: old })).toBe(digestOf({ plan: old, kubeadm: 'v1.36.3' }));
 });

@@ -24,12 +24,12 @@ export type Request = z.infer<typeof request>;
 
 export type Recorded = Pick<Rollout, 'phase' | 'blocked' | 'reason' | 'stages'>;
 
-export function newPlan(wanted: Request, digest: string): ConfigMap {
+export function newPlan(wanted: Request, start: string): ConfigMap {
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { ...PLACE, labels: { 'app.kubernetes.io/managed-by': 'refit' } },
-    data: { request: JSON.stringify(wanted), digest },
+    data: { request: JSON.stringify(wanted), start },
   };
 }
 

@@ -62,6 +62,7 @@ const fresh: Survey = {
   nodes: NAMES.map((name) => node(name)),
   clusterVersion: OLD,
   allowsCgroupV1: false,
+  configuration: [],
   plan: undefined,
   policy: DEFAULT_POLICY,
   drainPreviews: new Map(),

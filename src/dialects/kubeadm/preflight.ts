@@ -24,6 +24,7 @@ export interface Survey {
   readonly clusterVersion: string | undefined;
   /** `failCgroupV1: false` in ConfigMap kubelet-config, which kubeadm writes to each host. */
   readonly allowsCgroupV1: boolean;
+  readonly configuration: readonly unknown[];
   readonly plan: ConfigMap | undefined;
   readonly policy: RolloutPolicy;
   /** By node; empty if nodes are not drained. */
@@ -38,13 +39,15 @@ export interface Assessment {
   readonly resumes: boolean;
   /** True if its hosts may be half upgraded, also by a rollout that failed. */
   readonly continues: boolean;
-  /** Two plans that would do the same have the same. */
+  readonly start: string;
+  /** Two plans that would do the same from the same start have the same. */
   readonly digest: string;
   readonly findings: readonly Finding[];
 }
 
 /** KubeOne sets this label on each node, also on workers, during its upgrade. */
 const KUBEONE_LOCK = 'kubeone.io/upgrade-in-progress';
+const LOGIN = ['user', 'identityFile', 'knownHostsFile', 'configFile'];
 /** Rules that apply to each host separately. */
 const OF_ONE_HOST = new Set(['Kd', 'cgroup', 'containerd', 'kernel']);
 /** Minor of v1: the oldest of the three maintained releases. */
@@ -58,7 +61,11 @@ export function assess(survey: Survey): Assessment {
   const continues =
     plan !== undefined && recordOf(plan)?.phase !== 'done' && requestOf(plan)?.version === manifest.version;
   const request = resumes ? open : freshRequest(survey);
-  const seen = { request, resumes, continues, digest: digestOf(survey, request, resumes) };
+  const uids = survey.hosts.map(({ host }) => nodeNamed(host.name, survey.nodes)?.metadata.uid);
+  const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
+  // Stays once an upgrade has begun; an earlier release recorded none.
+  const start = resumes ? (plan?.data?.['start'] ?? '') : JSON.stringify([uids, versions, survey.configuration]);
+  const seen = { request, resumes, continues, start, digest: digestOf(survey, request, start) };
   const known = [...lockFindings(survey, open), ...membershipFindings(survey)];
   const wrong = targetFinding(survey);
   if (wrong) return { ...seen, findings: [...known, wrong] };
@@ -76,18 +83,12 @@ export function assess(survey: Survey): Assessment {
   };
 }
 
-/** Of what would be done, and where it begins. An upgrade keeps the digest that it began with. */
-function digestOf({ manifest, hosts, policy, plan }: Survey, request: Request, resumes: boolean): string {
-  const begun = resumes ? plan?.data?.['digest'] : undefined;
-  if (begun !== undefined) return begun;
-  const { version, binaries, kubeadm, etcdSnapshots } = manifest;
-  const parts = {
-    request,
-    options: { version, binaries, kubeadm, etcdSnapshots, drain: policy.drain },
-    hosts: manifest.hosts.map(({ name, address, role, kubeadm: own }) => ({ name, address, role, own })),
-    found: hosts.map(({ kubeadm: own, kubelet, staticPods }) => [own, kubelet, staticPods]),
-  };
-  return `sha256:${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}`;
+/** Of what would be done, and of where that begins. */
+function digestOf({ manifest, policy }: Survey, request: Request, start: string): string {
+  const { version, binaries, kubeadm, etcdSnapshots, ssh, hosts } = manifest;
+  const parts = [start, request, version, binaries, kubeadm, etcdSnapshots, ssh, hosts, policy, [...policy.allow]];
+  const text = JSON.stringify(parts, (key, value: unknown) => (LOGIN.includes(key) ? undefined : value));
+  return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }
 
 /** Each host once, in order. */

@@ -154,7 +154,7 @@ export async function uninstallAgent(write: Write): Promise<number> {
   }
   const isUsed = allPids().some((pid) => pid !== process.pid && executableOf(pid) === BINARY);
   const mayRemoveBinary = (await ownProgram()).isOneFile && !isUsed;
-  const why = isUsed ? 'another process runs it' : '`refit install agent` did not copy it there';
+  const why = isUsed ? 'another process runs it' : 'only the one-file program removes it';
   if (!mayRemoveBinary && existsSync(BINARY)) write(`left ${BINARY}: ${why}\n`);
   for (const path of [...beside, CREDENTIALS, ...(mayRemoveBinary ? [BINARY] : [])]) {
     if (!existsSync(path)) continue;
