@@ -13,10 +13,11 @@ const ELSEWHERE = [
   'src/dialects/kubeadm/packages.ts',
   'src/dialects/kubeadm/scripts.ts',
   'src/cli/completion.ts',
-  'src/cmd/commands.ts',
-  'src/cmd/install-commands.ts',
   'src/runtime/metrics.ts',
 ];
+
+/** Their help is on the page about commands; their errors are not. */
+const HELP = ['src/cmd/commands.ts', 'src/cmd/install-commands.ts'];
 
 /** Their descriptions of fields are on the page about kinds. What answers a wrong value begins like this. */
 const SCHEMAS = /^src\/api\/.+\//;
@@ -55,12 +56,27 @@ export function messageReference(): string {
 }
 
 function messagesOf(path: string): string[] {
-  const texts = messagesIn(readFileSync(`${ROOT}${path}`, 'utf8'));
+  const source = readFileSync(`${ROOT}${path}`, 'utf8');
+  if (HELP.includes(path)) return errorsIn(parseAst(source, { lang: 'ts' })).flatMap(textsIn);
+  const texts = messagesIn(source);
   return SCHEMAS.test(path) ? texts.filter((text) => VALIDATION.test(text)) : texts;
 }
 
 /** The texts of a source that read like a sentence or a part of one, each once, in their order. */
 export function messagesIn(source: string): string[] {
+  return textsIn(parseAst(source, { lang: 'ts' }));
+}
+
+/** Each `new …Error(…)`. */
+function errorsIn(node: unknown): unknown[] {
+  if (Array.isArray(node)) return node.flatMap(errorsIn);
+  if (!isSyntax(node)) return [];
+  const isError =
+    node.type === 'NewExpression' && isSyntax(node['callee']) && String(node['callee']['name']).endsWith('Error');
+  return isError ? [node] : Object.values(node).flatMap(errorsIn);
+}
+
+function textsIn(tree: unknown): string[] {
   const texts: string[] = [];
   const visit = (node: unknown): void => {
     if (Array.isArray(node)) return node.forEach(visit);
@@ -69,7 +85,7 @@ export function messagesIn(source: string): string[] {
     if (text !== undefined && isSentence(text)) texts.push(text.trim());
     Object.values(node).forEach(visit);
   };
-  visit(parseAst(source, { lang: 'ts' }));
+  visit(tree);
   return [...new Set(texts)];
 }
 
