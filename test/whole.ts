@@ -1,7 +1,8 @@
-/** Says whether tests of many alike run whole; a sample of each kind is enough where nobody asks for more. */
+/** Leaves a sample of tests that are alike, unless all are asked for. */
 import { test } from 'vitest';
+import { WHOLE } from '../tools/count-reporter.ts';
 
-export const WHOLE = process.env['REFIT_WHOLE'] === '1';
+export { WHOLE };
 
 /** `test` for the first of every `share` tests of a file; the others run with the whole. */
 export function testOneIn(share: number): (name: string, body: () => Promise<void>) => void {

@@ -1,6 +1,9 @@
 /** Prints the last line of a test run: `N passed, N failed, N skipped`. */
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 
+/** Whether tests of many alike run whole; a sample of each kind is enough where nobody asks for more. */
+export const WHOLE = process.env['REFIT_WHOLE'] === '1';
+
 export interface Counts {
   passed: number;
   failed: number;
@@ -11,7 +14,7 @@ export class CountReporter implements Reporter {
   readonly #print: (line: string) => void;
   readonly #isSample: boolean;
 
-  constructor(print: (line: string) => void = console.log, isSample = process.env['REFIT_WHOLE'] !== '1') {
+  constructor(print: (line: string) => void = console.log, isSample = !WHOLE) {
     this.#print = print;
     this.#isSample = isSample;
   }
