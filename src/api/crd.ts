@@ -116,11 +116,7 @@ function rootOf({ properties, ...rest }: StructuralSchema): StructuralSchema {
 /** A node of a structural schema, as plain JSON so that it keeps all extensions. */
 export type StructuralSchema = Readonly<Record<string, unknown>>;
 
-/**
- * The structural form of what `schema` accepts as input: fields with a default are optional.
- * Extensions and formats are given in zod's own metadata, such as `.meta({ format: 'date-time' })`. Whether Kubernetes
- * takes the result, tools/crds/check-structural.ts checks.
- */
+/** What `schema` accepts as input: fields with a default are optional. tools/crds/check-structural.ts checks it. */
 export function structural(schema: z.ZodType): StructuralSchema {
   return z.toJSONSchema(schema, {
     target: 'openapi-3.0',

@@ -19,12 +19,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   record: 'an object',
 };
 
-/**
- * The one object of `kinds` in `text`; empty documents are skipped. The object is returned as written, without defaults.
- *
- * @param file the name for messages; nothing is read here
- * @throws RefitError REFIT_FILE naming the file, the field, what was found and what would be right
- */
+/** The one object of `kinds` in `text`, as written, without defaults. REFIT_FILE names `file` and the field. */
 export function readObject(
   text: string,
   file: string,

@@ -237,20 +237,18 @@ function isFor({ command }: SignalData, stage: Stage): boolean {
   return command.kind === kindOf(stage) && command.id === stage.command;
 }
 
-/**
- * True if this rollout sent the signal. Our signals carry `<uid of the Plan>/<attempt>`, so a reused or edited plan id does
- * not matter. The target's `since` is not compared: a leader with an old view may have recorded a newer intent, and a
- * working node must not start again. A signal of an original leader carries no uid: then the plan id must match, and the
- * signal must not be older than the Plan.
- */
+/** True if this rollout sent the signal. */
 export function belongs(
   { metadata }: KubeObject,
   { created, planId }: Pick<SignalData, 'created' | 'planId'>,
   { source, id }: Pick<Rollout, 'id'> & { readonly source: Pick<Rollout['source'], 'uid' | 'created'> },
 ): boolean {
+  // Ours carry `<uid of the Plan>/<attempt>`, so a reused or edited plan id does not matter. Not the target's `since`:
+  // a leader with an old view may have recorded a newer intent, and a working node must not start again.
   const signalOrigin = metadata.annotations?.[ROLLOUT_ANNOTATION];
   if (signalOrigin === `${source.uid}/${created}`) return true;
   if (signalOrigin?.endsWith(`/${created}`)) return false;
+  // One of an original leader carries no uid.
   return planId === id && Date.parse(created) >= Date.parse(source.created);
 }
 
@@ -301,16 +299,13 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
   }
 });
 
-/**
- * Original leaders and agents do not mark their cordons. After the signal of an original leader every cordon is removed, as
- * the original does. After ours, a cordon is removed only if an original agent set it: one without a report, on a node that
- * was not cordoned before.
- */
+/** Originals do not mark their cordons. After the signal of an original leader every cordon is removed, as there. */
 function cordonOf({ annotations }: KubeObject['metadata'], created: string, status: string): { ownsCordon?: true } {
   if (status !== 'UnCordoning') return {};
   const isOurs = annotations?.[ROLLOUT_ANNOTATION]?.endsWith(`/${created}`) === true;
   const isOurAgent = decodeReport(annotations, created) !== undefined;
   const isFound = agentPolicyFor(annotations, created).foundCordoned === true;
+  // After ours, only that of an original agent: one without a report, on a node that was not cordoned before.
   return !isOurs || (!isOurAgent && !isFound) ? { ownsCordon: true } : {};
 }
 

@@ -141,10 +141,7 @@ export function blockedByBudget(budget: string, pods: string, reason: string): s
   return `PodDisruptionBudget ${budget} blocks ${pods}: ${reason}`;
 }
 
-/**
- * For terminating pods, whose `deletionTimestamp` is the end of their grace period: a text for people, if some are overdue, and
- * the milliseconds until another one is. `now` in milliseconds since the Unix epoch.
- */
+/** Of terminating pods: their `deletionTimestamp` is the end of the grace period. `text` is for people. */
 export function findOverdue(ending: readonly Pod[], now: number) {
   const waits = ending.map((pod) => ({
     pod,

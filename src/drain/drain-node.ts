@@ -34,11 +34,7 @@ export class DrainRefusedError extends Error {
   }
 }
 
-/**
- * Resolves once the node has no pod left that a drain evicts; cordon it first, or new pods come. Has no deadline: retries
- * while a budget or the API server refuses. Rejects with a DrainRefusedError when the options forbid to evict a pod, before
- * it evicts any; also later, if such a pod arrives. Rejects with the reason of `abort`. Nothing runs after it settles.
- */
+/** Resolves once the node has no pod left that a drain evicts; cordon it first, or new pods come. Has no deadline. */
 export async function drainNode(name: string, options: DrainOptions, parts: DrainParts): Promise<void> {
   const ending = new AbortController();
   const abort = AbortSignal.any([parts.abort, ending.signal]);
@@ -53,6 +49,7 @@ export async function drainNode(name: string, options: DrainOptions, parts: Drai
     await drain.run();
   } finally {
     ending.abort();
+    // Nothing runs after it settles.
     await Promise.all([following, drain.ended()]);
   }
 }
@@ -98,6 +95,7 @@ class Drain {
     this.#changed = Promise.withResolvers<void>();
     await this.#daemonSets.learn(this.#view.list(), abort);
     const sorted = sortPods(this.#view.list(), this.#options, (pod) => this.#daemonSets.isOrphaned(pod));
+    // Before it evicts any, and later, if such a pod arrives.
     if (sorted.refused.length > 0) throw new DrainRefusedError(sorted.refused);
     const returning = this.#returningPods.tooOften(sorted.evict);
     const evict = sorted.evict.filter((pod) => !returning.has(pod));

@@ -26,10 +26,7 @@ export class ProxyRefusal extends Error {
   }
 }
 
-/**
- * Resolves with the head of the answer; rejects like `node:http`, or with a ProxyRefusal. Does not use Node's own proxy
- * support, because that cannot be aborted while it opens the tunnel.
- */
+/** Resolves with the head of the answer; rejects like `node:http`, or with a ProxyRefusal. */
 export async function get({ address, headers, method, proxy }: Route, abort: AbortSignal): Promise<IncomingMessage> {
   const isSafe = address.protocol === 'https:';
   const asked = { headers, method, signal: abort };
@@ -38,6 +35,7 @@ export async function get({ address, headers, method, proxy }: Route, abort: Abo
     return await answered((take) => ask(address, { ...asked, agent: false, ...trustFor(address) }, take));
   }
   if (!isSafe) return await throughProxy(proxy, { address, headers, method }, abort);
+  // Node's own proxy support cannot be aborted meanwhile.
   const tunnel = await openTunnel(proxy, address, abort);
   const name = withoutBrackets(address.hostname);
   const createConnection = (): Socket =>
@@ -110,10 +108,7 @@ export function trustNobody(): void {
 
 let known: string[] | undefined;
 
-/**
- * The authorities of Node.js and of the host. The original trusts what the host trusts, so a private mirror works once
- * its authority is installed there. Read once and on demand: it takes time and megabytes.
- */
+/** Of Node.js and, as the original, of the host: for a private mirror. Read once, on demand: they take megabytes. */
 function trustedAuthorities(): string[] {
   known ??= [
     ...new Set([...getCACertificates('bundled'), ...getCACertificates('extra'), ...getCACertificates('system')]),

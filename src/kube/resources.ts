@@ -1,7 +1,4 @@
-/**
- * Resources and their URL paths, the built-in resources that Refit uses, the keys and versions of objects, and the shapes that
- * Refit reads, as interfaces over plain JSON: fields not named here survive.
- */
+/** Resources, their URL paths, keys and versions of objects, and the shapes that Refit reads: other fields survive. */
 
 export interface Resource<T extends KubeObject = KubeObject> {
   /** Empty for the core group. */

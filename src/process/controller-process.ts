@@ -238,10 +238,7 @@ function proberOf({ config, apiPort, writer, drainsNodes = true, abort }: Contro
 /** As often as a candidate reads the lease: only that tells who leads. */
 const LOOK_EVERY_MS = 2_000;
 
-/**
- * Tells of plans that k0s's own leader carries out against the version rules: a standby decides nothing, an Event is no
- * decision. One Event for each version of a plan, however many replicas wait.
- */
+/** Tells of plans that k0s's own leader carries out against the version rules: an Event is no decision. */
 function standbyNotes(
   election: Election,
   rollouts: readonly RolloutController[],
@@ -250,6 +247,7 @@ function standbyNotes(
   const judged = new Set<string>();
   const look = ({ plans, brokenRuleOf }: RolloutController): void => {
     for (const plan of plans.list()) {
+      // However many replicas wait.
       const once = `${plan.metadata.uid}.${plan.metadata.generation}`;
       if (judged.has(once)) continue;
       judged.add(once);

@@ -53,10 +53,7 @@ export function encodePresence(presence: AgentPresence): string {
 
 const THEIRS = { ours: false, lacks: 'no roll-back, no resumed download, no proof that the node is Ready' } as const;
 
-/**
- * The last word counts: a status without our report, from after our agent's start, is of k0s's own agent. Without any word
- * nothing is known.
- */
+/** The last word counts: a status without our report, from after our agent's start, is of k0s's own agent. */
 export const agentOf = onceForEach((object: KubeObject): NodeAgent => {
   const presence = presenceOn(object);
   const isAside = presence?.aside === true || hasForeignStatus(object, presence);

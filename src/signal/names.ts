@@ -6,10 +6,7 @@ export const SIGNAL_VERSION_ANNOTATION = 'k0sproject.io/autopilot-signal-version
 export const SIGNAL_DATA_ANNOTATION = 'k0sproject.io/autopilot-signal-data';
 /** Ours: `<rollout uid>/<created>` binds the signal beside it to one rollout. */
 export const ROLLOUT_ANNOTATION = 'upgrade.refit.dev/rollout';
-/**
- * Ours, on a Node: `<rollout uid>.<created>` of the newest signal. Only leaders can write it: the API server (admission plugin
- * NodeRestriction) refuses labels of this prefix to the node's own credentials.
- */
+/** Ours, on a Node: `<rollout uid>.<created>` of the newest signal. NodeRestriction keeps the node from writing it. */
 export const ATTEMPT_LABEL = 'node-restriction.kubernetes.io/refit-attempt';
 /** Ours: the agent's report, as JSON. */
 export const REPORT_ANNOTATION = 'upgrade.refit.dev/agent-report';

@@ -1,9 +1,7 @@
 /** Makes foreign text safe for a terminal: text from a node must not control the reader's screen. */
 
-/**
- * Control characters (C0 and C1), and those that change the direction of text. Said by what is none of them, because
- * `\p{Cc}` and `\p{Bidi_Control}` would load tables that stay in memory.
- */
+// Said by what is none of them: `\p{Cc}` and `\p{Bidi_Control}` would load tables that stay in memory.
+/** Control characters (C0 and C1), and those that change the direction of text. */
 const STEERING = /[^ -~\xA0-\u061B\u061D-\u200D\u2010-\u2029\u202F-\u2065\u206A-\uFFFF]/g;
 
 /** Tabs and line breaks become blanks, other control characters the replacement character. */

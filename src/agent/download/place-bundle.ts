@@ -25,10 +25,7 @@ type BundlePlace = Pick<BundleRequest, 'imagesDirectory' | 'record'>;
 const KEPT_VERSIONS = 2;
 const READABLE = 0o644;
 
-/**
- * Resolves when the bundle is in the images directory, even if put there by others, and older bundles of ours are removed.
- * Rejects with a reason for people, or with the reason of `abort`.
- */
+/** Resolves when the images directory has the bundle, also if others put it there, and older ones of ours are gone. */
 export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {
   const place = async (limits: DownloadLimits): Promise<void> => await placeOnce({ ...asked, limits }, tools);
   const discard = async (): Promise<void> => await discardBundle(asked, tools.files);

@@ -32,11 +32,9 @@ export class LeaseDelegation {
     }
   }
 
-  /**
-   * False when the API server refused the label and the lease lacks it: then no leader drains the node. Until that is
-   * known it is true: the node and a leader may then wait for each other, which does no harm.
-   */
+  /** False when the API server refused the label and the lease lacks it: then no leader drains the node. */
   async isExpected(name: string, abort: AbortSignal): Promise<boolean> {
+    // The node and a leader may then wait for each other, which does no harm.
     if (!this.#isRefused) return true;
     try {
       const lease = await this.#client.get(leases, name, { namespace: NODE_LEASES, abort });
@@ -55,11 +53,7 @@ export interface DelegationParts extends Tools {
   readonly offer: (abort: AbortSignal) => Promise<void>;
 }
 
-/**
- * Keeps the label on the lease until `stop` aborts; never rejects. The lease goes with its Node, so a Node with another
- * uid needs the label again. A refused label is tried again: an API server that has just started refuses what it allows
- * a moment later, and rights may be granted.
- */
+/** Keeps the label on the lease until `stop` aborts; never rejects. A refusal may pass: rights may be granted. */
 export async function keepDelegated(
   { node, offer, clock, random, log }: DelegationParts,
   stop: AbortSignal,
@@ -67,6 +61,7 @@ export async function keepDelegated(
   let labelled: string | undefined;
   let refused: string | undefined;
   const label = async (): Promise<undefined> => {
+    // The lease goes with its Node.
     const uid = node.newest?.metadata.uid;
     if (uid === undefined || uid === labelled) return;
     await offer(stop);

@@ -72,10 +72,7 @@ export class NodeMaintenance {
     return node !== undefined && cordonOwner(node) !== undefined;
   }
 
-  /**
-   * Cordons the own node for `journalOwner` and drains it as `asked`; may be repeated. Retries what may pass. Rejects with
-   * a DrainRefusedError or a DrainLateError, both of which fail the update, and when `abort` aborts.
-   */
+  /** May be repeated. Retries what may pass; rejects with a DrainRefusedError or a DrainLateError, and with `abort`. */
   async cordonAndDrain(journalOwner: string, asked: AgentDrain, abort: AbortSignal): Promise<void> {
     if (asked.enabled === false) return;
     using drain = ownDrain(asked, this.#parts, abort);
@@ -181,10 +178,7 @@ interface Renewal {
   readonly isWitnessed: boolean;
 }
 
-/**
- * The returned function judges the lease as it was just read, undefined when there is none. It remembers earlier answers, because clocks of different hosts prove nothing: a lease that looks expired counts as held
- * once it is renewed while we watch, and one that looks fresh until it stays unchanged for its whole duration.
- */
+/** Judges a lease that was just read. Remembers earlier answers, because clocks of different hosts prove nothing. */
 export function observeLease(clock: Clock): (lease: Lease | undefined) => Cordoner {
   let renewal: Renewal | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
@@ -199,6 +193,7 @@ export function observeLease(clock: Clock): (lease: Lease | undefined) => Cordon
     }
     askedAt = now;
     const looksFresh = clock.now() - Date.parse(lease.spec?.renewTime ?? '') < durationMs;
+    // A fresh look counts until it stays unchanged for its whole duration.
     return now - renewal.since < durationMs && (renewal.isWitnessed || looksFresh);
   };
   return (lease) => {

@@ -18,10 +18,7 @@ const [MOST_LINES, MOST_CHARACTERS] = [3, 120];
 /** Of a line, whose writer may have made it long: the search for secrets takes the square of it. */
 const MOST_SEARCHED = 2_000;
 
-/**
- * The reason of a roll-back with the story. `exits`: how many processes the agent itself saw end, which may miss some.
- * `ms`: since the restart.
- */
+/** `exits`: how many processes the agent itself saw end, which may miss some. `ms`: since the restart. */
 export function withCrashStory(
   reason: string,
   exits: number,

@@ -52,15 +52,13 @@ function describeProcess(pid: number): FoundService | undefined {
   return defined({ pid, statusSocket, dataDirectory, hostnameOverride, hostname });
 }
 
-/**
- * `original`, or a later child of its parent, that was started from `path`, whatever file is there now. Anybody's orphan is
- * a child of PID 1, and chooses its arguments.
- */
+/** `original`, or a later child of its parent, that was started from `path`, whatever file is there now. */
 export function findService(path: string, original: Omit<ProcessId, 'pid'>): ProcessId | undefined {
   const { parent } = original;
   for (const pid of childrenOf(parent) ?? allPids()) {
     const process = findProcess(pid);
     if (process?.parent !== parent || isOlder(process, original)) continue;
+    // Anybody's orphan is a child of PID 1, and chooses its arguments.
     if (whyForeign(pid) === undefined && wasStartedFrom(pid, path)) return process;
   }
   return undefined;

@@ -30,10 +30,7 @@ export class KubeletHeartbeat {
     this.#parts = parts;
   }
 
-  /**
-   * Empty when no new process is watched, and when no Ready condition exists. `newest` is the object that carries the signals:
-   * the Node, or the ControlNode of a controller. `steady` is the agent's time in milliseconds.
-   */
+  /** Empty when no new process is watched, and without a Ready condition. `newest` is the object with the signals. */
   async check(
     { newest, journal, steady }: { newest: Node | undefined; journal: Journal; steady: () => number },
     stop: AbortSignal,
@@ -59,12 +56,10 @@ export class KubeletHeartbeat {
     return { staleMs: now - this.#staleSince };
   }
 
-  /**
-   * Steady milliseconds of the new process's start. The time of the restart order would be too early: the kubelet before
-   * it may report until its service ends. A start outside of order and first answer is from a clock that counts otherwise.
-   */
+  /** Steady milliseconds. The order of the restart would be too early: the old kubelet reports until its end. */
   async #startOf({ fresh, since = Infinity, restartedAt = -Infinity }: UpdateJournal, now: number): Promise<number> {
     const startedAt = fresh === undefined ? restartedAt : now - (await this.#parts.ageOf(fresh));
+    // A start outside of order and first answer is from a clock that counts otherwise.
     return startedAt > restartedAt && startedAt <= since ? startedAt : restartedAt;
   }
 

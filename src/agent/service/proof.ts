@@ -62,10 +62,7 @@ export function runsNew({ journal, host: { running } }: UpdateInput): boolean {
   return running !== undefined && isWanted(running, journal) && isOther(running, journal);
 }
 
-/**
- * What to do when k0s's own agent restarted the service as well, and a restart of ours is written down that may have been
- * ordered before a crash: then the new process ends soon. Undefined when that is not so.
- */
+/** Where k0s's own agent restarted the service, too. A restart of ours may have been ordered, which ends it soon. */
 export function watchOther(input: UpdateInput): Step | undefined {
   const { beside = 'replace', journal, host, now } = input;
   const { running } = host;
@@ -75,12 +72,10 @@ export function watchOther(input: UpdateInput): Step | undefined {
   return now < until ? { kind: 'await-service', until } : { kind: 'soak', process: running.process };
 }
 
-/**
- * When the agent was down meanwhile, k0s's own one may have reported the wanted version, which runs, as the end: that is
- * watched instead of rolled back. Undefined when that is not so: exits that were seen are a crash loop.
- */
+/** While the agent was down, k0s's own one may have reported the wanted version as the end: that is not rolled back. */
 export function rewatch(input: UpdateInput): Step | undefined {
   const { running, ownAgent, exits } = input.host;
+  // Exits that were seen are a crash loop.
   const isPossible = (input.beside ?? 'replace') !== 'replace' && ownAgent !== false && exits === undefined;
   const { journal } = input;
   const isNew =

@@ -15,11 +15,9 @@ export class ServiceRestarter {
     this.#log = log;
   }
 
-  /**
-   * Orders a restart with the file at `binary`, without waiting for the process to end. `process` is the one that ran last;
-   * if it is gone, a manager that has given up starts the service again. May be repeated; rejects when nothing can restart.
-   */
+  /** Does not wait for the end of `process`, which ran last. May be repeated; rejects when nothing can restart. */
   async restart(process: ProcessId, binary: string): Promise<void> {
+    // Also where the process is gone: a manager that has given up starts the service again.
     const service = await this.#find(process, binary);
     if (service?.isRestarting) return;
     if (service === undefined) return this.#terminate(process);

@@ -54,10 +54,7 @@ function nonEmpty(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/**
- * Calls `listener` when the file of the socket comes, until the returned function is called. Undefined when it is there
- * already, or its directory cannot be watched: then the service must be asked.
- */
+/** Calls `listener` when the file comes, until it is unsubscribed. Undefined: ask, it is there or cannot be watched. */
 export function watchForSocket(socket: string, listener: () => void): (() => void) | undefined {
   const watcher = watcherOf(dirname(socket));
   watcher?.on('error', listener);

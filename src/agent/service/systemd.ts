@@ -51,13 +51,10 @@ export class Systemd implements ServiceManager {
     return undefined;
   }
 
-  /**
-   * `restart`, because `start` waits for a pending RestartSec. `--no-block`, because the agent itself checks whether the
-   * service is back. If the agent is in the cgroup of the service, KillMode decides whether it ends, as with SIGTERM; systemd
-   * still does the restart.
-   */
+  /** Not `start`, which waits for a pending RestartSec. systemd does it even where KillMode ends the agent, too. */
   async #restart({ id, activeState }: Unit): Promise<void> {
     if (activeState === 'failed') await this.#commands.ask('systemctl', 'reset-failed', id);
+    // The agent itself checks whether the service is back.
     await this.#commands.ask('systemctl', 'restart', '--no-block', id);
   }
 

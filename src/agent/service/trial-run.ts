@@ -21,20 +21,16 @@ const MAX_OUTPUT_BYTES = 64 * 1024;
 /** From here on nobody gives out users. One for each agent, so that all of its processes can be killed, and no others. */
 const FIRST_FREE_USER = 0x7000_0000;
 const NOBODY = 65_534;
-/**
- * No core dump, no file with content, ten seconds of computing, 1 GiB of memory for each process, 1,000 processes and threads
- * (-u in bash). When memory runs short all the same, the kernel ends it first. File descriptor 3 is the binary.
- */
+// When memory runs short all the same, the kernel ends it first. File descriptor 3 is the binary.
+/** No core dump or file, ten seconds of computing, 1 GiB for each process, 1,000 processes and threads (-u in bash). */
 const SCRIPT =
   'echo 1000 2>/dev/null >/proc/self/oom_score_adj; ulimit -c 0; ulimit -f 0; ulimit -t 10; ulimit -d 1048576; ulimit -p 1000 2>/dev/null || ulimit -u 1000; exec /proc/self/fd/3 version';
 const CLOSE_MS = 1_000;
 const KILL_ROUNDS = 5;
 
-/**
- * Runs `<binary> version`: it must end with 0 in time and print the version as a separate word. The file is opened once;
- * what was opened is hashed and executed. An agent of root's gives it a user without rights, and ends all it started.
- */
+/** Runs `<binary> version`: it must end with 0 in time and print the version as a separate word. */
 export async function runTrial({ binary, sha256, version, timeoutMs }: Trial): Promise<StepOutcome> {
+  // What was opened is hashed and executed.
   await using file = await open(binary, constants.O_RDONLY | constants.O_NOFOLLOW);
   const hash = createHash('sha256');
   if (sha256 !== undefined) await feed(file, hash);
@@ -46,7 +42,7 @@ export async function runTrial({ binary, sha256, version, timeoutMs }: Trial): P
   return no(`it reports version "${firstLine(stdout).slice(0, 80)}" instead of ${version}`);
 }
 
-/** In a session of its own, with an empty environment. */
+/** In a session of its own, with an empty environment. Root gives it a user without rights, and ends all it started. */
 async function execute({ fd }: FileHandle, timeoutMs: number) {
   const user = process.getuid?.() === 0 ? await ownUser() : undefined;
   const ids = user === undefined ? {} : { uid: user, gid: user };
@@ -101,11 +97,9 @@ function killGroup(leader: number | undefined): void {
   if (leader !== undefined) sendSignal(-leader, 'SIGKILL');
 }
 
-/**
- * All at once, by the user itself: a process that forks and ends all the time is in no list long enough. As such a process
- * may stop or kill its killer, that one has a time limit and successors.
- */
+/** All at once, by the user itself: a process that forks and ends all the time is in no list long enough. */
 async function killAllOf(user: number): Promise<void> {
+  // Such a process may stop or kill its killer.
   for (let round = 0; round < KILL_ROUNDS; round++) {
     const as = { uid: user, gid: user, timeout: CLOSE_MS, killSignal: 'SIGKILL' } as const;
     const killer = spawn('/bin/sh', ['-c', 'kill -9 -1'], { stdio: 'ignore', cwd: '/', env: {}, ...as });

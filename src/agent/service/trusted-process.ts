@@ -24,10 +24,7 @@ export function usersOf(pid: number): number[] | undefined {
   return users?.split(/\s+/).map(Number);
 }
 
-/**
- * Two kinds of evidence: the cgroup that a container runtime made, and a root directory that is not the host's. Mounts of its
- * own prove nothing: systemd's PrivateTmp gives them to a service, too.
- */
+/** By its cgroup or root directory. Mounts of its own prove nothing: PrivateTmp of systemd gives them to services. */
 function isElsewhere(pid: number): boolean {
   const container = containerOf(pid);
   if (container !== undefined && container !== containerOf('self')) return true;

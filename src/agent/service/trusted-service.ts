@@ -12,10 +12,7 @@ export interface TrustedAnswer extends ServiceStatus {
   readonly ownAgent?: boolean;
 }
 
-/**
- * Asks the status socket. Rejects unless socket and process are trusted, and the process is a k0s service: started as
- * `controller` or `worker`, or from `binary`.
- */
+/** Rejects unless socket and process are trusted, and this is a `controller` or `worker`, or started from `binary`. */
 export async function askService(socket: string, timeoutMs: number, binary?: string): Promise<TrustedAnswer> {
   await assertTrustedPath(socket);
   const status = await askStatus(socket, timeoutMs);

@@ -20,11 +20,7 @@ export async function writeDurably(path: string, text: string, files: Files = fs
   await syncPath(dirname(path), files);
 }
 
-/**
- * Makes `target` the file that `source` is, in one rename, so that `target` always exists. `source` stays: as a second
- * name, or on a file system without hard links as the original of a copy. `verify` rejects to keep the old target; it gets
- * the path of the very file that would replace it.
- */
+/** Makes `target`, which always exists, the file that `source` is. `verify` rejects to keep the old one. */
 export async function replaceDurably(
   source: string,
   target: string,
@@ -37,6 +33,7 @@ export async function replaceDurably(
     await files.link(source, next);
   } catch (error) {
     if (!NO_LINKS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    // Otherwise `source` stays as a second name.
     await files.copyFile(source, next);
     await syncPath(next, files);
   }

@@ -82,11 +82,7 @@ export function pathsIn(stateDirectory: string) {
   };
 }
 
-/**
- * The lock is the file with the highest number, `<path>.<n>`. To take over from a dead holder, an agent creates the next
- * number, which only one can; overwriting would let two agents win at the same moment. Throws REFIT_AGENT when a living
- * process holds the lock.
- */
+/** The lock is the file with the highest number, `<path>.<n>`. Rejects with REFIT_AGENT while its holder lives. */
 export async function takeLock(path: string, pid: number): Promise<void> {
   const own = findProcess(pid);
   const draft = `${path}-${pid}`;
@@ -98,6 +94,7 @@ export async function takeLock(path: string, pid: number): Promise<void> {
       if (holder !== undefined && isSameProcess(findProcess(holder.pid), holder)) {
         throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) uses ${dirname(path)}`);
       }
+      // Only one agent can create it; overwriting would let two win at the same moment.
       if (!(await tryLink(draft, `${path}.${latest + 1}`))) continue;
       const outdated = latest === 0 ? older : [latest, ...older];
       for (const number of outdated) await rm(`${path}.${number}`, { force: true });

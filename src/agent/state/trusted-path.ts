@@ -19,10 +19,7 @@ export function isTrustedUser(uid: number): boolean {
   return uid === 0 || uid === process.getuid?.();
 }
 
-/**
- * Rejects, naming the first file or directory that somebody else could change. Parents may be sticky, as /tmp is: nobody
- * there can replace a file of root's. Symbolic links are followed and checked the same way. A missing file is an ENOENT.
- */
+/** Rejects, naming the first file, directory or link that somebody else could change. A missing file is an ENOENT. */
 export async function assertTrustedPath(path: string): Promise<void> {
   const rest = path.split('/').filter((name) => name !== '');
   let [at, links] = ['/', 0];
@@ -52,6 +49,7 @@ export async function assertTrustedPath(path: string): Promise<void> {
 async function isWritable(found: Stats, isLast: boolean): Promise<boolean> {
   const { mode, gid } = found;
   if (found.isSocket()) return false;
+  // As in /tmp, nobody can replace a file of root's.
   if (found.isDirectory() && !isLast && (mode & STICKY) !== 0) return false;
   if ((mode & OTHERS_WRITE) !== 0) return true;
   return (mode & GROUP_WRITES) !== 0 && gid !== process.getgid?.() && !(await isEmptyStaff(gid));
@@ -94,10 +92,7 @@ const NAME = 'staff';
 /** Only their files can be read as a whole: another source, such as LDAP, may know more members. */
 const COMPLETE = ['files', 'compat', 'systemd'];
 
-/**
- * Whether the group `staff`, which may write to /usr/local on Debian, has no member but root.
- * False where it is not certain: for another group, one with a password, and where names come from elsewhere, too.
- */
+/** Whether this is `staff`, which may write to /usr/local on Debian, and surely has no member but root. */
 export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boolean> {
   const [sources, group, passwd, gshadow] = await Promise.all(
     ['nsswitch.conf', 'group', 'passwd', 'gshadow'].map(async (name) => await fieldsOf(join(directory, name))),

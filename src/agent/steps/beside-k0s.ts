@@ -37,14 +37,12 @@ export function besideK0s(input: StepInput): Step | undefined {
     : { kind: 'report', status: 'FailedDownload', reason, refused: true };
 }
 
-/**
- * Undefined when the roll-back may begin. Else k0s's own agent, which lives in the new process, could report that one as the
- * end while the old file is put back: it leaves a signal with this status alone. No roll-back waits long for an API server.
- */
+/** Undefined when the roll-back may begin. Else k0s's own agent, in the new process, could report that as the end. */
 export function beforeRollBack(input: StepInput, reason: string): Step | undefined {
   const { beside = 'replace', signal, host, now, unreadUntil } = input;
   const mayAct = beside !== 'replace' && host.ownAgent !== false && ITS_TURN.includes(signal?.status?.status);
   if (!mayAct || input.isUnheard === true) return undefined;
+  // It leaves a signal with this status alone. No roll-back waits long for an API server.
   if (unreadUntil === undefined) return { kind: 'report', status: 'RollingBack', reason };
   return now < unreadUntil ? { kind: 'await-service', until: unreadUntil } : undefined;
 }

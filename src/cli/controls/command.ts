@@ -87,11 +87,7 @@ async function write(
   }
 }
 
-/**
- * Without a name: of those that can be meant, the only plan that has not ended, else the one created last.
- *
- * @throws RefitError REFIT_USAGE with the candidates if there are several, REFIT_CONTROL if there is none
- */
+/** Without a name: of those that can be meant, the only one that has not ended, else the one created last. */
 export function choosePlan(
   plans: readonly Inspection[],
   named: string | undefined,

@@ -15,11 +15,7 @@ export interface PlanChange {
   readonly said: readonly string[];
 }
 
-/**
- * Decides on the plan as it is now; `now` in milliseconds since the Unix epoch.
- *
- * @throws RefitError REFIT_CONTROL if the control makes no sense for this plan
- */
+/** Decides on the plan as it is `now`. Throws REFIT_CONTROL if the control makes no sense for it. */
 export type Control = ((plan: ControlledPlan, now: number) => PlanChange) & {
   /** True for a plan that can be meant, where the user names none. */
   readonly isMeant?: (plan: Inspection) => boolean;

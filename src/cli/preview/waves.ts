@@ -105,10 +105,7 @@ export function durationOf(stages: readonly StagePreview[], inspection: Inspecti
   };
 }
 
-/**
- * Each wave starts only where it can end before the window closes. `window`: what the next one has time for, if nothing else
- * holds it up. `doneAt`: in RFC 3339. Both are absent where no window is long enough.
- */
+/** Each wave starts only where it can end before the window closes. `window`: what the next one has time for. */
 function fitInto(
   waves: readonly { readonly ms: number; readonly nodes: number }[],
   policy: RolloutPolicy,
@@ -118,6 +115,7 @@ function fitInto(
   let [from, fitting, time]: [number | undefined, number, number] = [undefined, 0, now];
   let isNext = true;
   for (const { ms, nodes } of waves) {
+    // Undefined where no window is long enough.
     const start = startOf(policy, time, ms);
     if (start === undefined) return from === undefined ? {} : { window: { from: rfc3339(from), nodes: fitting, of } };
     // A wave that follows at once is in the same window.

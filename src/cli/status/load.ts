@@ -88,10 +88,7 @@ async function isReadable(
   return (await ifFound(ifAllowed(asked))) !== undefined;
 }
 
-/**
- * The dialects whose kinds the cluster serves. Kinds of every API server prove nothing: without others, such a dialect
- * counts if it has plans. All dialects if none is left, so that the user learns what is missing.
- */
+/** The dialects whose kinds the cluster serves. All if there is none, so that the user learns what is missing. */
 export async function installedOf(
   client: KubeClient,
   dialects: readonly Dialect[],
@@ -105,6 +102,7 @@ export async function installedOf(
     }),
   );
   const served = dialects.filter((_dialect, index) => isServed[index]);
+  // Kinds of every API server prove nothing: such a dialect counts if it has plans.
   if (served.some(({ plans }) => plans.group !== '')) return served;
   const plans = await Promise.all(served.map(async (each) => (await loadOnce(client, each, abort)).plans()));
   const used = served.filter((_dialect, index) => plans[index]?.length !== 0);

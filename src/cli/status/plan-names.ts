@@ -25,10 +25,7 @@ export function isKept(subject: Named, { namespace, plan, dialect }: PlanFilter)
   );
 }
 
-/**
- * `named` is `<kind>/<name>`, `<dialect>/<name>`, `<dialect>/<namespace>/<name>`, `<namespace>/<name>` or a name alone; the case
- * of a kind does not matter.
- */
+/** `named` is a name alone, or after `<kind>/`, `<dialect>/`, `<dialect>/<namespace>/` or `<namespace>/`. */
 export function isNamed(subject: Named, named: string): boolean {
   return namesOf(subject).includes(lowered(named));
 }

@@ -1,7 +1,4 @@
-/**
- * Says where targets are and what waits: one row each while they are few, one for all in the same state when they are many. The
- * words of a wait come from its gate, in engine/gates, and from engine/decide/explain.ts.
- */
+/** Says where targets are and what waits: one row each while they are few, one for each state when they are many. */
 import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { listed } from '../../util/phrases.ts';

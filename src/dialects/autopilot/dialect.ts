@@ -67,15 +67,13 @@ function versionOf(object: KubeObject): string | undefined {
   return (object as ControlNode).status?.k0sVersion ?? (object as Node).status?.nodeInfo?.kubeletVersion;
 }
 
-/**
- * In exactly the words of the original, which scripts rely on.
- * Keeps one entry for each command of the first record, so that added or removed commands are detected, and unknown fields.
- */
+/** In exactly the words of the original, which scripts rely on. Keeps unknown fields. */
 export function project(rollout: Rollout, plan: Plan): Plan {
   const state = planStateOf(rollout.phase, rollout.blocked);
   const recorded = plan.status?.commands ?? [];
   // A plan without commands gets one entry, for the reason.
   const fresh = (plan.spec.commands.length === 0 ? [{}] : plan.spec.commands).map((_, id) => ({ id, state: '' }));
+  // One for each command of the first record, so that added or removed commands are detected.
   const entries: readonly CommandStatus[] = recorded.length > 0 ? recorded : fresh;
   const active = entries.find((entry) => !isCompleted(rollout, entry));
   const described = active ?? entries[0];

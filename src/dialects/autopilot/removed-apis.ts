@@ -28,12 +28,7 @@ const REMOVED: readonly RemovedApi[] = [
   { group: 'k0s.k0sproject.example.com', version: 'v1beta1', kind: 'RemovedCRD', removedIn: 'v99.99.99' },
 ];
 
-/**
- * The objection to `version` in k0s's own words; undefined if there is none, or if the version cannot be parsed. Asks the
- * API server each time, since served kinds change.
- *
- * @throws StatusError, TransportError or SyntaxError if there is no usable answer: retry later
- */
+/** The objection in k0s's own words, if there is one. Rejects without a usable answer of the API server: retry. */
 export async function askRemovedApis(
   client: KubeClient,
   version: string,

@@ -126,10 +126,7 @@ const REPLACED = new Set([
 ]);
 const MOST_NAMES = 10;
 
-/**
- * Events on a Plan, with the reasons of the original: alerts search for them. A record has at most one of each.
- * From what a record changes in the conditions of the Plan; `ours` are those of the engine.
- */
+/** What a record changes, with the reasons of the original: alerts search for them. `ours` are the engine's. */
 export function cattleEvents(
   before: CattlePlan,
   after: CattlePlan,

@@ -12,10 +12,7 @@ const FOUND = 'found';
 /** A Job of the plan cordoned it, and failed. */
 const OURS = 'ours';
 
-/**
- * Before the record says that the target starts or has failed; `plan` as recorded until then, `last` its last Job on the node.
- * The same node if nothing changes.
- */
+/** Before it is recorded that the target starts or has failed; `last`: its Job. The same node if nothing changes. */
 export function withCordonMark(node: Node, plan: CattlePlan, { state }: Target, last: Job | undefined): Node {
   const isMarked = markOn(node, plan) !== undefined;
   if (node.spec?.unschedulable !== true) return state === 'intended' ? withoutCordonMark(node, plan) : node;

@@ -141,10 +141,6 @@ function selectorOf({ metadata, spec }: CattlePlan, { problems }: Latest): (node
   };
 }
 
-/**
- * A node is done if its label has the hash. It is in flight if a Job of the plan works on it, or if the status lists its host
- * name, also for an earlier hash. A failed node keeps its place until its failure no longer counts.
- */
 function stateReader(scene: Scene): (node: Node) => RecordedState {
   const { plan, world, judgement, failures } = scene;
   const { hash, problems } = judgement;
@@ -156,9 +152,11 @@ function stateReader(scene: Scene): (node: Node) => RecordedState {
     const { name, labels = {} } = node.metadata;
     if (hash !== '' && labels[label] === hash) return 'done';
     if (working.has(name)) return 'intended';
+    // It keeps its place until its failure no longer counts.
     const failure = failures.nodes.get(name);
     if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
     const isOpen = labels[label] !== DISABLED && labels[label] !== latestHash;
+    // Also for an earlier hash.
     return isOpen && applying.has(hostnameOf(node)) ? 'intended' : 'pending';
   };
 }

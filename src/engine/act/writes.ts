@@ -84,13 +84,7 @@ export interface Sent {
 /** Keeps a server busy, and ends soon enough that the check of the plan still holds. */
 const SIGNALS_AT_ONCE = 100;
 
-/**
- * An object that has changed is not written: its change arrives by the watch, and the decision is taken again.
- *
- * The object's version alone says nothing about the plan: a cache may show an old plan beside a new object that a later
- * command has signalled. So the plan and the targets' status shards are read again from the API server before the writes,
- * unless it has just answered a record: if they are unchanged, nobody can have signalled an object that is unchanged too.
- */
+/** An object that has changed is not written: its change arrives by the watch, and the decision is taken again. */
 export async function send(
   effects: Effects,
   plan: KubeObject,
@@ -105,6 +99,8 @@ export async function send(
       instruction: effects.dialect.signal.send(effects.world, rollout, signalling, plan),
     }));
     const targets = batch.map(({ target }) => target);
+    // A cache may show an old plan beside a new object that a later command has signalled. While plan and shards are
+    // unchanged at the API server, nobody can have signalled an object that is unchanged too.
     const isPlanCurrent = await isCurrent(effects, plan, targets);
     const results = prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
       try {

@@ -68,11 +68,7 @@ function beforeWindow({ policy: { planWindows, planLeadMs = 0 }, now }: Evaluati
   return leftMs <= planLeadMs ? leftMs : 0;
 }
 
-/**
- * How many targets may hold a payload now. Nobody fetches while nodes are drained and files swapped, or in a rest or a closed
- * window: each target that restarts lets one fetch, and the last ones of a stage let the first ones of the next. Those that
- * swap come first: the service of each is about to be away.
- */
+/** How many targets may hold a payload now: each that restarts lets one fetch, also one of the next stage. */
 function turnsIn({ snapshot, policy }: Evaluations, [first]: readonly Pair[]): number {
   const stage = activeStage(snapshot.rollout);
   const parts = (stage?.targets ?? []).map((target) => {
@@ -80,6 +76,7 @@ function turnsIn({ snapshot, policy }: Evaluations, [first]: readonly Pair[]): n
     return target.state === 'intended' && observation.kind === 'working' ? observation.part : undefined;
   });
   const restarting = parts.filter((part) => part === 'restart' || part === 'ready').length;
+  // Those that swap come first: the service of each is about to be away.
   const turns = restarting - parts.filter((part) => part === 'apply').length;
   const isPaired = policy.prefetch === 'next' && first?.[0] === stage;
   return isPaired || turns <= 0 ? turns : Infinity;

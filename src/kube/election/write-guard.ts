@@ -33,10 +33,7 @@ export class NotLeaderError extends TransportError {
 /** An aborted write may still reach the server, and then the lease has to expire: so its answer gets this time to come. */
 const LAST_ANSWER_MS = 3_000;
 
-/**
- * Reads pass. Writes need the lease and end before another can take it. No client can stop a request that the network
- * delays for longer: give every write a precondition (resourceVersion or uid) that a successor invalidates.
- */
+/** Reads pass. Writes need the lease, and end before another can take it. A late one must fail: give each a precondition. */
 export function guardedClient(client: KubeClient, guard: WriteGuard, clock: Clock = systemClock): KubeClient {
   return aroundRequests(client, async (what, options, send) => {
     if (what === undefined) return await send(options);

@@ -260,10 +260,7 @@ export interface ReadyzOptions {
   readonly abort?: AbortSignal | undefined;
 }
 
-/**
- * Asks the API server at an address for its HTTP status. Opens a new connection: an old one does not prove that the server
- * accepts clients. Addresses come from Nodes: one that no certificate proves gets no credentials.
- */
+/** Asks the API server at an address for its HTTP status. */
 export function askerOf(config: ClusterConfig): (host: string, options: ReadyzOptions) => Promise<number> {
   const { origin, protocol } = new URL(config.server);
   const isProven = protocol === 'https:' && config.insecureSkipTlsVerify !== true;
@@ -271,7 +268,9 @@ export function askerOf(config: ClusterConfig): (host: string, options: ReadyzOp
   const unknown = new Credentials({ ...config, user: {} }, systemClock);
   return async (host, options) => {
     const server = originOf(config, host, options);
+    // Addresses come from Nodes: one that no certificate proves gets no credentials.
     const credentials = isProven || server === origin ? known : unknown;
+    // A new connection: an old one does not prove that the server accepts clients.
     using client = createClient({ ...config, server }, { credentials });
     return (await client.raw('/readyz', { deadlineMs: options.timeoutMs, abort: options.abort })).status;
   };

@@ -14,12 +14,10 @@ const LEARN_EVERY_MS = 30 * 60_000;
 /** Milliseconds from a failed connection: the API server that answers now may know more. */
 const LEARN_AFTER_FAILURE_MS = 5_000;
 
-/**
- * The others are learned from the endpoints of the Service `kubernetes`. They are only addresses: a certificate must be
- * valid for the configured name there, too. So without verification, or over http, the client stays with its server.
- */
+/** Learns the others from the endpoints of the Service `kubernetes`. */
 export function createRoamingClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient & Disposable {
   const { protocol, hostname, port } = new URL(config.server);
+  // They are only addresses: a certificate must be valid for the configured name there, too.
   if (protocol !== 'https:' || config.insecureSkipTlsVerify === true) return createClient(config, options);
   const { clock = systemClock, onRequest } = options;
   const host = hostname.replace(/^\[|\]$/g, '');

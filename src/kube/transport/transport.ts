@@ -31,10 +31,7 @@ const wires = new WeakMap<object, Socket>();
 /** Milliseconds until another API server is tried, if there is one. */
 const CONNECT_MS = 2_000;
 
-/**
- * Makes the TCP connection itself, because only that can be reset, and because it may lead to another API server. The
- * certificate is compared with the configured name all the same, which TLS finds in `options`.
- */
+/** Makes the TCP connection itself, because only that can be reset, and because it may lead to another API server. */
 class TlsAgent extends https.Agent {
   readonly #addresses: ServerAddresses | undefined;
 
@@ -50,6 +47,7 @@ class TlsAgent extends https.Agent {
     const address = this.#addresses?.next();
     const wire = connect({ ...options, ...address } as TcpNetConnectOpts);
     try {
+      // In `options` TLS finds the configured name, with which it compares the certificate.
       const socket = super.createConnection({ ...options, socket: wire } as ClientRequestArgs, callback);
       if (socket) wires.set(socket, wire);
       if (socket && address) this.#judge(address, wire, socket);

@@ -37,10 +37,7 @@ export type WrittenWindow = NonNullable<UpgradePolicySpec['windows']>[number];
 
 type Fail = (field: string, found: unknown, advice: string) => void;
 
-/**
- * Either the settings or, if anything is wrong, only problems. `allowHttp`: as the original, where anybody on the way can
- * change what runs on every node.
- */
+/** Either the settings or, if anything is wrong, only problems. `allowHttp`: as the original. */
 export function readUpdateConfig(
   { metadata, spec }: UpdateConfig,
   allowHttp = false,

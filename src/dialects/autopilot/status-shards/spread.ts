@@ -67,15 +67,13 @@ function holdersOf(found: readonly (StatusShard | undefined)[], targets: readonl
     .map((object) => ({ resource: statusShards, object }));
 }
 
-/**
- * The name of a StatusShard is a hash of the plan's version and the content: if it exists already, it has the right content.
- * StatusShards of a leader that began on another version stay unused and are deleted with the plan.
- */
+/** Those of a leader that began on another version of the plan stay unused, and are deleted with it. */
 function begin(plan: Plan, lists: readonly TargetList[], size: number) {
   const contents = lists.flatMap(({ command, list, entries }) =>
     chunksOf(entries, size).map((chunk) => ({ command, list, ...contentOf(chunk, chunk[0]?.lastUpdatedTimestamp) })),
   );
   const { name, uid = '', resourceVersion } = plan.metadata;
+  // One that exists already has the right content.
   const hash = createHash('sha256').update(JSON.stringify([uid, resourceVersion, contents]));
   const reference = { prefix: `${name}-${hash.digest('hex').slice(0, 10)}`, count: contents.length };
   const ownerReferences = [{ apiVersion: apiVersionOf(plans), kind: plans.kind, name, uid }];
