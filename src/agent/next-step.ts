@@ -9,7 +9,7 @@ import {
   mayBeCordoned,
   signalKeyOf,
 } from './journal.ts';
-import type { HostFacts } from './service/host.ts';
+import type { ServiceFacts } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
 import { beforeRollBack, besideK0s } from './steps/beside-k0s.ts';
 import type { Step } from './steps/step.ts';
@@ -57,7 +57,7 @@ export function asksWhoCordons(signal: SignalData | undefined, journal: Journal)
 }
 
 /** A node that already runs the version must not keep a cordon of ours. */
-export function asksForCordon(signal: SignalData | undefined, journal: Journal, { running }: HostFacts): boolean {
+export function asksForCordon(signal: SignalData | undefined, journal: Journal, { running }: ServiceFacts): boolean {
   const { kind, version, forceupdate } = signal?.command ?? {};
   return journal.phase === 'idle' && kind === 'k0supdate' && forceupdate !== true && running?.version === version;
 }

@@ -7,7 +7,7 @@ import { isBundle, type Journal, type Work } from './journal.ts';
 import type { Maintenance } from './maintenance/node-maintenance.ts';
 import { asksForCordon, asksForService, asksWhoCordons } from './next-step.ts';
 import type { SignalObject } from './object/signal-object.ts';
-import { type HostFacts, isSameProcess, type ProcessId } from './service/host.ts';
+import { isSameProcess, type ProcessId, type ServiceFacts } from './service/host.ts';
 import { KubeletHeartbeat, type KubeletHeartbeatParts } from './service/kubelet-heartbeat.ts';
 import type { FinishedSignals } from './state/finished-signals.ts';
 import type { OwnNodeFacts, StepInput } from './step-input.ts';
@@ -16,7 +16,7 @@ import { ageVeto, futureVeto, type Veto, vetoOf } from './veto.ts';
 export interface ObserverParts extends KubeletHeartbeatParts, Pick<StepInput, 'times' | 'accepts' | 'beside'> {
   readonly searchService: (work: Work) => ProcessId | undefined;
   readonly object: SignalObject;
-  readonly observe: (journal: Journal) => Promise<HostFacts>;
+  readonly observe: (journal: Journal) => Promise<ServiceFacts>;
   readonly maintenance: Maintenance;
   /** Rules that no API object overrides; absent: none. */
   readonly veto?: Veto;
@@ -77,7 +77,7 @@ export class StepInputObserver {
   #rulingOn(
     signal: SignalData | undefined,
     journal: Journal,
-    { running }: HostFacts,
+    { running }: ServiceFacts,
     now: number,
   ): Pick<StepInput, 'veto' | 'early'> {
     const { veto: rules, clock } = this.#parts;
@@ -112,7 +112,7 @@ const SEARCH_EVERY_MS = 250;
 export function countExits({
   searchService,
   clock,
-}: Pick<ObserverParts, 'searchService' | 'clock'>): (host: HostFacts, journal: Journal) => HostFacts {
+}: Pick<ObserverParts, 'searchService' | 'clock'>): (host: ServiceFacts, journal: Journal) => ServiceFacts {
   const processes = new Set<string>();
   let searchedAt = Number.NEGATIVE_INFINITY;
   let lostAt: number | undefined;

@@ -2,7 +2,7 @@
 import type { AgentPolicy, SignalCommand, SignalData } from '../signal/annotations.ts';
 import type { Journal, UpdateJournal } from './journal.ts';
 import type { Cordoner } from './maintenance/node-maintenance.ts';
-import type { HostFacts } from './service/host.ts';
+import type { ServiceFacts } from './service/host.ts';
 import type { SignalEnd } from './state/finished-signals.ts';
 
 export type Times = Required<Pick<AgentPolicy, 'restartTimeoutMs' | 'soakMs' | 'readyTimeoutMs'>>;
@@ -27,7 +27,7 @@ export interface StepInput {
   readonly signal: SignalData | undefined;
   readonly policy: AgentPolicy;
   readonly journal: Journal;
-  readonly host: HostFacts;
+  readonly host: ServiceFacts;
   readonly node: OwnNodeFacts;
   /** Steady milliseconds: any start value, and no jumps. */
   readonly now: number;

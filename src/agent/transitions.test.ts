@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { SignalData } from '../signal/annotations.ts';
 import { type BundleJournal, IDLE, type Journal, type UpdateJournal, type UpdatePhase } from './journal.ts';
 import { nextStep } from './next-step.ts';
-import type { HostFacts, ProcessId } from './service/host.ts';
+import type { ProcessId, ServiceFacts } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
 import type { Step } from './steps/step.ts';
 import { afterReboot, journalAfter, journalBefore, resumed, withObservedStatus } from './transitions.ts';
@@ -31,7 +31,7 @@ interface Fate {
   readonly starts?: (version: string) => boolean;
 }
 
-const factsOf = ({ process, target }: World): HostFacts => ({
+const factsOf = ({ process, target }: World): ServiceFacts => ({
   binary: '/k0s',
   ...(process && {
     running: { version: process.version, process: id(process.pid), current: process.version === target },

@@ -1,6 +1,6 @@
 /** The version rules: 108 rows, each with its findings. */
 import { describe, expect, test } from 'vitest';
-import { tagOf } from '../dialects/kubeadm/probe.ts';
+import { tagOf } from '../kubeadm/probe.ts';
 import type { Finding, KubeletFacts, VersionFacts } from './kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from './version-rules.ts';
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import { parseFacts } from '../../src/dialects/kubeadm/probe.ts';
-import { probeScript, stepScript } from '../../src/dialects/kubeadm/scripts.ts';
+import { parseFacts } from '../../src/kubeadm/probe.ts';
+import { probeScript, stepScript } from '../../src/kubeadm/scripts.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 const manifest = parseManifest(

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import { parseFacts } from '../../src/dialects/kubeadm/probe.ts';
+import { parseFacts } from '../../src/kubeadm/probe.ts';
 import {
   kubeadmBody,
   kubeletBody,
@@ -14,7 +14,7 @@ import {
   rollBackScript,
   stageBody,
   stepScript,
-} from '../../src/dialects/kubeadm/scripts.ts';
+} from '../../src/kubeadm/scripts.ts';
 import { cacheDirectory } from '../../tools/controlplane/build.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { must } from '../../tools/release/commands.ts';

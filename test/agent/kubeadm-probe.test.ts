@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Manifest, parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import { parseFacts } from '../../src/dialects/kubeadm/probe.ts';
-import { kubeletBody, probeScript, stageBody, stepScript } from '../../src/dialects/kubeadm/scripts.ts';
+import { parseFacts } from '../../src/kubeadm/probe.ts';
+import { kubeletBody, probeScript, stageBody, stepScript } from '../../src/kubeadm/scripts.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 const VERSION = 'v1.36.3';

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { kubeadmBody, kubeletBody, rollBackScript, stageBody, stepScript } from '../../src/dialects/kubeadm/scripts.ts';
+import { kubeadmBody, kubeletBody, rollBackScript, stageBody, stepScript } from '../../src/kubeadm/scripts.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 const [OLD, NEW] = ['v1.35.2', 'v1.36.3'];

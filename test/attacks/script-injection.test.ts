@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { array, assert, asyncProperty, constantFrom, oneof, record, string } from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Binary, parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
+import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
 import { restoreFactsScript, restoreScripts } from '../../src/dialects/kubeadm/restore-etcd.ts';
+import type { Binary } from '../../src/kubeadm/host.ts';
 import {
   diffScript,
   kubeadmBody,
@@ -18,7 +19,7 @@ import {
   type StepBody,
   stageBody,
   stepScript,
-} from '../../src/dialects/kubeadm/scripts.ts';
+} from '../../src/kubeadm/scripts.ts';
 import { printableUrl } from '../../src/util/printable-url.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { WHOLE } from '../whole.ts';

@@ -1,6 +1,6 @@
 /** Situations of an agent as values: signals, journals and hosts, from which tables of steps are made. */
 import { IDLE, type UpdateJournal, type UpdatePhase, type Work } from '../../src/agent/journal.ts';
-import type { HostFacts, ProcessId } from '../../src/agent/service/host.ts';
+import type { ProcessId, ServiceFacts } from '../../src/agent/service/host.ts';
 import type { StepInput } from '../../src/agent/step-input.ts';
 import type { SignalData } from '../../src/signal/annotations.ts';
 
@@ -33,15 +33,15 @@ export function journalAt(phase: UpdatePhase, more: Partial<UpdateJournal> = {})
   return { phase, work: workFor(), spent: {}, ...more };
 }
 
-export const silent: HostFacts = { binary: BINARY };
+export const silent: ServiceFacts = { binary: BINARY };
 
 /** The service answers; `current` is false where the file at the path is another one by now. */
-export function running(version: string, process: ProcessId, current = true): HostFacts {
+export function running(version: string, process: ProcessId, current = true): ServiceFacts {
   return { ...silent, running: { version, process, current }, service: process };
 }
 
 /** A process lives and does not answer. */
-export function hanging(process: ProcessId): HostFacts {
+export function hanging(process: ProcessId): ServiceFacts {
   return { ...silent, service: process };
 }
 

@@ -3,8 +3,8 @@ import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ManifestHost } from '../../src/dialects/kubeadm/manifest.ts';
-import { etcdAnswers } from '../../src/dialects/kubeadm/probe.ts';
-import type { Shells } from '../../src/dialects/kubeadm/ssh.ts';
+import type { Shells } from '../../src/kubeadm/host.ts';
+import { etcdAnswers } from '../../src/kubeadm/probe.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { ensureComponents } from '../../tools/controlplane/build.ts';
 import { createAuthority, issueClient, issueServer, validFrom } from '../../tools/controlplane/certs.ts';
@@ -34,13 +34,12 @@ export const pkiOf = (name: string): string => (name === 'cp2' ? 'srv/pki/etcd' 
 export async function startEtcdMembers(): Promise<EtcdMembers> {
   const root = await mkdtemp(join(tmpdir(), 'refit-etcd-'));
   const folderOf = (name: string): string => join(root, name);
-  const shells: Shells = {
+  const shells: EtcdMembers['shells'] = {
     async run({ name }, script) {
       const environment = { REFIT_ROOT: folderOf(name), PATH: `${folderOf(name)}/usr/bin:${process.env['PATH']}` };
       const { ok, stdout, stderr } = await run('sh', ['-s'], { environment, input: script });
       return { code: ok ? 0 : 1, stdout, stderr };
     },
-    [Symbol.asyncDispose]: async () => await Promise.resolve(),
   };
   const { etcd } = await ensureComponents(['etcd'], {
     environment: process.env,

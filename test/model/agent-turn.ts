@@ -3,7 +3,7 @@ import { Agent } from '../../src/agent/agent.ts';
 import type { Journal } from '../../src/agent/journal.ts';
 import type { Cordoner, Maintenance } from '../../src/agent/maintenance/node-maintenance.ts';
 import type { SignalObject } from '../../src/agent/object/signal-object.ts';
-import type { HostFacts } from '../../src/agent/service/host.ts';
+import type { ServiceFacts } from '../../src/agent/service/host.ts';
 import type { BesideK0s } from '../../src/agent/step-input.ts';
 import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
@@ -22,7 +22,7 @@ export interface Turn {
   readonly journal: Journal;
   /** Undefined while the agent has seen none. */
   readonly object: KubeObject | undefined;
-  readonly facts: HostFacts;
+  readonly facts: ServiceFacts;
   readonly cordoner: Cordoner;
   /** True where its Node bears a cordon of ours at this moment. */
   readonly hasCordon: boolean;

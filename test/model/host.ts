@@ -2,7 +2,7 @@
 
 import type { ActiveJournal, Journal } from '../../src/agent/journal.ts';
 import { isBundle } from '../../src/agent/journal.ts';
-import type { HostFacts, ProcessId } from '../../src/agent/service/host.ts';
+import type { ProcessId, ServiceFacts } from '../../src/agent/service/host.ts';
 import { isSameProcess } from '../../src/agent/service/host.ts';
 import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
 
@@ -103,8 +103,8 @@ export function powerLostForGood(host: Host): Host {
 }
 
 /** Everything that the agent may find when it looks, as src/agent/service/observe-host.ts looks. */
-export function factsOf({ service, target }: Host, journal: Journal, qualityOf: Qualities): HostFacts[] {
-  const silent: HostFacts = { binary: BINARY };
+export function factsOf({ service, target }: Host, journal: Journal, qualityOf: Qualities): ServiceFacts[] {
+  const silent: ServiceFacts = { binary: BINARY };
   if (!service) return [silent];
   const process = processOf(service);
   const shown = qualityOf(service.file) === 'impostor' ? 'v0.0.0' : service.file;

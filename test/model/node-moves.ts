@@ -1,6 +1,6 @@
 /** The next moves at one node: turns of its agent, its service's life, and faults. */
 import { isBundle } from '../../src/agent/journal.ts';
-import type { HostFacts } from '../../src/agent/service/host.ts';
+import type { ServiceFacts } from '../../src/agent/service/host.ts';
 import type { Node } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import { RESTART_TIMEOUT_MS } from './agent-turn.ts';
@@ -61,7 +61,7 @@ function viewsOf({ versions, floor, known }: NodeState): (number | undefined)[] 
 async function agentMoves(
   node: NodeState,
   rules: NodeRules,
-  look: { view: number | undefined; facts: HostFacts },
+  look: { view: number | undefined; facts: ServiceFacts },
   serviceMoves: boolean,
 ): Promise<NodeMove[]> {
   const now = await turnMoves(node, rules, { ...look, elapsedMs: 0 }, 0);

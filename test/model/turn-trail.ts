@@ -1,6 +1,6 @@
 /** The states of a node during one turn of its agent: one after each effect, in order. */
 import type { Journal } from '../../src/agent/journal.ts';
-import type { HostFacts } from '../../src/agent/service/host.ts';
+import type { ServiceFacts } from '../../src/agent/service/host.ts';
 import type { BesideK0s } from '../../src/agent/step-input.ts';
 import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
 import { cordonOwner, withCordon, withoutCordon } from '../../src/drain/cordon-marks.ts';
@@ -38,7 +38,7 @@ export interface NodeRules {
 export interface Look {
   /** The resourceVersion that it saw last; undefined where it has seen none yet. */
   readonly view: number | undefined;
-  readonly facts: HostFacts;
+  readonly facts: ServiceFacts;
   /** Milliseconds since the restart that it waits for. */
   readonly elapsedMs: number;
 }
@@ -64,7 +64,7 @@ class RecordedTurn {
   readonly trail: { label: string; to: NodeState }[] = [];
   readonly journal: Journal;
   readonly object: KubeObject | undefined;
-  readonly facts: HostFacts;
+  readonly facts: ServiceFacts;
   readonly elapsedMs: number;
   readonly cordoner: Configuration['cordoner'];
   readonly hasCordon: boolean;

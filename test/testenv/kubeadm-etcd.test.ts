@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { etcdProblems, moveLeaderScript, nextLeader, snapshotScript } from '../../src/dialects/kubeadm/etcd.ts';
 import type { ManifestHost } from '../../src/dialects/kubeadm/manifest.ts';
-import { etcdAnswers, readFacts } from '../../src/dialects/kubeadm/probe.ts';
+import { etcdProblems, moveLeaderScript, nextLeader, snapshotScript } from '../../src/kubeadm/etcd.ts';
+import { etcdAnswers, readFacts } from '../../src/kubeadm/probe.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { type EtcdMembers, NAMES, startEtcdMembers } from '../kubeadm/etcd-members.ts';
 

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { REFIT } from '../../sandbox/refit.ts';
 import { ADDRESS, makeKey, type SshServer } from '../../sandbox/sshd/server.ts';
-import { snapshotScript } from '../../src/dialects/kubeadm/etcd.ts';
-import { etcdAnswers } from '../../src/dialects/kubeadm/probe.ts';
+import { snapshotScript } from '../../src/kubeadm/etcd.ts';
+import { etcdAnswers } from '../../src/kubeadm/probe.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
 import {

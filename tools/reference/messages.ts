@@ -10,8 +10,8 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const ELSEWHERE = [
   'src/util/errors.ts',
   'src/engine/model/reasons.ts',
-  'src/dialects/kubeadm/packages.ts',
-  'src/dialects/kubeadm/scripts.ts',
+  'src/kubeadm/packages.ts',
+  'src/kubeadm/scripts.ts',
   'src/cli/completion.ts',
   'src/runtime/metrics.ts',
 ];

@@ -4,13 +4,13 @@ import { expect, test } from 'vitest';
 import { buildVeto } from '../../../test/builders/vetoes.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { silentLogger } from '../../util/log.ts';
-import type { HostFacts } from '../service/host.ts';
+import type { ServiceFacts } from '../service/host.ts';
 import { Prefetcher } from './prefetcher.ts';
 
 const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000];
 const COMMAND = { id: 1, kind: 'k0supdate', url: 'https://example.com/k0s', version: 'v2', sha256: 'ab' } as const;
 const ANYTHING = buildVeto({ allowUnverified: true });
-const HOST: HostFacts = {
+const HOST: ServiceFacts = {
   binary: '/usr/local/bin/k0s',
   running: { version: 'v1', current: true, process: { pid: 1, started: '1', parent: 0 } },
 };

@@ -6,7 +6,7 @@ import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import type { Tools } from '../../util/tools.ts';
 import { type ActiveJournal, IDLE, type Journal, type Work } from '../journal.ts';
-import type { HostFacts, RunningService } from '../service/host.ts';
+import type { RunningService, ServiceFacts } from '../service/host.ts';
 import { pathsBeside } from '../state/state-directory.ts';
 import type { BesideK0s } from '../step-input.ts';
 import type { Step, StepOutcome } from '../steps/step.ts';
@@ -14,7 +14,7 @@ import { type Veto, vetoOf } from '../veto.ts';
 import { stampOf } from './hash-file.ts';
 
 export interface PrefetcherParts extends Tools {
-  readonly observe: (journal: Journal) => Promise<HostFacts>;
+  readonly observe: (journal: Journal) => Promise<ServiceFacts>;
   readonly perform: (step: Step, journal: ActiveJournal, abort: AbortSignal) => Promise<StepOutcome>;
   readonly veto: Veto;
   readonly beside: BesideK0s;

@@ -14,13 +14,13 @@ import {
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import type { Journal } from '../journal.ts';
 import { countExits } from '../observe.ts';
-import type { HostFacts, ProcessId } from './host.ts';
+import type { ProcessId, ServiceFacts } from './host.ts';
 
 const restarted = journalAt('restarted', { process: before });
 const soaking = journalAt('soaking', { process: before, fresh: after });
 
 interface Moment {
-  readonly host: HostFacts;
+  readonly host: ServiceFacts;
   /** What a search would find. */
   readonly found?: ProcessId;
   readonly journal?: Journal;

@@ -17,7 +17,7 @@ export interface RunningService {
   readonly current: boolean;
 }
 
-export interface HostFacts {
+export interface ServiceFacts {
   /** Undefined while the status socket does not answer. */
   readonly running?: RunningService;
   readonly problem?: string;

@@ -4,7 +4,7 @@ import { defined } from '../../util/json.ts';
 import { isBundle, type Journal, type UpdateJournal, type UpdatePhase, type Work } from '../journal.ts';
 import { DistrustError, fileTrust } from '../state/trusted-path.ts';
 import { findService, findServices } from './find-services.ts';
-import { type HostFacts, isSameProcess, type ProcessId } from './host.ts';
+import { isSameProcess, type ProcessId, type ServiceFacts } from './host.ts';
 import { executableOf, executes, findProcess, wasStartedFrom } from './processes.ts';
 import type { ServicePlaces } from './service-place.ts';
 import { askService, type TrustedAnswer } from './trusted-service.ts';
@@ -20,7 +20,7 @@ const STATUS_TIMEOUT_MS = 5_000;
 /** Phases whose restart needs the process of the service. */
 const SEARCHING: readonly UpdatePhase[] = ['swapped', 'swappedBack'];
 
-export async function observeHost({ places, binary: configured }: HostPlace, journal: Journal): Promise<HostFacts> {
+export async function observeHost({ places, binary: configured }: HostPlace, journal: Journal): Promise<ServiceFacts> {
   const update = journal.phase === 'idle' || isBundle(journal) ? undefined : journal;
   const known = configured ?? update?.work.binary;
   try {

@@ -20,7 +20,7 @@ import {
 import { nextStep } from '../next-step.ts';
 import type { StepInput } from '../step-input.ts';
 import type { Step } from '../steps/step.ts';
-import type { HostFacts } from './host.ts';
+import type { ServiceFacts } from './host.ts';
 
 const oldLeft = running(OLD, before, false);
 const newRuns = running(NEW, after);
@@ -76,7 +76,7 @@ describe('after the restart', () => {
 describe('the soak', () => {
   const soaking = (ms: number): StepInput['journal'] =>
     journalAt('soaking', { process: before, fresh: after, since: NOW - ms });
-  const rows: [string, number, HostFacts, StepInput['node'], object][] = [
+  const rows: [string, number, ServiceFacts, StepInput['node'], object][] = [
     ['goes on', 1_000, newRuns, {}, wait(NOW + 4_000)],
     ['is over', 5_000, newRuns, {}, UNCORDON],
     ['is over, node Ready', 5_000, newRuns, { isReady: true }, UNCORDON],

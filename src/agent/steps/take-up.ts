@@ -1,6 +1,6 @@
 /** The first step for a signal that the journal does not know: a new one, or one whose journal was lost. */
 import { type BundleWork, signalKeyOf, type UpdateJournal, type Work } from '../journal.ts';
-import type { HostFacts, RunningService } from '../service/host.ts';
+import type { RunningService, ServiceFacts } from '../service/host.ts';
 import type { NewSignalInput } from '../step-input.ts';
 import type { Step } from './step.ts';
 
@@ -100,6 +100,6 @@ function workOf({ signal, policy }: NewSignalInput): BundleWork {
   return { signal: signalKeyOf(signal), ...(Object.keys(policy).length > 0 && { policy }) };
 }
 
-function fromOf({ running }: HostFacts): { from?: string } {
+function fromOf({ running }: ServiceFacts): { from?: string } {
   return running === undefined ? {} : { from: running.version };
 }

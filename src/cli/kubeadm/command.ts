@@ -1,6 +1,5 @@
 /** Implements `refit kubeadm plan` and `refit kubeadm apply`: survey, show, ask, carry out. */
 import { createInterface } from 'node:readline/promises';
-import { type ManifestHost, optionsFor } from '../../dialects/kubeadm/manifest.ts';
 import type { Request } from '../../dialects/kubeadm/plan-object.ts';
 import {
   type Assessment,
@@ -10,10 +9,11 @@ import {
   membershipFindings,
   type Survey,
 } from '../../dialects/kubeadm/preflight.ts';
-import type { HostFacts } from '../../dialects/kubeadm/probe.ts';
-import { diffScript, EXIT_BUSY, repairScript } from '../../dialects/kubeadm/scripts.ts';
 import { nodes } from '../../kube/resources.ts';
 import { describeProblem } from '../../kube/status-error.ts';
+import type { Host } from '../../kubeadm/host.ts';
+import type { HostFacts } from '../../kubeadm/probe.ts';
+import { diffScript, EXIT_BUSY, optionsFor, repairScript } from '../../kubeadm/scripts.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
 import { defined, sameJson } from '../../util/json.ts';
@@ -199,7 +199,7 @@ async function repair(
   return true;
 }
 
-async function restore(host: ManifestHost, { shells, output }: KubeadmSession, byHand?: string): Promise<void> {
+async function restore(host: Host, { shells, output }: KubeadmSession, byHand?: string): Promise<void> {
   const { code, stdout } = await shells.run(host, repairScript(byHand));
   // A step of an earlier run is still at work and restores them itself.
   if (code === EXIT_BUSY) return;

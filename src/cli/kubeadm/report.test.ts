@@ -1,8 +1,8 @@
 /** Proves what the report of an upgrade says, for programs and for people. */
 import { expect, test } from 'vitest';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
-import type { HostFacts } from '../../dialects/kubeadm/probe.ts';
 import { type Report, reportPatch } from '../../dialects/kubeadm/signal.ts';
+import type { HostFacts } from '../../kubeadm/probe.ts';
 import { warn } from '../../versions/kubeadm-rules.ts';
 import { markdownOf, reportOf } from './report.ts';
 

@@ -2,8 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import type { Request } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
-import type { HostFacts } from '../../dialects/kubeadm/probe.ts';
 import { reportOn } from '../../dialects/kubeadm/signal.ts';
+import type { HostFacts } from '../../kubeadm/probe.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import type { ClusterState } from './verify.ts';

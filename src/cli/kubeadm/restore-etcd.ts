@@ -1,9 +1,9 @@
 /** Implements `refit kubeadm restore-etcd`: checks all hosts, asks a person, and restores a snapshot on all members. */
-import { type EtcdAnswer, etcdProblems } from '../../dialects/kubeadm/etcd.ts';
 import { controlPlaneOf, type ManifestHost } from '../../dialects/kubeadm/manifest.ts';
-import { etcdAnswers } from '../../dialects/kubeadm/probe.ts';
 import { restoreFactsScript, restoreScripts } from '../../dialects/kubeadm/restore-etcd.ts';
-import { untilRight } from '../../dialects/kubeadm/verify.ts';
+import { type EtcdAnswer, etcdProblems } from '../../kubeadm/etcd.ts';
+import { etcdAnswers } from '../../kubeadm/probe.ts';
+import { untilRight } from '../../kubeadm/verify.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
 import { confirmInPerson } from './command.ts';

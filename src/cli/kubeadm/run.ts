@@ -1,12 +1,9 @@
 /** Carries out a rollout of kubeadm in the foreground: takes the lock, runs the controller and shows its progress. */
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
-import { snapshotScript } from '../../dialects/kubeadm/etcd.ts';
 import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
 import { controlPlaneOf } from '../../dialects/kubeadm/manifest.ts';
 import { newPlan, PLACE, type Request } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
-import { etcdAnswers } from '../../dialects/kubeadm/probe.ts';
-import { prepareScript } from '../../dialects/kubeadm/scripts.ts';
 import { nodeActionsOf } from '../../engine/decide/choose-node-actions.ts';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { gather } from '../../engine/observe/gather.ts';
@@ -14,6 +11,9 @@ import { Election, timesOf } from '../../kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../kube/election/write-guard.ts';
 import { configMaps } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
+import { snapshotScript } from '../../kubeadm/etcd.ts';
+import { etcdAnswers } from '../../kubeadm/probe.ts';
+import { prepareScript } from '../../kubeadm/scripts.ts';
 import { type ControllerProcess, prepareControllerProcess } from '../../process/controller-process.ts';
 import { sleep } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';

@@ -10,9 +10,7 @@ import { controlPlaneOf, loadManifest, type Manifest, type ManifestHost } from '
 import { ExpectedOutages } from '../../dialects/kubeadm/outages.ts';
 import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
-import { type HostFacts, probeHost, readFacts } from '../../dialects/kubeadm/probe.ts';
-import { LOCK_WAIT } from '../../dialects/kubeadm/scripts.ts';
-import { openShells, type Shells } from '../../dialects/kubeadm/ssh.ts';
+import { openShells, type SshShells } from '../../dialects/kubeadm/ssh.ts';
 import { webhookFindings } from '../../dialects/kubeadm/webhooks.ts';
 import { DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
@@ -24,6 +22,8 @@ import { leaderIdentity } from '../../kube/election/lease-record.ts';
 import { type ConfigMap, configMaps, nodes } from '../../kube/resources.ts';
 import { describeProblem, ifFound, TransportError } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
+import { type HostFacts, probeHost, readFacts } from '../../kubeadm/probe.ts';
+import { LOCK_WAIT } from '../../kubeadm/scripts.ts';
 import { sleep, systemClock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { stderrLogger } from '../../util/log.ts';
@@ -59,7 +59,7 @@ export interface KubeadmSession extends Pick<Tools, 'clock' | 'log'>, Hop {
   readonly abort: AbortSignal;
   readonly config: ClusterConfig;
   readonly client: KubeClient;
-  readonly shells: Shells;
+  readonly shells: SshShells;
   readonly outages: ExpectedOutages;
   /** Shown to others who wait for the lock. */
   readonly identity: string;
@@ -92,7 +92,7 @@ export async function inSession(
 }
 
 /** Chooses the hosts of the manifest, and its hop. */
-type Choose = (manifest: Manifest, shells: Shells, client: KubeClient) => Promise<Hop>;
+type Choose = (manifest: Manifest, shells: SshShells, client: KubeClient) => Promise<Hop>;
 
 const nextStep: Choose = async (manifest, shells, client) =>
   await hopOf(await withNames(manifest, shells), shells, client);
@@ -104,7 +104,7 @@ export const controlPlaneAlone: Choose = async (manifest, shells) => {
 };
 
 /** A host of KubeOne's manifest may have no name: then it is asked, as KubeOne does. */
-async function withNames(manifest: Manifest, shells: Shells): Promise<Manifest> {
+async function withNames(manifest: Manifest, shells: SshShells): Promise<Manifest> {
   const { asked } = manifest.kubeOne ?? {};
   if (asked === undefined) return manifest;
   const hosts = await onAll(manifest.hosts, async (host) => {
@@ -119,7 +119,7 @@ async function withNames(manifest: Manifest, shells: Shells): Promise<Manifest> 
   throw new RefitError('REFIT_FILE', `two hosts call themselves ${twice}; give each its hostname in the manifest`);
 }
 
-async function hopOf(manifest: Manifest, shells: Shells, client: KubeClient): Promise<Hop> {
+async function hopOf(manifest: Manifest, shells: SshShells, client: KubeClient): Promise<Hop> {
   if (manifest.hops.length === 0) return { manifest, later: [] };
   const facts = await onAll(manifest.hosts, async (host) => await readFacts(shells, host));
   // The API server may be away.

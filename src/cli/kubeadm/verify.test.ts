@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
 import { parseManifest } from '../../dialects/kubeadm/manifest.ts';
-import type { Shells } from '../../dialects/kubeadm/ssh.ts';
+import type { SshShells } from '../../dialects/kubeadm/ssh.ts';
 import { nodes } from '../../kube/resources.ts';
 import { systemClock } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
@@ -14,7 +14,7 @@ const hosts = '{name: cp1, role: controlPlane, address: 127.0.0.1}, {name: w1, r
 const binaries = '{kubeadm: {path: /a}, kubelet: {path: /b}}';
 const manifest = parseManifest(`{version: ${VERSION}, hosts: [${hosts}], binaries: ${binaries}}`, 'm.yaml');
 /** cp1 does not answer. */
-const run: Shells['run'] = async ({ name }) =>
+const run: SshShells['run'] = async ({ name }) =>
   name === 'cp1'
     ? await Promise.reject(new RefitError('REFIT_SSH', 'cp1 (127.0.0.1): timed out'))
     : await Promise.resolve({ code: 0, stdout: `kubeadm=${VERSION}\nkubelet=${VERSION}\n`, stderr: '' });

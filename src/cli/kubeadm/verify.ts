@@ -1,6 +1,8 @@
 /** Looks at the whole cluster after an upgrade, and says what each host runs and what is wrong. */
-import { optionsFor } from '../../dialects/kubeadm/manifest.ts';
-import { readFacts } from '../../dialects/kubeadm/probe.ts';
+import { type Node, nodes, readyCondition } from '../../kube/resources.ts';
+import { ifFound } from '../../kube/status-error.ts';
+import { readFacts } from '../../kubeadm/probe.ts';
+import { optionsFor } from '../../kubeadm/scripts.ts';
 import {
   ADDONS,
   addonCheck,
@@ -10,9 +12,7 @@ import {
   hostChecks,
   problemsOf,
   untilRight,
-} from '../../dialects/kubeadm/verify.ts';
-import { type Node, nodes, readyCondition } from '../../kube/resources.ts';
-import { ifFound } from '../../kube/status-error.ts';
+} from '../../kubeadm/verify.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { KubeadmSession } from './session.ts';

@@ -6,11 +6,12 @@ import { pendingOwnerOf, type Rollout, type Stage, sourceOf } from '../../engine
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { apiVersionOf, type ConfigMap, configMaps, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
+import type { Part } from '../../kubeadm/host.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
 import { orphanedRollout } from '../orphaned-rollout.ts';
 import { PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
-import { drainDelegation, type HostUpgrades, LEADER, type Part, sshSignal } from './signal.ts';
+import { drainDelegation, type HostUpgrades, LEADER, sshSignal } from './signal.ts';
 
 /** `upgrades` is undefined for commands that only read. */
 export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<ConfigMap> {

@@ -1,9 +1,9 @@
 /** Proves which of several hops a run goes, by what the hosts have and by a run that is not over. */
 import { expect, test } from 'vitest';
+import { parseFacts } from '../../kubeadm/probe.ts';
 import { nextHop } from './hops.ts';
 import { parseManifest } from './manifest.ts';
 import { newPlan, requestFor } from './plan-object.ts';
-import { parseFacts } from './probe.ts';
 
 const HOSTS = '{name: cp1, role: controlPlane}, {name: w1, role: worker}';
 const binaries = (version: string): string => `{kubeadm: {path: /${version}}, kubelet: {path: /b}}`;

@@ -1,9 +1,9 @@
 /** Chooses the hop of a run where the target is several minor versions away: each has its own binaries. */
 import type { ConfigMap } from '../../kube/resources.ts';
+import type { HostFacts } from '../../kubeadm/probe.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
 import type { Manifest } from './manifest.ts';
 import { openRequest } from './plan-object.ts';
-import type { HostFacts } from './probe.ts';
 
 export interface Hop {
   /** With version and binaries of the hop. */

@@ -67,7 +67,6 @@ async function hostWith(
     manifest: parseManifest(`{version: v1.36.3, hosts: [${hosts.join()}], binaries: ${binaries}}`, 'm.yaml'),
     shells: {
       run: async (host, script) => ({ code: 0, stdout: (await shell(script, host.name)) ?? FOUND, stderr: '' }),
-      [Symbol.asyncDispose]: async () => await Promise.resolve(),
     },
     writer: { ...boundTo(cluster.admin), patch },
     drains: { onChange: () => () => undefined } as unknown as ProcedureParts['drains'],

@@ -4,36 +4,18 @@ import { ownerOf } from '../../engine/model/rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { isConflict, isForbidden, isUnauthorized, StatusError, TransportError } from '../../kube/status-error.ts';
+import type { Part, Shells } from '../../kubeadm/host.ts';
+import { HostSteps } from '../../kubeadm/host-steps.ts';
+import { etcdAnswers } from '../../kubeadm/probe.ts';
+import { kubeadmBody, kubeletBody, optionsFor, stageBody } from '../../kubeadm/scripts.ts';
+import { controlPlanePods } from '../../kubeadm/verify.ts';
 import { rfc3339, sleep } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { aborted } from '../../util/waits.ts';
-import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
-import { controlPlaneOf, type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
+import { controlPlaneOf, type Manifest, type ManifestHost } from './manifest.ts';
 import { type ExpectedOutages, REFUSED_MS } from './outages.ts';
-import { etcdAnswers, readFacts } from './probe.ts';
-import {
-  EXIT_BUSY,
-  type HostStep,
-  kubeadmBody,
-  kubeletBody,
-  rollBackScript,
-  type StepBody,
-  stageBody,
-  stepScript,
-} from './scripts.ts';
-import {
-  DRAIN,
-  type HostUpgrade,
-  type HostUpgrades,
-  type Part,
-  type Report,
-  reportOn,
-  reportPatch,
-  STAGE,
-} from './signal.ts';
-import type { ShellResult, Shells } from './ssh.ts';
-import { controlPlanePods, hostChecks, problemsOf, untilRight } from './verify.ts';
+import { DRAIN, type HostUpgrade, type HostUpgrades, type Report, reportOn, reportPatch, STAGE } from './signal.ts';
 
 export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
   readonly manifest: Manifest;
@@ -47,12 +29,8 @@ export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
 
 /** Milliseconds. A single API server is down for more than a minute while kubeadm replaces it, so writes are retried. */
 const RETRY_MS = 1000;
-const SSH_RETRIES = 20;
-const SSH_RETRY_MS = 3000;
 const PART_STEPS: Readonly<Record<Part, string>> = { kubeadm: 'Kubeadm', kubelet: 'Kubelet' };
 const VERIFY = 'Verify';
-/** Milliseconds for components to come up, and for etcd to recover from the restart before. */
-const [VERIFY_MS, ETCD_MS] = [300_000, 120_000];
 
 export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   const running = new Map<string, Procedure>();
@@ -116,20 +94,21 @@ class Procedure {
     const { parts, verb, target } = this.#work;
     try {
       await this.#enter(STAGE);
-      await this.#onHost('stage', () => stageBody(manifest.binaries));
+      await this.#steps.carryOut('stage', stageBody(manifest.binaries));
       if (parts.includes('kubelet')) await this.#untilEmpty();
       for (const part of parts) {
-        if (part === 'kubeadm') await this.#untilEtcdIsHealthy();
+        if (part === 'kubeadm') await this.#steps.untilEtcdIsHealthy();
         if (part === 'kubeadm' && this.#host.role === 'controlPlane') outages.begin(target.name);
         await this.#enter(PART_STEPS[part], { touched: true });
-        await this.#onHost(part, (host) =>
+        const host = this.#host;
+        const body =
           part === 'kubeadm'
             ? kubeadmBody(verb, host.role, optionsFor(manifest, host))
-            : kubeletBody(manifest.binaries),
-        );
+            : kubeletBody(manifest.binaries);
+        await this.#steps.carryOut(part, body);
       }
       await this.#enter(VERIFY);
-      await this.#untilVerified();
+      await this.#steps.untilVerified();
       await this.#enter(VERIFY, { state: 'finished' });
     } catch (error) {
       if (this.#abort.aborted) throw error;
@@ -177,63 +156,29 @@ class Procedure {
     await this.#save(this.#report, this.#abort);
   }
 
-  /** Before this member restarts, all others are healthy. One that leads gives that up first. */
-  async #untilEtcdIsHealthy(): Promise<void> {
-    const { manifest, shells, log } = this.#parts;
-    const { name, role } = this.#host;
-    if (role !== 'controlPlane') return;
-    let answers = new Map<string, EtcdAnswer>();
-    await this.#until(ETCD_MS, async () => {
-      answers = await etcdAnswers(shells, controlPlaneOf(manifest));
-      // This host may be half upgraded: its own kubeadm fixes it.
-      if (typeof answers.get(name) !== 'object') answers.set(name, false);
-      return etcdProblems(answers).map(({ found, cure }) => `etcd: ${found}; ${cure}`);
-    });
-    const next = nextLeader(answers.get(name), answers.values());
-    if (next === undefined) return;
-    const moved = shells.run(this.#host, moveLeaderScript(next));
-    const { code, stdout } = await moved.catch((error: unknown) => ({ code: 1, stdout: messageOf(error) }));
-    if (code !== 0 || stdout.includes('"error"'))
-      log.warn('etcd did not move its leader away', { node: name, problem: stdout.trim() });
-  }
-
-  async #untilVerified(): Promise<void> {
-    const { shells, writer, clock } = this.#parts;
-    const { parts, version } = this.#work;
-    await this.#until(VERIFY_MS, async () => {
-      const { name } = this.#host;
-      const reads = [readFacts(shells, this.#host), writer.get(nodes, name), controlPlanePods(writer)] as const;
-      const [facts, node, pods] = await Promise.all(reads);
-      return problemsOf(hostChecks({ facts, node, pods }, version, parts, clock.now()));
-    });
-  }
-
-  /** A kubelet that does not come up is replaced by the one before. Says what became of it; empty if nothing is to be undone. */
+  /** A kubelet that does not come up is replaced by the one before. Says what became of it. */
   async #rollBack(): Promise<string> {
-    const { parts, rollout, version, target } = this.#work;
-    const isPossible = parts.includes('kubelet') && [PART_STEPS.kubelet, VERIFY].includes(this.#report.step);
-    const node = isPossible ? await this.#parts.writer.get(nodes, target.name).catch(() => undefined) : undefined;
-    const reported = node && kubeletVersionOf(node);
-    // An API server that does not answer says nothing about the kubelet.
-    if (!reported || reported === version) return '';
-    this.#parts.log.warn('the kubelet did not come up; rolling back', { node: target.name });
-    try {
-      const { code, stdout } = await this.#runScript(this.#host, rollBackScript(rollout));
-      const said = stdout.trim().split('\n').at(-1)?.slice(0, 200) ?? '';
-      if (code !== 0) return `; the roll-back failed: ${said}`;
-      return said === '' ? '' : `; rolled back: ${said} was put back and started; check that the Node is Ready`;
-    } catch (error) {
-      this.#abort.throwIfAborted();
-      return `; the roll-back failed: ${messageOf(error)}`;
-    }
+    const isPossible = this.#work.parts.includes('kubelet') && [PART_STEPS.kubelet, VERIFY].includes(this.#report.step);
+    return isPossible ? await this.#steps.rollBack() : '';
   }
 
-  /** Until `ask` finds nothing wrong. The API server and hosts may be away for a while: that is one more problem. */
-  async #until(withinMs: number, ask: () => Promise<string[]>): Promise<void> {
-    const asked = async (): Promise<string[]> => await ask().catch((error: unknown) => [messageOf(error)]);
-    const times = { clock: this.#parts.clock, abort: this.#abort, withinMs };
-    const wrong = await untilRight(asked, (problems) => problems.length === 0, times);
-    if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));
+  get #steps(): HostSteps {
+    const { manifest, shells, writer, clock, log } = this.#parts;
+    const { rollout, version, parts, target } = this.#work;
+    const [host, abort] = [this.#host, this.#abort];
+    return new HostSteps({
+      host,
+      shells,
+      rollout,
+      version,
+      parts,
+      clock,
+      log,
+      abort,
+      members: async () => await etcdAnswers(shells, controlPlaneOf(manifest)),
+      node: async () => await writer.get(nodes, target.name),
+      pods: async () => await controlPlanePods(writer),
+    });
   }
 
   get #host(): ManifestHost {
@@ -242,35 +187,6 @@ class Procedure {
     const missing = `hosts: ${name} is missing, but the upgrade needs it; add it to the manifest again`;
     if (!host) throw new RefitError('REFIT_FILE', missing);
     return host;
-  }
-
-  async #onHost(step: HostStep, bodyFor: (host: ManifestHost) => StepBody): Promise<void> {
-    const { rollout, version } = this.#work;
-    const host = this.#host;
-    const { code, stdout } = await this.#runScript(host, stepScript({ step, rollout, version }, bodyFor(host)));
-    this.#abort.throwIfAborted();
-    if (code === 0) return;
-    // A Node holds no more than 256 KiB of annotations.
-    const end = stdout.slice(-1_000).trim();
-    const why = end.replaceAll(/\s*\n\s*/g, '; ') || 'no output';
-    const what = code === EXIT_BUSY ? 'another step still runs on this host' : why;
-    throw new RefitError('REFIT_SSH', `step ${step} failed with exit code ${code}: ${what}`);
-  }
-
-  /** If the connection breaks, the step continues on its host: running the script again waits for it. */
-  async #runScript(host: ManifestHost, script: string): Promise<ShellResult> {
-    const { shells, clock, log } = this.#parts;
-    const abort = this.#abort;
-    for (let left = SSH_RETRIES; ; left--) {
-      try {
-        return await shells.run(host, script);
-      } catch (error) {
-        abort.throwIfAborted();
-        if (left === 0) throw error;
-        log.warn('lost the connection to the host, retrying', { problem: messageOf(error) });
-        await sleep(clock, SSH_RETRY_MS, abort);
-      }
-    }
   }
 
   async #enter(step: string, more: Partial<Pick<Report, 'state' | 'message' | 'touched'>> = {}): Promise<void> {

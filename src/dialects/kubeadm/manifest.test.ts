@@ -1,7 +1,8 @@
 /** Proves how manifests are read, and the message for each mistake. */
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { optionsFor, parseManifest } from './manifest.ts';
+import { optionsFor } from '../../kubeadm/scripts.ts';
+import { parseManifest } from './manifest.ts';
 
 const HASH = '0123456789abcdef'.repeat(4);
 const GOOD = {

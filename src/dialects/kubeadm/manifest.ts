@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { pathOf } from '../../api/read-object.ts';
+import { optionsFor } from '../../kubeadm/scripts.ts';
 import { readBounded } from '../../util/bounded-file.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
@@ -93,8 +94,6 @@ const manifest = z.strictObject({
 /** `kubeOne` if it was written for KubeOne. */
 export type Manifest = z.infer<typeof manifest> & { readonly kubeOne?: KubeOneParts };
 export type ManifestHost = Manifest['hosts'][number];
-export type Binary = z.infer<typeof binary>;
-export type KubeadmOptions = z.infer<typeof kubeadmOptions>;
 
 /** Options that Refit sets itself, since its safety depends on them. */
 const RESERVED =
@@ -102,10 +101,6 @@ const RESERVED =
 
 export function controlPlaneOf({ hosts }: Pick<Manifest, 'hosts'>): ManifestHost[] {
   return hosts.filter(({ role }) => role === 'controlPlane');
-}
-
-export function optionsFor(manifest: Manifest, host: ManifestHost): KubeadmOptions {
-  return { ...manifest.kubeadm, ...host.kubeadm };
 }
 
 /** Relative paths start at the manifest's directory. @throws RefitError REFIT_FILE with file, field, found and expected */

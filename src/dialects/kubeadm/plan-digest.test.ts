@@ -2,10 +2,10 @@
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+import { parseFacts } from '../../kubeadm/probe.ts';
 import { parseManifest } from './manifest.ts';
 import { newPlan } from './plan-object.ts';
 import { assess, type Survey } from './preflight.ts';
-import { parseFacts } from './probe.ts';
 
 const TEXT = `version: v1.36.3
 hosts:

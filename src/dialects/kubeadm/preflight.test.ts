@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { ConfigMap, Node } from '../../kube/resources.ts';
+import type { HostFacts } from '../../kubeadm/probe.ts';
 import { hard, warn } from '../../versions/kubeadm-rules.ts';
 import { CONTROL_PLANE } from '../node-endpoints.ts';
 import { parseManifest } from './manifest.ts';
 import { newPlan, type Request, requestOf } from './plan-object.ts';
 import { assess, type Survey } from './preflight.ts';
-import type { HostFacts } from './probe.ts';
 
 const [OLD, NEW] = ['v1.36.2', 'v1.36.3'];
 const KUBEONE = 'kubeone.io/upgrade-in-progress';

@@ -4,15 +4,15 @@ import { describeBlockingBudget } from '../../drain/budgets.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { type ConfigMap, kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
+import type { HostFacts } from '../../kubeadm/probe.ts';
+import { hasPhases } from '../../kubeadm/scripts.ts';
+import { etcdChecks, problemsOf, STATIC_PODS } from '../../kubeadm/verify.ts';
 import { compareVersions, minorsBetween, parseVersion } from '../../util/version.ts';
 import { etcdFacts, type Finding, hard, textOf, type VersionFacts, warn } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 import { openRequest, PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
-import type { HostFacts } from './probe.ts';
-import { hasPhases } from './scripts.ts';
-import { etcdChecks, problemsOf, STATIC_PODS } from './verify.ts';
 import type { WebhookFinding } from './webhooks.ts';
 
 export interface Survey {

@@ -1,6 +1,6 @@
 /** The scripts that restore a snapshot of etcd: on all members, as a new cluster. What each member had is kept aside. */
-import { IS_WHOLE } from './etcd.ts';
-import { detached, LISTENS, PRELUDE, quoted } from './scripts.ts';
+import { IS_WHOLE } from '../../kubeadm/etcd.ts';
+import { detached, LISTENS, PRELUDE, quoted } from '../../kubeadm/scripts.ts';
 
 export interface RestoreOptions {
   /** Path of the snapshot on every host. */

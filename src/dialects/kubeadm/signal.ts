@@ -6,6 +6,7 @@ import type { Observation } from '../../engine/model/decision.ts';
 import type { Rollout, Stage, Target } from '../../engine/model/rollout.ts';
 import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
 import { type KubeObject, kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
+import type { Part } from '../../kubeadm/host.ts';
 import { parseJson } from '../../util/json.ts';
 
 const REPORT = 'upgrade.refit.dev/kubeadm';
@@ -47,9 +48,6 @@ export const STAGE = 'Stage';
 export const DRAIN = 'Drain';
 /** The other steps have no deadline of their own, only that of the whole host. */
 const PARTS: Readonly<Record<string, TimedStep>> = { [STAGE]: 'download', [DRAIN]: 'drain' };
-
-/** A host runs both parts at once, or its control plane part first and its kubelet later. */
-export type Part = 'kubeadm' | 'kubelet';
 
 export interface HostUpgrade {
   /** Uid. */

@@ -4,7 +4,7 @@ import { Agent } from '../../../src/agent/agent.ts';
 import type { ActiveJournal } from '../../../src/agent/journal.ts';
 import type { Maintenance } from '../../../src/agent/maintenance/node-maintenance.ts';
 import { perform } from '../../../src/agent/perform-step.ts';
-import type { HostFacts } from '../../../src/agent/service/host.ts';
+import type { ServiceFacts } from '../../../src/agent/service/host.ts';
 import { syncPath } from '../../../src/agent/state/durable-files.ts';
 import { loadJournal, saveJournal } from '../../../src/agent/state/journal-file.ts';
 import { pathsBeside, pathsIn } from '../../../src/agent/state/state-directory.ts';
@@ -236,7 +236,7 @@ class DiskRun {
     void agent.run(stop.signal).catch(() => this.#clock.schedule(PACE_MS, () => this.#startAgent()));
   }
 
-  #facts(): HostFacts {
+  #facts(): ServiceFacts {
     if (!this.#service) return { binary: BINARY };
     const { pid, version, file } = this.#service;
     const process = { pid, started: 'boot', parent: 1 };

@@ -1,7 +1,7 @@
 /** A host of the lab: the model's host, where processes start, answer and end as time passes. */
 
 import type { ActiveJournal, Journal } from '../../../src/agent/journal.ts';
-import type { HostFacts } from '../../../src/agent/service/host.ts';
+import type { ServiceFacts } from '../../../src/agent/service/host.ts';
 import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { afterStep, factsOf, freshHost, type Host, lifeOf, type Qualities, UNSEEN } from '../../model/host.ts';
@@ -39,7 +39,7 @@ export class LabHost {
   }
 
   /** The facts that the agent observes. */
-  observe(journal: Journal): HostFacts {
+  observe(journal: Journal): ServiceFacts {
     const facts = factsOf(this.#host, journal, this.#qualityOf);
     return facts.at(-1) ?? {};
   }

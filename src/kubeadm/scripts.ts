@@ -3,10 +3,10 @@
  * after its work. So it continues if the connection or Refit ends, never runs twice at once, and the next run can see
  * whether it is done.
  */
-import { RefitError } from '../../util/errors.ts';
-import { printableUrl } from '../../util/printable-url.ts';
-import { parseVersion } from '../../util/version.ts';
-import { type Binary, type KubeadmOptions, type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
+import { RefitError } from '../util/errors.ts';
+import { printableUrl } from '../util/printable-url.ts';
+import { parseVersion } from '../util/version.ts';
+import type { Binary, Host, KubeadmOptions, Upgrade } from './host.ts';
 import { PACKAGES } from './packages.ts';
 
 /** In order. */
@@ -116,16 +116,16 @@ by_hand() {
 `;
 
 /** Prints facts as lines `name=value`; `hard` and `warn` have sentences. Changes nothing. `now`: milliseconds, here. */
-export function probeScript(manifest: Manifest, host: ManifestHost, now: number): string {
+export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   const { role } = host;
-  const { patches, config } = optionsFor(manifest, host);
-  const { binaries } = manifest;
+  const { patches, config } = optionsFor(upgrade, host);
+  const { binaries } = upgrade;
   const given = [patches, config].flatMap((path) => path ?? []).map(quoted);
   const paths = given.map(
     (path) => `SOURCE=${path}\n[ -e "$SOURCE" ] || echo "kubeadm: no file $SOURCE on this host"\n`,
   );
   const patched = given.length === 0 ? '' : `grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml" || `;
-  return `VERSION=${quoted(manifest.version)}
+  return `VERSION=${quoted(upgrade.version)}
 ${PRELUDE}${WRONG}
 { case $(systemctl is-active kubelet 2>/dev/null) in
   inactive | failed) echo "the kubelet does not run: see journalctl -u kubelet" ;;
@@ -271,11 +271,11 @@ const WRONG = `wrong() {
 `;
 
 /** Fetches the binaries and checks their versions before anything on the node is replaced. */
-export function stageBody(binaries: Manifest['binaries']): StepBody {
+export function stageBody(binaries: Upgrade['binaries']): StepBody {
   return { body: `mkdir -p "$D/staged"\n${WRONG}${each(binaries, fetched)}` };
 }
 
-function each(binaries: Manifest['binaries'], write: (name: string, source: Binary) => string): string {
+function each(binaries: Upgrade['binaries'], write: (name: string, source: Binary) => string): string {
   return Object.entries(binaries)
     .map(([name, source]) => write(name, source))
     .join('');
@@ -285,21 +285,21 @@ function each(binaries: Manifest['binaries'], write: (name: string, source: Bina
  * Stages the binaries, and lets the staged kubeadm check the host. `upgrade apply` checks most and pulls the images, but
  * workers have no credentials for it. Nothing else is changed.
  */
-export function prepareScript(manifest: Manifest, host: ManifestHost, leads: boolean): string {
-  const { config, ignorePreflightErrors: ignored = [] } = optionsFor(manifest, host);
+export function prepareScript(upgrade: Upgrade, host: Host, leads: boolean): string {
+  const { config, ignorePreflightErrors: ignored = [] } = optionsFor(upgrade, host);
   const isController = host.role === 'controlPlane';
   // Two checks that begin in the same millisecond give their Job the same name: that of the leader counts.
   const isAlone = leads || !isController || config !== undefined || ignored.some((name) => /^all$/i.test(name));
   const flags = flagsOf({ config, ignorePreflightErrors: isAlone ? ignored : [...ignored, 'CreateJob'] });
   const command = isController ? 'apply phase preflight "$VERSION" --yes' : 'node phase preflight';
-  const has = !isController || hasPhases(manifest.version);
+  const has = !isController || hasPhases(upgrade.version);
   const preflight = has ? `"$D/staged/kubeadm" upgrade ${command}${flags}\n` : '';
-  const names = `VERSION=${quoted(manifest.version)}\n`;
-  return detached(`${names}${PRELUDE}${JOURNAL}${stageBody(manifest.binaries).body}${preflight}`, LOCK_WAIT);
+  const names = `VERSION=${quoted(upgrade.version)}\n`;
+  return detached(`${names}${PRELUDE}${JOURNAL}${stageBody(upgrade.binaries).body}${preflight}`, LOCK_WAIT);
 }
 
 /** Prints what kubeadm would change in the static pod manifests; nothing if no kubeadm of the target is on the host. Changes nothing. */
-export function diffScript({ version, binaries }: Manifest): string {
+export function diffScript({ version, binaries }: Upgrade): string {
   return `VERSION=${quoted(version)}
 ${PRELUDE}${WRONG}${assigned(binaries.kubeadm)}for file in "$D/staged/kubeadm" "$R$SOURCE"; do
   [ -f "$file" ] && [ -x "$file" ] && [ -z "$(wrong kubeadm "$file" "$SHA256")" ] || continue
@@ -423,6 +423,10 @@ kubelet --version`,
   );
 }
 
+export function optionsFor(upgrade: Pick<Upgrade, 'kubeadm'>, host: Host): KubeadmOptions {
+  return { ...upgrade.kubeadm, ...host.kubeadm };
+}
+
 function flagsOf(options: { readonly [Name in keyof KubeadmOptions]: KubeadmOptions[Name] | undefined }): string {
   const given = Object.entries(options).flatMap(([name, value]) => {
     const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
@@ -435,7 +439,7 @@ function flagsOf(options: { readonly [Name in keyof KubeadmOptions]: KubeadmOpti
 const REMOVE_COPIES = `ls -1dt "$BACKUPS"/kubeadm-backup-etcd-* 2>/dev/null | tail -n +2 |
   while IFS= read -r copy; do rm -rf -- "$copy"; done`;
 
-export function kubeadmBody(verb: 'apply' | 'node', role: ManifestHost['role'], options: KubeadmOptions): StepBody {
+export function kubeadmBody(verb: 'apply' | 'node', role: Host['role'], options: KubeadmOptions): StepBody {
   const command = `${verb === 'apply' ? 'upgrade apply --yes "$VERSION"' : 'upgrade node'}${flagsOf(options)}`;
   // Ended by a signal, kubeadm may leave a manifest out; after an error of its own it has put them all back.
   const ended = '{ code=$?; [ "$code" -gt 128 ] || note failed; exit "$code"; }';
@@ -446,7 +450,7 @@ export function kubeadmBody(verb: 'apply' | 'node', role: ManifestHost['role'], 
 }
 
 /** A host may have no kubectl. */
-export function kubeletBody({ kubectl }: Pick<Manifest['binaries'], 'kubectl'>): StepBody {
+export function kubeletBody({ kubectl }: Pick<Upgrade['binaries'], 'kubectl'>): StepBody {
   const also = kubectl === undefined ? '' : `if command -v kubectl >/dev/null; then\n${installed('kubectl')}fi\n`;
   return {
     before: KEEP_CONFIGURATION,

@@ -1,5 +1,5 @@
 /** Judges what an upgrade left behind: each component of a host and of the cluster, what was found, and what to do. */
-import type { KubeClient } from '../../kube/client.ts';
+import type { KubeClient } from '../kube/client.ts';
 import {
   type KubeObject,
   kubeletVersionOf,
@@ -8,14 +8,14 @@ import {
   type Pod,
   pods,
   readyCondition,
-} from '../../kube/resources.ts';
-import { type Clock, sleep } from '../../util/clock.ts';
-import { parseVersion } from '../../util/version.ts';
-import { isNeeded } from '../../versions/version-rules.ts';
+} from '../kube/resources.ts';
+import { type Clock, sleep } from '../util/clock.ts';
+import { parseVersion } from '../util/version.ts';
+import { isNeeded } from '../versions/version-rules.ts';
 import { dateOf, endingSoon } from './certificates.ts';
 import { etcdProblems } from './etcd.ts';
+import type { Part } from './host.ts';
 import { answersOf, type HostFacts, tagOf } from './probe.ts';
-import type { Part } from './signal.ts';
 
 export interface Check {
   readonly component: string;

@@ -1,6 +1,6 @@
 /** Proves what verification says of a host and of the addons. */
 import { expect, test } from 'vitest';
-import type { Node, Pod } from '../../kube/resources.ts';
+import type { Node, Pod } from '../kube/resources.ts';
 import { endingSoon } from './certificates.ts';
 import type { HostFacts } from './probe.ts';
 import { addonCheck, etcdChecks, hostChecks, problemsOf, STATIC_PODS } from './verify.ts';

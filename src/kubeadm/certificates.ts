@@ -1,6 +1,6 @@
 /** Reads the certificates of a host, and says which of them end soon. */
 import { X509Certificate } from 'node:crypto';
-import { rfc3339 } from '../../util/clock.ts';
+import { rfc3339 } from '../util/clock.ts';
 import type { Problem } from './etcd.ts';
 
 export interface Certificate {

@@ -1,15 +1,6 @@
 /** Asks the etcd members of the control-plane hosts for their health, and judges what they say. */
-import { z } from 'zod';
-import { parseJson } from '../../util/json.ts';
+import { isRecord, parseJson } from '../util/json.ts';
 import { PRELUDE, quoted } from './scripts.ts';
-
-const id = z.string().regex(/^\d{1,20}$/);
-const status = z.object({ header: z.object({ cluster_id: id, member_id: id }), leader: id.default('0') });
-/** A member that was added, but never started, has no name. Of values that are false or zero the gateway says nothing. */
-const member = z.object({ ID: id, name: z.string().max(253).default(''), isLearner: z.boolean().default(false) });
-const list = z.object({ members: z.array(member) });
-const alarms = z.object({ alarms: z.array(z.object({ alarm: z.string().max(30) })).default([]) });
-const read = z.object({ header: z.object({ member_id: id }) });
 
 /** What the member of one host says of itself and of the others. */
 export interface EtcdMember {
@@ -17,8 +8,14 @@ export interface EtcdMember {
   readonly id: string;
   /** Its id; `0` if there is none. */
   readonly leader: string;
-  readonly members: readonly z.infer<typeof member>[];
+  readonly members: readonly ListedMember[];
   readonly alarms: readonly string[];
+}
+
+interface ListedMember {
+  readonly ID: string;
+  readonly name: string;
+  readonly isLearner: boolean;
 }
 
 /** A text is why the member did not answer; false: the host has a member that cannot be asked. */
@@ -85,13 +82,46 @@ export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
   if (lines.length === 0) return undefined;
   // Its gateway is off, or curl is missing.
   if (lines.every((line) => line.startsWith('404 '))) return false;
-  const [health, own, known, alarmed] = lines.map((line) => parseJson(line));
-  const parsed = z.tuple([read, status, list, alarms]).safeParse([health, own, known, alarmed]);
+  const answer = memberBy(lines.map((line) => parseJson(line)));
   const odd = lines.find((line) => !/^\{"(header|members)"/.test(line)) ?? 'its answer cannot be read';
-  if (!parsed.success) return odd.slice(0, 200) || 'no answer';
-  const [, { header, leader }, { members }, { alarms: raised }] = parsed.data;
-  const { cluster_id: cluster, member_id: self } = header;
-  return { cluster, id: self, leader, members, alarms: raised.map(({ alarm }) => alarm) };
+  return answer ?? (odd.slice(0, 200) || 'no answer');
+}
+
+/** Of values that are false or zero the gateway says nothing. */
+function memberBy([health, own, known, alarmed]: readonly unknown[]): EtcdMember | undefined {
+  if (!isRecord(own) || !isRecord(own['header']) || !isRecord(health) || !isRecord(health['header'])) return undefined;
+  const { cluster_id: cluster, member_id: id } = own['header'];
+  const { leader = '0' } = own;
+  const members = listIn(known, 'members', listedMember);
+  const alarms = isRecord(alarmed) && !('alarms' in alarmed) ? [] : listIn(alarmed, 'alarms', alarmName);
+  if (!isId(health['header']['member_id']) || !isId(cluster) || !isId(id) || !isId(leader)) return undefined;
+  return members && alarms && { cluster, id, leader, members, alarms };
+}
+
+/** A member that was added, but never started, has no name. */
+function listedMember({ ID, name = '', isLearner = false }: Record<string, unknown>): ListedMember | undefined {
+  const isRight = isId(ID) && typeof name === 'string' && name.length <= 253 && typeof isLearner === 'boolean';
+  return isRight ? { ID, name, isLearner } : undefined;
+}
+
+function alarmName({ alarm }: Record<string, unknown>): string | undefined {
+  return typeof alarm === 'string' && alarm.length <= 30 ? alarm : undefined;
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && /^\d{1,20}$/.test(value);
+}
+
+/** Undefined unless `read` can read each of them. */
+function listIn<T>(
+  answer: unknown,
+  name: string,
+  read: (item: Record<string, unknown>) => T | undefined,
+): T[] | undefined {
+  const list = isRecord(answer) ? answer[name] : undefined;
+  if (!Array.isArray(list)) return undefined;
+  const items = list.flatMap((item: unknown) => (isRecord(item) ? (read(item) ?? []) : []));
+  return items.length === list.length ? items : undefined;
 }
 
 /** What is wrong, and what to do. */

@@ -1,16 +1,14 @@
 /** Reads the facts of a host from its files and binaries. */
-import { RefitError } from '../../util/errors.ts';
-import { defined } from '../../util/json.ts';
-import { type Finding, hard, type NodeFacts, warn } from '../../versions/kubeadm-rules.ts';
+import { RefitError } from '../util/errors.ts';
+import { defined } from '../util/json.ts';
+import { type Finding, hard, type NodeFacts, warn } from '../versions/kubeadm-rules.ts';
 import { type Certificate, certificateIn, endingSoon } from './certificates.ts';
 import { ETCD_FACTS, type EtcdAnswer, etcdAnswer } from './etcd.ts';
-import { port } from './fields.ts';
-import { type Manifest, type ManifestHost, optionsFor } from './manifest.ts';
-import { FACTS, PRELUDE, probeScript } from './scripts.ts';
-import type { Shells } from './ssh.ts';
+import type { Host, Shells, Upgrade } from './host.ts';
+import { FACTS, optionsFor, PRELUDE, probeScript } from './scripts.ts';
 
 export interface HostFacts {
-  readonly host: ManifestHost;
+  readonly host: Host;
   /** Versions of the binaries, with `v`; undefined if missing or not executable. */
   readonly kubeadm: string | undefined;
   readonly kubelet: string | undefined;
@@ -42,26 +40,21 @@ export interface MissingManifest {
 /** It only reads files and asks for versions. */
 const PATIENCE_MS = 60_000;
 
-export async function probeHost(
-  shells: Shells,
-  manifest: Manifest,
-  host: ManifestHost,
-  now: number,
-): Promise<HostFacts> {
-  const facts = await factsBy(probeScript(manifest, host, now), shells, host);
-  const isRenewed = optionsFor(manifest, host).certificateRenewal !== false;
+export async function probeHost(shells: Shells, upgrade: Upgrade, host: Host, now: number): Promise<HostFacts> {
+  const facts = await factsBy(probeScript(upgrade, host, now), shells, host);
+  const isRenewed = optionsFor(upgrade, host).certificateRenewal !== false;
   const ending = endingSoon(facts.certificates, now, isRenewed);
   const warnings = ending.map(({ found, cure }) => warn('certificate', `${found}; ${cure}`));
   return { ...facts, problems: [...facts.problems, ...warnings] };
 }
 
 /** Only what an upgrade should have changed. */
-export async function readFacts(shells: Shells, host: ManifestHost): Promise<HostFacts> {
+export async function readFacts(shells: Shells, host: Host): Promise<HostFacts> {
   return await factsBy(`${PRELUDE}${FACTS}`, shells, host);
 }
 
 /** By host; without hosts that have no member. */
-export async function etcdAnswers(shells: Shells, hosts: readonly ManifestHost[]): Promise<Map<string, EtcdAnswer>> {
+export async function etcdAnswers(shells: Shells, hosts: readonly Host[]): Promise<Map<string, EtcdAnswer>> {
   const all = hosts.map(async (host) => ({ host, etcd: (await factsBy(PRELUDE, shells, host)).etcd }));
   return answersOf(await Promise.all(all));
 }
@@ -70,7 +63,7 @@ export function answersOf(hosts: readonly Pick<HostFacts, 'host' | 'etcd'>[]): M
   return new Map(hosts.flatMap(({ host, etcd }) => (etcd === undefined ? [] : [[host.name, etcd]])));
 }
 
-async function factsBy(script: string, shells: Shells, host: ManifestHost): Promise<HostFacts> {
+async function factsBy(script: string, shells: Shells, host: Host): Promise<HostFacts> {
   const whole = `${script}${host.role === 'controlPlane' ? ETCD_FACTS : ''}`;
   const { code, stdout, stderr } = await shells.run(host, whole, PATIENCE_MS);
   if (code !== 0) {
@@ -98,7 +91,7 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
     busy: all('busy'),
     apiPort: all('apiPort')
       .map(Number)
-      .find((found) => port.safeParse(found).success),
+      .find((found) => Number.isInteger(found) && found > 0 && found <= 65_535),
     staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
     missing: all('missing').flatMap((line) => missingIn(line) ?? []),
     certificates: all('certificate').flatMap((line) => certificateIn(line) ?? []),

@@ -1,0 +1,124 @@
+/** What the upgrade of one host consists of, over SSH or by an agent: its steps, a healthy etcd, proof, and the way back. */
+import { kubeletVersionOf, type Node, type Pod } from '../kube/resources.ts';
+import { sleep } from '../util/clock.ts';
+import { messageOf, RefitError } from '../util/errors.ts';
+import type { Tools } from '../util/tools.ts';
+import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
+import type { Host, Part, ShellResult, Shells } from './host.ts';
+import { readFacts } from './probe.ts';
+import { EXIT_BUSY, type HostStep, rollBackScript, type StepBody, stepScript } from './scripts.ts';
+import { hostChecks, problemsOf, untilRight } from './verify.ts';
+
+export interface HostStepsParts extends Pick<Tools, 'clock' | 'log'> {
+  readonly shells: Shells;
+  readonly host: Host;
+  /** Names the upgrade in the journal on the host. */
+  readonly rollout: string;
+  readonly version: string;
+  readonly parts: readonly Part[];
+  /** What each member of etcd says, by the host that it is on. */
+  readonly members: () => Promise<Map<string, EtcdAnswer>>;
+  readonly node: () => Promise<Node>;
+  /** Mirror pods of its static pods; may be those of all hosts. */
+  readonly pods: () => Promise<readonly Pod[]>;
+  readonly abort: AbortSignal;
+}
+
+const SHELL_RETRIES = 20;
+const SHELL_RETRY_MS = 3000;
+/** Milliseconds for components to come up, and for etcd to recover from the restart before. */
+const [VERIFY_MS, ETCD_MS] = [300_000, 120_000];
+
+export class HostSteps {
+  readonly #parts: HostStepsParts;
+
+  constructor(parts: HostStepsParts) {
+    this.#parts = parts;
+  }
+
+  /** Does nothing if the journal on the host says that it is done; waits for one that runs. */
+  async carryOut(step: HostStep, body: StepBody): Promise<void> {
+    const { rollout, version, abort } = this.#parts;
+    const { code, stdout } = await this.#run(stepScript({ step, rollout, version }, body));
+    abort.throwIfAborted();
+    if (code !== 0) throw stepFailure(step, code, stdout);
+  }
+
+  /** Before this member restarts, all others are healthy. One that leads gives that up first. */
+  async untilEtcdIsHealthy(): Promise<void> {
+    const { host, shells, members, log } = this.#parts;
+    const { name, role } = host;
+    if (role !== 'controlPlane') return;
+    let answers = new Map<string, EtcdAnswer>();
+    await this.until(ETCD_MS, async () => {
+      answers = await members();
+      // This host may be half upgraded: its own kubeadm fixes it.
+      if (typeof answers.get(name) !== 'object') answers.set(name, false);
+      return etcdProblems(answers).map(({ found, cure }) => `etcd: ${found}; ${cure}`);
+    });
+    const next = nextLeader(answers.get(name), answers.values());
+    if (next === undefined) return;
+    const moved = shells.run(host, moveLeaderScript(next));
+    const { code, stdout } = await moved.catch((error: unknown) => ({ code: 1, stdout: messageOf(error) }));
+    if (code !== 0 || stdout.includes('"error"'))
+      log.warn('etcd did not move its leader away', { node: name, problem: stdout.trim() });
+  }
+
+  async untilVerified(): Promise<void> {
+    const { shells, host, version, parts, clock } = this.#parts;
+    await this.until(VERIFY_MS, async () => {
+      const reads = [readFacts(shells, host), this.#parts.node(), this.#parts.pods()] as const;
+      const [facts, node, pods] = await Promise.all(reads);
+      return problemsOf(hostChecks({ facts, node, pods }, version, parts, clock.now()));
+    });
+  }
+
+  /** A kubelet that does not come up is replaced by the one before. Says what became of it; empty if nothing is to be undone. */
+  async rollBack(): Promise<string> {
+    const { host, rollout, version, log, abort } = this.#parts;
+    const node = await this.#parts.node().catch(() => undefined);
+    const reported = node && kubeletVersionOf(node);
+    // An API server that does not answer says nothing about the kubelet.
+    if (!reported || reported === version) return '';
+    log.warn('the kubelet did not come up; rolling back', { node: host.name });
+    try {
+      const { code, stdout } = await this.#run(rollBackScript(rollout));
+      const said = stdout.trim().split('\n').at(-1)?.slice(0, 200) ?? '';
+      if (code !== 0) return `; the roll-back failed: ${said}`;
+      return said === '' ? '' : `; rolled back: ${said} was put back and started; check that the Node is Ready`;
+    } catch (error) {
+      abort.throwIfAborted();
+      return `; the roll-back failed: ${messageOf(error)}`;
+    }
+  }
+
+  /** Until `ask` finds nothing wrong. The API server and hosts may be away for a while: that is one more problem. */
+  async until(withinMs: number, ask: () => Promise<string[]>): Promise<void> {
+    const asked = async (): Promise<string[]> => await ask().catch((error: unknown) => [messageOf(error)]);
+    const wrong = await untilRight(asked, (problems) => problems.length === 0, { ...this.#parts, withinMs });
+    if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));
+  }
+
+  /** If the connection breaks, the step continues on its host: running the script again waits for it. */
+  async #run(script: string): Promise<ShellResult> {
+    const { shells, host, clock, log, abort } = this.#parts;
+    for (let left = SHELL_RETRIES; ; left--) {
+      try {
+        return await shells.run(host, script);
+      } catch (error) {
+        abort.throwIfAborted();
+        if (left === 0) throw error;
+        log.warn('lost the connection to the host, retrying', { problem: messageOf(error) });
+        await sleep(clock, SHELL_RETRY_MS, abort);
+      }
+    }
+  }
+}
+
+export function stepFailure(step: string, code: number, stdout: string): RefitError {
+  // A Node holds no more than 256 KiB of annotations.
+  const end = stdout.slice(-1_000).trim();
+  const why = end.replaceAll(/\s*\n\s*/g, '; ') || 'no output';
+  const what = code === EXIT_BUSY ? 'another step still runs on this host' : why;
+  return new RefitError('REFIT_SSH', `step ${step} failed with exit code ${code}: ${what}`);
+}

@@ -1,0 +1,48 @@
+/** A host with kubeadm, what it is upgraded to, and how scripts run on it: over SSH, or by an agent on the host itself. */
+
+export interface Host {
+  /** Of its Node. */
+  readonly name: string;
+  readonly role: 'controlPlane' | 'worker';
+  /** Instead of those for all hosts. */
+  readonly kubeadm?: KubeadmOptions;
+}
+
+/** A file on the host, or a download with its hash. */
+export type Binary =
+  | { readonly path: string; readonly sha256?: string }
+  | { readonly url: string; readonly sha256: string };
+
+/** Options of `kubeadm upgrade`, by its own names. */
+export interface KubeadmOptions {
+  readonly ignorePreflightErrors?: readonly string[];
+  /** Directory. */
+  readonly patches?: string;
+  /** File with an UpgradeConfiguration. */
+  readonly config?: string;
+  readonly certificateRenewal?: boolean;
+  readonly etcdUpgrade?: boolean;
+}
+
+export interface Upgrade {
+  /** With `v`. */
+  readonly version: string;
+  /** kubectl is replaced where a host has it. */
+  readonly binaries: { readonly kubeadm: Binary; readonly kubelet: Binary; readonly kubectl?: Binary };
+  /** For all hosts. */
+  readonly kubeadm: KubeadmOptions;
+}
+
+/** A host runs both parts at once, or its control plane part first and its kubelet later. */
+export type Part = 'kubeadm' | 'kubelet';
+
+export interface ShellResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Shells {
+  /** Runs a POSIX script as root, on one of the hosts that this is for. @throws RefitError if the host is out of reach, or the script does not end */
+  run(host: Host, script: string, patienceMs?: number): Promise<ShellResult>;
+}
