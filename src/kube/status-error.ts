@@ -79,6 +79,10 @@ export const isAlreadyExists = hasCode(undefined, 'AlreadyExists');
 export const ifFound = unlessError(isNotFound);
 /** Undefined without the right to read it. */
 export const ifAllowed = unlessError(isForbidden);
+/** Undefined if what is written is there already. */
+export const ifNew = unlessError(isAlreadyExists);
+/** Undefined if the object has changed since, or is gone. */
+export const ifUnchanged = unlessError((error) => isConflict(error) || isNotFound(error));
 
 /** Codes of Node and OpenSSL for a certificate that is not trusted. */
 const TLS_CODES = new Set([

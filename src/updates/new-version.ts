@@ -1,7 +1,7 @@
 /** Tells once, with an Event, that a newer release exists. For clusters without an UpdateConfig, and only if asked for. */
 import type { KubeClient } from '../kube/client.ts';
 import { events, namespaces } from '../kube/resources.ts';
-import { isAlreadyExists } from '../kube/status-error.ts';
+import { ifNew } from '../kube/status-error.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
@@ -62,10 +62,5 @@ async function report(version: string, { writer, clock }: ProbeParts, abort: Abo
     count: 1,
     source: { component: 'k0s' },
   };
-  try {
-    await writer.create(events, event, { namespace, abort });
-  } catch (error) {
-    // Told before.
-    if (!isAlreadyExists(error)) throw error;
-  }
+  await ifNew(writer.create(events, event, { namespace, abort }));
 }

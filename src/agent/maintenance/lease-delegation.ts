@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { leases } from '../../kube/resources.ts';
 import { isForbidden, isInvalid, isNotFound, isRefusal } from '../../kube/status-error.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
-import { messageOf } from '../../util/errors.ts';
+import { messageOf, unlessError } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { keepDoing, type SignalObject } from '../object/signal-object.ts';
 
@@ -90,10 +90,6 @@ async function labelNodeLease(client: KubeClient, name: string, abort: AbortSign
   const { resourceVersion } = lease.metadata;
   const unchanged = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion };
   const holder = { op: 'add', path: '/spec/holderIdentity', value: name };
-  try {
-    await client.patch(leases, name, [unchanged, holder], { ...options, type: 'json' });
-  } catch (error) {
-    // Invalid: the kubelet was faster.
-    if (!isInvalid(error)) throw error;
-  }
+  // Invalid: the kubelet was faster.
+  await unlessError(isInvalid)(client.patch(leases, name, [unchanged, holder], { ...options, type: 'json' }));
 }

@@ -3,7 +3,7 @@ import { controlKey } from '../../engine/model/controls.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isConflict } from '../../kube/status-error.ts';
-import { EXIT, RefitError } from '../../util/errors.ts';
+import { EXIT, RefitError, unlessError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
@@ -78,13 +78,8 @@ async function write(
     ),
   );
   const patch = { metadata: { annotations: written, resourceVersion } };
-  try {
-    await client.patch(dialect.plans, name, patch, { type: 'merge', namespace, abort });
-    return true;
-  } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
-  }
+  const writing = client.patch(dialect.plans, name, patch, { type: 'merge', namespace, abort });
+  return (await unlessError(isConflict)(writing)) !== undefined;
 }
 
 /** Without a name: of those that can be meant, the only one that has not ended, else the one created last. */

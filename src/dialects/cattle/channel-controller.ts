@@ -7,7 +7,7 @@ import { isConflict } from '../../kube/status-error.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import { type Controller, fromObject, generationChanged, type ReconcileResult } from '../../runtime/controller.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { messageOf } from '../../util/errors.ts';
+import { messageOf, unlessError } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { CHANNEL_TYPE, type ConditionUpdate, conditionOf, says, withVerdicts } from './conditions.ts';
 import { mungeVersion } from './latest.ts';
@@ -124,12 +124,7 @@ async function record(
     const current = await writer.get(cattlePlans, name, { namespace });
     const changed = change(current);
     if (changed === current || current.metadata.uid !== uid) return false;
-    try {
-      await writer.replace(cattlePlans, changed, { subresource: 'status' });
-      return true;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
+    if (await unlessError(isConflict)(writer.replace(cattlePlans, changed, { subresource: 'status' }))) return true;
   }
   throw new Error(`could not write the status of Plan ${name}: ${MAX_ATTEMPTS} conflicts in a row`);
 }

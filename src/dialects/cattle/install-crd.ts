@@ -1,7 +1,7 @@
 /** Creates the CRD of Plans at start if it is missing. The original always does so; here it must be asked for. */
 import { type CustomKind, customResourceDefinitions, definitionOf } from '../../api/crd.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { ifFound, isAlreadyExists } from '../../kube/status-error.ts';
+import { ifFound, ifNew } from '../../kube/status-error.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 
@@ -20,11 +20,7 @@ export async function installMissing(
   const isServed = async (): Promise<boolean> =>
     (await ifFound(client.list(kind.resource, { limit: 1, namespace, abort }))) !== undefined;
   if (await isServed()) return;
-  try {
-    await client.create(customResourceDefinitions, definitionOf(kind), { abort });
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
-  }
+  await ifNew(client.create(customResourceDefinitions, definitionOf(kind), { abort }));
   for (const end = clock.monotonic() + PATIENCE_MS; !(await isServed()); await sleep(clock, POLL_MS, abort)) {
     if (clock.monotonic() > end)
       throw new Error(

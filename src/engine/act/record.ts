@@ -1,7 +1,7 @@
 /** Records a decision: the status shards first, then the plan. */
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import { ifFound, isConflict, isNotFound, isRefusal } from '../../kube/status-error.ts';
+import { ifFound, ifUnchanged, isRefusal } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction, ShardedRecord } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
@@ -49,14 +49,11 @@ async function writePlan(
   { plan, counted }: ShardedRecord<KubeObject>,
 ): Promise<boolean> {
   const options = { abort, ...(dialect.statusRecord ? { subresource: 'status' } : {}) };
-  try {
-    const { metadata } = counted ? await client.replace(dialect.plans, counted, { abort }) : plan;
-    ownWrites.remember(dialect.plans, await client.replace(dialect.plans, { ...plan, metadata }, options));
-    return true;
-  } catch (error) {
-    if (isConflict(error) || isNotFound(error)) return false;
-    throw error;
-  }
+  const before = counted ? await ifUnchanged(client.replace(dialect.plans, counted, { abort })) : plan;
+  const written =
+    before && (await ifUnchanged(client.replace(dialect.plans, { ...plan, metadata: before.metadata }, options)));
+  if (written) ownWrites.remember(dialect.plans, written);
+  return written !== undefined;
 }
 
 interface Accompanying extends Pick<Signalling, 'stage' | 'target'> {

@@ -1,7 +1,7 @@
 /** Conditions of plans whose status has no room for them: they stand in an annotation. */
 import type { KubeClient } from '../../kube/client.ts';
 import { annotated, type Condition, type KubeObject, type Resource } from '../../kube/resources.ts';
-import { isConflict, isNotFound } from '../../kube/status-error.ts';
+import { ifUnchanged } from '../../kube/status-error.ts';
 import { withCondition } from '../../runtime/conditions.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import type { Effects } from '../act/writes.ts';
@@ -89,14 +89,12 @@ export async function writeConditions(
     if (age >= 0 && age < REFRESH_MS) return Math.min(laterMs ?? REFRESH_MS, REFRESH_MS - age);
   }
   const changed = annotated(plan, { [CONDITIONS_ANNOTATION]: JSON.stringify(conditions) });
-  try {
-    ownWrites.remember(plans, await client.replace(plans, changed, { abort }));
-    writtenAt.set(plan.metadata.name, now);
-    const event = blockedEvent(rollout, waits, known, now);
-    if (event) onEvent(event);
-  } catch (error) {
-    if (!isConflict(error) && !isNotFound(error)) throw error;
-  }
+  const written = await ifUnchanged(client.replace(plans, changed, { abort }));
+  if (!written) return laterMs;
+  ownWrites.remember(plans, written);
+  writtenAt.set(plan.metadata.name, now);
+  const event = blockedEvent(rollout, waits, known, now);
+  if (event) onEvent(event);
   return laterMs;
 }
 
@@ -113,12 +111,9 @@ export async function writeStalls(
     new Map([...stalls].map(([message, since]) => [message, now - since >= SETTLE_MS])),
     now,
   );
-  try {
-    if (changed !== plan)
-      ownWrites.remember(dialect.plans, await client.replace(dialect.plans, changed, { abort, subresource: 'status' }));
-  } catch (error) {
-    if (!isConflict(error) && !isNotFound(error)) throw error;
-  }
+  const options = { abort, subresource: 'status' };
+  const written = changed === plan ? undefined : await ifUnchanged(client.replace(dialect.plans, changed, options));
+  if (written) ownWrites.remember(dialect.plans, written);
   const left = [...stalls.values()].map((since) => since + SETTLE_MS - now).filter((ms) => ms > 0);
   return left.length > 0 ? Math.min(...left) : undefined;
 }

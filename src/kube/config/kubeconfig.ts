@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { readBounded } from '../../util/bounded-file.ts';
-import { messageOf, RefitError } from '../../util/errors.ts';
+import { messageOf, RefitError, unlessError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
 import type { ClusterConfig } from './cluster-config.ts';
 import { type Entry, readCluster, readUser, section, textField } from './kubeconfig-entries.ts';
@@ -31,16 +31,10 @@ type Merged = Awaited<ReturnType<typeof readEntries>>;
 
 /** Reads the files of KUBECONFIG that exist; kubectl ignores missing ones too. */
 async function readPresent(paths: readonly string[]): Promise<Merged[]> {
-  const read = await Promise.all(
-    paths.map(async (path) => {
-      try {
-        return await readEntries(path);
-      } catch (error) {
-        if (error instanceof RefitError && isRecord(error.cause) && error.cause['code'] === 'ENOENT') return undefined;
-        throw error;
-      }
-    }),
+  const ifThere = unlessError(
+    (error) => error instanceof RefitError && isRecord(error.cause) && error.cause['code'] === 'ENOENT',
   );
+  const read = await Promise.all(paths.map(async (path) => await ifThere(readEntries(path))));
   const present = read.filter((file) => file !== undefined);
   if (present.length > 0) return present;
   throw new RefitError('REFIT_KUBECONFIG', `no file of KUBECONFIG exists: ${paths.join(delimiter)}`);
