@@ -6,7 +6,7 @@ import { DrainPreviewer } from '../drain/drain-preview.ts';
 import { createDrains, type Drains } from '../drain/running-drains.ts';
 import { type RolloutController, rolloutController } from '../engine/controller.ts';
 import type { Dialect, Watched } from '../engine/dialect.ts';
-import { askControlPlane, type Prober } from '../engine/observe/probes.ts';
+import { type AskReadyz, askControlPlane, type Prober } from '../engine/observe/probes.ts';
 import { policyOfPlan } from '../engine/policy/choose-policy.ts';
 import { policyController } from '../engine/policy/policy-controller.ts';
 import type { RolloutPolicy } from '../engine/policy/rollout-policy.ts';
@@ -49,6 +49,8 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   readonly drainsNodes?: boolean;
   /** Port of the API servers on every controller; that of the connection if absent. */
   readonly apiPort?: number | undefined;
+  /** Changes how API servers are asked. */
+  readonly askThrough?: (ask: AskReadyz) => AskReadyz;
   /** `host:port` for /healthz, /readyz and /metrics. */
   readonly healthAddress?: string | undefined;
   readonly metrics?: Metrics;
@@ -224,12 +226,13 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   return rollouts;
 }
 
-function proberOf({ config, apiPort, writer, drainsNodes = true, abort }: ControllerParts): Prober {
+function proberOf({ config, apiPort, askThrough, writer, drainsNodes = true, abort }: ControllerParts): Prober {
   const ask = askerOf(config);
   return {
     askControlPlane: async (endpoints, stop) => {
       const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, abort: stop };
-      return await askControlPlane(endpoints, async (host) => await ask(host, options));
+      const direct: AskReadyz = async (host) => await ask(host, options);
+      return await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
     },
     ...(drainsNodes ? { previewDrains: (stop = abort) => new DrainPreviewer(writer, stop) } : {}),
   };

@@ -1,4 +1,5 @@
 /** Carries out a rollout of kubeadm in the foreground: takes the lock, runs the controller and shows its progress. */
+import { throughHosts } from '../../dialects/kubeadm/api-servers.ts';
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
 import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
 import { controlPlaneOf } from '../../dialects/kubeadm/manifest.ts';
@@ -7,6 +8,7 @@ import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
 import { nodeActionsOf } from '../../engine/decide/choose-node-actions.ts';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { gather } from '../../engine/observe/gather.ts';
+import type { AskReadyz } from '../../engine/observe/probes.ts';
 import { Election, timesOf } from '../../kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../kube/election/write-guard.ts';
 import { configMaps } from '../../kube/resources.ts';
@@ -117,6 +119,7 @@ async function runRollout(
   const { client, config, clock, log, output, manifest, shells, outages } = session;
   const done = new AbortController();
   const working = AbortSignal.any([abort, done.signal]);
+  const askThrough = (ask: AskReadyz): AskReadyz => throughHosts(ask, manifest, shells);
   const controller = await prepareControllerProcess(
     {
       component: 'refit-kubeadm',
@@ -129,6 +132,7 @@ async function runRollout(
       held,
       policies: 'if-installed',
       apiPort: flags.apiPort,
+      askThrough,
       clock,
       log,
     },
@@ -137,7 +141,7 @@ async function runRollout(
   const running = controller.run(working);
   try {
     const connection = defined({ ...flags, kubeconfig: flags.kubeconfig ?? manifest.kubeconfig });
-    const parts = { dialects: controller.dialects, clock, output, abort: working };
+    const parts = { dialects: controller.dialects, clock, output, abort: working, askThrough };
     const shown = showStatus({ ...connection, output: 'text', watch: true }, parts);
     // The controller only ends by itself if it failed.
     const code = await Promise.race([shown, running.then(async () => await shown)]);

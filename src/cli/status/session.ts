@@ -1,6 +1,6 @@
 /** The session of a command that reads: a connection, and the plans of all dialects that the cluster has. */
 import type { Dialect } from '../../engine/dialect.ts';
-import { askControlPlane } from '../../engine/observe/probes.ts';
+import { type AskReadyz, askControlPlane } from '../../engine/observe/probes.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { ifFound } from '../../kube/status-error.ts';
@@ -21,6 +21,8 @@ export interface SessionParts {
   readonly clock: Clock;
   readonly output: Output;
   readonly abort: AbortSignal;
+  /** Changes how API servers are asked. */
+  readonly askThrough?: (ask: AskReadyz) => AskReadyz;
 }
 
 export interface Session {
@@ -36,7 +38,7 @@ const READYZ_TIMEOUT_MS = 3000;
 /** Closes the client after `work`. It lists first, also for a watch: a list fails at once, an informer retries forever. */
 export async function inSession(
   flags: ConnectionFlags & PlanFilter,
-  { dialects, clock, abort }: Omit<SessionParts, 'output'>,
+  { dialects, clock, abort, askThrough }: Omit<SessionParts, 'output'>,
   userAgent: string,
   work: (session: Session) => Promise<number>,
 ): Promise<number> {
@@ -45,8 +47,8 @@ export async function inSession(
   using client = createClient(config, { userAgent, onRequest: (record) => contact.note(record) });
   const askHost = askerOf(config);
   const readyz = { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS };
-  const ask: AskControlPlane = async (endpoints) =>
-    await askControlPlane(endpoints, async (host) => await askHost(host, readyz));
+  const direct: AskReadyz = async (host) => await askHost(host, readyz);
+  const ask: AskControlPlane = async (endpoints) => await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
   const installed = await installedOf(client, dialects, abort);
   const loaded = await Promise.all(
     installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, abort)) })),

@@ -158,8 +158,8 @@ function attemptOf({ key, since }: Target): string {
   return `${key}@${since}`;
 }
 
-/** Resolves with the HTTP status of `/readyz`; rejects if no answer comes in time. */
-export type AskReadyz = (host: string) => Promise<number>;
+/** Of the API server of a controller. Resolves with the HTTP status of `/readyz`; rejects if no answer comes in time. */
+export type AskReadyz = (host: string, name: string) => Promise<number>;
 
 /** Asks all at once, so that a silent server does not delay the others. Never rejects. */
 export async function askControlPlane(endpoints: readonly Endpoint[], ask: AskReadyz): Promise<EndpointHealth[]> {
@@ -167,7 +167,7 @@ export async function askControlPlane(endpoints: readonly Endpoint[], ask: AskRe
     endpoints.map(async ({ name, host }) => {
       if (host === undefined) return { name, ready: false, detail: 'has no InternalIP' };
       try {
-        const status = await ask(host);
+        const status = await ask(host, name);
         return status >= 200 && status < 300
           ? { name, ready: true }
           : { name, ready: false, detail: `/readyz says ${status}` };

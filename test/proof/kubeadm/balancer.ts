@@ -14,15 +14,18 @@ export interface BalancerPorts {
 export class Balancer implements AsyncDisposable {
   readonly #backends: readonly string[];
   readonly #ports: BalancerPorts;
+  readonly #localAddress: string;
   readonly #ready = new Set<string>();
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
   #next = 0;
   #cancel: () => void = () => undefined;
 
-  constructor(backends: readonly string[], ports: BalancerPorts) {
+  /** From `localAddress` it reaches the backends. */
+  constructor(backends: readonly string[], ports: BalancerPorts, localAddress: string) {
     this.#backends = backends;
     this.#ports = ports;
+    this.#localAddress = localAddress;
     this.#server = createServer((client) => this.#forward(client));
   }
 
@@ -35,7 +38,8 @@ export class Balancer implements AsyncDisposable {
   async #probe(): Promise<void> {
     await Promise.all(
       this.#backends.map(async (backend) => {
-        if (await isReady(backend, this.#ports.backend)) this.#ready.add(backend);
+        if (await isReady({ host: backend, port: this.#ports.backend, localAddress: this.#localAddress }))
+          this.#ready.add(backend);
         else this.#ready.delete(backend);
       }),
     );
@@ -46,7 +50,8 @@ export class Balancer implements AsyncDisposable {
     const ready = [...this.#ready];
     const backend = ready[this.#next++ % Math.max(1, ready.length)];
     // `kubeadm init` asks for its own API server before that is ready.
-    const server = connect(this.#ports.backend, backend ?? this.#backends[0] ?? '');
+    const host = backend ?? this.#backends[0] ?? '';
+    const server = connect({ host, port: this.#ports.backend, localAddress: this.#localAddress });
     for (const [from, to] of [
       [client, server],
       [server, client],
@@ -68,9 +73,9 @@ export class Balancer implements AsyncDisposable {
   }
 }
 
-async function isReady(address: string, port: number): Promise<boolean> {
+async function isReady(at: { host: string; port: number; localAddress: string }): Promise<boolean> {
   return await new Promise((resolve) => {
-    const options = { host: address, port, path: '/readyz', rejectUnauthorized: false, timeout: 2000 };
+    const options = { ...at, path: '/readyz', rejectUnauthorized: false, timeout: 2000 };
     const request = get(options, (response) => {
       response.resume();
       resolve(response.statusCode === 200);

@@ -11,6 +11,8 @@ import { furnish } from './machine/furnish.ts';
 import { Machine, NETWORK } from './machine/machine.ts';
 
 export const OPERATOR = `${NETWORK}.1`;
+/** From here the load balancer asks the API servers. */
+export const BALANCER = `${NETWORK}.2`;
 
 export interface ClusterOptions {
   readonly controlPlanes: number;

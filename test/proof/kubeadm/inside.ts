@@ -8,7 +8,7 @@ import { Checks } from '../checks.ts';
 import { upgradeAnotherWay } from './another-way/upgrade.ts';
 import { anotherWay } from './another-way/way.ts';
 import { Balancer } from './balancer.ts';
-import { type ClusterOptions, OPERATOR, startMachines, USUAL, type Way } from './cluster.ts';
+import { BALANCER, type ClusterOptions, OPERATOR, startMachines, USUAL, type Way } from './cluster.ts';
 import { upgradeWithFaults } from './faults/faults.ts';
 import { rollBackKubelet } from './faults/roll-back.ts';
 import { Operator } from './operator.ts';
@@ -35,7 +35,7 @@ function log(line: string): void {
 async function makeSwitch(): Promise<void> {
   await must('ip', ['link', 'set', 'lo', 'up']);
   await must('ip', ['link', 'add', 'machines', 'type', 'bridge']);
-  await must('ip', ['addr', 'add', `${OPERATOR}/24`, 'dev', 'machines']);
+  for (const address of [OPERATOR, BALANCER]) await must('ip', ['addr', 'add', `${address}/24`, 'dev', 'machines']);
   await must('ip', ['link', 'set', 'machines', 'up']);
 }
 
@@ -51,7 +51,7 @@ async function withCluster(
   const own = { ...options, directory, log, way };
   const cluster = await startMachines(own);
   const addresses = cluster.controlPlanes.map(({ address }) => address);
-  await using balancer = new Balancer(addresses, way.ports);
+  await using balancer = new Balancer(addresses, way.ports, BALANCER);
   await balancer.start(OPERATOR);
   await way.make(cluster, own);
   const { refit, parts, from, to } = options;

@@ -29,6 +29,7 @@ export async function upgradeAnotherWay(scene: Scene): Promise<void> {
   try {
     await collectKeys(cluster, directory);
     await closeWorkers(cluster);
+    await closeApiServers(cluster);
     await makeUser(scene, first, directory);
     await writeFile(operator.manifest, stringify(await manifestFor(scene, first)));
     await checks.check('plan: names each host by its Node, without a refusal', async () => {
@@ -82,6 +83,12 @@ async function collectKeys({ machines }: Cluster, directory: string): Promise<vo
 async function closeWorkers({ workers }: Cluster): Promise<void> {
   for (const machine of workers)
     await machine.must(`iptables -I INPUT -p tcp --dport ${SSH_PORT} -s ${OPERATOR} -j DROP`);
+}
+
+/** From now on the operator reaches them through the load balancer only. */
+async function closeApiServers({ controlPlanes }: Cluster): Promise<void> {
+  for (const machine of controlPlanes)
+    await machine.must(`iptables -I INPUT -p tcp --dport ${PORTS.backend} -s ${OPERATOR} -j DROP`);
 }
 
 /** The user with few rights. */
