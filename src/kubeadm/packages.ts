@@ -1,7 +1,7 @@
 /** The part of the scripts for binaries that belong to packages: of Debian through apt-get, RPM packages through dnf or zypper. */
 
 /**
- * `find_package NAME` sets PACKAGE, empty if the binary belongs to none, and MANAGER; `is_known` and `fetch_package` use
+ * `find_package NAME` sets FILE, MANAGER and PACKAGE, which is empty if the binary belongs to none; `is_known` and `fetch_package` use
  * them. `install_package` takes what was fetched, so that it needs no repository. Holds, locks and excludes stay.
  */
 export const PACKAGES = `APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy --no-remove -o APT::Sandbox::User=root
@@ -10,16 +10,16 @@ export const PACKAGES = `APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy --
 DNF='dnf -qy --disableexcludes=all --disableplugin=versionlock'
 ZYPPER='env ZYPP_LOCK_TIMEOUT=600 zypper -nq'
 RPM='rpm -U --oldpackage --replacepkgs'
-file_of() { readlink -f "$(command -v "$1")"; }
+file_of() { readlink -f "$(command -v "$1")" || true; }
 find_package() {
-  MANAGER=apt-get REFRESH='apt-get update'
-  PACKAGE=$(dpkg-query --admindir="$R/var/lib/dpkg" -S "$(file_of "$1")" 2>/dev/null | sed -n 's/^\\([^ :]*\\):.*/\\1/p')
+  FILE=$(file_of "$1") MANAGER=apt-get REFRESH='apt-get update'
+  PACKAGE=$(dpkg-query --admindir="$R/var/lib/dpkg" -S "$FILE" 2>/dev/null | sed -n 's/^\\([^ :]*\\):.*/\\1/p')
   [ -z "$PACKAGE" ] || return 0
   case $(file_of dnf) in
   '' | */dnf5) MANAGER=zypper REFRESH='zypper refresh' ;;
   *) MANAGER=dnf REFRESH='dnf makecache' ;;
   esac
-  PACKAGE=$(rpm -qf --qf '%{NAME}' "$(file_of "$1")" 2>/dev/null) || PACKAGE=
+  PACKAGE=$(rpm -qf --qf '%{NAME}' "$FILE" 2>/dev/null) || PACKAGE=
 }
 is_known() {
   case $MANAGER in

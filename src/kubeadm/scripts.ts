@@ -322,10 +322,10 @@ function probed(name: string, source: Binary): string {
 elif [ -x "$R$SOURCE" ]; then wrong ${name} "$R$SOURCE" "$SHA256"; fi`
       : `tried=$(curl -fsSL -r 0-0 --max-time 20 -o /dev/null -- "$SOURCE" 2>&1) || echo "binaries.${name}.url: cannot download $SHOWN: $tried"`;
   return `${assigned(source)}find_package ${name}
-if [ "$(basename "$(file_of ${name})")" = snap ]; then
+if [ "\${FILE##*/}" = snap ]; then
   echo "${name} is a snap: run snap remove ${name} and install a package or a file of that name${name === 'kubectl' ? ', or leave it out of binaries' : ''}"
-elif [ ! -w "$(dirname "$(file_of ${name})")" ]; then
-  echo "${name} lies in $(dirname "$(file_of ${name})"), which is read-only: move it to a folder that is not, also in what starts it"
+elif [ -n "$FILE" ] && [ ! -w "\${FILE%/*}" ]; then
+  echo "${name} lies in \${FILE%/*}, which is read-only: move it to a folder that is not, also in what starts it"
 elif [ "\${PACKAGE:-${name}}" != ${name} ]; then
   echo "${name} belongs to package $PACKAGE: install package ${name}, or a file of its own, first"
 elif [ -n "$PACKAGE" ] && ! command -v "$MANAGER" >/dev/null; then

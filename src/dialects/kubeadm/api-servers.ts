@@ -6,7 +6,7 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 
 /** At the address that the server's certificate names; prints the HTTP status. */
-export const READYZ = `${PRELUDE}API=$MANIFESTS/kube-apiserver.yaml
+const READYZ = `${PRELUDE}API=$MANIFESTS/kube-apiserver.yaml
 [ -e "$API" ] || fail "kube-apiserver.yaml is missing"
 CA=$(flag client-ca-file "$API")
 PORT=$(flag secure-port "$API")
