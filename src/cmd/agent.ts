@@ -4,9 +4,9 @@ import { AGENT_HELP, configPath, parseAgentOptions, readFlagsFile } from '../age
 import { serveHost } from '../agent/serve/serve-host.ts';
 import { createCommands } from '../agent/service/commands.ts';
 import { findServices } from '../agent/service/find-services.ts';
-import { OpenRc } from '../agent/service/openrc.ts';
+import { openRc } from '../agent/service/openrc.ts';
 import { ServicePlaces } from '../agent/service/service-place.ts';
-import { ServiceRestarter } from '../agent/service/service-restarter.ts';
+import { serviceRestarter } from '../agent/service/service-restarter.ts';
 import { Systemd } from '../agent/service/systemd.ts';
 import { askService } from '../agent/service/trusted-service.ts';
 import { openStateDirectory } from '../agent/state/state-directory.ts';
@@ -39,7 +39,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const places = new ServicePlaces({ flags: options.place, findServices, askStatus, clock, log });
   await places.search();
   const commands = createCommands(process.env, clock);
-  const restarter = new ServiceRestarter([new Systemd(commands), new OpenRc(commands)], log);
+  const restarter = serviceRestarter([new Systemd(commands), openRc(commands)], log);
   const tools = { clock, random: Math.random, log };
   await serveHost({ ...tools, options, config, paths, places, binary, restarter, version: VERSION }, stop);
   log.info('agent stopped');

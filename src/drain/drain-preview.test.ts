@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { PodApi } from '../../test/builders/pod-api.ts';
 import { buildBudget, buildPod, type PodTraits } from '../../test/builders/pods.ts';
-import { DrainPreviewer } from './drain-preview.ts';
+import { drainPreviewer } from './drain-preview.ts';
 import { DEFAULT_DRAIN } from './pods.ts';
 
 const { signal: abort } = new AbortController();
@@ -26,9 +26,7 @@ test('what a drain would evict, what would hold it for ever, and what it would r
     ['elsewhere', { labels, node: 'n2' }],
   ]);
   api.budgets = [buildBudget('web', { maxUnavailable: 0 }, { expectedPods: 2, desiredHealthy: 2, currentHealthy: 2 })];
-  expect(
-    await new DrainPreviewer(api.client, abort).ahead('n1', { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' }),
-  ).toEqual({
+  expect(await drainPreviewer(api.client, abort).ahead('n1', { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' })).toEqual({
     evictable: 3,
     obstacles: [
       {
@@ -47,7 +45,7 @@ test('what a drain would evict, what would hold it for ever, and what it would r
 
 test('where nothing has to go, no budget is asked about', async () => {
   const api = cluster([['agent', { controller: 'DaemonSet/ds' }]]);
-  expect(await new DrainPreviewer(api.client, abort).ahead('n1', DEFAULT_DRAIN)).toEqual({
+  expect(await drainPreviewer(api.client, abort).ahead('n1', DEFAULT_DRAIN)).toEqual({
     evictable: 0,
     obstacles: [],
     refused: [],
@@ -61,7 +59,7 @@ test('of many nodes each is asked for its pods, and once for the budgets and eac
     { controller: 'DaemonSet/ds', node },
   ]);
   const api = cluster([['a'], ['b', { node: 'n2' }], ...agents]);
-  const look = new DrainPreviewer(api.client, abort);
+  const look = drainPreviewer(api.client, abort);
   const drainPreviews = await Promise.all(
     ['n1', 'n2', 'n3'].map(async (node) => (await look.ahead(node, DEFAULT_DRAIN)).evictable),
   );
@@ -99,13 +97,13 @@ test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, obj
   ]);
   api.budgets = [buildBudget('web', { minAvailable: 1 }, { expectedPods: 2, desiredHealthy: 1, ...status })];
   const now = Date.UTC(2026, 0, 1, 1);
-  expect(await new DrainPreviewer(api.client, abort).during('n1', DEFAULT_DRAIN, now)).toEqual(progress);
+  expect(await drainPreviewer(api.client, abort).during('n1', DEFAULT_DRAIN, now)).toEqual(progress);
 });
 
 test('a budget that nobody has counted for yet', async () => {
   const api = cluster([['web', { labels: { app: 'web' } }]]);
   api.budgets = [buildBudget('web', { minAvailable: 1 }, { observedGeneration: 0 })];
-  expect(await new DrainPreviewer(api.client, abort).during('n1', DEFAULT_DRAIN, 0)).toEqual({
+  expect(await drainPreviewer(api.client, abort).during('n1', DEFAULT_DRAIN, 0)).toEqual({
     left: 1,
     blockedBy: 'PodDisruptionBudget default/web blocks default/web: it is still being processed by the server',
   });

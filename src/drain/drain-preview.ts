@@ -19,39 +19,31 @@ export interface DrainPreview {
 }
 
 /** Observes nodes once, and asks once for the budgets and for each DaemonSet. Rejects when the API server refuses: that is no "nothing blocks". */
-export class DrainPreviewer {
-  readonly #client: KubeClient;
-  readonly #abort: AbortSignal;
-  readonly #daemonSets: DaemonSets;
-  #budgets: Promise<KubeList<PodDisruptionBudget>> | undefined;
-
-  constructor(client: KubeClient, abort: AbortSignal) {
-    this.#client = client;
-    this.#abort = abort;
-    this.#daemonSets = new DaemonSets(client);
-  }
-
-  async ahead(nodeName: string, options: DrainOptions): Promise<DrainPreview> {
-    const { evict, ending, refused, budgets } = await this.#at(nodeName, options);
-    return { evictable: evict.length + ending.length, obstacles: hopelessBudgets(evict, budgets), refused };
-  }
-
-  /** Progress of a drain that somebody else does, from pods and budgets; `now` in milliseconds since the Unix epoch. */
-  async during(nodeName: string, options: DrainOptions, now: number): Promise<DrainProgress> {
-    const { evict, ending, budgets } = await this.#at(nodeName, options);
-    const blocks = holdingBudgets(evict, budgets).map(describeBlockingBudget);
-    return progressOf(evict.length + ending.length, ...blocks, findOverdue(ending, now).text);
-  }
-
-  async #at(nodeName: string, options: DrainOptions) {
-    const [client, abort] = [this.#client, this.#abort];
+export function drainPreviewer(client: KubeClient, abort: AbortSignal) {
+  const daemonSets = new DaemonSets(client);
+  let known: Promise<KubeList<PodDisruptionBudget>> | undefined;
+  const look = async (nodeName: string, options: DrainOptions) => {
     // For a forecast the cache will do: to make sure that nothing is newer takes an API server up to 100 ms.
     const fieldSelector = `spec.nodeName=${nodeName}`;
     const { items } = await client.listAll(pods, { fieldSelector, resourceVersion: '0', abort });
-    await this.#daemonSets.learn(items, abort);
-    const sorted = sortPods(items, options, (pod) => this.#daemonSets.isOrphaned(pod));
+    await daemonSets.learn(items, abort);
+    const sorted = sortPods(items, options, (pod) => daemonSets.isOrphaned(pod));
     if (sorted.evict.length === 0) return { ...sorted, budgets: [] };
-    this.#budgets ??= client.listAll(podDisruptionBudgets, { abort });
-    return { ...sorted, budgets: (await this.#budgets).items };
-  }
+    known ??= client.listAll(podDisruptionBudgets, { abort });
+    return { ...sorted, budgets: (await known).items };
+  };
+  return {
+    async ahead(nodeName: string, options: DrainOptions): Promise<DrainPreview> {
+      const { evict, ending, refused, budgets } = await look(nodeName, options);
+      return { evictable: evict.length + ending.length, obstacles: hopelessBudgets(evict, budgets), refused };
+    },
+    /** Progress of a drain that somebody else does, from pods and budgets; `now` in milliseconds since the Unix epoch. */
+    async during(nodeName: string, options: DrainOptions, now: number): Promise<DrainProgress> {
+      const { evict, ending, budgets } = await look(nodeName, options);
+      const blocks = holdingBudgets(evict, budgets).map(describeBlockingBudget);
+      return progressOf(evict.length + ending.length, ...blocks, findOverdue(ending, now).text);
+    },
+  };
 }
+
+export type DrainPreviewer = ReturnType<typeof drainPreviewer>;

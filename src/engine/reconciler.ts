@@ -16,7 +16,7 @@ import { because } from './model/reasons.ts';
 import { type Rollout, type Target, withTargets } from './model/rollout.ts';
 import { gather, type Known } from './observe/gather.ts';
 import { Answers, type BlockedDrains, type DrainDelegations, ProbeBackoff, type Prober } from './observe/probes.ts';
-import { RefusedWrites } from './observe/refused-writes.ts';
+import { type RefusedWrites, refusedWrites } from './observe/refused-writes.ts';
 import { WatchTimes } from './observe/watch-times.ts';
 import type { View } from './observe/world.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
@@ -48,7 +48,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   const drainDelegations: DrainDelegations = new Set();
   const blockedDrains: BlockedDrains = new Map();
   const backoffs = new Map<string, ProbeBackoff>();
-  const refusals = new RefusedWrites(clock, (rollout, at, reason) => options.reporter?.refused(rollout, at, reason));
+  const refusals = refusedWrites(clock, (rollout, at, reason) => options.reporter?.refused(rollout, at, reason));
 
   return async function reconcile(key, { abort } = {}) {
     const { name, namespace } = splitKey(key);

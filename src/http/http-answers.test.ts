@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
-import { chunksOf, type Get, httpGet, StallGuard, TransientError } from './http-get.ts';
+import { chunksOf, type Get, httpGet, stallGuard, TransientError } from './http-get.ts';
 
 type Reply = (response: ServerResponse, request: IncomingMessage) => void;
 
@@ -127,7 +127,7 @@ test('a body that breaks off is worth a retry, and the cause is kept', async () 
 function guarded(limits: { stallMs: number; remainingMs: number }) {
   const clock = new FakeClock();
   const parent = new AbortController();
-  return { clock, parent, guard: new StallGuard(limits, clock, parent.signal) };
+  return { clock, parent, guard: stallGuard(limits, clock, parent.signal) };
 }
 
 test('a stall counts from the last byte, and is worth a retry', async () => {

@@ -113,34 +113,29 @@ function refusal(status: number, who: string): Error {
   return status >= 500 || TRANSIENT.includes(status) ? new TransientError(message) : new Error(message);
 }
 
-export class StallGuard implements Disposable {
-  /** Aborts with a TransientError after a stall, with an Error when the time is up, and with its parent. */
-  readonly abort: AbortSignal;
-  readonly #own = new AbortController();
-  readonly #clock: Clock;
-  readonly #stallMs: number;
-  readonly #cancelTotal: () => void;
-  #cancelStall: () => void = () => undefined;
+export type StallGuard = ReturnType<typeof stallGuard>;
 
-  constructor(limits: { readonly stallMs: number; readonly remainingMs: number }, clock: Clock, parent: AbortSignal) {
-    this.#clock = clock;
-    this.#stallMs = limits.stallMs;
-    this.abort = AbortSignal.any([parent, this.#own.signal]);
-    const tooLong = (): void => this.#own.abort(new Error('the download took too long'));
-    this.#cancelTotal = clock.schedule(Math.max(0, limits.remainingMs), tooLong);
-    this.touch();
-  }
-
-  /** Call it when bytes arrive. */
-  touch(): void {
-    this.#cancelStall();
-    this.#cancelStall = this.#clock.schedule(this.#stallMs, () =>
-      this.#own.abort(new TransientError(`received nothing for ${formatDuration(this.#stallMs)}`)),
-    );
-  }
-
-  [Symbol.dispose](): void {
-    this.#cancelTotal();
-    this.#cancelStall();
-  }
+export function stallGuard(
+  { stallMs, remainingMs }: { readonly stallMs: number; readonly remainingMs: number },
+  clock: Clock,
+  parent: AbortSignal,
+) {
+  const own = new AbortController();
+  const stalled = (): void => own.abort(new TransientError(`received nothing for ${formatDuration(stallMs)}`));
+  const tooLong = (): void => own.abort(new Error('the download took too long'));
+  const cancelTotal = clock.schedule(Math.max(0, remainingMs), tooLong);
+  let cancelStall = clock.schedule(stallMs, stalled);
+  return {
+    /** Aborts with a TransientError after a stall, with an Error when the time is up, and with its parent. */
+    abort: AbortSignal.any([parent, own.signal]),
+    /** Call it when bytes arrive. */
+    touch(): void {
+      cancelStall();
+      cancelStall = clock.schedule(stallMs, stalled);
+    },
+    [Symbol.dispose](): void {
+      cancelTotal();
+      cancelStall();
+    },
+  };
 }

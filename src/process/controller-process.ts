@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type UpgradePolicy, upgradePolicies } from '../api/refit/upgrade-policy.ts';
-import { DrainPreviewer } from '../drain/drain-preview.ts';
+import { drainPreviewer } from '../drain/drain-preview.ts';
 import { createDrains, type Drains } from '../drain/running-drains.ts';
 import { type RolloutController, rolloutController } from '../engine/controller.ts';
 import type { Dialect, Watched } from '../engine/dialect.ts';
@@ -234,7 +234,7 @@ function proberOf({ config, apiPort, askThrough, writer, drainsNodes = true, abo
       const direct: AskReadyz = async (host) => await ask(host, options);
       return await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
     },
-    ...(drainsNodes ? { previewDrains: (stop = abort) => new DrainPreviewer(writer, stop) } : {}),
+    ...(drainsNodes ? { previewDrains: (stop = abort) => drainPreviewer(writer, stop) } : {}),
   };
 }
 

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
-import { DrainPreviewer } from '../../src/drain/drain-preview.ts';
+import { drainPreviewer } from '../../src/drain/drain-preview.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import { createDrains } from '../../src/drain/running-drains.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -110,7 +110,7 @@ test.each<[string, User]>([
 });
 
 test('the viewer previews the drain of a node with pods of a DaemonSet', async () => {
-  const previewer = new DrainPreviewer(await clientOf('viewer'), new AbortController().signal);
+  const previewer = drainPreviewer(await clientOf('viewer'), new AbortController().signal);
   expect(await previewer.ahead(NODE, DEFAULT_DRAIN)).toEqual({ evictable: 0, obstacles: [], refused: [] });
 });
 

@@ -1,7 +1,7 @@
 /** Tests drains: pods of real controllers, real disruption budgets, evictions with only the documented rights. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon-marks.ts';
-import { type DrainPreview, DrainPreviewer } from '../../src/drain/drain-preview.ts';
+import { type DrainPreview, drainPreviewer } from '../../src/drain/drain-preview.ts';
 import { refusalOf } from '../../src/drain/evictions.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import { createDrains, type Drains } from '../../src/drain/running-drains.ts';
@@ -32,7 +32,7 @@ const namesOf = (found: readonly Pod[]): string[] =>
   found.map(({ metadata }) => metadata.name.replace(/-.*/, '')).toSorted();
 const isEnding = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
 const look = async (node: string): Promise<DrainPreview> =>
-  await new DrainPreviewer(stage.controller, new AbortController().signal).ahead(node, DEFAULT_DRAIN);
+  await drainPreviewer(stage.controller, new AbortController().signal).ahead(node, DEFAULT_DRAIN);
 
 test('pods go side by side and are waited for; those of the node itself, and those that are done, stay', async () => {
   const set = at('drain-mixed');

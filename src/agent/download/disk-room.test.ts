@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { buildLog } from '../../../test/builders/logs.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { silentLogger } from '../../util/log.ts';
-import { DiskRoom, whenThereIsRoom } from './disk-room.ts';
+import { diskRoom, whenThereIsRoom } from './disk-room.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -41,7 +41,7 @@ test('room that comes and goes cannot have a server without a length fill the di
   };
   const { error, works } = await play(async () => {
     looks = 0;
-    await new DiskRoom('/', 100, files as never).require(500);
+    await diskRoom('/', 100, files as never).require(500);
   });
   expect(error).toMatchObject({ message: 'the disk was full 10 times' });
   expect(works).toBe(10);
@@ -84,7 +84,7 @@ test.each<[string, number, number, number, string | undefined]>([
     '/data has 599 bytes free, the download needs 500 and the reserve 501 (--disk-reserve): more than its file system has, 1000',
   ],
 ])('a disk of 1000 bytes, and %s', async (_name, free, reserve, bytes, refusal) => {
-  const room = new DiskRoom('/data', reserve, disk(free, KB).files);
+  const room = diskRoom('/data', reserve, disk(free, KB).files);
   const found = await room.require(bytes).catch((error: Error) => error.message);
   expect(found).toBe(refusal);
 });
@@ -93,12 +93,12 @@ test.each([
   ['that does not say its size', async () => await Promise.resolve({ bavail: 0, blocks: 0, bsize: 4 })],
   ['that cannot be asked', async () => await Promise.reject(new Error('ENOSYS'))],
 ])('a file system %s is written to', async (_name, statfs) => {
-  await new DiskRoom('/data', 100, { statfs } as never).require(KB);
+  await diskRoom('/data', 100, { statfs } as never).require(KB);
 });
 
 test('the free space is looked at after each 4 MiB, and an endless body ends there', async () => {
   const { state, files } = disk(9 * MIB, 100 * MIB);
-  const room = new DiskRoom('/data', 0, files);
+  const room = diskRoom('/data', 0, files);
   await room.count(4 * MIB - 1);
   expect(state.looks).toBe(0);
   await room.count(1);
@@ -168,7 +168,7 @@ test('the next trial waits until the whole download fits, what was removed of it
   let looksWhenTried = 0;
   const { error, trials } = await waitFor(async (trial) => {
     if (trial === 1) {
-      const room = new DiskRoom('/data', 0, files, 3 * KB);
+      const room = diskRoom('/data', 0, files, 3 * KB);
       await room.require(2 * KB).catch((thrown: unknown) => {
         state.free = 4 * KB;
         // Enough for the rest, but not for the whole: only after some looks there is more.
@@ -188,7 +188,7 @@ test('the next trial waits until the whole download fits, what was removed of it
 
 test('what the disk has taken of the download counts as part of the whole', async () => {
   const { state, files } = disk(8 * MIB, 100 * MIB);
-  const room = new DiskRoom('/data', 0, files);
+  const room = diskRoom('/data', 0, files);
   await room.count(4 * MIB);
   state.free = 1 * MIB;
   const error = (await room.require(2 * MIB).catch((thrown: unknown) => thrown)) as { hasRoom: () => Promise<boolean> };

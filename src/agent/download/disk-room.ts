@@ -23,52 +23,41 @@ const MOST_FILLS = 10;
 /** Nothing tells when a quota has room again, so each trial is a whole download. */
 const BLIND_CAP_MS = 600_000;
 
-export class DiskRoom {
-  readonly #directory: string;
-  readonly #reserveBytes: number;
-  readonly #files: Pick<Files, 'statfs'>;
-  #written: number;
-  #unchecked = 0;
+type StatFiles = Pick<Files, 'statfs'>;
 
-  /** `written`: bytes of the download that are on the disk already. */
-  constructor(directory: string, reserveBytes: number, files: Pick<Files, 'statfs'>, written = 0) {
-    this.#directory = directory;
-    this.#reserveBytes = reserveBytes;
-    this.#files = files;
-    this.#written = written;
-  }
-
-  /** Bytes that are free beside the reserve. */
-  async free(): Promise<number> {
-    return Math.max(0, (await this.#measure()).free - this.#reserveBytes);
-  }
-
+/** `begun`: bytes of the download that are on the disk already. */
+export function diskRoom(directory: string, reserveBytes: number, files: StatFiles, begun = 0) {
+  let [written, unchecked] = [begun, 0];
   /** Throws unless `bytes` fit beside the reserve: with an error that is final when they could never fit. */
-  async require(bytes: number): Promise<void> {
-    const { free, size } = await this.#measure();
-    const needed = bytes + this.#reserveBytes;
+  const require = async (bytes: number): Promise<void> => {
+    const { free, size } = await measure(directory, files);
+    const needed = bytes + reserveBytes;
     if (free >= needed) return;
-    const text = `${this.#directory} has ${free} bytes free, the download needs ${bytes} and the reserve ${this.#reserveBytes} (--disk-reserve)`;
+    const text = `${directory} has ${free} bytes free, the download needs ${bytes} and the reserve ${reserveBytes} (--disk-reserve)`;
     if (needed > size) throw new Error(`${text}: more than its file system has, ${size}`);
-    const whole = needed + this.#written;
-    throw new NoRoomError(text, async () => (await this.#measure()).free >= whole);
-  }
+    const whole = needed + written;
+    throw new NoRoomError(text, async () => (await measure(directory, files)).free >= whole);
+  };
+  return {
+    require,
+    /** Bytes that are free beside the reserve. */
+    free: async () => Math.max(0, (await measure(directory, files)).free - reserveBytes),
+    /** Call it before `bytes` are written: the server may have promised fewer, and others write to the disk, too. */
+    async count(bytes: number): Promise<void> {
+      unchecked += bytes;
+      if (unchecked < STEP_BYTES) return;
+      await require(unchecked);
+      written += unchecked;
+      unchecked = 0;
+    },
+  };
+}
 
-  /** Call it before `bytes` are written: the server may have promised fewer, and others write to the disk, too. */
-  async count(bytes: number): Promise<void> {
-    this.#unchecked += bytes;
-    if (this.#unchecked < STEP_BYTES) return;
-    await this.require(this.#unchecked);
-    this.#written += this.#unchecked;
-    this.#unchecked = 0;
-  }
-
-  /** A file system that does not report its size is written to all the same. */
-  async #measure(): Promise<{ free: number; size: number }> {
-    const found = await this.#files.statfs(this.#directory).catch(() => undefined);
-    if (found === undefined || found.blocks === 0) return { free: Infinity, size: Infinity };
-    return { free: found.bavail * found.bsize, size: found.blocks * found.bsize };
-  }
+/** A file system that does not report its size is written to all the same. */
+async function measure(directory: string, files: StatFiles): Promise<{ free: number; size: number }> {
+  const found = await files.statfs(directory).catch(() => undefined);
+  if (found === undefined || found.blocks === 0) return { free: Infinity, size: Infinity };
+  return { free: found.bavail * found.bsize, size: found.blocks * found.bsize };
 }
 
 /** Runs `work` with the time that is left; after each full disk `discard` frees what it took, and it runs again. */

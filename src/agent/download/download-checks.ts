@@ -9,7 +9,7 @@ import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
-import { DiskRoom } from './disk-room.ts';
+import { diskRoom } from './disk-room.ts';
 import { type DownloadLimits, limitsFor, requestFor } from './fetch.ts';
 
 export interface DownloadChecksParts {
@@ -74,8 +74,7 @@ export class DownloadChecks {
       if (!place) return { bytes };
       const found = await Promise.all(place.held.map(async (path) => await files.stat(path).catch(() => undefined)));
       const held = Math.max(...found.map((file) => file?.size ?? 0), 0);
-      if (held === 0 || bytes > held)
-        await new DiskRoom(place.directory, limits.reserveBytes, files).require(bytes - held);
+      if (held === 0 || bytes > held) await diskRoom(place.directory, limits.reserveBytes, files).require(bytes - held);
       return { bytes };
     } catch (error) {
       return { bytes, problem: `${printableUrl(url)}: ${messageOf(error)}` };
@@ -88,7 +87,7 @@ export class DownloadChecks {
     const [binary, bundles] = [await placeFor('k0supdate'), await placeFor('airgapupdate')];
     if (!binary || !bundles) return undefined;
     const free = [binary, bundles].map(
-      async (place) => await new DiskRoom(place.directory, limits.reserveBytes, files).free(),
+      async (place) => await diskRoom(place.directory, limits.reserveBytes, files).free(),
     );
     return 2 ** Math.floor(Math.log2(Math.min(MOST_ROOM, ...(await Promise.all(free)))));
   }

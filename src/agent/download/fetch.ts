@@ -1,7 +1,15 @@
 /** Downloads a payload into a partial file: with retries, resumption, limits and verification. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { dirname } from 'node:path';
-import { type Answer, chunksOf, type Get, httpGet, StallGuard, TransientError } from '../../http/http-get.ts';
+import {
+  type Answer,
+  chunksOf,
+  type Get,
+  httpGet,
+  type StallGuard,
+  stallGuard,
+  TransientError,
+} from '../../http/http-get.ts';
 import type { Environment } from '../../http/proxy-choice.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import { backoffDelay, sleep } from '../../util/clock.ts';
@@ -9,7 +17,7 @@ import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { Files } from '../state/durable-files.ts';
 import { hostVeto } from '../veto.ts';
-import { DiskRoom } from './disk-room.ts';
+import { diskRoom } from './disk-room.ts';
 import type { PartialFile, PartialPaths } from './partial-file.ts';
 
 export interface FetchRequest {
@@ -102,7 +110,7 @@ async function attempt(fetching: Fetching): Promise<Outcome> {
   const { part, request, deadline } = fetching;
   const { clock, abort, environment } = fetching.tools;
   const { stallMs } = request.limits;
-  using guard = new StallGuard({ stallMs, remainingMs: deadline - clock.monotonic() }, clock, abort);
+  using guard = stallGuard({ stallMs, remainingMs: deadline - clock.monotonic() }, clock, abort);
   try {
     const get = requestFor({ ...request, environment });
     const headers = { ...get.headers, ...conditionsOf(part, request) };
@@ -145,7 +153,7 @@ async function take(answer: Answer, fetching: Fetching, guard: StallGuard): Prom
   const { maxBytes, reserveBytes } = request.limits;
   const expected = Number(response.headers['content-length'] ?? 0);
   if (part.bytes + expected > maxBytes) throw tooBig(request);
-  const room = new DiskRoom(dirname(request.paths.part), reserveBytes, tools.files, part.bytes);
+  const room = diskRoom(dirname(request.paths.part), reserveBytes, tools.files, part.bytes);
   await room.require(expected);
   for await (const chunk of chunksOf(response)) {
     guard.touch();

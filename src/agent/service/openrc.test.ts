@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Commands } from './commands.ts';
 import type { ProcessId } from './host.ts';
-import { OpenRc } from './openrc.ts';
+import { openRc } from './openrc.ts';
 import { findProcess } from './processes.ts';
 
 let directory: string;
@@ -54,7 +54,7 @@ test.each<[string, Record<string, string>, string]>([
   ['its first argument', {}, 'k0sworker'],
 ])('the service is named by its supervisor: %s', async (_name, env, name) => {
   await supervise('supervise-daemon', env);
-  const found = await new OpenRc(commands, directory).find(service, '/k0s');
+  const found = await openRc(commands, directory).find(service, '/k0s');
   expect(found).toMatchObject({ title: `OpenRC service ${name}`, isRestarting: false });
   await found?.restart();
   expect(controls).toEqual([`rc-service --nodeps ${name} restart`]);
@@ -63,7 +63,7 @@ test.each<[string, Record<string, string>, string]>([
 test('how often OpenRC started it again, and what it logged last', async () => {
   const log = join(directory, 'k0s.err');
   await supervise('supervise-daemon', {}, '--stdout', join(directory, 'none'), '--stderr', log);
-  const found = await new OpenRc(commands, directory, directory).find(service, '/k0s');
+  const found = await openRc(commands, directory, directory).find(service, '/k0s');
   expect(await found?.account(0)).toEqual({ restarts: 0, log: undefined });
   await writeFile(log, `${'x'.repeat(9000)}\none\ntwo\nthree\n`);
   await rm(join(directory, 'k0sworker'));
@@ -80,20 +80,20 @@ test.each([
   await writeFile(log, 'secret\n');
   await change(log);
   await supervise('supervise-daemon', {}, '--stderr', log);
-  const found = await new OpenRc(commands, directory, directory).find(service, '/k0s');
+  const found = await openRc(commands, directory, directory).find(service, '/k0s');
   expect(await found?.account(0)).toEqual({ restarts: 0, log: undefined });
 });
 
 test('a process under another supervisor is none of OpenRC', async () => {
   await supervise('runsv', { RC_SVCNAME: 'edge' });
-  expect(await new OpenRc(commands, directory).find(service, '/k0s')).toBeUndefined();
+  expect(await openRc(commands, directory).find(service, '/k0s')).toBeUndefined();
 });
 
 test('a supervisor that is about to start the next process is not disturbed', async () => {
   await supervise('supervise-daemon', {});
   supervisor.stdin?.write('end');
   await once(supervisor.stdout as NodeJS.EventEmitter, 'data');
-  expect(await new OpenRc(commands, directory).find(service, '/k0s')).toMatchObject({ isRestarting: true });
+  expect(await openRc(commands, directory).find(service, '/k0s')).toMatchObject({ isRestarting: true });
 });
 
 test('a service whose supervisor has given up is found by its script, which names a link to the file', async () => {
@@ -104,7 +104,7 @@ test('a service whose supervisor has given up is found by its script, which name
   await writeFile(binary, '');
   await symlink(binary, link);
   await writeFile(join(directory, 'edge'), `#!/sbin/openrc-run\nsupervisor=supervise-daemon\ncommand="${link}"\n`);
-  expect((await new OpenRc(commands, directory).find(service, binary))?.title).toBe('OpenRC service edge');
+  expect((await openRc(commands, directory).find(service, binary))?.title).toBe('OpenRC service edge');
 });
 
 test.each([
@@ -117,7 +117,7 @@ test.each([
   supervisor.stdin?.end();
   await once(supervisor, 'exit');
   await writeFile(join(directory, 'edge'), `#!/sbin/openrc-run\nsupervisor=${by}\n${line}\n`);
-  const found = await new OpenRc(commands, directory).find(service, '/usr/local/bin/k0s');
+  const found = await openRc(commands, directory).find(service, '/usr/local/bin/k0s');
   expect(found?.title).toBe(name && `OpenRC service ${name}`);
   expect(found?.isRestarting ?? false).toBe(false);
 });

@@ -8,7 +8,7 @@ import type { SupervisorAccount } from './crash-story.ts';
 import { valueOf } from './find-services.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
 import { argumentsOf, findProcess, leadsTo, variableOf } from './processes.ts';
-import type { ManagedService, ServiceManager } from './service-manager.ts';
+import type { ServiceManager } from './service-manager.ts';
 import { whyForeign } from './trusted-process.ts';
 
 const SUPERVISOR = 'supervise-daemon';
@@ -17,53 +17,42 @@ const INIT_SCRIPTS = '/etc/init.d';
 const OPTIONS = '/run/openrc/options';
 const MOST_BYTES = 4_096;
 
-export class OpenRc implements ServiceManager {
-  readonly #commands: Commands;
-  readonly #initScripts: string;
-  readonly #options: string;
+export function openRc(commands: Commands, initScripts = INIT_SCRIPTS, options = OPTIONS): ServiceManager {
+  return {
+    async find(process, binary) {
+      const supervised = serviceUnder(process.parent);
+      const name = supervised ?? (await serviceFor(process, binary, initScripts));
+      if (name === undefined) return undefined;
+      const isAlive = isSameProcess(findProcess(process.pid), process);
+      return {
+        title: `OpenRC service ${name}`,
+        // While the supervisor waits between two processes, `rc-service restart` fails: it finds the service running.
+        isRestarting: !isAlive && supervised !== undefined,
+        // Without --nodeps services that need this one stop too, and the agent may be one of them.
+        restart: async () => await commands.start('rc-service', '--nodeps', name, 'restart'),
+        account: async () => await accountOf(join(options, name), process.parent),
+      };
+    },
+  };
+}
 
-  constructor(commands: Commands, initScripts = INIT_SCRIPTS, options = OPTIONS) {
-    this.#commands = commands;
-    this.#initScripts = initScripts;
-    this.#options = options;
-  }
+/** The supervisor keeps its count of restarts in a file, and the paths of the log on its command line. */
+async function accountOf(options: string, supervisor: number): Promise<SupervisorAccount> {
+  const count = Number(await readFile(join(options, 'start_count'), 'utf8').catch(() => ''));
+  const args = whyForeign(supervisor) === undefined ? argumentsOf(supervisor) : [];
+  const logs = await Promise.all(['--stderr', '--stdout'].map(async (flag) => await lastLines(valueOf(args, [flag]))));
+  return { restarts: Number.isInteger(count) ? count : 0, log: logs.find((lines) => lines.length > 0) };
+}
 
-  async find(process: ProcessId, binary: string): Promise<ManagedService | undefined> {
-    const supervised = serviceUnder(process.parent);
-    const name = supervised ?? (await this.#serviceFor(process, binary));
-    if (name === undefined) return undefined;
-    const isAlive = isSameProcess(findProcess(process.pid), process);
-    return {
-      title: `OpenRC service ${name}`,
-      // While the supervisor waits between two processes, `rc-service restart` fails: it finds the service running.
-      isRestarting: !isAlive && supervised !== undefined,
-      // Without --nodeps services that need this one stop too, and the agent may be one of them.
-      restart: async () => await this.#commands.start('rc-service', '--nodeps', name, 'restart'),
-      account: async () => await this.#account(name, process.parent),
-    };
+/** After the supervisor has given up, only the init script names the binary. */
+async function serviceFor({ parent }: ProcessId, binary: string, initScripts: string): Promise<string | undefined> {
+  const isSupervised = findProcess(parent) !== undefined && (parent <= 1 || whyForeign(parent) === undefined);
+  if (isSupervised) return undefined;
+  for (const name of await readdir(initScripts).catch(() => [])) {
+    const script = await readFile(join(initScripts, name), 'utf8').catch(() => '');
+    if (script.includes(SUPERVISOR) && (await namesFile(script, binary))) return name;
   }
-
-  /** The supervisor keeps its count of restarts in a file, and the paths of the log on its command line. */
-  async #account(name: string, supervisor: number): Promise<SupervisorAccount> {
-    const count = Number(await readFile(join(this.#options, name, 'start_count'), 'utf8').catch(() => ''));
-    const args = whyForeign(supervisor) === undefined ? argumentsOf(supervisor) : [];
-    const logs = await Promise.all(
-      ['--stderr', '--stdout'].map(async (flag) => await lastLines(valueOf(args, [flag]))),
-    );
-    return { restarts: Number.isInteger(count) ? count : 0, log: logs.find((lines) => lines.length > 0) };
-  }
-
-  /** After the supervisor has given up, only the init script names the binary. */
-  async #serviceFor(process: ProcessId, binary: string): Promise<string | undefined> {
-    const { parent } = process;
-    const isSupervised = findProcess(parent) !== undefined && (parent <= 1 || whyForeign(parent) === undefined);
-    if (isSupervised) return undefined;
-    for (const name of await readdir(this.#initScripts).catch(() => [])) {
-      const script = await readFile(join(this.#initScripts, name), 'utf8').catch(() => '');
-      if (script.includes(SUPERVISOR) && (await namesFile(script, binary))) return name;
-    }
-    return undefined;
-  }
+  return undefined;
 }
 
 function serviceUnder(supervisor: number): string | undefined {

@@ -6,7 +6,7 @@ import { type LogFields, silentLogger } from '../../util/log.ts';
 import type { ProcessId } from './host.ts';
 import { findProcess } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
-import { ServiceRestarter } from './service-restarter.ts';
+import { serviceRestarter } from './service-restarter.ts';
 
 let child: ChildProcess;
 let id: ProcessId;
@@ -47,14 +47,14 @@ const broken: ServiceManager = { find: async () => await Promise.reject(new Erro
 const nobody = managerOf(undefined);
 
 test('the first manager that knows the service restarts it', async () => {
-  await new ServiceRestarter([broken, nobody, managerOf({})], log).restart(id, '/k0s');
+  await serviceRestarter([broken, nobody, managerOf({})], log).restart(id, '/k0s');
   expect(restarts).toBe(1);
   expect(said).toEqual([['restart ordered', { of: 'unit k0s' }]]);
   expect(findProcess(id.pid)).toEqual(id);
 });
 
 test('a service that is taken care of is left alone', async () => {
-  await new ServiceRestarter([managerOf({ isRestarting: true })], log).restart(id, '/k0s');
+  await serviceRestarter([managerOf({ isRestarting: true })], log).restart(id, '/k0s');
   expect([restarts, said]).toEqual([0, []]);
   expect(findProcess(id.pid)).toEqual(id);
 });
@@ -62,20 +62,20 @@ test('a service that is taken care of is left alone', async () => {
 test('how the service ended is told by its manager, or by nobody', async () => {
   const broken = managerOf({ account: async () => await Promise.reject(new Error('no bus')) });
   const accountOf = async (...managers: ServiceManager[]) =>
-    await new ServiceRestarter(managers, log).account(id, '/k0s', 0);
+    await serviceRestarter(managers, log).account(id, '/k0s', 0);
   expect(await accountOf(nobody, managerOf({}))).toEqual({ restarts: 6 });
   expect(await accountOf(nobody)).toBeUndefined();
   expect(await accountOf(broken)).toBeUndefined();
 });
 
 test('without a manager the process gets SIGTERM', async () => {
-  await new ServiceRestarter([nobody, broken], log).restart(id, '/k0s');
+  await serviceRestarter([nobody, broken], log).restart(id, '/k0s');
   expect(await ended).toEqual([null, 'SIGTERM']);
 });
 
 test('a manager that fails is told, and the process gets SIGTERM', async () => {
   const restart = async (): Promise<void> => await Promise.reject(new Error('access denied'));
-  await new ServiceRestarter([managerOf({ restart })], log).restart(id, '/k0s');
+  await serviceRestarter([managerOf({ restart })], log).restart(id, '/k0s');
   expect(await ended).toEqual([null, 'SIGTERM']);
   expect(said[0]).toEqual([
     'the service manager failed; sending SIGTERM instead',
@@ -85,10 +85,10 @@ test('a manager that fails is told, and the process gets SIGTERM', async () => {
 
 test('a process that is gone is left to what started it, for as long as that lives', async () => {
   const gone = { ...id, started: 'another boot/1' };
-  await new ServiceRestarter([nobody], log).restart(gone, '/k0s');
+  await serviceRestarter([nobody], log).restart(gone, '/k0s');
   expect(said).toEqual([['no restart was ordered: waiting for the supervisor', { pid: gone.pid, of: gone.parent }]]);
   const orphanedPlan = { ...gone, parent: 2 ** 22 + 1 };
-  await expect(new ServiceRestarter([nobody], log).restart(orphanedPlan, '/k0s')).rejects.toThrow(
+  await expect(serviceRestarter([nobody], log).restart(orphanedPlan, '/k0s')).rejects.toThrow(
     `PID ${id.pid} and its supervisor`,
   );
   expect(findProcess(id.pid)).toEqual(id);

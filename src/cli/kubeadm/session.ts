@@ -12,7 +12,7 @@ import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { openShells, type SshShells } from '../../dialects/kubeadm/ssh.ts';
 import { webhookFindings } from '../../dialects/kubeadm/webhooks.ts';
-import { DrainPreviewer } from '../../drain/drain-preview.ts';
+import { drainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import { listPolicies, policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -206,7 +206,7 @@ async function previewDrains(
   { client, manifest, abort }: KubeadmSession,
   options: DrainOptions,
 ): Promise<Survey['drainPreviews']> {
-  const look = new DrainPreviewer(client, abort);
+  const look = drainPreviewer(client, abort);
   const looks = manifest.hosts.map(async ({ name }) => [name, await look.ahead(name, options)] as const);
   return new Map(await Promise.all(looks));
 }

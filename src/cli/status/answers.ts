@@ -1,5 +1,5 @@
 /** Answers what the decision on one plan asks and no watch shows, as far as the user may see it. */
-import { type DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
+import { type DrainPreview, type DrainPreviewer, drainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import type { Dialect, Endpoint, World } from '../../engine/dialect.ts';
@@ -155,7 +155,7 @@ export function sourcesOf(client: KubeClient, askControlPlane: AskControlPlane, 
     return await answer;
   };
   const look = async (): Promise<DrainPreviewer> =>
-    await once('look', async () => await Promise.resolve(new DrainPreviewer(client, abort)));
+    await once('look', async () => await Promise.resolve(drainPreviewer(client, abort)));
   return {
     controlPlane: askControlPlane,
     drainPreview: async (node: string, options: DrainOptions) =>

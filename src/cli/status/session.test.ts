@@ -10,11 +10,11 @@ import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { nodes } from '../../kube/resources.ts';
 import { controlNodes } from '../../signal/names.ts';
 import { sourcesOf } from './answers.ts';
-import { Contact, observeOnce } from './session.ts';
+import { contactWith, observeOnce } from './session.ts';
 
 test('the API server is silent since the first request without an answer, until the next answer', async () => {
   const clock = new FakeClock(T0);
-  const contact = new Contact(clock);
+  const contact = contactWith(clock);
   const seen: (string | undefined)[] = [];
   for (const code of [200, 0, 503, 401, 0]) {
     contact.note({ code });
@@ -38,6 +38,6 @@ test.each([
   const viewParts = { sources, policies: { list: () => [] }, filter };
   const world = buildWorldOf([nodes, []], [controlNodes, []]);
   const loaded = [{ dialect: autopilot, plans: () => [buildPlan()], world }];
-  const look = observeOnce({ client, contact: new Contact(new FakeClock(T0)), viewParts, loaded }, T0, abort);
+  const look = observeOnce({ client, contact: contactWith(new FakeClock(T0)), viewParts, loaded }, T0, abort);
   await expect(look).rejects.toThrow(message);
 });

@@ -27,7 +27,7 @@ export interface SessionParts {
 
 export interface Session {
   readonly client: KubeClient;
-  readonly contact: Contact;
+  readonly contact: ReturnType<typeof contactWith>;
   readonly viewParts: ViewParts;
   /** Of each dialect that the cluster has, as of the start. */
   readonly loaded: readonly (Loaded & { readonly dialect: Dialect })[];
@@ -43,7 +43,7 @@ export async function inSession(
   work: (session: Session) => Promise<number>,
 ): Promise<number> {
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
-  const contact = new Contact(clock);
+  const contact = contactWith(clock);
   using client = createClient(config, { userAgent, onRequest: (record) => contact.note(record) });
   const askHost = askerOf(config);
   const readyz = { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS };
@@ -80,28 +80,22 @@ export async function assertNoOpenPlan(flags: ConnectionFlags, parts: Omit<Sessi
 }
 
 /** Remembers whether the API server answers: a watch that lost it shows old data, and must say so. */
-export class Contact {
-  readonly #clock: Clock;
-  #lostAt: number | undefined;
-  #code = 0;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** `code` is 0 if no answer came. */
-  note({ code }: { readonly code: number }): void {
-    this.#code = code;
-    this.#lostAt = code === 0 || code >= 500 ? (this.#lostAt ?? this.#clock.now()) : undefined;
-  }
-
-  /** True if the last answer refused the user's credentials: they may have expired. */
-  get isLoggedOut(): boolean {
-    return this.#code === 401;
-  }
-
-  /** RFC 3339: since when no request was answered; undefined if the last one was. */
-  get silentSince(): string | undefined {
-    return this.#lostAt === undefined ? undefined : rfc3339(this.#lostAt);
-  }
+export function contactWith(clock: Clock) {
+  let lostAt: number | undefined;
+  let last = 0;
+  return {
+    /** `code` is 0 if no answer came. */
+    note({ code }: { readonly code: number }): void {
+      last = code;
+      lostAt = code === 0 || code >= 500 ? (lostAt ?? clock.now()) : undefined;
+    },
+    /** True if the last answer refused the user's credentials: they may have expired. */
+    get isLoggedOut() {
+      return last === 401;
+    },
+    /** RFC 3339: since when no request was answered; undefined if the last one was. */
+    get silentSince() {
+      return lostAt === undefined ? undefined : rfc3339(lostAt);
+    },
+  };
 }

@@ -1,5 +1,5 @@
 /** Describes the progress of an update: repeats the leader's decision on fresh objects, since any replica may be asked. */
-import { DrainPreviewer } from '../../drain/drain-preview.ts';
+import { drainPreviewer } from '../../drain/drain-preview.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import type { Snapshot, Wait } from '../../engine/model/decision.ts';
 import { isUnasked } from '../../engine/model/reasons.ts';
@@ -54,11 +54,11 @@ async function look(
   const snapshot = seeing({ drainPreviews: new Map() });
   const { options } = policy.drain;
   if (isDrained(snapshot, node)) {
-    const progress = await new DrainPreviewer(workload, abort).during(name, options, now);
+    const progress = await drainPreviewer(workload, abort).during(name, options, now);
     return seeing({ drainOf: () => ({ kind: 'draining', since: now, ...progress }) });
   }
   if (!decide(snapshot, policy, now).probes.some(({ kind }) => kind === 'drain-preview')) return snapshot;
-  return seeing({ drainPreviews: new Map([[name, await new DrainPreviewer(workload, abort).ahead(name, options)]]) });
+  return seeing({ drainPreviews: new Map([[name, await drainPreviewer(workload, abort).ahead(name, options)]]) });
 }
 
 function isDrained({ facts }: Snapshot, { metadata, spec }: Node): boolean {

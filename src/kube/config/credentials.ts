@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '../../util/clock.ts';
 import type { ClusterConfig, Impersonation, Pem } from './cluster-config.ts';
-import { ExecPlugin } from './exec-plugin.ts';
+import { type ExecPlugin, execPlugin } from './exec-plugin.ts';
 
 /** The credentials of one request; requests with equal TLS material may share connections. */
 export interface Identity {
@@ -37,7 +37,7 @@ export class Credentials {
   async current(): Promise<Identity> {
     const { user, certificateAuthority } = this.#config;
     const ca = await this.#pem(certificateAuthority);
-    if (user.exec) this.#plugin ??= new ExecPlugin(user.exec, this.#config, ca, this.#clock);
+    if (user.exec) this.#plugin ??= execPlugin(user.exec, this.#config, ca, this.#clock);
     const exec = await this.#plugin?.credential(this.#closed);
     const token = exec?.token ?? (await this.#token());
     return {

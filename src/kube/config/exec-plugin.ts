@@ -10,52 +10,45 @@ type ExecCredential = ReturnType<typeof readCredential>;
 /** Milliseconds for one run: a plugin may have to ask a distant identity provider. */
 const PLUGIN_TIMEOUT_MS = 60_000;
 
-export class ExecPlugin {
-  readonly #config: ExecConfig;
-  readonly #info: string;
-  readonly #clock: Clock;
-  #current: ExecCredential | undefined;
-  #running: Promise<ExecCredential> | undefined;
+export type ExecPlugin = ReturnType<typeof execPlugin>;
 
-  constructor(config: ExecConfig, cluster: ClusterConfig, caText: string | undefined, clock: Clock) {
-    this.#config = config;
-    this.#info = JSON.stringify(execInfo(config, cluster, caText));
-    this.#clock = clock;
-  }
-
-  /** Concurrent callers share one process, which `closed` ends; rejects with REFIT_KUBECONFIG when the plugin fails. */
-  async credential(closed?: AbortSignal): Promise<ExecCredential> {
-    if (this.#current && this.#clock.now() < (this.#current.expiresAt ?? Number.POSITIVE_INFINITY))
-      return this.#current;
-    this.#running ??= this.#run(closed).finally(() => {
-      this.#running = undefined;
-    });
-    this.#current = await this.#running;
-    return this.#current;
-  }
-
-  /** Drops the refused credential, unless a newer one has replaced it. */
-  expire(refused: ExecCredential | undefined): void {
-    if (this.#current === refused) this.#current = undefined;
-  }
-
-  async #run(signal: AbortSignal | undefined): Promise<ExecCredential> {
-    const { command, args, env, installHint } = this.#config;
-    const stdout = await new Promise<string>((resolve, reject) => {
-      const options = {
-        env: { ...process.env, ...env, KUBERNETES_EXEC_INFO: this.#info },
-        timeout: PLUGIN_TIMEOUT_MS,
-        signal,
-      };
-      const child = execFile(command, [...args], options, (error, out, err) => {
-        if (!error) return resolve(out);
-        const hint = installHint ? `; ${installHint}` : '';
-        reject(pluginError(command, `failed: ${err.trim() || failureOf(error)}${hint}`));
+export function execPlugin(config: ExecConfig, cluster: ClusterConfig, caText: string | undefined, clock: Clock) {
+  const info = JSON.stringify(execInfo(config, cluster, caText));
+  let current: ExecCredential | undefined;
+  let running: Promise<ExecCredential> | undefined;
+  return {
+    /** Concurrent callers share one process, which `closed` ends; rejects with REFIT_KUBECONFIG when the plugin fails. */
+    async credential(closed?: AbortSignal): Promise<ExecCredential> {
+      if (current && clock.now() < (current.expiresAt ?? Number.POSITIVE_INFINITY)) return current;
+      running ??= run(config, info, closed).finally(() => {
+        running = undefined;
       });
-      child.stdin?.end();
+      current = await running;
+      return current;
+    },
+    /** Drops the refused credential, unless a newer one has replaced it. */
+    expire(refused: ExecCredential | undefined): void {
+      if (current === refused) current = undefined;
+    },
+  };
+}
+
+async function run(
+  { command, args, env, installHint }: ExecConfig,
+  info: string,
+  signal: AbortSignal | undefined,
+): Promise<ExecCredential> {
+  const stdout = await new Promise<string>((resolve, reject) => {
+    const variables = { ...process.env, ...env, KUBERNETES_EXEC_INFO: info };
+    const options = { env: variables, timeout: PLUGIN_TIMEOUT_MS, signal };
+    const child = execFile(command, [...args], options, (error, out, err) => {
+      if (!error) return resolve(out);
+      const hint = installHint ? `; ${installHint}` : '';
+      reject(pluginError(command, `failed: ${err.trim() || failureOf(error)}${hint}`));
     });
-    return readCredential(stdout, command);
-  }
+    child.stdin?.end();
+  });
+  return readCredential(stdout, command);
 }
 
 function pluginError(command: string, problem: string): RefitError {

@@ -10,7 +10,7 @@ import type { Credentials, Identity } from '../config/credentials.ts';
 import type { Status } from '../resources.ts';
 import { AnswerError, StatusError, TransportError } from '../status-error.ts';
 import { jsonLines } from './json-lines.ts';
-import { TimeLimit } from './time-limit.ts';
+import { type TimeLimit, timeLimit } from './time-limit.ts';
 import type { Transport } from './transport.ts';
 
 /** One attempt, for metrics; `code` is 0 when no answer came. */
@@ -101,7 +101,7 @@ export class Requester implements Caller {
   }
 
   #begin(call: Call): TimeLimit {
-    const limit = new TimeLimit(this.#parts.clock, call.abort, this.#parts.closed.signal);
+    const limit = timeLimit(this.#parts.clock, call.abort, this.#parts.closed.signal);
     limit.allow(call.deadlineMs, `no answer within ${formatDuration(call.deadlineMs)}`);
     return limit;
   }

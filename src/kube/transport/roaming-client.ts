@@ -5,7 +5,7 @@ import type { KubeClient } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import { type EndpointSlice, endpointSlices } from '../resources.ts';
 import { type ClientOptions, createClient } from './http-client.ts';
-import { type ServerAddress, ServerAddresses } from './server-addresses.ts';
+import { type ServerAddress, serverAddresses } from './server-addresses.ts';
 
 /** The API servers themselves keep it. */
 const PEERS = { name: 'kubernetes', namespace: 'default' } as const;
@@ -22,7 +22,7 @@ export function createRoamingClient(config: ClusterConfig, options: ClientOption
   const { clock = systemClock, onRequest } = options;
   const host = hostname.replace(/^\[|\]$/g, '');
   let learnAt = -Infinity;
-  const addresses = new ServerAddresses({ host, port: Number(port || 443) }, clock);
+  const addresses = serverAddresses({ host, port: Number(port || 443) }, clock);
   const learn = async (): Promise<void> => {
     learnAt = clock.monotonic() + LEARN_EVERY_MS;
     // Without the right to read it there is only the configured server.

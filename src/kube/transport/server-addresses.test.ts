@@ -1,14 +1,14 @@
 /** Tests which address comes next. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import { type ServerAddress, ServerAddresses } from './server-addresses.ts';
+import { type ServerAddress, serverAddresses } from './server-addresses.ts';
 
 const at = (host: string): ServerAddress => ({ host, port: 6443 });
 const [OWN, A, B] = [at('own'), at('10.0.0.1'), at('10.0.0.2')];
 
 test('the own address, unless it failed lately; then the others in their order; then the oldest failure', async () => {
   const clock = new FakeClock();
-  const addresses = new ServerAddresses(OWN, clock);
+  const addresses = serverAddresses(OWN, clock);
   addresses.failed(OWN);
   expect(addresses.next()).toBe(OWN);
   addresses.learn([A, OWN, B]);
@@ -25,7 +25,7 @@ test('the own address, unless it failed lately; then the others in their order; 
 });
 
 test('what is not there any more comes last, and there is an end to it', () => {
-  const addresses = new ServerAddresses(OWN, new FakeClock());
+  const addresses = serverAddresses(OWN, new FakeClock());
   addresses.failed(OWN);
   addresses.learn([A]);
   addresses.learn([B]);

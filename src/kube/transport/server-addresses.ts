@@ -11,46 +11,31 @@ const AVOID_MS = 10_000;
 /** More than any control plane has. */
 const MOST = 16;
 
-export class ServerAddresses {
-  readonly #clock: Clock;
-  readonly #own: ServerAddress;
-  readonly #failedAt = new Map<string, number>();
-  #peers: readonly ServerAddress[] = [];
+export type ServerAddresses = ReturnType<typeof serverAddresses>;
 
-  constructor(own: ServerAddress, clock: Clock) {
-    this.#own = own;
-    this.#clock = clock;
-  }
-
-  get count(): number {
-    return this.#all().length;
-  }
-
-  /** The first that did not fail lately, or the one whose failure is the oldest. */
-  next(): ServerAddress {
-    const before = this.#clock.monotonic() - AVOID_MS;
-    const failedAt = (address: ServerAddress): number => this.#failedAt.get(keyOf(address)) ?? -Infinity;
-    const all = this.#all();
-    const good = all.find((address) => failedAt(address) < before);
-    return good ?? all.reduce((oldest, each) => (failedAt(each) < failedAt(oldest) ? each : oldest));
-  }
-
-  failed(address: ServerAddress): void {
-    this.#failedAt.set(keyOf(address), this.#clock.monotonic());
-  }
-
-  /** Those that are missing in `peers` stay, behind the others: an API server that restarts is missing for a while. */
-  learn(peers: readonly ServerAddress[]): void {
-    const all = new Map([...peers, ...this.#peers].map((address) => [keyOf(address), address]));
-    all.delete(keyOf(this.#own));
-    this.#peers = [...all.values()].slice(0, MOST);
-    const kept = new Set(this.#all().map(keyOf));
-    for (const key of this.#failedAt.keys()) if (!kept.has(key)) this.#failedAt.delete(key);
-  }
-
-  #all(): readonly ServerAddress[] {
-    return [this.#own, ...this.#peers];
-  }
+export function serverAddresses(own: ServerAddress, clock: Clock) {
+  const failures = new Map<string, number>();
+  let all: readonly ServerAddress[] = [own];
+  const failedAt = (address: ServerAddress): number => failures.get(keyOf(address)) ?? -Infinity;
+  return {
+    get count() {
+      return all.length;
+    },
+    /** The first that did not fail lately, or the one whose failure is the oldest. */
+    next(): ServerAddress {
+      const before = clock.monotonic() - AVOID_MS;
+      const good = all.find((address) => failedAt(address) < before);
+      return good ?? all.reduce((oldest, each) => (failedAt(each) < failedAt(oldest) ? each : oldest));
+    },
+    failed: (address: ServerAddress) => void failures.set(keyOf(address), clock.monotonic()),
+    /** Those that are missing in `peers` stay, behind the others: an API server that restarts is missing for a while. */
+    learn(peers: readonly ServerAddress[]): void {
+      const known = new Map([own, ...peers, ...all].map((address) => [keyOf(address), address]));
+      all = [...known.values()].slice(0, 1 + MOST);
+      const kept = new Set(all.map(keyOf));
+      for (const key of failures.keys()) if (!kept.has(key)) failures.delete(key);
+    },
+  };
 }
 
 function keyOf({ host, port }: ServerAddress): string {

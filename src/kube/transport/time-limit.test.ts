@@ -2,11 +2,11 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { SkewedClock } from '../../../test/faults/skewed-clock.ts';
-import { TimeLimit } from './time-limit.ts';
+import { timeLimit } from './time-limit.ts';
 
 test('time ends it, counted from the last permission', async () => {
   const clock = new FakeClock();
-  const limit = new TimeLimit(clock, undefined);
+  const limit = timeLimit(clock, undefined);
   limit.allow(1_000, 'too late');
   await clock.advance(900);
   limit.allow(1_000, 'later');
@@ -21,7 +21,7 @@ test('time ends it, counted from the last permission', async () => {
 test('the caller ends it, before or after it began', () => {
   const reason = new Error('enough');
   const [early, late] = [AbortSignal.abort(reason), new AbortController()];
-  const limits = [early, late.signal].map((abort) => new TimeLimit(new FakeClock(), abort));
+  const limits = [early, late.signal].map((abort) => timeLimit(new FakeClock(), abort));
   late.abort(reason);
   for (const { abort } of limits)
     expect(abort.reason).toMatchObject({ message: 'aborted by the caller', cause: reason });
@@ -30,7 +30,7 @@ test('the caller ends it, before or after it began', () => {
 test('a process that was halted sends nothing after its time, though no timer has told it yet', async () => {
   const base = new FakeClock();
   const clock = new SkewedClock(base, { rate: 1, offset: 0 });
-  const limit = new TimeLimit(clock, undefined);
+  const limit = timeLimit(clock, undefined);
   limit.allow(1_000, 'too late');
   clock.halt();
   await base.advance(2_000);
@@ -41,7 +41,7 @@ test('a process that was halted sends nothing after its time, though no timer ha
 test('once over, it holds neither a timer nor the caller', () => {
   const clock = new FakeClock();
   const caller = new AbortController();
-  const limit = new TimeLimit(clock, caller.signal);
+  const limit = timeLimit(clock, caller.signal);
   limit.allow(1_000, 'too late');
   limit[Symbol.dispose]();
   caller.abort();

@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { chmod, writeFile } from 'node:fs/promises';
 import { createCommands } from '../../../src/agent/service/commands.ts';
 import type { ProcessId } from '../../../src/agent/service/host.ts';
-import { OpenRc } from '../../../src/agent/service/openrc.ts';
+import { openRc } from '../../../src/agent/service/openrc.ts';
 import { findProcess } from '../../../src/agent/service/processes.ts';
-import { ServiceRestarter } from '../../../src/agent/service/service-restarter.ts';
+import { serviceRestarter } from '../../../src/agent/service/service-restarter.ts';
 import { askStatus } from '../../../src/agent/service/status-socket.ts';
 import { Systemd } from '../../../src/agent/service/systemd.ts';
 import { sleep, systemClock } from '../../../src/util/clock.ts';
@@ -29,7 +29,7 @@ const log = jsonLogger(
   'info',
 );
 const commands = createCommands(process.env, systemClock);
-const restarter = new ServiceRestarter([new Systemd(commands), new OpenRc(commands)], log);
+const restarter = serviceRestarter([new Systemd(commands), openRc(commands)], log);
 
 async function addService(name: string, lines: readonly string[]): Promise<void> {
   const path = `/etc/init.d/${name}`;

@@ -1,5 +1,5 @@
 /** A controller process of the lab: election, manager, drains and the engine as `refit controller` puts them together. */
-import { DrainPreviewer } from '../../../src/drain/drain-preview.ts';
+import { drainPreviewer } from '../../../src/drain/drain-preview.ts';
 import { createDrains } from '../../../src/drain/running-drains.ts';
 import { type RolloutParts, rolloutController } from '../../../src/engine/controller.ts';
 import type { Dialect } from '../../../src/engine/dialect.ts';
@@ -61,7 +61,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
     prober: {
       askControlPlane: async (endpoints) =>
         await Promise.resolve(endpoints.map(({ name, host = '' }) => ({ name, ready: isReady(host) }))),
-      previewDrains: (abort = stop) => new DrainPreviewer(client, abort),
+      previewDrains: (abort = stop) => drainPreviewer(client, abort),
     },
     clock,
     log,
