@@ -4,7 +4,7 @@ import { refuse } from '../../test/builders/pod-api.ts';
 import { buildPod } from '../../test/builders/pods.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { TransportError } from '../kube/status-error.ts';
-import { DaemonSets } from './pods.ts';
+import { daemonSetsOf } from './pods.ts';
 
 const POD = buildPod('p', { controller: 'DaemonSet/ds' });
 
@@ -24,7 +24,7 @@ test.each<[string, Error | object, boolean]>([
   ['that nobody of that name may ask', refuse({ code: 403, reason: 'Forbidden' }), false],
   ['nothing', new TransportError('reset'), false],
 ])('the server answers %s', async (_name, answer, isOrphaned) => {
-  const daemonSets = new DaemonSets(answering(answer));
+  const daemonSets = daemonSetsOf(answering(answer));
   expect(daemonSets.isOrphaned(POD)).toBe(false);
   await daemonSets.learn([POD, buildPod('other')], new AbortController().signal);
   expect(daemonSets.isOrphaned(POD)).toBe(isOrphaned);
@@ -32,7 +32,7 @@ test.each<[string, Error | object, boolean]>([
 
 test('an abort is not taken for an answer', async () => {
   const stop = new AbortController();
-  const daemonSets = new DaemonSets(answering(new TransportError('aborted')));
+  const daemonSets = daemonSetsOf(answering(new TransportError('aborted')));
   stop.abort(new Error('the lease is lost'));
   await expect(daemonSets.learn([POD], stop.signal)).rejects.toThrow('the lease is lost');
 });

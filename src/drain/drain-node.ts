@@ -6,7 +6,7 @@ import { sameJson } from '../util/json.ts';
 import { onAbort } from '../util/waits.ts';
 import { findOverdue } from './budgets.ts';
 import { type EvictionParts, Evictions } from './evictions.ts';
-import { controllerOf, DaemonSets, type DrainOptions, type RefusedPod, sortPods } from './pods.ts';
+import { controllerOf, type DrainOptions, daemonSetsOf, type RefusedPod, sortPods } from './pods.ts';
 
 export interface DrainProgress {
   /** Pods that are left, terminating ones included; 0 until they are counted. */
@@ -43,7 +43,7 @@ export async function drainNode(name: string, options: DrainOptions, parts: Drai
   const fieldSelector = `spec.nodeName=${name}`;
   const view = createInformer(client, pods, { fieldSelector, firstList: 'paged', clock, random, log });
   const following = view.run(abort);
-  const drain = new Drain(view, options, { ...parts, log, abort });
+  const drain = drainOf(view, options, { ...parts, log, abort });
   try {
     await view.whenSynced(abort);
     await drain.run();
@@ -55,65 +55,48 @@ export async function drainNode(name: string, options: DrainOptions, parts: Drai
 }
 
 /** Checks the node again after each change of its pods, and after each answer to an eviction. */
-class Drain {
-  readonly #view: Informer<Pod>;
-  readonly #options: DrainOptions;
-  readonly #parts: DrainParts;
-  readonly #daemonSets: DaemonSets;
-  readonly #evictions: Evictions;
-  readonly #returningPods = new ReturningPods();
-  #stopTimer: () => void = () => undefined;
-  #changed = Promise.withResolvers<void>();
-  #reported: DrainProgress | undefined;
-
-  constructor(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) {
-    this.#view = view;
-    this.#options = options;
-    this.#parts = parts;
-    this.#daemonSets = new DaemonSets(parts.client);
-    this.#evictions = new Evictions({ ...parts, options, onChange: this.#wake });
-  }
-
-  async run(): Promise<void> {
-    using things = new DisposableStack();
-    things.defer(this.#view.addHandler({ added: this.#wake, updated: this.#wake, deleted: this.#wake }));
-    things.use(onAbort(this.#parts.abort, this.#wake));
-    things.defer(() => this.#stopTimer());
-    while (!(await this.#isEmpty())) await this.#changed.promise;
-  }
-
-  async ended(): Promise<void> {
-    await this.#evictions.ended();
-  }
-
-  readonly #wake = (): void => this.#changed.resolve();
-
-  async #isEmpty(): Promise<boolean> {
-    const { abort } = this.#parts;
+function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) {
+  const { client, clock, abort, onChange } = parts;
+  let changed = Promise.withResolvers<void>();
+  const wake = (): void => changed.resolve();
+  const daemonSets = daemonSetsOf(client);
+  const evictions = new Evictions({ ...parts, options, onChange: wake });
+  const returningPods = new ReturningPods();
+  let stopTimer = (): void => undefined;
+  let reported: DrainProgress | undefined;
+  const report = (toEvict: number, ending: readonly Pod[]): void => {
+    const { text, nextInMs } = findOverdue(ending, clock.now());
+    stopTimer();
+    stopTimer = nextInMs === undefined ? () => undefined : clock.schedule(nextInMs, wake);
+    const progress = progressOf(toEvict + ending.length, evictions.blockedBy(), text);
+    if (sameJson(progress, reported)) return;
+    reported = progress;
+    onChange?.(progress);
+  };
+  const isEmpty = async (): Promise<boolean> => {
     abort.throwIfAborted();
     // A change during this check must cause another one.
-    this.#changed = Promise.withResolvers<void>();
-    await this.#daemonSets.learn(this.#view.list(), abort);
-    const sorted = sortPods(this.#view.list(), this.#options, (pod) => this.#daemonSets.isOrphaned(pod));
+    changed = Promise.withResolvers<void>();
+    await daemonSets.learn(view.list(), abort);
+    const sorted = sortPods(view.list(), options, daemonSets.isOrphaned);
     // Before it evicts any, and later, if such a pod arrives.
     if (sorted.refused.length > 0) throw new DrainRefusedError(sorted.refused);
-    const returning = this.#returningPods.tooOften(sorted.evict);
+    const returning = returningPods.tooOften(sorted.evict);
     const evict = sorted.evict.filter((pod) => !returning.has(pod));
-    this.#evictions.want(evict);
-    this.#report(evict.length, sorted.ending);
+    evictions.want(evict);
+    report(evict.length, sorted.ending);
     return evict.length + sorted.ending.length === 0;
-  }
-
-  #report(toEvict: number, ending: readonly Pod[]): void {
-    const { clock, onChange } = this.#parts;
-    const { text, nextInMs } = findOverdue(ending, clock.now());
-    this.#stopTimer();
-    this.#stopTimer = nextInMs === undefined ? () => undefined : clock.schedule(nextInMs, this.#wake);
-    const progress = progressOf(toEvict + ending.length, this.#evictions.blockedBy(), text);
-    if (sameJson(progress, this.#reported)) return;
-    this.#reported = progress;
-    onChange?.(progress);
-  }
+  };
+  return {
+    ended: async () => await evictions.ended(),
+    async run(): Promise<void> {
+      using things = new DisposableStack();
+      things.defer(view.addHandler({ added: wake, updated: wake, deleted: wake }));
+      things.use(onAbort(abort, wake));
+      things.defer(() => stopTimer());
+      while (!(await isEmpty())) await changed.promise;
+    },
+  };
 }
 
 /** So many successors of a pod are evicted too; then it stays. One that fits nowhere else would come back for ever. */

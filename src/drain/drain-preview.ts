@@ -9,7 +9,7 @@ import {
   hopelessBudgets,
 } from './budgets.ts';
 import { type DrainProgress, progressOf } from './drain-node.ts';
-import { DaemonSets, type DrainOptions, type RefusedPod, sortPods } from './pods.ts';
+import { type DrainOptions, daemonSetsOf, type RefusedPod, sortPods } from './pods.ts';
 
 export interface DrainPreview {
   /** Pods that the drain would evict, terminating ones included. */
@@ -20,14 +20,14 @@ export interface DrainPreview {
 
 /** Observes nodes once, and asks once for the budgets and for each DaemonSet. Rejects when the API server refuses: that is no "nothing blocks". */
 export function drainPreviewer(client: KubeClient, abort: AbortSignal) {
-  const daemonSets = new DaemonSets(client);
+  const daemonSets = daemonSetsOf(client);
   let known: Promise<KubeList<PodDisruptionBudget>> | undefined;
   const look = async (nodeName: string, options: DrainOptions) => {
     // For a forecast the cache will do: to make sure that nothing is newer takes an API server up to 100 ms.
     const fieldSelector = `spec.nodeName=${nodeName}`;
     const { items } = await client.listAll(pods, { fieldSelector, resourceVersion: '0', abort });
     await daemonSets.learn(items, abort);
-    const sorted = sortPods(items, options, (pod) => daemonSets.isOrphaned(pod));
+    const sorted = sortPods(items, options, daemonSets.isOrphaned);
     if (sorted.evict.length === 0) return { ...sorted, budgets: [] };
     known ??= client.listAll(podDisruptionBudgets, { abort });
     return { ...sorted, budgets: (await known).items };

@@ -78,41 +78,32 @@ export interface DrainOptions {
 export const DEFAULT_DRAIN: DrainOptions = { localData: 'evict', unmanagedPods: 'evict' };
 
 /** Caches each answer: one request for each DaemonSet. */
-export class DaemonSets {
-  readonly #client: KubeClient;
-  readonly #asked = new Map<string, Promise<boolean>>();
-  readonly #gone = new Map<string, boolean>();
+export function daemonSetsOf(client: KubeClient) {
+  const asked = new Map<string, Promise<boolean>>();
+  const gone = new Map<string, boolean>();
+  return {
+    /** Asks about DaemonSets that are not known yet. Rejects only when `abort` aborts. */
+    async learn(pods: readonly Pod[], abort: AbortSignal): Promise<void> {
+      for (const pod of pods.filter(isDaemonPod))
+        if (!asked.has(setOf(pod))) asked.set(setOf(pod), isGone(client, pod, abort));
+      for (const [key, answer] of asked) gone.set(key, await answer);
+    },
+    /** False for an unknown DaemonSet. */
+    isOrphaned: (pod: Pod) => gone.get(setOf(pod)) ?? false,
+  };
+}
 
-  constructor(client: KubeClient) {
-    this.#client = client;
-  }
-
-  /** Asks about DaemonSets that are not known yet. Rejects only when `abort` aborts. */
-  async learn(pods: readonly Pod[], abort: AbortSignal): Promise<void> {
-    for (const pod of pods.filter(isDaemonPod)) {
-      const key = setOf(pod);
-      if (!this.#asked.has(key)) this.#asked.set(key, this.#isGone(pod, abort));
-    }
-    for (const [key, isGone] of this.#asked) this.#gone.set(key, await isGone);
-  }
-
-  /** False for an unknown DaemonSet. */
-  isOrphaned(pod: Pod): boolean {
-    return this.#gone.get(setOf(pod)) ?? false;
-  }
-
-  /** No answer, or a refusal as for kubelets, counts as "it exists": then the pod stays, as pods of DaemonSets do. */
-  async #isGone(pod: Pod, abort: AbortSignal): Promise<boolean> {
-    const { namespace } = pod.metadata;
-    const name = controllerOf(pod)?.name ?? '';
-    try {
-      await this.#client.get(daemonSets, name, { namespace, abort });
-      return false;
-    } catch (error) {
-      abort.throwIfAborted();
-      // Without a name the kind was not found: the server has no DaemonSets.
-      return isNotFound(error) && error.status.details?.name === name;
-    }
+/** No answer, or a refusal as for kubelets, counts as "it exists": then the pod stays, as pods of DaemonSets do. */
+async function isGone(client: KubeClient, pod: Pod, abort: AbortSignal): Promise<boolean> {
+  const { namespace } = pod.metadata;
+  const name = controllerOf(pod)?.name ?? '';
+  try {
+    await client.get(daemonSets, name, { namespace, abort });
+    return false;
+  } catch (error) {
+    abort.throwIfAborted();
+    // Without a name the kind was not found: the server has no DaemonSets.
+    return isNotFound(error) && error.status.details?.name === name;
   }
 }
 
