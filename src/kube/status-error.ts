@@ -85,19 +85,7 @@ export const ifNew = unlessError(isAlreadyExists);
 export const ifUnchanged = unlessError((error) => isConflict(error) || isNotFound(error));
 
 /** Codes of Node and OpenSSL for a certificate that is not trusted. */
-const TLS_CODES = new Set([
-  'CERT_HAS_EXPIRED',
-  'CERT_NOT_YET_VALID',
-  'CERT_REVOKED',
-  'CERT_SIGNATURE_FAILURE',
-  'CERT_UNTRUSTED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'EPROTO',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-]);
+const TLS_CODE = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO$|ERR_(TLS|SSL|OSSL)_)/;
 
 /** Turns any thrown value into an error for people; what is no problem of the connection becomes REFIT_INTERNAL. */
 export function describeProblem(thrown: unknown): RefitError {
@@ -117,9 +105,8 @@ function describeTransport(error: TransportError): RefitError {
   }
   const code = isRecord(root) && typeof root['code'] === 'string' ? root['code'] : '';
   const server = error.server ?? 'the API server';
-  const isTls = TLS_CODES.has(code) || /^ERR_(TLS|SSL|OSSL)_/.test(code);
   const text = `cannot reach ${server}: ${explain(code, root)}`;
-  return new RefitError(isTls ? 'REFIT_TLS' : 'REFIT_UNREACHABLE', text, { cause: error });
+  return new RefitError(TLS_CODE.test(code) ? 'REFIT_TLS' : 'REFIT_UNREACHABLE', text, { cause: error });
 }
 
 function judge(error: StatusError): [ErrorCode, string] {
