@@ -2,14 +2,7 @@
 import { printable } from './printable.ts';
 
 /** Exit codes of every `refit` process, as documented in docs/reference/cli.md. */
-export const EXIT = {
-  ok: 0,
-  failed: 1,
-  usage: 2,
-  unreachable: 3,
-  denied: 4,
-  interrupted: 130,
-} as const;
+export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, denied: 4, interrupted: 130 } as const;
 
 /** Every code with its meaning, the process's exit code, and the advice that ends its message. */
 export const ERRORS = {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import type { Job } from '../../kube/resources.ts';
+import { annotated, type Job } from '../../kube/resources.ts';
 import { isRecord, parseJson, sameJson } from '../../util/json.ts';
 import { isZero } from './latest.ts';
 
@@ -33,10 +33,7 @@ export function stamped(job: Job, controller: string, { metadata }: CattlePlan):
   const applied = gzipSync(JSON.stringify(cut(object)))
     .toString('base64')
     .replaceAll('=', '');
-  return {
-    ...object,
-    metadata: { ...object.metadata, annotations: { ...annotations, [STAMP_ANNOTATION]: applied } },
-  };
+  return annotated(object, { [STAMP_ANNOTATION]: applied });
 }
 
 /** True if the Job was made from another pod template than `wanted`. A Job without a stamp counts as made from the same. */

@@ -65,11 +65,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-export const AGENT_DEFAULTS = {
-  restartTimeoutMs: 90 * SECOND,
-  soakMs: 5 * SECOND,
-  readyTimeoutMs: 2 * MINUTE,
-} as const;
+export const AGENT_DEFAULTS = { restartTimeoutMs: 90 * SECOND, soakMs: 5 * SECOND, readyTimeoutMs: 2 * MINUTE };
 
 /** Leaves an agent time to fail at the last moment and roll back. */
 export function restartDeadline(restartTimeoutMs: number, readyTimeoutMs: number, soakMs: number): number {
@@ -106,13 +102,7 @@ export const DEFAULT_POLICY: RolloutPolicy = {
   maxFailures: 0,
   targetDeadlineMs: sumOf(STEP_DEADLINES),
   stepDeadlines: STEP_DEADLINES,
-  drain: {
-    enabled: true,
-    options: DEFAULT_DRAIN,
-    onDeadline: 'stop',
-    softTaint: true,
-    uncordon: 'ours',
-  },
+  drain: { enabled: true, options: DEFAULT_DRAIN, onDeadline: 'stop', softTaint: true, uncordon: 'ours' },
   windows: [],
   blackouts: [],
   allow: new Set(),
