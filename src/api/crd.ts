@@ -56,20 +56,7 @@ export interface CustomKind {
   readonly columns: readonly PrinterColumn[];
 }
 
-export interface CustomResourceDefinition extends KubeObject {
-  spec: {
-    group: string;
-    names: { kind: string; listKind: string; plural: string; singular: string };
-    scope: 'Cluster' | 'Namespaced';
-    versions: {
-      name: string;
-      served: boolean;
-      storage: boolean;
-      schema: { openAPIV3Schema: StructuralSchema };
-      subresources?: { status: Record<string, never> };
-      additionalPrinterColumns?: readonly PrinterColumn[];
-    }[];
-  };
+export interface CustomResourceDefinition extends KubeObject, Pick<ReturnType<typeof definitionOf>, 'spec'> {
   status?: { conditions?: Condition[] };
 }
 
@@ -79,7 +66,7 @@ export const customResourceDefinitions = clusterScoped<CustomResourceDefinition>
 );
 
 /** The definition with one version, served and stored; what the server fills in by itself is left out. */
-export function definitionOf({ resource, schema, columns }: CustomKind): CustomResourceDefinition {
+export function definitionOf({ resource, schema, columns }: CustomKind) {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
