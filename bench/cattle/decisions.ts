@@ -6,7 +6,7 @@ import { jobOf } from '../../src/dialects/cattle/job.ts';
 import { decideOn } from '../../src/engine/decide/decide.ts';
 import { Evaluations } from '../../src/engine/decide/evaluate-target.ts';
 import { gather, type Known } from '../../src/engine/observe/gather.ts';
-import { WatchTimes } from '../../src/engine/observe/watch-times.ts';
+import { watchTimes } from '../../src/engine/observe/watch-times.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import { type Job, jobs, type KubeObject, type Node, nodes, pods, secrets } from '../../src/kube/resources.ts';
@@ -74,7 +74,7 @@ function sceneOf(count: number): { change(round: number): void; decide(): void }
   stores.get(jobs)?.advance('0');
   for (const node of working.slice(0, writtenOnly)) ownWrites.remember(jobs, jobFor(node, 1));
   const recorded = dialect.project({ ...dialect.resolve(plan, world, NOW), phase: 'running' }, plan, NOW);
-  const times = new WatchTimes(systemClock);
+  const times = watchTimes(systemClock);
   return {
     change: (round) => {
       const node = working[writtenOnly + (round % (working.length - writtenOnly))];

@@ -8,7 +8,7 @@ import type { Maintenance } from './maintenance/node-maintenance.ts';
 import { asksForCordon, asksForService, asksWhoCordons } from './next-step.ts';
 import type { SignalObject } from './object/signal-object.ts';
 import { isSameProcess, type ProcessId, type ServiceFacts } from './service/host.ts';
-import { KubeletHeartbeat, type KubeletHeartbeatParts } from './service/kubelet-heartbeat.ts';
+import { type KubeletHeartbeatParts, kubeletHeartbeat } from './service/kubelet-heartbeat.ts';
 import type { FinishedSignals } from './state/finished-signals.ts';
 import type { OwnNodeFacts, StepInput } from './step-input.ts';
 import { ageVeto, futureVeto, type Veto, vetoOf } from './veto.ts';
@@ -31,14 +31,14 @@ const CLOCK_PATIENCE_MS = 10 * 60_000;
 export class StepInputObserver {
   readonly #parts: ObserverParts;
   readonly #withExits: ReturnType<typeof countExits>;
-  readonly #heartbeat: KubeletHeartbeat;
+  readonly #heartbeat: ReturnType<typeof kubeletHeartbeat>;
   /** The signal that waits for the clock, and since when (steady milliseconds). */
   #early: { readonly created: string; readonly since: number } | undefined;
 
   constructor(parts: ObserverParts) {
     this.#parts = parts;
     this.#withExits = countExits(parts);
-    this.#heartbeat = new KubeletHeartbeat(parts);
+    this.#heartbeat = kubeletHeartbeat(parts);
   }
 
   /** The signal on the object; until the object is read, the signal that the journal remembers. */
@@ -57,7 +57,7 @@ export class StepInputObserver {
     const policy = signal === undefined ? {} : agentPolicyFor(object.newest?.metadata.annotations, signal.created);
     const host = asksForService(signal, journal) ? this.#withExits(await observe(journal), journal) : {};
     const known = { signal, journal, host, policy };
-    const heartbeat = await this.#heartbeat.check({ newest: object.newest, journal, steady }, stop);
+    const heartbeat = await this.#heartbeat({ newest: object.newest, journal, steady }, stop);
     const node = { ...heartbeat, ...(await this.#cordonFacts(known, stop)) };
     const isNew = signal !== undefined && journal.phase === 'idle';
     const isStaged = isNew && (await this.#parts.prefetcher?.holds(signal.command)) === true;

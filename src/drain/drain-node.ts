@@ -61,7 +61,7 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) 
   const wake = (): void => changed.resolve();
   const daemonSets = daemonSetsOf(client);
   const evictions = new Evictions({ ...parts, options, onChange: wake });
-  const returningPods = new ReturningPods();
+  const tooOften = returningPods();
   let stopTimer = (): void => undefined;
   let reported: DrainProgress | undefined;
   const report = (toEvict: number, ending: readonly Pod[]): void => {
@@ -81,7 +81,7 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) 
     const sorted = sortPods(view.list(), options, daemonSets.isOrphaned);
     // Before it evicts any, and later, if such a pod arrives.
     if (sorted.refused.length > 0) throw new DrainRefusedError(sorted.refused);
-    const returning = returningPods.tooOften(sorted.evict);
+    const returning = tooOften(sorted.evict);
     const evict = sorted.evict.filter((pod) => !returning.has(pod));
     evictions.want(evict);
     report(evict.length, sorted.ending);
@@ -102,31 +102,26 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) 
 /** So many successors of a pod are evicted too; then it stays. One that fits nowhere else would come back for ever. */
 const MAX_RETURNS = 3;
 
-class ReturningPods {
+/** Finds the pods to evict that came back too often. Must be asked at each check of the node. */
+function returningPods() {
   /** By uid: the controller that creates the successors of the pod, and how many predecessors were evicted. */
-  readonly #present = new Map<string, { readonly creator: string; readonly round: number }>();
+  const present = new Map<string, { readonly creator: string; readonly round: number }>();
   /** By creator: the rounds of the evicted pods. */
-  readonly #rounds = new Map<string, number>();
-
-  /** Pods to evict that came back too often. Must be called for each check of the node. */
-  tooOften(pods: readonly Pod[]): ReadonlySet<Pod> {
-    this.#forget(new Set(pods.map(({ metadata }) => metadata.uid)));
-    return new Set(pods.filter((pod) => this.#roundOf(pod) > MAX_RETURNS));
-  }
-
-  #forget(present: ReadonlySet<string | undefined>): void {
-    for (const [uid, { creator, round }] of this.#present) {
-      if (present.has(uid)) continue;
-      this.#present.delete(uid);
-      this.#rounds.set(creator, Math.max(this.#rounds.get(creator) ?? 0, round + 1));
-    }
-  }
-
-  #roundOf(pod: Pod): number {
+  const rounds = new Map<string, number>();
+  const roundOf = (pod: Pod): number => {
     const { uid = '' } = pod.metadata;
     const creator = controllerOf(pod)?.uid ?? keyOf(pod);
-    const known = this.#present.get(uid) ?? { creator, round: this.#rounds.get(creator) ?? 0 };
-    this.#present.set(uid, known);
+    const known = present.get(uid) ?? { creator, round: rounds.get(creator) ?? 0 };
+    present.set(uid, known);
     return known.round;
-  }
+  };
+  return (pods: readonly Pod[]): ReadonlySet<Pod> => {
+    const here = new Set(pods.map(({ metadata }) => metadata.uid));
+    for (const [uid, { creator, round }] of present) {
+      if (here.has(uid)) continue;
+      present.delete(uid);
+      rounds.set(creator, Math.max(rounds.get(creator) ?? 0, round + 1));
+    }
+    return new Set(pods.filter((pod) => roundOf(pod) > MAX_RETURNS));
+  };
 }

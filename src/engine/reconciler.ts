@@ -17,7 +17,7 @@ import { type Rollout, type Target, withTargets } from './model/rollout.ts';
 import { gather, type Known } from './observe/gather.ts';
 import { Answers, type BlockedDrains, type DrainDelegations, ProbeBackoff, type Prober } from './observe/probes.ts';
 import { type RefusedWrites, refusedWrites } from './observe/refused-writes.ts';
-import { WatchTimes } from './observe/watch-times.ts';
+import { watchTimes } from './observe/watch-times.ts';
 import type { View } from './observe/world.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import type { Reporter, Turn } from './report/reporter.ts';
@@ -44,7 +44,7 @@ type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<R
 /** For one term of leadership: what it has watched and asked is not valid in another. */
 export function createReconciler(options: ReconcilerOptions): Reconcile {
   const { dialect, world, ownWrites, plans, clock } = options;
-  const times = new WatchTimes(clock);
+  const times = watchTimes(clock);
   const drainDelegations: DrainDelegations = new Set();
   const blockedDrains: BlockedDrains = new Map();
   const backoffs = new Map<string, ProbeBackoff>();
@@ -130,7 +130,7 @@ function soonest(...outcomes: readonly ReconcileResult[]): Pick<ReconcileResult,
 function knownTo(
   { drains, prober, refusals }: TermOptions,
   answers: Answers,
-  times: WatchTimes,
+  times: ReturnType<typeof watchTimes>,
   agent: AgentPolicy,
 ): Known {
   const { controlPlane, preconditions, drainPreviews, now } = answers;

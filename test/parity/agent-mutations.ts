@@ -9,7 +9,7 @@ import type { DownloadRequest } from '../../src/agent/download/stage-binary.ts';
 import { download } from '../../src/agent/download/stage-binary.ts';
 import { nextStep } from '../../src/agent/next-step.ts';
 import { OwnObject } from '../../src/agent/object/own-object.ts';
-import { KubeletHeartbeat } from '../../src/agent/service/kubelet-heartbeat.ts';
+import { type HeartbeatQuestion, kubeletHeartbeat } from '../../src/agent/service/kubelet-heartbeat.ts';
 import type { OwnNodeFacts, StepInput } from '../../src/agent/step-input.ts';
 import type { Step } from '../../src/agent/steps/step.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -31,8 +31,8 @@ import {
 import { type Complaint, mutation } from './mutation.ts';
 
 type Decide = (input: StepInput) => Step;
-type CheckHeartbeat = (heartbeat: KubeletHeartbeat, input: HeartbeatInput) => Promise<OwnNodeFacts>;
-type HeartbeatInput = Parameters<KubeletHeartbeat['check']>[0];
+type Heartbeat = ReturnType<typeof kubeletHeartbeat>;
+type CheckHeartbeat = (heartbeat: Heartbeat, input: HeartbeatQuestion) => Promise<OwnNodeFacts>;
 type Download = (request: DownloadRequest, tools: FetchTools) => Promise<void>;
 
 /** Forced, restarted, and what came up runs another file than the one that was put there. */
@@ -65,7 +65,7 @@ async function staleHeartbeatIsNoProof(check: CheckHeartbeat): Promise<Complaint
   const newest = { metadata: { name: 'worker1' }, status };
   const readNode = async (): Promise<Node> => await Promise.resolve(newest);
   const clock = { ...systemClock, now: () => now };
-  const heartbeat = new KubeletHeartbeat({
+  const heartbeat = kubeletHeartbeat({
     maintenance: { readNode },
     ageOf: async () => await Promise.resolve(0),
     clock,
@@ -181,7 +181,7 @@ export const AGENT_MUTATIONS = [
     },
     staleHeartbeatIsNoProof,
     {
-      real: async (heartbeat, input) => await heartbeat.check(input, new AbortController().signal),
+      real: async (heartbeat, input) => await heartbeat(input, new AbortController().signal),
       mutated: async (_heartbeat, { newest }) => await Promise.resolve({ isReady: isReady(newest) }),
     },
   ),

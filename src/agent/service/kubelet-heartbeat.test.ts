@@ -4,7 +4,7 @@ import { after, journalAt } from '../../../test/builders/agent-situations.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import { type Clock, rfc3339, systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
-import { KubeletHeartbeat } from './kubelet-heartbeat.ts';
+import { kubeletHeartbeat } from './kubelet-heartbeat.ts';
 
 const RESTARTED = Date.parse('2026-11-20T08:00:00.700Z');
 /** The service took two seconds to end, and its next process half of one to answer. */
@@ -35,7 +35,7 @@ class Place {
   setBy = 0;
   /** Steady milliseconds. */
   startedAt = RESTARTED;
-  readonly heartbeat: KubeletHeartbeat;
+  readonly heartbeat: ReturnType<typeof kubeletHeartbeat>;
 
   constructor(seen?: Node, has = seen) {
     [this.seen, this.has] = [seen, has];
@@ -45,11 +45,11 @@ class Place {
       return await (this.isAnswering ? Promise.resolve(this.has) : Promise.reject(new Error('no answer')));
     };
     const ageOf = async (): Promise<number> => await Promise.resolve(this.now - this.startedAt);
-    this.heartbeat = new KubeletHeartbeat({ maintenance: { readNode }, ageOf, clock, log: silentLogger });
+    this.heartbeat = kubeletHeartbeat({ maintenance: { readNode }, ageOf, clock, log: silentLogger });
   }
 
   async check(journal = SOAKING): Promise<object> {
-    return await this.heartbeat.check({ newest: this.seen, journal, steady: () => this.now }, NEVER);
+    return await this.heartbeat({ newest: this.seen, journal, steady: () => this.now }, NEVER);
   }
 }
 
@@ -161,5 +161,5 @@ test('who is told to stop gets no answer', async () => {
   place.isAnswering = false;
   const gone = AbortSignal.abort(new Error('over'));
   const looked = { newest: place.seen, journal: SOAKING, steady: () => place.now };
-  await expect(place.heartbeat.check(looked, gone)).rejects.toThrow('over');
+  await expect(place.heartbeat(looked, gone)).rejects.toThrow('over');
 });

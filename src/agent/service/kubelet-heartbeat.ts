@@ -15,64 +15,57 @@ export interface KubeletHeartbeatParts extends Pick<Tools, 'clock' | 'log'> {
   readonly ageOf: (process: ProcessId) => Promise<number>;
 }
 
-/**
- * After a kubelet ends, Ready stays true for the `node-monitor-grace-period` (40 to 50 s). A kubelet that starts writes its
- * conditions at once with a new `lastHeartbeatTime`, changed or not. Its lease would prove less: it is renewed before the
- * kubelet has asked its container runtime.
- */
-export class KubeletHeartbeat {
-  readonly #parts: KubeletHeartbeatParts;
+export interface HeartbeatQuestion {
+  /** The object with the signals. */
+  readonly newest: Node | undefined;
+  readonly journal: Journal;
+  readonly steady: () => number;
+}
+
+/** Answers empty when no new process is watched, and without a Ready condition. */
+export function kubeletHeartbeat({ clock, log, maintenance, ageOf }: KubeletHeartbeatParts) {
   /** Steady milliseconds since the API server first answered with a heartbeat from before the restart. */
-  #staleSince: number | undefined;
-  #logged = '';
-
-  constructor(parts: KubeletHeartbeatParts) {
-    this.#parts = parts;
-  }
-
-  /** Empty when no new process is watched, and without a Ready condition. `newest` is the object with the signals. */
-  async check(
-    { newest, journal, steady }: { newest: Node | undefined; journal: Journal; steady: () => number },
-    stop: AbortSignal,
-  ): Promise<Pick<OwnNodeFacts, 'isReady' | 'staleMs'>> {
-    if (journal.phase !== 'soaking') return this.#fresh({});
-    const { clock, maintenance } = this.#parts;
+  let staleSince: number | undefined;
+  let logged = '';
+  const settled = <T>(facts: T): T => {
+    staleSince = undefined;
+    logged = '';
+    return facts;
+  };
+  const logOnce = (message: string, reason: string): void => {
+    if (logged !== message) log.info(message, { reason });
+    logged = message;
+  };
+  /** Steady milliseconds. The order of the restart would be too early: the old kubelet reports until its end. */
+  const startOf = async (journal: UpdateJournal, now: number): Promise<number> => {
+    const { fresh: process, since = Infinity, restartedAt = -Infinity } = journal;
+    const startedAt = process === undefined ? restartedAt : now - (await ageOf(process));
+    // A start outside of order and first answer is from a clock that counts otherwise.
+    return startedAt > restartedAt && startedAt <= since ? startedAt : restartedAt;
+  };
+  type Answer = Pick<OwnNodeFacts, 'isReady' | 'staleMs'>;
+  return async ({ newest, journal, steady }: HeartbeatQuestion, stop: AbortSignal): Promise<Answer> => {
+    if (journal.phase !== 'soaking') return settled({});
     const now = steady();
     // In today's wall clock: if it was set meanwhile, so was the kubelet's.
-    const startedAt = clock.now() - (now - (await this.#startOf(journal, now)));
+    const startedAt = clock.now() - (now - (await startOf(journal, now)));
     try {
       const seen = newest && isFresh(newest, journal, startedAt) ? newest : await maintenance.readNode(stop);
       const ready = readyCondition(seen);
-      if (seen === undefined || ready === undefined) return this.#fresh({});
-      if (isFresh(seen, journal, startedAt)) return this.#fresh({ isReady: ready.status === 'True' });
+      if (seen === undefined || ready === undefined) return settled({});
+      if (isFresh(seen, journal, startedAt)) return settled({ isReady: ready.status === 'True' });
     } catch (error) {
       stop.throwIfAborted();
-      this.#staleSince = undefined;
-      this.#logOnce('cannot read the heartbeat of the kubelet', messageOf(error));
+      staleSince = undefined;
+      logOnce('cannot read the heartbeat of the kubelet', messageOf(error));
       return { staleMs: 0 };
     }
-    this.#staleSince ??= now;
-    this.#logOnce('waiting for the kubelet', 'no heartbeat since the restart');
-    return { staleMs: now - this.#staleSince };
-  }
-
-  /** Steady milliseconds. The order of the restart would be too early: the old kubelet reports until its end. */
-  async #startOf({ fresh, since = Infinity, restartedAt = -Infinity }: UpdateJournal, now: number): Promise<number> {
-    const startedAt = fresh === undefined ? restartedAt : now - (await this.#parts.ageOf(fresh));
-    // A start outside of order and first answer is from a clock that counts otherwise.
-    return startedAt > restartedAt && startedAt <= since ? startedAt : restartedAt;
-  }
-
-  #fresh<T>(facts: T): T {
-    this.#staleSince = undefined;
-    this.#logged = '';
-    return facts;
-  }
-
-  #logOnce(message: string, reason: string): void {
-    if (this.#logged !== message) this.#parts.log.info(message, { reason });
-    this.#logged = message;
-  }
+    // After a kubelet ends, Ready stays true for the `node-monitor-grace-period` (40 to 50 s). A kubelet that starts writes its
+    // conditions at once. Its lease would prove less: it is renewed before the kubelet has asked its container runtime.
+    staleSince ??= now;
+    logOnce('waiting for the kubelet', 'no heartbeat since the restart');
+    return { staleMs: now - staleSince };
+  };
 }
 
 /** A condition without a heartbeat time, which no kubelet writes, counts as fresh. */

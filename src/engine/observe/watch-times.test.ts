@@ -7,7 +7,7 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE } from '../../../test/builders/times.ts';
 import type { Observation } from '../model/decision.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
-import { WatchTimes } from './watch-times.ts';
+import { watchTimes } from './watch-times.ts';
 
 const [download, restart] = [working('Downloading'), working('Restart')];
 const another = working('Restart', later(MINUTE));
@@ -77,7 +77,7 @@ test.each<[string, (readonly [state: RecordedState, observation: Observation])[]
   ],
 ])('a target that %s', (_name, looks, [watched = 0, followed = 0]) => {
   let now = 0;
-  const times = new WatchTimes({ monotonic: () => now });
+  const times = watchTimes({ monotonic: () => now });
   const seen = looks.map(([state, observation], index) => {
     now = index * MINUTE;
     return times.watch(buildTarget('w1', state), observation);
@@ -87,7 +87,7 @@ test.each<[string, (readonly [state: RecordedState, observation: Observation])[]
 
 test('a plan is watched since it asks for the same payloads, whatever its nodes say', () => {
   let now = 0;
-  const times = new WatchTimes({ monotonic: () => now });
+  const times = watchTimes({ monotonic: () => now });
   const rollout = (url: string, uid = 'uid'): Rollout => {
     const stage = { ...buildStage('worker', ['w1']), payloads: { 'linux-amd64': { url } } };
     const { source, ...rest } = buildRollout([stage]);

@@ -18,57 +18,45 @@ interface Watched {
 }
 
 /** For one term of leadership: earlier observations have not been watched since. */
-export class WatchTimes {
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #watched = new Map<string, Watched>();
+export function watchTimes(clock: Pick<Clock, 'monotonic'>) {
+  const watched = new Map<string, Watched>();
   /** What was said last about each key, and since when. */
-  readonly #said = new Map<string, { readonly words: string; readonly at: number }>();
-
-  constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#clock = clock;
-  }
-
-  /** Milliseconds since the first observation of the attempt, whatever step the node reports. */
-  watchForeign({ role, name, attempt }: ForeignWork): number {
-    return this.#since(`foreign ${role}/${name}`, attempt);
-  }
-
-  /** Since when plan and policy ask for these payloads. What nodes say does not count: one could say something new for ever. */
-  watchPayloads({ source, stages }: Rollout, policy: AgentPolicy): number {
-    const payloads = stages.map((stage) => [stage.version, stage.payloads]);
-    return this.#since(`payloads ${source.uid}`, JSON.stringify([payloads, policy]));
-  }
-
-  #since(key: string, words: string): number {
-    const now = this.#clock.monotonic();
-    const known = this.#said.get(key);
+  const lastSaid = new Map<string, { readonly words: string; readonly at: number }>();
+  const since = (key: string, words: string): number => {
+    const now = clock.monotonic();
+    const known = lastSaid.get(key);
     const said = known?.words === words ? known : { words, at: now };
-    this.#said.set(key, said);
+    lastSaid.set(key, said);
     return now - said.at;
-  }
+  };
+  return {
+    /** Milliseconds since the first observation of the attempt, whatever step the node reports. */
+    watchForeign: ({ role, name, attempt }: ForeignWork): number => since(`foreign ${role}/${name}`, attempt),
 
-  /** `now`: the steady time of the decision. */
-  watch(target: Pick<Target, 'key' | 'state'>, observation: Observation, now = this.#clock.monotonic()): WatchFacts {
-    const known = this.#watched.get(target.key);
-    const isSame = known?.observation === observation && known.state === target.state;
-    const { at, firstAt } = isSame ? known : this.#update(target, observation, known, now);
-    // Time before the attempt does not count.
-    return { watchedMs: now - at, followedMs: target.state === 'intended' ? now - firstAt : 0 };
-  }
+    /** Since when plan and policy ask for these payloads. What nodes say does not count: one could say something new for ever. */
+    watchPayloads({ source, stages }: Rollout, policy: AgentPolicy): number {
+      const payloads = stages.map((stage) => [stage.version, stage.payloads]);
+      return since(`payloads ${source.uid}`, JSON.stringify([payloads, policy]));
+    },
 
-  #update(
-    { key, state }: Pick<Target, 'key' | 'state'>,
-    observation: Observation,
-    known: Watched | undefined,
-    now: number,
-  ): Watched {
-    const report = reportOf(observation);
-    const at = known?.report === report ? known.at : now;
-    const isFollowed = known?.state === state && attemptOf(known.observation) === attemptOf(observation);
-    const watched = { state, observation, report, at, firstAt: isFollowed ? known.firstAt : now };
-    this.#watched.set(key, watched);
-    return watched;
-  }
+    /** `now`: the steady time of the decision. */
+    watch(target: Pick<Target, 'key' | 'state'>, observation: Observation, now = clock.monotonic()): WatchFacts {
+      const { key, state } = target;
+      const before = watched.get(key);
+      const isSame = before?.observation === observation && before.state === state;
+      const current = isSame ? before : watchedAs(before, state, observation, now);
+      watched.set(key, current);
+      // Time before the attempt does not count.
+      return { watchedMs: now - current.at, followedMs: state === 'intended' ? now - current.firstAt : 0 };
+    },
+  };
+}
+
+function watchedAs(before: Watched | undefined, state: RecordedState, observation: Observation, now: number): Watched {
+  const report = reportOf(observation);
+  const at = before?.report === report ? before.at : now;
+  const isFollowed = before?.state === state && attemptOf(before.observation) === attemptOf(observation);
+  return { state, observation, report, at, firstAt: isFollowed ? before.firstAt : now };
 }
 
 function attemptOf(observation: Observation): string {

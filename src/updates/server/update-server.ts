@@ -47,8 +47,8 @@ export async function runUpdateServer(options: UpdateServerOptions, abort: Abort
   await readCatalog(directory);
   const tokens = await tokensOf(options).catch((error: unknown) => noTokens(options, messageOf(error)));
   if (tokens?.length === 0) noTokens(options, 'it has no token; write one a line');
-  const server = new UpdateRequests(options);
-  const listener: RequestListener = (request, response) => void server.answer(request, response);
+  const answer = updateRequests(options);
+  const listener: RequestListener = (request, response) => void answer(request, response);
   const limits = { ...LIMITS, highWaterMark: BLOCK_BYTES };
   const tls = certificate && createTlsServer({ ...limits, ...(await readCertificate(certificate)) }, listener);
   const listening: Server = tls ?? createServer(limits, listener);
@@ -73,23 +73,45 @@ function noTokens({ tokenFile }: UpdateServerOptions, why: string): never {
   throw new RefitError('REFIT_FILE', `cannot use the tokens in ${tokenFile}: ${why}`);
 }
 
-class UpdateRequests {
-  readonly #options: UpdateServerOptions;
-  readonly #catalog: () => Promise<Catalog>;
-  readonly #cache = new BlockCache();
-
-  constructor(options: UpdateServerOptions) {
-    this.#options = options;
-    this.#catalog = followCatalog(options.directory);
-  }
-
-  /** Never rejects. */
-  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { clock, log, metrics } = this.#options;
+/** Answers never reject. */
+function updateRequests(options: UpdateServerOptions) {
+  const { directory, clock, log, metrics } = options;
+  const cache = new BlockCache();
+  const latestCatalog = followCatalog(directory);
+  /** The path is as hard to guess as the content, so agents need no token. */
+  const sendContent = async (sha256: string, request: IncomingMessage, response: ServerResponse): Promise<number> => {
+    const path = pathOfFile(directory, sha256);
+    // Running Plans need the files of releases that the catalog has dropped, too.
+    const found = await stat(path, { throwIfNoEntry: false });
+    if (!found?.isFile()) return refuse(response, 404);
+    return await sendFile(request, response, { path, size: found.size, etag: `"${sha256}"` }, cache);
+  };
+  const route = async (request: IncomingMessage, response: ServerResponse): Promise<number> => {
+    const { method = '', headers } = request;
+    if (method !== 'GET' && method !== 'HEAD') return refuse(response, 405);
+    const { pathname, searchParams } = addressOf(request);
+    const [, hash] = /^\/files\/([0-9a-f]{64})\/[^/]+$/.exec(pathname) ?? [];
+    if (hash !== undefined) return await sendContent(hash, request, response);
+    const [, channel = '', minor, index] =
+      /^\/([a-z][a-z0-9-]*)(?:\/(v\d+\.\d+))?(\/index\.yaml|\/)?$/.exec(pathname) ?? [];
+    if (channel === '') return refuse(response, 404);
+    if (!(await isAllowed(options, headers.authorization)))
+      return refuse(response, 401, { 'www-authenticate': 'Bearer' });
+    const catalog = await latestCatalog();
+    const version = versionFor(catalog, channel, clusterOf(request), minor);
+    if (version === undefined) return refuse(response, 404);
+    const base = baseOf(options, headers.host);
+    if (base === undefined) return refuse(response, 400);
+    if (index === '/index.yaml') return sendIndex(request, response, listedIndex(catalog, channel, version, base));
+    if (searchParams.has('clusterID'))
+      return sendIndex(request, response, mappedIndex(catalog, channel, version, base));
+    return refuse(response, 302, { location: `${base}/releases/${encodeURIComponent(version)}` });
+  };
+  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const started = clock.monotonic();
     let bytes = 0;
     try {
-      bytes = await this.#route(request, response);
+      bytes = await route(request, response);
     } catch (error) {
       log.error('cannot answer', { path: request.url, reason: messageOf(error) });
       if (response.headersSent) response.destroy();
@@ -97,65 +119,27 @@ class UpdateRequests {
     }
     const { method, socket, url: path } = request;
     const ms = Math.round(clock.monotonic() - started);
-    metrics.served(response.statusCode, bytes);
-    log.info('request', {
-      from: socket.remoteAddress,
-      method,
-      path,
-      status: response.statusCode,
-      bytes,
-      ms,
-      cluster: clusterOf(request),
-    });
-  }
+    const status = response.statusCode;
+    metrics.served(status, bytes);
+    log.info('request', { from: socket.remoteAddress, method, path, status, bytes, ms, cluster: clusterOf(request) });
+  };
+}
 
-  async #route(request: IncomingMessage, response: ServerResponse): Promise<number> {
-    const { method = '', headers } = request;
-    if (method !== 'GET' && method !== 'HEAD') return refuse(response, 405);
-    const { pathname, searchParams } = addressOf(request);
-    const [, hash] = /^\/files\/([0-9a-f]{64})\/[^/]+$/.exec(pathname) ?? [];
-    if (hash !== undefined) return await this.#sendFile(hash, request, response);
-    const [, channel = '', minor, index] =
-      /^\/([a-z][a-z0-9-]*)(?:\/(v\d+\.\d+))?(\/index\.yaml|\/)?$/.exec(pathname) ?? [];
-    if (channel === '') return refuse(response, 404);
-    if (!(await this.#isAllowed(headers.authorization))) return refuse(response, 401, { 'www-authenticate': 'Bearer' });
-    const catalog = await this.#catalog();
-    const version = versionFor(catalog, channel, clusterOf(request), minor);
-    if (version === undefined) return refuse(response, 404);
-    const base = this.#base(request);
-    if (base === undefined) return refuse(response, 400);
-    if (index === '/index.yaml') return sendIndex(request, response, listedIndex(catalog, channel, version, base));
-    if (searchParams.has('clusterID'))
-      return sendIndex(request, response, mappedIndex(catalog, channel, version, base));
-    return refuse(response, 302, { location: `${base}/releases/${encodeURIComponent(version)}` });
-  }
+/** Takes the same time for every token. The file may change at any time. */
+async function isAllowed(options: UpdateServerOptions, authorization = ''): Promise<boolean> {
+  const tokens = await tokensOf(options);
+  if (!tokens) return true;
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  const given = digest(authorization.replace(/^Bearer /i, ''));
+  return tokens.map((token) => timingSafeEqual(digest(token), given)).includes(true);
+}
 
-  /** The path is as hard to guess as the content, so agents need no token. */
-  async #sendFile(sha256: string, request: IncomingMessage, response: ServerResponse): Promise<number> {
-    const path = pathOfFile(this.#options.directory, sha256);
-    // Running Plans need the files of releases that the catalog has dropped, too.
-    const found = await stat(path, { throwIfNoEntry: false });
-    if (!found?.isFile()) return refuse(response, 404);
-    return await sendFile(request, response, { path, size: found.size, etag: `"${sha256}"` }, this.#cache);
-  }
-
-  /** Takes the same time for every token. The file may change at any time. */
-  async #isAllowed(authorization = ''): Promise<boolean> {
-    const tokens = await tokensOf(this.#options);
-    if (!tokens) return true;
-    const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-    const given = digest(authorization.replace(/^Bearer /i, ''));
-    return tokens.map((token) => timingSafeEqual(digest(token), given)).includes(true);
-  }
-
-  /** Undefined for a Host that is none. */
-  #base({ headers: { host = '' } }: IncomingMessage): string | undefined {
-    const { url, certificate } = this.#options;
-    if (url !== undefined) return url.replace(/\/+$/, '');
-    return /^[\w.-]+(:\d+)?$|^\[[\da-f:]+\](:\d+)?$/i.test(host)
-      ? `${certificate ? 'https' : 'http'}://${host}`
-      : undefined;
-  }
+/** Undefined for a Host that is none. */
+function baseOf({ url, certificate }: UpdateServerOptions, host = ''): string | undefined {
+  if (url !== undefined) return url.replace(/\/+$/, '');
+  return /^[\w.-]+(:\d+)?$|^\[[\da-f:]+\](:\d+)?$/i.test(host)
+    ? `${certificate ? 'https' : 'http'}://${host}`
+    : undefined;
 }
 
 /** The UID of the namespace kube-system, in the ways of k0s and of system-upgrade-controller; empty if it is not told. */
