@@ -62,8 +62,8 @@ export class Manager {
     const failed = new AbortController();
     const stop = AbortSignal.any([abort, failed.signal]);
     const parts = { ...this.#parts, onFailure: (error: unknown) => failed.abort(error) };
-    const [informers, always] = [new Group(parts), new Group(parts)];
-    const leading = new Leadership({ ...parts, election: this.#election, runnables: this.#runnables.leading });
+    const [informers, always] = [groupOf(parts), groupOf(parts)];
+    const leading = leadership({ ...parts, election: this.#election, runnables: this.#runnables.leading });
     for (const informer of this.#informers) {
       informers.start({ name: informer.resource.plural, run: async (end) => await informer.run(end) });
     }
@@ -89,66 +89,55 @@ export class Manager {
   }
 }
 
-export interface LeadershipParts extends GroupParts {
+interface LeadershipParts extends GroupParts {
   /** Absent where this process is always the leader. */
   readonly election: Candidacy | undefined;
   readonly runnables: readonly Runnable[];
   readonly metrics: Metrics;
 }
 
-export class Leadership {
-  readonly #parts: LeadershipParts;
-  readonly #resign = new AbortController();
-  #group: Group | undefined;
-  #candidacy: Promise<void> | undefined;
+function leadership({ election, runnables, metrics, ...parts }: LeadershipParts) {
+  const resign = new AbortController();
+  let group: ReturnType<typeof groupOf> | undefined;
+  let candidacy: Promise<void> | undefined;
   /** Runs starts and stops one after the other: a new term waits until the work of the last one has ended. */
-  #turn: Promise<void> = Promise.resolve();
-  #stopped = false;
-
-  constructor(parts: LeadershipParts) {
-    this.#parts = parts;
-  }
-
-  start(): void {
-    const { election, metrics } = this.#parts;
-    if (!election) return this.#change({ number: 0 });
-    metrics.leading(election.name, false);
-    election.onChange((term) => this.#change(term));
-    this.#candidacy = election.run(this.#resign.signal);
-  }
-
-  /** Stops the work, then releases the lease. Rejects when the work does not stop in time; then the lease expires by itself. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#change(undefined);
-    await this.#turn.catch((error: unknown) => {
-      this.#resign.abort(NOT_RELEASED);
-      throw error;
-    });
-    this.#resign.abort(new Error('stopping'));
-    await this.#candidacy;
-  }
-
-  #change(term: Term | undefined): void {
-    const { election, metrics, onFailure } = this.#parts;
+  let turn = Promise.resolve();
+  let stopped = false;
+  const begin = (): void => {
+    if (stopped) return;
+    group = groupOf(parts);
+    for (const runnable of runnables) group.start(runnable);
+  };
+  const end = async (): Promise<void> => {
+    const ending = group;
+    group = undefined;
+    await ending?.stop();
+  };
+  const change = (term: Term | undefined): void => {
     if (election) metrics.leading(election.name, term !== undefined);
-    const turn = this.#turn.then(async () => (term ? this.#begin() : await this.#end()));
-    turn.catch(onFailure);
-    this.#turn = turn;
-  }
+    turn = turn.then(async () => (term ? begin() : await end()));
+    turn.catch(parts.onFailure);
+  };
+  return {
+    start(): void {
+      if (!election) return change({ number: 0 });
+      metrics.leading(election.name, false);
+      election.onChange(change);
+      candidacy = election.run(resign.signal);
+    },
 
-  #begin(): void {
-    if (this.#stopped) return;
-    const group = new Group(this.#parts);
-    this.#group = group;
-    for (const runnable of this.#parts.runnables) group.start(runnable);
-  }
-
-  async #end(): Promise<void> {
-    const group = this.#group;
-    this.#group = undefined;
-    await group?.stop();
-  }
+    /** Stops the work, then releases the lease. Rejects when the work does not stop in time; then the lease expires by itself. */
+    async stop(): Promise<void> {
+      stopped = true;
+      change(undefined);
+      await turn.catch((error: unknown) => {
+        resign.abort(NOT_RELEASED);
+        throw error;
+      });
+      resign.abort(new Error('stopping'));
+      await candidacy;
+    },
+  };
 }
 
 /** `run` must end soon after `abort`. */
@@ -157,43 +146,37 @@ export interface Runnable {
   run(abort: AbortSignal): Promise<void>;
 }
 
-export interface GroupParts extends Pick<Tools, 'clock' | 'log'> {
+interface GroupParts extends Pick<Tools, 'clock' | 'log'> {
   /** Called if a part fails before the group stops. */
   readonly onFailure: (error: unknown) => void;
 }
 
-export class Group {
-  readonly #parts: GroupParts;
-  readonly #stopping = new AbortController();
-  readonly #running = new Map<Runnable, Promise<void>>();
-
-  constructor(parts: GroupParts) {
-    this.#parts = parts;
-  }
-
-  start(runnable: Runnable): void {
-    const running = this.#run(runnable).finally(() => this.#running.delete(runnable));
-    this.#running.set(runnable, running);
-  }
-
-  /** Rejects if a part still runs after the time limit. */
-  async stop(): Promise<void> {
-    this.#stopping.abort(new Error('stopping'));
-    const ended = new AbortController();
-    const all = Promise.all(this.#running.values()).then(() => ended.abort());
-    await Promise.race([all, sleep(this.#parts.clock, STOP_WITHIN_MS, ended.signal).catch(() => undefined)]);
-    if (ended.signal.aborted) return;
-    const names = [...this.#running.keys()].map(({ name }) => name).join(', ');
-    throw new Error(`not stopped within ${STOP_WITHIN_MS / 1000} s: ${names}`);
-  }
-
-  async #run(runnable: Runnable): Promise<void> {
-    const { log, onFailure } = this.#parts;
+function groupOf({ clock, log, onFailure }: GroupParts) {
+  const stopping = new AbortController();
+  const running = new Map<Runnable, Promise<void>>();
+  const run = async (runnable: Runnable): Promise<void> => {
     try {
-      await runnable.run(this.#stopping.signal);
+      await runnable.run(stopping.signal);
     } catch (error) {
       log.error('a part of the process failed', { part: runnable.name, problem: messageOf(error) });
-      if (!this.#stopping.signal.aborted) onFailure(error);
+      if (!stopping.signal.aborted) onFailure(error);
     }
-  }
+  };
+  return {
+    start(runnable: Runnable): void {
+      const ended = run(runnable).finally(() => running.delete(runnable));
+      running.set(runnable, ended);
+    },
+
+    /** Rejects if a part still runs after the time limit. */
+    async stop(): Promise<void> {
+      stopping.abort(new Error('stopping'));
+      const ended = new AbortController();
+      const all = Promise.all(running.values()).then(() => ended.abort());
+      await Promise.race([all, sleep(clock, STOP_WITHIN_MS, ended.signal).catch(() => undefined)]);
+      if (ended.signal.aborted) return;
+      const names = [...running.keys()].map(({ name }) => name).join(', ');
+      throw new Error(`not stopped within ${STOP_WITHIN_MS / 1000} s: ${names}`);
+    },
+  };
 }

@@ -7,7 +7,7 @@ import { messageOf } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
 import type { Tools } from '../util/tools.ts';
 import { compareVersions, parseVersion } from '../util/version.ts';
-import type { ChannelMemory, Current } from './channel/follow-channel.ts';
+import type { Channels, Current } from './channel/follow-channel.ts';
 
 export interface ProbeOptions {
   /** Such as `https://updates.k0sproject.io`. */
@@ -20,7 +20,7 @@ interface ProbeParts extends Pick<Tools, 'clock' | 'log'> {
 }
 
 /** Each question resolves with the milliseconds until the next one. */
-export function newVersionProbe(parts: ProbeParts, { server, intervalMs }: ProbeOptions, channels: ChannelMemory) {
+export function newVersionProbe(parts: ProbeParts, { server, intervalMs }: ProbeOptions, channels: Channels) {
   const { clock, log } = parts;
   let last = Number.NEGATIVE_INFINITY;
   // The server forgets Events after an hour.

@@ -13,7 +13,7 @@ import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { defined, sameJson } from '../util/json.ts';
 import type { Logger } from '../util/log.ts';
-import { ChannelMemory, type ChannelTools, type Current } from './channel/follow-channel.ts';
+import { type Channels, type ChannelTools, type Current, channelMemory } from './channel/follow-channel.ts';
 import type { Release } from './channel/read-index.ts';
 import { CATCH_UP_MS, type CheckPace, nextCheck, nextWindow } from './config/check-times.ts';
 import { readUpdateConfig, type UpdateSettings } from './config/read-config.ts';
@@ -55,13 +55,13 @@ interface Memory {
 
 export class UpdateFollower {
   readonly #parts: UpdateParts;
-  readonly #channels: ChannelMemory;
+  readonly #channels: Channels;
   readonly #memories = new Map<string, Memory>();
   readonly #probe: ReturnType<typeof newVersionProbe> | undefined;
 
   constructor(parts: UpdateParts) {
     this.#parts = parts;
-    this.#channels = new ChannelMemory(parts);
+    this.#channels = channelMemory(parts);
     this.#probe = parts.probe && newVersionProbe(parts, parts.probe, this.#channels);
   }
 

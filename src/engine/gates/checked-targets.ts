@@ -12,15 +12,13 @@ export interface CheckedTarget {
   readonly downloads: DownloadState;
 }
 
-/**
- * Of each stage and platform, because each check costs two writes; and each node that may lack room for what these say. A plan
- * with windows of its own runs unattended: all.
- */
+/** Of each stage and platform, because each check costs two writes. */
 const MOST_CHECKED = 2;
 
 export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
   onceForEach(({ prefetch, planWindows, agent }: RolloutPolicy): CheckedTarget[] => {
     if (hasStarted(rollout) || prefetch === 'none') return [];
+    // A plan with windows of its own runs unattended: all.
     const most = prefetch === 'all' || planWindows !== undefined ? Infinity : MOST_CHECKED;
     const able = rollout.stages.flatMap((stage) =>
       stage.targets.flatMap((target): (CheckedTarget & { place: string })[] => {
@@ -35,6 +33,7 @@ export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
     const chosen = [...Map.groupBy(able, ({ place }) => place).values()].flatMap((group) => {
       const first = group.slice(0, most);
       const bytes = first.reduce((most, { downloads }) => Math.max(most, downloads.bytes ?? 0), 0);
+      // And each node that may lack room for what these say.
       const needed = bytes + (agent.diskReserveBytes ?? 0);
       return [...first, ...group.slice(first.length).filter(({ downloads: { room = 0 } }) => room < needed)];
     });

@@ -16,70 +16,67 @@ export interface ChannelTools extends Omit<ServerTools, 'abort'> {
 /** The token for update servers; read by name for each question, so that it can be renewed at any time. */
 const TOKEN = { namespace: 'kube-system', name: 'update-server-token' } as const;
 
+const MOST_ANSWERS = 20;
+
+type Texts = Record<string, string>;
+export type Channels = ReturnType<typeof channelMemory>;
+
 /** One for each term: the answers of the last one may be outdated. */
-export class ChannelMemory {
-  readonly #tools: ChannelTools;
-  readonly #answers = new Map<string, { readonly etag: string | undefined; readonly release: Release }>();
-
-  constructor(tools: ChannelTools) {
-    this.#tools = tools;
-  }
-
-  /** `current` is what runs. With `minor`, such as `v1.37`, the newest release of that minor version. Rejects with one sentence. */
-  async ask(settings: UpdateSettings, current: Current, abort: AbortSignal, minor?: string): Promise<Release> {
-    const { client, clusterInfo } = this.#tools;
-    const url = await this.#address(settings, current, abort, minor);
-    const isCron = settings.schedule.kind === 'cron';
-    const headers = clusterInfo && !isCron ? await clusterHeaders(client, clusterInfo, current.version, abort) : {};
-    return await this.#read(url, headers, await this.#token(abort), abort);
-  }
-
-  /** The newest release of all, for clusters that follow no channel. No token is sent. */
-  async askLatest(server: string, current: Current, abort: AbortSignal): Promise<Release> {
-    const { client, clusterInfo } = this.#tools;
-    const headers = clusterInfo ? await clusterHeaders(client, clusterInfo, current.version, abort) : {};
-    return await this.#read(`${server}/latest/index.yaml`, headers, {}, abort);
-  }
-
-  async #address(settings: UpdateSettings, current: Current, abort: AbortSignal, minor?: string): Promise<string> {
-    const { server, channel, schedule } = settings;
-    if (schedule.kind === 'periodic' || minor !== undefined)
-      return `${server}/${channel}${minor === undefined ? '' : `/${minor}`}/index.yaml`;
-    // The original replaces the path of the server.
-    const url = new URL(`/${channel}`, server);
-    url.searchParams.set('clusterID', await clusterIdOf(this.#tools.client, abort));
-    url.searchParams.set('currentVersion', current.version);
-    url.searchParams.set('lastUpdateStatus', current.planState);
-    return url.href;
-  }
-
-  async #read(
-    url: string,
-    headers: Record<string, string>,
-    secretHeaders: Record<string, string>,
-    abort: AbortSignal,
-  ): Promise<Release> {
-    const known = this.#answers.get(url);
+export function channelMemory(tools: ChannelTools) {
+  const { client, clusterInfo } = tools;
+  const answers = new Map<string, { readonly etag: string | undefined; readonly release: Release }>();
+  const headersFor = async ({ version }: Current, abort: AbortSignal): Promise<Texts> =>
+    clusterInfo ? await clusterHeaders(client, clusterInfo, version, abort) : {};
+  const read = async (url: string, headers: Texts, secretHeaders: Texts, abort: AbortSignal): Promise<Release> => {
+    const known = answers.get(url);
     const question = { url, headers, secretHeaders, known: known?.etag };
-    const { text, etag } = await askServer(question, { ...this.#tools, abort });
+    const { text, etag } = await askServer(question, { ...tools, abort });
     const release = text === undefined && known ? known.release : readIndex(text ?? '');
     // Addresses of cron requests change with the version.
-    if (this.#answers.size > MOST_ANSWERS) this.#answers.clear();
-    this.#answers.set(url, { etag, release });
+    if (answers.size > MOST_ANSWERS) answers.clear();
+    answers.set(url, { etag, release });
     return release;
-  }
+  };
+  return {
+    /** `current` is what runs. With `minor`, such as `v1.37`, the newest release of that minor version. Rejects with one sentence. */
+    async ask(settings: UpdateSettings, current: Current, abort: AbortSignal, minor?: string): Promise<Release> {
+      const url = await addressOf(client, settings, current, abort, minor);
+      const headers = settings.schedule.kind === 'cron' ? {} : await headersFor(current, abort);
+      return await read(url, headers, await tokenOf(client, abort), abort);
+    },
 
-  async #token(abort: AbortSignal): Promise<Record<string, string>> {
-    const { name, namespace } = TOKEN;
-    const secret = await ifFound(this.#tools.client.get(secrets, name, { namespace, abort }));
-    const token = Buffer.from(secret?.data?.['token'] ?? '', 'base64')
-      .toString('utf8')
-      .trim();
-    return token === '' ? {} : { authorization: `Bearer ${token}` };
-  }
+    /** The newest release of all, for clusters that follow no channel. No token is sent. */
+    async askLatest(server: string, current: Current, abort: AbortSignal): Promise<Release> {
+      return await read(`${server}/latest/index.yaml`, await headersFor(current, abort), {}, abort);
+    },
+  };
 }
 
-const MOST_ANSWERS = 20;
+async function addressOf(
+  client: KubeClient,
+  { server, channel, schedule }: UpdateSettings,
+  { version, planState }: Current,
+  abort: AbortSignal,
+  minor?: string,
+): Promise<string> {
+  if (schedule.kind === 'periodic' || minor !== undefined)
+    return `${server}/${channel}${minor === undefined ? '' : `/${minor}`}/index.yaml`;
+  // The original replaces the path of the server.
+  const url = new URL(`/${channel}`, server);
+  url.searchParams.set('clusterID', await clusterIdOf(client, abort));
+  url.searchParams.set('currentVersion', version);
+  url.searchParams.set('lastUpdateStatus', planState);
+  return url.href;
+}
+
+async function tokenOf(client: KubeClient, abort: AbortSignal): Promise<Texts> {
+  const { name, namespace } = TOKEN;
+  const secret = await ifFound(client.get(secrets, name, { namespace, abort }));
+  const token = Buffer.from(secret?.data?.['token'] ?? '', 'base64')
+    .toString('utf8')
+    .trim();
+  return token === '' ? {} : { authorization: `Bearer ${token}` };
+}
 
 /** What runs when a channel is asked. */
 export interface Current {
