@@ -10,7 +10,6 @@ import { keepDoing, type SignalObject } from './signal-object.ts';
 export interface PresenceParts extends Tools {
   readonly client: Pick<KubeClient, 'patch'>;
   readonly resource: Resource;
-  /** Somebody else follows it. */
   readonly object: SignalObject;
   readonly presence: () => Promise<AgentPresence>;
 }

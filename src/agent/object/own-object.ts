@@ -38,7 +38,6 @@ export class OwnObject {
     this.#parts = parts;
   }
 
-  /** The newest known state; undefined when the object does not exist. */
   get newest(): KubeObject | undefined {
     return this.#newest;
   }
@@ -82,7 +81,6 @@ export class OwnObject {
     this.#wrote(await this.#parts.client.replace(this.#parts.resource, object, { deadlineMs }));
   }
 
-  /** As `write`, for the status. */
   async writeStatus(object: KubeObject): Promise<void> {
     this.#wrote(await this.#parts.client.replace(this.#parts.resource, object, { subresource: 'status' }));
   }

@@ -7,7 +7,7 @@ import { nodeName } from '../../dialects/kubeadm/fields.ts';
 import { type Hop, nextHop } from '../../dialects/kubeadm/hops.ts';
 import { UNNAMED } from '../../dialects/kubeadm/kubeone.ts';
 import { controlPlaneOf, loadManifest, type Manifest, type ManifestHost } from '../../dialects/kubeadm/manifest.ts';
-import { ExpectedOutages } from '../../dialects/kubeadm/outages.ts';
+import { type ExpectedOutages, expectedOutages } from '../../dialects/kubeadm/outages.ts';
 import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { openShells, type SshShells } from '../../dialects/kubeadm/ssh.ts';
@@ -78,7 +78,7 @@ export async function inSession(
   const random = randomBytes(4).toString('hex');
   const identity = leaderIdentity(hostname(), userName().slice(0, 16), String(process.pid), random);
   // The status view shows progress, so only problems are logged.
-  const outages = new ExpectedOutages(systemClock);
+  const outages = expectedOutages(systemClock);
   const log = outages.logger(stderrLogger('warn'));
   const output = flags.output === 'json' ? plainErrors : plainOutput;
   const here = { clock: systemClock, output, log, outages, abort };

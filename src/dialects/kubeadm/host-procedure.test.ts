@@ -8,7 +8,7 @@ import { StatusError } from '../../kube/status-error.ts';
 import { silentLogger } from '../../util/log.ts';
 import { hostUpgrades, type ProcedureParts } from './host-procedure.ts';
 import { parseManifest } from './manifest.ts';
-import { ExpectedOutages } from './outages.ts';
+import { expectedOutages } from './outages.ts';
 import { type HostUpgrade, type HostUpgrades, type Report, reportOn } from './signal.ts';
 
 let cluster: MemoryCluster;
@@ -70,7 +70,7 @@ async function hostWith(
     },
     writer: { ...boundTo(cluster.admin), patch },
     drains: { onChange: () => () => undefined } as unknown as ProcedureParts['drains'],
-    outages: new ExpectedOutages(clock),
+    outages: expectedOutages(clock),
     clock,
     log: silentLogger,
     abort: new AbortController().signal,

@@ -46,9 +46,7 @@ const cluster = z.looseObject({
 
 /** What Refit's own manifest has no field for. */
 export interface KubeOneParts {
-  /** Of the cluster. */
   readonly name: string;
-  /** Fields by name. */
   readonly untouched: readonly string[];
   /** What a host without `hostname` is asked, and how these hosts are called until they have answered. */
   readonly asked: string;

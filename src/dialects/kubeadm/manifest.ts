@@ -30,7 +30,6 @@ const kubeadmOptions = z.strictObject({
     .array(z.string().regex(/^[\w.-]+$/, "is not the name of a check of kubeadm's preflight"))
     .min(1)
     .exactOptional(),
-  /** Directory. */
   patches: absolute.exactOptional(),
   /** File with an UpgradeConfiguration. */
   config: absolute.exactOptional(),
@@ -75,7 +74,6 @@ const manifest = z.strictObject({
   /** Versions on the way, one for each minor version between. */
   hops: z.array(z.strictObject({ version, binaries })).default([]),
   kubeconfig: z.string().min(1).exactOptional(),
-  /** Workers to upgrade at once. */
   concurrent: z.int().min(1).default(1),
   hosts: z.array(host).min(1),
   binaries,

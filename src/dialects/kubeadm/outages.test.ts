@@ -1,13 +1,13 @@
 /** Proves what is logged while kubeadm replaces an API server. */
 import { expect, test } from 'vitest';
 import { jsonLogger } from '../../util/log.ts';
-import { ExpectedOutages } from './outages.ts';
+import { expectedOutages } from './outages.ts';
 
 const REPLACED = 'kubeadm replaces the API server: until it is back, requests fail';
 
 test('requests that fail while kubeadm works are one line; before and after each is told', () => {
   const lines: string[] = [];
-  const outages = new ExpectedOutages({ monotonic: () => 0 });
+  const outages = expectedOutages({ monotonic: () => 0 });
   const write = (line: string): void => void lines.push((JSON.parse(line) as { msg: string }).msg);
   const log = outages.logger(jsonLogger(write, () => 0, 'warn'));
   const fails = (message: string): void =>
@@ -26,7 +26,7 @@ test('requests that fail while kubeadm works are one line; before and after each
 test('a refusal that lasts after the API server is back is told, each time anew', () => {
   const lines: string[] = [];
   let now = 0;
-  const outages = new ExpectedOutages({ monotonic: () => now });
+  const outages = expectedOutages({ monotonic: () => now });
   const write = (line: string): void => void lines.push((JSON.parse(line) as { msg: string }).msg);
   const log = outages.logger(jsonLogger(write, () => 0, 'warn'));
   const isRefused = (): void => log.warn('cannot list', { problem: 'nodes is forbidden: User "x" cannot list' });

@@ -43,7 +43,6 @@ export function recordOf({ data }: ConfigMap): Recorded | undefined {
   return Array.isArray(value?.stages) ? value : undefined;
 }
 
-/** Of a rollout that has not ended. */
 export function openRequest(plan: ConfigMap | undefined): Request | undefined {
   return plan && ['new', 'running'].includes(recordOf(plan)?.phase ?? 'new') ? requestOf(plan) : undefined;
 }

@@ -91,7 +91,6 @@ function digestOf({ manifest, policy }: Survey, request: Request, start: string)
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }
 
-/** Each host once, in order. */
 export function hostsOf({ leader, followers, kubelets, workers }: Request): string[] {
   return [...new Set([...leader, ...followers, ...kubelets, ...workers])];
 }

@@ -3,7 +3,6 @@ import { IS_WHOLE } from '../../kubeadm/etcd.ts';
 import { detached, LISTENS, PRELUDE, quoted } from '../../kubeadm/scripts.ts';
 
 export interface RestoreOptions {
-  /** Path of the snapshot on every host. */
   readonly snapshot: string;
   /** Names the cluster, and what the members had before. */
   readonly stamp: string;

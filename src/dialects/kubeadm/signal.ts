@@ -50,11 +50,9 @@ export const DRAIN = 'Drain';
 const PARTS: Readonly<Record<string, TimedStep>> = { [STAGE]: 'download', [DRAIN]: 'drain' };
 
 export interface HostUpgrade {
-  /** Uid. */
   readonly rollout: string;
   readonly target: Target;
   readonly version: string;
-  /** `kubeadm upgrade <verb>`. */
   readonly verb: 'apply' | 'node';
   readonly parts: readonly Part[];
 }
