@@ -80,8 +80,8 @@ export interface UpdateJournal extends Progress {
 }
 
 export interface BundleJournal extends Progress {
-  /** How far an airgap bundle got: wanted → placed, or missed. */
-  readonly phase: 'wanted' | 'placed' | 'missed';
+  /** How far an airgap bundle got: wanted → placed, or missed. A kubeadm host: wanted → placed → upgraded, or missed. */
+  readonly phase: 'wanted' | 'placed' | 'upgraded' | 'missed';
   readonly work: BundleWork;
 }
 
@@ -95,7 +95,8 @@ export function signalKeyOf({ planId, created, command }: SignalKey): SignalKey 
 export const IDLE: Journal = { phase: 'idle' };
 
 export function isBundle(journal: ActiveJournal): journal is BundleJournal {
-  return journal.phase === 'wanted' || journal.phase === 'placed' || journal.phase === 'missed';
+  const { phase } = journal;
+  return phase === 'wanted' || phase === 'placed' || phase === 'upgraded' || phase === 'missed';
 }
 
 /** True when the node may have a cordon that the agent itself set. */

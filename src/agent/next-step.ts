@@ -63,21 +63,31 @@ export function asksForCordon(signal: SignalData | undefined, journal: Journal, 
 }
 
 /** A bundle goes where the service imports it from; nothing is restarted. */
-function nextBundleStep({ phase, failure }: BundleJournal, status: string | undefined): Step {
+function nextBundleStep({ phase, failure, work }: BundleJournal, status: string | undefined): Step {
   switch (phase) {
     case 'wanted':
       return status === undefined ? { kind: 'report', status: 'Downloading' } : { kind: 'fetch-bundle' };
     case 'placed':
+      if (work.signal.command.kind === 'kubeadmupdate') return nextKubeadmStep(status);
       return { kind: 'report', status: 'Completed' };
+    case 'upgraded':
+      return status === 'UnCordoning' ? { kind: 'await-leader' } : { kind: 'report', status: 'UnCordoning' };
     case 'missed':
       return { kind: 'report', ...(failure ?? { status: 'FailedDownload', reason: 'the bundle was not placed' }) };
   }
+}
+
+/** Once all is staged: the leader drains the node before it is touched. */
+function nextKubeadmStep(status: string | undefined): Step {
+  if (status === undefined || status === 'Downloading') return { kind: 'report', status: 'Cordoning' };
+  return status === 'ApplyingUpdate' ? { kind: 'upgrade-host' } : { kind: 'await-leader' };
 }
 
 /** Signals with any other status are final or unknown; original agents leave them alone too. */
 const OPEN = {
   k0supdate: [undefined, 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'RollingBack'],
   airgapupdate: [undefined, 'Downloading'],
+  kubeadmupdate: [undefined, 'Downloading', 'Cordoning', 'ApplyingUpdate', 'UnCordoning'],
 } as const;
 
 function isOpen(signal: SignalData | undefined): signal is SignalData {

@@ -1,4 +1,5 @@
 /** Gathers what the next decision depends on, and nothing else. */
+import { kubeletVersionOf } from '../kube/resources.ts';
 import { agentPolicyFor, decodeReport, decodeSignal, type SignalData } from '../signal/annotations.ts';
 import { rfc3339 } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
@@ -83,13 +84,20 @@ export class StepInputObserver {
     const { veto: rules, clock } = this.#parts;
     if (rules === undefined || signal === undefined) return {};
     const isNew = journal.phase === 'idle';
-    const from = isNew || isBundle(journal) ? running?.version : journal.work.from;
+    const known = running?.version ?? this.#kubeletVersion(signal);
+    const from = isNew || isBundle(journal) ? known : journal.work.from;
     const veto = vetoOf(signal.command, from, rules) ?? (isNew ? ageVeto(signal, clock.now(), rules) : undefined);
     if (veto !== undefined) return { veto };
     const early = isNew ? futureVeto(signal, clock.now(), rules) : undefined;
     if (early === undefined) return {};
     if (this.#early?.created !== signal.created) this.#early = { created: signal.created, since: now };
     return now < this.#early.since + CLOCK_PATIENCE_MS ? { early } : { veto: early };
+  }
+
+  /** Of a kubeadm host. */
+  #kubeletVersion({ command }: SignalData): string | undefined {
+    const { newest } = this.#parts.object;
+    return command.kind === 'kubeadmupdate' && newest ? kubeletVersionOf(newest) : undefined;
   }
 
   async #cordonFacts(

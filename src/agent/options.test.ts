@@ -8,6 +8,8 @@ test('the defaults are the original limits, and what can be found is', () => {
   expect(parseAgentOptions([])).toEqual({
     kubeconfig: undefined,
     object: 'node',
+    procedure: 'k0s',
+    kubeadm: {},
     name: undefined,
     place: {},
     controller: { mode: undefined, apiAddress: undefined },
@@ -34,6 +36,7 @@ test('every flag that help names is taken', () => {
   const flags = [...AGENT_HELP.matchAll(/^ {2}--([a-z0-9-]+) +(<)?/gm)];
   const values: Record<string, string> = {
     object: 'controlnode',
+    procedure: 'kubeadm',
     mode: 'controller+worker',
     'api-address': 'fd00::1',
     'log-level': 'debug',
@@ -53,6 +56,8 @@ test('every flag that help names is taken', () => {
   expect(parseAgentOptions(args)).toEqual({
     kubeconfig: '/x',
     object: 'controlnode',
+    procedure: 'kubeadm',
+    kubeadm: { config: '/x' },
     name: '/x',
     place: { statusSocket: '/x', dataDirectory: '/x' },
     controller: { mode: 'controller+worker', apiAddress: 'fd00::1' },

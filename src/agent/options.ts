@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { Procedure } from '../signal/agent-presence.ts';
 import { SIGNAL_OBJECTS } from '../signal/names.ts';
 import { parseDuration } from '../util/duration.ts';
 import { messageOf, RefitError, usageError } from '../util/errors.ts';
@@ -25,6 +26,8 @@ Upgrades the node it runs on when its Node or ControlNode carries a signal.
   --object <kind>             node (workers) or controlnode (controllers); default node
   --name <name>               name of the object; default: --hostname-override of the kubelet, AUTOPILOT_HOSTNAME, the host's name
   --kubeconfig <file>         default: KUBECONFIG, the pod's service account, ~/.kube/config
+  --procedure <name>          what runs on this host: k0s or kubeadm; default k0s
+  --kubeadm-config <file>     UpgradeConfiguration for kubeadm: its options, such as patches; default: none
   --status-socket <path>      status socket of the service; default: from the running service
   --data-dir <directory>      data directory of the service; default: from the running service
   --binary <path>             the service's binary; default: the file that its process executes
@@ -75,6 +78,8 @@ export function parseAgentOptions(args: readonly string[]) {
     kubeconfig: flags.kubeconfig,
     /** Kind of the object that carries the signals: Node for workers, ControlNode for controllers. */
     object: oneOf('object', flags.object, Object.keys(SIGNAL_OBJECTS) as (keyof typeof SIGNAL_OBJECTS)[]),
+    procedure: oneOf<Procedure>('procedure', flags.procedure, ['k0s', 'kubeadm']),
+    kubeadm: flags['kubeadm-config'] === undefined ? {} : { config: resolve(flags['kubeadm-config']) },
     /** Undefined: the name that host and service give. */
     name: flags.name,
     /** The rest is found from the running service. */
@@ -121,6 +126,8 @@ function readFlags(args: readonly string[]) {
         kubeconfig: { type: 'string' },
         object: { type: 'string', default: 'node' },
         name: { type: 'string' },
+        procedure: { type: 'string', default: 'k0s' },
+        'kubeadm-config': { type: 'string' },
         'status-socket': { type: 'string' },
         'data-dir': { type: 'string' },
         binary: { type: 'string' },

@@ -140,6 +140,7 @@ async function updateEffectOf(
     'await-leader': nothing,
     'await-clock': nothing,
     'fetch-bundle': nothing,
+    'upgrade-host': nothing,
   };
   return (await effects[step.kind](step as never)) ?? DONE;
 }

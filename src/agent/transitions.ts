@@ -1,4 +1,5 @@
 /** How the journal changes: before each step, and after its outcome. */
+import { StatusError, TransportError } from '../kube/status-error.ts';
 import type { SignalData } from '../signal/annotations.ts';
 import {
   type ActiveJournal,
@@ -17,6 +18,8 @@ import type { Step, StepOutcome } from './steps/step.ts';
 /** The journal to save before the step touches anything; the same object when nothing changes. */
 export function journalBefore(step: Step, journal: Journal, now: number): Journal {
   if (step.kind === 'begin') return step.as;
+  // Written, with the status: it is carried on without an API server, too.
+  if (step.kind === 'upgrade-host') return { ...journal };
   if (journal.phase === 'idle' || isBundle(journal)) return journal;
   if (step.kind === 'cordon-and-drain') return journal.drain === 'started' ? journal : { ...journal, drain: 'started' };
   if (step.kind === 'swap') return { ...journal, phase: 'swapping' };
@@ -35,7 +38,7 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
 export function journalAfter(step: Step, journal: Journal, outcome: StepOutcome, now: number): Journal {
   if (journal.phase === 'idle' || step.kind === 'clean-up' || step.kind === 'stand-aside') return IDLE;
   if (outcome.ok && step.kind === 'report') return entering(journal, step.status, now);
-  if (isBundle(journal)) return step.kind === 'fetch-bundle' ? bundleAfter(journal, outcome) : journal;
+  if (isBundle(journal)) return bundleAfter(step, journal, outcome);
   if (!outcome.ok) return AFTER_FAILURE[step.kind]?.(journal, outcome.reason, outcome.late) ?? journal;
   if (step.kind === 'restart') return { ...journal, phase: isRollingBack(journal) ? 'restartedBack' : 'restarted' };
   const drain = DRAIN_AFTER[step.kind];
@@ -101,9 +104,15 @@ const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
     journal.failure === undefined || journal.drain === 'stuck' ? journal : { ...journal, drain: 'stuck' },
 };
 
-function bundleAfter(journal: BundleJournal, outcome: StepOutcome): BundleJournal {
-  if (outcome.ok) return { ...journal, phase: 'placed' };
-  return { ...journal, phase: 'missed', failure: { status: 'FailedDownload', reason: outcome.reason } };
+function bundleAfter({ kind }: Step, journal: BundleJournal, outcome: StepOutcome): BundleJournal {
+  if (kind !== 'fetch-bundle' && kind !== 'upgrade-host') return journal;
+  const isFetch = kind === 'fetch-bundle';
+  if (outcome.ok) return { ...journal, phase: isFetch ? 'placed' : 'upgraded' };
+  const { error, reason } = outcome;
+  // An API server that is away is asked again.
+  const isAway = error instanceof TransportError || (error instanceof StatusError && error.code >= 500);
+  if (isFetch && isAway) return journal;
+  return { ...journal, phase: 'missed', failure: { status: isFetch ? 'FailedDownload' : 'Failed', reason } };
 }
 
 function fail(reason: string): Failure {

@@ -31,7 +31,7 @@ export function vetoOf(command: SignalCommand, running: string | undefined, veto
   }
   const wrongHost = hostVeto(address, veto.allowedHosts);
   if (wrongHost !== undefined) return wrongHost;
-  return command.kind === 'k0supdate' ? versionVeto(command.version, running, veto) : undefined;
+  return command.kind === 'airgapupdate' ? undefined : versionVeto(command.version, running, veto);
 }
 
 /** Why nothing may be downloaded from there; also asked about each redirect. */

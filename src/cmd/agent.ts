@@ -1,6 +1,8 @@
 /** The agent process: creates its parts and runs them. */
 import { readFile, realpath } from 'node:fs/promises';
+import { findHostnameOverride } from '../agent/kubeadm/perform-on-kubeadm.ts';
 import { AGENT_HELP, configPath, parseAgentOptions, readFlagsFile } from '../agent/options.ts';
+import { ROOT } from '../agent/serve/object-agent.ts';
 import { serveHost } from '../agent/serve/serve-host.ts';
 import { createCommands } from '../agent/service/commands.ts';
 import { findServices } from '../agent/service/find-services.ts';
@@ -36,7 +38,10 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const binary = options.binary === undefined ? undefined : await findBinary(options.binary);
   // Short: the start of the agent waits for this search.
   const askStatus = async (socket: string) => await askService(socket, 2_000);
-  const places = new ServicePlaces({ flags: options.place, findServices, askStatus, clock, log });
+  const isKubeadm = options.procedure === 'kubeadm';
+  const search = isKubeadm ? () => [] : findServices;
+  const flags = { ...options.place, ...(isKubeadm && (await findHostnameOverride(ROOT))) };
+  const places = new ServicePlaces({ flags, findServices: search, askStatus, clock, log });
   await places.search();
   const commands = createCommands(process.env, clock);
   const restarter = serviceRestarter([new Systemd(commands), openRc(commands)], log);

@@ -24,8 +24,9 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
     commands: [
       {
         name: 'agent',
-        summary: 'Installs and starts the agent on this host, beside the k0s that runs here.',
+        summary: 'Installs and starts the agent on this host, beside the k0s or kubeadm that is here.',
         options: [
+          new Option('--procedure <name>', 'what runs on this host').choices(['k0s', 'kubeadm']).default('k0s'),
           new Option('--credentials <file>', 'kubeconfig of an agent on a controller; default: it gets them itself'),
         ],
         run: async (flags: AgentInstallFlags, { write }) =>
@@ -105,7 +106,10 @@ function installOptions(name: Component): Option[] {
     new Option('--image <name>', 'image of Refit, as in registry.example.com/refit:1.2.3'),
     ...(name === 'capi'
       ? [
-          new Option('--payload-url <template>', 'required: URL of a version, with {version}, {os} and {arch}'),
+          new Option(
+            '--payload-url <template>',
+            'required: URL of a version, with {version}, {os}, {arch} and {procedure}',
+          ),
           new Option('--checksum-url <template>', 'URL of its SHA-256, in the same form; default: none is checked'),
         ]
       : []),

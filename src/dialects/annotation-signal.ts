@@ -127,7 +127,6 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
 /** A node with one of these statuses waits for the leader, which answers with the other one. */
 const NEXT: Readonly<Record<string, string>> = { Cordoning: 'ApplyingUpdate', UnCordoning: 'Completed' };
 
-/** All other fields stay as they are. */
 export function withSignal(
   object: KubeObject,
   rollout: Rollout,
@@ -230,7 +229,7 @@ function withStatus(object: KubeObject, status: string, now: number, reason?: st
 }
 
 function kindOf({ procedure }: Stage): SignalCommand['kind'] {
-  return procedure === 'airgapupdate' ? procedure : 'k0supdate';
+  return procedure === 'airgapupdate' || procedure === 'kubeadmupdate' ? procedure : 'k0supdate';
 }
 
 function isFor({ command }: SignalData, stage: Stage): boolean {

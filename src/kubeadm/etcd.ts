@@ -16,6 +16,8 @@ interface ListedMember {
   readonly ID: string;
   readonly name: string;
   readonly isLearner: boolean;
+  /** For clients; none if it never started. */
+  readonly urls?: readonly string[];
 }
 
 /** A text is why the member did not answer; false: the host has a member that cannot be asked. */
@@ -34,7 +36,7 @@ etcd() {
 `;
 
 /** A linearizable read proves that the member and the leader reach each other. */
-export const ETCD_FACTS = `${CALL}if [ -n "$URL" ] && ! { command -v curl >/dev/null && [ -e "$PKI/healthcheck-client.key" ]; }; then
+const QUESTIONS = `if [ -n "$URL" ] && ! { command -v curl >/dev/null && [ -e "$PKI/healthcheck-client.key" ]; }; then
   echo "warn=curl or $PKI/healthcheck-client.key is missing: the health of etcd is not checked"
   echo "etcd=404 not asked"
 elif [ -n "$URL" ]; then
@@ -44,6 +46,13 @@ elif [ -n "$URL" ]; then
   done
 fi
 `;
+
+export const ETCD_FACTS = `${CALL}${QUESTIONS}`;
+
+/** Asks the member of another host, with the certificates of this one. */
+export function etcdFactsAt(url: string): string {
+  return `${CALL}URL=${quoted(url)}\n${QUESTIONS}`;
+}
 
 export function moveLeaderScript(to: string): string {
   return `TO=${quoted(to)}\n${PRELUDE}${CALL}etcd maintenance/transfer-leadership "{\\"targetID\\":\\"$TO\\"}"\n`;
@@ -87,44 +96,36 @@ export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
   return answer ?? (odd.slice(0, 200) || 'no answer');
 }
 
-/** Of values that are false or zero the gateway says nothing. */
+/** Of values that are false or zero the gateway says nothing; a member that was added, but never started, has no name. */
 function memberBy([health, own, known, alarmed]: readonly unknown[]): EtcdMember | undefined {
-  if (!isRecord(own) || !isRecord(own['header']) || !isRecord(health) || !isRecord(health['header'])) return undefined;
-  const { cluster_id: cluster, member_id: id } = own['header'];
-  const { leader = '0' } = own;
-  const members = listIn(known, 'members', listedMember);
-  const alarms = isRecord(alarmed) && !('alarms' in alarmed) ? [] : listIn(alarmed, 'alarms', alarmName);
-  if (!isId(health['header']['member_id']) || !isId(cluster) || !isId(id) || !isId(leader)) return undefined;
-  return members && alarms && { cluster, id, leader, members, alarms };
+  const { cluster_id: cluster, member_id: id } = recordIn(own, 'header');
+  const leader = isRecord(own) ? (own['leader'] ?? '0') : undefined;
+  const members = listIn(known, 'members').map(({ ID, name = '', isLearner = false, clientURLs }) => {
+    const urls = (Array.isArray(clientURLs) ? clientURLs : []).map(String).filter((url) => URL_OF_MEMBER.test(url));
+    return { ID: String(ID), name: String(name), isLearner: isLearner === true, urls };
+  });
+  const ids = [recordIn(health, 'header')['member_id'], ...members.map(({ ID }) => ID)];
+  if (members.length === 0 || !ids.every(isId) || !isId(cluster) || !isId(id) || !isId(leader)) return undefined;
+  const alarms = listIn(alarmed, 'alarms').map(({ alarm }) => String(alarm).slice(0, 30));
+  return { cluster, id, leader, members, alarms };
 }
 
-/** A member that was added, but never started, has no name. */
-function listedMember({ ID, name = '', isLearner = false }: Record<string, unknown>): ListedMember | undefined {
-  const isRight = isId(ID) && typeof name === 'string' && name.length <= 253 && typeof isLearner === 'boolean';
-  return isRight ? { ID, name, isLearner } : undefined;
-}
-
-function alarmName({ alarm }: Record<string, unknown>): string | undefined {
-  return typeof alarm === 'string' && alarm.length <= 30 ? alarm : undefined;
-}
+const URL_OF_MEMBER = /^https:\/\/[\w.:[\]-]+$/;
 
 function isId(value: unknown): value is string {
   return typeof value === 'string' && /^\d{1,20}$/.test(value);
 }
 
-/** Undefined unless `read` can read each of them. */
-function listIn<T>(
-  answer: unknown,
-  name: string,
-  read: (item: Record<string, unknown>) => T | undefined,
-): T[] | undefined {
-  const list = isRecord(answer) ? answer[name] : undefined;
-  if (!Array.isArray(list)) return undefined;
-  const items = list.flatMap((item: unknown) => (isRecord(item) ? (read(item) ?? []) : []));
-  return items.length === list.length ? items : undefined;
+function recordIn(answer: unknown, name: string): Record<string, unknown> {
+  const value = isRecord(answer) ? answer[name] : undefined;
+  return isRecord(value) ? value : {};
 }
 
-/** What is wrong, and what to do. */
+function listIn(answer: unknown, name: string): Record<string, unknown>[] {
+  const value = isRecord(answer) ? answer[name] : undefined;
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
 export interface Problem {
   readonly found: string;
   readonly cure: string;

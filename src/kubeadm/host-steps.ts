@@ -3,10 +3,12 @@ import { kubeletVersionOf, type Node, type Pod } from '../kube/resources.ts';
 import { sleep } from '../util/clock.ts';
 import { messageOf, RefitError } from '../util/errors.ts';
 import type { Tools } from '../util/tools.ts';
+import { parseVersion } from '../util/version.ts';
+import { nodeFindings } from '../versions/kubeadm-rules.ts';
 import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
-import type { Host, Part, ShellResult, Shells } from './host.ts';
-import { readFacts } from './probe.ts';
-import { EXIT_BUSY, type HostStep, rollBackScript, type StepBody, stepScript } from './scripts.ts';
+import type { Host, Part, ShellResult, Shells, Upgrade } from './host.ts';
+import { probeHost, readFacts } from './probe.ts';
+import { EXIT_BUSY, type HostStep, prepareScript, rollBackScript, type StepBody, stepScript } from './scripts.ts';
 import { hostChecks, problemsOf, untilRight } from './verify.ts';
 
 export interface HostStepsParts extends Pick<Tools, 'clock' | 'log'> {
@@ -36,12 +38,35 @@ export class HostSteps {
     this.#parts = parts;
   }
 
+  /** All that can be checked before the host is drained, kubeadm's own preflight too. Stages the binaries; replaces nothing. */
+  async prepare(upgrade: Upgrade): Promise<void> {
+    const { shells, host, clock } = this.#parts;
+    const { problems, ground, busy } = await probeHost(shells, upgrade, host, clock.now());
+    // The kubelet's configuration may allow cgroup v1, and kubeadm looks there.
+    const node = nodeFindings({ ...ground, allowsCgroupV1: true }, parseVersion(upgrade.version));
+    const others = busy.filter((what) => what.startsWith('kubeadm')).map((what) => `${what}, runs on this host`);
+    const wrong = [...problems, ...node].filter(({ severity }) => severity !== 'warn').map(({ message }) => message);
+    if (wrong.length + others.length > 0) throw new RefitError('REFIT_REFUSED', [...wrong, ...others].join('; '));
+    // `kubeadm upgrade node` checks all hosts as it does workers.
+    await this.#succeed('stage', prepareScript(upgrade, { ...host, role: 'worker' }, false));
+    await this.untilEtcdIsHealthy();
+  }
+
   /** Does nothing if the journal on the host says that it is done; waits for one that runs. */
   async carryOut(step: HostStep, body: StepBody): Promise<void> {
-    const { rollout, version, abort } = this.#parts;
-    const { code, stdout } = await this.#run(stepScript({ step, rollout, version }, body));
-    abort.throwIfAborted();
-    if (code !== 0) throw stepFailure(step, code, stdout);
+    const { rollout, version } = this.#parts;
+    await this.#succeed(step, stepScript({ step, rollout, version }, body));
+  }
+
+  async #succeed(step: HostStep, script: string): Promise<void> {
+    const { code, stdout } = await this.#run(script);
+    this.#parts.abort.throwIfAborted();
+    if (code === 0) return;
+    // A Node holds no more than 256 KiB of annotations.
+    const end = stdout.slice(-1_000).trim();
+    const why = end.replaceAll(/\s*\n\s*/g, '; ') || 'no output';
+    const what = code === EXIT_BUSY ? 'another step still runs on this host' : why;
+    throw new RefitError('REFIT_SSH', `step ${step} failed with exit code ${code}: ${what}`);
   }
 
   /** Before this member restarts, all others are healthy. One that leads gives that up first. */
@@ -50,7 +75,7 @@ export class HostSteps {
     const { name, role } = host;
     if (role !== 'controlPlane') return;
     let answers = new Map<string, EtcdAnswer>();
-    await this.until(ETCD_MS, async () => {
+    await this.#until(ETCD_MS, async () => {
       answers = await members();
       // This host may be half upgraded: its own kubeadm fixes it.
       if (typeof answers.get(name) !== 'object') answers.set(name, false);
@@ -66,7 +91,7 @@ export class HostSteps {
 
   async untilVerified(): Promise<void> {
     const { shells, host, version, parts, clock } = this.#parts;
-    await this.until(VERIFY_MS, async () => {
+    await this.#until(VERIFY_MS, async () => {
       const reads = [readFacts(shells, host), this.#parts.node(), this.#parts.pods()] as const;
       const [facts, node, pods] = await Promise.all(reads);
       return problemsOf(hostChecks({ facts, node, pods }, version, parts, clock.now()));
@@ -93,7 +118,7 @@ export class HostSteps {
   }
 
   /** Until `ask` finds nothing wrong. The API server and hosts may be away for a while: that is one more problem. */
-  async until(withinMs: number, ask: () => Promise<string[]>): Promise<void> {
+  async #until(withinMs: number, ask: () => Promise<string[]>): Promise<void> {
     const asked = async (): Promise<string[]> => await ask().catch((error: unknown) => [messageOf(error)]);
     const wrong = await untilRight(asked, (problems) => problems.length === 0, { ...this.#parts, withinMs });
     if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));
@@ -113,12 +138,4 @@ export class HostSteps {
       }
     }
   }
-}
-
-export function stepFailure(step: string, code: number, stdout: string): RefitError {
-  // A Node holds no more than 256 KiB of annotations.
-  const end = stdout.slice(-1_000).trim();
-  const why = end.replaceAll(/\s*\n\s*/g, '; ') || 'no output';
-  const what = code === EXIT_BUSY ? 'another step still runs on this host' : why;
-  return new RefitError('REFIT_SSH', `step ${step} failed with exit code ${code}: ${what}`);
 }

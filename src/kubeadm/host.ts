@@ -1,7 +1,6 @@
 /** A host with kubeadm, what it is upgraded to, and how scripts run on it: over SSH, or by an agent on the host itself. */
 
 export interface Host {
-  /** Of its Node. */
   readonly name: string;
   readonly role: 'controlPlane' | 'worker';
   /** Instead of those for all hosts. */
@@ -13,10 +12,8 @@ export type Binary =
   | { readonly path: string; readonly sha256?: string }
   | { readonly url: string; readonly sha256: string };
 
-/** Options of `kubeadm upgrade`, by its own names. */
 export interface KubeadmOptions {
   readonly ignorePreflightErrors?: readonly string[];
-  /** Directory. */
   readonly patches?: string;
   /** File with an UpgradeConfiguration. */
   readonly config?: string;
@@ -29,7 +26,6 @@ export interface Upgrade {
   readonly version: string;
   /** kubectl is replaced where a host has it. */
   readonly binaries: { readonly kubeadm: Binary; readonly kubelet: Binary; readonly kubectl?: Binary };
-  /** For all hosts. */
   readonly kubeadm: KubeadmOptions;
 }
 

@@ -3,7 +3,7 @@ import { RefitError } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
 import { type Finding, hard, type NodeFacts, warn } from '../versions/kubeadm-rules.ts';
 import { type Certificate, certificateIn, endingSoon } from './certificates.ts';
-import { ETCD_FACTS, type EtcdAnswer, etcdAnswer } from './etcd.ts';
+import { ETCD_FACTS, type EtcdAnswer, etcdAnswer, etcdFactsAt } from './etcd.ts';
 import type { Host, Shells, Upgrade } from './host.ts';
 import { FACTS, optionsFor, PRELUDE, probeScript } from './scripts.ts';
 
@@ -17,7 +17,6 @@ export interface HostFacts {
   readonly staticPods: Readonly<Record<string, string | undefined>>;
   /** On hosts of the control plane; a load balancer may have another. */
   readonly apiPort: number | undefined;
-  /** What the upgrade would stumble over. */
   readonly problems: readonly Finding[];
   /** A step of Refit or another kubeadm, with its process, runs on it, or has just replaced the manifest of the API server. */
   readonly busy: readonly string[];
@@ -57,6 +56,20 @@ export async function readFacts(shells: Shells, host: Host): Promise<HostFacts> 
 export async function etcdAnswers(shells: Shells, hosts: readonly Host[]): Promise<Map<string, EtcdAnswer>> {
   const all = hosts.map(async (host) => ({ host, etcd: (await factsBy(PRELUDE, shells, host)).etcd }));
   return answersOf(await Promise.all(all));
+}
+
+/** The same, asked from one of these hosts alone. Only its own if that does not answer, and so does not know the others. */
+export async function etcdAnswersFrom(shells: Shells, host: Host): Promise<Map<string, EtcdAnswer>> {
+  const answers = await etcdAnswers(shells, [host]);
+  const own = answers.get(host.name);
+  if (typeof own !== 'object') return answers;
+  for (const { ID, name, urls: [url] = [] } of own.members) {
+    // Without an address it was added, but never started.
+    if (ID === own.id || url === undefined) continue;
+    const { stdout } = await shells.run(host, `${PRELUDE}${etcdFactsAt(url)}`, PATIENCE_MS);
+    answers.set(name, parseFacts(stdout).etcd ?? 'no answer');
+  }
+  return answers;
 }
 
 export function answersOf(hosts: readonly Pick<HostFacts, 'host' | 'etcd'>[]): Map<string, EtcdAnswer> {

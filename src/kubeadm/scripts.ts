@@ -9,7 +9,6 @@ import { parseVersion } from '../util/version.ts';
 import type { Binary, Host, KubeadmOptions, Upgrade } from './host.ts';
 import { PACKAGES } from './packages.ts';
 
-/** In order. */
 export type HostStep = 'stage' | 'kubeadm' | 'kubelet';
 
 export interface StepContext {
@@ -308,7 +307,6 @@ done
 `;
 }
 
-/** Of `kubeadm upgrade apply`. */
 export function hasPhases(version: string): boolean {
   return (parseVersion(version)?.minor ?? 0) >= 31;
 }

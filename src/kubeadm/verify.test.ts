@@ -86,7 +86,7 @@ test.each<[string, Partial<HostFacts>, readonly Pod[], string, readonly string[]
     { staticPods: { ...facts().staticPods, 'kube-scheduler': 'v1.36.2' } },
     PODS,
     VERSION,
-    [`kube-scheduler: v1.36.2; expected ${VERSION}; run refit kubeadm apply again`],
+    [`kube-scheduler: v1.36.2; expected ${VERSION}; upgrade the host again`],
   ],
   ['a kubelet that did not start', {}, PODS, 'v1.36.2', [`kubelet: the Node reports v1.36.2; ${KUBELET_LOG}`]],
   [
@@ -94,7 +94,7 @@ test.each<[string, Partial<HostFacts>, readonly Pod[], string, readonly string[]
     { kubeadm: undefined },
     PODS,
     VERSION,
-    [`kubeadm: no version; expected ${VERSION}; run refit kubeadm apply again`],
+    [`kubeadm: no version; expected ${VERSION}; upgrade the host again`],
   ],
   [
     'a certificate that has ended',

@@ -27,7 +27,6 @@ export interface Check {
 const ASK_AGAIN_MS = 1000;
 const KUBELET_LOG = 'see journalctl -u kubelet on the host';
 
-/** Those of the Kubernetes version. */
 export const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
 
 export interface HostState {
@@ -37,7 +36,6 @@ export interface HostState {
   readonly pods: readonly Pod[];
 }
 
-/** Mirror pods of static pods. */
 export async function controlPlanePods(client: KubeClient): Promise<readonly Pod[]> {
   const { items } = await client.listAll(pods, { namespace: 'kube-system', labelSelector: 'tier=control-plane' });
   return items;
@@ -69,7 +67,7 @@ function isAt(found: string | undefined, version: string): boolean {
 
 function binaryCheck(component: string, found: string | undefined, version: string): Check {
   if (isAt(found, version)) return { component, found: version };
-  return { component, found: found ?? 'no version', cure: `expected ${version}; run refit kubeadm apply again` };
+  return { component, found: found ?? 'no version', cure: `expected ${version}; upgrade the host again` };
 }
 
 function podCheck(component: string, { facts, pods: all }: HostState, version: string): Check {
@@ -94,7 +92,6 @@ function certificateChecks(facts: HostFacts, now: number): Check[] {
   return leaves.length === 0 ? [] : [{ component, found: `until ${dateOf(Math.min(...leaves))}` }];
 }
 
-/** A Deployment or a DaemonSet. */
 interface Workload extends KubeObject {
   spec?: { replicas?: number; template?: Pick<Pod, 'spec'> };
   status?: Readonly<Record<string, number | undefined>>;

@@ -27,6 +27,8 @@ export interface DownloadAnswer extends Members<typeof ANSWER> {
 const PRESENCE = {
   /** True while it leaves every signal to k0s's own agent. */
   aside: exactly(true),
+  /** What it can upgrade; absent: k0s. */
+  procedure: exactly('kubeadm'),
   /** Absent: an agent of a version that checks no downloads. */
   checked: (value: unknown): DownloadAnswer | undefined =>
     isRecord(value) && typeof value['id'] === 'string' ? { id: value['id'], ...readMembers(value, ANSWER) } : undefined,
@@ -38,6 +40,8 @@ export interface AgentPresence extends Members<typeof PRESENCE> {
   readonly since: string;
 }
 
+export type Procedure = 'k0s' | 'kubeadm';
+
 export interface NodeAgent {
   /** True if Refit's agent acts on this node's signals. */
   readonly ours: boolean;
@@ -45,6 +49,11 @@ export interface NodeAgent {
   readonly title: string;
   /** What the agent does not do, if it is known to be another one. */
   readonly lacks?: string;
+}
+
+/** The procedure of the agent that acts on the node's signals; undefined if it is not Refit's. */
+export function procedureOf(node: KubeObject): Procedure | undefined {
+  return agentOf(node).ours ? (presenceOn(node)?.procedure ?? 'k0s') : undefined;
 }
 
 export function encodePresence(presence: AgentPresence): string {

@@ -11,9 +11,12 @@ import {
   SIGNAL_VERSION_ANNOTATION,
 } from './names.ts';
 
+const KINDS = ['k0supdate', 'airgapupdate', 'kubeadmupdate'] as const;
+
 export interface SignalCommand {
   readonly id: number;
-  readonly kind: 'k0supdate' | 'airgapupdate';
+  /** The original knows the first two. */
+  readonly kind: (typeof KINDS)[number];
   readonly url: string;
   readonly version: string;
   readonly sha256?: string;
@@ -67,7 +70,7 @@ function toSignal(value: unknown): SignalData | undefined {
 /** Undefined when no k0s node would accept it. */
 export function decodeCommand(value: unknown): SignalCommand | undefined {
   if (!isRecord(value) || !Number.isInteger(value['id'])) return undefined;
-  const kinds = (['k0supdate', 'airgapupdate'] as const).filter((kind) => isRecord(value[kind]));
+  const kinds = KINDS.filter((kind) => isRecord(value[kind]));
   const [kind] = kinds;
   const body = kind && kinds.length === 1 ? value[kind] : undefined;
   if (!kind || !isRecord(body) || !isText(body['version']) || !isText(body['url']) || !URL.canParse(body['url']))

@@ -162,6 +162,7 @@ export function afterStep(
     case 'uncordon':
     case 'soak':
     case 'fetch-bundle':
+    case 'upgrade-host':
     case 'begin':
     case 'give-up':
     case 'report':

@@ -1,6 +1,6 @@
 /** Builds the object to write: the last known one, with a new status in its signal and a report beside it. */
 import { withCordon } from '../../drain/cordon-marks.ts';
-import { annotated, type KubeObject, nodes } from '../../kube/resources.ts';
+import { annotated, type KubeObject, kubeletVersionOf, nodes } from '../../kube/resources.ts';
 import {
   type AgentReport,
   agentPolicyFor,
@@ -26,7 +26,9 @@ export function withReport(
 ): KubeObject {
   const { annotations } = object.metadata;
   const status = { status: step.status, timestamp: rfc3339(now) };
-  const report = reportOf(step, journal, decodeReport(annotations, signal.created) ?? { created: signal.created });
+  const earlier = decodeReport(annotations, signal.created) ?? { created: signal.created };
+  const from = signal.command.kind === 'kubeadmupdate' ? (earlier.from ?? kubeletVersionOf(object)) : step.from;
+  const report = reportOf({ ...step, ...defined({ from }) }, journal, earlier);
   const reported = annotated(object, { ...encodeSignal({ ...signal, status }), ...encodeReport(report) });
   return step.status === 'Cordoning' ? cordoned(reported, signal) : reported;
 }

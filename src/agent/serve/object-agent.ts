@@ -3,6 +3,7 @@ import * as files from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resources.ts';
+import type { Host } from '../../kubeadm/host.ts';
 import type { AgentPresence } from '../../signal/agent-presence.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -12,6 +13,9 @@ import { DownloadChecks, type DownloadChecksParts } from '../download/download-c
 import type { DownloadLimits } from '../download/fetch.ts';
 import { Prefetcher } from '../download/prefetcher.ts';
 import { IDLE, type Journal } from '../journal.ts';
+import { fetchBinaries } from '../kubeadm/fetch-binaries.ts';
+import { localShells } from '../kubeadm/local-shells.ts';
+import { performOnKubeadm } from '../kubeadm/perform-on-kubeadm.ts';
 import { keepDelegated, type LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { NodeMaintenance } from '../maintenance/node-maintenance.ts';
 import { keepPresence } from '../object/keep-presence.ts';
@@ -41,6 +45,8 @@ export interface HostParts extends Tools {
   readonly restarter: ServiceRestarter;
   readonly userAgent: string;
   readonly version: string;
+  /** With --procedure kubeadm. */
+  readonly kubeadm?: Host;
 }
 
 interface ObjectAgentOptions {
@@ -78,6 +84,9 @@ export async function serveNode(
   await Promise.all([agent.run(stop), keepDelegated({ ...host, node, offer }, stop)]);
 }
 
+/** REFIT_ROOT of the scripts: only tests set it. */
+export const ROOT = process.env['REFIT_ROOT'] ?? '';
+
 export const STATUS_TIMEOUT_MS = 5_000;
 
 /** Only on the object whose signals restart the service; never rejects. */
@@ -99,6 +108,7 @@ export async function announce(
   const limits = limitsOf(options);
   const checks = new DownloadChecks({ clock, limits, userAgent, environment: process.env, placeFor });
   const presence = async (): Promise<AgentPresence> => {
+    if (host.kubeadm) return { version, since, procedure: 'kubeadm' };
     const service = await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(() => undefined);
     if (options.beside !== 'replace' && service?.ownAgent) return { version, since, aside: true };
     return { version, since, checked: await checks.answer(object.newest?.metadata.annotations) };
@@ -117,7 +127,8 @@ export function createObjectAgent(
 ): Agent {
   const { client, options, places, restarter, userAgent, clock, random, log } = host;
   const tools = { clock, random, log };
-  const { stateDirectory, times, veto, beside } = options;
+  const { stateDirectory, times, veto } = options;
+  const beside = host.kubeadm ? 'replace' : options.beside;
   const maintenance = new NodeMaintenance({ client, nodeName, delegation, ...tools });
   const effects = {
     stateDirectory,
@@ -138,7 +149,18 @@ export function createObjectAgent(
     ...tools,
   };
   const observe = async (current: Journal) => await observeHost({ places, binary: host.binary }, current);
-  const carryOut: AgentParts['perform'] = async (step, current, abort) => await perform(step, current, effects, abort);
+  const kubeadm = host.kubeadm && {
+    ...effects,
+    client,
+    host: host.kubeadm,
+    shells: localShells,
+    root: ROOT,
+    kubeadm: options.kubeadm,
+    fetch: fetchBinaries,
+    directory: join(stateDirectory, 'fetched'),
+  };
+  const carryOut: AgentParts['perform'] = async (step, current, abort) =>
+    kubeadm ? await performOnKubeadm(step, current, kubeadm, abort) : await perform(step, current, effects, abort);
   const prefetcher = new Prefetcher({ observe, perform: carryOut, veto, beside, ...tools });
   return new Agent({
     object,

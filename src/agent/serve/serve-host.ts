@@ -7,6 +7,8 @@ import { type ControlNode, controlNodes, nodeNameOf, SIGNAL_OBJECTS } from '../.
 import { backoffDelay, sleep } from '../../util/clock.ts';
 import type { ErrorCode } from '../../util/errors.ts';
 import { aborted, onAbort } from '../../util/waits.ts';
+import { localShells } from '../kubeadm/local-shells.ts';
+import { findKubeadm } from '../kubeadm/perform-on-kubeadm.ts';
 import { LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { OwnObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
@@ -15,9 +17,8 @@ import { controlNodeName, kubeletName, nodeName } from '../registration/host-nam
 import { keepRegistered } from '../registration/keep-registered.ts';
 import { askService } from '../service/trusted-service.ts';
 import { loadJournal } from '../state/journal-file.ts';
-import { announce, createObjectAgent, type HostParts, STATUS_TIMEOUT_MS, serveNode } from './object-agent.ts';
+import { announce, createObjectAgent, type HostParts, ROOT, STATUS_TIMEOUT_MS, serveNode } from './object-agent.ts';
 
-/** The parts that do not depend on the name of the object. */
 interface HostBasis extends Omit<HostParts, 'client' | 'userAgent'> {
   readonly config: ClusterConfig;
 }
@@ -61,12 +62,14 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
 
 async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
   const object = new OwnObject({ ...host, resource: nodes, name });
-  const options = {
-    object,
-    journal: host.paths.journal,
-    accepts: ['k0supdate', 'airgapupdate'],
-    delegation: new LeaseDelegation(host.client),
-  } as const;
+  const common = { object, journal: host.paths.journal, delegation: new LeaseDelegation(host.client) };
+  if (host.options.procedure === 'kubeadm') {
+    const own = { ...host, kubeadm: await findKubeadm(name, ROOT, localShells(stop)) };
+    const agent = createObjectAgent(own, { ...common, accepts: ['kubeadmupdate'], nodeName: () => name });
+    await Promise.all([agent.run(stop), announce(own, nodes, object, stop)]);
+    return;
+  }
+  const options = { ...common, accepts: ['k0supdate', 'airgapupdate'] } as const;
   await Promise.all([serveNode(host, name, options, stop), announce(host, nodes, object, stop)]);
 }
 

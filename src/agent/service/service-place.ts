@@ -13,7 +13,7 @@ import type { ProcessId } from './host.ts';
 import type { ServiceStatus } from './status-socket.ts';
 
 /** From flags: they override what is found. */
-export type PlaceFlags = Partial<Pick<ServicePlace, 'statusSocket' | 'dataDirectory'>>;
+export type PlaceFlags = Partial<Pick<ServicePlace, 'statusSocket' | 'dataDirectory' | 'hostnameOverride'>>;
 
 export interface PlaceParts extends Pick<Tools, 'clock' | 'log'> {
   readonly flags: PlaceFlags;

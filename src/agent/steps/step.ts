@@ -36,8 +36,10 @@ export type Step =
   /** Replaces the binary at the target path by the previous one, in one rename. */
   | { readonly kind: 'roll-back'; readonly reason: string }
   | { readonly kind: 'uncordon' }
-  /** Puts the verified bundle into the images directory, and removes older bundles of ours. */
+  /** Puts the verified bundle into the images directory, and removes older bundles of ours. Of kubeadm: stages, and checks the host. */
   | { readonly kind: 'fetch-bundle' }
+  /** Upgrades a kubeadm host, and proves it. */
+  | { readonly kind: 'upgrade-host' }
   /** Leaves the signal to k0s's own agent: removes staged and partial files and forgets the work. */
   | { readonly kind: 'stand-aside'; readonly reason: string }
   /** Writes the status to the object; does not touch the host. */

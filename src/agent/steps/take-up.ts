@@ -1,5 +1,5 @@
 /** The first step for a signal that the journal does not know: a new one, or one whose journal was lost. */
-import { type BundleWork, signalKeyOf, type UpdateJournal, type Work } from '../journal.ts';
+import { type BundleJournal, type BundleWork, signalKeyOf, type UpdateJournal, type Work } from '../journal.ts';
 import type { RunningService, ServiceFacts } from '../service/host.ts';
 import type { NewSignalInput } from '../step-input.ts';
 import type { Step } from './step.ts';
@@ -11,9 +11,7 @@ export function takeUp(input: NewSignalInput): Step {
   }
   const { signal, early } = input;
   if (early !== undefined) return { kind: 'await-clock', reason: early };
-  if (signal.command.kind === 'airgapupdate') {
-    return { kind: 'begin', as: { phase: 'wanted', work: workOf(input), spent: {} } };
-  }
+  if (signal.command.kind !== 'k0supdate') return { kind: 'begin', as: firstOf(input) };
   const { running } = input.host;
   if (running === undefined) return { kind: 'await-service' };
   return isLate(signal.status?.status) ? takeUpUnknown(input, running) : takeUpNew(input, running);
@@ -35,6 +33,15 @@ export function answerEnded(input: NewSignalInput): Step {
   const reason = `this signal ended before as ${ended}${now}. It is not carried out again; run refit retry`;
   if (running?.current !== true) return { kind: 'report', status: 'Failed', reason, ...fromOf(host) };
   return begin(input, running, { phase: 'failed', failure: { status: 'Failed', reason }, drain: 'started' });
+}
+
+/** What a leader drains for is not begun without the journal that says what was staged. */
+function firstOf(input: NewSignalInput): BundleJournal {
+  const { status } = input.signal.status ?? {};
+  const common = { work: workOf(input), spent: {} };
+  if (status === undefined || status === 'Downloading') return { ...common, phase: 'wanted' };
+  const reason = `the update was at ${status}, but the agent's journal of it is gone: check the host, then retry`;
+  return { ...common, phase: 'missed', failure: { status: 'Failed', reason } };
 }
 
 const SHA256 = /^[0-9a-fA-F]{64}$/;

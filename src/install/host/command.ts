@@ -1,4 +1,4 @@
-/** Runs `refit install agent` and `refit uninstall agent` on a host with k0s. */
+/** Runs `refit install agent` and `refit uninstall agent` on a host with k0s or kubeadm. */
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -23,6 +23,8 @@ import { type AgentService, agentService } from './service-managers.ts';
 export interface AgentInstallFlags {
   /** Credentials of the agent on a controller, instead of ones that it gets itself. */
   readonly credentials?: string;
+  /** Absent: k0s. */
+  readonly procedure?: string;
 }
 
 type Write = (text: string) => void;
@@ -31,18 +33,19 @@ const CONFIG = '/etc/refit';
 const CREDENTIALS = join(CONFIG, 'agent.kubeconfig');
 const FLAGS = join(CONFIG, 'agent.yaml');
 const USUAL_K0S = '/usr/local/bin/k0s';
+const KUBEADM_KUBELET = '/etc/kubernetes/kubelet.conf';
 const USUAL = { binary: undefined, stateDirectory: '/var/lib/refit', runDirectory: '/run/refit' };
 /** How long a certificate of the agent is valid; the next one is fetched when most of that is over. */
 const VALIDITY = '168h';
 
-export async function installAgent({ credentials }: AgentInstallFlags, write: Write): Promise<number> {
+export async function installAgent({ credentials, procedure }: AgentInstallFlags, write: Write): Promise<number> {
   const service = ownService();
-  const k0s = await findK0s();
+  const k0s = procedure === 'kubeadm' ? undefined : await findK0s();
   const program = await ownProgram();
   const source = await credentialsFor(k0s, program, credentials);
   const { stateDirectory } = await ownOptions();
-  write(`found k0s ${k0s.version}, a ${k0s.role} (PID ${k0s.pid}, data in ${k0s.dataDirectory})\n`);
-  if (k0s.ownAgent) write('k0s runs its own agent, so this one only watches: docs/guides/k0s.md says more\n');
+  if (k0s) write(`found k0s ${k0s.version}, a ${k0s.role} (PID ${k0s.pid}, data in ${k0s.dataDirectory})\n`);
+  if (k0s?.ownAgent) write('k0s runs its own agent, so this one only watches: docs/guides/k0s.md says more\n');
   if (program.isOneFile && (await placeBinary())) write(`copied this program to ${BINARY}\n`);
   for (const directory of [CONFIG, stateDirectory]) {
     await mkdir(directory, { mode: 0o700, recursive: true });
@@ -53,8 +56,9 @@ export async function installAgent({ credentials }: AgentInstallFlags, write: Wr
     write(`wrote ${CREDENTIALS}: ${source.what}\n`);
   }
   const kubeconfig = 'text' in source ? CREDENTIALS : source.file;
-  const object = k0s.role === 'controller' ? ['--object', 'controlnode'] : [];
-  await service.start([...program.agent, 'agent', ...object, '--kubeconfig', kubeconfig]);
+  const object = k0s?.role === 'controller' ? ['--object', 'controlnode'] : [];
+  const flags = k0s ? object : ['--procedure', 'kubeadm'];
+  await service.start([...program.agent, 'agent', ...flags, '--kubeconfig', kubeconfig]);
   write(`wrote ${service.file}\n`);
   write(`started ${service.title}, now and at each boot; its state is in ${stateDirectory}\n`);
   return EXIT.ok;
@@ -67,16 +71,16 @@ function ownService(): AgentService {
 
 type Source = { readonly file: string } | { readonly text: string; readonly what: string };
 
-/** The kubelet's own on a worker. On a controller: a file that was given, or a command that gets them. */
-async function credentialsFor(k0s: RunningK0s, { refit }: Program, given: string | undefined): Promise<Source> {
+/** The kubelet's own, except on a controller of k0s: a file that was given, or a command that gets them. */
+async function credentialsFor(k0s: RunningK0s | undefined, { refit }: Program, given?: string): Promise<Source> {
   if (given !== undefined) {
     await loadTrustedConfig(given);
     return { text: withFullPaths(await readFile(given, 'utf8'), dirname(given)), what: `a copy of ${given}` };
   }
-  if (k0s.role === 'worker') {
-    const file = join(k0s.dataDirectory, 'kubelet.conf');
+  if (k0s?.role !== 'controller') {
+    const file = k0s ? join(k0s.dataDirectory, 'kubelet.conf') : KUBEADM_KUBELET;
     if (!existsSync(file))
-      throw new RefitError('REFIT_INSTALL', `${file} is missing: this worker has not joined its cluster yet`);
+      throw new RefitError('REFIT_INSTALL', `${file} is missing: this host has not joined its cluster yet`);
     await loadTrustedConfig(file);
     return { file };
   }
@@ -181,8 +185,10 @@ async function findK0s(): Promise<RunningK0s> {
     if (answer?.pid === service.pid) found.push({ ...service, ...describe(answer) });
   }
   const [only, ...more] = found;
-  if (only === undefined)
-    throw new RefitError('REFIT_INSTALL', 'no k0s runs on this host: start it, and install the agent again');
+  if (only === undefined) {
+    const hint = 'start it, and install the agent again; on a kubeadm host pass --procedure kubeadm';
+    throw new RefitError('REFIT_INSTALL', 'no k0s runs on this host', { hint });
+  }
   if (more.length === 0) return only;
   const pids = found.map(({ pid }) => pid).join(', ');
   const hint = 'run `refit agent` by hand, with the --status-socket and --data-dir of one of them';

@@ -1,0 +1,123 @@
+/** Carries out steps on a kubeadm host, with the scripts of `refit kubeadm`. They have a journal on the host, so each may be done again. */
+import { existsSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { KubeClient } from '../../kube/client.ts';
+import { configMaps, kubeletVersionOf, nodes, pods } from '../../kube/resources.ts';
+import type { Host, KubeadmOptions, Shells } from '../../kubeadm/host.ts';
+import { HostSteps } from '../../kubeadm/host-steps.ts';
+import { etcdAnswersFrom } from '../../kubeadm/probe.ts';
+import { kubeadmBody, kubeletBody } from '../../kubeadm/scripts.ts';
+import { messageOf, RefitError } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
+import { compareVersions, parseVersion } from '../../util/version.ts';
+import { kubeadmFindings } from '../../versions/kubeadm-rules.ts';
+import { limitsFor } from '../download/fetch.ts';
+import type { ActiveJournal } from '../journal.ts';
+import type { Step, StepOutcome } from '../steps/step.ts';
+import type { FetchParts, fetchBinaries } from './fetch-binaries.ts';
+
+export interface KubeadmTools extends Omit<FetchParts, 'abort'> {
+  readonly client: Pick<KubeClient, 'get' | 'listAll'>;
+  readonly host: Host;
+  readonly kubeadm: KubeadmOptions;
+  readonly shells: (abort: AbortSignal) => Shells;
+  readonly fetch: typeof fetchBinaries;
+}
+
+/** Rejects only when `abort` aborts; every other failure is an outcome. */
+export async function performOnKubeadm(
+  { kind }: Step,
+  { work: { signal, policy } }: ActiveJournal,
+  given: KubeadmTools,
+  abort: AbortSignal,
+): Promise<StepOutcome> {
+  const tools = { ...given, limits: limitsFor(given.limits, policy), abort };
+  const { version } = signal.command;
+  const steps = stepsOf(tools, `${signal.created.replaceAll(/\W/g, '')}-${version}`, version);
+  try {
+    if (kind === 'clean-up') await rm(tools.directory, { recursive: true, force: true });
+    if (kind === 'fetch-bundle') {
+      await assertVersionFits(tools, version);
+      const binaries = await tools.fetch(signal.command, tools);
+      await steps.prepare({ version, binaries, kubeadm: tools.kubeadm });
+    }
+    if (kind === 'upgrade-host') await upgrade(tools, steps);
+    return { ok: true };
+  } catch (error) {
+    abort.throwIfAborted();
+    return { ok: false, reason: messageOf(error), error };
+  }
+}
+
+type Tools = KubeadmTools & Pick<FetchParts, 'abort'>;
+
+function stepsOf(tools: Tools, rollout: string, version: string): HostSteps {
+  const { client, host, abort } = tools;
+  const shells = tools.shells(abort);
+  // A kubelet may read the pods of its own Node.
+  const own = { namespace: 'kube-system', fieldSelector: `spec.nodeName=${host.name}` };
+  return new HostSteps({
+    ...tools,
+    shells,
+    rollout,
+    version,
+    parts: ['kubeadm', 'kubelet'],
+    members: async () => await etcdAnswersFrom(shells, host),
+    node: async () => await client.get(nodes, host.name),
+    pods: async () => (await client.listAll(pods, own)).items,
+  });
+}
+
+/** `kubeadm upgrade node` brings a control-plane host to the version that Cluster API has written before. */
+async function assertVersionFits({ client, host }: Tools, version: string): Promise<void> {
+  const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system' });
+  const [, cluster = ''] = /^kubernetesVersion: *["']?([\w.+-]+)/m.exec(data?.['ClusterConfiguration'] ?? '') ?? [];
+  const [present, wanted] = [parseVersion(cluster), parseVersion(version)];
+  const isLower = !present || !wanted || compareVersions(present, wanted) < 0;
+  if (isLower || (host.role === 'controlPlane' && cluster !== version))
+    throw new Error(`ConfigMap kube-system/kubeadm-config has version ${cluster}, so this host cannot get ${version}`);
+  const managedBy = kubeletVersionOf(await client.get(nodes, host.name));
+  const kubeadm = { version, verb: 'node', cluster, ...defined({ managedBy }) } as const;
+  const [broken] = kubeadmFindings({ apiServers: [], kubeadm });
+  if (broken) throw new Error(broken.message);
+}
+
+async function upgrade({ host, kubeadm, directory, log, abort }: Tools, steps: HostSteps): Promise<void> {
+  let isKubeletTouched = false;
+  try {
+    log.info('kubeadm begins');
+    await steps.untilEtcdIsHealthy();
+    await steps.carryOut('kubeadm', kubeadmBody('node', host.role, kubeadm));
+    log.info('the kubelet is replaced');
+    isKubeletTouched = true;
+    const kubectl = { path: join(directory, 'kubectl') };
+    await steps.carryOut('kubelet', kubeletBody(existsSync(kubectl.path) ? { kubectl } : {}));
+    await steps.untilVerified();
+    await steps.untilEtcdIsHealthy();
+  } catch (cause) {
+    abort.throwIfAborted();
+    if (!isKubeletTouched) throw cause;
+    throw new Error(`${messageOf(cause)}${await steps.rollBack()}`, { cause });
+  }
+}
+
+/** The kubelet's own name of its Node, if it is not the host's. */
+export async function findHostnameOverride(root: string): Promise<{ hostnameOverride?: string }> {
+  const flags = await readFile(`${root}/var/lib/kubelet/kubeadm-flags.env`, 'utf8').catch(() => '');
+  const [, hostnameOverride] = /--hostname-override=["']?([\w.-]+)/.exec(flags) ?? [];
+  return defined({ hostnameOverride });
+}
+
+/** Throws REFIT_AGENT where there is no kubeadm. */
+export async function findKubeadm(name: string, root: string, shells: Shells): Promise<Host> {
+  // A worker has none, whatever manifests lie there.
+  const isController = existsSync(`${root}/etc/kubernetes/controller-manager.conf`);
+  const host: Host = { name, role: isController ? 'controlPlane' : 'worker' };
+  const script = 'for name in kubeadm kubelet; do command -v "$name" >/dev/null || echo "$name"; done';
+  const { stdout } = await shells.run(host, script);
+  const missing = stdout.trim().split('\n').join(' and ');
+  if (missing === '') return host;
+  const hint = 'start the agent once kubeadm has joined this host, or without --procedure kubeadm on a k0s host';
+  throw new RefitError('REFIT_AGENT', `no ${missing} in PATH (${process.env['PATH'] ?? ''})`, { hint });
+}
