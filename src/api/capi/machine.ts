@@ -3,7 +3,12 @@
 import { type KubeObject, namespaced } from '../../kube/resources.ts';
 
 export interface Machine extends KubeObject {
-  spec?: { clusterName?: string; version?: string; providerID?: string };
+  spec?: {
+    clusterName?: string;
+    version?: string;
+    providerID?: string;
+    bootstrap?: { configRef?: { kind?: string } };
+  };
   status?: { nodeRef?: { name?: string; uid?: string } };
 }
 

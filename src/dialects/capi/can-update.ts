@@ -68,7 +68,6 @@ export interface PartChange extends Change {
   readonly part: Part;
 }
 
-/** Sorted by part, then by path. */
 export function changesBetween(shape: Shape, current: Triple, desired: Triple): PartChange[] {
   return shape.parts.flatMap((part) =>
     differences(compared(shape, part, current[part.object]), compared(shape, part, desired[part.object])).map(
@@ -124,7 +123,6 @@ export interface CanRequest {
   readonly desired: Triple;
 }
 
-/** `kind` such as `CanUpdateMachine`. */
 export function answerCan(kind: string, shape: Shape, { settings, current, desired }: CanRequest): CanUpdateResponse {
   if (isDisabled(settings)) return accepted(kind, 'in-place updates are disabled by the setting disableInPlaceUpdates');
   const changes = changesBetween(shape, current, desired);

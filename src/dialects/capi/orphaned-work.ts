@@ -26,6 +26,7 @@ export function orphanedPlans(world: World): OrphanedPlan<Node>[] {
       requested: planId,
       platform: '',
       url: '',
+      ...(command?.kind === 'kubeadmupdate' && { procedure: command.kind }),
     } as const;
     const reason = because('PlanGone', 'its update request was removed');
     const record = { uid, phase: 'failed', blocked: false, reason, state: 'failed', since: created } as const;

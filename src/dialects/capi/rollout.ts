@@ -25,12 +25,13 @@ const updateSchema = z.object({
   /** As the Machine has it in `spec.version`. */
   version: z.string().min(1),
   role: z.enum(ROLES),
-  /** RFC 3339. */
   requested: z.iso.datetime(),
   /** `<os>-<architecture>` of the payload. */
   platform: z.string().min(1),
   url: z.string().min(1),
   sha256: z.string().exactOptional(),
+  /** Of a kubeadm node; absent: k0s. */
+  procedure: z.literal('kubeadmupdate').exactOptional(),
 });
 
 const recordSchema = z.object({
@@ -92,7 +93,7 @@ export function project({ phase, blocked, reason, stages }: Rollout, node: Node)
 
 /** Each Machine is one rollout: Cluster API decides how many run at once. */
 function stageOf(
-  { version, role, platform, url, sha256 }: MachineUpdate,
+  { version, role, platform, url, sha256, procedure }: MachineUpdate,
   name: string,
   { state, since }: Pick<Stage['targets'][number], 'state' | 'since'>,
 ): Stage {
@@ -102,6 +103,7 @@ function stageOf(
     role,
     maxInFlight: 1,
     version,
+    ...(procedure && { procedure }),
     payloads: { [platform]: { url, ...(sha256 === undefined ? {} : { sha256 }) } },
     forced: false,
     targets: [{ key: name, name, state, since }],

@@ -2,7 +2,6 @@
 import { HOOK_GROUP, type HookName, type HookResponse } from '../../api/capi/hooks.ts';
 
 interface Handler {
-  /** Unique in the server; the last part of the path. */
   readonly name: string;
   readonly hook: Exclude<HookName, 'Discovery'>;
   /** The caller's timeout; at most 30 seconds. */

@@ -7,6 +7,7 @@ import { platformOf } from '../../engine/observe/gather.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
 import { kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
+import type { Procedure } from '../../signal/agent-presence.ts';
 import { textIn } from '../../util/bounded-file.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
@@ -15,6 +16,7 @@ import { printableUrl, withoutUserinfo } from '../../util/printable-url.ts';
 import { parseVersion } from '../../util/version.ts';
 import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
 import { orphanOn } from './orphaned-work.ts';
+import { otherProcedure, procedureFor } from './procedures.ts';
 import { type Progress, type ProgressParts, progressOf } from './progress.ts';
 import { type MachineUpdate, updateOn, withUpdate } from './rollout.ts';
 import type { ReplaceStuck } from './stuck-machines.ts';
@@ -93,12 +95,15 @@ function verified(node: Node, { version }: Wanted, { ageMs }: Progress): UpdateM
   return failure(`node ${name} was updated more than ${VERIFY_MS / 60_000} minutes ago, but ${still}; ${advice}`);
 }
 
-async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, abort: AbortSignal) {
+async function begin(parts: UpdateParts, wanted: Wanted, { machine, node, role }: Found, abort: AbortSignal) {
   const { source, readText, workload, clock } = parts;
   const { name } = node.metadata;
   const platform = platformOf(node);
   if (platform === undefined) return failure(`node ${name} has no labels kubernetes.io/os and kubernetes.io/arch`);
-  const payload = await findPayload(source, { version: wanted.version, platform }, readText, abort);
+  const other = otherProcedure(machine, wanted.version, node);
+  if (other !== undefined) return failure(other);
+  const procedure = procedureFor(machine, wanted.version, node);
+  const payload = await findPayload(source, { version: wanted.version, platform, procedure }, readText, abort);
   const update: MachineUpdate = {
     uid: randomUUID(),
     ...wanted,
@@ -106,6 +111,7 @@ async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, 
     requested: rfc3339(clock.now()),
     platform,
     ...payload,
+    ...(procedure === 'kubeadm' && { procedure: 'kubeadmupdate' }),
   };
   try {
     await workload.replace(nodes, withUpdate(node, update), { abort });
@@ -116,7 +122,6 @@ async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, 
   return underWay(`node ${name} is about to start`);
 }
 
-/** As it is written. */
 export function versionIn({ spec }: UpdateMachineRequest['desired']['machine']): string | undefined {
   const version = isRecord(spec) ? spec['version'] : undefined;
   return typeof version === 'string' ? version : undefined;
@@ -174,7 +179,7 @@ function disagreementOf({ metadata, spec, status }: Machine, node: Node): string
 }
 
 export interface PayloadSource {
-  /** May contain `{version}`, `{os}` and `{arch}`. */
+  /** May contain `{version}`, `{os}`, `{arch}` and `{procedure}`. For kubeadm it is that of a list of binaries. */
   readonly url: string;
   /** Template for the output of sha256sum; without it the payload is not verified. */
   readonly checksumUrl?: string | undefined;
@@ -187,14 +192,18 @@ const MAX_CHECKSUM_BYTES = 64 * 1024;
 /** `platform` is `<os>-<architecture>`. Rejects if there is a `checksumUrl` without a readable checksum. */
 export async function findPayload(
   { url, checksumUrl }: PayloadSource,
-  { version, platform }: { readonly version: string; readonly platform: string },
+  {
+    version,
+    platform,
+    procedure,
+  }: { readonly version: string; readonly platform: string; readonly procedure: Procedure },
   readText: ReadText,
   abort: AbortSignal,
 ): Promise<Payload> {
   const [os = '', arch = ''] = platform.split('-');
-  const values = { version: encodeURIComponent(version), os, arch };
+  const values = { version: encodeURIComponent(version), os, arch, procedure };
   const fill = (template: string): string =>
-    template.replaceAll(/\{(version|os|arch)\}/g, (_all, name: keyof typeof values) => values[name]);
+    template.replaceAll(/\{(version|os|arch|procedure)\}/g, (_all, name: keyof typeof values) => values[name]);
   if (checksumUrl === undefined) return { url: fill(url) };
   const from = fill(checksumUrl);
   const [, sha256] = /^\s*([0-9a-fA-F]{64})(?![0-9a-zA-Z])/.exec(await readText(from, abort)) ?? [];

@@ -7,6 +7,7 @@ import { nodes } from '../../../kube/resources.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';
 import type { Logger } from '../../../util/log.ts';
 import { accepted, answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE, valueAt } from '../can-update.ts';
+import { otherProcedure } from '../procedures.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
 import { type TellParts, tellRefused } from './refused-changes.ts';
 import { acceptedBy, recordAccepted } from './step-record.ts';
@@ -47,7 +48,7 @@ export async function canUpdate(
     const isClaim = (answer.machinePatch ?? answer.machineSetPatch) !== undefined;
     return {
       answer,
-      missing: isClaim ? await missingAgent(management, parts.workload, current, clock.now(), abort) : undefined,
+      missing: isClaim ? await missingAgent(parts, request, abort) : undefined,
     };
   };
   if (!set) {
@@ -133,6 +134,8 @@ function labelsOf({ machine, machineSet }: Triple): Labels {
   );
 }
 
+const SET_VERSION = ['spec', 'template', 'spec', 'version'];
+
 /** An agent says that it is there within seconds of its start. */
 const JOINS_WITHIN_MS = 300_000;
 
@@ -141,10 +144,8 @@ const JOINS_WITHIN_MS = 300_000;
  * are new. Throws for a Node that has just joined: an answer now would have all its Machines replaced.
  */
 async function missingAgent(
-  management: KubeClient,
-  workload: KubeClient,
-  { machine, machineSet }: Triple,
-  now: number,
+  { management, workload, clock }: CanParts,
+  { current: { machine, machineSet }, desired }: CanRequest,
   abort: AbortSignal,
 ): Promise<string | undefined> {
   const { name, namespace = 'default', labels } = (machine ?? machineSet)?.metadata ?? { name: '' };
@@ -152,13 +153,16 @@ async function missingAgent(
   const found = machine
     ? [await management.get(machines, name, { namespace, abort })]
     : (await management.listAll(machines, { namespace, labelSelector, abort })).items;
-  const named = new Set(found.map(({ status }) => status?.nodeRef?.name));
-  const all = (await workload.listAll(nodes, { abort })).items;
-  for (const node of all) if (agentOf(node).ours) named.delete(node.metadata.name);
-  const [lacking] = [...named].filter((node) => node !== undefined);
-  const young = all.find(
-    ({ metadata }) => named.has(metadata.name) && now - Date.parse(metadata.creationTimestamp ?? '') < JOINS_WITHIN_MS,
-  );
-  if (young) throw new Error(`node ${young.metadata.name} has just joined, and has no agent of Refit yet`);
-  return lacking && `node ${lacking} has no agent of Refit`;
+  const wanted = [valueAt(desired['machine'], ['spec', 'version']), valueAt(desired['machineSet'], SET_VERSION)];
+  const [version = ''] = wanted.filter((each) => typeof each === 'string');
+  const all = new Map((await workload.listAll(nodes, { abort })).items.map((node) => [node.metadata.name, node]));
+  const reasons = found.flatMap((each) => {
+    const node = all.get(each.status?.nodeRef?.name ?? '');
+    if (node && agentOf(node).ours) return otherProcedure(each, version, node) ?? [];
+    const joined = clock.now() - Date.parse(node?.metadata.creationTimestamp ?? '');
+    const lacking = each.status?.nodeRef?.name;
+    if (joined < JOINS_WITHIN_MS) throw new Error(`node ${lacking} has just joined, and has no agent of Refit yet`);
+    return lacking === undefined ? [] : `node ${lacking} has no agent of Refit`;
+  });
+  return reasons[0];
 }

@@ -12,11 +12,9 @@ export type AskCan<T> = (updater: T, current: Triple, desired: Triple) => Promis
 export interface Composition {
   /** In order: who takes which changes, such as `machine.spec.version`. */
   readonly steps: readonly { readonly updater: string; readonly changes: readonly string[] }[];
-  /** Changes that nobody takes. */
   readonly uncovered: readonly string[];
   /** Updaters without a valid answer, which counts as taking nothing. */
   readonly unanswered: readonly { readonly updater: string; readonly reason: string }[];
-  /** The objects as the last updater leaves them. */
   readonly reached: Triple;
 }
 

@@ -56,12 +56,10 @@ export function placed(value: unknown, [key, ...rest]: readonly string[], to: Js
   return Object.fromEntries(members);
 }
 
-/** Text of an updater, for people. */
 export function brief(text: string): string {
   return printable(text).slice(0, MAX_TEXT);
 }
 
-/** The first problem of an answer: where, and what. */
 export function describeIssue(error: z.ZodError | undefined): string {
   const [issue] = error?.issues ?? [];
   return `${issue?.path.join('.') || 'the whole'}: ${issue?.message}`;

@@ -23,7 +23,6 @@ const acceptedSchema = z.object({
 const recordSchema = acceptedSchema.extend({
   /** Of the Machine and its desired objects, so that the record of another update does not count. Empty before the first call. */
   id: z.string(),
-  /** How many of them have answered that they are done. */
   done: z.int().min(0),
 });
 

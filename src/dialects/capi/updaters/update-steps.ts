@@ -94,7 +94,6 @@ async function updaterIn({ management }: StepParts, set: string, name: string, a
   return found?.spec.updaters.find((updater) => updater.name === name);
 }
 
-/** An Error if it gave no valid answer. */
 async function answerOf(
   parts: StepParts,
   updater: Updater,

@@ -30,7 +30,6 @@ export function setFor(sets: readonly UpdaterSet[], labels: Labels): UpdaterSet 
   return set;
 }
 
-/** In order. */
 export function updatersFor({ spec }: UpdaterSet, labels: Labels): readonly Updater[] {
   return spec.updaters.filter(({ selector }) => matchesLabels(selector ?? {}, labels));
 }

@@ -1,0 +1,61 @@
+/** Proves which procedure a Machine gets, and that its signal reaches only an agent for that. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { MachineScene } from '../../../test/capi/machine-scene.ts';
+import { type Machine, machines } from '../../api/capi/machine.ts';
+import { nodes } from '../../kube/resources.ts';
+import { encodePresence, type Procedure } from '../../signal/agent-presence.ts';
+import { decodeSignal } from '../../signal/annotations.ts';
+import { AGENT_ANNOTATION } from '../../signal/names.ts';
+import { procedureFor } from './procedures.ts';
+
+const KUBEADM = { bootstrap: { configRef: { kind: 'KubeadmConfig' } } };
+const OWNED = [{ apiVersion: 'x', kind: 'KubeadmControlPlane', name: 'cp', uid: 'u' }];
+
+function machine(spec: Machine['spec'], ownerReferences: typeof OWNED = []): Machine {
+  return { metadata: { name: 'm', ownerReferences }, ...(spec && { spec }) };
+}
+
+test.each<[string, Machine, string, string, Procedure]>([
+  ['a KubeadmConfig', machine(KUBEADM), 'v1.36.3', 'v1.36.2', 'kubeadm'],
+  ['one of a KubeadmControlPlane', machine({}, OWNED), 'v1.36.3', 'v1.36.2', 'kubeadm'],
+  ['a version of k0s', machine(KUBEADM), 'v1.36.3+k0s.0', 'v1.36.2', 'k0s'],
+  ['a kubelet of k0s', machine(KUBEADM), 'v1.36.3', 'v1.36.2+k0s', 'k0s'],
+  ['another bootstrap provider', machine({ bootstrap: { configRef: { kind: 'K0sConfig' } } }), 'v1.36.3', 'v1', 'k0s'],
+  ['nothing known', machine(undefined), 'v1.36.3', 'v1.36.2', 'k0s'],
+])('%s', (_name, of, version, kubeletVersion, expected) => {
+  const node = { ...buildNode('w1'), status: { nodeInfo: { kubeletVersion } } };
+  expect(procedureFor(of, version, node)).toBe(expected);
+});
+
+function sceneWith(agent: Procedure): MachineScene {
+  const scene = new MachineScene(['w1']);
+  scene.api.change(machines, 'm-w1', (each) => ({ ...each, spec: { ...each.spec, ...KUBEADM } }));
+  const presence = { version: '1', since: '2026-11-22T08:00:00Z', ...(agent === 'kubeadm' && { procedure: agent }) };
+  scene.api.change(nodes, 'w1', (node) => ({
+    ...node,
+    metadata: {
+      ...node.metadata,
+      annotations: { ...node.metadata.annotations, [AGENT_ANNOTATION]: encodePresence(presence) },
+    },
+  }));
+  return scene;
+}
+
+test('an agent for kubeadm gets a command of its own', async () => {
+  const scene = sceneWith('kubeadm');
+  expect((await scene.ask('w1')).status).toBe('Success');
+  await scene.lead('w1');
+  await scene.lead('w1');
+  const { command } = decodeSignal(scene.node('w1').metadata.annotations) ?? {};
+  expect(command).toMatchObject({ kind: 'kubeadmupdate', version: 'v1.35.1', sha256: 'ab'.repeat(32) });
+});
+
+test('an agent for k0s gets nothing, and the answer says what the node needs', async () => {
+  const scene = sceneWith('k0s');
+  const message = 'the agent on node w1 is for k0s: its Machine needs one with --procedure kubeadm';
+  expect(await scene.ask('w1')).toMatchObject({ status: 'Failure', message });
+  expect(
+    Object.keys(scene.node('w1').metadata.annotations ?? {}).filter((key) => key.includes('machine-update')),
+  ).toEqual([]);
+});
