@@ -65,7 +65,7 @@ export function identityOf({ name, node }: Pick<ExampleMachine, 'name' | 'node'>
 /** What each Machine and each template of Machines refers to. */
 export function referencesOf(name: string): object {
   return {
-    bootstrap: { configRef: { apiGroup: 'bootstrap.cluster.x-k8s.io', kind: 'KubeadmConfig', name } },
+    bootstrap: { configRef: { apiGroup: 'bootstrap.cluster.x-k8s.io', kind: 'K0sWorkerConfig', name } },
     infrastructureRef: { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'DevMachine', name },
   };
 }

@@ -49,9 +49,7 @@ import { sameJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 
 interface Carriers {
-  /** The kind of object that carries the signals of a stage. */
   readonly resourceOf: (stage: Pick<Stage, 'role' | 'procedure'>) => Resource;
-  /** Settings for agents, in addition to those of the policy. */
   readonly agent?: AgentPolicy;
 }
 
@@ -251,7 +249,6 @@ export function belongs(
   return planId === id && Date.parse(created) >= Date.parse(source.created);
 }
 
-/** A plan of another dialect that claims the Node of the target. */
 export function occupantOf(world: World, { name }: Target): string | undefined {
   const node = world.get(nodes, name);
   return node && claimantOn(node);

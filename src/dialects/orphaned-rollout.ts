@@ -2,7 +2,6 @@
 import { because } from '../engine/model/reasons.ts';
 import type { Rollout, Source, Stage, Target } from '../engine/model/rollout.ts';
 
-/** `more`: what is known of the stage. */
 export function orphanedRollout(
   source: Source,
   id: string,

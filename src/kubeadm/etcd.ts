@@ -16,7 +16,6 @@ interface ListedMember {
   readonly ID: string;
   readonly name: string;
   readonly isLearner: boolean;
-  /** For clients; none if it never started. */
   readonly urls?: readonly string[];
 }
 

@@ -14,7 +14,6 @@ import { hostChecks, problemsOf, untilRight } from './verify.ts';
 export interface HostStepsParts extends Pick<Tools, 'clock' | 'log'> {
   readonly shells: Shells;
   readonly host: Host;
-  /** Names the upgrade in the journal on the host. */
   readonly rollout: string;
   readonly version: string;
   readonly parts: readonly Part[];
@@ -31,111 +30,101 @@ const SHELL_RETRY_MS = 3000;
 /** Milliseconds for components to come up, and for etcd to recover from the restart before. */
 const [VERIFY_MS, ETCD_MS] = [300_000, 120_000];
 
-export class HostSteps {
-  readonly #parts: HostStepsParts;
+/** All that can be checked before the host is drained, kubeadm's own preflight too. Stages the binaries; replaces nothing. */
+export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<void> {
+  const { shells, host, clock } = on;
+  const { problems, ground, busy } = await probeHost(shells, upgrade, host, clock.now());
+  // The kubelet's configuration may allow cgroup v1, and kubeadm looks there.
+  const node = nodeFindings({ ...ground, allowsCgroupV1: true }, parseVersion(upgrade.version));
+  const others = busy.filter((what) => what.startsWith('kubeadm')).map((what) => `${what}, runs on this host`);
+  const wrong = [...problems, ...node].filter(({ severity }) => severity !== 'warn').map(({ message }) => message);
+  if (wrong.length + others.length > 0) throw new RefitError('REFIT_REFUSED', [...wrong, ...others].join('; '));
+  // `kubeadm upgrade node` checks all hosts as it does workers.
+  await succeed(on, 'stage', prepareScript(upgrade, { ...host, role: 'worker' }, false));
+  await untilEtcdIsHealthy(on);
+}
 
-  constructor(parts: HostStepsParts) {
-    this.#parts = parts;
+/** Does nothing if the journal on the host says that it is done; waits for one that runs. */
+export async function carryOut(on: HostStepsParts, step: HostStep, body: StepBody): Promise<void> {
+  await succeed(on, step, stepScript({ ...on, step }, body));
+}
+
+async function succeed(on: HostStepsParts, step: HostStep, script: string): Promise<void> {
+  const { code, stdout } = await run(on, script);
+  on.abort.throwIfAborted();
+  if (code === 0) return;
+  // A Node holds no more than 256 KiB of annotations.
+  const end = stdout.slice(-1_000).trim();
+  const why = end.replaceAll(/\s*\n\s*/g, '; ') || 'no output';
+  const what = code === EXIT_BUSY ? 'another step still runs on this host' : why;
+  throw new RefitError('REFIT_SSH', `step ${step} failed with exit code ${code}: ${what}`);
+}
+
+/** Before this member restarts, all others are healthy. One that leads gives that up first. */
+export async function untilEtcdIsHealthy(on: HostStepsParts): Promise<void> {
+  const { host, shells, members, log } = on;
+  const { name, role } = host;
+  if (role !== 'controlPlane') return;
+  let answers = new Map<string, EtcdAnswer>();
+  await until(on, ETCD_MS, async () => {
+    answers = await members();
+    // This host may be half upgraded: its own kubeadm fixes it.
+    if (typeof answers.get(name) !== 'object') answers.set(name, false);
+    return etcdProblems(answers).map(({ found, cure }) => `etcd: ${found}; ${cure}`);
+  });
+  const next = nextLeader(answers.get(name), answers.values());
+  if (next === undefined) return;
+  const moved = shells.run(host, moveLeaderScript(next));
+  const { code, stdout } = await moved.catch((error: unknown) => ({ code: 1, stdout: messageOf(error) }));
+  if (code !== 0 || stdout.includes('"error"'))
+    log.warn('etcd did not move its leader away', { node: name, problem: stdout.trim() });
+}
+
+export async function untilVerified(on: HostStepsParts): Promise<void> {
+  const { shells, host, version, parts, clock } = on;
+  await until(on, VERIFY_MS, async () => {
+    const reads = [readFacts(shells, host), on.node(), on.pods()] as const;
+    const [facts, node, pods] = await Promise.all(reads);
+    return problemsOf(hostChecks({ facts, node, pods }, version, parts, clock.now()));
+  });
+}
+
+/** A kubelet that does not come up is replaced by the one before. Says what became of it; empty if nothing is to be undone. */
+export async function rollBack(on: HostStepsParts): Promise<string> {
+  const { host, rollout, version, log, abort } = on;
+  const node = await on.node().catch(() => undefined);
+  const reported = node && kubeletVersionOf(node);
+  // An API server that does not answer says nothing about the kubelet.
+  if (!reported || reported === version) return '';
+  log.warn('the kubelet did not come up; rolling back', { node: host.name });
+  try {
+    const { code, stdout } = await run(on, rollBackScript(rollout));
+    const said = stdout.trim().split('\n').at(-1)?.slice(0, 200) ?? '';
+    if (code !== 0) return `; the roll-back failed: ${said}`;
+    return said === '' ? '' : `; rolled back: ${said} was put back and started; check that the Node is Ready`;
+  } catch (error) {
+    abort.throwIfAborted();
+    return `; the roll-back failed: ${messageOf(error)}`;
   }
+}
 
-  /** All that can be checked before the host is drained, kubeadm's own preflight too. Stages the binaries; replaces nothing. */
-  async prepare(upgrade: Upgrade): Promise<void> {
-    const { shells, host, clock } = this.#parts;
-    const { problems, ground, busy } = await probeHost(shells, upgrade, host, clock.now());
-    // The kubelet's configuration may allow cgroup v1, and kubeadm looks there.
-    const node = nodeFindings({ ...ground, allowsCgroupV1: true }, parseVersion(upgrade.version));
-    const others = busy.filter((what) => what.startsWith('kubeadm')).map((what) => `${what}, runs on this host`);
-    const wrong = [...problems, ...node].filter(({ severity }) => severity !== 'warn').map(({ message }) => message);
-    if (wrong.length + others.length > 0) throw new RefitError('REFIT_REFUSED', [...wrong, ...others].join('; '));
-    // `kubeadm upgrade node` checks all hosts as it does workers.
-    await this.#succeed('stage', prepareScript(upgrade, { ...host, role: 'worker' }, false));
-    await this.untilEtcdIsHealthy();
-  }
+/** Until `ask` finds nothing wrong. The API server and hosts may be away for a while: that is one more problem. */
+async function until(on: HostStepsParts, withinMs: number, ask: () => Promise<string[]>): Promise<void> {
+  const asked = async (): Promise<string[]> => await ask().catch((error: unknown) => [messageOf(error)]);
+  const wrong = await untilRight(asked, (problems) => problems.length === 0, { ...on, withinMs });
+  if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));
+}
 
-  /** Does nothing if the journal on the host says that it is done; waits for one that runs. */
-  async carryOut(step: HostStep, body: StepBody): Promise<void> {
-    const { rollout, version } = this.#parts;
-    await this.#succeed(step, stepScript({ step, rollout, version }, body));
-  }
-
-  async #succeed(step: HostStep, script: string): Promise<void> {
-    const { code, stdout } = await this.#run(script);
-    this.#parts.abort.throwIfAborted();
-    if (code === 0) return;
-    // A Node holds no more than 256 KiB of annotations.
-    const end = stdout.slice(-1_000).trim();
-    const why = end.replaceAll(/\s*\n\s*/g, '; ') || 'no output';
-    const what = code === EXIT_BUSY ? 'another step still runs on this host' : why;
-    throw new RefitError('REFIT_SSH', `step ${step} failed with exit code ${code}: ${what}`);
-  }
-
-  /** Before this member restarts, all others are healthy. One that leads gives that up first. */
-  async untilEtcdIsHealthy(): Promise<void> {
-    const { host, shells, members, log } = this.#parts;
-    const { name, role } = host;
-    if (role !== 'controlPlane') return;
-    let answers = new Map<string, EtcdAnswer>();
-    await this.#until(ETCD_MS, async () => {
-      answers = await members();
-      // This host may be half upgraded: its own kubeadm fixes it.
-      if (typeof answers.get(name) !== 'object') answers.set(name, false);
-      return etcdProblems(answers).map(({ found, cure }) => `etcd: ${found}; ${cure}`);
-    });
-    const next = nextLeader(answers.get(name), answers.values());
-    if (next === undefined) return;
-    const moved = shells.run(host, moveLeaderScript(next));
-    const { code, stdout } = await moved.catch((error: unknown) => ({ code: 1, stdout: messageOf(error) }));
-    if (code !== 0 || stdout.includes('"error"'))
-      log.warn('etcd did not move its leader away', { node: name, problem: stdout.trim() });
-  }
-
-  async untilVerified(): Promise<void> {
-    const { shells, host, version, parts, clock } = this.#parts;
-    await this.#until(VERIFY_MS, async () => {
-      const reads = [readFacts(shells, host), this.#parts.node(), this.#parts.pods()] as const;
-      const [facts, node, pods] = await Promise.all(reads);
-      return problemsOf(hostChecks({ facts, node, pods }, version, parts, clock.now()));
-    });
-  }
-
-  /** A kubelet that does not come up is replaced by the one before. Says what became of it; empty if nothing is to be undone. */
-  async rollBack(): Promise<string> {
-    const { host, rollout, version, log, abort } = this.#parts;
-    const node = await this.#parts.node().catch(() => undefined);
-    const reported = node && kubeletVersionOf(node);
-    // An API server that does not answer says nothing about the kubelet.
-    if (!reported || reported === version) return '';
-    log.warn('the kubelet did not come up; rolling back', { node: host.name });
+/** If the connection breaks, the step continues on its host: running the script again waits for it. */
+async function run({ shells, host, clock, log, abort }: HostStepsParts, script: string): Promise<ShellResult> {
+  for (let left = SHELL_RETRIES; ; left--) {
     try {
-      const { code, stdout } = await this.#run(rollBackScript(rollout));
-      const said = stdout.trim().split('\n').at(-1)?.slice(0, 200) ?? '';
-      if (code !== 0) return `; the roll-back failed: ${said}`;
-      return said === '' ? '' : `; rolled back: ${said} was put back and started; check that the Node is Ready`;
+      return await shells.run(host, script);
     } catch (error) {
       abort.throwIfAborted();
-      return `; the roll-back failed: ${messageOf(error)}`;
-    }
-  }
-
-  /** Until `ask` finds nothing wrong. The API server and hosts may be away for a while: that is one more problem. */
-  async #until(withinMs: number, ask: () => Promise<string[]>): Promise<void> {
-    const asked = async (): Promise<string[]> => await ask().catch((error: unknown) => [messageOf(error)]);
-    const wrong = await untilRight(asked, (problems) => problems.length === 0, { ...this.#parts, withinMs });
-    if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));
-  }
-
-  /** If the connection breaks, the step continues on its host: running the script again waits for it. */
-  async #run(script: string): Promise<ShellResult> {
-    const { shells, host, clock, log, abort } = this.#parts;
-    for (let left = SHELL_RETRIES; ; left--) {
-      try {
-        return await shells.run(host, script);
-      } catch (error) {
-        abort.throwIfAborted();
-        if (left === 0) throw error;
-        log.warn('lost the connection to the host, retrying', { problem: messageOf(error) });
-        await sleep(clock, SHELL_RETRY_MS, abort);
-      }
+      if (left === 0) throw error;
+      log.warn('lost the connection to the host, retrying', { problem: messageOf(error) });
+      await sleep(clock, SHELL_RETRY_MS, abort);
     }
   }
 }

@@ -3,7 +3,6 @@
 export interface Host {
   readonly name: string;
   readonly role: 'controlPlane' | 'worker';
-  /** Instead of those for all hosts. */
   readonly kubeadm?: KubeadmOptions;
 }
 

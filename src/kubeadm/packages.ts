@@ -1,9 +1,6 @@
 /** The part of the scripts for binaries that belong to packages: of Debian through apt-get, RPM packages through dnf or zypper. */
 
-/**
- * `find_package NAME` sets FILE, MANAGER and PACKAGE, which is empty if the binary belongs to none; `is_known` and `fetch_package` use
- * them. `install_package` takes what was fetched, so that it needs no repository. Holds, locks and excludes stay.
- */
+/** `find_package NAME` sets FILE, MANAGER, and PACKAGE, empty if there is none. Holds, locks and excludes stay. */
 export const PACKAGES = `APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy --no-remove -o APT::Sandbox::User=root
   -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold
   -o APT::Get::ReInstall=1 -o APT::Get::allow-downgrades=1 -o APT::Get::allow-change-held-packages=1'

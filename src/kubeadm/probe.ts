@@ -23,20 +23,16 @@ export interface HostFacts {
   /** On hosts of the control plane: manifests that are missing although backups of them exist. */
   readonly missing: readonly MissingManifest[];
   readonly certificates: readonly Certificate[];
-  /** Undefined where the host has no member. */
   readonly etcd: EtcdAnswer | undefined;
 }
 
 export interface MissingManifest {
-  /** Without `.yaml`. */
   readonly name: string;
   /** `run`: made by a run of Refit that did not end. `hand`: by a kubeadm that a person ran. `refused`: must not be restored. */
   readonly backup: 'run' | 'hand' | 'refused';
-  /** The path of the backup, or why it is refused. */
   readonly detail: string;
 }
 
-/** It only reads files and asks for versions. */
 const PATIENCE_MS = 60_000;
 
 export async function probeHost(shells: Shells, upgrade: Upgrade, host: Host, now: number): Promise<HostFacts> {

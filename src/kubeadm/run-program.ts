@@ -17,7 +17,6 @@ export interface ProgramOptions {
   readonly abort?: AbortSignal;
 }
 
-/** @throws RefitError REFIT_SSH if it cannot be started */
 export async function runProgram(
   program: string,
   args: readonly string[],
@@ -31,7 +30,6 @@ export async function runProgram(
     const giveUp = (why: string): void => {
       broken ??= why;
       child.kill('SIGKILL');
-      // What it started holds it, too.
       child.stdout.destroy();
     };
     const late = setTimeout(giveUp, patienceMs, `the script did not end within ${formatDuration(patienceMs)}`).unref();

@@ -1,8 +1,4 @@
-/**
- * The scripts that run on hosts. A step runs in its own session, holds a lock, and writes a journal on the host before and
- * after its work. So it continues if the connection or Refit ends, never runs twice at once, and the next run can see
- * whether it is done.
- */
+/** The scripts on hosts: a step has its own session, lock and journal, so it outlives its caller and never runs twice. */
 import { RefitError } from '../util/errors.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import { parseVersion } from '../util/version.ts';
@@ -22,7 +18,6 @@ export interface StepContext {
 export interface StepBody {
   readonly before?: string;
   readonly body: string;
-  /** Once the journal says that the step is done. */
   readonly after?: string;
 }
 
@@ -155,7 +150,6 @@ echo "containerd=$(containerd --version 2>/dev/null || true)"
 ${FACTS}${role === 'controlPlane' ? `${BACKUPS}${MISSING}` : ''}`;
 }
 
-/** Whether the API server of a manifest does. */
 export const LISTENS = `is_listening() {
   port=$(flag secure-port "$1")
   cat "$R/proc/net/tcp" "$R/proc/net/tcp6" 2>/dev/null |
@@ -212,10 +206,7 @@ const MISSING = `for name in $COMPONENTS; do
 done
 `;
 
-/**
- * If kubeadm is killed between its two renames, a manifest is missing, and the next kubeadm does not restore it. The backup
- * is copied under a name with a dot first, which kubelet ignores.
- */
+/** A manifest that a killed kubeadm left out: the next one does not restore it. A name with a dot first is ignored. */
 const RESTORE = `${BACKUPS}
 for name in $COMPONENTS; do
   [ ! -e "$MANIFESTS/$name.yaml" ] || continue
@@ -280,10 +271,7 @@ function each(binaries: Upgrade['binaries'], write: (name: string, source: Binar
     .join('');
 }
 
-/**
- * Stages the binaries, and lets the staged kubeadm check the host. `upgrade apply` checks most and pulls the images, but
- * workers have no credentials for it. Nothing else is changed.
- */
+/** Stages the binaries, and lets the staged kubeadm check the host: workers have no credentials for `upgrade apply`. */
 export function prepareScript(upgrade: Upgrade, host: Host, leads: boolean): string {
   const { config, ignorePreflightErrors: ignored = [] } = optionsFor(upgrade, host);
   const isController = host.role === 'controlPlane';
@@ -397,10 +385,7 @@ fi
 
 const replaced = (name: string): string => `keep ${name} "$(file_of ${name})"\n${installed(name)}`;
 
-/**
- * Puts kubeadm, the kubelet and its configuration back as the rollout found them, and starts that kubelet. All steps of the
- * rollout count as not done. Static pods and etcd stay: kubeadm itself takes them back, and etcd's data never go back.
- */
+/** Puts kubeadm, kubelet and configuration back as the rollout found them. Static pods and etcd stay: etcd never goes back. */
 export function rollBackScript(rollout: string): string {
   return detached(
     `ROLLOUT=${quoted(rollout)}

@@ -32,7 +32,6 @@ export const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-s
 export interface HostState {
   readonly facts: HostFacts;
   readonly node: Node | undefined;
-  /** Mirror pods of its static pods, of any host. */
   readonly pods: readonly Pod[];
 }
 
@@ -41,7 +40,6 @@ export async function controlPlanePods(client: KubeClient): Promise<readonly Pod
   return items;
 }
 
-/** `parts`: what has been upgraded so far. */
 export function hostChecks(state: HostState, version: string, parts: readonly Part[], now: number): Check[] {
   const { host, kubeadm, kubelet, staticPods } = state.facts;
   const names = host.role === 'controlPlane' ? [...STATIC_PODS, ...(staticPods['etcd'] ? ['etcd'] : [])] : [];
@@ -122,7 +120,6 @@ export function addonCheck(workload: Workload, kind: string, version?: string, a
   return { component, found, cure: `see ${watch}` };
 }
 
-/** All members; empty where etcd is external. */
 export function etcdChecks(hosts: readonly HostFacts[]): Check[] {
   const answers = answersOf(hosts);
   const asked = [...answers.values()].filter((answer) => answer !== false);

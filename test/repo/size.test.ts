@@ -9,20 +9,20 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_893,
+  'src/agent': 5_866,
   'src/api': 1_120,
   'src/cli': 4_631,
   'src/cmd': 923,
   'src/dialects': 380,
   'src/dialects/autopilot': 1_075,
-  'src/dialects/capi': 2_043,
+  'src/dialects/capi': 2_021,
   'src/dialects/cattle': 2_120,
   'src/dialects/kubeadm': 1_507,
   'src/drain': 847,
   'src/engine': 5_610,
   'src/http': 344,
   'src/kube': 3_332,
-  'src/kubeadm': 1_301,
+  'src/kubeadm': 1_261,
   'src/process': 271,
   'src/runtime': 828,
   'src/signal': 497,

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, kubeletVersionOf, nodes, pods } from '../../kube/resources.ts';
 import type { Host, KubeadmOptions, Shells } from '../../kubeadm/host.ts';
-import { HostSteps } from '../../kubeadm/host-steps.ts';
+import * as hostSteps from '../../kubeadm/host-steps.ts';
 import { etcdAnswersFrom } from '../../kubeadm/probe.ts';
+import { BROKEN, runProgram } from '../../kubeadm/run-program.ts';
 import { kubeadmBody, kubeletBody } from '../../kubeadm/scripts.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
@@ -40,7 +41,7 @@ export async function performOnKubeadm(
     if (kind === 'fetch-bundle') {
       await assertVersionFits(tools, version);
       const binaries = await tools.fetch(signal.command, tools);
-      await steps.prepare({ version, binaries, kubeadm: tools.kubeadm });
+      await hostSteps.prepare(steps, { version, binaries, kubeadm: tools.kubeadm });
     }
     if (kind === 'upgrade-host') await upgrade(tools, steps);
     return { ok: true };
@@ -52,12 +53,12 @@ export async function performOnKubeadm(
 
 type Tools = KubeadmTools & Pick<FetchParts, 'abort'>;
 
-function stepsOf(tools: Tools, rollout: string, version: string): HostSteps {
+function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.HostStepsParts {
   const { client, host, abort } = tools;
   const shells = tools.shells(abort);
   // A kubelet may read the pods of its own Node.
   const own = { namespace: 'kube-system', fieldSelector: `spec.nodeName=${host.name}` };
-  return new HostSteps({
+  return {
     ...tools,
     shells,
     rollout,
@@ -66,7 +67,7 @@ function stepsOf(tools: Tools, rollout: string, version: string): HostSteps {
     members: async () => await etcdAnswersFrom(shells, host),
     node: async () => await client.get(nodes, host.name),
     pods: async () => (await client.listAll(pods, own)).items,
-  });
+  };
 }
 
 /** `kubeadm upgrade node` brings a control-plane host to the version that Cluster API has written before. */
@@ -83,22 +84,22 @@ async function assertVersionFits({ client, host }: Tools, version: string): Prom
   if (broken) throw new Error(broken.message);
 }
 
-async function upgrade({ host, kubeadm, directory, log, abort }: Tools, steps: HostSteps): Promise<void> {
+async function upgrade({ host, kubeadm, directory, log, abort }: Tools, on: hostSteps.HostStepsParts): Promise<void> {
   let isKubeletTouched = false;
   try {
     log.info('kubeadm begins');
-    await steps.untilEtcdIsHealthy();
-    await steps.carryOut('kubeadm', kubeadmBody('node', host.role, kubeadm));
+    await hostSteps.untilEtcdIsHealthy(on);
+    await hostSteps.carryOut(on, 'kubeadm', kubeadmBody('node', host.role, kubeadm));
     log.info('the kubelet is replaced');
     isKubeletTouched = true;
     const kubectl = { path: join(directory, 'kubectl') };
-    await steps.carryOut('kubelet', kubeletBody(existsSync(kubectl.path) ? { kubectl } : {}));
-    await steps.untilVerified();
-    await steps.untilEtcdIsHealthy();
+    await hostSteps.carryOut(on, 'kubelet', kubeletBody(existsSync(kubectl.path) ? { kubectl } : {}));
+    await hostSteps.untilVerified(on);
+    await hostSteps.untilEtcdIsHealthy(on);
   } catch (cause) {
     abort.throwIfAborted();
     if (!isKubeletTouched) throw cause;
-    throw new Error(`${messageOf(cause)}${await steps.rollBack()}`, { cause });
+    throw new Error(`${messageOf(cause)}${await hostSteps.rollBack(on)}`, { cause });
   }
 }
 
@@ -120,4 +121,17 @@ export async function findKubeadm(name: string, root: string, shells: Shells): P
   if (missing === '') return host;
   const hint = 'start the agent once kubeadm has joined this host, or without --procedure kubeadm on a k0s host';
   throw new RefitError('REFIT_AGENT', `no ${missing} in PATH (${process.env['PATH'] ?? ''})`, { hint });
+}
+
+/** Scripts on the agent's own host. `abort` only ends the wait: a step that has begun goes on without the agent, and running it again waits for it. */
+export function localShells(abort: AbortSignal): Shells {
+  return {
+    async run(_host, script, patienceMs) {
+      // As an argument: what is cut off when the agent dies would run as far as it came.
+      const result = await runProgram('/bin/sh', ['-c', script], { patienceMs, abort });
+      abort.throwIfAborted();
+      if (result.code !== BROKEN) return result;
+      throw new RefitError('REFIT_AGENT', `a script on this host was ended: ${result.stderr}`);
+    },
+  };
 }

@@ -42,12 +42,10 @@ export class OwnObject {
     return this.#newest;
   }
 
-  /** False until the first state was read. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
 
-  /** Grows with every change of `newest`. */
   get version(): number {
     return this.#version;
   }
@@ -58,7 +56,6 @@ export class OwnObject {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Watches until `abort` aborts; never rejects. */
   async follow(abort: AbortSignal): Promise<void> {
     const { client, resource, name, clock, random, log } = this.#parts;
     const fieldSelector = `metadata.name=${name}`;

@@ -29,10 +29,7 @@ export async function changeOrTimeout(
   await promise;
 }
 
-/**
- * Does `work` until `stop` aborts: again after each change of `object`, after the milliseconds that it returns, if any, and
- * after a growing pause when it failed, which `tell` logs. Never rejects.
- */
+/** Does `work` until `stop` aborts: after changes of `object`, the milliseconds that it returns, or a growing pause. Never rejects. */
 export async function keepDoing(
   work: () => Promise<number | undefined>,
   tell: (error: unknown, pauseMs: number) => void,

@@ -14,8 +14,7 @@ import type { DownloadLimits } from '../download/fetch.ts';
 import { Prefetcher } from '../download/prefetcher.ts';
 import { IDLE, type Journal } from '../journal.ts';
 import { fetchBinaries } from '../kubeadm/fetch-binaries.ts';
-import { localShells } from '../kubeadm/local-shells.ts';
-import { performOnKubeadm } from '../kubeadm/perform-on-kubeadm.ts';
+import { localShells, performOnKubeadm } from '../kubeadm/perform-on-kubeadm.ts';
 import { keepDelegated, type LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { NodeMaintenance } from '../maintenance/node-maintenance.ts';
 import { keepPresence } from '../object/keep-presence.ts';
@@ -40,7 +39,6 @@ export interface HostParts extends Tools {
   readonly options: AgentOptions;
   readonly paths: StatePaths;
   readonly places: ServicePlaces;
-  /** Absolute path of the service's binary, when a flag names it. */
   readonly binary: string | undefined;
   readonly restarter: ServiceRestarter;
   readonly userAgent: string;

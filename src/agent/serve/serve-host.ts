@@ -7,8 +7,7 @@ import { type ControlNode, controlNodes, nodeNameOf, SIGNAL_OBJECTS } from '../.
 import { backoffDelay, sleep } from '../../util/clock.ts';
 import type { ErrorCode } from '../../util/errors.ts';
 import { aborted, onAbort } from '../../util/waits.ts';
-import { localShells } from '../kubeadm/local-shells.ts';
-import { findKubeadm } from '../kubeadm/perform-on-kubeadm.ts';
+import { findKubeadm, localShells } from '../kubeadm/perform-on-kubeadm.ts';
 import { LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { OwnObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
@@ -77,11 +76,7 @@ const RETRY = { base: 500, cap: 15_000 };
 /** Roles may be created after their agents; with the pauses between them about 15 seconds. */
 const MOST_REFUSALS = 6;
 
-/**
- * Resolves once the object was read. A missing object is waited for later, and so is the kind ControlNode, which a cluster may
- * get after its first controller. Rejects for a configuration that stays wrong: a server without the kind, or a missing right.
- * Every other failure may pass, such as an API server that is overloaded or does not know a renewed certificate yet.
- */
+/** Resolves once the object was read, or is missing. Rejects for what stays wrong: a server without the kind, a missing right. */
 async function checkObject(host: HostParts, name: string, abort: AbortSignal): Promise<void> {
   const { client, options, clock, random, log } = host;
   for (let failures = 0; !abort.aborted; failures++) {
@@ -160,11 +155,7 @@ function newestOf(object: OwnObject): ControlNode | undefined {
   return object.newest;
 }
 
-/**
- * Runs `work` for as long as `current` stays the same, and anew for its next value, one run at a time; undefined: nothing to
- * do. `source` tells when it may have changed. Rejects when a run rejects that was not aborted. A run that resolves is not
- * repeated for the same value.
- */
+/** Runs `work` for each value of `current`, one run at a time. Rejects when a run rejects that was not aborted. */
 export async function workForValue(
   source: Pick<SignalObject, 'onChange'>,
   current: () => string | undefined,

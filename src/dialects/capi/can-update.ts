@@ -13,7 +13,6 @@ import { isRecord, type Json, sameJson } from '../../util/json.ts';
 import { parseVersion } from '../../util/version.ts';
 
 interface Part {
-  /** Prefix of the names of its changes. */
   readonly name: 'machine' | 'infraMachine' | 'bootstrap';
   readonly object: PatchedObject;
 }
@@ -107,7 +106,6 @@ export function differences(from: Value, to: Value, path: readonly string[] = []
   return keys.flatMap((key) => differences(own(before, key), own(to, key), [...path, key]));
 }
 
-/** Undefined where the path does not lead to a member. */
 export function valueAt(value: unknown, path: readonly string[]): Value {
   return path.reduce<unknown>((at, key) => (isRecord(at) ? own(at, key) : undefined), value) as Value;
 }

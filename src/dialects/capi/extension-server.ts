@@ -44,7 +44,6 @@ export async function startExtensionServer(options: ServerOptions) {
   const following = followCertificate(files, (renewed) => server.setSecureContext(renewed), log);
   return {
     address,
-    /** Aborts running calls: callers retry. */
     async close(): Promise<void> {
       following[Symbol.dispose]();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -92,7 +91,6 @@ async function serve(
   }
 }
 
-/** Milliseconds reserved for sending the answer before the caller gives up. */
 const TRAVEL_MS = 500;
 const LEAST_MS = 100;
 

@@ -75,7 +75,6 @@ async function can(parts: ServiceParts, hook: CanHook, request: CanRequest, with
   return answered;
 }
 
-/** The result of `work`; or that of `late` after `ms` milliseconds, and `work` is aborted. */
 export async function within<T>(
   clock: Clock,
   ms: number,

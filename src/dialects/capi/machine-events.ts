@@ -7,7 +7,6 @@ import type { EventNote, EventRecorder } from '../../kube/event-recorder.ts';
 import type { Logger } from '../../util/log.ts';
 import { versionIn } from './update-machine.ts';
 
-/** Never rejects. */
 export type TellMachine = (asked: HookObject, note: EventNote) => Promise<void>;
 
 const MOST = 10_000;

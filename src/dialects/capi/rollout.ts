@@ -50,13 +50,11 @@ export function updateOn(node: KubeObject): MachineUpdate | undefined {
   return updateSchema.safeParse(parseJson(node.metadata.annotations?.[UPDATE_ANNOTATION])).data;
 }
 
-/** Undefined without a valid record of this request. */
 export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord | undefined {
   const record = recordSchema.safeParse(parseJson(node.metadata.annotations?.[RECORD_ANNOTATION])).data;
   return record?.uid === uid ? record : undefined;
 }
 
-/** Removes the controls of an earlier update. */
 export function withUpdate<T extends KubeObject>(node: T, update: MachineUpdate): T {
   return annotated(withoutControls(node), { [UPDATE_ANNOTATION]: JSON.stringify(update) });
 }

@@ -13,11 +13,7 @@ import { recordOf, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 /** What became of the Machine, to be added to the message; empty if nothing. */
 export type ReplaceStuck = (machine: Machine, node: Node, options: RequestOptions) => Promise<string>;
 
-/**
- * Only time counts in which this process saw the same on the Node: the clock of whoever recorded the deadline may be wrong.
- *
- * @param silentMs undefined: no Machine is deleted
- */
+/** Only time counts in which this process saw the same on the Node. Without `silentMs` no Machine is deleted. */
 export function stuckMachines(management: KubeClient, silentMs: number | undefined, clock: Clock): ReplaceStuck {
   const watched = new Map<string, { readonly report: string; readonly at: number }>();
   return async ({ metadata }, node, options) => {

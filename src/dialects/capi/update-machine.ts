@@ -33,11 +33,7 @@ export interface UpdateParts extends ProgressParts {
 
 type Wanted = Pick<MachineUpdate, 'machine' | 'version'>;
 
-/**
- * Idempotent, on any replica: all state is on the Node. Rejects if an API server or the payload's checksum is unavailable.
- *
- * @param live the Machine in the API, which wants the version of the call
- */
+/** Idempotent, on any replica. `live` is the Machine in the API. Rejects if an API server or the checksum is unavailable. */
 export async function updateMachine(
   parts: UpdateParts,
   { desired: { machine } }: UpdateMachineRequest,

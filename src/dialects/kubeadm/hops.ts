@@ -6,9 +6,7 @@ import type { Manifest } from './manifest.ts';
 import { openRequest } from './plan-object.ts';
 
 export interface Hop {
-  /** With version and binaries of the hop. */
   readonly manifest: Manifest;
-  /** Versions after it. */
   readonly later: readonly string[];
 }
 

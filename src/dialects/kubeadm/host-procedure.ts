@@ -5,7 +5,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { isConflict, isForbidden, isUnauthorized, StatusError, TransportError } from '../../kube/status-error.ts';
 import type { Part, Shells } from '../../kubeadm/host.ts';
-import { HostSteps } from '../../kubeadm/host-steps.ts';
+import * as hostSteps from '../../kubeadm/host-steps.ts';
 import { etcdAnswers } from '../../kubeadm/probe.ts';
 import { kubeadmBody, kubeletBody, optionsFor, stageBody } from '../../kubeadm/scripts.ts';
 import { controlPlanePods } from '../../kubeadm/verify.ts';
@@ -83,21 +83,19 @@ class Procedure {
     this.#report = { rollout, target, attempt, state: 'working', step: '', since: attempt, spent: {} };
   }
 
-  /** What the Node says may be older. */
   get isTouched(): boolean {
     return this.#report.touched === true;
   }
 
-  /** Rejects if it was stopped, or if the report could not be written. */
   async run(): Promise<void> {
     const { manifest, outages } = this.#parts;
     const { parts, verb, target } = this.#work;
     try {
       await this.#enter(STAGE);
-      await this.#steps.carryOut('stage', stageBody(manifest.binaries));
+      await hostSteps.carryOut(this.#steps, 'stage', stageBody(manifest.binaries));
       if (parts.includes('kubelet')) await this.#untilEmpty();
       for (const part of parts) {
-        if (part === 'kubeadm') await this.#steps.untilEtcdIsHealthy();
+        if (part === 'kubeadm') await hostSteps.untilEtcdIsHealthy(this.#steps);
         if (part === 'kubeadm' && this.#host.role === 'controlPlane') outages.begin(target.name);
         await this.#enter(PART_STEPS[part], { touched: true });
         const host = this.#host;
@@ -105,10 +103,10 @@ class Procedure {
           part === 'kubeadm'
             ? kubeadmBody(verb, host.role, optionsFor(manifest, host))
             : kubeletBody(manifest.binaries);
-        await this.#steps.carryOut(part, body);
+        await hostSteps.carryOut(this.#steps, part, body);
       }
       await this.#enter(VERIFY);
-      await this.#steps.untilVerified();
+      await hostSteps.untilVerified(this.#steps);
       await this.#enter(VERIFY, { state: 'finished' });
     } catch (error) {
       if (this.#abort.aborted) throw error;
@@ -159,14 +157,14 @@ class Procedure {
   /** A kubelet that does not come up is replaced by the one before. Says what became of it. */
   async #rollBack(): Promise<string> {
     const isPossible = this.#work.parts.includes('kubelet') && [PART_STEPS.kubelet, VERIFY].includes(this.#report.step);
-    return isPossible ? await this.#steps.rollBack() : '';
+    return isPossible ? await hostSteps.rollBack(this.#steps) : '';
   }
 
-  get #steps(): HostSteps {
+  get #steps(): hostSteps.HostStepsParts {
     const { manifest, shells, writer, clock, log } = this.#parts;
     const { rollout, version, parts, target } = this.#work;
     const [host, abort] = [this.#host, this.#abort];
-    return new HostSteps({
+    return {
       host,
       shells,
       rollout,
@@ -178,7 +176,7 @@ class Procedure {
       members: async () => await etcdAnswers(shells, controlPlaneOf(manifest)),
       node: async () => await writer.get(nodes, target.name),
       pods: async () => await controlPlanePods(writer),
-    });
+    };
   }
 
   get #host(): ManifestHost {

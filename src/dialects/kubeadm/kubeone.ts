@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { defined, isRecord } from '../../util/json.ts';
 import { nodeName, port, version } from './fields.ts';
 
-/** Of a host: what only KubeOne reads. */
 const OF_KUBEONE = 'ipv6Addresses sshHostPublicKey bastionHostPublicKey isLeader taints labels annotations kubelet';
 const NOT_READ = `${OF_KUBEONE} operatingSystem`.split(' ');
 const READ = ['apiVersion', 'kind', 'name', 'versions', 'controlPlane', 'staticWorkers'];

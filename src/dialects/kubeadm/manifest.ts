@@ -50,7 +50,6 @@ const access = {
 
 const host = z.strictObject({
   name: nodeName,
-  /** Defaults to the name. */
   address: z.string().min(1).exactOptional(),
   role: z.enum(['controlPlane', 'worker']),
   ...access,

@@ -83,7 +83,6 @@ export function assess(survey: Survey): Assessment {
   };
 }
 
-/** Of what would be done, and of where that begins. */
 function digestOf({ manifest, policy }: Survey, request: Request, start: string): string {
   const { version, binaries, kubeadm, etcdSnapshots, ssh, hosts } = manifest;
   const parts = [start, request, version, binaries, kubeadm, etcdSnapshots, ssh, hosts, policy, [...policy.allow]];

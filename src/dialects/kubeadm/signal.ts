@@ -21,13 +21,10 @@ const reportSchema = z.object({
   state: z.enum(['working', 'finished', 'failed']),
   step: z.string().max(20),
   since: z.string(),
-  /** The kubelet's version before. */
   from: z.string().optional(),
   /** True once something on the host may have been replaced, also by an earlier attempt that was killed. */
   touched: z.boolean().optional(),
-  /** Milliseconds of each finished step. */
   spent: z.record(z.string(), z.number()).refine((spent) => Object.keys(spent).length <= 10),
-  /** Why it failed, or what it waits for. */
   message: z.string().optional(),
 });
 

@@ -11,7 +11,6 @@ import type { Manifest, ManifestHost } from './manifest.ts';
 /** Their end closes the shared connections; running scripts continue on their hosts. */
 export type SshShells = Shells & AsyncDisposable;
 
-/** Seconds. */
 const CONNECT_TIMEOUT = 10;
 /** Seconds that a shared connection stays open after its last script, if this process is killed. */
 const PERSIST = 15;

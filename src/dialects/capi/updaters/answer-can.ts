@@ -16,7 +16,6 @@ import { type Labels, listSets, setFor, updatersFor } from './updater-sets.ts';
 
 /** `management` is of the cluster with the Machines and the UpdaterSets. */
 export interface CanParts extends TellParts {
-  /** Of the cluster with the Nodes; may be the same. */
   readonly workload: KubeClient;
   readonly callUpdater: CallUpdater;
   readonly log: Logger;
@@ -139,10 +138,7 @@ const SET_VERSION = ['spec', 'template', 'spec', 'version'];
 /** An agent says that it is there within seconds of its start. */
 const JOINS_WITHIN_MS = 300_000;
 
-/**
- * Why Refit cannot update this Machine, or the Machines of this MachineSet; undefined if it can. Machines without a Node yet
- * are new. Throws for a Node that has just joined: an answer now would have all its Machines replaced.
- */
+/** Why Refit cannot update the Machines. Throws for a Node that has just joined: an answer would have all replaced. */
 async function missingAgent(
   { management, workload, clock }: CanParts,
   { current: { machine, machineSet }, desired }: CanRequest,

@@ -16,7 +16,6 @@ const operationsSchema = z
 const MAX_VALUES = 5000;
 const MAX_TEXT = 300;
 
-/** Only below the shape's root. */
 export function applyPatches(shape: Shape, current: Triple, patches: Patches): Triple {
   return shape.parts.reduce<Triple>((triple, { object: key }) => {
     const [object, patch] = [triple[key], patches[`${key}Patch`]];

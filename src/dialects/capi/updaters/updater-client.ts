@@ -17,7 +17,6 @@ export type UpdaterHook = Exclude<HookName, 'Discovery'>;
 export interface UpdaterAnswer extends Patches {
   readonly status: 'Success' | 'Failure';
   readonly message?: string;
-  /** Of UpdateMachine only: 0 means done. */
   readonly retryAfterSeconds?: number;
 }
 
