@@ -33,14 +33,14 @@ const PART_STEPS: Readonly<Record<Part, string>> = { kubeadm: 'Kubeadm', kubelet
 const VERIFY = 'Verify';
 
 export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
-  const running = new Map<string, Procedure>();
+  const running = new Map<string, ReturnType<typeof procedureOf>>();
   return {
     isAt: ({ key }) => running.has(key),
-    isWaiting: ({ key }) => running.get(key)?.isWaiting === true,
+    isWaiting: ({ key }) => running.get(key)?.isWaiting() === true,
     begin(work) {
       const { key, name } = work.target;
       if (running.has(key)) return Promise.resolve();
-      const procedure = new Procedure(parts, work);
+      const procedure = procedureOf(parts, work);
       running.set(key, procedure);
       void procedure
         .run()
@@ -53,183 +53,166 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
     acknowledge: ({ key }) => running.get(key)?.acknowledge(),
     async stop({ key }, reason) {
       const procedure = running.get(key);
-      if (procedure?.isTouched) return;
+      if (procedure?.isTouched()) return;
       running.delete(key);
       await procedure?.stop(reason);
     },
   };
 }
 
-class Procedure {
-  readonly #parts: ProcedureParts;
-  readonly #work: HostUpgrade;
-  readonly #stopping = new AbortController();
-  readonly #abort: AbortSignal;
-  readonly #emptied = Promise.withResolvers<void>();
-  /** True until the drain is done, from before the Node asks for it. */
-  isWaiting = false;
-  #report: Report;
-  #began: number;
-  #written: Promise<void> = Promise.resolve();
-  #found: Found | undefined;
-
-  constructor(parts: ProcedureParts, work: HostUpgrade) {
-    this.#parts = parts;
-    this.#work = work;
-    this.#abort = AbortSignal.any([parts.abort, this.#stopping.signal]);
-    const { key: target, since: attempt } = work.target;
-    const { rollout } = work;
-    this.#began = parts.clock.monotonic();
-    this.#report = { rollout, target, attempt, state: 'working', step: '', since: attempt, spent: {} };
-  }
-
-  get isTouched(): boolean {
-    return this.#report.touched === true;
-  }
-
-  async run(): Promise<void> {
-    const { manifest, outages } = this.#parts;
-    const { parts, verb, target } = this.#work;
-    try {
-      await this.#enter(STAGE);
-      await hostSteps.carryOut(this.#steps, 'stage', stageBody(manifest.binaries));
-      if (parts.includes('kubelet')) await this.#untilEmpty();
-      for (const part of parts) {
-        if (part === 'kubeadm') await hostSteps.untilEtcdIsHealthy(this.#steps);
-        if (part === 'kubeadm' && this.#host.role === 'controlPlane') outages.begin(target.name);
-        await this.#enter(PART_STEPS[part], { touched: true });
-        const host = this.#host;
-        const body =
-          part === 'kubeadm'
-            ? kubeadmBody(verb, host.role, optionsFor(manifest, host))
-            : kubeletBody(manifest.binaries);
-        await hostSteps.carryOut(this.#steps, part, body);
-      }
-      await this.#enter(VERIFY);
-      await hostSteps.untilVerified(this.#steps);
-      await this.#enter(VERIFY, { state: 'finished' });
-    } catch (error) {
-      if (this.#abort.aborted) throw error;
-      const message = `${messageOf(error)}${await this.#rollBack()}`;
-      await this.#enter(this.#report.step, { state: 'failed', message });
-    } finally {
-      outages.end(target.name);
-    }
-  }
-
-  acknowledge(): void {
-    this.isWaiting = false;
-    this.#emptied.resolve();
-  }
-
-  async stop(reason: string): Promise<void> {
-    const { abort } = this.#parts;
-    this.#stopping.abort(new Error(reason));
-    await this.#save({ ...this.#report, state: 'failed', message: reason }, abort);
-  }
+function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
+  const { manifest, drains, outages, log } = procedure;
+  const { target, parts, rollout, verb } = work;
+  const { name } = target;
+  const stopping = new AbortController();
+  const abort = AbortSignal.any([procedure.abort, stopping.signal]);
+  const emptied = Promise.withResolvers<void>();
+  const report = reportOf(procedure, work, abort);
+  let isWaiting = false;
 
   /** The step DRAIN in the report asks the leader to cordon and drain. */
-  async #untilEmpty(): Promise<void> {
-    const { drains, log } = this.#parts;
-    const { name } = this.#work.target;
-    this.isWaiting = true;
-    await this.#enter(DRAIN);
+  async function untilEmpty(): Promise<void> {
+    isWaiting = true;
+    await report.enter(DRAIN);
     const stopListening = drains.onChange((node) => {
       if (node !== name) return;
-      this.#reportBlockedDrain().catch((error: unknown) =>
+      reportBlockedDrain().catch((error: unknown) =>
         log.warn('could not update the drain status', { node: name, problem: messageOf(error) }),
       );
     });
-    await Promise.race([this.#emptied.promise, aborted(this.#abort)]);
+    await Promise.race([emptied.promise, aborted(abort)]);
     stopListening();
-    this.#abort.throwIfAborted();
+    abort.throwIfAborted();
   }
 
-  async #reportBlockedDrain(): Promise<void> {
-    const { rollout: uid, target } = this.#work;
-    const state = this.#parts.drains.stateOf(target.name, ownerOf({ source: { uid, kind: configMaps.kind } }, target));
+  async function reportBlockedDrain(): Promise<void> {
+    const state = drains.stateOf(name, ownerOf({ source: { uid: rollout, kind: configMaps.kind } }, target));
     const message = state?.kind === 'draining' ? state.blockedBy : undefined;
-    if (!this.isWaiting || message === this.#report.message) return;
-    this.#report = { ...this.#report, message };
-    await this.#save(this.#report, this.#abort);
+    if (isWaiting && message !== report.latest().message) await report.add({ message });
   }
 
-  /** A kubelet that does not come up is replaced by the one before. Says what became of it. */
-  async #rollBack(): Promise<string> {
-    const isPossible = this.#work.parts.includes('kubelet') && [PART_STEPS.kubelet, VERIFY].includes(this.#report.step);
-    return isPossible ? await hostSteps.rollBack(this.#steps) : '';
+  async function upgrade(): Promise<void> {
+    const host = hostIn(manifest, name);
+    const on = stepsOn(host, procedure, work, abort);
+    await report.enter(STAGE);
+    await hostSteps.carryOut(on, 'stage', stageBody(manifest.binaries));
+    if (parts.includes('kubelet')) await untilEmpty();
+    for (const part of parts) {
+      if (part === 'kubeadm') await hostSteps.untilEtcdIsHealthy(on);
+      if (part === 'kubeadm' && host.role === 'controlPlane') outages.begin(name);
+      await report.enter(PART_STEPS[part], { touched: true });
+      const options = optionsFor(manifest, host);
+      const body = part === 'kubeadm' ? kubeadmBody(verb, host.role, options) : kubeletBody(manifest.binaries);
+      await hostSteps.carryOut(on, part, body);
+    }
+    await report.enter(VERIFY);
+    await hostSteps.untilVerified(on);
+    await report.enter(VERIFY, { state: 'finished' });
   }
 
-  get #steps(): hostSteps.HostStepsParts {
-    const { manifest, shells, writer, clock, log } = this.#parts;
-    const { rollout, version, parts, target } = this.#work;
-    const [host, abort] = [this.#host, this.#abort];
-    return {
-      host,
-      shells,
-      rollout,
-      version,
-      parts,
-      clock,
-      log,
-      abort,
-      members: async () => await etcdAnswers(shells, controlPlaneOf(manifest)),
-      node: async () => await writer.get(nodes, target.name),
-      pods: async () => await controlPlanePods(writer),
-    };
-  }
+  return {
+    /** Until the drain is done, from before the Node asks for it. */
+    isWaiting: () => isWaiting,
+    /** What the Node says may be older. */
+    isTouched: () => report.latest().touched === true,
+    acknowledge(): void {
+      isWaiting = false;
+      emptied.resolve();
+    },
+    async stop(reason: string): Promise<void> {
+      stopping.abort(new Error(reason));
+      await report.add({ state: 'failed', message: reason }, procedure.abort);
+    },
+    /** Rejects if it was stopped, or if the report could not be written. */
+    async run(): Promise<void> {
+      try {
+        await upgrade();
+      } catch (error) {
+        if (abort.aborted) throw error;
+        const { step } = report.latest();
+        // A kubelet that does not come up is replaced by the one before.
+        const isPossible = parts.includes('kubelet') && [PART_STEPS.kubelet, VERIFY].includes(step);
+        const undone = isPossible
+          ? await hostSteps.rollBack(stepsOn(hostIn(manifest, name), procedure, work, abort))
+          : '';
+        await report.enter(step, { state: 'failed', message: `${messageOf(error)}${undone}` });
+      } finally {
+        outages.end(name);
+      }
+    },
+  };
+}
 
-  get #host(): ManifestHost {
-    const { name } = this.#work.target;
-    const host = this.#parts.manifest.hosts.find((each) => each.name === name);
-    const missing = `hosts: ${name} is missing, but the upgrade needs it; add it to the manifest again`;
-    if (!host) throw new RefitError('REFIT_FILE', missing);
-    return host;
-  }
+function stepsOn(host: ManifestHost, procedure: ProcedureParts, work: HostUpgrade, abort: AbortSignal) {
+  const { manifest, shells, writer } = procedure;
+  return {
+    ...procedure,
+    ...work,
+    host,
+    abort,
+    members: async () => await etcdAnswers(shells, controlPlaneOf(manifest)),
+    node: async () => await writer.get(nodes, host.name),
+    pods: async () => await controlPlanePods(writer),
+  };
+}
 
-  async #enter(step: string, more: Partial<Pick<Report, 'state' | 'message' | 'touched'>> = {}): Promise<void> {
-    const { clock } = this.#parts;
-    const now = clock.monotonic();
-    const last = this.#report;
-    const spent = last.step === '' ? {} : { ...last.spent, [last.step]: Math.round(now - this.#began) };
-    this.#began = now;
-    this.#report = { ...last, step, since: rfc3339(clock.now()), spent, message: undefined, ...more };
-    await this.#save(this.#report, this.#abort);
-  }
+/** The report on the Node, which this process alone writes. */
+function reportOf({ writer, clock, log }: ProcedureParts, { target, rollout }: HostUpgrade, abort: AbortSignal) {
+  const { key, name, since } = target;
+  let report: Report = { rollout, target: key, attempt: since, state: 'working', step: '', since, spent: {} };
+  let began = clock.monotonic();
+  let written: Promise<void> = Promise.resolve();
+  let found: Found | undefined;
 
   /** One write after the other, so that the last report wins. */
-  async #save(report: Report, abort: AbortSignal): Promise<void> {
-    const earlier = this.#written.catch(() => undefined);
-    this.#written = earlier.then(async () => await this.#write(report, abort));
-    await this.#written;
+  async function add(more: Partial<Report>, until = abort): Promise<void> {
+    report = { ...report, ...more };
+    const added = report;
+    const earlier = written.catch(() => undefined);
+    written = earlier.then(async () => await write(added, until));
+    await written;
   }
 
   /** Retries: API server and lease are unavailable while kubeadm replaces the API server. A failure must arrive. */
-  async #write(report: Report, abort: AbortSignal): Promise<void> {
-    const { writer, clock, log } = this.#parts;
-    const { name } = this.#work.target;
+  async function write(added: Report, until: AbortSignal): Promise<void> {
     let refusedAt = Number.POSITIVE_INFINITY;
     for (;;) {
-      abort.throwIfAborted();
+      until.throwIfAborted();
       try {
-        this.#found ??= foundOn(await writer.get(nodes, name), report);
-        await writer.patch(nodes, name, reportPatch({ ...this.#found, ...report }), { type: 'merge' });
+        found ??= foundOn(await writer.get(nodes, name), added);
+        await writer.patch(nodes, name, reportPatch({ ...found, ...added }), { type: 'merge' });
         return;
       } catch (error) {
         const isRefused = isUnauthorized(error) || isForbidden(error);
         const isBusy = error instanceof StatusError && (error.code >= 500 || error.code === 429);
         if (!(error instanceof TransportError) && !isConflict(error) && !isBusy && !isRefused) throw error;
+        const problem = messageOf(error);
         if (isRefused && refusedAt === Number.POSITIVE_INFINITY)
-          log.warn('the API server refuses the report of the host, retrying', {
-            node: name,
-            problem: messageOf(error),
-          });
+          log.warn('the API server refuses the report of the host, retrying', { node: name, problem });
         refusedAt = isRefused ? Math.min(refusedAt, clock.monotonic()) : Number.POSITIVE_INFINITY;
-        if (report.state !== 'failed' && clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
-        await sleep(clock, RETRY_MS, abort);
+        if (added.state !== 'failed' && clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
+        await sleep(clock, RETRY_MS, until);
       }
     }
   }
+
+  return {
+    latest: () => report,
+    add,
+    async enter(step: string, more: Partial<Pick<Report, 'state' | 'message' | 'touched'>> = {}): Promise<void> {
+      const now = clock.monotonic();
+      const spent = report.step === '' ? {} : { ...report.spent, [report.step]: Math.round(now - began) };
+      began = now;
+      await add({ step, since: rfc3339(clock.now()), spent, message: undefined, ...more });
+    },
+  };
+}
+
+function hostIn({ hosts }: Manifest, name: string): ManifestHost {
+  const host = hosts.find((each) => each.name === name);
+  const missing = `hosts: ${name} is missing, but the upgrade needs it; add it to the manifest again`;
+  if (!host) throw new RefitError('REFIT_FILE', missing);
+  return host;
 }
 
 type Found = Pick<Report, 'from' | 'touched'>;
