@@ -82,7 +82,8 @@ export async function startDownloadServer(options: DownloadServerOptions): Promi
     return next.fault;
   };
   const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    // A `+` of a version may come as %2B.
+    const pathname = decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname);
     const node = /\(([^)]*)\)/.exec(request.headers['user-agent'] ?? '')?.[1] ?? '';
     const payload = payloads.get(pathname);
     if (payload !== undefined && request.headers['if-none-match'] === `"${payload.sha256}"`) {

@@ -7,7 +7,13 @@ import { EXIT } from '../../src/util/errors.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { callHook } from '../cluster/hook-caller.ts';
 import { prepareExtension } from '../cluster/hook-extension.ts';
-import { askCanUpdate, driveUpdate, type ManagerOptions, writeDesired } from '../cluster/machine-manager.ts';
+import {
+  askCanUpdate,
+  driveUpdate,
+  type ManagerOptions,
+  type Wanted,
+  writeDesired,
+} from '../cluster/machine-manager.ts';
 import { createMachine, installMachines, joinNode } from '../cluster/machines.ts';
 import { createMissing } from '../cluster/objects.ts';
 import { startSandboxPlane } from '../cluster/plane.ts';
@@ -19,6 +25,8 @@ const FROM = 'v1.36.2';
 const TO = 'v1.36.3';
 const RESTART_DELAY_MS = 1000;
 const READY_POLL_MS = 100;
+/** Milliseconds for the agents to start on a busy machine. */
+const ASK_WITHIN_MS = 60_000;
 
 export const capi: Demonstration = {
   dialect: 'capi',
@@ -88,10 +96,23 @@ async function whenAnswering({ caller }: ManagerOptions, abort: AbortSignal): Pr
 
 async function update(manager: ManagerOptions, machine: string): Promise<void> {
   const wanted = { machine, version: TO };
-  const uncovered = await askCanUpdate(manager, wanted);
+  const uncovered = await untilAccepted(manager, wanted);
   if (uncovered.length > 0) throw new Error(`Machine ${machine}: ${uncovered.join(', ')} cannot change in place`);
   await writeDesired(manager, wanted);
   await driveUpdate(manager, wanted);
+}
+
+/** Managers ask again after a failure: an agent may only be about to start. */
+async function untilAccepted(manager: ManagerOptions, wanted: Wanted): Promise<string[]> {
+  const deadline = systemClock.monotonic() + ASK_WITHIN_MS;
+  for (;;) {
+    try {
+      return await askCanUpdate(manager, wanted);
+    } catch (error) {
+      if (systemClock.monotonic() >= deadline) throw error;
+      await sleep(systemClock, READY_POLL_MS, manager.abort);
+    }
+  }
 }
 
 async function showEnd({ client, hosts }: Cluster, views: readonly PlanView[], { say }: Ground): Promise<void> {

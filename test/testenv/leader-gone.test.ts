@@ -63,7 +63,7 @@ test('a killed leader: late, then gone; the next leader continues', async () => 
   await using second = await lead();
   // It has been late on a busy machine, rarely: then the reason is wanted.
   await puppets.says(W2, 'Completed').catch(async (error: unknown) => {
-    throw new Error(await told('why', W2), { cause: error });
+    throw new Error([await told('why'), ...second.stderr.slice(-12)].join('\n'), { cause: error });
   });
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
   expect((await leader()).state).toBe('held');

@@ -1,7 +1,7 @@
 /** Tests on a real API server that versions are checked before each node, with the documented rights, when they change in a running plan. */
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
 import { createControlNode, deleteObjects } from '../../sandbox/cluster/objects.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { CONDITIONS_ANNOTATION } from '../../src/engine/report/conditions.ts';
@@ -63,6 +63,8 @@ test('a plan that is edited to skip a minor version starts no other node and end
 });
 
 test('nodes wait for an old API server until its object reports a version that is new enough', async () => {
+  // It has stood still on a busy machine, rarely: then the controller's own words are wanted.
+  onTestFailed(() => console.error(controller.stderr.slice(-20).join('\n')));
   await using puppets = await Puppets.create(admin, 'version-w3', 'version-w4');
   await puppets.plan(1, { version: NEXT });
   await puppets.says('version-w3', 'Restart');

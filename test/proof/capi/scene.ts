@@ -28,8 +28,8 @@ export interface SceneOptions {
 }
 
 /** Workers climb these; the control plane is always ahead of them. */
-const WORKER_VERSIONS = Array.from({ length: 20 }, (_, index) => `v1.36.${index}`);
-export const CONTROL_PLANE_VERSIONS = ['v1.36.28', 'v1.36.29'] as const;
+const WORKER_VERSIONS = Array.from({ length: 20 }, (_, index) => `v1.36.${index}+k0s.0`);
+export const CONTROL_PLANE_VERSIONS = ['v1.36.28+k0s.0', 'v1.36.29+k0s.0'] as const;
 
 /** For two cores that others use, too. */
 export const PATIENCE_S = 240;

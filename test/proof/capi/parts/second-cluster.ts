@@ -12,7 +12,7 @@ const FAILED_CALLS = 2;
 
 export async function secondCluster(scene: Scene): Promise<void> {
   const { checks, cluster } = scene;
-  const versions = { controlPlane: 'v1.36.28', workers: 'v1.36.0' };
+  const versions = { controlPlane: 'v1.36.28+k0s.0', workers: 'v1.36.0+k0s.0' };
   await scene.apply(...clusterObjects({ name: OTHER, controlPlanes: 1, workers: 1, versions }));
   await scene.until('a worker of the second cluster', async () =>
     (await scene.machines('workers', OTHER)).some(({ status }) => status?.nodeRef !== undefined),
@@ -33,7 +33,7 @@ export async function secondCluster(scene: Scene): Promise<void> {
   await checks.check(
     'a Machine of the second cluster: the Node of the first one with its name is not touched',
     async () => {
-      await wantWorkers(scene, { version: 'v1.36.1' }, `${OTHER}-workers`);
+      await wantWorkers(scene, { version: 'v1.36.1+k0s.0' }, `${OTHER}-workers`);
       await scene.failedCalls('core', 'UpdateMachine', FAILED_CALLS);
       const { metadata, spec } = await cluster.client.get(nodes, name);
       const written = Object.keys(metadata.annotations ?? {}).filter(
