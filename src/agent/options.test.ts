@@ -32,10 +32,17 @@ test('the defaults are the original limits, and what can be found is', () => {
   });
 });
 
+test.each([
+  [['--procedure', 'kubeadm', '--object', 'controlnode'], '--procedure kubeadm works on a Node: leave out --object'],
+  [['--kubeadm-config', '/x'], '--kubeadm-config needs --procedure kubeadm'],
+])('%j is refused', (args, message) => {
+  expect(() => parseAgentOptions(args)).toThrow(message);
+});
+
 test('every flag that help names is taken', () => {
   const flags = [...AGENT_HELP.matchAll(/^ {2}--([a-z0-9-]+) +(<)?/gm)];
   const values: Record<string, string> = {
-    object: 'controlnode',
+    object: 'node',
     procedure: 'kubeadm',
     mode: 'controller+worker',
     'api-address': 'fd00::1',
@@ -55,7 +62,7 @@ test('every flag that help names is taken', () => {
   });
   expect(parseAgentOptions(args)).toEqual({
     kubeconfig: '/x',
-    object: 'controlnode',
+    object: 'node',
     procedure: 'kubeadm',
     kubeadm: { config: '/x' },
     name: '/x',

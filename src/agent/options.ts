@@ -74,6 +74,11 @@ export function parseAgentOptions(args: readonly string[]) {
     totalMs: toMilliseconds('download-timeout', flags['download-timeout']),
     stallMs: toMilliseconds('stall-timeout', flags['stall-timeout']),
   };
+  const isKubeadm = flags.procedure === 'kubeadm';
+  if (isKubeadm && flags.object !== 'node')
+    throw new RefitError('REFIT_USAGE', '--procedure kubeadm works on a Node: leave out --object');
+  if (!isKubeadm && flags['kubeadm-config'] !== undefined)
+    throw new RefitError('REFIT_USAGE', '--kubeadm-config needs --procedure kubeadm');
   return {
     kubeconfig: flags.kubeconfig,
     /** Kind of the object that carries the signals: Node for workers, ControlNode for controllers. */

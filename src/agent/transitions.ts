@@ -109,8 +109,9 @@ function bundleAfter({ kind }: Step, journal: BundleJournal, outcome: StepOutcom
   const isFetch = kind === 'fetch-bundle';
   if (outcome.ok) return { ...journal, phase: isFetch ? 'placed' : 'upgraded' };
   const { error, reason } = outcome;
-  // An API server that is away is asked again.
-  const isAway = error instanceof TransportError || (error instanceof StatusError && error.code >= 500);
+  // An API server that is away, overloaded, or does not know a renewed certificate yet is asked again.
+  const isPassing = error instanceof StatusError && (error.code >= 500 || error.code === 429 || error.code === 401);
+  const isAway = error instanceof TransportError || isPassing;
   if (isFetch && isAway) return journal;
   return { ...journal, phase: 'missed', failure: { status: isFetch ? 'FailedDownload' : 'Failed', reason } };
 }

@@ -32,12 +32,13 @@ const [VERIFY_MS, ETCD_MS] = [300_000, 120_000];
 
 /** All that can be checked before the host is drained, kubeadm's own preflight too. Stages the binaries; replaces nothing. */
 export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<void> {
-  const { shells, host, clock } = on;
+  const { shells, host, clock, log } = on;
   const { problems, ground, busy } = await probeHost(shells, upgrade, host, clock.now());
   // The kubelet's configuration may allow cgroup v1, and kubeadm looks there.
   const node = nodeFindings({ ...ground, allowsCgroupV1: true }, parseVersion(upgrade.version));
   const others = busy.filter((what) => what.startsWith('kubeadm')).map((what) => `${what}, runs on this host`);
   const wrong = [...problems, ...node].filter(({ severity }) => severity !== 'warn').map(({ message }) => message);
+  for (const { message } of problems.filter(({ severity }) => severity === 'warn')) log.warn(message);
   if (wrong.length + others.length > 0) throw new RefitError('REFIT_REFUSED', [...wrong, ...others].join('; '));
   // `kubeadm upgrade node` checks all hosts as it does workers.
   await succeed(on, 'stage', prepareScript(upgrade, { ...host, role: 'worker' }, false));
@@ -47,6 +48,17 @@ export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<voi
 /** Does nothing if the journal on the host says that it is done; waits for one that runs. */
 export async function carryOut(on: HostStepsParts, step: HostStep, body: StepBody): Promise<void> {
   await succeed(on, step, stepScript({ ...on, step }, body));
+}
+
+/** kubeadm asks the API server only once: where that is away, as after a power cut, the step is repeated when it is back. */
+export async function carryOutOnceMore(on: HostStepsParts, step: HostStep, body: StepBody): Promise<void> {
+  try {
+    await carryOut(on, step, body);
+  } catch (error) {
+    if (await on.node().catch(() => undefined)) throw error;
+    await until(on, VERIFY_MS, async () => (await on.node()) && []);
+    await carryOut(on, step, body);
+  }
 }
 
 async function succeed(on: HostStepsParts, step: HostStep, script: string): Promise<void> {

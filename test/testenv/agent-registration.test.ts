@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
 import { agentArguments, type Host, type HostOptions, startHost } from '../../sandbox/hosts/host.ts';
 import { REFIT } from '../../sandbox/refit.ts';
-import { LeaseDelegation } from '../../src/agent/maintenance/lease-delegation.ts';
+import { leaseDelegation } from '../../src/agent/maintenance/lease-delegation.ts';
 import { NodeMaintenance } from '../../src/agent/maintenance/node-maintenance.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type Lease, leases, nodes } from '../../src/kube/resources.ts';
@@ -183,31 +183,31 @@ test('a node marks its own lease, whether its kubelet or the agent created it', 
   things.defer(async () => await admin.delete(nodes, name));
   const client = await clientOf({ node: name });
   things.defer(() => client.close());
-  await new LeaseDelegation(client).offer(name, abort);
+  await leaseDelegation(client).offer(name, abort);
   expect(await leaseOf(name)).toMatchObject({ metadata: { labels: MARK }, spec: { holderIdentity: name } });
   const { resourceVersion } = (await leaseOf(name)).metadata;
-  await new LeaseDelegation(client).offer(name, abort);
+  await leaseDelegation(client).offer(name, abort);
   expect((await leaseOf(name)).metadata.resourceVersion).toBe(resourceVersion);
 
   await admin.delete(leases, name, { namespace: 'kube-node-lease' });
   const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(Date.now()) };
   const metadata = { name, namespace: 'kube-node-lease', labels: { theirs: 'kept' } };
   await client.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
-  await new LeaseDelegation(client).offer(name, abort);
+  await leaseDelegation(client).offer(name, abort);
   expect(await leaseOf(name)).toMatchObject({ metadata: { labels: { ...MARK, theirs: 'kept' } }, spec });
 });
 
 test('a node marks no other lease', async () => {
   const client = await clientOf({ node: 'reg-node' });
   things.defer(() => client.close());
-  await expect(new LeaseDelegation(client).offer('reg-other', abort)).rejects.toSatisfy(isForbidden);
+  await expect(leaseDelegation(client).offer('reg-other', abort)).rejects.toSatisfy(isForbidden);
 });
 
 const maintenanceOf = (client: KubeClient, name: string): NodeMaintenance =>
   new NodeMaintenance({
     client,
     nodeName: () => name,
-    delegation: new LeaseDelegation(client),
+    delegation: leaseDelegation(client),
     clock: systemClock,
     random: Math.random,
     log: silentLogger,

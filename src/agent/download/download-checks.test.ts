@@ -7,7 +7,7 @@ import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type Script, type StubServer, startStubServer } from '../../../test/faults/stub-server.ts';
 import type { AgentPolicy, Annotations, SignalCommand } from '../../signal/annotations.ts';
 import { encodeDownloadCheck } from '../../signal/prefetch.ts';
-import { DownloadChecks } from './download-checks.ts';
+import { downloadChecks } from './download-checks.ts';
 
 const [SECOND, MINUTE] = [1_000, 60_000];
 const LIMITS = { maxBytes: 10_000, reserveBytes: 0, totalMs: 1, stallMs: 1 };
@@ -22,7 +22,7 @@ beforeAll(async () => {
 interface Scene {
   readonly server: StubServer;
   readonly clock: FakeClock;
-  readonly checks: DownloadChecks;
+  readonly checks: ReturnType<typeof downloadChecks>;
   readonly check: (policy?: AgentPolicy, url?: string, kind?: SignalCommand['kind']) => Annotations;
 }
 
@@ -30,7 +30,7 @@ async function scene(script: Script, limits: object = {}): Promise<Scene> {
   const server = await startStubServer(script);
   onTestFinished(async () => await server[Symbol.asyncDispose]());
   const clock = new FakeClock(0);
-  const checks = new DownloadChecks({
+  const checks = downloadChecks({
     clock,
     limits: { ...LIMITS, ...limits },
     userAgent: 'refit-agent/test (w1)',
@@ -68,7 +68,7 @@ test.each<[string, Script, object, AgentPolicy, string | undefined]>([
   ['no hash and no https', whole, { httpsWithoutHash: true }, {}, 'leads to plain http'],
 ])('%s', async (_what, script, limits, policy, problem) => {
   const { checks, check } = await scene(script, limits);
-  const answer = await checks.answer(check(policy));
+  const answer = await checks(check(policy));
   expect(answer.id).toHaveLength(16);
   if (problem === undefined) expect(answer.problem).toBeUndefined();
   else expect(answer.problem).toContain(problem);
@@ -77,10 +77,10 @@ test.each<[string, Script, object, AgentPolicy, string | undefined]>([
 
 test('no bytes of the payload are fetched where the server answers HEAD, and nobody is asked without a check', async () => {
   const { server, checks, check } = await scene(whole);
-  expect(await checks.answer({})).toEqual({ id: '', room: expect.any(Number) });
-  const answer = await checks.answer(check());
+  expect(await checks({})).toEqual({ id: '', room: expect.any(Number) });
+  const answer = await checks(check());
   // The last answer stays when the check is gone.
-  expect(await checks.answer(undefined)).toEqual(answer);
+  expect(await checks(undefined)).toEqual(answer);
   expect(server.requests.map(({ method, headers }) => [method, headers['user-agent']])).toEqual([
     ['HEAD', 'refit-agent/test (w1)'],
   ]);
@@ -93,7 +93,7 @@ test('a problem is looked at again after a minute, what is well after ten, and a
   );
   const asks = async (): Promise<number> => {
     const before = server.requests.length;
-    await checks.answer(check());
+    await checks(check());
     return server.requests.length - before;
   };
   // HEAD, then the first byte.
@@ -105,14 +105,14 @@ test('a problem is looked at again after a minute, what is well after ten, and a
   expect(await asks()).toBe(0);
   await clock.advance(9 * MINUTE);
   expect(await asks()).toBe(1);
-  expect((await checks.answer(check({}, 'http://127.0.0.1:1/gone'))).problem).toMatch(
+  expect((await checks(check({}, 'http://127.0.0.1:1/gone'))).problem).toMatch(
     /^http:\/\/127.0.0.1:1\/gone: no answer/,
   );
 });
 
 test('a server that never answers is a problem, not a wait without end', async () => {
   const { checks, check } = await scene(() => undefined);
-  const { problem } = await checks.answer(check());
+  const { problem } = await checks(check());
   expect(problem).toContain('/k0s');
 }, 30_000);
 
@@ -121,34 +121,34 @@ test('every problem is told, each once', async () => {
   const command = (id: number, path: string) =>
     ({ id, kind: 'k0supdate', url: `${server.config.server}/${path}`, version: 'v2' }) as const;
   const commands = [command(0, 'a'), command(1, 'b'), command(2, 'a')];
-  const { problem = '' } = await checks.answer(encodeDownloadCheck({ rollout: 'uid', commands, policy: {} }));
+  const { problem = '' } = await checks(encodeDownloadCheck({ rollout: 'uid', commands, policy: {} }));
   expect(problem.match(/\/[ab]: .*? answered 404 Not Found/g)).toHaveLength(2);
 });
 
 test('the size is told, and the room in round numbers, asked or not: beside the reserve, as often as the rest', async () => {
   const { bavail, bsize } = await statfs(directory);
   const { clock, checks, check } = await scene(whole, { reserveBytes: bavail * bsize - 3 * 2 ** 30 });
-  const { room = 0 } = await checks.answer({});
+  const { room = 0 } = await checks({});
   // Others write to the disk, too.
   expect([2 ** 30, 2 ** 31]).toContain(room);
-  expect(await checks.answer(check())).toMatchObject({ bytes: 5_000 });
+  expect(await checks(check())).toMatchObject({ bytes: 5_000 });
   const full = await scene(whole, { reserveBytes: 2 ** 60 });
-  expect(await full.checks.answer({})).toEqual({ id: '', room: 0 });
+  expect(await full.checks({})).toEqual({ id: '', room: 0 });
   await clock.advance(10 * MINUTE);
-  expect(await checks.answer(check())).toMatchObject({ bytes: 5_000, room: expect.any(Number) });
+  expect(await checks(check())).toMatchObject({ bytes: 5_000, room: expect.any(Number) });
   const huge = await scene(whole, { reserveBytes: -(2 ** 40) });
-  expect((await huge.checks.answer({})).room).toBe(2 ** 32);
+  expect((await huge.checks({})).room).toBe(2 ** 32);
 });
 
 test('what was fetched ahead needs no room again, and what was fetched of it less', async () => {
   const { bavail, bsize } = await statfs(directory);
   const { checks, check } = await scene(whole);
   const scarce = (reserve: number): Annotations => check({ diskReserveBytes: bavail * bsize * 2 + reserve });
-  expect((await checks.answer(scarce(0))).problem).toContain('the download needs 5000 and');
+  expect((await checks(scarce(0))).problem).toContain('the download needs 5000 and');
   await writeFile(join(directory, 'part'), 'x'.repeat(2_000));
-  expect((await checks.answer(scarce(1))).problem).toContain('the download needs 3000 and');
+  expect((await checks(scarce(1))).problem).toContain('the download needs 3000 and');
   await rename(join(directory, 'part'), join(directory, 'staged'));
   await truncate(join(directory, 'staged'), 5_000);
-  expect((await checks.answer(scarce(2))).problem).toBeUndefined();
+  expect((await checks(scarce(2))).problem).toBeUndefined();
   await rm(join(directory, 'staged'));
 });

@@ -35,46 +35,28 @@ const TIMEOUT_MS = 4_000;
 /** More room is as good as this. */
 const MOST_ROOM = 2 ** 32;
 
-export class DownloadChecks {
-  readonly #parts: DownloadChecksParts;
-  #known: DownloadAnswer = { id: '' };
-  #until = Number.NEGATIVE_INFINITY;
+export function downloadChecks({ clock, limits, userAgent, environment, placeFor }: DownloadChecksParts) {
+  let known: DownloadAnswer = { id: '' };
+  let until = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: DownloadChecksParts) {
-    this.#parts = parts;
-  }
-
-  /** Never rejects. Without a check the last answer stays, which saves a write. */
-  async answer(annotations: Annotations = {}): Promise<DownloadAnswer> {
-    const { clock } = this.#parts;
-    const check = decodeDownloadCheck(annotations);
-    const id = check ? downloadCheckId(annotations) : this.#known.id;
-    if (id === this.#known.id && clock.monotonic() < this.#until) return this.#known;
-    const said = check ? await this.#try(check) : this.#known;
-    this.#until = clock.monotonic() + LASTING[said.problem === undefined ? 'possible' : 'impossible'];
-    this.#known = defined({ ...said, id, room: await this.#room() });
-    return this.#known;
-  }
-
-  async #try({ commands, policy }: DownloadCheck) {
-    const limits = limitsFor(this.#parts.limits, policy);
-    const found = await Promise.all(commands.map(async (each) => await this.#tryOne(each, limits)));
+  async function tryAll({ commands, policy }: DownloadCheck) {
+    const own = limitsFor(limits, policy);
+    const found = await Promise.all(commands.map(async (each) => await tryOne(each, own)));
     const problems = new Set(found.flatMap(({ problem }) => problem ?? []));
     const bytes = Math.max(0, ...found.map((each) => each.bytes));
     return { bytes, ...(problems.size > 0 && { problem: [...problems].join('; ') }) };
   }
 
-  async #tryOne({ url, sha256, kind }: SignalCommand, limits: DownloadLimits) {
-    const { userAgent, environment, placeFor } = this.#parts;
+  async function tryOne({ url, sha256, kind }: SignalCommand, own: DownloadLimits) {
     let bytes = 0;
     try {
-      bytes = await sizeOf(requestFor({ url, sha256, userAgent, limits, environment }));
-      if (bytes > limits.maxBytes) throw new Error(`it has ${bytes} bytes, and ${limits.maxBytes} is the limit`);
+      bytes = await sizeOf(requestFor({ url, sha256, userAgent, limits: own, environment }));
+      if (bytes > own.maxBytes) throw new Error(`it has ${bytes} bytes, and ${own.maxBytes} is the limit`);
       const place = await placeFor(kind);
       if (!place) return { bytes };
       const found = await Promise.all(place.held.map(async (path) => await files.stat(path).catch(() => undefined)));
       const held = Math.max(...found.map((file) => file?.size ?? 0), 0);
-      if (held === 0 || bytes > held) await diskRoom(place.directory, limits.reserveBytes, files).require(bytes - held);
+      if (held === 0 || bytes > held) await diskRoom(place.directory, own.reserveBytes, files).require(bytes - held);
       return { bytes };
     } catch (error) {
       return { bytes, problem: `${printableUrl(url)}: ${messageOf(error)}` };
@@ -82,15 +64,24 @@ export class DownloadChecks {
   }
 
   /** Where there is least. A power of two, because each change of it is a write. */
-  async #room(): Promise<number | undefined> {
-    const { placeFor, limits } = this.#parts;
+  async function room(): Promise<number | undefined> {
     const [binary, bundles] = [await placeFor('k0supdate'), await placeFor('airgapupdate')];
     if (!binary || !bundles) return undefined;
-    const free = [binary, bundles].map(
-      async (place) => await diskRoom(place.directory, limits.reserveBytes, files).free(),
-    );
-    return 2 ** Math.floor(Math.log2(Math.min(MOST_ROOM, ...(await Promise.all(free)))));
+    const places = [binary, bundles].map(({ directory }) => diskRoom(directory, limits.reserveBytes, files));
+    const free = await Promise.all(places.map(async (place) => await place.free()));
+    return 2 ** Math.floor(Math.log2(Math.min(MOST_ROOM, ...free)));
   }
+
+  /** Never rejects. Without a check the last answer stays, which saves a write. */
+  return async (annotations: Annotations = {}): Promise<DownloadAnswer> => {
+    const check = decodeDownloadCheck(annotations);
+    const id = check ? downloadCheckId(annotations) : known.id;
+    if (id === known.id && clock.monotonic() < until) return known;
+    const said = check ? await tryAll(check) : known;
+    until = clock.monotonic() + LASTING[said.problem === undefined ? 'possible' : 'impossible'];
+    known = defined({ ...said, id, room: await room() });
+    return known;
+  };
 }
 
 /** 0 if the server does not say it. Some know no HEAD, and a signed URL is for GET only: then the first byte is requested. */

@@ -23,6 +23,8 @@ const LINE = /^([0-9a-f]{64}) [ *](kubeadm|kubelet|kubectl)$/;
 /** What is there already and has its hash is not fetched again. Rejects with a reason for people. */
 export async function fetchBinaries(command: SignalCommand, parts: FetchParts): Promise<Upgrade['binaries']> {
   const { limits, root } = parts;
+  if (command.sha256 === undefined)
+    throw new Error('kubeadm hosts need a sha256 of the list of binaries: start capi-extension with --checksum-url');
   const short = { ...limits, maxBytes: Math.min(limits.maxBytes, MOST_LIST_BYTES) };
   const list = await fetched('list', command.url, command.sha256, { ...parts, limits: short });
   const hashes = hashesIn(await files.readFile(list, 'utf8'));

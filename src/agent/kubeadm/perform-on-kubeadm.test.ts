@@ -6,12 +6,12 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MemoryStore, viewOf } from '../../../test/agent/memory-object.ts';
 import { buildVeto } from '../../../test/builders/vetoes.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { StatusError } from '../../kube/status-error.ts';
+import { StatusError, TransportError } from '../../kube/status-error.ts';
 import { decodeReport, type SignalData } from '../../signal/annotations.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
 import { Agent, type AgentParts } from '../agent.ts';
-import { FinishedSignals } from '../state/finished-signals.ts';
+import { finishedSignals } from '../state/finished-signals.ts';
 import { loadJournal, saveJournal } from '../state/journal-file.ts';
 import { type KubeadmTools, performOnKubeadm } from './perform-on-kubeadm.ts';
 
@@ -41,6 +41,10 @@ let kubelet: string;
 let answer: (step: string) => Promise<string | undefined>;
 /** The version in ConfigMap kubeadm-config. */
 let cluster: string;
+/** Of the API server. */
+let server: string;
+/** How often the API server does not answer from now on. */
+let away: number;
 let agents: Promise<void>[];
 
 beforeEach(async () => {
@@ -48,7 +52,7 @@ beforeEach(async () => {
   store = new MemoryStore();
   setKubelet(FROM);
   stop = new AbortController();
-  [steps, kubelet, cluster, agents] = [[], FROM, TO, []];
+  [steps, kubelet, cluster, server, away, agents] = [[], FROM, TO, TO, 0, []];
   answer = async () => await Promise.resolve(undefined);
 });
 afterEach(async () => {
@@ -75,13 +79,15 @@ interface More {
 const TOOLS = { clock: systemClock, random: () => 0, log: silentLogger };
 
 function toolsOf(more: Partial<KubeadmTools> = {}): KubeadmTools {
-  const get = async ({ kind }: { kind: string }) =>
-    await Promise.resolve(
-      kind === 'Node' ? store.object : { data: { ClusterConfiguration: `kubernetesVersion: ${cluster}\n` } },
-    );
+  const get = async ({ kind }: { kind: string }) => {
+    if (away > 0 && away--) throw new TransportError('connection refused');
+    const config = { data: { ClusterConfiguration: `kubernetesVersion: ${cluster}\n` } };
+    return await Promise.resolve(kind === 'Node' ? store.object : config);
+  };
+  const raw = async () => await Promise.resolve({ status: 200, body: JSON.stringify({ gitVersion: server }) });
   return {
     ...TOOLS,
-    client: { get, listAll: async () => await Promise.resolve({ items: [] }) } as unknown as KubeClient,
+    client: { get, raw, listAll: async () => await Promise.resolve({ items: [] }) } as unknown as KubeClient,
     host: { name: 'w1', role: 'worker' },
     kubeadm: {},
     shells: () => ({
@@ -124,7 +130,7 @@ function partsOf({ agent, tools }: More): AgentParts {
     accepts: ['kubeadmupdate'],
     beside: 'replace',
     veto: buildVeto(),
-    finished: new FinishedSignals(join(directory, 'finished.json')),
+    finished: finishedSignals(join(directory, 'finished.json')),
     ...agent,
   };
 }
@@ -198,6 +204,44 @@ test('an agent that ends in the middle goes on before it can read its Node', asy
   held.resolve(undefined);
   await vi.waitFor(() => expect(steps).toContain('kubelet'), PATIENCE);
   agents.push(...before);
+});
+
+test('kubeadm that fails while the API server is away, as after a power cut, is repeated once that is back', async () => {
+  store.send(SIGNAL);
+  start();
+  await until('Cordoning');
+  answer = async (step) => {
+    if (step !== 'kubeadm' || steps.filter((each) => each === 'kubeadm').length > 1) return undefined;
+    away = 2;
+    return await Promise.resolve('connection refused');
+  };
+  store.advance('ApplyingUpdate');
+  await until('UnCordoning');
+  expect(steps).toEqual(['prepare', 'kubeadm', 'kubeadm', 'kubelet']);
+});
+
+test('a worker whose API server is a minor version behind fails before the drain', async () => {
+  server = 'v1.35.9';
+  store.send(SIGNAL);
+  start();
+  await until('FailedDownload');
+  expect(report()?.reason).toBe('the API server still has v1.35.9: upgrade the control plane before this worker');
+  expect(steps).toEqual([]);
+});
+
+test('a control plane whose own member of etcd does not answer asks nobody else, and is not touched', async () => {
+  const shells = () => ({
+    run: async (_host: unknown, script: string) => {
+      const stdout = script.includes('cluster/member/list') ? 'etcd=curl: (28) timed out\n' : '';
+      return await Promise.resolve({ code: 0, stdout, stderr: '' });
+    },
+  });
+  let now = 0;
+  const clock = { ...systemClock, monotonic: () => (now += 60_000) };
+  store.send(SIGNAL);
+  start({ tools: { host: { name: 'w1', role: 'controlPlane' }, shells, clock } });
+  await until('FailedDownload');
+  expect(report()?.reason).toContain('etcd: the member on this host does not answer');
 });
 
 test.each<[string, Partial<SignalData['command']>, string]>([

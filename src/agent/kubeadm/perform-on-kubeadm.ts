@@ -8,18 +8,18 @@ import type { Host, KubeadmOptions, Shells } from '../../kubeadm/host.ts';
 import * as hostSteps from '../../kubeadm/host-steps.ts';
 import { etcdAnswersFrom } from '../../kubeadm/probe.ts';
 import { BROKEN, runProgram } from '../../kubeadm/run-program.ts';
-import { kubeadmBody, kubeletBody } from '../../kubeadm/scripts.ts';
+import { kubeadmBody, kubeletBody, repairScript } from '../../kubeadm/scripts.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
-import { defined } from '../../util/json.ts';
-import { compareVersions, parseVersion } from '../../util/version.ts';
-import { kubeadmFindings } from '../../versions/kubeadm-rules.ts';
+import { defined, isRecord, parseJson } from '../../util/json.ts';
+import { compareVersions, isNewerMinor, parseVersion } from '../../util/version.ts';
+import { kubeadmFindings, textOf } from '../../versions/kubeadm-rules.ts';
 import { limitsFor } from '../download/fetch.ts';
 import type { ActiveJournal } from '../journal.ts';
 import type { Step, StepOutcome } from '../steps/step.ts';
 import type { FetchParts, fetchBinaries } from './fetch-binaries.ts';
 
 export interface KubeadmTools extends Omit<FetchParts, 'abort'> {
-  readonly client: Pick<KubeClient, 'get' | 'listAll'>;
+  readonly client: Pick<KubeClient, 'get' | 'listAll' | 'raw'>;
   readonly host: Host;
   readonly kubeadm: KubeadmOptions;
   readonly shells: (abort: AbortSignal) => Shells;
@@ -37,7 +37,11 @@ export async function performOnKubeadm(
   const { version } = signal.command;
   const steps = stepsOf(tools, `${signal.created.replaceAll(/\W/g, '')}-${version}`, version);
   try {
-    if (kind === 'clean-up') await rm(tools.directory, { recursive: true, force: true });
+    if (kind === 'clean-up') {
+      // A kubeadm that was cut off, and whose signal is over, may have left a manifest out.
+      if (tools.host.role === 'controlPlane') await steps.shells.run(tools.host, repairScript());
+      await rm(tools.directory, { recursive: true, force: true });
+    }
     if (kind === 'fetch-bundle') {
       await assertVersionFits(tools, version);
       const binaries = await tools.fetch(signal.command, tools);
@@ -64,7 +68,13 @@ function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.Host
     rollout,
     version,
     parts: ['kubeadm', 'kubelet'],
-    members: async () => await etcdAnswersFrom(shells, host),
+    members: async () => {
+      const answers = await etcdAnswersFrom(shells, host);
+      const own = answers.get(host.name);
+      // It alone knows the others.
+      if (typeof own === 'string') throw new Error(`etcd: the member on this host does not answer: ${own}`);
+      return answers;
+    },
     node: async () => await client.get(nodes, host.name),
     pods: async () => (await client.listAll(pods, own)).items,
   };
@@ -78,6 +88,10 @@ async function assertVersionFits({ client, host }: Tools, version: string): Prom
   const isLower = !present || !wanted || compareVersions(present, wanted) < 0;
   if (isLower || (host.role === 'controlPlane' && cluster !== version))
     throw new Error(`ConfigMap kube-system/kubeadm-config has version ${cluster}, so this host cannot get ${version}`);
+  const about = parseJson((await client.raw('/version')).body);
+  const server = parseVersion(isRecord(about) ? String(about['gitVersion']) : '');
+  if (host.role === 'worker' && server && isNewerMinor(wanted, server))
+    throw new Error(`the API server still has ${textOf(server)}: upgrade the control plane before this worker`);
   const managedBy = kubeletVersionOf(await client.get(nodes, host.name));
   const kubeadm = { version, verb: 'node', cluster, ...defined({ managedBy }) } as const;
   const [broken] = kubeadmFindings({ apiServers: [], kubeadm });
@@ -89,7 +103,7 @@ async function upgrade({ host, kubeadm, directory, log, abort }: Tools, on: host
   try {
     log.info('kubeadm begins');
     await hostSteps.untilEtcdIsHealthy(on);
-    await hostSteps.carryOut(on, 'kubeadm', kubeadmBody('node', host.role, kubeadm));
+    await hostSteps.carryOutOnceMore(on, 'kubeadm', kubeadmBody('node', host.role, kubeadm));
     log.info('the kubelet is replaced');
     isKubeletTouched = true;
     const kubectl = { path: join(directory, 'kubectl') };

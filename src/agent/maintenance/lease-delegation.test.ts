@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { KubeClient } from '../../kube/client.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
-import { LeaseDelegation } from './lease-delegation.ts';
+import { type LeaseDelegation, leaseDelegation } from './lease-delegation.ts';
 
 const { signal: abort } = new AbortController();
 const refusal = (code: number): Error => new StatusError({ kind: 'Status', code });
@@ -18,7 +18,7 @@ function delegationWith(answers: (Error | 'ok')[], lease: object): LeaseDelegati
   };
   const get = async (): Promise<object> =>
     await (lease instanceof Error ? Promise.reject(lease) : Promise.resolve(lease));
-  return new LeaseDelegation({ patch, get } as unknown as KubeClient);
+  return leaseDelegation({ patch, get } as unknown as KubeClient);
 }
 
 test.each<[string, (Error | 'ok')[], object, boolean]>([

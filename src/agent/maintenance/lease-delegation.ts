@@ -13,38 +13,35 @@ const FIELD_MANAGER = 'k0s/autopilot';
 const RETRY = { base: 200, cap: 30_000 };
 const REFUSED = "may not label the node's Lease: without that label this agent drains the node; let it patch the Lease";
 
-export class LeaseDelegation {
-  readonly #client: KubeClient;
-  #isRefused = false;
+export type LeaseDelegation = ReturnType<typeof leaseDelegation>;
 
-  constructor(client: KubeClient) {
-    this.#client = client;
-  }
-
-  /** Sets the label. May be repeated; rejects when the API server refuses or does not answer. */
-  async offer(name: string, abort: AbortSignal): Promise<void> {
-    try {
-      await labelNodeLease(this.#client, name, abort);
-      this.#isRefused = false;
-    } catch (error) {
-      this.#isRefused ||= isRefusal(error);
-      throw error;
-    }
-  }
-
-  /** False when the API server refused the label and the lease lacks it: then no leader drains the node. */
-  async isExpected(name: string, abort: AbortSignal): Promise<boolean> {
-    // The node and a leader may then wait for each other, which does no harm.
-    if (!this.#isRefused) return true;
-    try {
-      const lease = await this.#client.get(leases, name, { namespace: NODE_LEASES, abort });
-      return lease.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined;
-    } catch (error) {
-      if (isNotFound(error)) return false;
-      if (isForbidden(error)) return true;
-      throw error;
-    }
-  }
+export function leaseDelegation(client: KubeClient) {
+  let isRefused = false;
+  return {
+    /** Sets the label. May be repeated; rejects when the API server refuses or does not answer. */
+    async offer(name: string, abort: AbortSignal): Promise<void> {
+      try {
+        await labelNodeLease(client, name, abort);
+        isRefused = false;
+      } catch (error) {
+        isRefused ||= isRefusal(error);
+        throw error;
+      }
+    },
+    /** False when the API server refused the label and the lease lacks it: then no leader drains the node. */
+    async isExpected(name: string, abort: AbortSignal): Promise<boolean> {
+      // The node and a leader may then wait for each other, which does no harm.
+      if (!isRefused) return true;
+      try {
+        const lease = await client.get(leases, name, { namespace: NODE_LEASES, abort });
+        return lease.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined;
+      } catch (error) {
+        if (isNotFound(error)) return false;
+        if (isForbidden(error)) return true;
+        throw error;
+      }
+    },
+  };
 }
 
 export interface DelegationParts extends Tools {

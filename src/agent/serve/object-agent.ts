@@ -9,7 +9,7 @@ import type { SignalCommand } from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import type { Tools } from '../../util/tools.ts';
 import { Agent, type AgentParts } from '../agent.ts';
-import { DownloadChecks, type DownloadChecksParts } from '../download/download-checks.ts';
+import { type DownloadChecksParts, downloadChecks } from '../download/download-checks.ts';
 import type { DownloadLimits } from '../download/fetch.ts';
 import { Prefetcher } from '../download/prefetcher.ts';
 import { IDLE, type Journal } from '../journal.ts';
@@ -28,7 +28,7 @@ import type { ServicePlaces } from '../service/service-place.ts';
 import type { ServiceRestarter } from '../service/service-restarter.ts';
 import { watchForSocket } from '../service/status-socket.ts';
 import { askService } from '../service/trusted-service.ts';
-import { FinishedSignals } from '../state/finished-signals.ts';
+import { finishedSignals } from '../state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../state/journal-file.ts';
 import { pathsBeside, type StatePaths } from '../state/state-directory.ts';
 import { fileTrust } from '../state/trusted-path.ts';
@@ -104,12 +104,12 @@ export async function announce(
     return { directory: dirname(binary), held: [staged, part] };
   };
   const limits = limitsOf(options);
-  const checks = new DownloadChecks({ clock, limits, userAgent, environment: process.env, placeFor });
+  const checks = downloadChecks({ clock, limits, userAgent, environment: process.env, placeFor });
   const presence = async (): Promise<AgentPresence> => {
     if (host.kubeadm) return { version, since, procedure: 'kubeadm' };
     const service = await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(() => undefined);
     if (options.beside !== 'replace' && service?.ownAgent) return { version, since, aside: true };
-    return { version, since, checked: await checks.answer(object.newest?.metadata.annotations) };
+    return { version, since, checked: await checks(object.newest?.metadata.annotations) };
   };
   await keepPresence({ ...host, resource, object, presence }, stop);
 }
@@ -181,7 +181,7 @@ export function createObjectAgent(
     veto,
     beside,
     onRest: () => void clock.schedule(SETTLE_MS, collectGarbage),
-    finished: new FinishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
+    finished: finishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
     ...tools,
   });
 }

@@ -8,7 +8,7 @@ import { backoffDelay, sleep } from '../../util/clock.ts';
 import type { ErrorCode } from '../../util/errors.ts';
 import { aborted, onAbort } from '../../util/waits.ts';
 import { findKubeadm, localShells } from '../kubeadm/perform-on-kubeadm.ts';
-import { LeaseDelegation } from '../maintenance/lease-delegation.ts';
+import { type LeaseDelegation, leaseDelegation } from '../maintenance/lease-delegation.ts';
 import { OwnObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import { describeController } from '../registration/describe-controller.ts';
@@ -61,7 +61,7 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
 
 async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
   const object = new OwnObject({ ...host, resource: nodes, name });
-  const common = { object, journal: host.paths.journal, delegation: new LeaseDelegation(host.client) };
+  const common = { object, journal: host.paths.journal, delegation: leaseDelegation(host.client) };
   if (host.options.procedure === 'kubeadm') {
     const own = { ...host, kubeadm: await findKubeadm(name, ROOT, localShells(stop)) };
     const agent = createObjectAgent(own, { ...common, accepts: ['kubeadmupdate'], nodeName: () => name });
@@ -104,7 +104,7 @@ const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_KUBECONFIG', 'REFI
 export async function serveController(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
   const object = new OwnObject({ ...host, resource: controlNodes, name });
   const nodeName = (): string | undefined => nodeNameOf(newestOf(object));
-  const delegation = new LeaseDelegation(host.client);
+  const delegation = leaseDelegation(host.client);
   const agent = createObjectAgent(host, {
     object,
     journal: host.paths.journal,

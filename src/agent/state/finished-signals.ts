@@ -10,40 +10,35 @@ export type SignalEnd = FinalStatus | 'left';
 
 const MOST = 64;
 
-export class FinishedSignals {
-  readonly #path: string;
-  /** Each one a key, a space and the end. */
-  #entries: Promise<string[]> | undefined;
-
-  /** `path` names a JSON file in the state directory. */
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  async endOf(signal: SignalKey): Promise<SignalEnd | undefined> {
-    const key = keyOf(signal);
-    const text = (await this.#load()).find((entry) => entry.startsWith(key))?.split(' ')[1];
-    return text === 'left' || isFinal(text) ? text : undefined;
-  }
-
-  /** The first end counts. */
-  async add(signal: SignalKey, end: SignalEnd): Promise<void> {
-    const [entries, key] = [await this.#load(), keyOf(signal)];
-    if (entries.some((entry) => entry.startsWith(key))) return;
-    const next = [...entries, `${key} ${end}`].slice(-MOST);
-    await writeDurably(this.#path, `${JSON.stringify(next)}\n`);
-    this.#entries = Promise.resolve(next);
-  }
-
+/** `path` names a JSON file in the state directory: each entry a key, a space and the end. */
+export function finishedSignals(path: string) {
+  let entries: Promise<string[]> | undefined;
   /** A damaged file only costs the memory. */
-  async #load(): Promise<string[]> {
-    this.#entries ??= fsPromises.readFile(this.#path, 'utf8').then(
+  async function load(): Promise<string[]> {
+    entries ??= fsPromises.readFile(path, 'utf8').then(
       (text) => (JSON.parse(text) as unknown[]).map(String),
       () => [],
     );
-    return await this.#entries.catch(() => []);
+    return await entries.catch(() => []);
   }
+  return {
+    async endOf(signal: SignalKey): Promise<SignalEnd | undefined> {
+      const key = keyOf(signal);
+      const text = (await load()).find((entry) => entry.startsWith(key))?.split(' ')[1];
+      return text === 'left' || isFinal(text) ? text : undefined;
+    },
+    /** The first end counts. */
+    async add(signal: SignalKey, end: SignalEnd): Promise<void> {
+      const [known, key] = [await load(), keyOf(signal)];
+      if (known.some((entry) => entry.startsWith(key))) return;
+      const next = [...known, `${key} ${end}`].slice(-MOST);
+      await writeDurably(path, `${JSON.stringify(next)}\n`);
+      entries = Promise.resolve(next);
+    },
+  };
 }
+
+export type FinishedSignals = ReturnType<typeof finishedSignals>;
 
 function keyOf({ planId, created, command }: SignalKey): string {
   const { id, kind, url, version, sha256, forceupdate } = command;

@@ -44,6 +44,7 @@ export async function startExtensionServer(options: ServerOptions) {
   const following = followCertificate(files, (renewed) => server.setSecureContext(renewed), log);
   return {
     address,
+    /** Aborts running calls: callers retry. */
     async close(): Promise<void> {
       following[Symbol.dispose]();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));

@@ -94,6 +94,7 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
   async function upgrade(): Promise<void> {
     const host = hostIn(manifest, name);
     const on = stepsOn(host, procedure, work, abort);
+    const kubeadm = kubeadmBody(verb, host.role, optionsFor(manifest, host));
     await report.enter(STAGE);
     await hostSteps.carryOut(on, 'stage', stageBody(manifest.binaries));
     if (parts.includes('kubelet')) await untilEmpty();
@@ -101,9 +102,7 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
       if (part === 'kubeadm') await hostSteps.untilEtcdIsHealthy(on);
       if (part === 'kubeadm' && host.role === 'controlPlane') outages.begin(name);
       await report.enter(PART_STEPS[part], { touched: true });
-      const options = optionsFor(manifest, host);
-      const body = part === 'kubeadm' ? kubeadmBody(verb, host.role, options) : kubeletBody(manifest.binaries);
-      await hostSteps.carryOut(on, part, body);
+      await hostSteps.carryOut(on, part, part === 'kubeadm' ? kubeadm : kubeletBody(manifest.binaries));
     }
     await report.enter(VERIFY);
     await hostSteps.untilVerified(on);
@@ -113,7 +112,6 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
   return {
     /** Until the drain is done, from before the Node asks for it. */
     isWaiting: () => isWaiting,
-    /** What the Node says may be older. */
     isTouched: () => report.latest().touched === true,
     acknowledge(): void {
       isWaiting = false;
@@ -156,7 +154,7 @@ function stepsOn(host: ManifestHost, procedure: ProcedureParts, work: HostUpgrad
   };
 }
 
-/** The report on the Node, which this process alone writes. */
+/** The report on the Node, which this process alone writes. What the Node says may be older. */
 function reportOf({ writer, clock, log }: ProcedureParts, { target, rollout }: HostUpgrade, abort: AbortSignal) {
   const { key, name, since } = target;
   let report: Report = { rollout, target: key, attempt: since, state: 'working', step: '', since, spent: {} };

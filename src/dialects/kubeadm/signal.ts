@@ -24,6 +24,7 @@ const reportSchema = z.object({
   from: z.string().optional(),
   /** True once something on the host may have been replaced, also by an earlier attempt that was killed. */
   touched: z.boolean().optional(),
+  /** Milliseconds of each finished step. */
   spent: z.record(z.string(), z.number()).refine((spent) => Object.keys(spent).length <= 10),
   message: z.string().optional(),
 });

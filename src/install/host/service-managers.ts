@@ -85,7 +85,9 @@ export const SERVICE = 'refit-agent';
 export function systemdUnit(command: readonly string[]): string {
   // systemd expands both in arguments.
   const words = command.map((word) => JSON.stringify(word).replaceAll('%', '%%').replaceAll('$', '$$$$'));
-  return withValue(deployFile('host/refit-agent.service'), 'ExecStart', words.join(' '));
+  const unit = withValue(deployFile('host/refit-agent.service'), 'ExecStart', words.join(' '));
+  // A step of kubeadm goes on when the agent ends.
+  return command.includes('kubeadm') ? unit.replace('UMask=', 'KillMode=process\nUMask=') : unit;
 }
 
 export function openRcScript([program = '', ...args]: readonly string[]): string {

@@ -1,7 +1,7 @@
 /** The agent of one host of the lab: the real one, which is killed and started again. */
 import { Agent } from '../../../src/agent/agent.ts';
 import { type ActiveJournal, IDLE, type Journal } from '../../../src/agent/journal.ts';
-import { keepDelegated, LeaseDelegation } from '../../../src/agent/maintenance/lease-delegation.ts';
+import { keepDelegated, leaseDelegation } from '../../../src/agent/maintenance/lease-delegation.ts';
 import { NodeMaintenance } from '../../../src/agent/maintenance/node-maintenance.ts';
 import { OwnObject } from '../../../src/agent/object/own-object.ts';
 import { keepRegistered } from '../../../src/agent/registration/keep-registered.ts';
@@ -43,7 +43,7 @@ export class LabAgent {
     const tools = { clock, random, log: silentLogger };
     const { name } = host;
     const object = new OwnObject({ ...tools, client, name, resource: role === 'worker' ? nodes : controlNodes });
-    const delegation = new LeaseDelegation(client);
+    const delegation = leaseDelegation(client);
     const maintenance = new NodeMaintenance({
       ...tools,
       client,
