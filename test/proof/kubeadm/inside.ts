@@ -5,6 +5,7 @@ import { systemClock } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import { must } from '../../../tools/release/commands.ts';
 import { Checks } from '../checks.ts';
+import { upgradeByAgents } from './agents/upgrade.ts';
 import { upgradeAnotherWay } from './another-way/upgrade.ts';
 import { anotherWay } from './another-way/way.ts';
 import { Balancer } from './balancer.ts';
@@ -16,7 +17,7 @@ import { type Scene, upgrade } from './upgrade.ts';
 
 export interface InsideOptions extends Omit<ClusterOptions, 'log' | 'way'> {
   /** Without it, the first two. */
-  readonly only?: 'upgrade' | 'faults' | 'roll-back' | 'another-way';
+  readonly only?: 'upgrade' | 'faults' | 'roll-back' | 'another-way' | 'agents';
   /** The built command. */
   readonly refit: string;
   /** File for the outcome. */
@@ -72,6 +73,7 @@ try {
   if (only === undefined || only === 'upgrade') await withCluster('quiet', options, upgrade);
   if (only === undefined || only === 'faults') await withCluster('disturbed', options, upgradeWithFaults);
   if (only === 'another-way') await withCluster('another', options, upgradeAnotherWay, anotherWay);
+  if (only === 'agents') await withCluster('agents', options, upgradeByAgents);
   if (only === 'roll-back') await withCluster('rolled-back', options, rollBackKubelet);
 } catch (error) {
   await checks.check('the proof comes to its end', () => [messageOf(error)]);

@@ -20,6 +20,7 @@ export class Operator {
   readonly manifest: string;
   /** A Refit that is killed leaves its sockets there. */
   readonly environment: Readonly<Record<string, string>>;
+  readonly refit: string;
   readonly kubectl: string;
   readonly #cluster: Cluster;
   readonly #options: OperatorOptions;
@@ -28,6 +29,7 @@ export class Operator {
   constructor(cluster: Cluster, options: OperatorOptions) {
     this.manifest = join(options.directory, 'cluster.yaml');
     this.environment = { TMPDIR: options.directory };
+    this.refit = options.refit;
     this.kubectl = options.kubectl;
     this.#cluster = cluster;
     this.#options = options;
@@ -64,7 +66,7 @@ export class Operator {
 
   /** `refit kubeadm …` with the manifest. */
   command(...args: readonly string[]): [command: string, args: string[]] {
-    return [process.execPath, [this.#options.refit, 'kubeadm', ...args, '--manifest', this.manifest]];
+    return [process.execPath, [this.refit, 'kubeadm', ...args, '--manifest', this.manifest]];
   }
 
   async kubeadm(...args: readonly string[]): Promise<RunResult> {
@@ -87,9 +89,13 @@ export class Operator {
     return ok ? [] : [lastLines(stdout + stderr)];
   }
 
+  /** kubectl with the administrator's kubeconfig. */
+  async administer(...args: readonly string[]): Promise<string> {
+    return await must(this.kubectl, ['--kubeconfig', this.#cluster.kubeconfig, ...args]);
+  }
+
   /** An object of kube-system, or all Nodes. */
   async get<T>(...what: readonly string[]): Promise<T> {
-    const args = ['--kubeconfig', this.#cluster.kubeconfig, '-n', 'kube-system', 'get', ...what, '-o', 'json'];
-    return JSON.parse(await must(this.kubectl, args)) as T;
+    return JSON.parse(await this.administer('-n', 'kube-system', 'get', ...what, '-o', 'json')) as T;
   }
 }

@@ -27,12 +27,13 @@ Builds Kubernetes ${FROM} and ${TO}, makes machines of namespaces and a kubeadm 
   --size N+M       control planes and workers (default 3+2)
   --only PART      \`upgrade\`: the first cluster; \`faults\`: the second one;
                    \`another-way\`: a cluster that is made as differently as can be;
+                   \`agents\`: a cluster that agents upgrade, led by the extension for Cluster API;
                    \`roll-back\`: a kubelet that does not run, which takes Refit five minutes to be sure of
   --help           this text
 `;
 
-/** The upgrade as the guide has it, the one with faults, and two that take too long to run each time. */
-const PARTS = ['upgrade', 'faults', 'another-way', 'roll-back'] as const;
+/** The upgrade as the guide has it, the one with faults, and three that take too long to run each time. */
+const PARTS = ['upgrade', 'faults', 'another-way', 'agents', 'roll-back'] as const;
 
 interface Command {
   readonly controlPlanes: number;

@@ -92,8 +92,8 @@ async function closeApiServers({ controlPlanes }: Cluster): Promise<void> {
 }
 
 /** The user with few rights. */
-async function makeUser({ cluster, operator }: Scene, first: Machine, directory: string): Promise<void> {
-  await must(operator.kubectl, ['--kubeconfig', cluster.kubeconfig, 'apply', '-f', 'deploy/rbac-kubeadm.yaml']);
+async function makeUser({ operator }: Scene, first: Machine, directory: string): Promise<void> {
+  await operator.administer('apply', '-f', 'deploy/rbac-kubeadm.yaml');
   const config = await first.must('kubeadm kubeconfig user --client-name refit-kubeadm --config /etc/kubeadm.yaml');
   await writeFile(join(directory, 'refit.conf'), config);
 }

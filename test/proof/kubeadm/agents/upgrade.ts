@@ -1,0 +1,150 @@
+/** Upgrades a cluster by agents on its machines, led by the extension for Cluster API, as docs/guides/cluster-api.md tells. */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { basename, dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { parse, stringify } from 'yaml';
+import { prepareExtension } from '../../../../sandbox/cluster/hook-extension.ts';
+import { type MachineUpdate, recordOf, UPDATE_ANNOTATION, updateOn } from '../../../../src/dialects/capi/rollout.ts';
+import { platformOf } from '../../../../src/engine/observe/gather.ts';
+import type { Node } from '../../../../src/kube/resources.ts';
+import { procedureOf } from '../../../../src/signal/agent-presence.ts';
+import { rfc3339, systemClock } from '../../../../src/util/clock.ts';
+import { until } from '../../wait.ts';
+import { KUBEADM, OPERATOR, onVersion1 } from '../cluster.ts';
+import type { Machine } from '../machine/machine.ts';
+import type { Scene } from '../upgrade.ts';
+import { settled, verify } from '../verify.ts';
+
+const MIRROR = `http://${OPERATOR}:8000`;
+const LOG = '/var/log/refit-agent.log';
+const JOURNAL = '/var/lib/refit/kubeadm.journal';
+
+export async function upgradeByAgents(scene: Scene): Promise<void> {
+  const { cluster, operator, checks, to } = scene;
+  const { machines, workers } = cluster;
+  const [first, ...others] = machines;
+  if (first === undefined) throw new Error('a proof needs a control plane');
+  await settled(cluster, operator);
+  const offered = `/opt/kubernetes/${to}`;
+  await first.must(`cd ${offered} && sha256sum kubeadm kubelet kubectl >SHA256SUMS`);
+  const sha256 = (await first.must(`sha256sum ${offered}/SHA256SUMS`)).slice(0, 64);
+  const server = await serve(join(first.root, offered));
+  const extension = await startExtension(scene, first);
+  try {
+    for (const machine of machines) await installAgent(machine, operator.refit);
+    await checks.check('each agent is there, and is for kubeadm', async () => {
+      const all = async () => await Promise.all(machines.map(async ({ name }) => await nodeOf(scene, name)));
+      await until('the agents', 120, async () => (await all()).every((node) => procedureOf(node) === 'kubeadm'));
+      return [];
+    });
+    await configure(scene);
+    await checks.check(`${first.name}: its agent is killed while kubeadm works, and started again`, async () => {
+      await request(scene, first.name, 'controller', sha256);
+      await until('kubeadm to begin', 300, async () => (await textOf(first, JOURNAL)).includes(' kubeadm begun'));
+      await first.must('kill -KILL "$(cat /run/refit-agent.pid)"');
+      await startAgent(first);
+      const wrong = await ended(scene, first.name);
+      return (await textOf(first, LOG)).includes('resuming') ? wrong : [...wrong, 'the next agent did not resume'];
+    });
+    for (const machine of others)
+      await checks.check(`${machine.name}: its agent upgrades it`, async () => {
+        await request(scene, machine.name, workers.includes(machine) ? 'worker' : 'controller', sha256);
+        return await ended(scene, machine.name);
+      });
+    await verify('after the agents', checks, cluster, operator, to);
+  } finally {
+    for (const machine of machines) await operator.keep([`agent-${machine.name}`], await textOf(machine, LOG));
+    await operator.keep(['extension'], await extension.stop());
+    server.close();
+  }
+}
+
+/** The files of a directory. */
+async function serve(directory: string): Promise<Server> {
+  const server = createServer((request, response) => {
+    void pipeline(createReadStream(join(directory, basename(request.url ?? ''))), response).catch(() => undefined);
+  });
+  server.listen(Number(new URL(MIRROR).port), OPERATOR);
+  await once(server, 'listening');
+  return server;
+}
+
+/** With the rights of its guide. `stop` resolves with what it said. */
+async function startExtension({ operator }: Scene, first: Machine): Promise<{ stop: () => Promise<string> }> {
+  const directory = dirname(operator.manifest);
+  const crds = ['upgradepolicies', 'updatersets'].map((name) => `deploy/crds/upgrade.refit.dev_${name}.yaml`);
+  const files = ['deploy/rbac-capi.yaml', ...crds].flatMap((file) => ['-f', file]);
+  await operator.administer('apply', ...files);
+  const kubeconfig = join(directory, 'refit-capi.conf');
+  const user = await first.must('kubeadm kubeconfig user --client-name refit-capi --config /etc/kubeadm.yaml');
+  await writeFile(kubeconfig, user);
+  const unused = { startLeading: async () => await Promise.reject(new Error('unused')), downloads: { url: MIRROR } };
+  const { commandLine } = await prepareExtension({ cluster: unused, directory, kubeconfig });
+  const child = spawn(process.execPath, [operator.refit, ...commandLine], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const closed = once(child, 'close');
+  let said = '';
+  child.stderr.on('data', (chunk) => (said += String(chunk)));
+  return {
+    async stop() {
+      child.kill('SIGKILL');
+      await closed;
+      return said;
+    },
+  };
+}
+
+/** Node.js and the built Refit lie on the machine, as a release would. */
+async function installAgent(machine: Machine, refit: string): Promise<void> {
+  const at = (path: string): string => join(machine.root, path);
+  await cp(dirname(refit), at('opt/refit/program'), { recursive: true });
+  await cp(process.execPath, at('opt/refit/node'));
+  const ignored = { ignorePreflightErrors: onVersion1() ? ['SystemVerification'] : [] };
+  const upgrade = { apiVersion: KUBEADM, kind: 'UpgradeConfiguration', apply: ignored, node: ignored };
+  await mkdir(at('etc/refit'));
+  await writeFile(at('etc/refit/upgrade.yaml'), stringify(upgrade));
+  await writeFile(at('etc/refit/agent.yaml'), 'kubeadm-config: /etc/refit/upgrade.yaml\n');
+  await startAgent(machine);
+}
+
+async function startAgent(machine: Machine): Promise<void> {
+  const refit = '/opt/refit/node /opt/refit/program/refit.js';
+  const agent = `exec ${refit} agent --procedure kubeadm --kubeconfig /etc/kubernetes/kubelet.conf`;
+  await machine.must(`setsid sh -c 'echo $$ >/run/refit-agent.pid; ${agent}' </dev/null >>${LOG} 2>&1 &`);
+}
+
+const textOf = async ({ root }: Machine, path: string) => await readFile(join(root, path), 'utf8').catch(() => '');
+const nodeOf = async ({ operator }: Scene, name: string) => await operator.get<Node>('node', name);
+
+/** What Cluster API does before it updates the first control plane. */
+async function configure({ operator, to }: Scene): Promise<void> {
+  const { data } = await operator.get<{ data: { ClusterConfiguration: string } }>('configmap', 'kubeadm-config');
+  const configuration = { ...(parse(data.ClusterConfiguration) as object), kubernetesVersion: to };
+  const patch = JSON.stringify({ data: { ClusterConfiguration: stringify(configuration) } });
+  await operator.administer('-n', 'kube-system', 'patch', 'configmap', 'kubeadm-config', '--type=merge', '-p', patch);
+}
+
+/** As UpdateMachine does. */
+async function request(scene: Scene, name: string, role: MachineUpdate['role'], sha256: string): Promise<void> {
+  const platform = platformOf(await nodeOf(scene, name)) ?? '';
+  const what = { uid: randomUUID(), machine: `default/${name}`, version: scene.to, role, platform };
+  const where = { requested: rfc3339(systemClock.now()), url: `${MIRROR}/SHA256SUMS`, sha256 };
+  const update: MachineUpdate = { ...what, ...where, procedure: 'kubeadmupdate' };
+  await scene.operator.administer('annotate', 'node', name, `${UPDATE_ANNOTATION}=${JSON.stringify(update)}`);
+}
+
+/** What is wrong with its end. An API server may be away meanwhile. */
+async function ended(scene: Scene, name: string): Promise<string[]> {
+  let record: ReturnType<typeof recordOf>;
+  await until(`the update of ${name} to end`, 600, async () => {
+    const node = await nodeOf(scene, name).catch(() => undefined);
+    const update = node && updateOn(node);
+    record = update && recordOf(node, update);
+    return record?.phase === 'done' || record?.phase === 'failed';
+  });
+  return record?.phase === 'done' ? [] : [record?.reason?.message ?? 'it failed'];
+}
