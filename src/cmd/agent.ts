@@ -42,7 +42,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const search = isKubeadm ? () => [] : findServices;
   const flags = { ...options.place, ...(isKubeadm && (await findHostnameOverride(ROOT))) };
   const places = new ServicePlaces({ flags, findServices: search, askStatus, clock, log });
-  await places.search();
+  if (!isKubeadm) await places.search();
   const commands = createCommands(process.env, clock);
   const restarter = serviceRestarter([new Systemd(commands), openRc(commands)], log);
   const tools = { clock, random: Math.random, log };

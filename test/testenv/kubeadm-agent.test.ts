@@ -147,8 +147,9 @@ async function configure(version: string): Promise<void> {
 }
 
 test('an agent says what it is for, and refuses a host without kubeadm', async () => {
-  await startAgent('w1');
+  const agent = await startAgent('w1');
   await vi.waitFor(async () => expect(procedureOf(await nodeOf('w1'))).toBe('kubeadm'), PATIENCE);
+  expect(agent.log.join('\n')).not.toContain('k0s');
   expect(agentOf(await nodeOf('w1')).ours).toBe(true);
   const { root } = scene.cluster.host('w2');
   const state = ['--state-dir', join(root, 'var/lib/other'), '--run-dir', join(root, 'run/other')];

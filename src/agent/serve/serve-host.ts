@@ -29,7 +29,7 @@ export async function serveHost(host: HostBasis, stop: AbortSignal): Promise<voi
   const name = (): string => nameFor(host);
   try {
     await Promise.all([
-      host.places.keepSearching(ending),
+      host.options.procedure === 'k0s' && host.places.keepSearching(ending),
       workForValue(host.places, name, async (own, abort) => await serveObject(host, own, abort), ending),
     ]);
   } finally {
