@@ -61,7 +61,7 @@ function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.Host
   const { client, host, abort } = tools;
   const shells = tools.shells(abort);
   // A kubelet may read the pods of its own Node.
-  const own = { namespace: 'kube-system', fieldSelector: `spec.nodeName=${host.name}` };
+  const ownPods = { namespace: 'kube-system', fieldSelector: `spec.nodeName=${host.name}` };
   return {
     ...tools,
     shells,
@@ -76,7 +76,7 @@ function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.Host
       return answers;
     },
     node: async () => await client.get(nodes, host.name),
-    pods: async () => (await client.listAll(pods, own)).items,
+    pods: async () => (await client.listAll(pods, ownPods)).items,
   };
 }
 
@@ -137,7 +137,7 @@ export async function findKubeadm(name: string, root: string, shells: Shells): P
   throw new RefitError('REFIT_AGENT', `no ${missing} in PATH (${process.env['PATH'] ?? ''})`, { hint });
 }
 
-/** Scripts on the agent's own host. `abort` only ends the wait: a step that has begun goes on without the agent, and running it again waits for it. */
+/** On the agent's own host. `abort` only ends the wait: a step that has begun goes on, and running it again waits for it. */
 export function localShells(abort: AbortSignal): Shells {
   return {
     async run(_host, script, patienceMs) {
