@@ -42,8 +42,7 @@ function obstaclesFor(pods: readonly Pod[], budgets: readonly PodDisruptionBudge
     if (first === undefined || pod.status?.phase === 'Pending') continue;
     const reason = guards.length > 1 ? tooManyBudgets(guards) : judge(first, pod);
     if (reason === undefined) continue;
-    const key = `${keyOf(first)}\n${reason}`;
-    held.set(key, { reason, pods: [...(held.get(key)?.pods ?? []), keyOf(pod)] });
+    held.getOrInsert(`${keyOf(first)}\n${reason}`, { reason, pods: [] }).pods.push(keyOf(pod));
   }
   return [...held]
     .map(([key, { reason, pods }]) => ({ budget: key.split('\n')[0] ?? '', pods: pods.toSorted(), reason }))

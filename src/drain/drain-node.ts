@@ -111,9 +111,7 @@ function returningPods() {
   const roundOf = (pod: Pod): number => {
     const { uid = '' } = pod.metadata;
     const creator = controllerOf(pod)?.uid ?? keyOf(pod);
-    const known = present.get(uid) ?? { creator, round: rounds.get(creator) ?? 0 };
-    present.set(uid, known);
-    return known.round;
+    return present.getOrInsert(uid, { creator, round: rounds.get(creator) ?? 0 }).round;
   };
   return (pods: readonly Pod[]): ReadonlySet<Pod> => {
     const here = new Set(pods.map(({ metadata }) => metadata.uid));

@@ -113,8 +113,7 @@ export class Evictions {
   #join(pod: Pod, refusal: EvictionRefusal): Line {
     const { clock, random, log } = this.#parts;
     const opened: Line = { pods: new Map(), turns: new Semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
-    const line = this.#lines.get(refusal.line) ?? opened;
-    this.#lines.set(refusal.line, line);
+    const line = this.#lines.getOrInsert(refusal.line, opened);
     if (line.refusal.words !== refusal.words) line.refusal = refusal;
     line.pods.set(uidOf(pod), pod);
     // Parallel requests were refused for the same reason: count it once.

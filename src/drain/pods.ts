@@ -85,7 +85,7 @@ export function daemonSetsOf(client: KubeClient) {
     /** Asks about DaemonSets that are not known yet. Rejects only when `abort` aborts. */
     async learn(pods: readonly Pod[], abort: AbortSignal): Promise<void> {
       for (const pod of pods.filter(isDaemonPod))
-        if (!asked.has(setOf(pod))) asked.set(setOf(pod), isGone(client, pod, abort));
+        void asked.getOrInsertComputed(setOf(pod), async () => await isGone(client, pod, abort));
       for (const [key, answer] of asked) gone.set(key, await answer);
     },
     /** False for an unknown DaemonSet. */

@@ -52,8 +52,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
 
   return async function reconcile(key, { abort } = {}) {
     const { name, namespace } = splitKey(key);
-    const asked = backoffs.get(key) ?? new ProbeBackoff();
-    backoffs.set(key, asked);
+    const asked = backoffs.getOrInsertComputed(key, () => new ProbeBackoff());
     const answers = new Answers({ drainDelegations, blockedDrains, backoffs: asked }, clock.monotonic());
     const effects = { ...options, abort, refusals };
     const cleanUp = async (): Promise<ReconcileResult> =>

@@ -101,16 +101,11 @@ class PlanFindings {
   readonly #left = new Map<string, string[]>();
 
   add(rule: VersionRule, what: string, name: string): void {
-    const key = `${rule} ${what}`;
-    const known = this.#broken.get(key) ?? { rule, what, names: [] };
-    known.names.push(name);
-    this.#broken.set(key, known);
+    this.#broken.getOrInsert(`${rule} ${what}`, { rule, what, names: [] }).names.push(name);
   }
 
   leave(what: string, ...names: readonly string[]): void {
-    const known = this.#left.get(what) ?? [];
-    known.push(...names);
-    this.#left.set(what, known);
+    this.#left.getOrInsert(what, []).push(...names);
   }
 
   problems(): VersionProblem[] {

@@ -32,13 +32,9 @@ export class Evaluations implements DecisionContext {
   }
 
   of(stage: Stage, target: Target): TargetEvaluation {
-    const known = this.#known.get(target);
-    if (known) return known;
     const { snapshot, policy, now } = this;
     const context = { snapshot, stage, target, policy, now };
-    const evaluation = withRefusal(evaluateTarget(context), context);
-    this.#known.set(target, evaluation);
-    return evaluation;
+    return this.#known.getOrInsertComputed(target, () => withRefusal(evaluateTarget(context), context));
   }
 }
 

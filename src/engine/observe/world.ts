@@ -122,10 +122,7 @@ export class OwnWrites {
   }
 
   #of(resource: Resource): Map<string, OwnWrite> {
-    const kind = kindOf(resource);
-    const objects = this.#written.get(kind) ?? new Map<string, OwnWrite>();
-    this.#written.set(kind, objects);
-    return objects;
+    return this.#written.getOrInsertComputed(kindOf(resource), () => new Map());
   }
 }
 

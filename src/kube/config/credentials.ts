@@ -83,9 +83,7 @@ export class Credentials {
   }
 
   async #file(path: string): Promise<string> {
-    const known = this.#files.get(path) ?? rotatingFile(path, this.#clock);
-    this.#files.set(path, known);
-    return await known.read();
+    return await this.#files.getOrInsertComputed(path, () => rotatingFile(path, this.#clock)).read();
   }
 }
 

@@ -115,7 +115,7 @@ export function section(
     const fields = item[member] ?? {};
     const name = `${member} "${item['name']}"`;
     if (!isRecord(fields)) throw new RefitError('REFIT_KUBECONFIG', `${file}: ${name} must be a mapping`);
-    if (!entries.has(item['name'])) entries.set(item['name'], { file, directory, name, fields });
+    entries.getOrInsert(item['name'], { file, directory, name, fields });
   }
   return entries;
 }

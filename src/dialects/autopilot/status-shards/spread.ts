@@ -123,10 +123,8 @@ function contentOf(entries: readonly TargetStatus[], since = ''): Content {
       pending.push(name);
       continue;
     }
-    const key = `${state} ${lastUpdatedTimestamp}`;
-    const group = groups.get(key) ?? { state, since: lastUpdatedTimestamp, targets: [] };
-    group.targets.push(name);
-    groups.set(key, group);
+    const group = { state, since: lastUpdatedTimestamp, targets: [] };
+    groups.getOrInsert(`${state} ${lastUpdatedTimestamp}`, group).targets.push(name);
   }
   return { since, pending, settled: [...groups.values()] };
 }
