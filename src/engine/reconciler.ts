@@ -15,7 +15,14 @@ import type { Decision, NodeAction, Probe } from './model/decision.ts';
 import { because } from './model/reasons.ts';
 import { type Rollout, type Target, withTargets } from './model/rollout.ts';
 import { gather, type Known } from './observe/gather.ts';
-import { Answers, type BlockedDrains, type DrainDelegations, ProbeBackoff, type Prober } from './observe/probes.ts';
+import {
+  Answers,
+  type BlockedDrains,
+  type DrainDelegations,
+  type ProbeBackoff,
+  type Prober,
+  probeBackoff,
+} from './observe/probes.ts';
 import { type RefusedWrites, refusedWrites } from './observe/refused-writes.ts';
 import { watchTimes } from './observe/watch-times.ts';
 import type { View } from './observe/world.ts';
@@ -52,7 +59,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
 
   return async function reconcile(key, { abort } = {}) {
     const { name, namespace } = splitKey(key);
-    const asked = backoffs.getOrInsertComputed(key, () => new ProbeBackoff());
+    const asked = backoffs.getOrInsertComputed(key, () => probeBackoff());
     const answers = new Answers({ drainDelegations, blockedDrains, backoffs: asked }, clock.monotonic());
     const effects = { ...options, abort, refusals };
     const cleanUp = async (): Promise<ReconcileResult> =>

@@ -3,7 +3,15 @@ import { rfc3339 } from '../../util/clock.ts';
 import { listed } from '../../util/phrases.ts';
 import { type DecisionContext, factsOf } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
-import { isUnanswered, type Probe, type Snapshot, type TargetPhase, untilAsked, type Wait } from '../model/decision.ts';
+import {
+  type Decision,
+  isUnanswered,
+  type Probe,
+  type Snapshot,
+  type TargetPhase,
+  untilAsked,
+  type Wait,
+} from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { activeStage, isFinal, type Rollout, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
 import {
@@ -18,12 +26,7 @@ import { choose } from './advance.ts';
 import { isStopping } from './budget.ts';
 import { type Evaluations, timeLeft } from './evaluate-target.ts';
 
-export interface Explanation {
-  readonly waits: readonly Wait[];
-  readonly phases: ReadonlyMap<string, TargetPhase>;
-  readonly recheckAfterMs: number | undefined;
-  readonly probes: readonly Probe[];
-}
+export type Explanation = Pick<Decision, 'waits' | 'phases' | 'recheckAfterMs' | 'probes'>;
 
 export function explain(evaluations: Evaluations): Explanation {
   const { snapshot, now } = evaluations;

@@ -1,12 +1,12 @@
 /** When a probe without an answer is repeated, and when it is reported. */
 import { expect, test } from 'vitest';
 import { because } from '../model/reasons.ts';
-import { ProbeBackoff } from './probes.ts';
+import { type ProbeBackoff, probeBackoff } from './probes.ts';
 
 const REASON = because('CannotDecide', 'no answer');
 
 test('until it is due, the answer stays the same', () => {
-  const backoffs = new ProbeBackoff();
+  const backoffs = probeBackoff();
   expect(backoffs.of('a', 0)).toBeUndefined();
   backoffs.add('a', REASON, 0);
   expect(backoffs.of('a', 1500)).toEqual({ unanswered: REASON, recheckMs: 500 });
@@ -34,7 +34,7 @@ test.each<[string, (backoffs: ProbeBackoff) => void, number, { recheckMs: number
     { recheckMs: 2000, isNew: true },
   ],
 ])('asked in vain %s', (_, before, now, told) => {
-  const backoffs = new ProbeBackoff();
+  const backoffs = probeBackoff();
   before(backoffs);
   expect(backoffs.add('a', REASON, now)).toEqual({ unanswered: REASON, ...told });
 });

@@ -2,7 +2,7 @@
 import type { Clock } from '../../util/clock.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Rollout, Stage, Target } from '../model/rollout.ts';
-import { ProbeBackoff } from './probes.ts';
+import { probeBackoff } from './probes.ts';
 
 interface Refused {
   readonly stage: Stage;
@@ -14,7 +14,7 @@ export function refusedWrites(
   clock: Pick<Clock, 'monotonic'>,
   report: (rollout: Rollout, at: Refused, reason: Reason) => void,
 ) {
-  const backoff = new ProbeBackoff();
+  const backoff = probeBackoff();
   return {
     of: (rollout: Rollout, target: Target) => backoff.of(keyOf(rollout, target), clock.monotonic()),
     /** `words`: those of the API server. Reports a refusal in other words than the last one. */

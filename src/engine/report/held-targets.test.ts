@@ -8,10 +8,10 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
 import { Evaluations } from '../decide/evaluate-target.ts';
 import type { TargetFacts } from '../model/decision.ts';
-import { HeldTargets } from './reporter.ts';
+import { heldMemory } from './reporter.ts';
 
 /** The names of those that are told at each of these times (ms), and since when what they say holds. */
-function toldAt(held: HeldTargets, at: number, stalled: Readonly<Record<string, string>>) {
+function toldAt(held: ReturnType<typeof heldMemory>, at: number, stalled: Readonly<Record<string, string>>) {
   const targets = ['w-1', 'w-2'].map((name) => buildTarget(name, 'intended', { since: later(0) }));
   const facts = Object.entries(stalled).map(([name, words]): [string, Partial<TargetFacts>] => [
     name,
@@ -23,7 +23,7 @@ function toldAt(held: HeldTargets, at: number, stalled: Readonly<Record<string, 
 }
 
 test('once, and again only in other words', () => {
-  const held = new HeldTargets();
+  const held = heldMemory();
   expect(toldAt(held, 0, { 'w-1': '0/9 nodes are available: 2 are full' })).toEqual([['w-1'], [0]]);
   expect(toldAt(held, 10, { 'w-1': '0/9 nodes are available: 3 are full' })).toEqual([[], [0]]);
   const both = { 'w-1': '0/9 nodes are available: 4 are full', 'w-2': '0/9 nodes are available: 4 are full' };

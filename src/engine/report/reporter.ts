@@ -23,18 +23,7 @@ export interface Turn {
   readonly now: number;
 }
 
-export interface Reporter {
-  recorded(turn: Turn, after: Rollout, waits: readonly Wait[]): void;
-  sent(turn: Turn, sent: readonly Sent[]): void;
-  ran(turn: Turn, nodeAction: NodeAction): void;
-  /** Nothing is left to do now. Resolves with the milliseconds after which there may be more to report. */
-  decided(turn: Turn, decision: Decision): Promise<number | undefined>;
-  /** The API server refuses to change the object of a target. */
-  refused(rollout: Rollout, at: Pick<NodeAction, 'stage' | 'target'>, reason: Reason): void;
-  cleared(rollout: Rollout, nodeAction: NodeAction): void;
-  failed(plan: KubeObject, reason: Reason): void;
-  gone(key: string): void;
-}
+export type Reporter = ReturnType<typeof createReporter>;
 
 export interface ReporterParts extends Pick<Effects, 'dialect' | 'client' | 'world' | 'ownWrites'> {
   readonly log: Logger;
@@ -43,7 +32,7 @@ export interface ReporterParts extends Pick<Effects, 'dialect' | 'client' | 'wor
   recordEvent(object: KubeObject, announcement: ReportedEvent): void;
 }
 
-export function createReporter(parts: ReporterParts): Reporter {
+export function createReporter(parts: ReporterParts) {
   const { dialect, world, metrics } = parts;
   const log = ({ type, reason }: ReportedEvent, fields: LogFields): void =>
     parts.log[type === 'Warning' ? 'warn' : 'info'](reason.message, { ...fields, reason: reason.code });
@@ -58,10 +47,10 @@ export function createReporter(parts: ReporterParts): Reporter {
       log(event, { plan, node: target.name });
     }
   };
-  const held = new HeldTargets();
+  const held = heldMemory();
   const writtenAt = new Map<string, number>();
   return {
-    recorded(turn, after, waits) {
+    recorded(turn: Turn, after: Rollout, waits: readonly Wait[]): void {
       const { snapshot, plan, policy } = turn;
       const ours = planEvents(snapshot.rollout, after, waits);
       const known = dialect.planEvents?.(plan, dialect.project(after, plan, turn.now), ours);
@@ -75,15 +64,16 @@ export function createReporter(parts: ReporterParts): Reporter {
       const level = after.phase === 'done' ? 'info' : 'warn';
       parts.log[level]('plan ended', { plan: keyOf(plan), phase: after.phase });
     },
-    sent(turn, sent) {
+    sent(turn: Turn, sent: readonly Sent[]): void {
       const written = sent.filter(({ result }) => result === 'written').map(({ signalling }) => signalling);
       if (!dialect.planEvents) onTargets(keyOf(turn.plan), signalEvents(turn.snapshot.rollout, written));
     },
-    ran(turn, nodeAction) {
+    ran(turn: Turn, nodeAction: NodeAction): void {
       parts.log.info(actionMessage(turn, nodeAction), { node: nodeAction.target.name, plan: keyOf(turn.plan) });
       onTargets(keyOf(turn.plan), nodeActionEvents(turn.snapshot.rollout, nodeAction));
     },
-    async decided(turn, decision) {
+    /** Nothing is left to do now. Resolves with the milliseconds after which there may be more to report. */
+    async decided(turn: Turn, decision: Decision): Promise<number | undefined> {
       const { plan, snapshot, now } = turn;
       const { stalled, rests, stalls } = held.at(keyOf(plan), turn.evaluations);
       onTargets(keyOf(plan), stalled);
@@ -95,18 +85,19 @@ export function createReporter(parts: ReporterParts): Reporter {
       const writing = { ...parts, plans: dialect.plans, onEvent, writtenAt };
       return await writeConditions(writing, plan, snapshot.rollout, decision.waits, now);
     },
-    refused({ source }, { stage, target }, reason) {
+    /** The API server refuses to change the object of a target. */
+    refused({ source }: Rollout, { stage, target }: Pick<NodeAction, 'stage' | 'target'>, reason: Reason): void {
       onTargets(source.name, [{ type: 'Warning', reason, stage, target }]);
     },
-    cleared(rollout, nodeAction) {
+    cleared(rollout: Rollout, nodeAction: NodeAction): void {
       for (const { node, ...event } of cleanUpEvents(rollout, nodeAction)) {
         const object = world.get(nodes, node);
         if (object) parts.recordEvent(object, event);
         log(event, { node });
       }
     },
-    failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
-    gone: (key) => {
+    failed: (plan: KubeObject, reason: Reason) => onPlan(plan, { type: 'Warning', reason }),
+    gone(key: string): void {
       held.forget(key);
       writtenAt.delete(key);
       metrics.forgetPlan(dialect.name, key);
@@ -165,34 +156,26 @@ export function measureSteps(metrics: Metrics, dialect: string, snapshot: Snapsh
   }
 }
 
-interface Held {
-  readonly stalled: readonly TargetEvent[];
-  readonly rests: readonly TargetEvent[];
-  /** All that stalls or is refused: since when (ms), by message. */
-  readonly stalls: ReadonlyMap<string, number>;
-}
-
 /** Remembers which targets in progress stall or rest, and since when: each is reported once. */
-export class HeldTargets {
-  readonly #reported = new Map<string, ReadonlyMap<string, number>>();
-
-  at(key: string, evaluations: Evaluations): Held {
-    const before = this.#reported.get(key) ?? new Map<string, number>();
-    const held = heldTargets(evaluations);
-    const since = (event: TargetEvent): number => before.get(wordsOf(event)) ?? evaluations.now;
-    this.#reported.set(key, new Map(held.map((event) => [wordsOf(event), since(event)])));
-    const fresh = held.filter((event) => !before.has(wordsOf(event)));
-    const stalling = held.filter(({ reason }) => reason.code !== 'Resting');
-    return {
-      stalled: fresh.filter(({ reason }) => reason.code === 'Stalled'),
-      rests: fresh.filter(({ reason }) => reason.code === 'Resting'),
-      stalls: new Map(stalling.map((event) => [event.reason.message, since(event)])),
-    };
-  }
-
-  forget(key: string): void {
-    this.#reported.delete(key);
-  }
+export function heldMemory() {
+  const reported = new Map<string, ReadonlyMap<string, number>>();
+  return {
+    at(key: string, evaluations: Evaluations) {
+      const before = reported.get(key) ?? new Map<string, number>();
+      const held = heldTargets(evaluations);
+      const since = (event: TargetEvent): number => before.get(wordsOf(event)) ?? evaluations.now;
+      reported.set(key, new Map(held.map((event) => [wordsOf(event), since(event)])));
+      const fresh = held.filter((event) => !before.has(wordsOf(event)));
+      const stalling = held.filter(({ reason }) => reason.code !== 'Resting');
+      return {
+        stalled: fresh.filter(({ reason }) => reason.code === 'Stalled'),
+        rests: fresh.filter(({ reason }) => reason.code === 'Resting'),
+        /** All that stalls or is refused: since when (ms), by message. */
+        stalls: new Map(stalling.map((event) => [event.reason.message, since(event)])),
+      };
+    },
+    forget: (key: string) => reported.delete(key),
+  };
 }
 
 /** Without numbers: a scheduler counts other nodes each time. */
