@@ -9,7 +9,7 @@ import { findServices } from '../agent/service/find-services.ts';
 import { openRc } from '../agent/service/openrc.ts';
 import { ServicePlaces } from '../agent/service/service-place.ts';
 import { serviceRestarter } from '../agent/service/service-restarter.ts';
-import { Systemd } from '../agent/service/systemd.ts';
+import { systemd } from '../agent/service/systemd.ts';
 import { askService } from '../agent/service/trusted-service.ts';
 import { openStateDirectory } from '../agent/state/state-directory.ts';
 import { assertTrustedConfig } from '../agent/state/trusted-config.ts';
@@ -44,7 +44,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const places = new ServicePlaces({ flags, findServices: search, askStatus, clock, log });
   if (!isKubeadm) await places.search();
   const commands = createCommands(process.env, clock);
-  const restarter = serviceRestarter([new Systemd(commands), openRc(commands)], log);
+  const restarter = serviceRestarter([systemd(commands), openRc(commands)], log);
   const tools = { clock, random: Math.random, log };
   await serveHost({ ...tools, options, config, paths, places, binary, restarter, version: VERSION }, stop);
   log.info('agent stopped');

@@ -12,7 +12,8 @@ import { systemClock } from '../../util/clock.ts';
 import { createCommands } from './commands.ts';
 import type { ProcessId } from './host.ts';
 import { findProcess } from './processes.ts';
-import { parseUnits, Systemd, unitNameIn } from './systemd.ts';
+import type { ServiceManager } from './service-manager.ts';
+import { systemd as managerOf, parseUnits, unitNameIn } from './systemd.ts';
 
 let directory: string;
 let child: ChildProcess;
@@ -52,9 +53,9 @@ const unit = ({
 }: UnitFields): string =>
   `ExecStart={ path=${path} ; argv[]=${path} ${args} ; ignore_errors=no ; pid=${pid} ; status=0/0 }\nId=${name}\nMainPID=${pid}\nActiveState=${state}\n`;
 
-function systemd(cgroup = IN_UNIT): Systemd {
+function systemd(cgroup = IN_UNIT): ServiceManager {
   const env = { ...process.env, PATH: `${directory}:${process.env['PATH']}` };
-  return new Systemd(createCommands(env, systemClock), async () => await Promise.resolve(cgroup));
+  return managerOf(createCommands(env, systemClock), async () => await Promise.resolve(cgroup));
 }
 const units = async (...texts: string[]): Promise<void> => await writeFile(join(directory, 'units'), texts.join('\n'));
 const calls = async (): Promise<string[]> =>

@@ -4,7 +4,7 @@ import type { Commands } from './commands.ts';
 import type { SupervisorAccount } from './crash-story.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
 import { findProcess, leadsTo } from './processes.ts';
-import type { ManagedService, ServiceManager } from './service-manager.ts';
+import type { ServiceManager } from './service-manager.ts';
 
 type Unit = ReturnType<typeof parseUnits>[number];
 
@@ -14,61 +14,55 @@ const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart';
 const STARTED_AS_K0S = /(\/[^\s;"']+)(?: -\S+)* (?:controller|worker)\s/g;
 const ANY_FILE = /(\/[^\s;"']+)/g;
 
-export class Systemd implements ServiceManager {
-  readonly #commands: Commands;
-  readonly #readCgroup: (pid: number) => Promise<string>;
+export function systemd(commands: Commands, readCgroup = readCgroupOf): ServiceManager {
+  return {
+    async find(process, binary) {
+      const isAlive = isSameProcess(findProcess(process.pid), process);
+      const unit = await (isAlive ? unitOf(process, binary, commands, readCgroup) : unitFor(binary, commands));
+      if (unit === undefined) return undefined;
+      return {
+        title: `systemd unit ${unit.id}`,
+        isRestarting: !isAlive && unit.mainPid !== 0,
+        restart: async () => await restart(unit, commands),
+        account: async (since) => await accountOf(unit, since, commands),
+      };
+    },
+  };
+}
 
-  constructor(commands: Commands, readCgroup = readCgroupOf) {
-    this.#commands = commands;
-    this.#readCgroup = readCgroup;
-  }
+/** A cgroup also holds children of the service: the unit must name the process or its shell, and start the binary. */
+async function unitOf({ pid, parent }: ProcessId, binary: string, { ask }: Commands, readCgroup = readCgroupOf) {
+  const name = unitNameIn(await readCgroup(pid));
+  if (name === undefined) return undefined;
+  const units = parseUnits(await ask('systemctl', 'show', PROPERTIES, name));
+  const unit = units.find(({ mainPid }) => mainPid === pid || (mainPid === parent && mainPid > 1));
+  return unit !== undefined && (await names(unit, ANY_FILE, binary)) ? unit : undefined;
+}
 
-  async find(process: ProcessId, binary: string): Promise<ManagedService | undefined> {
-    const isAlive = isSameProcess(findProcess(process.pid), process);
-    const unit = isAlive ? await this.#unitOf(process, binary) : await this.#unitFor(binary);
-    if (unit === undefined) return undefined;
-    return {
-      title: `systemd unit ${unit.id}`,
-      isRestarting: !isAlive && unit.mainPid !== 0,
-      restart: async () => await this.#restart(unit),
-      account: async (since) => await this.#account(unit, since),
-    };
-  }
+/** After the process is gone, the unit is found by the file that it starts, as what: others may use that file, too. */
+async function unitFor(binary: string, { ask }: Commands): Promise<Unit | undefined> {
+  const units = parseUnits(await ask('systemctl', 'show', PROPERTIES, '*.service'));
+  for (const unit of units) if (await names(unit, STARTED_AS_K0S, binary)) return unit;
+  return undefined;
+}
 
-  /** A cgroup also holds children of the service: the unit must name the process or its shell, and start the binary. */
-  async #unitOf({ pid, parent }: ProcessId, binary: string): Promise<Unit | undefined> {
-    const name = unitNameIn(await this.#readCgroup(pid));
-    if (name === undefined) return undefined;
-    const units = parseUnits(await this.#commands.ask('systemctl', 'show', PROPERTIES, name));
-    const unit = units.find(({ mainPid }) => mainPid === pid || (mainPid === parent && mainPid > 1));
-    return unit !== undefined && (await names(unit, ANY_FILE, binary)) ? unit : undefined;
-  }
+/** Not `start`, which waits for a pending RestartSec. systemd does it even where KillMode ends the agent, too. */
+async function restart({ id, activeState }: Unit, { ask }: Commands): Promise<void> {
+  if (activeState === 'failed') await ask('systemctl', 'reset-failed', id);
+  // The agent itself checks whether the service is back.
+  await ask('systemctl', 'restart', '--no-block', id);
+}
 
-  /** After the process is gone, the unit is found by the file that it starts, as what: others may use that file, too. */
-  async #unitFor(binary: string): Promise<Unit | undefined> {
-    const units = parseUnits(await this.#commands.ask('systemctl', 'show', PROPERTIES, '*.service'));
-    for (const unit of units) if (await names(unit, STARTED_AS_K0S, binary)) return unit;
-    return undefined;
-  }
-
-  /** Not `start`, which waits for a pending RestartSec. systemd does it even where KillMode ends the agent, too. */
-  async #restart({ id, activeState }: Unit): Promise<void> {
-    if (activeState === 'failed') await this.#commands.ask('systemctl', 'reset-failed', id);
-    // The agent itself checks whether the service is back.
-    await this.#commands.ask('systemctl', 'restart', '--no-block', id);
-  }
-
-  /** systemd counts its own restarts from 0 after each restart by order. */
-  async #account({ id }: Unit, since: number): Promise<SupervisorAccount> {
-    const query = ['--lines=3', '--output=cat', '--no-pager', '--quiet', `--since=@${Math.floor(since / 1000)}`];
-    const [shown, log] = await Promise.all([
-      this.#commands.ask('systemctl', 'show', '--property=NRestarts,ExecMainCode,ExecMainStatus', id),
-      // Only lines of its own processes: `--unit` would add those of systemd.
-      this.#commands.ask('journalctl', ...query, `_SYSTEMD_UNIT=${id}`).catch(() => ''),
-    ]);
-    const fields = fieldsOf(shown);
-    return { restarts: Number(fields.get('NRestarts')) || 0, end: endOf(fields), log: log.split('\n') };
-  }
+/** systemd counts its own restarts from 0 after each restart by order. */
+async function accountOf({ id }: Unit, since: number, { ask }: Commands): Promise<SupervisorAccount> {
+  const query = ['--lines=3', '--output=cat', '--no-pager', '--quiet', `--since=@${Math.floor(since / 1000)}`];
+  const [shown, log] = await Promise.all([
+    ask('systemctl', 'show', '--property=NRestarts,ExecMainCode,ExecMainStatus', id),
+    // Only lines of its own processes: `--unit` would add those of systemd.
+    ask('journalctl', ...query, `_SYSTEMD_UNIT=${id}`).catch(() => ''),
+  ]);
+  const fields = fieldsOf(shown);
+  return { restarts: Number(fields.get('NRestarts')) || 0, end: endOf(fields), log: log.split('\n') };
 }
 
 /** From `systemctl show`: CLD_EXITED of waitid(2) comes with a code, the other ends with a signal; 0 while it runs. */

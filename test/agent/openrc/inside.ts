@@ -7,7 +7,7 @@ import { openRc } from '../../../src/agent/service/openrc.ts';
 import { findProcess } from '../../../src/agent/service/processes.ts';
 import { serviceRestarter } from '../../../src/agent/service/service-restarter.ts';
 import { askStatus } from '../../../src/agent/service/status-socket.ts';
-import { Systemd } from '../../../src/agent/service/systemd.ts';
+import { systemd } from '../../../src/agent/service/systemd.ts';
 import { sleep, systemClock } from '../../../src/util/clock.ts';
 import { jsonLogger } from '../../../src/util/log.ts';
 
@@ -29,7 +29,7 @@ const log = jsonLogger(
   'info',
 );
 const commands = createCommands(process.env, systemClock);
-const restarter = serviceRestarter([new Systemd(commands), openRc(commands)], log);
+const restarter = serviceRestarter([systemd(commands), openRc(commands)], log);
 
 async function addService(name: string, lines: readonly string[]): Promise<void> {
   const path = `/etc/init.d/${name}`;
