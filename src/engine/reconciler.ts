@@ -103,7 +103,8 @@ async function take(
   }
   const heldMs = decision.record ? batchMs(snapshot.rollout, decision.record, now, records) : 0;
   if (decision.record && heldMs === 0) {
-    if (!(await record(options, turn.plan, snapshot.rollout, decision.record, now))) return 'outdated';
+    const change = { plan: turn.plan, before: snapshot.rollout, after: decision.record };
+    if (!(await record(options, change, now))) return 'outdated';
     options.reporter?.recorded(turn, decision.record, decision.waits);
     return 'recorded';
   }
@@ -169,7 +170,7 @@ async function act(
   options.reporter?.sent(turn, sent);
   const refused = withRefusals(rollout, sent, rfc3339(options.clock.now()));
   if (refused !== rollout) {
-    if (!(await record(options, plan, rollout, refused, options.clock.now()))) return RECHECK_SOON;
+    if (!(await record(options, { plan, before: rollout, after: refused }, options.clock.now()))) return RECHECK_SOON;
     options.reporter?.recorded(turn, refused, []);
     return undefined;
   }
@@ -195,7 +196,7 @@ function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): R
 async function runAll(options: TermOptions, turn: Turn, nodeActions: readonly NodeAction[]): Promise<boolean> {
   const { plan, snapshot } = turn;
   let [isChanged, isAsDecided] = [false, true];
-  await runNodeActions(options, snapshot.rollout, nodeActions, options.clock.now(), {
+  await runNodeActions({ ...options, rollout: snapshot.rollout, now: options.clock.now() }, nodeActions, {
     isCurrent: async (targets) => {
       isAsDecided = await isCurrent(options, plan, targets);
       return isAsDecided;

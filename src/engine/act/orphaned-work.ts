@@ -5,7 +5,6 @@ import type { Clock } from '../../util/clock.ts';
 import { decide } from '../decide/decide.ts';
 import type { OrphanedPlan } from '../dialect.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { NodeAction } from '../model/decision.ts';
 import { gatherFacts, type Known } from '../observe/gather.ts';
 import type { RefusedWrites } from '../observe/refused-writes.ts';
 import type { View } from '../observe/world.ts';
@@ -39,7 +38,7 @@ export async function cleanUpOrphanedWork(
   const { items } = await client.listAll(plans, { abort, namespace, fieldSelector });
   const left = nodeActionsAmong(items).filter(({ nodeActions }) => nodeActions.length > 0);
   for (const { rollout, nodeActions } of left) {
-    await runNodeActions(parts, rollout, nodeActions, clock.now(), {
+    await runNodeActions({ ...parts, rollout, now: clock.now() }, nodeActions, {
       isCurrent: async () => await Promise.resolve(true),
       onDone: (nodeAction) => reporter?.cleared(rollout, nodeAction),
       onRefused: (nodeAction, words) => parts.refusals.add(rollout, nodeAction, words),
@@ -48,10 +47,7 @@ export async function cleanUpOrphanedWork(
   return left.length > 0 ? { requeueAfterMs: RECHECK_MS } : {};
 }
 
-function nodeActionsFor(
-  { dialect, world, clock, drains, refusals }: Parts,
-  { rollout, plan }: OrphanedPlan,
-): { readonly rollout: OrphanedPlan['rollout']; readonly nodeActions: readonly NodeAction[] } {
+function nodeActionsFor({ dialect, world, clock, drains, refusals }: Parts, { rollout, plan }: OrphanedPlan) {
   const now = clock.now();
   const known: Known = {
     drainOf: (node, owner) => drains?.stateOf(node, owner),

@@ -24,7 +24,8 @@ function telling(instruction: Instruction | undefined): Dialect<ReturnType<typeo
 
 async function mayRelease(api: MemoryApi, instruction: Instruction | undefined, after: RecordedState) {
   const parts = { dialect: telling(instruction), client: api.client, world: WORLD, ownWrites: new OwnWrites() };
-  return await areNotYetSignalled(parts, buildTablePlan({}), rolloutWith('intended'), rolloutWith(after));
+  const change = { plan: buildTablePlan({}), before: rolloutWith('intended'), after: rolloutWith(after) };
+  return await areNotYetSignalled(parts, change);
 }
 
 test('an unchanged object has no signal; a changed one may have one', async () => {

@@ -1,5 +1,4 @@
 /** Records a decision: the status shards first, then the plan. */
-import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound, ifUnchanged, isRefusal } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
@@ -9,19 +8,19 @@ import { type Rollout, stateChanges, type Target } from '../model/rollout.ts';
 import { restingOn } from './status-shards.ts';
 import { areUnchanged, carryOut, type Effects } from './writes.ts';
 
+/** The record of a plan, as it is and as it shall be. */
+export interface RecordChange {
+  readonly plan: KubeObject;
+  readonly before: Rollout;
+  readonly after: Rollout;
+}
+
 /** False if the plan, or an object that must be finished first, has changed: nothing is recorded then. `now` in ms. */
-export async function record(
-  effects: Effects,
-  plan: KubeObject,
-  before: Rollout,
-  after: Rollout,
-  now: number,
-): Promise<boolean> {
+export async function record(effects: Effects, change: RecordChange, now: number): Promise<boolean> {
   const { dialect, world } = effects;
-  if (!(await areNotYetSignalled(effects, plan, before, after))) return false;
-  const written = accompanying(effects, plan, before, after).map(
-    async (each) => await carryOutFor(effects, after, each),
-  );
+  const { plan, before, after } = change;
+  if (!(await areNotYetSignalled(effects, change))) return false;
+  const written = accompanying(effects, change).map(async (each) => await carryOutFor(effects, after, each));
   if ((await settleAll(written)).includes(false)) return false;
   const projected = dialect.project(after, plan, now);
   const spread = dialect.shards?.spread(plan, projected, world, now) ?? { plan: projected, writes: [] };
@@ -36,10 +35,10 @@ async function writeShards(
   { writes }: ShardedRecord<KubeObject>,
   targets: readonly Target[],
 ): Promise<boolean> {
-  const { dialect, client, world, abort } = effects;
+  const { dialect, world } = effects;
   const holding = dialect.shards?.holding(plan, targets, world) ?? [];
   const basis = writes.length > 0 ? [{ resource: dialect.plans, object: plan }, ...holding] : holding;
-  if (!(await areUnchanged(client, basis, abort))) return false;
+  if (!(await areUnchanged(effects, basis))) return false;
   const written = await settleAll(writes.map(async (instruction) => await carryOut(effects, instruction)));
   return written.every(Boolean);
 }
@@ -61,12 +60,7 @@ interface Accompanying extends Pick<Signalling, 'stage' | 'target'> {
 }
 
 /** What stands on the targets' objects before the record says that they start, failed or are done. */
-function accompanying(
-  { dialect: { signal }, world }: Effects,
-  plan: KubeObject,
-  before: Rollout,
-  after: Rollout,
-): Accompanying[] {
+function accompanying({ dialect: { signal }, world }: Effects, { plan, before, after }: RecordChange): Accompanying[] {
   return stateChanges(before, after).flatMap(({ stage, target, before: was }) => {
     const told = (instruction?: Instruction) => (instruction ? [{ stage, target, instruction }] : []);
     if (target.state === 'done') return told(signal.finish?.(world, after, stage, target, plan));
@@ -88,31 +82,24 @@ async function carryOutFor(effects: Effects, rollout: Rollout, { instruction, ..
 }
 
 /** An abort releases targets that show no signal. False if one may have been sent: a stale cache may hide it. */
-export async function areNotYetSignalled(
-  { dialect, client, world, abort }: Effects,
-  plan: KubeObject,
-  before: Rollout,
-  after: Rollout,
-): Promise<boolean> {
-  const signals = released(before, after).flatMap((target) => dialect.signal.send(world, before, target, plan) ?? []);
-  const answers = await Promise.all(signals.map(async (each) => await isNotYetSignalled(client, each, abort)));
+export async function areNotYetSignalled(effects: Effects, change: RecordChange): Promise<boolean> {
+  const { dialect, world } = effects;
+  const { plan, before } = change;
+  const signals = released(change).flatMap((target) => dialect.signal.send(world, before, target, plan) ?? []);
+  const answers = await Promise.all(signals.map(async (each) => await isNotYetSignalled(effects, each)));
   return answers.every(Boolean);
 }
 
-function released(before: Rollout, after: Rollout): Signalling[] {
+function released({ before, after }: RecordChange): Signalling[] {
   return stateChanges(before, after).flatMap(({ stage, target: { state }, before: target }) =>
     target?.state === 'intended' && state === 'pending' ? [{ stage, target, agent: {} }] : [],
   );
 }
 
-async function isNotYetSignalled(
-  client: KubeClient,
-  signal: Instruction,
-  abort: AbortSignal | undefined,
-): Promise<boolean> {
+async function isNotYetSignalled({ client, abort }: Effects, signal: Instruction): Promise<boolean> {
   if (signal.kind === 'begin') return true;
   const { kind, resource, object } = signal;
-  if (kind !== 'create') return await areUnchanged(client, [{ resource, object }], abort);
+  if (kind !== 'create') return await areUnchanged({ client, abort }, [{ resource, object }]);
   const { name, namespace } = object.metadata;
   return (await ifFound(client.get(resource, name, { namespace, abort }))) === undefined;
 }

@@ -20,7 +20,7 @@ const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('
 
 async function doneOf(effects: Effects, rollout: Rollout, nodeActions: readonly NodeAction[]): Promise<NodeAction[]> {
   const done: NodeAction[] = [];
-  await runNodeActions(effects, rollout, nodeActions, 0, {
+  await runNodeActions({ ...effects, rollout, now: 0 }, nodeActions, {
     isCurrent: async () => await Promise.resolve(true),
     onDone: (nodeAction) => done.push(nodeAction),
     onRefused: (_, words) => expect(words).toBe(''),

@@ -26,18 +26,19 @@ export interface NodeActionHooks {
   readonly onRefused: (nodeAction: NodeAction, words: string) => void;
 }
 
+/** Where and when the node actions of a rollout are carried out; `now` in ms. */
+interface Scene extends Effects {
+  readonly rollout: Rollout;
+  readonly now: number;
+}
+
 /** In batches, each after one check of the plan. All is prepared first: objects that change later stay. */
 export async function runNodeActions(
-  effects: Effects,
-  rollout: Rollout,
+  scene: Scene,
   nodeActions: readonly NodeAction[],
-  now: number,
   { isCurrent, onDone, onRefused }: NodeActionHooks,
 ): Promise<void> {
-  const prepared = nodeActions.map((nodeAction) => ({
-    nodeAction,
-    run: prepareNodeAction(effects, rollout, nodeAction, now),
-  }));
+  const prepared = nodeActions.map((nodeAction) => ({ nodeAction, run: prepareNodeAction(scene, nodeAction) }));
   for (let first = 0; first < prepared.length; first += NODE_ACTIONS_AT_ONCE) {
     const batch = prepared.slice(first, first + NODE_ACTIONS_AT_ONCE);
     if (!(await isCurrent(batch.map(({ nodeAction }) => nodeAction.target)))) return;
@@ -53,39 +54,32 @@ export async function runNodeActions(
   }
 }
 
-function prepareNodeAction(
-  effects: Effects,
-  rollout: Rollout,
-  nodeAction: NodeAction,
-  now: number,
-): () => Promise<boolean> {
+function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<boolean> {
   if (nodeAction.kind === 'drain') {
-    const object = effects.world.get(nodes, nodeAction.node);
-    return async () => object !== undefined && (await beginDrain(effects, rollout, nodeAction, object));
+    const object = scene.world.get(nodes, nodeAction.node);
+    return async () => object !== undefined && (await beginDrain(scene, nodeAction, object));
   }
   const endsDrain =
     nodeAction.kind === 'acknowledge' ||
     nodeAction.kind === 'cancel' ||
     (nodeAction.kind === 'clean-up' && nodeAction.cordon);
-  const instructions = instructionsFor(effects, rollout, nodeAction, now);
+  const instructions = instructionsFor(scene, nodeAction);
   return async () => {
-    if (endsDrain && nodeAction.node !== undefined) effects.drains?.forget(nodeAction.node);
+    if (endsDrain && nodeAction.node !== undefined) scene.drains?.forget(nodeAction.node);
     // In order: each is right only after the one before.
     for (const instruction of instructions) {
-      if (!(await carryOut(effects, instruction))) return false;
+      if (!(await carryOut(scene, instruction))) return false;
     }
     return instructions.length > 0;
   };
 }
 
+type DrainAction = Extract<NodeAction, { kind: 'drain' }>;
+
 /** A cache may show the cordon of a node that was uncordoned since: pods are only evicted from a cordoned node. */
-async function beginDrain(
-  { client, drains, abort }: Effects,
-  rollout: Rollout,
-  { node, target, options }: Extract<NodeAction, { kind: 'drain' }>,
-  object: Node,
-): Promise<boolean> {
-  if (!drains || !(await areUnchanged(client, [{ resource: nodes, object }], abort))) return false;
+async function beginDrain(scene: Scene, { node, target, options }: DrainAction, object: Node): Promise<boolean> {
+  const { drains, rollout } = scene;
+  if (!drains || !(await areUnchanged(scene, [{ resource: nodes, object }]))) return false;
   const owner = ownerOf(rollout, target);
   drains.begin(node, owner, options);
   return drains.stateOf(node, owner) !== undefined;
@@ -101,12 +95,9 @@ export function endIdleDrains({ drains }: Pick<Effects, 'drains'>, snapshot: Sna
 }
 
 /** What the node action writes, in as few writes as possible. */
-function instructionsFor(
-  { dialect: { signal }, world }: Effects,
-  rollout: Rollout,
-  nodeAction: Exclude<NodeAction, { kind: 'drain' }>,
-  now: number,
-): Instruction[] {
+function instructionsFor(scene: Scene, nodeAction: Exclude<NodeAction, DrainAction>): Instruction[] {
+  const { dialect, world, rollout, now } = scene;
+  const { signal } = dialect;
   const { stage, target, kind } = nodeAction;
   const node = nodeAction.node === undefined ? undefined : world.get(nodes, nodeAction.node);
   const pending = pendingOwnerOf(rollout.source);

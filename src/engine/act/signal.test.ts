@@ -113,7 +113,7 @@ test('every request ends with the signal of its reconcile', async () => {
   const world = buildWorld([], [buildNode('w1')]);
   const effects = { dialect: tableDialect as unknown as Dialect, client, world, ownWrites: new OwnWrites(), abort };
   const rollout = buildRollout([stage]);
-  await record(effects, buildTablePlan({ workers: ['w1'] }), rollout, rollout, 0);
+  await record(effects, { plan: buildTablePlan({ workers: ['w1'] }), before: rollout, after: rollout }, 0);
   await send(effects, plan, rollout, signals.slice(0, 1));
   expect(given.map((options) => options.abort)).toEqual([abort, abort, abort]);
 });

@@ -75,7 +75,7 @@ describe('asked of the API server, not of a cache', () => {
     const api = new MemoryApi();
     const seen = ['w1', 'w2'].map((name) => ({ resource: nodes, object: api.put(nodes, buildNode(name)) }));
     change(api);
-    expect(await areUnchanged(api.client, seen, undefined)).toBe(wanted);
+    expect(await areUnchanged(api, seen)).toBe(wanted);
   });
 
   test('a server that cannot tell is no answer', async () => {
@@ -84,6 +84,6 @@ describe('asked of the API server, not of a cache', () => {
     api.before('get', () => {
       throw refusal(500, 'InternalError');
     });
-    await expect(areUnchanged(api.client, seen, undefined)).rejects.toBeInstanceOf(StatusError);
+    await expect(areUnchanged(api, seen)).rejects.toBeInstanceOf(StatusError);
   });
 });

@@ -49,21 +49,17 @@ export async function carryOut(effects: Effects, instruction: Instruction): Prom
 }
 
 /** Asks the API server, not a cache, whether the plan and the status shards of these targets are as observed. */
-export async function isCurrent(
-  { dialect, client, world, ownWrites, abort }: Effects,
-  plan: KubeObject,
-  targets: readonly Target[],
-): Promise<boolean> {
+export async function isCurrent(effects: Effects, plan: KubeObject, targets: readonly Target[]): Promise<boolean> {
+  const { dialect, world, ownWrites } = effects;
   const holding = dialect.shards?.holding(plan, targets, world) ?? [];
   if (holding.length === 0 && ownWrites.isFresh(plan)) return true;
-  return await areUnchanged(client, [{ resource: dialect.plans, object: plan }, ...holding], abort);
+  return await areUnchanged(effects, [{ resource: dialect.plans, object: plan }, ...holding]);
 }
 
 /** Asks the API server for all of them at once. False if one is gone or has another version than the observed one. */
 export async function areUnchanged(
-  client: KubeClient,
+  { client, abort }: Pick<Effects, 'client' | 'abort'>,
   observed: readonly WorldObject[],
-  abort: AbortSignal | undefined,
 ): Promise<boolean> {
   const answers = observed.map(async ({ resource, object: { metadata } }) => {
     const { name, namespace, resourceVersion } = metadata;
