@@ -73,7 +73,7 @@ export class MachineScene {
     };
     this.#policies.catchUp();
     this.#seen.catchUp();
-    const answer = await updateInSteps(this.#parts(), request, new AbortController().signal);
+    const answer = await updateInSteps(this.#parts(), request);
     return fitting('UpdateMachineResponse', answer);
   }
 
@@ -117,6 +117,7 @@ export class MachineScene {
 
   #parts(): StepParts {
     return {
+      abort: new AbortController().signal,
       management: this.api.client,
       workload: this.api.client,
       source: {

@@ -25,7 +25,7 @@ import { type StepParts, updateInSteps } from './updaters/update-steps.ts';
 /** Answers one call of `hook` within `withinMs` milliseconds. Never rejects. */
 export type AnswerHook = (hook: HookName, body: string, withinMs: number) => Promise<HookResponse>;
 
-export interface ServiceParts extends StepParts {
+export interface ServiceParts extends Omit<StepParts, 'abort'> {
   readonly tell: TellMachine;
 }
 
@@ -43,7 +43,7 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
   switch (hook) {
     case 'Discovery':
       // Cluster API asks every ten minutes, and must get its answer.
-      forgetUnasked(parts, AbortSignal.timeout(withinMs)).catch((error: unknown) =>
+      forgetUnasked({ ...parts, abort: AbortSignal.timeout(withinMs) }).catch((error: unknown) =>
         parts.log.warn('cannot read or write UpdaterSets', { reason: error }),
       );
       return discovery();
@@ -53,7 +53,7 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
       return await can(parts, hook, decode(canUpdateMachineSetRequest, body), withinMs);
     case 'UpdateMachine': {
       const request = decode(updateMachineRequest, body);
-      const work = async (abort: AbortSignal) => await updateInSteps(parts, request, abort).catch(explained);
+      const work = async (abort: AbortSignal) => await updateInSteps({ ...parts, abort }, request).catch(explained);
       const answered = await within(parts.clock, withinMs, work, () =>
         underWay('waiting for the API server or an updater: no answer in time'),
       );
@@ -65,7 +65,9 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
 
 async function can(parts: ServiceParts, hook: CanHook, request: CanRequest, withinMs: number): Promise<HookResponse> {
   const work = async (abort: AbortSignal): Promise<HookResponse> =>
-    await canUpdate(parts, hook, request, abort, withinMs).catch((error: unknown) => refusal(hook, messageOf(error)));
+    await canUpdate({ ...parts, abort }, hook, request, withinMs).catch((error: unknown) =>
+      refusal(hook, messageOf(error)),
+    );
   const answered = await within(parts.clock, withinMs, work, () =>
     refusal(hook, 'an updater or an API server did not answer in time'),
   );

@@ -14,6 +14,8 @@ import { capi } from './dialect.ts';
 
 export interface ProgressParts {
   readonly workload: KubeClient;
+  /** Ends the call. */
+  readonly abort: AbortSignal;
   readonly policyFor: (node: Node) => RolloutPolicy;
   readonly clock: Clock;
 }
@@ -21,11 +23,11 @@ export interface ProgressParts {
 export type Progress = Awaited<ReturnType<typeof progressOf>>;
 
 /** Uses no state of this process: any replica may be asked, not only the leader. */
-export async function progressOf(parts: ProgressParts, node: Node, abort: AbortSignal) {
+export async function progressOf(parts: ProgressParts, node: Node) {
   const found = parts.policyFor(node);
   // Only the leader may end a drain at its deadline.
   const policy: RolloutPolicy = { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
-  const snapshot = await look(parts, node, policy, abort);
+  const snapshot = await look(parts, node, policy);
   const { rollout } = snapshot;
   const message = messageOf(snapshot, policy, parts.clock.now()) ?? `node ${node.metadata.name} is about to start`;
   return {
@@ -38,12 +40,7 @@ export async function progressOf(parts: ProgressParts, node: Node, abort: AbortS
 }
 
 /** API servers count as ready, since only the leader probes them. */
-async function look(
-  { workload, clock }: ProgressParts,
-  node: Node,
-  policy: RolloutPolicy,
-  abort: AbortSignal,
-): Promise<Snapshot> {
+async function look({ workload, clock, abort }: ProgressParts, node: Node, policy: RolloutPolicy): Promise<Snapshot> {
   const { name } = node.metadata;
   // With only this Node: the message depends on nothing else.
   const view = { get: () => node, list: () => [node], resourceVersion: () => node.metadata.resourceVersion };

@@ -1,6 +1,6 @@
 /** Deletes the Machine of an update that failed at its deadline, where asked for, so that its MachineSet replaces it. */
 import { type Machine, machines } from '../../api/capi/machine.ts';
-import type { KubeClient, RequestOptions } from '../../kube/client.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { kubeletVersionOf, type Node } from '../../kube/resources.ts';
 import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
 import { isOver } from '../../signal/at-work.ts';
@@ -11,12 +11,12 @@ import { mayBePartOf } from '../../versions/release-parts.ts';
 import { recordOf, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 
 /** What became of the Machine, to be added to the message; empty if nothing. */
-export type ReplaceStuck = (machine: Machine, node: Node, options: RequestOptions) => Promise<string>;
+export type ReplaceStuck = (machine: Machine, node: Node, abort: AbortSignal) => Promise<string>;
 
 /** Only time counts in which this process saw the same on the Node. Without `silentMs` no Machine is deleted. */
 export function stuckMachines(management: KubeClient, silentMs: number | undefined, clock: Clock): ReplaceStuck {
   const watched = new Map<string, { readonly report: string; readonly at: number }>();
-  return async ({ metadata }, node, options) => {
+  return async ({ metadata }, node, abort) => {
     const { name, namespace, uid = '', resourceVersion, ownerReferences = [] } = metadata;
     const isReplaced = ownerReferences.some(({ kind, controller }) => kind === 'MachineSet' && controller === true);
     if (silentMs === undefined || !isReplaced || !isSilent(node)) return '';
@@ -29,7 +29,7 @@ export function stuckMachines(management: KubeClient, silentMs: number | undefin
     watched.set(uid, { report, at });
     if (now - at < silentMs)
       return `; its Machine is deleted once the node has said nothing new for ${formatDuration(silentMs)}`;
-    await management.delete(machines, name, { ...options, namespace, uid, resourceVersion });
+    await management.delete(machines, name, { abort, namespace, uid, resourceVersion });
     watched.delete(uid);
     return '; its Machine was deleted';
   };

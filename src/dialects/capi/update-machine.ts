@@ -4,7 +4,7 @@ import { HOOK_GROUP, type UpdateMachineRequest, type UpdateMachineResponse } fro
 import { CONTROL_PLANE_LABEL, type Machine, NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
 import type { Payload, Role } from '../../engine/model/rollout.ts';
 import { platformOf } from '../../engine/observe/gather.ts';
-import type { KubeClient, RequestOptions } from '../../kube/client.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import type { Procedure } from '../../signal/agent-presence.ts';
@@ -38,7 +38,6 @@ export async function updateMachine(
   parts: UpdateParts,
   { desired: { machine } }: UpdateMachineRequest,
   live: Machine,
-  abort: AbortSignal,
 ): Promise<UpdateMachineResponse> {
   const { name, namespace = 'default' } = machine.metadata;
   const version = versionIn(machine);
@@ -48,33 +47,33 @@ export async function updateMachine(
   const seen = parts.seenNode(live.status?.nodeRef?.name ?? '');
   // What it says that is at work is known without a question. Everything else is looked up.
   if (seen && disagreementOf(live, seen) === undefined && isFor(wanted, updateOn(seen))) {
-    const { isOver, message } = await progressOf(parts, seen, abort);
+    const { isOver, message } = await progressOf(parts, seen);
     if (!isOver) return underWay(message);
   }
-  const found = await findNode(parts.workload, `Machine ${wanted.machine}`, live, { abort });
-  return typeof found === 'string' ? failure(found) : await follow(parts, wanted, found, abort);
+  const found = await findNode(parts, `Machine ${wanted.machine}`, live);
+  return typeof found === 'string' ? failure(found) : await follow(parts, wanted, found);
 }
 
 const isFor = ({ machine, version }: Wanted, update?: MachineUpdate): boolean =>
   update?.version === version && update.machine === machine;
 
-async function follow(parts: UpdateParts, wanted: Wanted, found: Found, abort: AbortSignal) {
+async function follow(parts: UpdateParts, wanted: Wanted, found: Found) {
   const { node } = found;
   const update = updateOn(node);
-  const progress = update && (await progressOf(parts, node, abort));
+  const progress = update && (await progressOf(parts, node));
   const isSame = isFor(wanted, update);
   if (progress && !progress.isOver) {
     // An earlier update must end first: a node must not be left half upgraded.
     return underWay(isSame ? progress.message : `waiting for the update to ${update.version}: ${progress.message}`);
   }
   if (progress?.failed && isSame)
-    return failure(`${progress.message}${await parts.replaceStuck(found.machine, node, { abort })}`);
+    return failure(`${progress.message}${await parts.replaceStuck(found.machine, node, parts.abort)}`);
   if (progress && isSame) return verified(node, wanted, progress);
   if (kubeletVersionOf(node) === wanted.version) {
     if (orphanOn(node) === undefined) return DONE;
     return underWay(`node ${node.metadata.name} is being freed from an update whose request was removed`);
   }
-  return await begin(parts, wanted, found, abort);
+  return await begin(parts, wanted, found);
 }
 
 /** A kubelet says its version when it starts. */
@@ -91,15 +90,15 @@ function verified(node: Node, { version }: Wanted, { ageMs }: Progress): UpdateM
   return failure(`node ${name} was updated more than ${VERIFY_MS / 60_000} minutes ago, but ${still}; ${advice}`);
 }
 
-async function begin(parts: UpdateParts, wanted: Wanted, { machine, node, role }: Found, abort: AbortSignal) {
-  const { source, readText, workload, clock } = parts;
+async function begin(parts: UpdateParts, wanted: Wanted, { machine, node, role }: Found) {
+  const { workload, clock, abort } = parts;
   const { name } = node.metadata;
   const platform = platformOf(node);
   if (platform === undefined) return failure(`node ${name} has no labels kubernetes.io/os and kubernetes.io/arch`);
   const other = otherProcedure(machine, wanted.version, node);
   if (other !== undefined) return failure(other);
   const procedure = procedureFor(machine, wanted.version, node);
-  const payload = await findPayload(source, { version: wanted.version, platform, procedure }, readText, abort);
+  const payload = await findPayload(parts, { version: wanted.version, platform, procedure });
   const update: MachineUpdate = {
     uid: randomUUID(),
     ...wanted,
@@ -141,9 +140,9 @@ export function failure(message: string): UpdateMachineResponse {
 type Found = Exclude<Awaited<ReturnType<typeof findNode>>, string>;
 
 /** Returns a message if the Machine has no Node that is surely its own. */
-async function findNode(workload: KubeClient, title: string, machine: Machine, options: RequestOptions) {
+async function findNode({ workload, abort }: UpdateParts, title: string, machine: Machine) {
   const nodeName = machine.status?.nodeRef?.name;
-  const node = nodeName === undefined ? undefined : await workload.get(nodes, nodeName, options);
+  const node = nodeName === undefined ? undefined : await workload.get(nodes, nodeName, { abort });
   if (!node) return `${title} has no Node yet`;
   const disagreement = disagreementOf(machine, node);
   if (disagreement !== undefined)
@@ -181,20 +180,18 @@ export interface PayloadSource {
   readonly checksumUrl?: string | undefined;
 }
 
+interface WantedPayload extends Pick<MachineUpdate, 'version' | 'platform'> {
+  readonly procedure: Procedure;
+}
+
 export type ReadText = (url: string, abort: AbortSignal) => Promise<string>;
 
 const MAX_CHECKSUM_BYTES = 64 * 1024;
 
-/** `platform` is `<os>-<architecture>`. Rejects if there is a `checksumUrl` without a readable checksum. */
+/** Rejects if there is a `checksumUrl` without a readable checksum. */
 export async function findPayload(
-  { url, checksumUrl }: PayloadSource,
-  {
-    version,
-    platform,
-    procedure,
-  }: { readonly version: string; readonly platform: string; readonly procedure: Procedure },
-  readText: ReadText,
-  abort: AbortSignal,
+  { source: { url, checksumUrl }, readText, abort }: Pick<UpdateParts, 'source' | 'readText' | 'abort'>,
+  { version, platform, procedure }: WantedPayload,
 ): Promise<Payload> {
   const [os = '', arch = ''] = platform.split('-');
   const values = { version: encodeURIComponent(version), os, arch, procedure };

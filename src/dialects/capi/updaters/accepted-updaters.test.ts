@@ -70,7 +70,7 @@ class Scene {
       ...this.#parts(),
       callUpdater: async () => await Promise.resolve({ status: 'Success', ...this.#patches() } as const),
     };
-    const answer = await canUpdate(parts, this.#hook, request, ABORT, 60_000);
+    const answer = await canUpdate(parts, this.#hook, request, 60_000);
     expect(fitting(`${this.#hook}Response`, answer).message).toMatch(/leaves nothing$/);
   }
 
@@ -86,7 +86,7 @@ class Scene {
       bootstrapConfig: object('KubeadmConfig', { files: [] }),
     };
     for (;;) {
-      const answer = fitting('UpdateMachineResponse', await updateInSteps(this.#parts(), { desired }, ABORT));
+      const answer = fitting('UpdateMachineResponse', await updateInSteps(this.#parts(), { desired }));
       if (answer.status === 'Failure' || answer.retryAfterSeconds === 0) return answer;
     }
   }
@@ -113,6 +113,7 @@ class Scene {
   #parts(): StepParts {
     const { client } = this.api;
     return {
+      abort: ABORT,
       management: client,
       workload: client,
       source: { url: '', checksumUrl: 'https://example.com' },

@@ -46,6 +46,7 @@ class Scene {
     withinMs = 60_000,
   ): Promise<CanUpdateResponse> {
     const parts = {
+      abort: new AbortController().signal,
       management: this.api.client,
       workload: this.api.client,
       clock: new FakeClock(T0),
@@ -60,7 +61,7 @@ class Scene {
       },
     };
     const request = { current, desired, settings };
-    const answer = await canUpdate(parts, hook, request, new AbortController().signal, withinMs);
+    const answer = await canUpdate(parts, hook, request, withinMs);
     return fitting(`${hook}Response`, answer);
   }
 }

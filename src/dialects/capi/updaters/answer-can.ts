@@ -9,13 +9,12 @@ import type { Logger } from '../../../util/log.ts';
 import { accepted, answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE, valueAt } from '../can-update.ts';
 import { otherProcedure } from '../procedures.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
-import { type TellParts, tellRefused } from './refused-changes.ts';
+import { tellRefused } from './refused-changes.ts';
 import { acceptedBy, recordAccepted } from './step-record.ts';
 import type { CallUpdater } from './updater-client.ts';
-import { type Labels, listSets, setFor, updatersFor } from './updater-sets.ts';
+import { type CallParts, type Labels, listSets, setFor, updatersFor } from './updater-sets.ts';
 
-/** `management` is of the cluster with the Machines and the UpdaterSets. */
-export interface CanParts extends TellParts {
+export interface CanParts extends CallParts {
   readonly workload: KubeClient;
   readonly callUpdater: CallUpdater;
   readonly log: Logger;
@@ -33,22 +32,18 @@ export async function canUpdate(
   parts: CanParts,
   hook: CanHook,
   request: CanRequest,
-  abort: AbortSignal,
   withinMs: number,
 ): Promise<CanUpdateResponse> {
-  const { management, callUpdater, clock, log } = parts;
+  const { callUpdater, clock, log, abort } = parts;
   const end = clock.monotonic() + withinMs * SHARED;
   const shape = SHAPES[hook];
   const { current, desired, settings } = request;
   const labels = labelsOf(desired);
-  const set = isDisabled(settings) ? undefined : setFor(await listSets(management, { abort }), labels);
+  const set = isDisabled(settings) ? undefined : setFor(await listSets(parts), labels);
   const askRefit = async (body: CanRequest) => {
     const answer = answerCan(hook, shape, body);
     const isClaim = (answer.machinePatch ?? answer.machineSetPatch) !== undefined;
-    return {
-      answer,
-      missing: isClaim ? await missingAgent(parts, request, abort) : undefined,
-    };
+    return { answer, missing: isClaim ? await missingAgent(parts, request) : undefined };
   };
   if (!set) {
     const { answer, missing } = await askRefit(request);
@@ -71,7 +66,7 @@ export async function canUpdate(
   const composition = await compose(shape, current, desired, updaters, ask);
   const title = titleOf(current);
   const hold = holdBy(set, updaters, composition, title);
-  await tellRefused(parts, set, title, hold, abort).catch((error: unknown) =>
+  await tellRefused(parts, set, title, hold).catch((error: unknown) =>
     log.warn('cannot write the status of the UpdaterSet', { updaterSet: set.metadata.name, reason: error }),
   );
   if (hold !== undefined) throw new Error(`UpdaterSet ${set.metadata.name}: ${hold}`);
@@ -80,7 +75,7 @@ export async function canUpdate(
   const changesVersion = composition.steps.some(({ changes }) => changes.includes('machine.spec.version'));
   // The text of a kubelet may not tell whether its node runs that version, so Refit is not asked where it stays.
   const needed = updaters.filter(({ refit }) => refit === undefined || changesVersion);
-  if (needed.length > 0) await recordAccepted(management, request, acceptedBy(set, needed), abort);
+  if (needed.length > 0) await recordAccepted(parts, request, acceptedBy(set, needed));
   return accepted(hook, message, patchesTo(shape, current, composition.reached));
 }
 
@@ -140,9 +135,8 @@ const JOINS_WITHIN_MS = 300_000;
 
 /** Why Refit cannot update the Machines. Throws for a Node that has just joined: an answer would have all replaced. */
 async function missingAgent(
-  { management, workload, clock }: CanParts,
+  { management, workload, clock, abort }: CanParts,
   { current: { machine, machineSet }, desired }: CanRequest,
-  abort: AbortSignal,
 ): Promise<string | undefined> {
   const { name, namespace = 'default', labels } = (machine ?? machineSet)?.metadata ?? { name: '' };
   const labelSelector = `${SET_LABELS.hash}=${labels?.[SET_LABELS.hash] ?? name}`;

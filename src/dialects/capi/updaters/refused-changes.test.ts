@@ -33,11 +33,11 @@ class Scene {
   }
 
   async refuse(object: string): Promise<void> {
-    await tellRefused(this.#parts(), this.set, object, 'nobody covers files', ABORT);
+    await tellRefused(this.#parts(), this.set, object, 'nobody covers files');
   }
 
   async discover(): Promise<void> {
-    await forgetUnasked(this.#parts(), ABORT);
+    await forgetUnasked(this.#parts());
   }
 
   #parts() {
@@ -47,7 +47,7 @@ class Scene {
       api.change(updaterSets, name, (set) => ({ ...set, ...(status && { status }) }));
       return await Promise.resolve(this.set);
     };
-    return { management: { ...api.client, patch } as unknown as KubeClient, clock };
+    return { management: { ...api.client, patch } as unknown as KubeClient, clock, abort: ABORT };
   }
 }
 

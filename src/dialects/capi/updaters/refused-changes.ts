@@ -1,14 +1,8 @@
 /** Tells in the status of an UpdaterSet which Machines and MachineSets wait, because nobody covers their change. */
 import { type UpdaterSet, updaterSets } from '../../../api/refit/updater-set.ts';
-import type { KubeClient } from '../../../kube/client.ts';
 import { withCondition } from '../../../runtime/conditions.ts';
-import { type Clock, rfc3339 } from '../../../util/clock.ts';
-import { listSets } from './updater-sets.ts';
-
-export interface TellParts {
-  readonly management: KubeClient;
-  readonly clock: Clock;
-}
+import { rfc3339 } from '../../../util/clock.ts';
+import { type CallParts, listSets } from './updater-sets.ts';
 
 const MOST = 20;
 const LONGEST = 1000;
@@ -16,17 +10,16 @@ const LONGEST = 1000;
 const [FORGET_MS, RENEW_MS] = [30 * 60_000, 5 * 60_000];
 
 /** What Cluster API no longer asks about was undone, or its object is gone. */
-export async function forgetUnasked(parts: TellParts, abort: AbortSignal): Promise<void> {
-  for (const set of await listSets(parts.management, { abort })) await tellRefused(parts, set, '', undefined, abort);
+export async function forgetUnasked(parts: CallParts): Promise<void> {
+  for (const set of await listSets(parts)) await tellRefused(parts, set, '', undefined);
 }
 
 /** `why` is undefined once the change of `object` is accepted or left to Cluster API. Writes only what is new. */
 export async function tellRefused(
-  { management, clock }: TellParts,
+  { management, clock, abort }: CallParts,
   { metadata: { name, resourceVersion }, status = {} }: UpdaterSet,
   object: string,
   why: string | undefined,
-  abort: AbortSignal,
 ): Promise<void> {
   const message = why?.slice(0, LONGEST);
   const now = clock.now();

@@ -1,14 +1,15 @@
 /** Records on the Machine which updaters its update takes, and which of them are done; and before that, who accepted the change. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { Triple, UpdateMachineRequest } from '../../../api/capi/hooks.ts';
+import type { UpdateMachineRequest } from '../../../api/capi/hooks.ts';
 import { type Machine, machineDeployments, machines, SET_LABELS } from '../../../api/capi/machine.ts';
 import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
-import type { KubeClient } from '../../../kube/client.ts';
 import type { KubeObject } from '../../../kube/resources.ts';
 import { isConflict } from '../../../kube/status-error.ts';
+import { unlessError } from '../../../util/errors.ts';
 import { isRecord, parseJson, stableStringify } from '../../../util/json.ts';
-import { compared, MACHINE_SHAPE } from '../can-update.ts';
+import { type CanRequest, compared, MACHINE_SHAPE } from '../can-update.ts';
+import type { CallParts } from './updater-sets.ts';
 
 /** Removing it ends the steps: the next call begins with those of the UpdaterSet as it is then. */
 export const STEPS_ANNOTATION = 'upgrade.refit.dev/updater-steps';
@@ -41,10 +42,9 @@ export function acceptedBy({ metadata }: UpdaterSet, updaters: readonly Updater[
 
 /** Written before the answer: until UpdateMachine is called, the UpdaterSet may be deleted or changed, or its labels. */
 export async function recordAccepted(
-  management: KubeClient,
-  { current, desired }: { readonly current: Triple; readonly desired: Triple },
+  { management, abort }: CallParts,
+  { current, desired }: CanRequest,
   accepted: Accepted,
-  abort: AbortSignal,
 ): Promise<void> {
   const { machine } = current;
   const { metadata } = machine ?? desired['machineSet'] ?? { metadata: { name: '' } };
@@ -68,11 +68,7 @@ export async function recordAccepted(
 }
 
 /** Who accepted the change of this Machine, or of all Machines of its MachineSet; undefined if Refit alone did. */
-export async function acceptedOf(
-  management: KubeClient,
-  machine: Machine,
-  abort: AbortSignal,
-): Promise<Accepted | undefined> {
+export async function acceptedOf({ management, abort }: CallParts, machine: Machine): Promise<Accepted | undefined> {
   const own = recordOn(machine, '');
   if (own) return own;
   const { namespace, labels = {} } = machine.metadata;
@@ -86,20 +82,11 @@ function acceptedOn({ metadata }: KubeObject): z.infer<typeof acceptedSets> {
 }
 
 /** Undefined if somebody else wrote the Machine: the next call reads it again. */
-export async function saved(
-  management: KubeClient,
-  { metadata: { name, namespace, resourceVersion } }: Machine,
-  record: StepRecord | undefined,
-  abort: AbortSignal,
-): Promise<Machine | undefined> {
+export async function saved({ management, abort }: CallParts, { metadata }: Machine, record: StepRecord | undefined) {
+  const { name, namespace, resourceVersion } = metadata;
   const annotations = { [STEPS_ANNOTATION]: record ? JSON.stringify(record) : null };
   const patch = { metadata: { resourceVersion, annotations } };
-  try {
-    return await management.patch(machines, name, patch, { type: 'merge', namespace, abort });
-  } catch (error) {
-    if (isConflict(error)) return undefined;
-    throw error;
-  }
+  return await unlessError(isConflict)(management.patch(machines, name, patch, { type: 'merge', namespace, abort }));
 }
 
 export function recordOn({ metadata }: Machine, id: string): StepRecord | undefined {

@@ -64,7 +64,7 @@ class Scene {
       infrastructureMachine: object('DevMachine', {}),
       bootstrapConfig: object('KubeadmConfig', { files }),
     };
-    const answer = await updateInSteps(this.#parts(), { desired }, new AbortController().signal);
+    const answer = await updateInSteps(this.#parts(), { desired });
     return fitting('UpdateMachineResponse', answer);
   }
 
@@ -85,6 +85,7 @@ class Scene {
     const patch = async (...args: Parameters<typeof client.patch>) =>
       await this.#effect(async () => await client.patch(...args));
     return {
+      abort: new AbortController().signal,
       management: { ...client, patch } as StepParts['management'],
       workload: client,
       source: { url: '' },

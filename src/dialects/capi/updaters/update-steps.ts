@@ -26,16 +26,12 @@ export type StepParts = UpdateParts & CanParts;
 const LONGEST_RETRY = 300;
 
 /** Calls at most one updater. Idempotent, on any replica. Done means that each updater has said so itself. */
-export async function updateInSteps(
-  parts: StepParts,
-  request: UpdateMachineRequest,
-  abort: AbortSignal,
-): Promise<UpdateMachineResponse> {
+export async function updateInSteps(parts: StepParts, request: UpdateMachineRequest): Promise<UpdateMachineResponse> {
   const { settings, desired } = request;
   if (isDisabled(settings)) return failure('in-place updates are disabled by the setting disableInPlaceUpdates');
   const { name, namespace = 'default' } = desired.machine.metadata;
   const title = `Machine ${namespace}/${name}`;
-  const machine = await ifFound(parts.management.get(machines, name, { namespace, abort }));
+  const machine = await ifFound(parts.management.get(machines, name, { namespace, abort: parts.abort }));
   if (!machine) return failure(`${title} does not exist`);
   // The body is not trusted, since anybody can send one: only the Machine in the API counts.
   const [live, asked] = [machine.spec?.version, versionIn(desired.machine)];
@@ -43,20 +39,20 @@ export async function updateInSteps(
     return failure(`${title} has spec.version ${live ?? 'no version'}, but the call asks for ${asked ?? 'none'}`);
   const id = idOf(machine, desired);
   const record = recordOn(machine, id);
-  if (record) return await takeStep(parts, machine, record, request, abort);
-  const chosen = (await acceptedOf(parts.management, machine, abort)) ?? (await chosenFor(parts, machine, abort));
+  if (record) return await takeStep(parts, machine, record, request);
+  const chosen = (await acceptedOf(parts, machine)) ?? (await chosenFor(parts, machine));
   if (chosen.steps.length === 0)
     return failure(`UpdaterSet ${chosen.set} has no updater for the labels of this Machine`);
   const first = { ...chosen, id, done: 0 };
-  const next = await saved(parts.management, machine, first, abort);
-  return next ? await takeStep(parts, next, first, request, abort) : CHANGED;
+  const next = await saved(parts, machine, first);
+  return next ? await takeStep(parts, next, first, request) : CHANGED;
 }
 
 const REFIT_ALONE: Updater = { name: 'Refit', refit: {} };
 
-async function chosenFor({ management }: StepParts, { metadata }: Machine, abort: AbortSignal): Promise<Accepted> {
+async function chosenFor(parts: StepParts, { metadata }: Machine): Promise<Accepted> {
   const { labels = {} } = metadata;
-  const set = setFor(await listSets(management, { abort }), labels);
+  const set = setFor(await listSets(parts), labels);
   return set ? acceptedBy(set, updatersFor(set, labels)) : { steps: [REFIT_ALONE.name] };
 }
 
@@ -66,16 +62,15 @@ async function takeStep(
   machine: Machine,
   record: StepRecord,
   request: UpdateMachineRequest,
-  abort: AbortSignal,
 ): Promise<UpdateMachineResponse> {
   const { set, steps, done } = record;
   const name = steps[done] ?? '';
-  const updater = set === undefined ? REFIT_ALONE : await updaterIn(parts, set, name, abort);
+  const updater = set === undefined ? REFIT_ALONE : await updaterIn(parts, set, name);
   if (!updater)
     return failure(
       `updater ${name} is to update this Machine, but UpdaterSet ${set} no longer has it: put it back, or remove the annotation ${STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`,
     );
-  const answer = await answerOf(parts, updater, machine, request, abort);
+  const answer = await answerOf(parts, updater, machine, request);
   if (answer instanceof Error) return underWay(`waiting for updater ${name}: ${answer.message}`);
   const { status, message = 'without a message', retryAfterSeconds = 0 } = answer;
   const words = updater.refit ? message : `updater ${name}: ${message}`;
@@ -84,13 +79,13 @@ async function takeStep(
     return { ...underWay(words), retryAfterSeconds: Math.min(retryAfterSeconds, LONGEST_RETRY) };
   const isLast = done + 1 === steps.length;
   // Without a record, no call can be answered before every updater has been called again.
-  const next = await saved(parts.management, machine, isLast ? undefined : { ...record, done: done + 1 }, abort);
+  const next = await saved(parts, machine, isLast ? undefined : { ...record, done: done + 1 });
   if (!next) return CHANGED;
   return isLast ? DONE : underWay(`updater ${name} is done, ${steps[done + 1]} is next`);
 }
 
-async function updaterIn({ management }: StepParts, set: string, name: string, abort: AbortSignal) {
-  const found = (await listSets(management, { abort })).find(({ metadata }) => metadata.name === set);
+async function updaterIn(parts: StepParts, set: string, name: string) {
+  const found = (await listSets(parts)).find(({ metadata }) => metadata.name === set);
   return found?.spec.updaters.find((updater) => updater.name === name);
 }
 
@@ -99,11 +94,10 @@ async function answerOf(
   updater: Updater,
   machine: Machine,
   { desired }: UpdateMachineRequest,
-  abort: AbortSignal,
 ): Promise<UpdaterAnswer | Error> {
-  if (updater.refit) return await updateMachine(parts, { settings: updater.settings, desired }, machine, abort);
+  if (updater.refit) return await updateMachine(parts, { settings: updater.settings, desired }, machine);
   const told = (error: unknown): Error => new Error(messageOf(error), { cause: error });
-  return await parts.callUpdater(updater, 'UpdateMachine', { desired }, abort).catch(told);
+  return await parts.callUpdater(updater, 'UpdateMachine', { desired }, parts.abort).catch(told);
 }
 
 const CHANGED = underWay('the Machine changed meanwhile');

@@ -1,17 +1,27 @@
 /** Finds the UpdaterSet for a Machine or a MachineSet, and its updaters. */
 import { X509Certificate } from 'node:crypto';
 import { type Updater, type UpdaterSet, updaterSetKind, updaterSets } from '../../../api/refit/updater-set.ts';
-import type { KubeClient, RequestOptions } from '../../../kube/client.ts';
+import type { KubeClient } from '../../../kube/client.ts';
 import { matchesLabels } from '../../../kube/selectors.ts';
 import { ifFound } from '../../../kube/status-error.ts';
+import type { Clock } from '../../../util/clock.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { describeIssue } from './hook-patch.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
+/** Of one call of a hook. */
+export interface CallParts {
+  /** Of the cluster with the Machines and the UpdaterSets. */
+  readonly management: KubeClient;
+  readonly clock: Clock;
+  /** Ends the call. */
+  readonly abort: AbortSignal;
+}
+
 /** All of them; none where the kind is not installed. */
-export async function listSets(management: KubeClient, options: RequestOptions): Promise<readonly UpdaterSet[]> {
-  return (await ifFound(management.listAll(updaterSets, options)))?.items ?? [];
+export async function listSets({ management, abort }: CallParts): Promise<readonly UpdaterSet[]> {
+  return (await ifFound(management.listAll(updaterSets, { abort })))?.items ?? [];
 }
 
 /** Undefined if none is for these labels. Throws if several are, or if it cannot be read: nothing may be guessed then. */
