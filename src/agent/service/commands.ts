@@ -14,7 +14,7 @@ const MOST_CHARACTERS = 4_000_000;
 export function createCommands(env: NodeJS.ProcessEnv, clock: Clock) {
   return {
     /** Returns its output; rejects with its error message, or after ten seconds. */
-    async ask(command: string, ...args: readonly string[]): Promise<string> {
+    ask: async (command: string, ...args: readonly string[]): Promise<string> => {
       const running = spawnCommand(command, args, env, clock);
       const cancel = clock.schedule(ASK_MS, () => running.kill(`did not end within ${ASK_MS / 1000} s`));
       return await running.ended.finally(cancel);
