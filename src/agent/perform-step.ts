@@ -49,10 +49,9 @@ export async function perform(
   tools: EffectTools,
   abort: AbortSignal,
 ): Promise<StepOutcome> {
+  const running = { ...tools, abort };
   try {
-    return isBundle(journal)
-      ? await bundleEffectOf(step, journal, tools, abort)
-      : await updateEffectOf(step, journal, tools, abort);
+    return await (isBundle(journal) ? bundleEffectOf(step, journal, running) : updateEffectOf(step, journal, running));
   } catch (error) {
     abort.throwIfAborted();
     return {
@@ -64,22 +63,21 @@ export async function perform(
   }
 }
 
-/** What each step does to the host. */
+interface RunningTools extends EffectTools {
+  readonly abort: AbortSignal;
+}
+
+/** What each step does to the host. The others change only the journal or the object. */
 type Effects = {
-  readonly [K in Step['kind']]: (step: Extract<Step, { kind: K }>) => Promise<StepOutcome | void> | void;
+  readonly [K in Step['kind']]?: (step: Extract<Step, { kind: K }>) => Promise<StepOutcome | void> | void;
 };
 
-async function updateEffectOf(
-  step: Step,
-  { work, process, phase }: UpdateJournal,
-  tools: EffectTools,
-  abort: AbortSignal,
-): Promise<StepOutcome> {
+async function updateEffectOf(step: Step, { work, process, phase }: UpdateJournal, tools: RunningTools) {
   const { planId, created, command } = work.signal;
   const { url, sha256, version, forceupdate } = command;
   const { staging, staged, part, previous } = pathsBeside(work.binary);
   const paths = { part, record: pathsIn(tools.stateDirectory).record };
-  const { userAgent, maintenance, restarter, files, fileTrust } = tools;
+  const { userAgent, maintenance, restarter, files, fileTrust, abort } = tools;
   const limits = limitsFor(tools.limits, work.policy);
   const drain = work.policy?.drain ?? {};
   const discard = async (): Promise<void> => {
@@ -90,7 +88,7 @@ async function updateEffectOf(
     download: async () =>
       await download(
         { url, sha256, staged, paths, userAgent, limits, prepare: async () => await fileTrust.makePrivate(staging) },
-        { ...tools, abort },
+        tools,
       ),
     'trial-run': async () => {
       const wanted = await wantedHash(sha256, paths.record, files);
@@ -120,7 +118,7 @@ async function updateEffectOf(
     },
     'roll-back': async () => {
       await fileTrust.assertReplaceable(previous);
-      await retryRollBack(async () => await replaceDurably(previous, work.binary, files), tools, abort);
+      await retryRollBack(async () => await replaceDurably(previous, work.binary, files), tools);
     },
     restart: async (order) => {
       await fileTrust.assertReplaceable(work.binary);
@@ -131,22 +129,9 @@ async function updateEffectOf(
     uncordon: async () => await maintenance.uncordon(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort),
     'clean-up': discard,
     'stand-aside': discard,
-    begin: nothing,
-    'give-up': nothing,
-    soak: nothing,
-    report: nothing,
-    nothing,
-    'await-service': nothing,
-    'await-leader': nothing,
-    'await-clock': nothing,
-    'fetch-bundle': nothing,
-    'upgrade-host': nothing,
   };
-  return (await effects[step.kind](step as never)) ?? DONE;
+  return (await effects[step.kind]?.(step as never)) ?? DONE;
 }
-
-/** The step changes only the journal or the object. */
-function nothing(): void {}
 
 /** Hashes only files of the same size. */
 async function isSameContent(path: string, other: string, files: Files): Promise<boolean> {
@@ -171,11 +156,7 @@ async function checkHash(path: string, wanted: string | undefined, files: Files)
 }
 
 /** A roll-back has no alternative, so a failing disk is tried again. */
-async function retryRollBack(
-  work: () => Promise<void>,
-  { clock, random, log }: Pick<EffectTools, 'clock' | 'random' | 'log'>,
-  abort: AbortSignal,
-): Promise<void> {
+async function retryRollBack(work: () => Promise<void>, { clock, random, log, abort }: RunningTools): Promise<void> {
   for (let failures = 0; ; failures++) {
     try {
       return await work();
@@ -188,19 +169,14 @@ async function retryRollBack(
   }
 }
 
-async function bundleEffectOf(
-  step: Step,
-  { work }: BundleJournal,
-  tools: EffectTools,
-  abort: AbortSignal,
-): Promise<StepOutcome> {
+async function bundleEffectOf(step: Step, { work }: BundleJournal, tools: RunningTools): Promise<StepOutcome> {
   const { url, sha256, version } = work.signal.command;
   const { imagesDirectory, userAgent, files, fileTrust } = tools;
   const limits = limitsFor(tools.limits, work.policy);
   const { bundleRecord: record, bundles: list } = pathsIn(tools.stateDirectory);
   if (step.kind === 'fetch-bundle') {
     const place = { imagesDirectory, record, list, fileTrust };
-    await placeBundle({ url, sha256, version, ...place, userAgent, limits }, { ...tools, abort });
+    await placeBundle({ url, sha256, version, ...place, userAgent, limits }, tools);
   }
   if (step.kind === 'clean-up') await discardBundle({ imagesDirectory, record }, files);
   return DONE;

@@ -21,26 +21,28 @@ export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
 
 type BundlePlace = Pick<BundleRequest, 'imagesDirectory' | 'record'>;
 
+type Placing = BundleRequest & FetchTools;
+
 /** The bundles of the running version, and those of the next. */
 const KEPT_VERSIONS = 2;
 const READABLE = 0o644;
 
 /** Resolves when the images directory has the bundle, also if others put it there, and older ones of ours are gone. */
 export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {
-  const place = async (limits: DownloadLimits): Promise<void> => await placeOnce({ ...asked, limits }, tools);
+  const place = async (limits: DownloadLimits): Promise<void> => await placeOnce({ ...asked, ...tools, limits });
   const discard = async (): Promise<void> => await discardBundle(asked, tools.files);
   await whenThereIsRoom(place, discard, asked.limits, tools);
 }
 
-async function placeOnce(asked: BundleRequest, tools: FetchTools): Promise<void> {
-  const { files } = tools;
-  const request = { ...asked, sha256: asked.sha256?.toLowerCase() };
-  await makeDirectory(request, files);
-  const bundles = await loadBundles(request.list, files);
-  const name = (await findWhole(request, bundles, files)) ?? (await fetchBundle(request, bundles, tools));
+async function placeOnce(asked: Placing): Promise<void> {
+  const placing = { ...asked, sha256: asked.sha256?.toLowerCase() };
+  const { imagesDirectory, list, files } = placing;
+  await makeDirectory(placing);
+  const bundles = await loadBundles(list, files);
+  const name = (await findWhole(placing, bundles)) ?? (await fetchBundle(placing, bundles));
   // The process that put it there may have ended before it was on the disk.
-  for (const path of [join(request.imagesDirectory, name), request.imagesDirectory]) await syncPath(path, files);
-  await settle(name, request, files);
+  for (const path of [join(imagesDirectory, name), imagesDirectory]) await syncPath(path, files);
+  await settle(name, placing);
 }
 
 export async function discardBundle({ imagesDirectory, record }: BundlePlace, files: Files): Promise<void> {
@@ -48,11 +50,8 @@ export async function discardBundle({ imagesDirectory, record }: BundlePlace, fi
 }
 
 /** Name of a file with the wanted bytes: one of ours, or one with the name from the URL. */
-async function findWhole(
-  { url, sha256, imagesDirectory }: BundleRequest,
-  bundles: readonly PlacedBundle[],
-  files: Files,
-): Promise<string | undefined> {
+async function findWhole(placing: Placing, bundles: readonly PlacedBundle[]): Promise<string | undefined> {
+  const { url, sha256, imagesDirectory, files } = placing;
   if (sha256 === undefined) return undefined;
   const ours = bundles.filter((bundle) => bundle.sha256 === sha256).map(({ name }) => name);
   for (const name of new Set([...ours, bundleNameIn(new URL(url)) ?? ''])) {
@@ -61,14 +60,9 @@ async function findWhole(
   return undefined;
 }
 
-async function fetchBundle(
-  request: BundleRequest,
-  bundles: readonly PlacedBundle[],
-  tools: FetchTools,
-): Promise<string> {
-  const { url, sha256, version, imagesDirectory, record, list } = request;
-  const { files } = tools;
-  const offered = sha256 === undefined ? await findOffered(request, bundles, files) : undefined;
+async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): Promise<string> {
+  const { url, sha256, version, imagesDirectory, record, list, files } = placing;
+  const offered = sha256 === undefined ? await findOffered(placing, bundles) : undefined;
   const known = offered?.validator;
   let found = offered?.name ?? '';
   const inspect: Inspect = async (answer, validator) => {
@@ -83,11 +77,11 @@ async function fetchBundle(
       throw new Error(`${answer.url.host} names the bundle ${name}, as another file here: rename one of them`);
     return { isHere, name };
   };
-  const paths = { part: await partFor(imagesDirectory, files), record };
+  const paths = { part: await partFor(placing), record };
   await using part = await PartialFile.open({ url, sha256 }, paths, files);
   const isWhole = part.wanted !== undefined && part.sha256 === part.wanted && isBundleName(part.origin.name);
-  const wanted = { ...request, paths, ...(known && { unless: known }) };
-  if (!isWhole && (await fetchVerified(part, wanted, inspect, tools)) === 'here') return found;
+  const wanted = { ...placing, paths, ...(known && { unless: known }) };
+  if (!isWhole && (await fetchVerified(part, wanted, inspect, placing)) === 'here') return found;
   await part.seal(READABLE);
   const { name = '', validator } = part.origin;
   const bundle = { name, url, version, sha256: part.sha256, ...(validator && { validator }) };
@@ -98,39 +92,36 @@ async function fetchBundle(
 }
 
 /** The bundle that this URL led to before, if it is still there: without a hash only the server knows if it is current. */
-async function findOffered(
-  { url, imagesDirectory }: BundleRequest,
-  bundles: readonly PlacedBundle[],
-  files: Files,
-): Promise<PlacedBundle | undefined> {
-  const offered = bundles.findLast((bundle) => bundle.url === url && bundle.validator !== undefined);
-  return offered !== undefined && (await isPlaced(offered, imagesDirectory, files)) ? offered : undefined;
+async function findOffered(placing: Placing, bundles: readonly PlacedBundle[]): Promise<PlacedBundle | undefined> {
+  const offered = bundles.findLast(({ url, validator }) => url === placing.url && validator !== undefined);
+  return offered !== undefined && (await isPlaced(offered, placing)) ? offered : undefined;
 }
 
 /** Makes a bundle of ours the newest, and removes those of older versions. */
-async function settle(name: string, { imagesDirectory, list, version }: BundleRequest, files: Files): Promise<void> {
+async function settle(name: string, placing: Placing): Promise<void> {
+  const { imagesDirectory, list, version, files } = placing;
   const bundles = await loadBundles(list, files);
   const newest = bundles.find((bundle) => bundle.name === name);
-  if (newest === undefined || !(await isPlaced(newest, imagesDirectory, files))) return;
+  if (newest === undefined || !(await isPlaced(newest, placing))) return;
   const inOrder = withBundle(bundles, { ...newest, version });
   const newestFirst = inOrder.map((bundle) => bundle.version).toReversed();
   const kept = [...new Set(newestFirst)].slice(0, KEPT_VERSIONS);
   const isKept = (bundle: PlacedBundle): boolean => kept.includes(bundle.version);
   for (const old of inOrder.filter((bundle) => !isKept(bundle))) {
     // A file with other bytes than we placed is not ours any more.
-    if (await isPlaced(old, imagesDirectory, files)) await files.rm(join(imagesDirectory, old.name), { force: true });
+    if (await isPlaced(old, placing)) await files.rm(join(imagesDirectory, old.name), { force: true });
   }
   // The list last: after power loss a removed file may be back, and the list must still name it.
   await syncPath(imagesDirectory, files);
   await saveBundles(list, inOrder.filter(isKept), files);
 }
 
-async function isPlaced({ name, sha256 }: PlacedBundle, imagesDirectory: string, files: Files): Promise<boolean> {
+async function isPlaced({ name, sha256 }: PlacedBundle, { imagesDirectory, files }: Placing): Promise<boolean> {
   return (await hashFile(join(imagesDirectory, name), files)) === sha256;
 }
 
 /** Who may change the data directory, or put a link there, would choose where root writes. */
-async function makeDirectory({ imagesDirectory: path, fileTrust }: BundleRequest, files: Files): Promise<void> {
+async function makeDirectory({ imagesDirectory: path, fileTrust, files }: Placing): Promise<void> {
   await fileTrust.assertTrusted(dirname(path)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
     throw new Error(`there is no data directory ${dirname(path)}`, { cause: error });
@@ -142,7 +133,7 @@ async function makeDirectory({ imagesDirectory: path, fileTrust }: BundleRequest
 }
 
 /** Incomplete bytes stay outside of the images directory, which the service imports, if both are on one file system. */
-async function partFor(imagesDirectory: string, files: Files): Promise<string> {
+async function partFor({ imagesDirectory, files }: Placing): Promise<string> {
   const [outside, inside] = partsFor(imagesDirectory);
   const [parent, images] = await Promise.all([files.stat(dirname(imagesDirectory)), files.stat(imagesDirectory)]);
   return parent.dev === images.dev ? outside : inside;
