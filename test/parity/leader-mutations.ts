@@ -85,8 +85,7 @@ async function newKindIsFound(between: (client: KubeClient) => KubeClient): Prom
   const server = await startApiServer();
   try {
     const client = between(clientOver(server.caller));
-    const ask = async (): Promise<string | undefined> =>
-      await askRemovedApis(client, 'v99.99.99', new AbortController().signal);
+    const ask = async (): Promise<string | undefined> => await askRemovedApis({ client }, 'v99.99.99');
     if ((await ask()) !== undefined) return 'found before it was there';
     await client.create(DEFINITIONS, DEFINITION);
     await client.create(REMOVED, LEFT_OVER);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => client.close());
 
 async function ask(version: string): Promise<string | undefined> {
-  return await askRemovedApis(client, version, new AbortController().signal);
+  return await askRemovedApis({ client }, version);
 }
 
 test('a kind that is newer than the process is found while an object of it exists', async () => {

@@ -34,7 +34,7 @@ function serve(served: Served, asked: string[] = []): KubeClient {
 }
 
 async function ask(served: Served, version: string): Promise<string | undefined> {
-  return await askRemovedApis(serve(served), version, new AbortController().signal);
+  return await askRemovedApis({ client: serve(served) }, version);
 }
 
 const BETA2: Served = { [`${FLOW}/v1beta2`]: { FlowSchema: ['a', 'b'] } };
@@ -86,7 +86,7 @@ test('what is served is asked each time', async () => {
   const served: Record<string, Readonly<Record<string, readonly string[]>>> = {};
   const asked: string[] = [];
   const client = serve(served, asked);
-  const askAgain = () => askRemovedApis(client, 'v99.99.99', new AbortController().signal);
+  const askAgain = () => askRemovedApis({ client }, 'v99.99.99');
   expect(await askAgain()).toBeUndefined();
   const once = asked.length;
   Object.assign(served, TRIED);
@@ -96,9 +96,7 @@ test('what is served is asked each time', async () => {
 
 test.each([403, 429, 503])('an API server that answers %i says nothing about the version', async (code) => {
   const client = { raw: () => Promise.resolve({ status: code, body: '' }) } as unknown as KubeClient;
-  const answer: unknown = await askRemovedApis(client, 'v99.99.99', new AbortController().signal).catch(
-    (e: unknown) => e,
-  );
+  const answer: unknown = await askRemovedApis({ client }, 'v99.99.99').catch((e: unknown) => e);
   expect(answer).toBeInstanceOf(StatusError);
   expect((answer as StatusError).code).toBe(code);
 });
@@ -106,5 +104,5 @@ test.each([403, 429, 503])('an API server that answers %i says nothing about the
 test('a list that fails says nothing about the version', async () => {
   const refused = new StatusError({ kind: 'Status', code: 500, message: 'etcd' });
   const client = { ...serve(TRIED), listAll: () => Promise.reject(refused) } as unknown as KubeClient;
-  await expect(askRemovedApis(client, 'v99.99.99', new AbortController().signal)).rejects.toBe(refused);
+  await expect(askRemovedApis({ client }, 'v99.99.99')).rejects.toBe(refused);
 });

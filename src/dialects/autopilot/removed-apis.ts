@@ -28,20 +28,21 @@ const REMOVED: readonly RemovedApi[] = [
   { group: 'k0s.k0sproject.example.com', version: 'v1beta1', kind: 'RemovedCRD', removedIn: 'v99.99.99' },
 ];
 
+interface Server {
+  readonly client: KubeClient;
+  readonly abort?: AbortSignal | undefined;
+}
+
 /** The objection in k0s's own words, if there is one. Rejects without a usable answer of the API server: retry. */
-export async function askRemovedApis(
-  client: KubeClient,
-  version: string,
-  abort: AbortSignal,
-): Promise<string | undefined> {
+export async function askRemovedApis(server: Server, version: string): Promise<string | undefined> {
   const wanted = parseVersion(version);
   if (!wanted) return undefined;
   for (const api of REMOVED) {
     const removedIn = parseVersion(api.removedIn);
     if (!removedIn || compareVersions(wanted, removedIn) < 0) continue;
-    const resource = await served(client, api, api.version, abort);
-    const { items } = resource ? await client.listAll(resource, { abort }) : { items: [] };
-    if (resource && items.length > 0 && !(await areServedLater(client, api, items, abort)))
+    const resource = await served(server, api, api.version);
+    const { items } = resource ? await server.client.listAll(resource, { abort: server.abort }) : { items: [] };
+    if (resource && items.length > 0 && !(await areServedLater(server, api, items)))
       return (
         `${resource.plural}.${api.group} ${api.version} has been removed in Kubernetes ${api.removedIn}, ` +
         `but there are ${items.length} such resources in the cluster`
@@ -51,14 +52,9 @@ export async function askRemovedApis(
 }
 
 /** Undefined if the API server does not serve the kind. */
-async function served(
-  client: KubeClient,
-  { group, kind }: RemovedApi,
-  version: string,
-  abort: AbortSignal,
-): Promise<Resource | undefined> {
+async function served(server: Server, { group, kind }: RemovedApi, version: string): Promise<Resource | undefined> {
   const path = `/apis/${group}/${version}`;
-  const { status, body } = await client.raw(path, { abort });
+  const { status, body } = await server.client.raw(path, { abort: server.abort });
   if (status === 404) return undefined;
   if (status !== 200) throw new StatusError({ kind: 'Status', code: status, message: `${path} answered ${status}` });
   const list: unknown = JSON.parse(body);
@@ -69,13 +65,9 @@ async function served(
 }
 
 /** True if each object is also served in the successor's version: then nothing is lost. */
-async function areServedLater(
-  client: KubeClient,
-  api: RemovedApi,
-  items: readonly KubeObject[],
-  abort: AbortSignal,
-): Promise<boolean> {
-  const resource = api.successor === undefined ? undefined : await served(client, api, api.successor, abort);
+async function areServedLater(server: Server, api: RemovedApi, items: readonly KubeObject[]): Promise<boolean> {
+  const { client, abort } = server;
+  const resource = api.successor === undefined ? undefined : await served(server, api, api.successor);
   if (!resource) return false;
   for (const { metadata } of items) {
     const { name, namespace } = metadata;
@@ -84,16 +76,10 @@ async function areServedLater(
   return true;
 }
 
-const NEVER = new AbortController().signal;
-
 /** As k0s: checks bundles but not forced updates, and reports only the first objection. */
-export async function preconditions(
-  client: KubeClient,
-  { spec }: Plan,
-  abort: AbortSignal = NEVER,
-): Promise<readonly Reason[]> {
+export async function preconditions(client: KubeClient, { spec }: Plan, abort?: AbortSignal): Promise<Reason[]> {
   for (const version of new Set(spec.commands.flatMap(versionsOf))) {
-    const objection = await askRemovedApis(client, version, abort);
+    const objection = await askRemovedApis({ client, abort }, version);
     if (objection !== undefined) return [because('RemovedApis', objection)];
   }
   return [];
