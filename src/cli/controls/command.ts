@@ -1,7 +1,6 @@
 /** Applies a control: chooses the plan, decides, writes with a precondition, and says what happens next. */
 import { controlKey } from '../../engine/model/controls.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import { EXIT, RefitError, unlessError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
@@ -12,7 +11,6 @@ import { type Inspection, inspect, viewAt } from '../status/observe.ts';
 import { isNamed, noPlan, refOf } from '../status/plan-names.ts';
 import { inSession, type Session, type SessionParts } from '../status/session.ts';
 import { noteLines } from '../status/text.ts';
-import type { PlanView } from '../status/view.ts';
 import type { Control, PlanChange } from './control.ts';
 
 export interface ControlFlags extends ConnectionFlags {
@@ -24,11 +22,11 @@ const MAX_TRIES = 10;
 
 /** Resolves with 0, also if the plan was in that state before. */
 export async function applyControl(control: Control, flags: ControlFlags, parts: SessionParts): Promise<number> {
-  const { clock, output, abort } = parts;
+  const { clock, output } = parts;
   return await inSession(flags, parts, 'refit-control', async (session) => {
     const now = clock.now();
-    const { change, view } = await carryOut(control, session, flags.plan, now, abort);
-    const leader = await askLeader(session.client, now, abort);
+    const { change, view } = await carryOut(control, session, flags.plan, now);
+    const leader = await askLeader(session, now);
     const { columns } = output.size();
     const lines = [...change.said, ...noteLines({ leader, plans: [view] }, now)].flatMap((text) =>
       wrapped(printable(text), columns),
@@ -38,14 +36,8 @@ export async function applyControl(control: Control, flags: ControlFlags, parts:
   });
 }
 
-async function carryOut(
-  control: Control,
-  session: Session,
-  named: string | undefined,
-  now: number,
-  abort: AbortSignal,
-): Promise<{ readonly change: PlanChange; readonly view: PlanView }> {
-  const { client, loaded, viewParts } = session;
+async function carryOut(control: Control, session: Session, named: string | undefined, now: number) {
+  const { client, abort, loaded, viewParts } = session;
   const plans = loaded.flatMap((each) => each.plans().map((plan) => ({ each, plan })));
   const inspections = await Promise.all(
     plans.map(async ({ each, plan }) => await inspect(each.dialect, plan, each.world, viewParts, now)),
@@ -55,7 +47,7 @@ async function carryOut(
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const view = viewAt(inspection, now);
     const change = control({ ...inspection, view }, now);
-    if (!change.annotations || (await write(client, inspection, change.annotations, abort))) return { change, view };
+    if (!change.annotations || (await write(session, inspection, change.annotations))) return { change, view };
     const { name, namespace } = inspection.plan.metadata;
     const plan = await client.get(dialect.plans, name, { namespace, abort });
     inspection = await inspect(dialect, plan, world, viewParts, now);
@@ -63,13 +55,10 @@ async function carryOut(
   throw new RefitError('REFIT_CONTROL', 'the plan kept changing, so nothing was written: run this again');
 }
 
+type Annotations = NonNullable<PlanChange['annotations']>;
+
 /** False if the plan has changed since it was read. */
-async function write(
-  client: KubeClient,
-  { dialect, plan }: Inspection,
-  annotations: NonNullable<PlanChange['annotations']>,
-  abort: AbortSignal,
-): Promise<boolean> {
+async function write({ client, abort }: Session, { dialect, plan }: Inspection, annotations: Annotations) {
   const { name, namespace, resourceVersion } = plan.metadata;
   const written = Object.fromEntries(
     Object.entries(annotations).flatMap(([key, value]) =>

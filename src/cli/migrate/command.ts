@@ -18,7 +18,7 @@ export interface MigrateFlags extends ConnectionFlags {
 export async function migrateK0s(flags: MigrateFlags, { clock, output, abort }: SessionParts): Promise<number> {
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   using client = createClient(config, { userAgent: 'refit-migrate' });
-  const facts = harmless(await readFacts(client, config.server, clock.now(), abort));
+  const facts = harmless(await readFacts({ client, abort }, config.server, clock.now()));
   const problems = problemsOf(facts);
   const lines = flags.plan ? stepsOf(facts) : checkLines(facts, problems);
   output.write(`${lines.join('\n')}\n`);

@@ -1,12 +1,11 @@
 /** Reads from a k0s cluster what a migration from its own autopilot depends on: versions, agents, worker profiles, the leader. */
 import { plans } from '../../api/autopilot/plan.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, type KubeObject, type Lease, leases, nodes } from '../../kube/resources.ts';
 import { ifAllowed, ifFound } from '../../kube/status-error.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
-import { askLeader } from '../status/load.ts';
+import { askLeader, type Reading } from '../status/load.ts';
 
 export type MigratingHost = ReturnType<typeof hostOf>;
 
@@ -17,14 +16,14 @@ export const FIRST_WITH_SWITCH = 'v1.35.1+k0s.0';
 
 const PROFILE = 'worker-config-';
 
-export async function readFacts(client: KubeClient, server: string, now: number, abort: AbortSignal) {
+export async function readFacts({ client, abort }: Reading, server: string, now: number) {
   const [controllers, workers, nodeLeases, profiles, plan, leader] = await Promise.all([
     client.listAll(controlNodes, { abort }),
     client.listAll(nodes, { abort }),
     ifAllowed(client.listAll(leases, { abort, namespace: 'kube-node-lease' })),
     ifAllowed(client.listAll(configMaps, { abort, namespace: 'kube-system' })),
     ifFound(client.get(plans, 'autopilot', { abort })),
-    askLeader(client, now, abort),
+    askLeader({ client, abort }, now),
   ]);
   const marks = new Map((nodeLeases?.items ?? []).map((lease) => [lease.metadata.name, markedAt(lease)]));
   const own = new Set(controllers.items.map((each) => nodeNameOf(each)));

@@ -72,7 +72,8 @@ async function factsOf(scene: Scene): Promise<MigrationFacts> {
     return await Promise.resolve({ metadata: { name: 'autopilot' }, status: { state: scene.state } });
   };
   const client = { listAll, get } as unknown as KubeClient;
-  return await readFacts(client, scene.server ?? 'https://10.0.0.1:6443', T0, new AbortController().signal);
+  const { signal: abort } = new AbortController();
+  return await readFacts({ client, abort }, scene.server ?? 'https://10.0.0.1:6443', T0);
 }
 
 const check = async (scene: Scene): Promise<string> => checkLines(await factsOf(scene)).join('\n');

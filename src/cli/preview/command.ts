@@ -32,7 +32,7 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
     const plans = read
       ? [await previewFile(read, session, now)]
       : await previewOpen(session.loaded, session.viewParts, now);
-    const view = harmless({ leader: await askLeader(session.client, now, parts.abort), plans });
+    const view = harmless({ leader: await askLeader(session, now), plans });
     const json = flags.output === 'json';
     parts.output.write(json ? `${JSON.stringify(view, undefined, 2)}\n` : renderPreview(view, now));
     const problem = file === undefined ? undefined : plans[0]?.reason;

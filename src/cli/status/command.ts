@@ -35,14 +35,14 @@ export async function runStatus(flags: StatusFlags, parts: SessionParts): Promis
 
 /** Resolves with the exit code: once 0; a watch 0 if all plans are done, else 1, or 130 when interrupted. */
 export async function showStatus(flags: StatusFlags, parts: StatusParts): Promise<number> {
-  const { clock, output, abort } = parts;
+  const { clock, output } = parts;
   return await inSession(flags, parts, 'refit-status', async (session) => {
     if (flags.watch) {
       const dialects = session.loaded.map(({ dialect }) => dialect);
-      return await watch(flags, parts, { ...session, dialects, clock, abort });
+      return await watch(flags, parts, { ...session, dialects, clock });
     }
     const now = clock.now();
-    output.write(render(await observeOnce(session, now, abort), flags.output, now, output));
+    output.write(render(await observeOnce(session, now), flags.output, now, output));
     return EXIT.ok;
   });
 }
@@ -63,30 +63,31 @@ async function watch(flags: StatusFlags, { output, clock, onView }: StatusParts,
   return last.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;
 }
 
-type WatchParts = Pick<Session, 'client' | 'viewParts' | 'contact'> & Omit<SessionParts, 'output'>;
+type WatchParts = Omit<Session, 'loaded'> & Omit<SessionParts, 'output'>;
 
 /** Ages grow without a change, so a view follows after this time at the latest. */
 const AGAIN_MS = 1000;
 
 /** In the last view every plan has ended. Throws the reason of `abort` if that comes first. */
 async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
-  const { dialects, client, clock, contact } = parts;
+  const { dialects, clock, contact } = parts;
   const stop = new AbortController();
   const abort = AbortSignal.any([parts.abort, stop.signal]);
+  const reading = { client: parts.client, abort };
   // A change during a view is not lost.
   let changed = Promise.withResolvers<void>();
   const onChange = (): void => changed.resolve();
   try {
     const followed = await Promise.all(
-      dialects.map(async (dialect) => ({ dialect, ...(await follow(client, dialect, abort, onChange)) })),
+      dialects.map(async (dialect) => ({ dialect, ...(await follow(reading, dialect, onChange)) })),
     );
     const { policies: first } = parts.viewParts;
-    const policies = await followPolicies(client, first, abort, onChange);
+    const policies = await followPolicies(reading, first, onChange);
     const viewParts = { ...parts.viewParts, policies };
-    const leader = followLeader(client, await askLeader(client, clock.now(), abort), abort);
+    const leader = followLeader(reading, await askLeader(reading, clock.now()));
     for (;;) {
       // Its error ends the watch.
-      if (contact.isLoggedOut) await askLeader(client, clock.now(), abort);
+      if (contact.isLoggedOut) await askLeader(reading, clock.now());
       const [now, began] = [clock.now(), clock.monotonic()];
       const views = await Promise.all(followed.map(async (each) => await observe(each.dialect, each, viewParts, now)));
       const plans = views.flat();

@@ -38,11 +38,11 @@ test.each([
   ['does not exist', refusal(404, 'NotFound'), { state: 'none' }],
 ])('a lease that %s stops nobody from looking at the plans', async (_name, error, expected) => {
   const client = { get: async () => await Promise.reject(error) } as unknown as KubeClient;
-  expect(await askLeader(client, T0, new AbortController().signal)).toEqual(expected);
+  expect(await askLeader({ client, abort: new AbortController().signal }, T0)).toEqual(expected);
 });
 
 test('any other refusal is told', async () => {
   const error = refusal(500, 'InternalError');
   const client = { get: async () => await Promise.reject(error) } as unknown as KubeClient;
-  await expect(askLeader(client, T0, new AbortController().signal)).rejects.toBe(error);
+  await expect(askLeader({ client, abort: new AbortController().signal }, T0)).rejects.toBe(error);
 });

@@ -33,7 +33,7 @@ async function installed(
     list: async () => (seesNodes ? await Promise.resolve({ items: [], metadata: {} }) : await Promise.reject(KEPT)),
     listAll: async () => await Promise.resolve({ items: [buildNode(name)], metadata: {} }),
   } as unknown as KubeClient;
-  const found = await installedOf(client, [own, other, onNodes], new AbortController().signal);
+  const found = await installedOf({ client, abort: new AbortController().signal }, [own, other, onNodes]);
   return found.map((dialect) => dialect.name);
 }
 

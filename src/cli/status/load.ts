@@ -14,13 +14,19 @@ import { rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
 
+/** A connection that reads until `abort`. */
+export interface Reading {
+  readonly client: KubeClient;
+  readonly abort: AbortSignal;
+}
+
 export interface Loaded {
   plans(): readonly KubeObject[];
   readonly world: World;
 }
 
 export async function loadOnce(client: KubeClient, dialect: Dialect, abort: AbortSignal): Promise<Loaded> {
-  return await load(client, dialect, abort, async ({ resource, namespace, fieldSelector, labelSelector }) => {
+  return await load({ client, abort }, dialect, async ({ resource, namespace, fieldSelector, labelSelector }) => {
     const { items, metadata } = await client.listAll(resource, { abort, namespace, fieldSelector, labelSelector });
     const byKey = new Map(items.map((object) => [keyOf(object), object]));
     return {
@@ -31,14 +37,9 @@ export async function loadOnce(client: KubeClient, dialect: Dialect, abort: Abor
   });
 }
 
-/** Calls `onChange` after every relevant change, until `abort`. */
-export async function follow(
-  client: KubeClient,
-  dialect: Dialect,
-  abort: AbortSignal,
-  onChange: () => void,
-): Promise<Loaded> {
-  return await load(client, dialect, abort, async (followed) => {
+/** Calls `onChange` after every relevant change, until the reading ends. */
+export async function follow({ client, abort }: Reading, dialect: Dialect, onChange: () => void): Promise<Loaded> {
+  return await load({ client, abort }, dialect, async (followed) => {
     const { resource, namespace, fieldSelector, labelSelector } = followed;
     const selection = { namespace, fieldSelector, labelSelector };
     // Fails at once if the kind is missing: an informer would wait for it.
@@ -57,12 +58,9 @@ export async function follow(
 
 type Scope = Pick<Selection, 'namespace' | 'fieldSelector'>;
 
-async function load(
-  client: KubeClient,
-  dialect: Dialect,
-  abort: AbortSignal,
-  view: (followed: Watched & Scope) => Promise<View<KubeObject>>,
-): Promise<Loaded> {
+type ViewOf = (followed: Watched & Scope) => Promise<View<KubeObject>>;
+
+async function load(reading: Reading, dialect: Dialect, view: ViewOf): Promise<Loaded> {
   const { plans: resource, scope: { namespace, fieldSelector } = {} } = dialect;
   const plans = { resource, namespace, fieldSelector, isRelevant: () => true };
   const isPlan = (object: KubeObject): boolean => dialect.scope?.isPlan?.(object) ?? true;
@@ -70,7 +68,7 @@ async function load(
   const own = await view(plans);
   const others = await Promise.all(
     dialect.watched.map(async (followed) => {
-      const isThere = followed.optional !== true || (await isReadable(client, followed.resource, {}, abort));
+      const isThere = followed.optional !== true || (await isReadable(reading, followed.resource));
       return [followed.resource, (isThere && (await ifFound(view(followed)))) || NOTHING] as const;
     }),
   );
@@ -78,25 +76,18 @@ async function load(
 }
 
 /** Also false without the right to list it. */
-async function isReadable(
-  client: KubeClient,
-  resource: Watched['resource'],
-  { namespace, fieldSelector }: Scope,
-  abort: AbortSignal,
-): Promise<boolean> {
-  const asked = client.list(resource, { limit: 1, namespace, fieldSelector, abort });
+async function isReadable(reading: Reading, resource: Watched['resource'], scope: Scope = {}): Promise<boolean> {
+  const { namespace, fieldSelector } = scope;
+  const asked = reading.client.list(resource, { limit: 1, namespace, fieldSelector, abort: reading.abort });
   return (await ifFound(ifAllowed(asked))) !== undefined;
 }
 
 /** The dialects whose kinds the cluster serves. All if there is none, so that the user learns what is missing. */
-export async function installedOf(
-  client: KubeClient,
-  dialects: readonly Dialect[],
-  abort: AbortSignal,
-): Promise<readonly Dialect[]> {
+export async function installedOf(reading: Reading, dialects: readonly Dialect[]): Promise<readonly Dialect[]> {
+  const { client, abort } = reading;
   const isServed = await Promise.all(
     dialects.map(async ({ plans, scope }) => {
-      if (plans.group === '') return await isReadable(client, plans, scope ?? {}, abort);
+      if (plans.group === '') return await isReadable(reading, plans, scope);
       const { status, body } = await client.raw(`/apis/${plans.group}/${plans.version}`, { abort });
       return status === 200 ? body.includes(`"name":"${plans.plural}"`) : status !== 404;
     }),
@@ -121,7 +112,7 @@ const NO_POLICIES: Policies = { list: () => [] };
 const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
 
 /** A cluster without the kind has none. */
-export async function loadPolicies(client: KubeClient, abort: AbortSignal): Promise<Policies> {
+export async function loadPolicies({ client, abort }: Reading): Promise<Policies> {
   try {
     const items = await listPolicies(client, abort);
     return items ? { list: () => items } : NO_POLICIES;
@@ -131,17 +122,12 @@ export async function loadPolicies(client: KubeClient, abort: AbortSignal): Prom
   }
 }
 
-/** Follows them until `abort`; if `first` could not read them, nothing is followed. */
-export async function followPolicies(
-  client: KubeClient,
-  first: Policies,
-  abort: AbortSignal,
-  onChange: () => void,
-): Promise<Policies> {
+/** Follows them; if `first` could not read them, nothing is followed. */
+export async function followPolicies(reading: Reading, first: Policies, onChange: () => void): Promise<Policies> {
   if (first === NO_POLICIES || first.unseen !== undefined) return first;
-  const informer = createInformer(client, upgradePolicies);
-  void informer.run(abort);
-  await informer.whenSynced(abort);
+  const informer = createInformer(reading.client, upgradePolicies);
+  void informer.run(reading.abort);
+  await informer.whenSynced(reading.abort);
   informer.addHandler({ added: onChange, updated: onChange, deleted: onChange });
   return { list: () => informer.list() };
 }
@@ -167,7 +153,7 @@ const CLOCK_TOLERANCE_MS = 30_000;
 const { name, namespace } = LEADER_LEASE;
 
 /** A user who may not read the lease still gets the rest. */
-export async function askLeader(client: KubeClient, now: number, abort: AbortSignal): Promise<LeaderView> {
+export async function askLeader({ client, abort }: Reading, now: number): Promise<LeaderView> {
   try {
     return leaderOf(await client.get(leases, name, { namespace, abort }), now);
   } catch (error) {
@@ -177,8 +163,8 @@ export async function askLeader(client: KubeClient, now: number, abort: AbortSig
   }
 }
 
-/** Follows the lease until `abort`; returns `first` until it is loaded. */
-export function followLeader(client: KubeClient, first: LeaderView, abort: AbortSignal): (now: number) => LeaderView {
+/** Follows the lease; returns `first` until it is loaded. */
+export function followLeader({ client, abort }: Reading, first: LeaderView): (now: number) => LeaderView {
   if (first.state === 'unknown') return () => first;
   const informer = createInformer(client, leases, { namespace, fieldSelector: `metadata.name=${name}` });
   void informer.run(abort);

@@ -38,6 +38,6 @@ test.each([
   const viewParts = { sources, policies: { list: () => [] }, filter };
   const world = buildWorldOf([nodes, []], [controlNodes, []]);
   const loaded = [{ dialect: autopilot, plans: () => [buildPlan()], world }];
-  const look = observeOnce({ client, contact: contactWith(new FakeClock(T0)), viewParts, loaded }, T0, abort);
+  const look = observeOnce({ client, abort, contact: contactWith(new FakeClock(T0)), viewParts, loaded }, T0);
   await expect(look).rejects.toThrow(message);
 });

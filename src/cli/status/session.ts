@@ -1,7 +1,6 @@
 /** The session of a command that reads: a connection, and the plans of all dialects that the cluster has. */
 import type { Dialect } from '../../engine/dialect.ts';
 import { type AskReadyz, askControlPlane } from '../../engine/observe/probes.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { askerOf, createClient } from '../../kube/transport/http-client.ts';
@@ -10,7 +9,7 @@ import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
 import { type AskControlPlane, sourcesOf } from './answers.ts';
-import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
+import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies, type Reading } from './load.ts';
 import { observe, type ViewParts } from './observe.ts';
 import { noPlan, type PlanFilter } from './plan-names.ts';
 import { isOpen, titleOf } from './text.ts';
@@ -25,8 +24,7 @@ export interface SessionParts {
   readonly askThrough?: (ask: AskReadyz) => AskReadyz;
 }
 
-export interface Session {
-  readonly client: KubeClient;
+export interface Session extends Reading {
   readonly contact: ReturnType<typeof contactWith>;
   readonly viewParts: ViewParts;
   /** Of each dialect that the cluster has, as of the start. */
@@ -49,18 +47,19 @@ export async function inSession(
   const readyz = { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS };
   const direct: AskReadyz = async (host) => await askHost(host, readyz);
   const ask: AskControlPlane = async (endpoints) => await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
-  const installed = await installedOf(client, dialects, abort);
+  const reading = { client, abort };
+  const installed = await installedOf(reading, dialects);
   const loaded = await Promise.all(
     installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, abort)) })),
   );
-  const policies = await loadPolicies(client, abort);
+  const policies = await loadPolicies(reading);
   const viewParts = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
-  return await work({ client, contact, viewParts, loaded });
+  return await work({ ...reading, contact, viewParts, loaded });
 }
 
-export async function observeOnce(session: Session, now: number, abort: AbortSignal): Promise<StatusView> {
-  const { client, viewParts, loaded } = session;
-  const leader = await askLeader(client, now, abort);
+export async function observeOnce(session: Session, now: number): Promise<StatusView> {
+  const { viewParts, loaded } = session;
+  const leader = await askLeader(session, now);
   const views = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, viewParts, now)));
   const plans = views.flat();
   const all = loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
@@ -71,7 +70,7 @@ export async function observeOnce(session: Session, now: number, abort: AbortSig
 /** Without its controller, nobody would lift the cordons of an open plan. A cluster without the kind has none. */
 export async function assertNoOpenPlan(flags: ConnectionFlags, parts: Omit<SessionParts, 'output'>): Promise<void> {
   const check = inSession(flags, parts, 'refit-install', async (session) => {
-    const open = (await observeOnce(session, parts.clock.now(), parts.abort)).plans.find(isOpen);
+    const open = (await observeOnce(session, parts.clock.now())).plans.find(isOpen);
     if (!open) return EXIT.ok;
     const hint = 'wait for its end with `refit status --watch`, or end it with `refit abort`; then run this again';
     throw new RefitError('REFIT_INSTALL', `${titleOf(open)} has not ended`, { hint });

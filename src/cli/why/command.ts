@@ -37,10 +37,10 @@ export interface WhyFlags extends ConnectionFlags, PlanFilter {}
 
 /** Resolves with 0: that a plan failed is no failure of this command. */
 export async function showWhy(node: string | undefined, flags: WhyFlags, parts: SessionParts): Promise<number> {
-  const { clock, output, abort } = parts;
+  const { clock, output } = parts;
   return await inSession(flags, parts, 'refit-why', async (session) => {
     const now = clock.now();
-    output.write(`${whyLines(await observeOnce(session, now, abort), node, now, mediumOf(output)).join('\n')}\n`);
+    output.write(`${whyLines(await observeOnce(session, now), node, now, mediumOf(output)).join('\n')}\n`);
     return EXIT.ok;
   });
 }
