@@ -1,5 +1,6 @@
 /** Asks the etcd members of the control-plane hosts for their health, and judges what they say. */
 import { isRecord, parseJson } from '../util/json.ts';
+import { scriptFile } from './script-file.ts';
 import { PRELUDE, quoted } from './scripts.ts';
 
 /** What the member of one host says of itself and of the others. */
@@ -22,29 +23,9 @@ interface ListedMember {
 /** A text is why the member did not answer; false: the host has a member that cannot be asked. */
 export type EtcdAnswer = EtcdMember | string | false;
 
-/** kubeadm's own client certificate for health checks asks etcd's HTTP gateway, which takes and gives JSON. */
-const CALL = `CA=$(flag trusted-ca-file "$MANIFESTS/etcd.yaml")
-PKI=$R$(dirname "\${CA:-/etc/kubernetes/pki/etcd/ca.crt}")
-# A certificate names no address that stands for all.
-URL=$(sed -n 's/^ *- --listen-client-urls=\\([^,]*\\).*/\\1/p' "$MANIFESTS/etcd.yaml" 2>/dev/null |
-  sed 's/0\\.0\\.0\\.0/127.0.0.1/; s/\\[::]/[::1]/')
-etcd() {
-  curl -qsS --noproxy '*' --max-time "\${3:-10}" --cacert "$PKI/ca.crt" --cert "$PKI/healthcheck-client.crt" \\
-    --key "$PKI/healthcheck-client.key" -d "$2" "$URL/v3/$1"
-}
-`;
-
-/** A linearizable read proves that the member and the leader reach each other. */
-const QUESTIONS = `if [ -n "$URL" ] && ! { command -v curl >/dev/null && [ -e "$PKI/healthcheck-client.key" ]; }; then
-  echo "warn=curl or $PKI/healthcheck-client.key is missing: the health of etcd is not checked"
-  echo "etcd=404 not asked"
-elif [ -n "$URL" ]; then
-  for question in 'kv/range {"key":"aGVhbHRo"}' 'maintenance/status {}' 'cluster/member/list {}' \\
-    'maintenance/alarm {"action":"GET"}'; do
-    echo "etcd=$(etcd "\${question%% *}" "\${question#* }" 2>&1 | tr -d '\\n' | cut -c 1-20000)"
-  done
-fi
-`;
+const CALL = scriptFile('etcd.sh');
+const QUESTIONS = scriptFile('etcd-questions.sh');
+export const IS_WHOLE = scriptFile('snapshot.sh');
 
 export const ETCD_FACTS = `${CALL}${QUESTIONS}`;
 
@@ -57,32 +38,9 @@ export function moveLeaderScript(to: string): string {
   return `TO=${quoted(to)}\n${PRELUDE}${CALL}etcd maintenance/transfer-leadership "{\\"targetID\\":\\"$TO\\"}"\n`;
 }
 
-/** The last 32 bytes of a snapshot are the SHA-256 of all others: it proves that the stream arrived whole. */
-export const IS_WHOLE = `is_whole() {
-  body=$(($(wc -c <"$1") - 32))
-  [ "$body" -gt 0 ] && [ "$(head -c "$body" "$1" | sha256sum | cut -c 1-64)" = "$(tail -c 32 "$1" | od -An -v -tx1 | tr -d ' \\n')" ]
-}
-`;
-
 /** Prints the file and its SHA-256, or why there is none. */
 export function snapshotScript(version: string, keep: number): string {
-  return `VERSION=${quoted(version)}
-${PRELUDE}${CALL}${IS_WHOLE}umask 077
-fail() { rm -f "$FILE.new"; echo "$*"; exit 1; }
-mkdir -p "$D/snapshots" 2>&1
-rm -f "$D"/snapshots/*.new
-FILE=$D/snapshots/etcd-before-$VERSION-$(date -u +%Y%m%dT%H%M%SZ).db
-used=$(du -sk "$R/var/lib/etcd" 2>/dev/null | cut -f 1)
-[ "$(df -kP "$D" | awk 'NR == 2 { print $4 }')" -gt "\${used:-0}" ] || fail "$D has no room for a snapshot of etcd, \${used:-0} KiB"
-why=$({ etcd maintenance/snapshot '{}' 3600 | sed -n 's/.*"blob":"\\([^"]*\\)".*/\\1/p' | base64 -d >"$FILE.new"; } 2>&1) || true
-[ -s "$FILE.new" ] || fail "etcd gave no snapshot\${why:+: $why}"
-is_whole "$FILE.new" || fail "the snapshot of etcd is not whole\${why:+: $why}"
-! command -v etcdutl >/dev/null || etcdutl snapshot status "$FILE.new" >/dev/null || fail "etcdutl refuses the snapshot of etcd"
-sync "$FILE.new"
-mv "$FILE.new" "$FILE"
-ls -1t "$D"/snapshots/etcd-before-*.db | tail -n +${keep + 1} | while IFS= read -r old; do rm -f -- "$old"; done
-echo "\${FILE#"$R"} with SHA-256 $(sha256sum <"$FILE" | cut -c 1-64)"
-`;
+  return `VERSION=${quoted(version)}\nKEEP=${keep}\n${PRELUDE}${CALL}${IS_WHOLE}${scriptFile('take-snapshot.sh')}`;
 }
 
 /** From the lines that `ETCD_FACTS` prints. Undefined if the host has no member: etcd is external, or its manifest is missing. */

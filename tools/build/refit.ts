@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build, type Plugin } from 'rolldown';
-import { deployFilesInside } from './deploy-files.ts';
+import { textsInside } from './texts-inside.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const LAUNCHER = join(import.meta.dirname, 'launch.cjs');
@@ -38,7 +38,7 @@ export async function buildProgram(directory: string, form: Form = 'minified'): 
     input: join(ROOT, 'src', 'cmd', 'refit.ts'),
     platform: 'node',
     logLevel: 'warn',
-    plugins: [deployFilesInside, forgetful, ascii],
+    plugins: [textsInside, forgetful, ascii],
     output,
   });
 }

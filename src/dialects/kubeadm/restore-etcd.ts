@@ -1,5 +1,6 @@
-/** The scripts that restore a snapshot of etcd: on all members, as a new cluster. What each member had is kept aside. */
+/** The scripts that restore a snapshot of etcd: on all members, as a new cluster. */
 import { IS_WHOLE } from '../../kubeadm/etcd.ts';
+import { scriptFile } from '../../kubeadm/script-file.ts';
 import { detached, LISTENS, PRELUDE, quoted } from '../../kubeadm/scripts.ts';
 
 export interface RestoreOptions {
@@ -8,61 +9,23 @@ export interface RestoreOptions {
   readonly stamp: string;
 }
 
-/** A run that was cut off may have moved the manifests away already. */
 function member({ snapshot, stamp }: RestoreOptions): string {
-  return `SNAPSHOT=${quoted(snapshot)}\nSTAMP=${quoted(stamp)}
-${PRELUDE}AWAY=$D/restore
-YAML=$MANIFESTS/etcd.yaml
-[ -e "$YAML" ] || YAML=$AWAY/etcd.yaml
-put_back() { [ ! -e "$AWAY/$1.yaml" ] || place "$AWAY/$1.yaml" "$MANIFESTS/$1.yaml"; }
-DATA=$(flag data-dir "$YAML")
-[ -n "$DATA" ] || fail "no static pod of etcd: restore an external etcd by hand"
-DATA=$R$DATA
-`;
+  const names = `SNAPSHOT=${quoted(snapshot)}\nSTAMP=${quoted(stamp)}\n`;
+  return `${names}${PRELUDE}${IS_WHOLE}${LISTENS}${scriptFile('restore-etcd.sh')}`;
 }
 
 /** Prints `SHA256 NAME=URL` of the snapshot and the member, or what prevents a restore. Changes nothing. */
 export function restoreFactsScript(options: RestoreOptions): string {
-  return `${member(options)}${IS_WHOLE}[ -z "$(flag wal-dir "$YAML")" ] || fail "etcd has a --wal-dir: restore it by hand"
-command -v etcdutl >/dev/null || fail "no etcdutl in PATH: install the one of etcd's release"
-command -v curl >/dev/null || fail "no curl in PATH: it asks etcd whether it is healthy"
-[ -f "$R$SNAPSHOT" ] || fail "no file $SNAPSHOT: copy the snapshot to this path of every control-plane host"
-is_whole "$R$SNAPSHOT" || fail "$SNAPSHOT is not a whole snapshot: the hash at its end is not that of its content"
-echo "$(sha256sum <"$R$SNAPSHOT" | cut -c 1-64) $(flag name "$YAML")=$(flag initial-advertise-peer-urls "$YAML")"
-`;
+  return `${member(options)}facts\n`;
 }
-
-/** Two persons at once would make members of two clusters. */
-const IS_OURS = `[ "$(cat "$D/restore.stamp")" = "$STAMP" ] ||
-  fail "another restore has begun on this host: let it end, then run the command again"
-`;
 
 /** In this order, each on all hosts before the next. `members`: as of etcd's flag `--initial-cluster`. */
 export function restoreScripts(options: RestoreOptions, members: string): Readonly<Record<string, string>> {
-  const script = (body: string): string => detached(`${member(options)}${body}\n`, 5);
-  const later = (body: string): string => script(`${IS_OURS}${body}`);
+  const script = (step: string): string => detached(`MEMBERS=${quoted(members)}\n${member(options)}${step}\n`, 5);
   return {
-    // Nothing has stopped yet: a host that has no room changes nothing.
-    'Restoring it beside the data in use': script(`echo "$STAMP" >"$D/restore.stamp"
-rm -rf "$DATA/restoring"
-etcdutl snapshot restore "$R$SNAPSHOT" --data-dir "$DATA/restoring" --name "$(flag name "$YAML")" \\
-  --initial-advertise-peer-urls "$(flag initial-advertise-peer-urls "$YAML")" --initial-cluster ${quoted(members)} \\
-  --initial-cluster-token "refit-$STAMP" --bump-revision 1000000000 --mark-compacted`),
-    // etcd holds a lock on its data until it has ended.
-    'Stopping the API server and etcd': later(`${LISTENS}mkdir -p "$AWAY"
-for name in kube-apiserver etcd; do
-  [ ! -e "$MANIFESTS/$name.yaml" ] || mv "$MANIFESTS/$name.yaml" "$AWAY/$name.yaml"
-done
-waits=0
-while is_listening "$AWAY/kube-apiserver.yaml" || { [ -e "$DATA/member/snap/db" ] && ! flock -n "$DATA/member/snap/db" true; }; do
-  [ $((waits += 1)) -lt 300 ] || fail "etcd or the API server still runs after five minutes: see crictl ps"
-  sleep 1
-done`),
-    'Starting etcd with the restored data': later(`if [ -d "$DATA/restoring/member" ]; then
-  [ ! -e "$DATA/member" ] || mv "$DATA/member" "$DATA/before-restore-$STAMP"
-  mv "$DATA/restoring/member" "$DATA/member"
-fi
-put_back etcd`),
-    'Starting the API server': later('put_back kube-apiserver\nrm -rf "$AWAY" "$DATA/restoring" "$D/restore.stamp"'),
+    'Restoring it beside the data in use': script('restore_beside'),
+    'Stopping the API server and etcd': script('stop'),
+    'Starting etcd with the restored data': script('start_etcd'),
+    'Starting the API server': script('start_api_server'),
   };
 }

@@ -1,0 +1,56 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# kubeadm keeps its backups for ever, also on a host that became a worker, so a backup alone proves nothing. Before each run
+# the host writes down its manifests, with their hashes, and the backups. A run that was cut off (`is_ours`) leaves one new
+# backup and lacks one manifest; the others are as they were, or have its version. `of_run NAME` prints a backup with the
+# hash of the manifest then; `by_hand NAME` prints `hand PATH` for one of a kubeadm that a person ran, or `refused REASON`.
+RUN=$D/kubeadm.run
+COMPONENTS='etcd kube-apiserver kube-controller-manager kube-scheduler'
+list() { ls -1dt "$BACKUPS"/kubeadm-backup-manifests-*/"$1.yaml" 2>/dev/null || true; }
+tag() { sed -n '/^ *image: */{s///;s/@.*//;s/.*://;p;q;}' "$1"; }
+is_open() {
+  last=$(grep ' kubeadm ' "$D/kubeadm.journal" 2>/dev/null | tail -n 1)
+  [ -e "$RUN" ] && [ "$last" = "$(head -n 1 "$RUN") kubeadm begun" ]
+}
+is_controller() { [ -e "$R/etc/kubernetes/controller-manager.conf" ]; }
+is_recorded() { grep -qxF "manifest $1.yaml $(sha256sum <"$2")" "$RUN"; }
+new_backups() {
+  for folder in "$BACKUPS"/kubeadm-backup-manifests-*; do
+    [ ! -d "$folder" ] || grep -qxF "backup ${folder##*/}" "$RUN" || echo "$folder"
+  done
+}
+is_ours() {
+  is_controller && is_open && [ "$(new_backups | wc -l)" -eq 1 ] || return 1
+  lost=0
+  for other in $COMPONENTS; do
+    file=$MANIFESTS/$other.yaml
+    if [ ! -e "$file" ]; then
+      ! grep -q "^manifest $other.yaml " "$RUN" || lost=$((lost + 1))
+    elif [ "$other" != etcd ]; then
+      is_recorded "$other" "$file" || grep -qxF "version $(tag "$file")" "$RUN" || return 1
+    fi
+  done
+  [ "$lost" -eq 1 ]
+}
+of_run() {
+  is_ours || return 0
+  # kubeadm removes what it did not put in place only when it ends well: then somebody else has removed the manifest.
+  [ -n "$(find "$BACKUPS" -path "*/kubeadm-upgraded-manifests*/$1.yaml" -newer "$RUN")" ] || return 0
+  file=$(new_backups)/$1.yaml
+  [ ! -e "$file" ] || ! is_recorded "$1" "$file" || echo "$file"
+}
+by_hand() {
+  file=$(list "$1" | head -n 1)
+  [ -n "$file" ] || return 0
+  is_controller || { echo "refused /etc/kubernetes/controller-manager.conf is missing: this is no control-plane host"; return 0; }
+  [ "$1" != etcd ] || { echo "refused a backup of etcd is never restored without the journal of its run"; return 0; }
+  mine=$(tag "$file")
+  for other in kube-apiserver kube-controller-manager kube-scheduler; do
+    [ "$other" != "$1" ] || continue
+    [ -e "$MANIFESTS/$other.yaml" ] || { echo "refused $other.yaml is missing too"; return 0; }
+    running=$(tag "$MANIFESTS/$other.yaml")
+    [ "$(printf '%s\n' "$mine" "$running" | sort -V | head -n 1)" = "$running" ] && continue
+    echo "refused the backup has $mine, but $other runs $running"
+    return 0
+  done
+  echo "hand $file"
+}

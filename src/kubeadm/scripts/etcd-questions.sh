@@ -1,0 +1,11 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# A linearizable read proves that the member and the leader reach each other.
+if [ -n "$URL" ] && ! { command -v curl >/dev/null && [ -e "$PKI/healthcheck-client.key" ]; }; then
+  echo "warn=curl or $PKI/healthcheck-client.key is missing: the health of etcd is not checked"
+  echo "etcd=404 not asked"
+elif [ -n "$URL" ]; then
+  for question in 'kv/range {"key":"aGVhbHRo"}' 'maintenance/status {}' 'cluster/member/list {}' \
+    'maintenance/alarm {"action":"GET"}'; do
+    echo "etcd=$(etcd "${question%% *}" "${question#* }" 2>&1 | tr -d '\n' | cut -c 1-20000)"
+  done
+fi

@@ -1,0 +1,25 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# Versions, the port of the API server, and kubeadm's certificates without their keys.
+echo "apiPort=$(flag secure-port "$MANIFESTS/kube-apiserver.yaml")"
+echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
+echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //' || true)"
+for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
+  file=$MANIFESTS/$name.yaml
+  [ ! -e "$file" ] || echo "image.$name=$(sed -n '/^ *image: */{s///;p;q;}' "$file")"
+done
+first() { awk '/BEGIN CERTIFICATE/ { on = 1; next } /END CERTIFICATE/ { exit } on { printf "%s", $0 }'; }
+pki=$(flag client-ca-file "$MANIFESTS/kube-apiserver.yaml")
+pki=$(dirname "${pki:-/etc/kubernetes/pki/ca.crt}")
+for name in apiserver apiserver-kubelet-client apiserver-etcd-client front-proxy-client ca front-proxy-ca \
+  etcd/server etcd/peer etcd/healthcheck-client etcd/ca; do
+  file=$R$pki/$name.crt
+  [ ! -e "$file" ] || echo "certificate=$(first <"$file") ${file#"$R"}"
+done
+file=$R/var/lib/kubelet/pki/kubelet-client-current.pem
+[ ! -e "$file" ] || echo "certificate=$(first <"$file") ${file#"$R"}"
+for name in admin super-admin controller-manager scheduler; do
+  file=$R/etc/kubernetes/$name.conf
+  [ -e "$file" ] || continue
+  data=$(sed -n '/^ *client-certificate-data: */{s///;p;q;}' "$file")
+  [ -z "$data" ] || echo "certificate=$(echo "$data" | base64 -d | first) ${file#"$R"}"
+done

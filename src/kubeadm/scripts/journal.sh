@@ -1,0 +1,9 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# What this rollout has begun and done on this host: `seen WHAT`, `note WHAT`.
+J=$D/kubeadm.journal
+seen() { [ -e "$J" ] && grep -qxF "$ROLLOUT $STEP $1" "$J"; }
+note() {
+  { [ ! -e "$J" ] || cat "$J"; echo "$ROLLOUT $STEP $1"; } >"$J.new"
+  sync "$J.new"
+  mv "$J.new" "$J"
+}

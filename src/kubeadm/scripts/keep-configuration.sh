@@ -1,0 +1,10 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# Of the kubelet, before anything of it is replaced.
+if ! is_kept; then
+  # A kubelet of the target, or one that does not even run, is no way back: it came with an earlier run.
+  found=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //')
+  [ -z "$found" ] || [ "$found" = "$VERSION" ] || rm -rf "$D/previous"
+  mkdir -p "$D/previous"
+  printf '%s' "$ROLLOUT" >"$D/previous/.rollout"
+fi
+for file in $KUBELET_FILES; do keep "$file" "$R/var/lib/kubelet/$file"; done

@@ -1,0 +1,11 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# `keep NAME FILE` keeps a file as the rollout found it, once; the kubelet's configuration is kept before kubeadm writes it.
+# In /var/lib/kubelet: what kubeadm writes.
+KUBELET_FILES='config.yaml kubeadm-flags.env instance-config.yaml'
+is_kept() { [ "$(cat "$D/previous/.rollout" 2>/dev/null)" = "$ROLLOUT" ]; }
+keep() {
+  [ ! -e "$D/previous/$1" ] && [ -e "$2" ] || return 0
+  cp -p "$2" "$D/previous/.new"
+  sync "$D/previous/.new"
+  mv "$D/previous/.new" "$D/previous/$1"
+}

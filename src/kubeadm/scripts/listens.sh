@@ -1,0 +1,7 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# `is_listening MANIFEST`: the API server of this manifest.
+is_listening() {
+  port=$(flag secure-port "$1")
+  cat "$R/proc/net/tcp" "$R/proc/net/tcp6" 2>/dev/null |
+    awk -v port="$(printf ':%04X$' "${port:-6443}")" '$4 == "0A" && $2 ~ port { n++ } END { exit !n }'
+}

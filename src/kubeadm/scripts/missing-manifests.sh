@@ -1,0 +1,9 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# Prints `missing=NAME run PATH`, `missing=NAME hand PATH` or `missing=NAME refused REASON`.
+for name in $COMPONENTS; do
+  [ ! -e "$MANIFESTS/$name.yaml" ] || continue
+  file=$(of_run "$name")
+  found=${file:+run $file}
+  [ -n "$found" ] || found=$(by_hand "$name")
+  [ -z "$found" ] || echo "missing=$name $found"
+done

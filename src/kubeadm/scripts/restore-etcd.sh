@@ -1,0 +1,65 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# Restores a snapshot of etcd on this member, as a part of a new cluster. What the member had is kept aside.
+
+# A run that was cut off may have moved the manifests away already.
+AWAY=$D/restore
+YAML=$MANIFESTS/etcd.yaml
+[ -e "$YAML" ] || YAML=$AWAY/etcd.yaml
+put_back() { [ ! -e "$AWAY/$1.yaml" ] || place "$AWAY/$1.yaml" "$MANIFESTS/$1.yaml"; }
+DATA=$(flag data-dir "$YAML")
+[ -n "$DATA" ] || fail "no static pod of etcd: restore an external etcd by hand"
+DATA=$R$DATA
+
+# Prints `SHA256 NAME=URL` of the snapshot and the member, or what prevents a restore. Changes nothing.
+facts() {
+  [ -z "$(flag wal-dir "$YAML")" ] || fail "etcd has a --wal-dir: restore it by hand"
+  command -v etcdutl >/dev/null || fail "no etcdutl in PATH: install the one of etcd's release"
+  command -v curl >/dev/null || fail "no curl in PATH: it asks etcd whether it is healthy"
+  [ -f "$R$SNAPSHOT" ] || fail "no file $SNAPSHOT: copy the snapshot to this path of every control-plane host"
+  is_whole "$R$SNAPSHOT" || fail "$SNAPSHOT is not a whole snapshot: the hash at its end is not that of its content"
+  echo "$(sha256sum <"$R$SNAPSHOT" | cut -c 1-64) $(flag name "$YAML")=$(flag initial-advertise-peer-urls "$YAML")"
+}
+
+# Nothing has stopped yet: a host that has no room changes nothing.
+restore_beside() {
+  echo "$STAMP" >"$D/restore.stamp"
+  rm -rf "$DATA/restoring"
+  etcdutl snapshot restore "$R$SNAPSHOT" --data-dir "$DATA/restoring" --name "$(flag name "$YAML")" \
+    --initial-advertise-peer-urls "$(flag initial-advertise-peer-urls "$YAML")" --initial-cluster "$MEMBERS" \
+    --initial-cluster-token "refit-$STAMP" --bump-revision 1000000000 --mark-compacted
+}
+
+# Two persons at once would make members of two clusters.
+as_begun() {
+  [ "$(cat "$D/restore.stamp")" = "$STAMP" ] ||
+    fail "another restore has begun on this host: let it end, then run the command again"
+}
+
+# etcd holds a lock on its data until it has ended.
+stop() {
+  as_begun
+  mkdir -p "$AWAY"
+  for name in kube-apiserver etcd; do
+    [ ! -e "$MANIFESTS/$name.yaml" ] || mv "$MANIFESTS/$name.yaml" "$AWAY/$name.yaml"
+  done
+  waits=0
+  while is_listening "$AWAY/kube-apiserver.yaml" || { [ -e "$DATA/member/snap/db" ] && ! flock -n "$DATA/member/snap/db" true; }; do
+    [ $((waits += 1)) -lt 300 ] || fail "etcd or the API server still runs after five minutes: see crictl ps"
+    sleep 1
+  done
+}
+
+start_etcd() {
+  as_begun
+  if [ -d "$DATA/restoring/member" ]; then
+    [ ! -e "$DATA/member" ] || mv "$DATA/member" "$DATA/before-restore-$STAMP"
+    mv "$DATA/restoring/member" "$DATA/member"
+  fi
+  put_back etcd
+}
+
+start_api_server() {
+  as_begun
+  put_back kube-apiserver
+  rm -rf "$AWAY" "$DATA/restoring" "$D/restore.stamp"
+}

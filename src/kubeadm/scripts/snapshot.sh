@@ -1,0 +1,6 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# The last 32 bytes of a snapshot are the SHA-256 of all others: it proves that the stream arrived whole.
+is_whole() {
+  body=$(($(wc -c <"$1") - 32))
+  [ "$body" -gt 0 ] && [ "$(head -c "$body" "$1" | sha256sum | cut -c 1-64)" = "$(tail -c 32 "$1" | od -An -v -tx1 | tr -d ' \n')" ]
+}

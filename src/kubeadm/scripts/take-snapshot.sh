@@ -1,0 +1,17 @@
+# shellcheck shell=sh disable=SC2012,SC2034,SC2154
+# Prints the file and its SHA-256, or why there is none.
+umask 077
+fail() { rm -f "$FILE.new"; echo "$*"; exit 1; }
+mkdir -p "$D/snapshots" 2>&1
+rm -f "$D"/snapshots/*.new
+FILE=$D/snapshots/etcd-before-$VERSION-$(date -u +%Y%m%dT%H%M%SZ).db
+used=$(du -sk "$R/var/lib/etcd" 2>/dev/null | cut -f 1)
+[ "$(df -kP "$D" | awk 'NR == 2 { print $4 }')" -gt "${used:-0}" ] || fail "$D has no room for a snapshot of etcd, ${used:-0} KiB"
+why=$({ etcd maintenance/snapshot '{}' 3600 | sed -n 's/.*"blob":"\([^"]*\)".*/\1/p' | base64 -d >"$FILE.new"; } 2>&1) || true
+[ -s "$FILE.new" ] || fail "etcd gave no snapshot${why:+: $why}"
+is_whole "$FILE.new" || fail "the snapshot of etcd is not whole${why:+: $why}"
+! command -v etcdutl >/dev/null || etcdutl snapshot status "$FILE.new" >/dev/null || fail "etcdutl refuses the snapshot of etcd"
+sync "$FILE.new"
+mv "$FILE.new" "$FILE"
+ls -1t "$D"/snapshots/etcd-before-*.db | tail -n +$((KEEP + 1)) | while IFS= read -r old; do rm -f -- "$old"; done
+echo "${FILE#"$R"} with SHA-256 $(sha256sum <"$FILE" | cut -c 1-64)"

@@ -1,0 +1,34 @@
+/** Puts texts into the built program, in the place of the modules that read them in the source tree. */
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Plugin } from 'rolldown';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+/** The function of each module takes the name of a file below the folder. */
+const READERS = [
+  {
+    module: join(ROOT, 'src', 'install', 'deploy-files.ts'),
+    name: 'deployFile',
+    folder: join(ROOT, 'deploy'),
+    files: ['chart/manifests/{base,k0s,cattle,capi}/*.yaml', 'host/refit-agent.*', 'rbac-controlnode*.yaml'],
+  },
+  {
+    module: join(ROOT, 'src', 'kubeadm', 'script-file.ts'),
+    name: 'scriptFile',
+    folder: join(ROOT, 'src', 'kubeadm', 'scripts'),
+    files: ['*.sh'],
+  },
+];
+
+export const textsInside: Plugin = {
+  name: 'texts-inside',
+  load(id) {
+    const reader = READERS.find(({ module }) => module === id);
+    if (!reader) return null;
+    const { name, folder } = reader;
+    const names = globSync(reader.files, { cwd: folder }).toSorted();
+    const texts = Object.fromEntries(names.map((file) => [file, readFileSync(join(folder, file), 'utf8')]));
+    return `const texts = ${JSON.stringify(texts)};\nexport const ${name} = (file) => texts[file];\n`;
+  },
+};
