@@ -69,7 +69,7 @@ async function publish(directory: string, abort: AbortSignal): Promise<string> {
   const file = join(directory, 'bundle.yaml');
   await writeFile(file, JSON.stringify({ releases, channels: { stable: [{ version: VERSION }] } }));
   const served = join(directory, 'releases');
-  await runBundle(served, { file }, () => undefined, abort);
+  await runBundle(served, { file }, { write: () => undefined, abort });
   return (await readCatalog(served)).releases[VERSION]?.[0]?.sha256 ?? '';
 }
 

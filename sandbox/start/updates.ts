@@ -43,7 +43,7 @@ export async function showReleases(
     };
     const file = join(directory, 'bundle.yaml');
     await writeFile(file, JSON.stringify(bundle));
-    await runBundle(served, { file }, say, abort);
+    await runBundle(served, { file }, { write: say, abort });
   };
   for (const [index, version] of releases.entries()) {
     say(`\nPublishing ${version} on channel stable:`);

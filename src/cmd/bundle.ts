@@ -2,6 +2,7 @@
 import * as files from 'node:fs/promises';
 import { fetchVerified } from '../agent/download/fetch.ts';
 import { PartialFile } from '../agent/download/partial-file.ts';
+import type { CommandCall } from '../cli/program.ts';
 import { VERSION } from '../cli/version.ts';
 import { type FileDownload, packBundle, publishBundle, unpackBundle } from '../updates/bundle/publish.ts';
 import { systemClock as clock } from '../util/clock.ts';
@@ -16,16 +17,13 @@ export interface BundleFlags {
 
 const LIMITS = { maxBytes: 8 * 1024 ** 3, reserveBytes: 256 * 1024 ** 2, stallMs: 60_000, totalMs: 6 * 3_600_000 };
 
-export async function runBundle(
-  directory: string,
-  { file, pack, unpack }: BundleFlags,
-  write: (text: string) => void,
-  abort: AbortSignal,
-): Promise<number> {
+export async function runBundle(directory: string, flags: BundleFlags, { write, abort }: CommandCall): Promise<number> {
+  const { file, pack, unpack } = flags;
   if (file === undefined && pack === undefined && unpack === undefined)
     throw new RefitError('REFIT_USAGE', 'name what to do: --file, --unpack or --pack');
   if (unpack !== undefined) await unpackBundle(unpack, directory);
-  if (file !== undefined) await publishBundle(file, directory, downloader(abort), (line) => write(`${line}\n`));
+  const say = (line: string): void => write(`${line}\n`);
+  if (file !== undefined) await publishBundle({ file, directory, download: downloader(abort), say });
   if (pack !== undefined) await packBundle(directory, pack);
   write(`${directory} is ready for \`refit serve\`\n`);
   return EXIT.ok;

@@ -195,8 +195,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       new Option('--unpack <archive>', 'first publish what this archive has'),
       new Option('--pack <archive>', 'then write all that is published into one archive'),
     ],
-    run: async (flags: BundleFlags, { argument = '', write, abort }) =>
-      await (await import('./bundle.ts')).runBundle(argument, flags, write, abort),
+    run: async (flags: BundleFlags, { argument = '', ...call }) =>
+      await (await import('./bundle.ts')).runBundle(argument, flags, call),
   },
   {
     name: 'validate',

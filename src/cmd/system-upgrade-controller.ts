@@ -28,7 +28,7 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
   if (isSet(env, 'INSTALL_CRD')) await installMissing(client, cattlePlanKind, namespace, clock, abort);
   const askChannel = redirectChannels({ clock, environment: env, userAgent: name, abort });
   const ask: ChannelParts['ask'] = async (channel, latestVersion) =>
-    await askChannel(channel, await clusterIdOf(client, abort), latestVersion);
+    await askChannel(channel, await clusterIdOf({ client, abort }), latestVersion);
   const intervalMs = pollingInterval(env, log);
   const job = jobSettings(env, log);
   const controller = await prepareControllerProcess(

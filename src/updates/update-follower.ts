@@ -53,6 +53,13 @@ interface Memory {
   readonly generation: number;
 }
 
+interface Followed {
+  readonly config: UpdateConfig;
+  readonly settings: UpdateSettings;
+}
+
+type Decided = UpdateDecision & { readonly release: Release };
+
 export class UpdateFollower {
   readonly #parts: UpdateParts;
   readonly #channels: Channels;
@@ -87,7 +94,7 @@ export class UpdateFollower {
     let next = Number.POSITIVE_INFINITY;
     for (const { config, settings, problems } of read) {
       if (!settings) await this.#report(config, { reason: 'InvalidConfig', message: problems.join('; ') }, abort);
-      else if (config === owner?.config) next = await this.#follow(config, settings, current, abort);
+      else if (config === owner?.config) next = await this.#follow({ config, settings }, current, abort);
       else {
         const message = `UpdateConfig ${owner?.config.metadata.name} is older and owns the Plan; delete one of the two`;
         await this.#report(config, { reason: 'NotOwner', message }, abort);
@@ -97,8 +104,9 @@ export class UpdateFollower {
   }
 
   /** Resolves with the time of the next check, in milliseconds since the Unix epoch. */
-  async #follow(config: UpdateConfig, settings: UpdateSettings, cluster: Cluster, abort: AbortSignal): Promise<number> {
+  async #follow(followed: Followed, cluster: Cluster, abort: AbortSignal): Promise<number> {
     const { clock } = this.#parts;
+    const { config, settings } = followed;
     const memory = this.#memoryOf(config);
     const asked = config.metadata.annotations?.[CHECK_ANNOTATION];
     const isAsked = asked !== undefined && asked !== statusOf(config)?.obeyed;
@@ -115,7 +123,7 @@ export class UpdateFollower {
     const decided = memory.release && (await this.#decide(settings, memory.release, cluster, abort));
     const decision = decided?.action === 'create' && !mayCreate ? { ...decided, ...waitsForTick(decided) } : decided;
     try {
-      if (decision?.action === 'create') await this.#start(config, settings, decision.release, cluster, abort);
+      if (decision?.action === 'create') await this.#start(followed, decision.release, cluster, abort);
       if (decision?.action === 'abort') await this.#withdraw(decision.message, cluster, abort);
     } catch (error) {
       const message = `the API server refuses to change the Plan: ${messageOf(error)}`;
@@ -152,13 +160,9 @@ export class UpdateFollower {
   }
 
   /** Asks for a release in between when the channel is more than one minor version ahead. */
-  async #decide(
-    settings: UpdateSettings,
-    release: Release,
-    { versions, plan, ...cluster }: Cluster,
-    abort: AbortSignal,
-  ): Promise<UpdateDecision & { readonly release: Release }> {
+  async #decide(settings: UpdateSettings, release: Release, cluster: Cluster, abort: AbortSignal): Promise<Decided> {
     const { clock, phaseOf, allowInsecure } = this.#parts;
+    const { versions, plan } = cluster;
     const facts = { settings, versions, plan, phaseOf, allowUnverified: allowInsecure, now: clock.now() };
     const decision = decideUpdate({ ...facts, release });
     if (decision.action !== 'ask' || decision.minor === undefined) return { ...decision, release };
@@ -175,14 +179,9 @@ export class UpdateFollower {
   }
 
   /** Fails if the Plan that is there has changed, or if another one came: the next decision, within seconds, sees it. */
-  async #start(
-    config: UpdateConfig,
-    settings: UpdateSettings,
-    release: Release,
-    { plan }: Cluster,
-    abort: AbortSignal,
-  ): Promise<void> {
+  async #start(followed: Followed, release: Release, { plan }: Cluster, abort: AbortSignal): Promise<void> {
     const { writer, log } = this.#parts;
+    const { config, settings } = followed;
     if (plan) {
       const { uid, resourceVersion } = plan.metadata;
       await ifFound(writer.delete(plans, PLAN_NAME, { ...defined({ uid, resourceVersion }), abort }));

@@ -67,5 +67,5 @@ export async function publishReleases(directory: string, releases: readonly Publ
   const file = join(directory, 'bundle.yaml');
   await writeFile(file, JSON.stringify(bundle));
   const never = async (): Promise<void> => await Promise.reject(new Error('no URL is in this bundle'));
-  await publishBundle(file, directory, never, () => undefined);
+  await publishBundle({ file, directory, download: never, say: () => undefined });
 }

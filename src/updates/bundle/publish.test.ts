@@ -38,7 +38,10 @@ async function publish({
 }
 
 async function bundle(flags: Parameters<typeof runBundle>[1], directory = 'out'): Promise<string | undefined> {
-  return await runBundle(join(at, directory), flags, () => undefined, NEVER).then(() => undefined, messageOf);
+  return await runBundle(join(at, directory), flags, { write: () => undefined, abort: NEVER }).then(
+    () => undefined,
+    messageOf,
+  );
 }
 
 test('a file of this machine lies under its hash', async () => {

@@ -20,19 +20,23 @@ import {
 /** Downloads to `path`, resumed if a part is there, and verified. Rejects with one sentence. */
 export type FileDownload = (url: string, sha256: string, path: string) => Promise<void>;
 
-/** `say` gets one line for each file. */
-export async function publishBundle(
-  file: string,
-  directory: string,
-  download: FileDownload,
-  say: (line: string) => void,
-): Promise<void> {
+export interface Publishing {
+  /** The bundle file. */
+  readonly file: string;
+  readonly directory: string;
+  readonly download: FileDownload;
+  /** Gets one line for each file. */
+  readonly say: (line: string) => void;
+}
+
+export async function publishBundle(publishing: Publishing): Promise<void> {
+  const { file, directory, say } = publishing;
   const wanted = await readBundleFile(file);
   await mkdir(join(directory, 'files'), { recursive: true });
   const releases: Catalog['releases'] = Object.fromEntries(wanted.versions.map((version) => [version, []]));
   for (const each of wanted.files) {
     const { version, platform, kind } = each;
-    const found = await gather(each, file, directory, download);
+    const found = await gather(each, publishing);
     releases[version]?.push({ platform, kind, ...found });
     say(`${version} ${platform} ${kind}: ${found.size} bytes, sha256 ${found.sha256}`);
   }
@@ -83,12 +87,8 @@ function hashesOf({ releases }: Pick<Catalog, 'releases'>): string[] {
 }
 
 /** Resolves once the file lies under its hash. */
-async function gather(
-  { version, platform, source, sha256 }: WantedFile,
-  file: string,
-  directory: string,
-  download: FileDownload,
-): Promise<{ readonly sha256: string; readonly size: number }> {
+async function gather(wanted: WantedFile, { file, directory, download }: Publishing) {
+  const { version, platform, source, sha256 } = wanted;
   try {
     let found = sha256;
     if (found === undefined || !(await isWhole(pathOfFile(directory, found), found))) {

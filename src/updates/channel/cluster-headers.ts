@@ -14,20 +14,20 @@ export interface ClusterInfo {
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
 
+export interface Asking {
+  readonly client: KubeClient;
+  readonly abort: AbortSignal;
+}
+
 /** UID of the namespace `kube-system`. */
-export async function clusterIdOf(client: KubeClient, abort: AbortSignal): Promise<string> {
+export async function clusterIdOf({ client, abort }: Asking): Promise<string> {
   return (await client.get(namespaces, 'kube-system', { abort })).metadata.uid ?? '';
 }
 
 /** Spelt as Go sends them, underscores included. */
-export async function clusterHeaders(
-  client: KubeClient,
-  { storage, network }: ClusterInfo,
-  version: string,
-  abort: AbortSignal,
-): Promise<Record<string, string>> {
+export async function clusterHeaders({ client, abort }: Asking, { storage, network }: ClusterInfo, version: string) {
   const [clusterId, controllers, workers] = await Promise.all([
-    clusterIdOf(client, abort),
+    clusterIdOf({ client, abort }),
     client.listAll(controlNodes, { abort }),
     client.listAll(nodes, { abort }),
   ]);

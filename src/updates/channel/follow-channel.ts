@@ -4,7 +4,7 @@ import { secrets } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { UpdateSettings } from '../config/read-config.ts';
 import { askServer, type ServerTools } from './ask-server.ts';
-import { type ClusterInfo, clusterHeaders, clusterIdOf } from './cluster-headers.ts';
+import { type Asking, type ClusterInfo, clusterHeaders, clusterIdOf } from './cluster-headers.ts';
 import { type Release, readIndex } from './read-index.ts';
 
 export interface ChannelTools extends Omit<ServerTools, 'abort'> {
@@ -26,7 +26,7 @@ export function channelMemory(tools: ChannelTools) {
   const { client, clusterInfo } = tools;
   const answers = new Map<string, { readonly etag: string | undefined; readonly release: Release }>();
   const headersFor = async ({ version }: Current, abort: AbortSignal): Promise<Texts> =>
-    clusterInfo ? await clusterHeaders(client, clusterInfo, version, abort) : {};
+    clusterInfo ? await clusterHeaders({ client, abort }, clusterInfo, version) : {};
   const read = async (url: string, headers: Texts, secretHeaders: Texts, abort: AbortSignal): Promise<Release> => {
     const known = answers.get(url);
     const question = { url, headers, secretHeaders, known: known?.etag };
@@ -40,9 +40,9 @@ export function channelMemory(tools: ChannelTools) {
   return {
     /** `current` is what runs. With `minor`, such as `v1.37`, the newest release of that minor version. Rejects with one sentence. */
     async ask(settings: UpdateSettings, current: Current, abort: AbortSignal, minor?: string): Promise<Release> {
-      const url = await addressOf(client, settings, current, abort, minor);
+      const url = await addressOf({ client, abort }, settings, current, minor);
       const headers = settings.schedule.kind === 'cron' ? {} : await headersFor(current, abort);
-      return await read(url, headers, await tokenOf(client, abort), abort);
+      return await read(url, headers, await tokenOf({ client, abort }), abort);
     },
 
     /** The newest release of all, for clusters that follow no channel. No token is sent. */
@@ -52,24 +52,19 @@ export function channelMemory(tools: ChannelTools) {
   };
 }
 
-async function addressOf(
-  client: KubeClient,
-  { server, channel, schedule }: UpdateSettings,
-  { version, planState }: Current,
-  abort: AbortSignal,
-  minor?: string,
-): Promise<string> {
+async function addressOf(asking: Asking, settings: UpdateSettings, { version, planState }: Current, minor?: string) {
+  const { server, channel, schedule } = settings;
   if (schedule.kind === 'periodic' || minor !== undefined)
     return `${server}/${channel}${minor === undefined ? '' : `/${minor}`}/index.yaml`;
   // The original replaces the path of the server.
   const url = new URL(`/${channel}`, server);
-  url.searchParams.set('clusterID', await clusterIdOf(client, abort));
+  url.searchParams.set('clusterID', await clusterIdOf(asking));
   url.searchParams.set('currentVersion', version);
   url.searchParams.set('lastUpdateStatus', planState);
   return url.href;
 }
 
-async function tokenOf(client: KubeClient, abort: AbortSignal): Promise<Texts> {
+async function tokenOf({ client, abort }: Asking): Promise<Texts> {
   const { name, namespace } = TOKEN;
   const secret = await ifFound(client.get(secrets, name, { namespace, abort }));
   const token = Buffer.from(secret?.data?.['token'] ?? '', 'base64')

@@ -44,16 +44,12 @@ function movedTo(url: string, { statusCode = 0, headers: { location } }: Incomin
   return next.href;
 }
 
+type Head = Pick<IncomingMessage, 'statusCode' | 'statusMessage' | 'httpVersion' | 'headers'>;
+
 /** The last path segment: of the redirect target for a 302, of the URL itself for any other status below 400. */
-export function versionIn(
-  channel: string,
-  {
-    statusCode = 0,
-    statusMessage = '',
-    httpVersion,
-    headers: { location },
-  }: Pick<IncomingMessage, 'statusCode' | 'statusMessage' | 'httpVersion' | 'headers'>,
-): string {
+export function versionIn(channel: string, response: Head): string {
+  const { statusCode = 0, statusMessage = '', httpVersion, headers } = response;
+  const { location } = headers;
   if (statusCode === 302) {
     if (location === undefined) throw new Error('302 response missing Location header');
     return lastPart(decodeURIComponent(new URL(location, channel).pathname));

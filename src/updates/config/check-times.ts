@@ -1,7 +1,7 @@
 /** When a channel is asked next: at windows and at ticks of a schedule, sooner or later after a failure. */
 import { backoffDelay } from '../../util/clock.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
-import type { UpdateSettings } from './read-config.ts';
+import type { Schedule } from './read-config.ts';
 
 export interface CheckHistory {
   /** Milliseconds since the Unix epoch; undefined before the first check. */
@@ -23,12 +23,9 @@ export const CATCH_UP_MS = 10 * 60_000;
 const RETRY_MS = 30_000;
 
 /** Milliseconds since the Unix epoch; in the past when a check is due. */
-export function nextCheck(
-  schedule: UpdateSettings['schedule'],
-  { last: recorded, failures, created }: CheckHistory,
-  { periodMs, random }: CheckPace,
-  now: number,
-): number {
+export function nextCheck(schedule: Schedule, history: CheckHistory, pace: CheckPace, now: number): number {
+  const { last: recorded, failures, created } = history;
+  const { periodMs, random } = pace;
   // The clock of another leader may have been ahead.
   const last = recorded !== undefined && recorded > now ? undefined : recorded;
   const retry =
@@ -46,7 +43,7 @@ export function nextCheck(
 }
 
 /** When the window opens next, or has opened; undefined for a schedule without windows. */
-export function nextWindow(schedule: UpdateSettings['schedule'], now: number): number | undefined {
+export function nextWindow(schedule: Schedule, now: number): number | undefined {
   if (schedule.kind === 'cron') return undefined;
   const opening = openAt({ windows: [schedule.window], blackouts: [] }, now);
   return opening.open ? now : opening.opensAt;

@@ -18,11 +18,13 @@ export interface UpdateSettings {
   readonly channel: string;
   /** Without a slash at its end. */
   readonly server: string;
-  readonly schedule: PeriodicSchedule | { readonly kind: 'cron'; readonly cron: CronSchedule };
+  readonly schedule: Schedule;
   readonly afterFailure: 'Wait' | 'Newer';
   /** Undefined: all controllers and all workers. */
   readonly commands: readonly PlannedCommand[] | undefined;
 }
+
+export type Schedule = PeriodicSchedule | { readonly kind: 'cron'; readonly cron: CronSchedule };
 
 export interface PeriodicSchedule {
   readonly kind: 'periodic';
@@ -36,6 +38,8 @@ export interface PeriodicSchedule {
 export type WrittenWindow = NonNullable<UpgradePolicySpec['windows']>[number];
 
 type Fail = (field: string, found: unknown, advice: string) => void;
+
+type Strategy = NonNullable<UpdateConfig['spec']['upgradeStrategy']>;
 
 /** Either the settings or, if anything is wrong, only problems. `allowHttp`: as the original. */
 export function readUpdateConfig(
@@ -58,7 +62,7 @@ export function readUpdateConfig(
     fail('spec.channel', channel, 'is no channel; use for example stable');
   const server = serverOf(updateServer, allowHttp, fail);
   const lead = leadOf(annotations[LEAD_TIME_ANNOTATION], fail);
-  const schedule = scheduleOf(spec.upgradeStrategy, timeZone, lead, fail);
+  const schedule = scheduleOf(spec.upgradeStrategy, { timeZone, lead }, fail);
   for (const [index, { k0supdate, airgapupdate }] of (planSpec?.commands ?? []).entries())
     if (!k0supdate && !airgapupdate)
       fail(`spec.planSpec.commands[${index}]`, {}, 'has no update; add k0supdate or airgapupdate');
@@ -93,16 +97,14 @@ function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefi
   return address.replace(/\/+$/, '');
 }
 
-function scheduleOf(
-  { type, cron = '', periodic = {} }: NonNullable<UpdateConfig['spec']['upgradeStrategy']> = {},
-  timeZone: string,
-  lead: PeriodicSchedule['lead'],
-  fail: Fail,
-): UpdateSettings['schedule'] | undefined {
-  if (type === 'periodic') {
-    const schedule = periodicOf(periodic, timeZone, fail);
-    return schedule && { ...schedule, lead };
-  }
+/** What annotations say of a schedule. */
+interface Annotated extends Pick<PeriodicSchedule, 'lead'> {
+  readonly timeZone: string;
+}
+
+function scheduleOf(strategy: Strategy = {}, { timeZone, lead }: Annotated, fail: Fail): Schedule | undefined {
+  const { type, cron = '', periodic = {} } = strategy;
+  if (type === 'periodic') return periodicOf(periodic, { timeZone, lead }, fail);
   if (type !== 'cron') {
     fail('spec.upgradeStrategy.type', type, 'is no strategy; use periodic or cron');
     return undefined;
@@ -117,11 +119,10 @@ function scheduleOf(
 
 const AT = 'spec.upgradeStrategy.periodic';
 
-function periodicOf(
-  { days = [], startTime = '', length = '' }: { days?: string[]; startTime?: string; length?: string },
-  timeZone: string,
-  fail: Fail,
-): Omit<PeriodicSchedule, 'lead'> | undefined {
+type Periodic = NonNullable<Strategy['periodic']>;
+
+function periodicOf(periodic: Periodic, { timeZone, lead }: Annotated, fail: Fail): PeriodicSchedule | undefined {
+  const { days = [], startTime = '', length = '' } = periodic;
   const known = days.flatMap((day, index) => {
     const found = WEEKDAYS.find((each) => each === day);
     // For `Tuesdays`, `tue`, or `Tuesdsay`, as documents of the original have it.
@@ -136,5 +137,5 @@ function periodicOf(
   const written = { days: [...new Set(known)], start, length: `${Math.floor(lengthMs)}ms`, timeZone };
   const complain = (): void => fail(`${AT}.length`, length, 'is no length up to 168h; use for example 2h30m');
   const window = readWindow(written, '', complain);
-  return window && isTime && known.length === days.length ? { kind: 'periodic', window, written } : undefined;
+  return window && isTime && known.length === days.length ? { kind: 'periodic', window, written, lead } : undefined;
 }

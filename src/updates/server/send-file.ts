@@ -39,15 +39,12 @@ export interface ServedFile {
   readonly size: number;
   /** Strong: of the content. */
   readonly etag: string;
+  readonly cache: BlockCache;
 }
 
 /** Resolves with the number of bytes that were sent, also when the client leaves. */
-export async function sendFile(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { path, size, etag }: ServedFile,
-  cache: BlockCache,
-): Promise<number> {
+export async function sendFile(request: IncomingMessage, response: ServerResponse, file: ServedFile): Promise<number> {
+  const { size, etag } = file;
   const head = { etag, 'accept-ranges': 'bytes', 'cache-control': 'public, max-age=31536000, immutable' };
   const sendHead = (status: number, more: Readonly<Record<string, string | number>> = {}): number => {
     response.writeHead(status, { ...head, ...more }).end();
@@ -64,7 +61,7 @@ export async function sendFile(
   };
   if (request.method === 'HEAD') return sendHead(range ? 206 : 200, body);
   response.writeHead(range ? 206 : 200, { ...head, ...body });
-  return await sendBytes(response, path, { from, to }, cache);
+  return await sendBytes(response, file, { from, to });
 }
 
 interface ByteRange {
@@ -84,12 +81,7 @@ function rangeOf({ headers }: IncomingMessage, size: number, etag: string): Byte
   return from > to ? 'unsatisfiable' : { from, to };
 }
 
-async function sendBytes(
-  response: ServerResponse,
-  path: string,
-  { from, to }: ByteRange,
-  cache: BlockCache,
-): Promise<number> {
+async function sendBytes(response: ServerResponse, { path, cache }: ServedFile, { from, to }: ByteRange) {
   // A listener for each piece would cost more than the piece.
   let wake = (): void => undefined;
   response.once('close', () => wake());

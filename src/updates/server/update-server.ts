@@ -84,7 +84,7 @@ function updateRequests(options: UpdateServerOptions) {
     // Running Plans need the files of releases that the catalog has dropped, too.
     const found = await stat(path, { throwIfNoEntry: false });
     if (!found?.isFile()) return refuse(response, 404);
-    return await sendFile(request, response, { path, size: found.size, etag: `"${sha256}"` }, cache);
+    return await sendFile(request, response, { path, size: found.size, etag: `"${sha256}"`, cache });
   };
   const route = async (request: IncomingMessage, response: ServerResponse): Promise<number> => {
     const { method = '', headers } = request;
