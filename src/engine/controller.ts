@@ -108,11 +108,8 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   };
 }
 
-function informerOf(
-  { resource, namespace, labelSelector, fieldSelector, transform, namesIn }: Watched,
-  plans: Informer,
-  { reader, log, clock }: Pick<RolloutParts, 'reader' | 'log' | 'clock'>,
-): Informer {
+function informerOf(watched: Watched, plans: Informer, { reader, log, clock }: RolloutParts): Informer {
+  const { resource, namespace, labelSelector, fieldSelector, transform, namesIn } = watched;
   // Plans that are targets too share one informer: two would be stale at different times.
   if (resource === plans.resource) return plans;
   const options = { log, clock, namespace, transform };

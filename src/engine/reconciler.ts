@@ -11,7 +11,7 @@ import { batchMs, restOf } from './act/status-shards.ts';
 import { type Effects, isCurrent, type Sent, send } from './act/writes.ts';
 import { decideOn, recordedWork } from './decide/decide.ts';
 import { Evaluations } from './decide/evaluate-target.ts';
-import type { Decision, NodeAction, Probe } from './model/decision.ts';
+import type { Decision, NodeAction } from './model/decision.ts';
 import { because } from './model/reasons.ts';
 import { type Rollout, type Target, withTargets } from './model/rollout.ts';
 import { gather, type Known } from './observe/gather.ts';
@@ -44,6 +44,7 @@ const RECHECK_SOON: ReconcileResult = { requeueAfterMs: 1000 };
 
 interface TermOptions extends ReconcilerOptions {
   readonly refusals: RefusedWrites;
+  readonly times: ReturnType<typeof watchTimes>;
 }
 
 type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<ReconcileResult>;
@@ -61,7 +62,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     const { name, namespace } = splitKey(key);
     const asked = backoffs.getOrInsertComputed(key, () => probeBackoff());
     const answers = new Answers({ drainDelegations, blockedDrains, backoffs: asked }, clock.monotonic());
-    const effects = { ...options, abort, refusals };
+    const effects = { ...options, abort, refusals, times };
     const cleanUp = async (): Promise<ReconcileResult> =>
       soonest(await cleanUpOrphanedWork(effects, plans, key), { requeueAfterMs: refusals.nextMs() });
     let records = 0;
@@ -76,7 +77,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       }
       const policy = options.policyFor(plan);
       const now = clock.now();
-      const snapshot = gather(dialect, plan, world, now, knownTo(effects, answers, times, policy.agent));
+      const snapshot = gather(dialect, plan, world, now, knownTo(effects, answers, policy.agent));
       const evaluations = new Evaluations(snapshot, policy, now);
       const outcome = await take(effects, answers, { plan, policy, snapshot, now, evaluations }, records);
       if (outcome === 'recorded') records++;
@@ -88,17 +89,17 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   };
 }
 
+type Taken = ReconcileResult | 'recorded' | 'outdated' | undefined;
+
 /** One decision and its effects; undefined if the next decision can follow at once. `records`: so many since the plan was woken. */
-async function take(
-  options: TermOptions,
-  answers: Answers,
-  turn: Turn,
-  records: number,
-): Promise<ReconcileResult | 'recorded' | 'outdated' | undefined> {
+async function take(options: TermOptions, answers: Answers, turn: Turn, records: number): Promise<Taken> {
   const { snapshot, now, evaluations } = turn;
   const decision = decideOn(evaluations);
   if (decision.probes.length > 0) {
-    await probeAll(options, answers, decision.probes, turn);
+    const { plan, policy } = turn;
+    // One without an answer blocks only the targets that need it. It is reported once and asked again later.
+    const [failure] = await answers.add(decision.probes, plan, policy.drain.options, options);
+    if (failure) options.reporter?.failed(plan, failure);
     return undefined;
   }
   const heldMs = decision.record ? batchMs(snapshot.rollout, decision.record, now, records) : 0;
@@ -118,28 +119,12 @@ async function take(
   return { ...soonest(outcome, { requeueAfterMs }, ...batch), restMs };
 }
 
-/** A probe without an answer blocks only the targets that need it. It is reported once and asked again later. */
-async function probeAll(
-  options: ReconcilerOptions,
-  answers: Answers,
-  probes: readonly Probe[],
-  { plan, policy }: Turn,
-): Promise<void> {
-  const [failure] = await answers.add(probes, options.world, plan, policy.drain.options, options);
-  if (failure) options.reporter?.failed(plan, failure);
-}
-
 function soonest(...outcomes: readonly ReconcileResult[]): Pick<ReconcileResult, 'requeueAfterMs'> {
   const times = outcomes.flatMap(({ requeueAfterMs }) => requeueAfterMs ?? []);
   return times.length === 0 ? {} : { requeueAfterMs: Math.min(...times) };
 }
 
-function knownTo(
-  { drains, prober, refusals }: TermOptions,
-  answers: Answers,
-  times: ReturnType<typeof watchTimes>,
-  agent: AgentPolicy,
-): Known {
+function knownTo({ drains, prober, refusals, times }: TermOptions, answers: Answers, agent: AgentPolicy): Known {
   const { controlPlane, preconditions, drainPreviews, now } = answers;
   return {
     controlPlane,
@@ -155,11 +140,8 @@ function knownTo(
 }
 
 /** Undefined if something was written, or a drain begun, that changes the next decision. */
-async function act(
-  options: TermOptions,
-  turn: Turn,
-  { signals, nodeActions, recheckAfterMs }: Decision,
-): Promise<ReconcileResult | undefined> {
+async function act(options: TermOptions, turn: Turn, decision: Decision): Promise<ReconcileResult | undefined> {
+  const { signals, nodeActions, recheckAfterMs } = decision;
   const { plan, snapshot } = turn;
   const { rollout } = snapshot;
   endIdleDrains(options, snapshot);

@@ -143,22 +143,17 @@ function waitingSince(rollout: Rollout, stage: Stage, { since, target }: GatedTa
   return Date.parse(since) > Date.parse(turn) ? since : turn;
 }
 
-function slotWait(
-  stage: Stage,
-  count: number,
-  since: string,
-  failedInFlight: readonly FailedInFlight[],
-): ExplainedWait[] {
+function slotWait(stage: Stage, count: number, since: string, atWork: readonly FailedInFlight[]): ExplainedWait[] {
   if (count <= 0) return [];
   const limit = limitOf(stage);
   const who = `${count} ${stage.role}${count === 1 ? '' : 's'} queued (${limit} at a time)`;
-  const names = failedInFlight.map(({ target }) => target.name).join(', ');
+  const names = atWork.map(({ target }) => target.name).join(', ');
   const failed = names === '' ? '' : `; failed, but still at work and keeping a slot: ${names}`;
   const kept = stage.failedHoldSlots === true ? stage.targets.filter(({ state }) => state === 'failed') : [];
   const keepers = kept.map(({ name }) => name);
   const keeping = kept.length === 0 ? '' : `; failed and keeping a slot: ${listed(keepers, 5)}`;
   const message = `${who}${failed}${keeping}`;
-  const recheckMs = Math.min(...failedInFlight.map(({ leftMs }) => leftMs).filter(Number.isFinite));
+  const recheckMs = Math.min(...atWork.map(({ leftMs }) => leftMs).filter(Number.isFinite));
   const isAtWork = kept.length === 0 || stage.targets.some(({ state }) => state === 'intended');
   const ends = isAtWork ? 'a node in progress is done' : 'a failed node is tried again: run refit retry NODE';
   const wait = { gate: 'slots', reason: because('NoFreeSlot', message), ends, since, ofStage: true } as const;

@@ -89,12 +89,9 @@ export interface TargetContext extends DecisionContext {
 }
 
 /** `room` is the number of targets that may still start, this one included. */
-export function gateInput(
-  context: TargetContext,
-  room: number,
-  census = censusFor(context.snapshot, context.policy),
-): GateInput {
+export function gateInput(context: TargetContext, room: number, known?: NodeCensus): GateInput {
   const { snapshot, stage, target, policy, now } = context;
+  const census = known ?? censusFor(snapshot, policy);
   const { rollout, paceMs } = snapshot;
   const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(rollout, stage)];
   const checked = targetsToCheck(snapshot)(policy);
@@ -103,10 +100,8 @@ export function gateInput(
   return { ...snapshot, stage, target, facts, earlier, room, policy, census, checked, expectedMs, now };
 }
 
-export function censusFor(
-  { fleet, facts, rollout }: Snapshot,
-  { maxUnavailable }: RolloutPolicy,
-): NodeCensus | undefined {
+export function censusFor(snapshot: Snapshot, { maxUnavailable }: RolloutPolicy): NodeCensus | undefined {
+  const { fleet, facts, rollout } = snapshot;
   return fleet && maxUnavailable !== undefined ? censuses(fleet)(facts)(rollout) : undefined;
 }
 

@@ -21,6 +21,7 @@ export interface Prober {
 export interface ProbeParts {
   readonly dialect: Dialect;
   readonly client: KubeClient;
+  readonly world: World;
   readonly prober: Prober;
   readonly abort?: AbortSignal | undefined;
 }
@@ -63,13 +64,7 @@ export class Answers {
   }
 
   /** Resolves with a reason for each probe that newly fails; rejects only on abort. */
-  async add(
-    probes: readonly Probe[],
-    world: World,
-    plan: KubeObject,
-    options: DrainOptions,
-    parts: ProbeParts,
-  ): Promise<readonly Reason[]> {
+  async add(probes: readonly Probe[], plan: KubeObject, options: DrainOptions, parts: ProbeParts): Promise<Reason[]> {
     const { backoffs } = this.#memory;
     const asked = probes.map(async (probe) => {
       // A new attempt starts without backoff.
@@ -81,7 +76,7 @@ export class Answers {
         return [];
       }
       try {
-        await this.#ask(probe, world, plan, options, parts);
+        await this.#ask(probe, plan, options, parts);
         backoffs.forget(key);
         return [];
       } catch (error) {
@@ -95,8 +90,8 @@ export class Answers {
     return (await settleAll(asked)).flat();
   }
 
-  async #ask(probe: Probe, world: World, plan: KubeObject, options: DrainOptions, parts: ProbeParts): Promise<void> {
-    const { dialect, client, prober, abort } = parts;
+  async #ask(probe: Probe, plan: KubeObject, options: DrainOptions, parts: ProbeParts): Promise<void> {
+    const { dialect, client, world, prober, abort } = parts;
     switch (probe.kind) {
       case 'control-plane':
         this.#health ??= prober.askControlPlane(dialect.endpoints(world), abort);

@@ -100,17 +100,15 @@ export async function writeConditions(
 
 /** `stalls`: since when each lasts, in ms. Ignores a conflict. Returns milliseconds until a new one may be reported. */
 export async function writeStalls(
-  { dialect, client, ownWrites, abort }: Pick<Effects, 'dialect' | 'client' | 'ownWrites' | 'abort'>,
+  effects: Effects,
   plan: KubeObject,
   stalls: ReadonlyMap<string, number>,
   now: number,
-): Promise<number | undefined> {
+) {
+  const { dialect, client, ownWrites, abort } = effects;
   if (!dialect.withStalls) return undefined;
-  const changed = dialect.withStalls(
-    plan,
-    new Map([...stalls].map(([message, since]) => [message, now - since >= SETTLE_MS])),
-    now,
-  );
+  const lasting = new Map([...stalls].map(([message, since]) => [message, now - since >= SETTLE_MS]));
+  const changed = dialect.withStalls(plan, lasting, now);
   const options = { abort, subresource: 'status' };
   const written = changed === plan ? undefined : await ifUnchanged(client.replace(dialect.plans, changed, options));
   if (written) ownWrites.remember(dialect.plans, written);

@@ -125,11 +125,7 @@ export function chooseTargets(
 }
 
 /** The first candidate for which the plan is wrong, however late its turn is: the targets before it would start in vain. */
-function planRefusal(
-  context: DecisionContext,
-  stage: Stage,
-  candidates: readonly Target[],
-): { readonly target: Target; readonly verdict: Refusal } | undefined {
+function planRefusal(context: DecisionContext, stage: Stage, candidates: readonly Target[]) {
   const gates = BEFORE_TARGET.filter(({ mayRefusePlan }) => mayRefusePlan === true);
   const passed = new Set<string | undefined>();
   for (const target of candidates) {
