@@ -101,12 +101,8 @@ async function fetchFrom(url: string, { limits, inspect, ...more }: Asked = {}) 
     environment: {},
   };
   const look = inspect ?? (() => ({ isHere: false }));
-  const outcome = await fetchVerified(
-    part,
-    request,
-    async (_answer, validator) => await Promise.resolve(look(validator)),
-    tools,
-  );
+  const answered: Inspect = async (_answer, validator) => await Promise.resolve(look(validator));
+  const outcome = await fetchVerified({ part, request, inspect: answered, tools });
   return { outcome, text: await readFile(paths.part, 'utf8'), origin: part.origin };
 }
 

@@ -61,17 +61,13 @@ interface Fetching {
 }
 
 /** Resolves with `fetched` once the part is complete and, if a sha256 is wanted, has it. */
-export async function fetchVerified(
-  part: PartialFile,
-  request: FetchRequest,
-  inspect: Inspect,
-  tools: FetchTools,
-): Promise<Outcome> {
+export async function fetchVerified(asked: Omit<Fetching, 'deadline'>): Promise<Outcome> {
+  const { part, request, tools } = asked;
   const wanted = request.sha256?.toLowerCase();
   // Without a hash nothing proves that the bytes of an earlier process reached the disk.
   if (wanted === undefined) await part.restart({});
   const deadline = tools.clock.monotonic() + request.limits.totalMs;
-  const fetching = { part, request, inspect, tools, deadline };
+  const fetching = { ...asked, deadline };
   for (let wrong = 1; ; wrong++) {
     if ((await fetchWhole(fetching)) === 'here') return 'here';
     const { sha256, pieced } = part;

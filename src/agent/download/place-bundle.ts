@@ -81,7 +81,7 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
   await using part = await PartialFile.open({ url, sha256 }, paths, files);
   const isWhole = part.wanted !== undefined && part.sha256 === part.wanted && isBundleName(part.origin.name);
   const wanted = { ...placing, paths, ...(known && { unless: known }) };
-  if (!isWhole && (await fetchVerified(part, wanted, inspect, placing)) === 'here') return found;
+  if (!isWhole && (await fetchVerified({ part, request: wanted, inspect, tools: placing })) === 'here') return found;
   await part.seal(READABLE);
   const { name = '', validator } = part.origin;
   const bundle = { name, url, version, sha256: part.sha256, ...(validator && { validator }) };

@@ -30,7 +30,7 @@ async function stageOnce(request: DownloadRequest, tools: FetchTools): Promise<v
   await using part = await PartialFile.open({ url, sha256: request.sha256?.toLowerCase() }, paths, files);
   if (part.wanted !== undefined && (await isStaged(staged, part.wanted, files))) return;
   if (part.wanted === undefined || part.sha256 !== part.wanted) {
-    await fetchVerified(part, request, async () => await Promise.resolve({ isHere: false }), tools);
+    await fetchVerified({ part, request, inspect: async () => await Promise.resolve({ isHere: false }), tools });
   }
   await part.seal(EXECUTABLE);
   await files.rename(paths.part, staged);

@@ -2,10 +2,10 @@
 import * as files from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { KubeClient } from '../../kube/client.ts';
-import type { Resource } from '../../kube/resources.ts';
 import type { Host } from '../../kubeadm/host.ts';
 import type { AgentPresence } from '../../signal/agent-presence.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
+import { SIGNAL_OBJECTS } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import type { Tools } from '../../util/tools.ts';
 import { Agent, type AgentParts } from '../agent.ts';
@@ -18,7 +18,6 @@ import { localShells, performOnKubeadm } from '../kubeadm/perform-on-kubeadm.ts'
 import { keepDelegated, type LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { NodeMaintenance } from '../maintenance/node-maintenance.ts';
 import { keepPresence } from '../object/keep-presence.ts';
-import type { OwnObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import type { AgentOptions } from '../options.ts';
 import { perform } from '../perform-step.ts';
@@ -41,6 +40,7 @@ export interface HostParts extends Tools {
   readonly places: ServicePlaces;
   readonly binary: string | undefined;
   readonly restarter: ServiceRestarter;
+  readonly delegation: LeaseDelegation;
   readonly userAgent: string;
   readonly version: string;
   /** With --procedure kubeadm. */
@@ -52,7 +52,6 @@ interface ObjectAgentOptions {
   /** Path of the journal: no two agents share one. */
   readonly journal: string;
   readonly accepts: readonly SignalCommand['kind'][];
-  readonly delegation: LeaseDelegation;
   /** Name of the host's Node; undefined when no pods run on the host. Throws while it is not known. */
   readonly nodeName: () => string | undefined;
 }
@@ -73,12 +72,12 @@ function collectGarbage(): void {
 export async function serveNode(
   host: HostParts,
   name: string,
-  options: Omit<ObjectAgentOptions, 'nodeName'> & { readonly object: OwnObject },
+  options: Omit<ObjectAgentOptions, 'nodeName'>,
   stop: AbortSignal,
 ): Promise<void> {
-  const { object: node, delegation } = options;
+  const { object: node } = options;
   const agent = createObjectAgent(host, { ...options, nodeName: () => name });
-  const offer = async (abort: AbortSignal): Promise<void> => await delegation.offer(name, abort);
+  const offer = async (abort: AbortSignal): Promise<void> => await host.delegation.offer(name, abort);
   await Promise.all([agent.run(stop), keepDelegated({ ...host, node, offer }, stop)]);
 }
 
@@ -88,13 +87,9 @@ export const ROOT = process.env['REFIT_ROOT'] ?? '';
 export const STATUS_TIMEOUT_MS = 5_000;
 
 /** Only on the object whose signals restart the service; never rejects. */
-export async function announce(
-  host: HostParts,
-  resource: Resource,
-  object: SignalObject,
-  stop: AbortSignal,
-): Promise<void> {
+export async function announce(host: HostParts, object: SignalObject, stop: AbortSignal): Promise<void> {
   const { version, clock, options, places, userAgent } = host;
+  const resource = SIGNAL_OBJECTS[options.object];
   const since = rfc3339(clock.now());
   const placeFor: DownloadChecksParts['placeFor'] = async (kind) => {
     if (kind === 'airgapupdate') return { directory: places.current.dataDirectory, held: [] };
@@ -119,11 +114,9 @@ function limitsOf({ limits, veto }: AgentOptions): DownloadLimits {
   return { ...limits, ...(requireHttps && { requireHttps }), httpsWithoutHash: !allowUnverified, allowedHosts };
 }
 
-export function createObjectAgent(
-  host: HostParts,
-  { object, journal, accepts, nodeName, delegation }: ObjectAgentOptions,
-): Agent {
-  const { client, options, places, restarter, userAgent, clock, random, log } = host;
+export function createObjectAgent(host: HostParts, own: ObjectAgentOptions): Agent {
+  const { client, options, places, restarter, delegation, userAgent, clock, random, log } = host;
+  const { object, journal, accepts, nodeName } = own;
   const tools = { clock, random, log };
   const { stateDirectory, times, veto } = options;
   const beside = host.kubeadm ? 'replace' : options.beside;

@@ -8,7 +8,7 @@ import { backoffDelay, sleep } from '../../util/clock.ts';
 import type { ErrorCode } from '../../util/errors.ts';
 import { aborted, onAbort } from '../../util/waits.ts';
 import { findKubeadm, localShells } from '../kubeadm/perform-on-kubeadm.ts';
-import { type LeaseDelegation, leaseDelegation } from '../maintenance/lease-delegation.ts';
+import { leaseDelegation } from '../maintenance/lease-delegation.ts';
 import { OwnObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import { describeController } from '../registration/describe-controller.ts';
@@ -18,7 +18,7 @@ import { askService } from '../service/trusted-service.ts';
 import { loadJournal } from '../state/journal-file.ts';
 import { announce, createObjectAgent, type HostParts, ROOT, STATUS_TIMEOUT_MS, serveNode } from './object-agent.ts';
 
-interface HostBasis extends Omit<HostParts, 'client' | 'userAgent'> {
+interface HostBasis extends Omit<HostParts, 'client' | 'userAgent' | 'delegation'> {
   readonly config: ClusterConfig;
 }
 
@@ -51,7 +51,7 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
   const log = basis.log.child({ node: name });
   const userAgent = `refit-agent/${version} (${name})`;
   using client = createRoamingClient(config, { clock, userAgent, mostBytes: MOST_ANSWER_BYTES, mostItems: MOST_ITEMS });
-  const host = { ...basis, client, userAgent, log };
+  const host = { ...basis, client, userAgent, log, delegation: leaseDelegation(client) };
   const { phase } = await loadJournal(paths.journal);
   // Started work continues without an API server, because that may run on this host.
   if (phase === 'idle') await checkObject(host, name, stop);
@@ -61,15 +61,15 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
 
 async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
   const object = new OwnObject({ ...host, resource: nodes, name });
-  const common = { object, journal: host.paths.journal, delegation: leaseDelegation(host.client) };
+  const common = { object, journal: host.paths.journal };
   if (host.options.procedure === 'kubeadm') {
     const own = { ...host, kubeadm: await findKubeadm(name, ROOT, localShells(stop)) };
     const agent = createObjectAgent(own, { ...common, accepts: ['kubeadmupdate'], nodeName: () => name });
-    await Promise.all([agent.run(stop), announce(own, nodes, object, stop)]);
+    await Promise.all([agent.run(stop), announce(own, object, stop)]);
     return;
   }
   const options = { ...common, accepts: ['k0supdate', 'airgapupdate'] } as const;
-  await Promise.all([serveNode(host, name, options, stop), announce(host, nodes, object, stop)]);
+  await Promise.all([serveNode(host, name, options, stop), announce(host, object, stop)]);
 }
 
 const RETRY = { base: 500, cap: 15_000 };
@@ -104,7 +104,6 @@ const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_KUBECONFIG', 'REFI
 export async function serveController(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
   const object = new OwnObject({ ...host, resource: controlNodes, name });
   const nodeName = (): string | undefined => nodeNameOf(newestOf(object));
-  const delegation = leaseDelegation(host.client);
   const agent = createObjectAgent(host, {
     object,
     journal: host.paths.journal,
@@ -113,13 +112,12 @@ export async function serveController(host: HostParts, name: string, stop: Abort
       if (!object.isKnown) throw new Error(`ControlNode ${name} has not been read yet`);
       return nodeName();
     },
-    delegation,
   });
   await Promise.all([
     agent.run(stop),
     register(host, object, name, stop),
-    announce(host, controlNodes, object, stop),
-    workForValue(object, nodeName, async (own, abort) => await serveOwnNode(host, own, delegation, abort), stop),
+    announce(host, object, stop),
+    workForValue(object, nodeName, async (own, abort) => await serveOwnNode(host, own, abort), stop),
   ]);
 }
 
@@ -139,15 +137,10 @@ async function register(host: HostParts, object: OwnObject, name: string, stop: 
 }
 
 /** Original leaders send airgap bundles only to Nodes, also on hosts whose updates go to a ControlNode. */
-async function serveOwnNode(
-  host: HostParts,
-  name: string,
-  delegation: LeaseDelegation,
-  stop: AbortSignal,
-): Promise<void> {
+async function serveOwnNode(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
   const log = host.log.child({ for: `Node ${name}` });
   const object = new OwnObject({ ...host, resource: nodes, name });
-  const options = { object, journal: host.paths.airgapJournal, accepts: ['airgapupdate'], delegation } as const;
+  const options = { object, journal: host.paths.airgapJournal, accepts: ['airgapupdate'] } as const;
   await serveNode({ ...host, log }, name, options, stop);
 }
 
