@@ -68,6 +68,10 @@ const KUBEADM_OPTIONS: readonly Option[] = [
     .default('text'),
 ];
 
+const KUBEADM_STAGES: readonly Option[] = [
+  new Option('--upgrade-machine-deployments', 'upgrade the MachineDeployments of machine-controller after all hosts'),
+];
+
 /** Each command imports what it runs only when it runs. */
 export const COMMANDS: readonly CommandSpec[] = [
   {
@@ -213,7 +217,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       {
         name: 'plan',
         summary: 'Shows what apply would do, and every rule that forbids it. Changes nothing.',
-        options: KUBEADM_OPTIONS,
+        options: [...KUBEADM_OPTIONS, ...KUBEADM_STAGES],
         run: async (flags: KubeadmFlags, { abort }) =>
           await (await import('../cli/kubeadm/command.ts')).planKubeadm(flags, abort),
       },
@@ -235,6 +239,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         summary: 'Shows the plan, asks, and carries it out. Run it again to continue after an interruption.',
         options: [
           ...KUBEADM_OPTIONS,
+          ...KUBEADM_STAGES,
           new Option('-y, --yes', 'do not ask'),
           new Option(
             '--digest <digest>',

@@ -35,12 +35,14 @@ export interface SceneOptions {
   readonly played?: boolean;
   readonly offers?: readonly string[];
   readonly kubeletConfiguration?: object;
+  /** Of each role. */
+  readonly hosts?: number;
 }
 
-/** Two control-plane hosts and two workers. */
+/** Two control-plane hosts and two workers by default. */
 export async function openScene(
   startServer: StartServer,
-  { played = false, offers = [TO], kubeletConfiguration = {} }: SceneOptions = {},
+  { played = false, offers = [TO], kubeletConfiguration = {}, hosts = 2 }: SceneOptions = {},
 ): Promise<Scene> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
   const place = controlPlane();
@@ -48,8 +50,8 @@ export async function openScene(
   await mkdir(temporary);
   const cluster = await startSshCluster({
     directory,
-    controlPlane: 2,
-    workers: 2,
+    controlPlane: hosts,
+    workers: hosts,
     version: FROM,
     offers,
     kubeletConfiguration,

@@ -32,7 +32,8 @@ import {
   surveyCluster,
   throughOutages,
 } from './session.ts';
-import { checkCluster, isRight, verifyCluster } from './verify.ts';
+import { afterHosts, stageLines } from './stages.ts';
+import { type ClusterState, checkCluster, isRight, verifyCluster } from './verify.ts';
 
 /** Milliseconds for CoreDNS and kube-proxy. */
 const ROLLED_OUT_MS = 300_000;
@@ -50,7 +51,8 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
       const shown = await show(session, flags, await survey);
       await showDiff(session, shown.assessment);
       const isDone = isNothing(shown.assessment);
-      await tell(flags, session, shown, isDone ? 'nothing to do' : 'planned', isDone ? 0 : undefined);
+      const state = isDone ? await verifyCluster(session, 0) : undefined;
+      await tell(flags, session, shown, isDone ? 'nothing to do' : 'planned', state);
     } catch (error) {
       if (!isMissing || describeProblem(error).code !== 'REFIT_UNREACHABLE') throw error;
       session.output.write('The API server does not answer without that manifest: restore it first.\n');
@@ -82,12 +84,14 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     if (isBroken && !(await repair(hosts, flags, session))) return EXIT.failed;
     const survey = await throughOutages(session, surveyCluster, isBroken ? undefined : hosts);
     const shown = await show(session, flags, survey);
-    const { request, digest } = shown.assessment;
-    if (isNothing(shown.assessment)) return await tell(flags, session, shown, 'nothing to do', 0);
+    const { request, digest, toRoll } = shown.assessment;
+    if (isNothing(shown.assessment))
+      return await tell(flags, session, shown, 'nothing to do', await verifyCluster(session, 0));
     const other = `--digest: found ${flags.digest}, but this plan has ${digest}: look at it with refit kubeadm plan, then agree to it again`;
     if (flags.digest !== undefined && flags.digest !== digest) throw new RefitError('REFIT_REFUSED', other);
-    if (!(await confirm(`Upgrade ${hostsOf(request).length} hosts to ${manifest.version}?`, flags, session)))
-      return EXIT.failed;
+    const count = `${hostsOf(request).length} hosts${toRoll.length > 0 ? ` and ${toRoll.length} MachineDeployments` : ''}`;
+    if (!(await confirm(`Upgrade ${count} to ${manifest.version}?`, flags, session))) return EXIT.failed;
+    if (isHostsDone(shown.assessment)) return await finish(flags, session, shown);
     const decide = async (): Promise<Assessment> => {
       const now = assess(await surveyCluster(session, await probeAll(session)));
       stopOn(now);
@@ -98,21 +102,29 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     const found = survey.hosts.find(({ host }) => host.role === 'controlPlane')?.apiPort;
     const own = defined({ ...flags, apiPort: flags.apiPort ?? found });
     const code = await throughOutages(session, async () => await carryOut(session, own, decide));
-    if (code === EXIT.ok) return await tell(flags, session, shown, 'done', ROLLED_OUT_MS);
+    if (code === EXIT.ok) return await finish(flags, session, shown);
     if (code === EXIT.failed) await tell(flags, session, shown, 'failed');
     return code;
   });
 }
 
-/** Verifies if `withinMs` says how long, and writes what was asked for: JSON, a report. Resolves with the exit code. */
+type Shown = Awaited<ReturnType<typeof show>>;
+
+/** Only hosts that are verified are followed by anything else. */
+async function finish(flags: KubeadmApplyFlags, session: KubeadmSession, shown: Shown): Promise<number> {
+  const state = await verifyCluster(session, ROLLED_OUT_MS);
+  const after = isRight(state) ? await afterHosts(session, flags, shown.assessment) : [];
+  return await tell(flags, session, shown, 'done', { ...state, checks: new Map([...state.checks, ...after]) });
+}
+
+/** Writes what was asked for: JSON, a report. Resolves with the exit code. */
 async function tell(
   flags: Pick<KubeadmApplyFlags, 'output' | 'report'>,
   session: KubeadmSession,
-  shown: Awaited<ReturnType<typeof show>>,
+  shown: Shown,
   outcome: UpgradeReport['outcome'],
-  withinMs?: number,
+  state?: ClusterState,
 ): Promise<number> {
-  const state = withinMs === undefined ? undefined : await verifyCluster(session, withinMs);
   const isWanted = flags.output === 'json' || flags.report !== undefined;
   const seen = state ?? (isWanted && outcome === 'failed' ? await checkCluster(session) : undefined);
   const isBad = outcome === 'failed' || (state !== undefined && !isRight(state));
@@ -126,14 +138,19 @@ async function tell(
   return isBad ? EXIT.failed : EXIT.ok;
 }
 
-export function isNothing({ request, resumes }: Assessment): boolean {
+export function isNothing(assessment: Assessment): boolean {
+  return isHostsDone(assessment) && assessment.toRoll.length === 0;
+}
+
+function isHostsDone({ request, resumes }: Assessment): boolean {
   return hostsOf(request).length === 0 && !resumes;
 }
 
 async function show(session: KubeadmSession, flags: KubeadmFlags, survey: Survey) {
   const { output, clock } = session;
   const shown = { survey, assessment: assess(survey), began: rfc3339(clock.now()) };
-  for (const line of planLines(survey, shown.assessment)) output.write(`${line}\n`);
+  for (const line of [...planLines(survey, shown.assessment), ...stageLines(survey, shown.assessment)])
+    output.write(`${line}\n`);
   if (refusedIn(shown.assessment).length > 0) await tell({ output: flags.output }, session, shown, 'refused');
   stopOn(shown.assessment);
   output.write(isNothing(shown.assessment) ? 'Nothing to do.\n' : `Digest of this plan: ${shown.assessment.digest}\n`);

@@ -50,6 +50,7 @@ const ended = {
     start: '',
     digest: 'sha256:1',
     continues: false,
+    toRoll: [],
     findings: [warn('drain', 'w1 cannot be drained now')],
   },
   outcome: 'failed' as const,

@@ -31,20 +31,34 @@ const RECHECK_MS = 50;
 /** Milliseconds for the last writes. */
 const CLEAN_UP_WITHIN_MS = 10_000;
 
+/** Waits for the lock, and gives it back at the end. `leaseDuration` in milliseconds. */
+export async function underLock<T>(
+  session: KubeadmSession,
+  leaseDuration: number,
+  work: (election: Election, abort: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { client, clock, log, identity } = session;
+  const stop = new AbortController();
+  const abort = AbortSignal.any([session.abort, stop.signal]);
+  const election = new Election({ client, ...PLACE, identity, ...timesOf(leaseDuration), clock, log });
+  const elected = election.run(abort);
+  try {
+    await locked(election, session);
+    return await work(election, abort);
+  } finally {
+    stop.abort(new Error('done'));
+    await elected;
+  }
+}
+
 /** `decide` surveys once more under the lock. Resolves with the exit code. */
 export async function carryOut(
   session: KubeadmSession,
   flags: KubeadmApplyFlags,
   decide: () => Promise<Assessment>,
 ): Promise<number> {
-  const { client, clock, log, identity } = session;
-  const stop = new AbortController();
-  const abort = AbortSignal.any([session.abort, stop.signal]);
-  const times = timesOf(flags.leaseDuration);
-  const election = new Election({ client, ...PLACE, identity, ...times, clock, log });
-  const elected = election.run(abort);
-  try {
-    await locked(election, session);
+  const { client, clock } = session;
+  return await underLock(session, flags.leaseDuration, async (election, abort) => {
     const { request, resumes, continues, start } = await decide();
     const writer = guardedClient(client, election, clock);
     if (!resumes) {
@@ -61,10 +75,7 @@ export async function carryOut(
       await writer.create(configMaps, newPlan(request, start), { namespace });
     }
     return await runRollout(session, flags, election, abort);
-  } finally {
-    stop.abort(new Error('done'));
-    await elected;
-  }
+  });
 }
 
 /** All hosts, before the first is touched. One that is half upgraded might not pass: then this was done before. */

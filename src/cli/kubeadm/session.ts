@@ -6,6 +6,7 @@ import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
 import { nodeName } from '../../dialects/kubeadm/fields.ts';
 import { type Hop, nextHop } from '../../dialects/kubeadm/hops.ts';
 import { UNNAMED } from '../../dialects/kubeadm/kubeone.ts';
+import { listPools } from '../../dialects/kubeadm/machine-pools.ts';
 import { controlPlaneOf, loadManifest, type Manifest, type ManifestHost } from '../../dialects/kubeadm/manifest.ts';
 import { type ExpectedOutages, expectedOutages } from '../../dialects/kubeadm/outages.ts';
 import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
@@ -42,6 +43,8 @@ export interface KubeadmFlags extends ConnectionFlags {
   readonly manifest: string;
   /** With json all other output goes to standard error. */
   readonly output: 'text' | 'json';
+  /** Upgrades those of machine-controller, after all hosts. */
+  readonly upgradeMachineDeployments?: boolean;
 }
 
 export interface KubeadmApplyFlags extends KubeadmFlags {
@@ -55,6 +58,7 @@ export interface KubeadmApplyFlags extends KubeadmFlags {
 }
 
 export interface KubeadmSession extends Pick<Tools, 'clock' | 'log'>, Hop {
+  readonly flags: Pick<KubeadmFlags, 'upgradeMachineDeployments'>;
   readonly output: Output;
   readonly abort: AbortSignal;
   readonly config: ClusterConfig;
@@ -81,7 +85,7 @@ export async function inSession(
   const outages = expectedOutages(systemClock);
   const log = outages.logger(stderrLogger('warn'));
   const output = flags.output === 'json' ? plainErrors : plainOutput;
-  const here = { clock: systemClock, output, log, outages, abort };
+  const here = { flags, clock: systemClock, output, log, outages, abort };
   const untouched = read.kubeOne?.untouched ?? [];
   if (untouched.length > 0)
     output.write(`Refit does not touch these parts of ${flags.manifest}: ${untouched.join(', ')}\n`);
@@ -181,16 +185,17 @@ export async function throughOutages<T>(
 }
 
 export async function surveyCluster(session: KubeadmSession, hosts: readonly HostFacts[]): Promise<Survey> {
-  const { manifest, client, abort } = session;
+  const { manifest, client, flags, abort } = session;
   const { namespace, name } = PLACE;
   const mapOf = async (of: string) => await ifFound(client.get(configMaps, of, { namespace, abort }));
-  const [{ items }, config, kubelets, plan, policies, webhooks] = await Promise.all([
+  const [{ items }, config, kubelets, plan, policies, webhooks, pools] = await Promise.all([
     client.listAll(nodes, { abort }),
     mapOf('kubeadm-config'),
     mapOf('kubelet-config'),
     mapOf(name),
     listPolicies(client, abort),
     webhookFindings(client, abort),
+    listPools(client, abort),
   ]);
   const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
   const drainPreviews = policy.drain.enabled ? await previewDrains(session, policy.drain.options) : new Map();
@@ -199,7 +204,8 @@ export async function surveyCluster(session: KubeadmSession, hosts: readonly Hos
   const allowsCgroupV1 = valueIn(kubelets, 'kubelet', 'failCgroupV1') === false;
   const configuration = [config?.data, kubelets?.data];
   const found = { clusterVersion, allowsCgroupV1, configuration, plan, policy, drainPreviews, webhooks };
-  return { manifest, hosts, nodes: items, ...found };
+  const rollsPools = flags.upgradeMachineDeployments === true;
+  return { manifest, hosts, nodes: items, pools, rollsPools, ...found };
 }
 
 async function previewDrains(

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { parseFacts } from '../../kubeadm/probe.ts';
+import type { Pool } from './machine-pools.ts';
 import { parseManifest } from './manifest.ts';
 import { newPlan } from './plan-object.ts';
 import { assess, type Survey } from './preflight.ts';
@@ -23,6 +24,8 @@ interface Given {
   readonly configuration?: readonly unknown[];
   readonly policy?: Partial<RolloutPolicy>;
   readonly plan?: Survey['plan'];
+  /** MachineDeployments that are to be upgraded, too. */
+  readonly pools?: readonly string[];
 }
 
 /** Read anew each time, as by two runs. */
@@ -39,7 +42,13 @@ function surveyOf({ edit = ['', ''], kubeadm = 'v1.36.2', more = '', uid = 'u', 
     policy: { ...DEFAULT_POLICY, ...given.policy },
     drainPreviews: new Map(),
     webhooks: [],
+    pools: given.pools?.map(poolNamed),
+    rollsPools: given.pools !== undefined,
   };
+}
+
+function poolNamed(name: string): Pool {
+  return { metadata: { name }, spec: { template: { spec: { versions: { kubelet: '1.36.2' } } } } };
 }
 
 const digestOf = (given?: Given): string => assess(surveyOf(given)).digest;
@@ -63,6 +72,7 @@ const CHANGES: [string, Given][] = [
   ['other options of ssh', { edit: ['binaries', 'ssh: { options: { ProxyCommand: nc } }\nbinaries'] }],
   ['no drain', { policy: { drain: { ...DEFAULT_POLICY.drain, enabled: false } } }],
   ['another order of workers', { policy: { order: ['zone'] } }],
+  ['MachineDeployments, too', { pools: ['a'] }],
   ['a rule of versions less', { policy: { allow: new Set(['R12']) } as unknown as Partial<RolloutPolicy> }],
 ];
 

@@ -67,6 +67,8 @@ const fresh: Survey = {
   policy: DEFAULT_POLICY,
   drainPreviews: new Map(),
   webhooks: [],
+  pools: undefined,
+  rollsPools: false,
 };
 const MINOR = 'v1.37.0';
 const minor: Partial<Survey> = { manifest: { ...manifest, version: MINOR } };
@@ -360,4 +362,14 @@ test('a webhook that nobody answers for matters only where something is to be do
   expect(assess({ ...fresh, webhooks }).findings).toContainEqual(finding);
   const there = { hosts: NAMES.map((name) => facts(name, NEW)), nodes: NAMES.map((name) => node(name, NEW)) };
   expect(assess({ ...fresh, ...there, clusterVersion: NEW, webhooks }).findings).toEqual([]);
+});
+
+test('once its hosts are done, a plan keeps its digest: the same command goes on with MachineDeployments', () => {
+  const pools = { pools: [], rollsPools: true };
+  const whole = assess({ ...fresh, ...pools });
+  const { data, ...plan } = newPlan(whole.request, whole.start);
+  const ended = { ...plan, data: { ...data, rollout: JSON.stringify({ phase: 'done', blocked: false, stages: [] }) } };
+  const there = { hosts: NAMES.map((name) => facts(name, NEW)), nodes: NAMES.map((name) => node(name, NEW)) };
+  const { request, digest } = assess({ ...fresh, ...there, ...pools, clusterVersion: NEW, plan: ended });
+  expect([request.leader, request.workers, digest]).toEqual([[], [], whole.digest]);
 });

@@ -11,6 +11,7 @@ import { compareVersions, minorsBetween, parseVersion } from '../../util/version
 import { etcdFacts, type Finding, hard, textOf, type VersionFacts, warn } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
+import { type Pool, poolFindings, poolsToRoll } from './machine-pools.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 import { openRequest, PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
 import type { WebhookFinding } from './webhooks.ts';
@@ -31,6 +32,10 @@ export interface Survey {
   readonly drainPreviews: ReadonlyMap<string, DrainPreview>;
   /** What may refuse pods or Nodes amid the upgrade. */
   readonly webhooks: readonly WebhookFinding[];
+  /** MachineDeployments, in the order of their names; undefined if they cannot be read. */
+  readonly pools: readonly Pool[] | undefined;
+  /** True if they are to be upgraded, too. */
+  readonly rollsPools: boolean;
 }
 
 export interface Assessment {
@@ -42,6 +47,8 @@ export interface Assessment {
   readonly start: string;
   /** Two plans that would do the same from the same start have the same. */
   readonly digest: string;
+  /** MachineDeployments to upgrade, once all hosts are done. */
+  readonly toRoll: readonly Pool[];
   readonly findings: readonly Finding[];
 }
 
@@ -65,7 +72,8 @@ export function assess(survey: Survey): Assessment {
   const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
   // Stays once an upgrade has begun; an earlier release recorded none.
   const start = resumes ? (plan?.data?.['start'] ?? '') : JSON.stringify([uids, versions, survey.configuration]);
-  const seen = { request, resumes, continues, start, digest: digestOf(survey, request, start) };
+  const toRoll = survey.rollsPools ? poolsToRoll(survey.pools ?? [], manifest.version) : [];
+  const seen = { request, resumes, continues, start, toRoll, digest: digestOf(survey, request, start) };
   const known = [...lockFindings(survey, open), ...membershipFindings(survey)];
   const wrong = targetFinding(survey);
   if (wrong) return { ...seen, findings: [...known, wrong] };
@@ -78,15 +86,24 @@ export function assess(survey: Survey): Assessment {
       ...unique(hostFindings(survey)),
       ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
       ...drainFindings(survey, request),
-      ...webhooksInTheWay(survey, request),
+      ...webhooksInTheWay(survey, request, toRoll.length),
+      ...(survey.rollsPools ? poolFindings(survey.pools, manifest.version) : []),
     ],
   };
 }
 
-function digestOf({ manifest, policy }: Survey, request: Request, start: string): string {
+function digestOf({ manifest, policy, plan, pools, rollsPools }: Survey, fresh: Request, begin: string): string {
+  // What comes after the hosts is still under the digest of the whole plan.
+  const isAfter = plan && hostsOf(fresh).length === 0 && recordOf(plan)?.phase === 'done';
+  const ended = isAfter ? requestOf(plan) : undefined;
+  const isSame = ended?.version === manifest.version;
+  const [request, start] = isSame ? [ended, plan?.data?.['start'] ?? ''] : [fresh, begin];
   const { version, binaries, kubeadm, etcdSnapshots, ssh, hosts } = manifest;
-  const parts = [start, request, version, binaries, kubeadm, etcdSnapshots, ssh, hosts, policy, [...policy.allow]];
-  const text = JSON.stringify(parts, (key, value: unknown) => (LOGIN.includes(key) ? undefined : value));
+  const after = rollsPools ? [pools?.map(({ metadata }) => metadata.name)] : [];
+  const how = [version, binaries, kubeadm, etcdSnapshots, ssh, hosts, policy, [...policy.allow], ...after];
+  const text = JSON.stringify([start, request, ...how], (key, value: unknown) =>
+    LOGIN.includes(key) ? undefined : value,
+  );
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }
 
@@ -256,10 +273,10 @@ function drainFindings({ drainPreviews }: Survey, request: Request): Finding[] {
   });
 }
 
-function webhooksInTheWay({ webhooks, policy }: Survey, request: Request): Finding[] {
+function webhooksInTheWay({ webhooks, policy }: Survey, request: Request, pools: number): Finding[] {
   const names = hostsOf(request);
   const drained = policy.drain.enabled ? names : [];
-  const meant = webhooks.filter(({ only }) => (only === undefined ? names.length > 0 : drained.includes(only)));
+  const meant = webhooks.filter(({ only }) => (only === undefined ? names.length + pools > 0 : drained.includes(only)));
   return meant.map(({ finding }) => finding);
 }
 

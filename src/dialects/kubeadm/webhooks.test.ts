@@ -11,9 +11,9 @@ const CORE = { apiGroups: [''], operations: ['CREATE'], resources: ['pods'] };
 const SERVICE = { service: { namespace: 'guard', name: 'guard' } };
 const HOOK = { name: 'guard.example.com', rules: [CORE], clientConfig: SERVICE };
 const SILENT =
-  'no endpoint of service guard/guard is ready for webhook guard.example.com, which must allow pods or Nodes: fix it first';
+  'no endpoint of service guard/guard is ready for webhook guard.example.com, which must allow pods, Nodes or Machines: fix it first';
 const ALONE =
-  'only node w1 answers for webhook guard.example.com, which must allow pods or Nodes: while it is drained, nobody does; run a replica on another node';
+  'only node w1 answers for webhook guard.example.com, which must allow pods, Nodes or Machines: while it is drained, nobody does; run a replica on another node';
 
 /** Endpoints by node; one with `-` before its name is not ready. */
 function clientWith(webhook: object, endpoints: readonly string[]): KubeClient {
@@ -49,6 +49,12 @@ test.each<[string, object, readonly string[], string | undefined]>([
   [
     "it is about Nodes' status",
     { ...HOOK, rules: [{ ...CORE, operations: ['UPDATE'], resources: ['nodes/status'] }] },
+    [],
+    SILENT,
+  ],
+  [
+    'it is about Machines',
+    { ...HOOK, rules: [{ ...CORE, apiGroups: ['cluster.k8s.io'], resources: ['machinedeployments'] }] },
     [],
     SILENT,
   ],

@@ -1,4 +1,4 @@
-/** Finds admission webhooks that would hold an upgrade up: they must allow pods or Nodes, but nobody answers, or only from one node. */
+/** Finds admission webhooks that would hold an upgrade up: they must allow pods, Nodes or Machines, but nobody answers, or only from one node. */
 import type { KubeClient } from '../../kube/client.ts';
 import { clusterScoped, endpointSlices, type KubeObject } from '../../kube/resources.ts';
 import { isForbidden, StatusError } from '../../kube/status-error.ts';
@@ -22,9 +22,9 @@ const GROUP = 'admissionregistration.k8s.io/v1';
 const CONFIGURATIONS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'].map((kind) =>
   clusterScoped<KubeObject & { webhooks?: Webhook[] }>(GROUP, kind),
 );
-const CORE = ['', '*'];
-/** Drains need new pods elsewhere, kubelets write their Nodes; what deletes them or connects to them does not count. */
-const WRITTEN = /^(\*|pods|nodes)(\/|$)/;
+const GROUPS = ['', '*', 'cluster.k8s.io'];
+/** Drains need new pods elsewhere, kubelets write their Nodes, machine-controller its Machines; deletions do not count. */
+const WRITTEN = /^(\*|pods|nodes|machine(deployment|set)?s)(\/|$)/;
 const WRITES = ['CREATE', 'UPDATE', '*'];
 
 /** Selectors and conditions of webhooks are not evaluated, so these are warnings. */
@@ -45,7 +45,7 @@ export async function webhookFindings(client: KubeClient, abort: AbortSignal): P
 function isRequired({ failurePolicy, rules = [] }: Webhook): boolean {
   const isMet = rules.some(
     ({ apiGroups = [], operations = [], resources = [] }) =>
-      apiGroups.some((group) => CORE.includes(group)) &&
+      apiGroups.some((group) => GROUPS.includes(group)) &&
       operations.some((operation) => WRITES.includes(operation)) &&
       resources.some((resource) => WRITTEN.test(resource)),
   );
@@ -66,7 +66,7 @@ async function problemOf(
     .flatMap(({ endpoints }) => endpoints ?? [])
     .filter(({ conditions }) => conditions?.ready !== false);
   const nodes = new Set(ready.map(({ nodeName }) => nodeName));
-  const who = `${name}, which must allow pods or Nodes`;
+  const who = `${name}, which must allow pods, Nodes or Machines`;
   if (ready.length === 0) {
     const silent = `no endpoint of service ${namespace}/${service} is ready for webhook ${who}: fix it first`;
     return { finding: warn('webhook', silent) };

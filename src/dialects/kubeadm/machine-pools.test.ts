@@ -1,0 +1,188 @@
+/** Shows the next step of a MachineDeployment in each state, and when a roll-out that does not move is given up. */
+import { expect, test } from 'vitest';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Resource } from '../../kube/resources.ts';
+import { StatusError, TransportError } from '../../kube/status-error.ts';
+import { nextPoolStep, type Pool, poolFindings, poolsToRoll, rollPool } from './machine-pools.ts';
+
+const [OLD, NEW] = ['1.36.2', '1.36.3'];
+const TARGET = 'v1.36.3';
+const ALL_THERE = { observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 2 };
+
+interface Given {
+  readonly version?: string;
+  readonly begun?: boolean;
+  /** Who has paused it. */
+  readonly paused?: string;
+  readonly replicas?: number;
+  readonly status?: Pool['status'];
+}
+
+function pool({ version = NEW, begun = true, paused, replicas = 2, status = {} }: Given): Pool {
+  const managedFields = [{ manager: paused ?? '', fieldsV1: { 'f:spec': { 'f:paused': {} } } }];
+  const annotations = begun ? { 'upgrade.refit.dev/machines': TARGET } : {};
+  return {
+    metadata: { name: 'p', generation: 1, resourceVersion: '1', annotations, managedFields },
+    spec: {
+      replicas,
+      paused: paused !== undefined,
+      selector: { matchLabels: { pool: 'p' } },
+      template: { spec: { versions: { kubelet: version } } },
+    },
+    status,
+  };
+}
+
+function machine(version: string, errorReason?: string) {
+  const metadata = { name: `p-${version}`, labels: { pool: 'p' } };
+  return { metadata, spec: { versions: { kubelet: version } }, status: errorReason ? { errorReason } : {} };
+}
+
+const start = { metadata: { annotations: { 'upgrade.refit.dev/machines': TARGET } } };
+test.each<[string, Given, string[], boolean, object | undefined]>([
+  [
+    'is below: the version, in the form that it has',
+    { version: OLD, begun: false },
+    [OLD, OLD],
+    false,
+    { patch: { ...start, spec: { template: { spec: { versions: { kubelet: NEW } } } } } },
+  ],
+  [
+    'is below, with a v',
+    { version: 'v1.36.2', begun: false },
+    [],
+    false,
+    { patch: { ...start, spec: { template: { spec: { versions: { kubelet: TARGET } } } } } },
+  ],
+  [
+    'was held for an earlier version',
+    { version: OLD, paused: 'refit-kubeadm' },
+    [OLD],
+    false,
+    { patch: { ...start, spec: { paused: false, template: { spec: { versions: { kubelet: NEW } } } } } },
+  ],
+  ['has no new Machine: no pause before', {}, [OLD, OLD], false, { left: Number.POSITIVE_INFINITY }],
+  ['has a new Machine', {}, [OLD, NEW], false, { patch: { spec: { paused: true } } }],
+  ['is held', { paused: 'refit-kubeadm' }, [OLD, NEW], false, { left: Number.POSITIVE_INFINITY }],
+  [
+    'is held, and its canary is good',
+    { paused: 'refit-kubeadm' },
+    [OLD, NEW],
+    true,
+    { patch: { spec: { paused: false } } },
+  ],
+  [
+    'rolls on',
+    { status: { ...ALL_THERE, replicas: 3, updatedReplicas: 1, availableReplicas: 3 } },
+    [OLD, NEW],
+    true,
+    { left: 3 },
+  ],
+  ['still has an old Machine', { status: ALL_THERE }, [OLD, NEW, NEW], true, { left: 1 }],
+  ['has a status from before', { status: { ...ALL_THERE, observedGeneration: 0 } }, [NEW, NEW], true, { left: 0 }],
+  [
+    'is whole',
+    { status: ALL_THERE },
+    [NEW, NEW],
+    true,
+    { patch: { metadata: { annotations: { 'upgrade.refit.dev/machines': null } } } },
+  ],
+  ['wants no Machine', { replicas: 0, status: { observedGeneration: 1 } }, [], false, { message: `has ${TARGET}` }],
+  ['has ended', { begun: false }, [NEW], true, undefined],
+  [
+    'is paused by somebody else amid it',
+    { paused: 'kubectl' },
+    [NEW],
+    true,
+    { message: 'somebody else has paused it' },
+  ],
+])('a MachineDeployment that %s', (_, given, versions, hasCanary, step) => {
+  const machines = versions.map((version) => machine(version));
+  const next = nextPoolStep(pool(given), TARGET, { all: machines, hasCanary });
+  if (step === undefined) expect(next).toBeUndefined();
+  else expect(next).toMatchObject(step);
+});
+
+test('a new Machine with a final error ends it', () => {
+  const step = nextPoolStep(pool({}), TARGET, { all: [machine(NEW, 'CreateMachineError')], hasCanary: true });
+  expect(step).toEqual({ message: `p-${NEW}: CreateMachineError: undefined` });
+});
+
+test('what is paused by others, ahead or done is not rolled', () => {
+  const given = [
+    { version: OLD, begun: false },
+    {},
+    { begun: false },
+    { version: '1.37.0' },
+    { version: OLD, paused: 'kubectl' },
+  ];
+  expect(given.map((each) => poolsToRoll([pool(each)], TARGET).length)).toEqual([1, 1, 0, 0, 0]);
+});
+
+test.each<[string, Given[] | undefined, string]>([
+  ['cannot be read', undefined, 'hard machines MachineDeployments cannot be read: machine-controller is not installed'],
+  [
+    'is ahead',
+    [{ version: '1.37.0' }],
+    'hard R3 kubelet of MachineDeployment p at v1.37.0 is newer than an API server',
+  ],
+  ['has no version', [{ version: 'latest' }], 'hard Km1 latest is no version'],
+  [
+    'is paused',
+    [{ version: OLD, paused: 'kubectl' }],
+    'warn machines MachineDeployment p stays as it is: somebody has paused it',
+  ],
+])('a MachineDeployment that %s is a finding', (_, given, found) => {
+  const [finding] = poolFindings(given?.map(pool), TARGET);
+  expect(`${finding?.severity} ${finding?.rule} ${finding?.message}`).toContain(found);
+});
+
+/** Of one pool that nobody reconciles; `fails` decides how a read ends. */
+function stuck(given: Given, fails: () => Error | undefined = () => undefined) {
+  let now = pool(given);
+  const writes: unknown[] = [];
+  const get = async () => {
+    const error = fails();
+    if (error) throw error;
+    return await Promise.resolve(now);
+  };
+  const patch = async (_resource: Resource, _name: string, change: { spec?: object }) => {
+    writes.push(change);
+    now = pool({ ...given, paused: 'refit-kubeadm' });
+    return await Promise.resolve(now);
+  };
+  const listAll = async () => await Promise.resolve({ items: [machine(OLD), machine(NEW)] });
+  const client = { get, patch, listAll } as unknown as KubeClient;
+  const clock = new FakeClock();
+  const said: string[] = [];
+  const abort = new AbortController();
+  const tools = { client, writer: client, clock, tell: (line: string) => said.push(line), abort: abort.signal };
+  return { tools, clock, said, writes, abort, pool: now };
+}
+
+test('a canary that never joins is given up after half an hour, and stays paused', async () => {
+  const { tools, clock, writes, pool: given } = stuck({});
+  const why = await clock.runUntil(rollPool(tools, given, TARGET));
+  expect(why).toMatch(
+    /^nothing has moved for 30 min: it waits for a first Machine Ready at v1\.36\.3; it stays paused, until kubectl /,
+  );
+  expect(writes).toEqual([{ metadata: { resourceVersion: '1' }, spec: { paused: true } }]);
+  expect(clock.monotonic()).toBeGreaterThanOrEqual(1_800_000);
+}, 60_000);
+
+test('an API server that is away for a while changes nothing', async () => {
+  let left = 20;
+  const {
+    tools,
+    clock,
+    pool: given,
+  } = stuck({ begun: false }, () => (left-- > 0 ? new TransportError('away') : undefined));
+  expect(await clock.runUntil(rollPool(tools, given, TARGET))).toBeUndefined();
+});
+
+test('a refusal of the API server ends it', async () => {
+  const refusal = new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' });
+  const { tools, clock, pool: given } = stuck({}, () => refusal);
+  expect(await clock.runUntil(rollPool(tools, given, TARGET))).toContain('refused: no');
+});

@@ -1,0 +1,196 @@
+/** Rolls a version out to MachineDeployments of machine-controller: a canary first, and no further than the first failure. */
+import type { KubeClient } from '../../kube/client.ts';
+import * as kube from '../../kube/resources.ts';
+import { matchesLabels } from '../../kube/selectors.ts';
+import { describeProblem, ifAllowed, ifFound, ifUnchanged } from '../../kube/status-error.ts';
+import { type Clock, sleep } from '../../util/clock.ts';
+import { isRecord } from '../../util/json.ts';
+import { compareVersions, parseVersion } from '../../util/version.ts';
+import { type Finding, hard, warn } from '../../versions/kubeadm-rules.ts';
+import { judgeVersions } from '../../versions/version-rules.ts';
+
+interface MachineSpec {
+  versions?: { kubelet?: string };
+}
+
+export interface Pool extends kube.KubeObject {
+  metadata: kube.ObjectMeta & { managedFields?: { manager?: string; fieldsV1?: Record<string, unknown> }[] };
+  spec: { replicas?: number; paused?: boolean; selector?: kube.LabelSelector; template: { spec: MachineSpec } };
+  status?: { observedGeneration?: number; replicas?: number; updatedReplicas?: number; availableReplicas?: number };
+}
+
+interface Machine extends kube.KubeObject {
+  spec: MachineSpec;
+  status?: { nodeRef?: { name: string }; errorReason?: string; errorMessage?: string };
+}
+
+const machineDeployments = kube.namespaced<Pool>('cluster.k8s.io/v1alpha1', 'MachineDeployment');
+const machines = kube.namespaced<Machine>('cluster.k8s.io/v1alpha1', 'Machine');
+const namespace = 'kube-system';
+/** On a MachineDeployment: the version that Refit rolls out. machine-controller copies it to a MachineSet, where it stays. */
+const OURS = 'upgrade.refit.dev/machines';
+/** Tells Refit's pause from that of others, in `metadata.managedFields`. */
+const FIELD_MANAGER = 'refit-kubeadm';
+const ASK_AGAIN_MS = 1000;
+/** Without one more Machine: twice as long as machine-controller gives a Machine to join. */
+const PATIENCE_MIN = 30;
+
+/** In the order of their names; undefined without machine-controller, or without the right to list them. */
+export async function listPools(client: KubeClient, abort: AbortSignal): Promise<Pool[] | undefined> {
+  const found = await ifAllowed(ifFound(client.listAll(machineDeployments, { namespace, abort })));
+  return found?.items.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+}
+
+export function poolVersion({ spec }: Pool): string {
+  return spec.template.spec.versions?.kubelet ?? '';
+}
+
+/** Negative if `version` is lower; NaN if one is no version. */
+function compare(version: string | undefined, target: string): number {
+  const [found, wanted] = [parseVersion(version ?? ''), parseVersion(target)];
+  return found && wanted ? compareVersions(found, wanted) : Number.NaN;
+}
+
+/** By Refit, and not ended. */
+export function isBegun({ metadata }: Pool): boolean {
+  return metadata.annotations?.[OURS] !== undefined;
+}
+
+function isPausedByOthers({ metadata, spec }: Pool): boolean {
+  const isOurs = metadata.managedFields?.some(({ manager, fieldsV1 }) => {
+    const fields = fieldsV1?.['f:spec'];
+    return manager === FIELD_MANAGER && isRecord(fields) && fields['f:paused'] !== undefined;
+  });
+  return spec.paused === true && isOurs !== true;
+}
+
+export function poolsToRoll(pools: readonly Pool[], target: string): Pool[] {
+  return pools.filter((pool) => {
+    const order = compare(poolVersion(pool), target);
+    return (order < 0 || (order === 0 && isBegun(pool))) && !isPausedByOthers(pool);
+  });
+}
+
+/** By the rules for kubelets, once the API servers have the target. */
+export function poolFindings(pools: readonly Pool[] | undefined, target: string): Finding[] {
+  const why = 'machine-controller is not installed, or a right of deploy/rbac-kubeadm.yaml is missing';
+  if (pools === undefined) return [hard('machines', `MachineDeployments cannot be read: ${why}`)];
+  const kubelets = pools.map((pool) => {
+    const next = compare(poolVersion(pool), target) < 0 ? { target, replaced: true } : {};
+    return { name: `MachineDeployment ${pool.metadata.name}`, version: poolVersion(pool), ...next };
+  });
+  const paused = pools.filter(isPausedByOthers).map(({ metadata }) => metadata.name);
+  return [
+    ...judgeVersions({ apiServers: [target], kubelets }),
+    ...paused.map((name) => warn('machines', `MachineDeployment ${name} stays as it is: somebody has paused it`)),
+  ];
+}
+
+/** With `patch` it is written, with `left` (Machines that are not there or not gone) awaited, with neither it is the end. */
+interface PoolStep {
+  readonly message: string;
+  readonly patch?: { metadata?: object; spec?: object };
+  readonly left?: number;
+}
+
+/** Undefined once all is done. What it needs is in the objects, so a new run goes on where the last one was killed. */
+export function nextPoolStep(pool: Pool, target: string, { all, hasCanary }: Machines): PoolStep | undefined {
+  const { metadata, spec, status = {} } = pool;
+  const { replicas: wanted = 1, paused = false } = spec;
+  if (isPausedByOthers(pool)) return { message: 'somebody else has paused it' };
+  if (compare(poolVersion(pool), target) < 0) {
+    const kubelet = poolVersion(pool).startsWith('v') ? target : target.slice(1);
+    const change = { ...(paused && { paused: false }), template: { spec: { versions: { kubelet } } } };
+    return { message: `gets ${target}`, patch: { metadata: { annotations: { [OURS]: target } }, spec: change } };
+  }
+  if (!isBegun(pool)) return undefined;
+  const fresh = all.filter((machine) => compare(machine.spec.versions?.kubelet, target) === 0);
+  const broken = fresh.find((machine) => machine.status?.errorReason !== undefined);
+  const { errorReason, errorMessage } = broken?.status ?? {};
+  if (broken) return { message: `${broken.metadata.name}: ${errorReason}: ${errorMessage}` };
+  const isOpen = !hasCanary && wanted > 0;
+  if (isOpen && (paused || fresh.length === 0))
+    return { message: `waits for a first Machine Ready at ${target}`, left: Number.POSITIVE_INFINITY };
+  // An earlier pause would leave the new MachineSet without a Machine.
+  if (isOpen) return { message: 'is paused until a canary has joined', patch: { spec: { paused: true } } };
+  if (paused) return { message: 'has a good canary and goes on', patch: { spec: { paused: false } } };
+  const old = all.length - fresh.length;
+  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0, observedGeneration = 0 } = status;
+  const left = old + Math.max(0, wanted - Math.min(updatedReplicas, availableReplicas)) + Math.abs(replicas - wanted);
+  if (left > 0 || observedGeneration < (metadata.generation ?? 0))
+    return { message: `has ${updatedReplicas} of ${wanted} Machines at ${target}, and ${old} old`, left };
+  return { message: `has ${target}`, patch: { metadata: { annotations: { [OURS]: null } } } };
+}
+
+export interface PoolTools {
+  readonly client: KubeClient;
+  /** Writes only while the lock is held. */
+  readonly writer: KubeClient;
+  readonly clock: Clock;
+  /** Gets each change, in words that follow its name. */
+  readonly tell: (message: string) => void;
+  readonly abort: AbortSignal;
+}
+
+/** Resolves with why it stopped, or undefined at the end. On an abort it says what is left, and rejects. */
+export async function rollPool(tools: PoolTools, named: Pool, target: string): Promise<string | undefined> {
+  const { client, clock, tell, abort } = tools;
+  let [pool, said, least, since] = [named, '', Number.POSITIVE_INFINITY, clock.monotonic()];
+  for (;;) {
+    const isOver = clock.monotonic() - since >= PATIENCE_MIN * 60_000;
+    try {
+      pool = await client.get(machineDeployments, named.metadata.name, { namespace, abort });
+      const step = nextPoolStep(pool, target, await look(tools, pool, target));
+      if (step === undefined) return undefined;
+      const { message, patch, left } = step;
+      if (patch === undefined && left === undefined) return await hold(tools, pool, message);
+      if (message !== said) tell(message);
+      said = message;
+      if (patch) pool = await write(tools, pool, patch);
+      else if (isOver) return await hold(tools, pool, `nothing has moved for ${PATIENCE_MIN} min: it ${said}`);
+      if (patch || (left ?? 0) < least) since = clock.monotonic();
+      least = Math.min(least, left ?? least);
+      if (patch) continue;
+    } catch (error) {
+      if (abort.aborted) tell(leftAs(pool));
+      abort.throwIfAborted();
+      const { code, message } = describeProblem(error);
+      if (code !== 'REFIT_UNREACHABLE' || isOver) return message;
+    }
+    await sleep(clock, ASK_AGAIN_MS, abort).catch(() => undefined);
+  }
+}
+
+type Machines = Awaited<ReturnType<typeof look>>;
+
+/** `hasCanary`: a Machine of the target has a Node that is Ready at it. */
+async function look({ client, abort }: PoolTools, pool: Pool, target: string) {
+  const { items } = await client.listAll(machines, { namespace, abort });
+  const all = items.filter(({ metadata }) => matchesLabels(pool.spec.selector, metadata.labels));
+  for (const { spec, status } of all) {
+    if (!status?.nodeRef || compare(spec.versions?.kubelet, target) !== 0) continue;
+    const node = await ifFound(client.get(kube.nodes, status.nodeRef.name, { abort }));
+    const isReady = kube.readyCondition(node)?.status === 'True';
+    if (isReady && compare(kube.kubeletVersionOf(node), target) === 0) return { all, hasCanary: true };
+  }
+  return { all, hasCanary: false };
+}
+
+/** Resolves with what is there now: somebody else may have written meanwhile. */
+async function write({ writer, abort }: PoolTools, pool: Pool, patch: PoolStep['patch']): Promise<Pool> {
+  const { name, resourceVersion } = pool.metadata;
+  const whole = { ...patch, metadata: { ...patch?.metadata, resourceVersion } };
+  const options = { namespace, type: 'merge', fieldManager: FIELD_MANAGER, abort } as const;
+  return (await ifUnchanged(writer.patch(machineDeployments, name, whole, options))) ?? pool;
+}
+
+async function hold(tools: PoolTools, pool: Pool, message: string): Promise<string> {
+  const isRolling = isBegun(pool) && pool.spec.paused !== true;
+  const left = isRolling ? await write(tools, pool, { spec: { paused: true } }) : pool;
+  return `${message}; it ${leftAs(left)}`;
+}
+
+function leftAs({ metadata: { name }, spec }: Pool): string {
+  const unpause = `kubectl -n ${namespace} patch machinedeployment ${name} --type merge -p '{"spec":{"paused":false}}'`;
+  return `${spec.paused ? `stays paused, until ${unpause}` : 'goes on without Refit'}; run the same command again`;
+}
