@@ -18,6 +18,8 @@ export class MemoryApi {
   /** Every call in order, such as `replace plans/autopilot/status`. */
   readonly calls: string[] = [];
 
+  /** Of the API server. */
+  version = 'v1.36.3';
   /** Creates or replaces an object, as another client would. */
   put<T extends KubeObject>(resource: Resource<T>, object: T): T {
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(++this.#version) } };
@@ -67,6 +69,8 @@ export class MemoryApi {
 
   get client(): KubeClient {
     const used = {
+      raw: async (path: string) =>
+        await this.#answer(`get ${path}`, () => ({ status: 200, body: JSON.stringify({ gitVersion: this.version }) })),
       get: async <T extends KubeObject>(resource: Resource<T>, name: string) =>
         await this.#answer(`get ${resource.plural}/${name}`, () => this.read(resource, name)),
       listAll: async <T extends KubeObject>(resource: Resource<T>) =>

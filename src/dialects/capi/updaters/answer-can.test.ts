@@ -9,7 +9,7 @@ import { captured } from '../../../../test/capi/captured.ts';
 import { buildTriple, jsonPatch, mergePatch } from '../../../../test/capi/triples.ts';
 import { FakeClock } from '../../../../test/faults/fake-clock.ts';
 import type { CanUpdateResponse, Patches, Triple } from '../../../api/capi/hooks.ts';
-import { machineDeployments, machines } from '../../../api/capi/machine.ts';
+import { CONTROL_PLANE_LABEL, machineDeployments, machines } from '../../../api/capi/machine.ts';
 import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { encodePresence } from '../../../signal/agent-presence.ts';
@@ -392,5 +392,63 @@ describe('UpdaterSets', () => {
     const answer = await scene.ask('CanUpdateMachine', current, desired, { disableInPlaceUpdates: 'true' });
     expect(answer.message).toContain('disabled by the setting');
     expect(scene.asked).toEqual([]);
+  });
+});
+
+describe('a version that breaks a rule', () => {
+  const presence = { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0) }) };
+
+  function sceneOf(kubelet: string, labels: Record<string, string> = {}): Scene {
+    const scene = new Scene({}, [REFIT]);
+    scene.api.remove(updaterSets, 'all');
+    scene.api.put(machines, {
+      metadata: { name: 'm1', namespace: 'default', labels },
+      status: { nodeRef: { name: 'w1' } },
+    });
+    const node = buildNode('w1', { annotations: presence });
+    scene.api.put(nodes, { ...node, status: { ...node.status, nodeInfo: { kubeletVersion: kubelet } } });
+    return scene;
+  }
+  const change = (from: string, to: string, labels = {}): [Triple, Triple] => {
+    const triple = (version: string): Triple => {
+      const { machine, ...rest } = buildTriple({ machine: { version } });
+      return { ...rest, machine: { ...machine, metadata: { name: 'm1', ...machine?.metadata, labels } } };
+    };
+    return [triple(from), triple(to)];
+  };
+  const AHEAD = 'would have a kubelet of v1.37.0, newer than the API server of the cluster (v1.36.3)';
+
+  test.each([
+    ['skips a minor version', 'v1.34.2', 'v1.36.0', 'w1 would go from v1.34.2 past 1.35 to v1.36.0', 'SkippedMinor'],
+    ['is lower', 'v1.36.2', 'v1.36.1', 'w1 would go from v1.36.2 down to v1.36.1', 'Downgrade'],
+    [
+      'is lower, of k0s',
+      'v1.36.2+k0s',
+      'v1.36.1+k0s.0',
+      'w1 would go from v1.36.2+k0s down to v1.36.1+k0s.0',
+      'Downgrade',
+    ],
+    ['is ahead of the API server', 'v1.36.2', 'v1.37.0', `w1 ${AHEAD}`, 'KubeletAhead'],
+  ])('%s: it is not accepted, unless a setting lifts the rule', async (_name, from, to, why, rule) => {
+    const scene = sceneOf(from);
+    const refused = await scene.ask('CanUpdateMachine', ...change(from, to));
+    const lifts = 'the setting allowedVersionRules lifts rules by their names';
+    expect(refused.message).toBe(`covers nothing: ${why} (rule ${rule}); ${lifts}`);
+    expect(refused.machinePatch).toBeUndefined();
+    const lifted = await scene.ask('CanUpdateMachine', ...change(from, to), { allowedVersionRules: `Other,${rule}` });
+    expect(leftBy(lifted, ...change(from, to))).toEqual([]);
+  });
+
+  test('the control plane goes ahead of its API servers', async () => {
+    const labels = { [CONTROL_PLANE_LABEL]: '' };
+    const change37 = change('v1.36.2', 'v1.37.0', labels);
+    const answer = await sceneOf('v1.36.2', labels).ask('CanUpdateMachine', ...change37);
+    expect(leftBy(answer, ...change37)).toEqual([]);
+  });
+
+  test('the kubelet counts, not what the Machine wanted before', async () => {
+    const scene = sceneOf('v1.34.2');
+    const { message } = await scene.ask('CanUpdateMachine', ...change('v1.35.0', 'v1.36.0'));
+    expect(message).toContain('(rule SkippedMinor)');
   });
 });

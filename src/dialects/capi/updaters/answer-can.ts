@@ -1,11 +1,13 @@
 /** Answers CanUpdateMachine and CanUpdateMachineSet for all updaters of an UpdaterSet together. */
 import type { CanUpdateResponse, Triple } from '../../../api/capi/hooks.ts';
-import { machines, SET_LABELS } from '../../../api/capi/machine.ts';
+import { CONTROL_PLANE_LABEL, machines, SET_LABELS } from '../../../api/capi/machine.ts';
 import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
 import type { KubeClient } from '../../../kube/client.ts';
-import { nodes } from '../../../kube/resources.ts';
+import { kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';
+import { isRecord, parseJson } from '../../../util/json.ts';
 import type { Logger } from '../../../util/log.ts';
+import { judgePlan, type VersionRule, type VersionStage } from '../../../versions/plan-rules.ts';
 import { accepted, answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE, valueAt } from '../can-update.ts';
 import { otherProcedure } from '../procedures.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
@@ -43,7 +45,7 @@ export async function canUpdate(
   const askRefit = async (body: CanRequest) => {
     const answer = answerCan(hook, shape, body);
     const isClaim = (answer.machinePatch ?? answer.machineSetPatch) !== undefined;
-    return { answer, missing: isClaim ? await missingAgent(parts, request) : undefined };
+    return { answer, missing: isClaim ? await obstacleTo(parts, { ...request, settings: body.settings }) : undefined };
   };
   if (!set) {
     const { answer, missing } = await askRefit(request);
@@ -134,9 +136,9 @@ const SET_VERSION = ['spec', 'template', 'spec', 'version'];
 const JOINS_WITHIN_MS = 300_000;
 
 /** Why Refit cannot update the Machines. Throws for a Node that has just joined: an answer would have all replaced. */
-async function missingAgent(
+async function obstacleTo(
   { management, workload, clock, abort }: CanParts,
-  { current: { machine, machineSet }, desired }: CanRequest,
+  { current: { machine, machineSet }, desired, settings }: CanRequest,
 ): Promise<string | undefined> {
   const { name, namespace = 'default', labels } = (machine ?? machineSet)?.metadata ?? { name: '' };
   const labelSelector = `${SET_LABELS.hash}=${labels?.[SET_LABELS.hash] ?? name}`;
@@ -146,13 +148,29 @@ async function missingAgent(
   const wanted = [valueAt(desired['machine'], ['spec', 'version']), valueAt(desired['machineSet'], SET_VERSION)];
   const [version = ''] = wanted.filter((each) => typeof each === 'string');
   const all = new Map((await workload.listAll(nodes, { abort })).items.map((node) => [node.metadata.name, node]));
+  const own: Node[] = [];
   const reasons = found.flatMap((each) => {
     const node = all.get(each.status?.nodeRef?.name ?? '');
+    if (node) own.push(node);
     if (node && agentOf(node).ours) return otherProcedure(each, version, node) ?? [];
     const joined = clock.now() - Date.parse(node?.metadata.creationTimestamp ?? '');
     const lacking = each.status?.nodeRef?.name;
     if (joined < JOINS_WITHIN_MS) throw new Error(`node ${lacking} has just joined, and has no agent of Refit yet`);
     return lacking === undefined ? [] : `node ${lacking} has no agent of Refit`;
   });
-  return reasons[0];
+  if (reasons[0] !== undefined || own.length === 0) return reasons[0];
+  const targets = own.map((node) => ({ name: node.metadata.name, current: kubeletVersionOf(node) }));
+  const role = labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller';
+  const about = parseJson((await workload.raw('/version', { abort })).body);
+  const server = isRecord(about) ? String(about['gitVersion']) : undefined;
+  return brokenRule({ role, version, forced: false, targets }, server, settings);
 }
+
+/** Cluster API checks versions only before it creates Machines. */
+function brokenRule(stage: VersionStage, server: string | undefined, settings: CanRequest['settings']) {
+  const allow = new Set((settings?.[ALLOW]?.split(',') ?? []) as VersionRule[]);
+  const [problem] = judgePlan([stage], [{ name: 'the cluster', version: server }], allow).problems;
+  return problem && `${problem.message}; the setting ${ALLOW} lifts rules by their names`;
+}
+
+const ALLOW = 'allowedVersionRules';
