@@ -141,6 +141,7 @@ async function furnish(client: KubeClient, version: string, kubeletConfiguration
     apiVersion: 'kubeadm.k8s.io/v1beta4',
     kind: 'ClusterConfiguration',
     kubernetesVersion: version,
+    networking: { serviceSubnet: '10.96.0.0/12' },
   };
   const kubelet = {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',

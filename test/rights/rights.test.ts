@@ -35,6 +35,8 @@ const UNUSED: Readonly<Record<string, string>> = {
     'asked after the API server refused a mark on the lease',
   'refit-cattle: list secrets SECRET in system-upgrade': NAMED,
   'refit-cattle: watch secrets SECRET in system-upgrade': NAMED,
+  'refit-kubeadm-approval: approve signers.certificates.k8s.io kubernetes.io/kubelet-serving':
+    'checked by the API server at each approval, without a request of its own',
   'refit-kubeadm: patch events in kube-system': 'counts an Event that repeats within ten minutes',
   ...Object.fromEntries(
     ['refit-controller', 'refit-viewer'].flatMap((role) =>

@@ -7,7 +7,9 @@ import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import { reportOn } from '../../src/dialects/kubeadm/signal.ts';
 import { cordonOwner, PENDING_TAINT, pendingOwner } from '../../src/drain/cordon-marks.ts';
 import { type Node, nodes, type Pod, pods } from '../../src/kube/resources.ts';
+import { signingRequests } from '../../src/kube/signing-requests.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
+import { removeRequests, requestFromHosts } from '../kubeadm/serving-requests.ts';
 import { FROM, openScene, type Run, type Scene } from '../kubeadm/suite.ts';
 import { apply, kubectlAs } from './control-plane.ts';
 import { Workloads } from './drain-workloads.ts';
@@ -21,6 +23,7 @@ const HELD =
   /w1 waits \(DrainBlocked\): 1 pod is left on node w1: PodDisruptionBudget default\/web blocks default\/web-\S+: it needs 1 healthy pods and has 1 currently/;
 let scene: Scene;
 let manifest = '';
+let last: Run;
 /** In the order in which the Nodes reported them. */
 const kubelets: string[] = [];
 /** The versions of the API servers when the first kubelet of the new version reported. */
@@ -31,7 +34,8 @@ beforeAll(async () => {
   for (const file of ['upgrade.refit.dev_upgradepolicies.yaml'])
     await apply(await readFile(join('deploy/crds', file), 'utf8'));
   scene = await openScene(startJavascriptServer, { played: true, offers: [MINOR] });
-  manifest = await scene.cluster.manifest(MINOR);
+  await requestFromHosts(scene.cluster.hosts);
+  manifest = await scene.cluster.manifest(MINOR, (each) => Object.assign(each, { approveServingCertificates: true }));
   await watchKubelets();
 });
 
@@ -42,6 +46,7 @@ afterAll(async () => {
   // Delete pods first: nothing ends them after their Nodes are gone.
   const all = ['deployment,poddisruptionbudget', '--all', '-n', NAMESPACE];
   await kubectlAs('admin', ['delete', ...all, '--cascade=foreground']);
+  await removeRequests();
   await scene[Symbol.asyncDispose]();
 });
 
@@ -155,13 +160,13 @@ test('a run that is killed while a budget holds a pod is followed by one that wa
   expect(cordonOwner(await node('w1'))).toBeDefined();
   first.child.kill('SIGKILL');
   await first.ended;
-  const second = start();
-  await tells(second, HELD);
+  last = start();
+  await tells(last, HELD);
   expect(await logOf(scene.cluster.host('w1'), 'kubelet')).toEqual([]);
   expect(await podsOn('w1')).toHaveLength(1);
   await setCordon('cp1', null);
   // A busy API server may answer late, which the log tells as a warning.
-  expect([await second.ended, second.stderr]).toEqual([0, expect.not.stringContaining('"level":"error"')]);
+  expect([await last.ended, last.stderr]).toEqual([0, expect.not.stringContaining('"level":"error"')]);
   expect(await podsOn('w1')).toEqual([]);
   expect(await podsOn('cp1')).toHaveLength(2);
 });
@@ -173,6 +178,14 @@ test('every host has the version; kubeadm ran once on each, and each kubelet was
     expect([host.name, await logOf(host, 'kubeadm')]).toEqual([host.name, [verb]]);
     expect([host.name, await logOf(host, 'kubelet')]).toEqual([host.name, [`started ${MINOR}`]]);
   }
+});
+
+test('what the kubelet of a host asks for to serve with is approved, and nothing else', async () => {
+  const of = async (name: string) => (await scene.cluster.client.get(signingRequests, name)).status?.conditions;
+  expect(await of('of-w1')).toMatchObject([{ type: 'Approved', reason: 'Refit' }]);
+  expect(await of('of-w9')).toBeUndefined();
+  const warnings = last.stderr.split('\n').filter((line) => line.includes('serving certificate'));
+  expect(warnings).toEqual([expect.stringContaining('of-w9')]);
 });
 
 test('cordons that were found stay, ours are gone', async () => {

@@ -263,16 +263,20 @@ export function repairLines(hosts: readonly HostFacts[]): string[] {
   );
 }
 
-function procedureLines({ policy }: Survey, { concurrent }: Request): string[] {
+function procedureLines({ policy, manifest }: Survey, { concurrent }: Request): string[] {
   const { name, drain } = policy;
+  const approval = 'Requests of kubelets for serving certificates are approved, if manifest and host confirm them.';
+  const approved = manifest.approveServingCertificates ? [approval] : [];
   const order = `Control-plane hosts one at a time, then workers, ${concurrent} at a time.`;
   if (!drain.enabled)
     return [
       `${order} Each host: stage binaries, kubeadm, kubelet, restart it, verify.`,
       `Pods stay where they are: UpgradePolicy ${name} says that nodes are neither cordoned nor drained.`,
+      ...approved,
     ];
   return [
     `${order} Each host: stage binaries, cordon, evict its pods, kubeadm, kubelet,`,
     'restart it, verify, uncordon what was cordoned here.',
+    ...approved,
   ];
 }

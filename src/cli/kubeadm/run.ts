@@ -5,6 +5,7 @@ import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
 import { controlPlaneOf } from '../../dialects/kubeadm/manifest.ts';
 import { newPlan, PLACE, type Request } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
+import { type ApproveServing, approveServing } from '../../dialects/kubeadm/serving-certificates.ts';
 import { nodeActionsOf } from '../../engine/decide/choose-node-actions.ts';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { gather } from '../../engine/observe/gather.ts';
@@ -74,7 +75,10 @@ export async function carryOut(
       await ifFound(writer.delete(configMaps, name, { namespace }));
       await writer.create(configMaps, newPlan(request, start), { namespace });
     }
-    return await runRollout(session, flags, election, abort);
+    const approve = approveServing({ ...session, client: writer, abort });
+    const code = await runRollout(session, flags, election, approve, abort);
+    if (code === EXIT.ok) await approve(session.manifest.hosts);
+    return code;
   });
 }
 
@@ -125,9 +129,10 @@ async function runRollout(
   session: KubeadmSession,
   flags: KubeadmApplyFlags,
   held: WriteGuard,
+  approve: ApproveServing,
   abort: AbortSignal,
 ): Promise<number> {
-  const { client, config, clock, log, output, manifest, shells, outages } = session;
+  const { client, config, clock, log, output, manifest, shells } = session;
   const done = new AbortController();
   const working = AbortSignal.any([abort, done.signal]);
   const askThrough = (ask: AskReadyz): AskReadyz => throughHosts(ask, manifest, shells);
@@ -137,7 +142,7 @@ async function runRollout(
       config,
       client,
       dialects: ({ writer, drains }) => {
-        const works = hostUpgrades({ manifest, shells, writer, drains, outages, clock, log, abort: working });
+        const works = hostUpgrades({ ...session, writer, drains, approveServing: approve, abort: working });
         return [kubeadmDialect(works)];
       },
       held,

@@ -71,6 +71,7 @@ async function hostWith(
     writer: { ...boundTo(cluster.admin), patch },
     drains: { onChange: () => () => undefined } as unknown as ProcedureParts['drains'],
     outages: expectedOutages(clock),
+    approveServing: async () => await Promise.resolve(),
     clock,
     log: silentLogger,
     abort: new AbortController().signal,

@@ -15,6 +15,7 @@ import type { Tools } from '../../util/tools.ts';
 import { aborted } from '../../util/waits.ts';
 import { controlPlaneOf, type Manifest, type ManifestHost } from './manifest.ts';
 import { type ExpectedOutages, REFUSED_MS } from './outages.ts';
+import type { ApproveServing } from './serving-certificates.ts';
 import { DRAIN, type HostUpgrade, type HostUpgrades, type Report, reportOn, reportPatch, STAGE } from './signal.ts';
 
 export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
@@ -24,6 +25,7 @@ export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
   readonly writer: KubeClient;
   readonly drains: Drains;
   readonly outages: ExpectedOutages;
+  readonly approveServing: ApproveServing;
   readonly abort: AbortSignal;
 }
 
@@ -105,7 +107,7 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
       await hostSteps.carryOut(on, part, part === 'kubeadm' ? kubeadm : kubeletBody(manifest.binaries));
     }
     await report.enter(VERIFY);
-    await hostSteps.untilVerified(on);
+    await verify(on);
     await report.enter(VERIFY, { state: 'finished' });
   }
 
@@ -139,6 +141,11 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
       }
     },
   };
+}
+
+async function verify(on: ReturnType<typeof stepsOn>): Promise<void> {
+  await hostSteps.untilVerified(on);
+  if (on.parts.includes('kubelet')) await on.approveServing([on.host]);
 }
 
 function stepsOn(host: ManifestHost, procedure: ProcedureParts, work: HostUpgrade, abort: AbortSignal) {

@@ -21,6 +21,7 @@ test('what is left out, and a version without v', () => {
     hops: [],
     concurrent: 1,
     etcdSnapshots: 2,
+    approveServingCertificates: false,
     kubeadm: {},
     ssh: {},
   });

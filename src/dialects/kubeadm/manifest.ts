@@ -79,6 +79,8 @@ const manifest = z.strictObject({
   kubeadm: kubeadmOptions.prefault({}),
   /** How many are kept on the host that takes them; 0: none is taken. */
   etcdSnapshots: z.int().min(0).max(100).default(2),
+  /** Requests of kubelets with serverTLSBootstrap. */
+  approveServingCertificates: z.boolean().default(false),
   ssh: z
     .strictObject({
       ...access,

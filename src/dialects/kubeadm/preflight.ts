@@ -98,9 +98,10 @@ function digestOf({ manifest, policy, plan, pools, rollsPools }: Survey, fresh: 
   const ended = isAfter ? requestOf(plan) : undefined;
   const isSame = ended?.version === manifest.version;
   const [request, start] = isSame ? [ended, plan?.data?.['start'] ?? ''] : [fresh, begin];
-  const { version, binaries, kubeadm, etcdSnapshots, ssh, hosts } = manifest;
+  const { version, binaries, kubeadm, etcdSnapshots, approveServingCertificates, ssh, hosts } = manifest;
   const after = rollsPools ? [pools?.map(({ metadata }) => metadata.name)] : [];
-  const how = [version, binaries, kubeadm, etcdSnapshots, ssh, hosts, policy, [...policy.allow], ...after];
+  const chosen = [version, binaries, kubeadm, etcdSnapshots, approveServingCertificates, ssh, hosts];
+  const how = [...chosen, policy, [...policy.allow], ...after];
   const text = JSON.stringify([start, request, ...how], (key, value: unknown) =>
     LOGIN.includes(key) ? undefined : value,
   );

@@ -1,6 +1,6 @@
 /** Has the cluster sign a client certificate, by a CertificateSigningRequest that this command approves itself. */
 import { createPublicKey, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
-import { type Condition, clusterScoped, type KubeObject } from '../../kube/resources.ts';
+import { approved, signingRequests } from '../../kube/signing-requests.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
@@ -11,13 +11,6 @@ export interface ClientCertificate {
   readonly certificate: string;
   readonly key: string;
 }
-
-interface SigningRequest extends KubeObject {
-  readonly spec: object;
-  readonly status?: { readonly certificate?: string; readonly conditions?: readonly Condition[] };
-}
-
-const signingRequests = clusterScoped<SigningRequest>('certificates.k8s.io/v1', 'CertificateSigningRequest');
 
 /** The controller manager needs a moment; longer, and it does not sign. */
 const PATIENCE_MS = 30_000;
@@ -47,11 +40,9 @@ export async function issueCertificate(
     { abort },
   );
   try {
-    const now = rfc3339(clock.now());
     const message = `refit credentials made this request for ${user}`;
-    const approval = { type: 'Approved', status: 'True', reason: 'Refit', message, lastUpdateTime: now } as const;
-    const approved = { ...created, status: { conditions: [approval] } };
-    await client.replace(signingRequests, approved, { subresource: 'approval', abort });
+    const answer = approved(created, message, rfc3339(clock.now()));
+    await client.replace(signingRequests, answer, { subresource: 'approval', abort });
     return { key, certificate: await certificateOf(name, { client, clock, abort }) };
   } finally {
     await ifFound(client.delete(signingRequests, name)).catch(() => undefined);
