@@ -3,7 +3,6 @@ import { RefitError } from '../util/errors.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import { parseVersion } from '../util/version.ts';
 import type { Binary, Host, KubeadmOptions, Upgrade } from './host.ts';
-import { PACKAGES } from './packages.ts';
 import { scriptFile } from './script-file.ts';
 
 export type HostStep = 'stage' | 'kubeadm' | 'kubelet';
@@ -35,7 +34,7 @@ BACKUPS=$R/etc/kubernetes/tmp
 fail() { printf '%s\\n' "$*"; exit 1; }
 # flag NAME MANIFEST: of a static pod.
 flag() { sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || true; }
-${PACKAGES}# Never incomplete; until then under a name with a dot first, which kubelet ignores.
+${scriptFile('packages.sh')}# Never incomplete; until then under a name with a dot first, which kubelet ignores.
 place() { cp -p "$1" "\${2%/*}/.\${2##*/}.refit" && mv "\${2%/*}/.\${2##*/}.refit" "$2"; }
 `;
 
@@ -162,7 +161,7 @@ elif [ -n "$FILE" ] && [ ! -w "\${FILE%/*}" ]; then
 elif [ "\${PACKAGE:-${name}}" != ${name} ]; then
   echo "${name} belongs to package $PACKAGE: install package ${name}, or a file of its own, first"
 elif [ -n "$PACKAGE" ] && ! command -v "$MANAGER" >/dev/null; then
-  echo "${name} belongs to an RPM package, but neither dnf 4 nor zypper is there to replace it: install a file of its own"
+  echo "${name} belongs to an RPM package, but neither dnf nor zypper is there to replace it: install a file of its own"
 elif [ -n "$PACKAGE" ]; then
   echo "warn=${name} belongs to a package: $MANAGER replaces it, not binaries.${name}"
   is_known || echo "$MANAGER knows no $PACKAGE \${VERSION#v}: set up the repository of that minor version, then run $REFRESH"

@@ -1,4 +1,4 @@
-/** Hosts whose binaries are packages: real dpkg and apt, dnf, zypper and rpm on overlays of this machine, with a repository of files. */
+/** Hosts whose binaries are packages: real dpkg and apt, dnf 4 and 5, zypper and rpm on overlays of this machine, with a repository of files. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -27,6 +27,8 @@ const manifest = parseManifest(
 );
 
 interface Kind {
+  /** That of the manager if absent. */
+  readonly name?: string;
   readonly manager: string;
   /** Of the programs, on top of those of this machine. */
   readonly layer?: string;
@@ -163,6 +165,27 @@ dnf -q versionlock add kubelet >/dev/null`,
     refresh: 'dnf makecache',
   },
   {
+    name: 'dnf 5',
+    manager: 'dnf',
+    layer: layerOf('dnf5'),
+    makeRepository: makeRpms(layerOf('dnf5')),
+    // As on Fedora, where dnf is dnf5. The release of Debian is no number.
+    setUp: `set -e
+ln -s dnf5 /usr/bin/dnf
+mkdir -p /etc/rpm /etc/yum.repos.d
+echo '%_dbpath /var/lib/rpm' >/etc/rpm/macros
+printf '[main]\\nenabled=0\\n' >/etc/dnf/libdnf5-plugins/local.conf
+echo 41 >/etc/dnf/vars/releasever
+printf '[kubernetes]\\nname=k\\nbaseurl=file:///repository\\ngpgcheck=0\\nexclude=kubelet kubeadm\\n' >/etc/yum.repos.d/kubernetes.repo
+sed -i s/gpgcheck=True/gpgcheck=False/ /etc/dnf/dnf.conf
+dnf -qy --setopt=disable_excludes=kubernetes install kubeadm-1.36.2 kubelet-1.36.2 >/dev/null 2>&1
+dnf -q versionlock add kubelet >/dev/null`,
+    // The first lock names no epoch.
+    state: `${rpmState} dnf -q versionlock list | sed -n 's/^evr = \\(0:\\)*/lock /p'`,
+    stateAt: (version) => `${rpmStateAt(version)}lock ${version.slice(1)}-150500.1.1\n`,
+    refresh: 'dnf makecache',
+  },
+  {
     manager: 'zypper',
     layer: layerOf('zypper'),
     makeRepository: makeRpms(layerOf('zypper')),
@@ -187,8 +210,8 @@ async function whyNot({ layer }: Kind): Promise<string | undefined> {
 
 for (const kind of KINDS) {
   const why = await whyNot(kind);
-  if (why === undefined) describe(`a host with packages of ${kind.manager}`, () => suite(kind));
-  else test(`${kind.manager}: left out, since ${why}`, () => expect(why).toBeDefined());
+  if (why === undefined) describe(`a host with packages of ${kind.name ?? kind.manager}`, () => suite(kind));
+  else test(`${kind.name ?? kind.manager}: left out, since ${why}`, () => expect(why).toBeDefined());
 }
 
 function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh }: Kind): void {
@@ -297,9 +320,9 @@ function ofRpm(here: (script: string) => Promise<string>, messages: (version: st
     expect(said).toMatch(/conntrack-tools.* needed by kubeadm-1\.36\.4[^]* cannot fetch kubeadm 1\.36\.4\n/);
   });
 
-  test('a plan refuses packages that neither dnf 4 nor zypper can replace', async () => {
-    await here('rm -f /usr/bin/dnf /usr/bin/zypper; cp /bin/true /usr/bin/dnf5; ln -s dnf5 /usr/bin/dnf');
-    const cure = 'but neither dnf 4 nor zypper is there to replace it: install a file of its own';
+  test('a plan refuses packages that neither dnf nor zypper can replace', async () => {
+    await here('rm -f /usr/bin/dnf /usr/bin/zypper');
+    const cure = 'but neither dnf nor zypper is there to replace it: install a file of its own';
     expect(await messages(NEW)).toContain(`hard kubelet belongs to an RPM package, ${cure}`);
   });
 }

@@ -10,7 +10,6 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const ELSEWHERE = [
   'src/util/errors.ts',
   'src/engine/model/reasons.ts',
-  'src/kubeadm/packages.ts',
   'src/kubeadm/scripts.ts',
   'src/cli/completion.ts',
   'src/runtime/metrics.ts',
