@@ -164,7 +164,7 @@ export class Agent {
     const journal = this.#journal;
     if (step.kind !== 'roll-back' || (journal.phase !== 'restarted' && journal.phase !== 'soaking')) return step;
     const ms = now - (journal.restartedAt ?? now);
-    const account = await this.#parts.accountOf?.(journal, ms);
+    const account = (await this.#parts.accountOf?.(journal, ms)) ?? {};
     return { ...step, reason: withCrashStory(step.reason, exits, account, ms) };
   }
 

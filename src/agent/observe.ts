@@ -29,6 +29,8 @@ export interface ObserverParts extends KubeletHeartbeatParts, Pick<StepInput, 't
 /** A clock is often set some time after the host has started. */
 const CLOCK_PATIENCE_MS = 10 * 60_000;
 
+type Ruling = Pick<StepInput, 'veto' | 'early'>;
+
 export class StepInputObserver {
   readonly #parts: ObserverParts;
   readonly #withExits: ReturnType<typeof countExits>;
@@ -75,12 +77,7 @@ export class StepInputObserver {
   }
 
   /** The age counts only for a new signal: its work may take long. */
-  #rulingOn(
-    signal: SignalData | undefined,
-    journal: Journal,
-    { running }: ServiceFacts,
-    now: number,
-  ): Pick<StepInput, 'veto' | 'early'> {
+  #rulingOn(signal: SignalData | undefined, journal: Journal, { running }: ServiceFacts, now: number): Ruling {
     const { veto: rules, clock } = this.#parts;
     if (rules === undefined || signal === undefined) return {};
     const isNew = journal.phase === 'idle';

@@ -125,11 +125,8 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
 /** A node with one of these statuses waits for the leader, which answers with the other one. */
 const NEXT: Readonly<Record<string, string>> = { Cordoning: 'ApplyingUpdate', UnCordoning: 'Completed' };
 
-export function withSignal(
-  object: KubeObject,
-  rollout: Rollout,
-  { stage, target, payload, agent }: Signalling,
-): KubeObject {
+export function withSignal(object: KubeObject, rollout: Rollout, signalling: Signalling): KubeObject {
+  const { stage, target, payload, agent } = signalling;
   const {
     [REPORT_ANNOTATION]: _answered,
     [AGENT_POLICY_ANNOTATION]: _policy,

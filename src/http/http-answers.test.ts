@@ -127,7 +127,7 @@ test('a body that breaks off is worth a retry, and the cause is kept', async () 
 function guarded(limits: { stallMs: number; remainingMs: number }) {
   const clock = new FakeClock();
   const parent = new AbortController();
-  return { clock, parent, guard: stallGuard(limits, clock, parent.signal) };
+  return { clock, parent, guard: stallGuard(limits.stallMs, limits.remainingMs, clock, parent.signal) };
 }
 
 test('a stall counts from the last byte, and is worth a retry', async () => {

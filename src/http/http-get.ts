@@ -115,11 +115,7 @@ function refusal(status: number, who: string): Error {
 
 export type StallGuard = ReturnType<typeof stallGuard>;
 
-export function stallGuard(
-  { stallMs, remainingMs }: { readonly stallMs: number; readonly remainingMs: number },
-  clock: Clock,
-  parent: AbortSignal,
-) {
+export function stallGuard(stallMs: number, remainingMs: number, clock: Clock, parent: AbortSignal) {
   const own = new AbortController();
   const stalled = (): void => own.abort(new TransientError(`received nothing for ${formatDuration(stallMs)}`));
   const tooLong = (): void => own.abort(new Error('the download took too long'));

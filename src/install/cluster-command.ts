@@ -19,32 +19,28 @@ export interface UninstallFlags extends ClusterFlags {
   readonly deletePlans?: boolean;
 }
 
-type Call = Pick<ObjectsRun, 'abort' | 'write'>;
+export type Cli = Pick<ObjectsRun, 'abort' | 'write'>;
 
-export async function installComponent(component: Component, flags: InstallFlags, call: Call): Promise<number> {
+export async function installComponent(component: Component, flags: InstallFlags, cli: Cli): Promise<number> {
   if (component === 'capi' && flags.payloadUrl === undefined)
     throw new RefitError('REFIT_USAGE', "required option '--payload-url <template>' not specified");
   const text = manifestsOf(component, flags);
-  if (flags.apply === true) await inCluster(flags, call, async (run) => await applyObjects(objectsIn(text), run));
-  else call.write(text);
+  if (flags.apply === true) await inCluster(flags, cli, async (run) => await applyObjects(objectsIn(text), run));
+  else cli.write(text);
   return EXIT.ok;
 }
 
-export async function uninstallComponent(component: Component, flags: UninstallFlags, call: Call): Promise<number> {
+export async function uninstallComponent(component: Component, flags: UninstallFlags, cli: Cli): Promise<number> {
   const objects = objectsIn(manifestsOf(component, {}));
   const others = COMPONENTS.filter((each) => each !== component).map((each) => objectsIn(manifestsOf(each, {})));
   const withPlans = flags.deletePlans === true;
-  await inCluster(flags, call, async (run) => await removeObjects(objects, run, { others, withPlans }));
+  await inCluster(flags, cli, async (run) => await removeObjects(objects, run, { others, withPlans }));
   return EXIT.ok;
 }
 
 /** Calls `work` with a client that is closed afterwards. */
-export async function inCluster<T>(
-  { kubeconfig, context }: ClusterFlags,
-  call: Call,
-  work: (run: ObjectsRun) => Promise<T>,
-): Promise<T> {
-  const config = await loadClusterConfig({ path: kubeconfig, context });
+export async function inCluster<T>(flags: ClusterFlags, cli: Cli, work: (run: ObjectsRun) => Promise<T>): Promise<T> {
+  const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   using client = createClient(config, { userAgent: 'refit-install' });
-  return await work({ ...call, client });
+  return await work({ ...cli, client });
 }

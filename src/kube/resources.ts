@@ -16,13 +16,9 @@ export function namespaced<T extends KubeObject>(apiVersion: string, kind: strin
   return { ...clusterScoped(apiVersion, kind, plural), namespaced: true };
 }
 
-export function clusterScoped<T extends KubeObject>(
-  apiVersion: string,
-  kind: string,
-  plural = `${kind.toLowerCase()}s`,
-): Resource<T> {
+export function clusterScoped<T extends KubeObject>(apiVersion: string, kind: string, plural?: string): Resource<T> {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
-  return { group, version, kind, plural, namespaced: false };
+  return { group, version, kind, plural: plural ?? `${kind.toLowerCase()}s`, namespaced: false };
 }
 
 export const nodes = clusterScoped<Node>('v1', 'Node');

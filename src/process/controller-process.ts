@@ -117,10 +117,8 @@ export async function prepareControllerProcess(
   return { dialects, policyFor, seen, run: async (stop) => await manager.run(stop) };
 }
 
-async function findPolicies(
-  { client, policies = 'required', log, clock = systemClock }: ControllerProcessOptions,
-  abort: AbortSignal,
-): Promise<Informer<UpgradePolicy>> {
+async function findPolicies(options: ControllerProcessOptions, abort: AbortSignal): Promise<Informer<UpgradePolicy>> {
+  const { client, policies = 'required', log, clock = systemClock } = options;
   const informer = createInformer(client, upgradePolicies, { log, clock });
   const ask = async (): Promise<unknown> => await client.list(upgradePolicies, { limit: 1, abort });
   try {
@@ -161,11 +159,8 @@ async function retryWhileForbidden(ask: () => Promise<unknown>, clock: Clock, ab
 }
 
 /** Without what only advises and cannot be read. */
-async function withAccess(
-  dialects: readonly Dialect[],
-  { client, lease, log }: ControllerProcessOptions,
-  abort: AbortSignal,
-): Promise<readonly Dialect[]> {
+async function withAccess(dialects: readonly Dialect[], options: ControllerProcessOptions, abort: AbortSignal) {
+  const { client, lease, log } = options;
   const triedOn = async (each: Watched): Promise<Watched> => {
     const { resource, namespace, namesIn, advisory } = each;
     try {
@@ -242,11 +237,8 @@ function proberOf({ config, apiPort, askThrough, writer, drainsNodes = true, abo
 const LOOK_EVERY_MS = 2_000;
 
 /** Tells of plans that k0s's own leader carries out against the version rules: an Event is no decision. */
-function standbyNotes(
-  election: Election,
-  rollouts: readonly RolloutController[],
-  { events, clock }: Pick<ControllerParts, 'events' | 'clock'>,
-): Runnable {
+function standbyNotes(election: Election, rollouts: readonly RolloutController[], parts: ControllerParts): Runnable {
+  const { events, clock } = parts;
   const judged = new Set<string>();
   const look = ({ plans, brokenRuleOf }: RolloutController): void => {
     for (const plan of plans.list()) {

@@ -1,9 +1,7 @@
 /** The same by object and text: for few texts. */
-export function onceForEachWith<K extends object, V>(
-  compute: (key: K, text: string) => V,
-): (key: K, text: string) => V {
+export function onceForEachWith<K extends object, V>(make: (key: K, text: string) => V): (key: K, text: string) => V {
   const byText = onceForEach((_key: K) => new Map<string, V>());
-  return (key, text) => byText(key).getOrInsertComputed(text, () => compute(key, text));
+  return (key, text) => byText(key).getOrInsertComputed(text, () => make(key, text));
 }
 
 /** Computes once per object, and remembers while the object lives. `compute` must depend on its argument only. */

@@ -144,11 +144,7 @@ function proxyFindings(
   return findings;
 }
 
-function controllerFindings(
-  facts: ControllerManagerFacts,
-  servers: readonly Version[],
-  target: Version | undefined,
-): Finding[] {
+function controllerFindings(facts: ControllerManagerFacts, servers: readonly Version[], target?: Version): Finding[] {
   const version = read(facts.version);
   const [oldest, newest] = ends(facts.apiServer === undefined ? servers : [read(facts.apiServer)]);
   if (!oldest || !newest) return [];

@@ -106,7 +106,7 @@ async function attempt(fetching: Fetching): Promise<Outcome> {
   const { part, request, deadline } = fetching;
   const { clock, abort, environment } = fetching.tools;
   const { stallMs } = request.limits;
-  using guard = stallGuard({ stallMs, remainingMs: deadline - clock.monotonic() }, clock, abort);
+  using guard = stallGuard(stallMs, deadline - clock.monotonic(), clock, abort);
   try {
     const get = requestFor({ ...request, environment });
     const headers = { ...get.headers, ...conditionsOf(part, request) };

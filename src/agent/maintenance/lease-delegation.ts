@@ -51,10 +51,8 @@ export interface DelegationParts extends Tools {
 }
 
 /** Keeps the label on the lease until `stop` aborts; never rejects. A refusal may pass: rights may be granted. */
-export async function keepDelegated(
-  { node, offer, clock, random, log }: DelegationParts,
-  stop: AbortSignal,
-): Promise<void> {
+export async function keepDelegated(parts: DelegationParts, stop: AbortSignal): Promise<void> {
+  const { node, offer, clock, random, log } = parts;
   let labelled: string | undefined;
   let refused: string | undefined;
   const label = async (): Promise<undefined> => {

@@ -4,7 +4,7 @@ import { type SupervisorAccount, withCrashStory } from './crash-story.ts';
 
 const REASON = 'the service did not show v2 within 1 min 30 s of its restart';
 const story = (exits: number, account?: SupervisorAccount, reason = REASON): string =>
-  withCrashStory(reason, exits, account, 90_400);
+  withCrashStory(reason, exits, account ?? {}, 90_400);
 
 test.each<[string, string, string]>([
   ['a process that hangs has no story', story(0), REASON],

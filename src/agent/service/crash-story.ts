@@ -19,13 +19,8 @@ const [MOST_LINES, MOST_CHARACTERS] = [3, 120];
 const MOST_SEARCHED = 2_000;
 
 /** `exits`: how many processes the agent itself saw end, which may miss some. `ms`: since the restart. */
-export function withCrashStory(
-  reason: string,
-  exits: number,
-  account: SupervisorAccount | undefined,
-  ms: number,
-): string {
-  const { restarts = 0, end, log = [] } = account ?? {};
+export function withCrashStory(reason: string, exits: number, account: SupervisorAccount, ms: number): string {
+  const { restarts = 0, end, log = [] } = account;
   const starts = Math.max(exits, restarts) + 1;
   const lines = log.filter((line) => line.trim() !== '').slice(-MOST_LINES);
   const parts = [

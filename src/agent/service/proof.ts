@@ -36,7 +36,7 @@ export function soak(input: UpdateInput): Step {
     const until = now - (host.unansweredMs ?? 0) + UNRESPONSIVE_MS;
     return now < until ? { kind: 'await-service', until } : rollBack('the new process stopped answering');
   }
-  const until = Math.max(began + soakMs, readyDeadline(node, { began, now, readyTimeoutMs }));
+  const until = Math.max(began + soakMs, readyDeadline(node, began, now, readyTimeoutMs));
   if (now < until) return { kind: 'await-service', until };
   const within = `within ${formatDuration(now - began)} of the new version's first answer`;
   if (node.staleMs !== undefined) return rollBack(`no kubelet heartbeat ${within}`);
@@ -97,10 +97,7 @@ export function isStillThere({ journal, host }: UpdateInput): boolean {
 const UNCORDON: Step = { kind: 'report', status: 'UnCordoning' };
 
 /** A stale heartbeat counts only while the API server answers: without it, no kubelet could have been heard. */
-function readyDeadline(
-  { isReady, staleMs }: OwnNodeFacts,
-  { began, now, readyTimeoutMs }: { began: number; now: number; readyTimeoutMs: number },
-): number {
+function readyDeadline({ isReady, staleMs }: OwnNodeFacts, began: number, now: number, readyTimeoutMs: number): number {
   if (staleMs !== undefined) return now - staleMs + readyTimeoutMs;
   return isReady === false ? began + readyTimeoutMs : began;
 }

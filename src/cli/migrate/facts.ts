@@ -1,5 +1,6 @@
 /** Reads from a k0s cluster what a migration from its own autopilot depends on: versions, agents, worker profiles, the leader. */
 import { plans } from '../../api/autopilot/plan.ts';
+import type { Role } from '../../engine/model/rollout.ts';
 import { configMaps, type KubeObject, type Lease, leases, nodes } from '../../kube/resources.ts';
 import { ifAllowed, ifFound } from '../../kube/status-error.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
@@ -31,7 +32,7 @@ export async function readFacts({ client, abort }: Reading, server: string, now:
   const host = new URL(server).hostname.replaceAll(/[[\]]/g, '');
   return {
     hosts: [
-      ...controllers.items.map((each) => hostOf(each, 'controller', each.status?.k0sVersion, undefined)),
+      ...controllers.items.map((each) => hostOf(each, 'controller', each.status?.k0sVersion)),
       ...workers.items
         .filter(({ metadata }) => !own.has(metadata.name))
         .map((each) => hostOf(each, 'worker', each.status?.nodeInfo?.kubeletVersion, marks.get(each.metadata.name))),
@@ -49,12 +50,7 @@ export async function readFacts({ client, abort }: Reading, server: string, now:
   };
 }
 
-function hostOf(
-  object: KubeObject,
-  role: 'controller' | 'worker',
-  version: string | undefined,
-  marked: string | undefined,
-) {
+function hostOf(object: KubeObject, role: Role, version?: string, marked?: string) {
   const { title, ours } = agentOf(object);
   // Refit's agent marks the lease as well, but it also announces itself.
   const agent = title === 'unknown' && marked !== undefined ? `k0s's own, seen ${marked}` : title;

@@ -43,6 +43,7 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
 }
 
 type Read = ReturnType<typeof readObject>;
+type Seen = Session['loaded'][number];
 
 async function previewFile({ kind: { resource }, object }: Read, session: Session, now: number): Promise<PlanPreview> {
   const seen = session.loaded.find(({ dialect }) => dialect.plans === resource);
@@ -51,12 +52,7 @@ async function previewFile({ kind: { resource }, object }: Read, session: Sessio
 }
 
 /** As if it were created at `now`; a status in the file is ignored. */
-export async function previewNew(
-  object: KubeObject,
-  seen: Session['loaded'][number],
-  parts: ViewParts,
-  now: number,
-): Promise<PlanPreview> {
+export async function previewNew(object: KubeObject, seen: Seen, parts: ViewParts, now: number): Promise<PlanPreview> {
   const { status: _recorded, ...plan } = object as KubeObject & { status?: unknown };
   const { name, namespace } = plan.metadata;
   const { dialect, world } = seen;

@@ -17,9 +17,9 @@ export interface UpdatesFlags extends ConnectionFlags {
   readonly output: 'text' | 'json';
 }
 
-type UpdatesParts = Pick<SessionParts, 'clock' | 'output' | 'abort'>;
+type Parts = Pick<SessionParts, 'clock' | 'output' | 'abort'>;
 
-export async function showUpdates(flags: UpdatesFlags, parts: UpdatesParts): Promise<number> {
+export async function showUpdates(flags: UpdatesFlags, parts: Parts): Promise<number> {
   using client = await connect(flags);
   render(await load(client, parts.abort), flags, parts);
   return EXIT.ok;
@@ -31,11 +31,7 @@ const POLL_MS = 200;
 const BAD = ['CheckFailed', 'InvalidConfig'];
 
 /** Asks the leader to check now, and shows what it found. */
-export async function checkUpdates(
-  name: string | undefined,
-  flags: UpdatesFlags,
-  parts: UpdatesParts,
-): Promise<number> {
+export async function checkUpdates(name: string | undefined, flags: UpdatesFlags, parts: Parts): Promise<number> {
   const { clock, abort } = parts;
   using client = await connect(flags);
   const asked = new Date(clock.now()).toISOString();
@@ -76,7 +72,7 @@ async function load(client: KubeClient, abort: AbortSignal): Promise<UpdateConfi
   }
 }
 
-function render(configs: readonly UpdateConfig[], flags: UpdatesFlags, { output, clock }: UpdatesParts): void {
+function render(configs: readonly UpdateConfig[], flags: UpdatesFlags, { output, clock }: Parts): void {
   const views = configs.map((config) => ({
     name: config.metadata.name,
     channel: config.spec.channel ?? 'stable',

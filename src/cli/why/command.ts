@@ -78,7 +78,7 @@ function nodeBlocks(status: StatusView, plan: PlanView, node: string, now: numbe
       .filter(({ name }) => name === node || isMachine(plan, node))
       .map((target) => [
         ...header(plan, now, medium, `${target.name}  ${stage.role} of `),
-        ...renderSections([...nodeSections(status, plan, stage, target, now), agentSection(target)], medium),
+        ...renderSections([...sectionsOf(status, plan, stage, target, now), agentSection(target)], medium),
       ]),
   );
 }
@@ -95,13 +95,7 @@ function agentSection({ agent, delay }: TargetView): Section {
   return { heading: 'agent', lines: [...(isKnown ? [`${agent?.title}${lacks}`] : []), ...waits] };
 }
 
-function nodeSections(
-  status: StatusView,
-  plan: PlanView,
-  stage: StageView,
-  target: TargetView,
-  now: number,
-): Section[] {
+function sectionsOf(status: StatusView, plan: PlanView, stage: StageView, target: TargetView, now: number): Section[] {
   const { phase, since, from } = target;
   if (phase === 'done') {
     const change = from === undefined ? `has ${stage.version}` : `went from ${from} to ${stage.version}`;

@@ -19,17 +19,19 @@ export function orphanedPlans(world: World, plans: readonly Plan[]): OrphanedPla
   const working = world.list(controlNodes).filter((node) => signallerOf(node) !== undefined);
   const busy = new Set(working.map(nodeNameOf));
   return (['controller', 'worker'] as const).flatMap((role) =>
-    world.list(OBJECTS[role]).flatMap((object) => orphanedPlanOf(object, role, plans, busy) ?? []),
+    world.list(OBJECTS[role]).flatMap((object) => orphanedPlanOf({ object, role }, plans, busy) ?? []),
   );
 }
 
+/** An object that carries signals. */
+interface Carrier {
+  readonly object: KubeObject;
+  readonly role: Role;
+}
+
 /** `busy`: Nodes whose controller is at work; the end of that work cleans them up. */
-function orphanedPlanOf(
-  object: KubeObject,
-  role: Role,
-  plans: readonly Plan[],
-  busy: ReadonlySet<string | undefined>,
-): OrphanedPlan<Plan> | undefined {
+function orphanedPlanOf(carrier: Carrier, plans: readonly Plan[], busy: ReadonlySet<string | undefined>) {
+  const { object, role } = carrier;
   const { annotations } = object.metadata;
   // A rollout of another dialect, which cleans up itself.
   if (decodeAgentPolicy(annotations).cordoning === 'leader') return undefined;
@@ -37,16 +39,16 @@ function orphanedPlanOf(
   if (signal && !isOver(signal)) {
     // The Plan of the signal removes the cordon later: the node may still do the work of the old plan.
     if (plans.some((plan) => isOf(object, signal, plan))) return undefined;
-    return orphanedPlan(object, role, annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '', WAS_DELETED, signal);
+    return orphanedPlan(carrier, annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '', WAS_DELETED, signal);
   }
   const ahead = (decodePrefetch(annotations) ?? decodeDownloadCheck(annotations))?.rollout;
   if (ahead !== undefined && !plans.some(({ metadata }) => metadata.uid === ahead))
-    return orphanedPlan(object, role, ahead, WAS_DELETED);
+    return orphanedPlan(carrier, ahead, WAS_DELETED);
   if (role === 'worker' && busy.has(object.metadata.name)) return undefined;
   const owner = pastOwner(object, plans);
   if (owner === undefined) return undefined;
   const isThere = plans.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
-  return orphanedPlan(object, role, owner, isThere ? 'its plan is over and no longer lists this node' : WAS_DELETED);
+  return orphanedPlan(carrier, owner, isThere ? 'its plan is over and no longer lists this node' : WAS_DELETED);
 }
 
 /** Uid of the deleted or finished Plan that left a cordon or taint; empty for taints of earlier versions, which have no uid. */
@@ -73,13 +75,7 @@ function isOf(object: KubeObject, signal: SignalData, { metadata, spec }: Plan):
   return belongs(object, signal, { source: { uid, created }, id: spec.id });
 }
 
-function orphanedPlan(
-  object: KubeObject,
-  role: Role,
-  uid: string,
-  why: string,
-  signal?: SignalData,
-): OrphanedPlan<Plan> {
+function orphanedPlan({ object, role }: Carrier, uid: string, why: string, signal?: SignalData): OrphanedPlan<Plan> {
   const { name } = object.metadata;
   const { planId: id = '', created = '', command } = signal ?? {};
   const apiVersion = apiVersionOf(planResource);

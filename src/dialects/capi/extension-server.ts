@@ -34,9 +34,9 @@ export async function startExtensionServer(options: ServerOptions) {
     ...(await readCertificate(files)),
   });
   const closeAll = limitConnections(server, limits, log);
-  const load = { requests: 0, bytes: 0 };
+  const load = { limits, requests: 0, bytes: 0 };
   server.on('request', (request, response) => {
-    serve(options, limits, load, request, response).catch((error: unknown) =>
+    serve(options, load, request, response).catch((error: unknown) =>
       log.warn('a call failed', { from: request.socket.remoteAddress, reason: error }),
     );
   });
@@ -55,17 +55,13 @@ export async function startExtensionServer(options: ServerOptions) {
 }
 
 interface Load {
+  readonly limits: Limits;
   requests: number;
   bytes: number;
 }
 
-async function serve(
-  { answer, callTimeoutMs, log, metrics }: ServerOptions,
-  limits: Limits,
-  load: Load,
-  request: Http2ServerRequest,
-  response: Http2ServerResponse,
-): Promise<void> {
+async function serve(options: ServerOptions, load: Load, request: Http2ServerRequest, response: Http2ServerResponse) {
+  const { answer, callTimeoutMs, log, metrics } = options;
   const [path = '', query] = request.url.split('?', 2);
   const hook = routeOf(request.method, path);
   const began = performance.now();
@@ -76,11 +72,11 @@ async function serve(
     request.resume();
   };
   if (typeof hook === 'number') return refuse(hook, hook === 405 ? { allow: 'POST' } : {});
-  if (load.requests >= limits.requests) return refuse(503);
+  if (load.requests >= load.limits.requests) return refuse(503);
   const own = { bytes: 0 };
   load.requests += 1;
   try {
-    const body = await readBody(request, limits, load, own);
+    const body = await readBody(request, load, own);
     if (typeof body === 'number') return refuse(body);
     const answered = await answer(hook, body, answerWithin(new URLSearchParams(query).get('timeout'), callTimeoutMs));
     called(answered.status);
@@ -102,12 +98,8 @@ export function answerWithin(granted: string | null, limitMs: number): number {
 }
 
 /** Resolves with the HTTP status of a refusal if it is too long, too slow, or too much with the others. */
-async function readBody(
-  request: Http2ServerRequest,
-  { bodyBytes, bytesInFlight, patienceMs }: Limits,
-  load: Load,
-  own: Pick<Load, 'bytes'>,
-): Promise<string | 408 | 413 | 503> {
+async function readBody(request: Http2ServerRequest, load: Load, own: Pick<Load, 'bytes'>) {
+  const { bodyBytes, bytesInFlight, patienceMs } = load.limits;
   const parts: Buffer[] = [];
   let refused: 408 | 413 | 503 | undefined;
   const late = setTimeout(() => {

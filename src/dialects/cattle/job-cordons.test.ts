@@ -34,7 +34,7 @@ const uncordon = (node: Node): Node => ({ ...node, spec: {} });
 const start = (node: Node, of = plan(), last?: Job): Node => withCordonMark(node, of, STARTS, last);
 const fail = (node: Node): Node => withCordonMark(node, plan(), FAILS, undefined);
 const end = (node: Node, of = plan()): string => {
-  const { metadata, spec } = finished(node, of, { id: 'hash' }, { version: 'v1' });
+  const { metadata, spec } = finished(node, of, 'hash', 'v1');
   return `${spec?.unschedulable === true ? 'cordoned' : 'schedulable'} ${metadata.annotations?.[MARK] ?? 'unmarked'}`;
 };
 const open = buildNode('a');

@@ -92,10 +92,7 @@ function labelsOf({ name }: CattleConfig, { plan, node, version, hash }: Renderi
 }
 
 /** Without keys that contain one of `reserved`. */
-function copied(
-  entries: Readonly<Record<string, string>> = {},
-  ...reserved: readonly string[]
-): Record<string, string> {
+function copied(entries: Record<string, string> = {}, ...reserved: readonly string[]): Record<string, string> {
   return Object.fromEntries(Object.entries(entries).filter(([key]) => !reserved.some((part) => key.includes(part))));
 }
 

@@ -124,7 +124,7 @@ test('a node that plans of other dialects may have is claimed before its Job, un
   expect([told(shared, 'intended'), told(node('a'), 'intended')]).toEqual([claim, undefined]);
   expect(told(withClaim(shared, claim), 'failed')).toBeUndefined();
   expect(told(shared, 'intended', cattle({ ...config, plansShareNodes: true }))).toBeUndefined();
-  expect(claimOn(finished(withClaim(shared, claim), plan, { id: 'h' }, { version: 'v1' }))).toBeUndefined();
+  expect(claimOn(finished(withClaim(shared, claim), plan, 'h', 'v1'))).toBeUndefined();
   const left = dialect.orphanedWork?.plans(world(withClaim(shared, claim)), [plan]) ?? [];
   const actions = left.flatMap(({ rollout, plan: of }) => {
     const facts = gatherFacts({ dialect, plan: of, rollout, world: world(withClaim(shared, claim)), known: {} }, T0);

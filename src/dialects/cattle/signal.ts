@@ -3,7 +3,7 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { cordonOwner, readOwner, withoutAnyCordon } from '../../drain/cordon-marks.ts';
 import type { Signal, World } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/decision.ts';
-import { isFinal, type Rollout, type Stage, type Target } from '../../engine/model/rollout.ts';
+import { isFinal, type Rollout, type Target } from '../../engine/model/rollout.ts';
 import { type Condition, type Job, jobs, type Node, nodes } from '../../kube/resources.ts';
 import { claimantOn, claimOn, mayBeSignalled, signallerOf, withClaim, withoutClaim } from '../../signal/at-work.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
@@ -90,7 +90,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
     finish(world, rollout, stage, { name }, plan) {
       const node = world.get(nodes, name);
       if (!node || node.metadata.labels?.[hashLabelOf(plan.metadata.name)] === DISABLED) return undefined;
-      return { kind: 'replace', resource: nodes, object: finished(node, plan, rollout, stage) };
+      return { kind: 'replace', resource: nodes, object: finished(node, plan, rollout.id, stage.version) };
     },
   };
 }
@@ -219,19 +219,14 @@ function timesOf({ metadata, status }: Job, condition?: Condition): { attempt: s
 }
 
 /** Adds the plan's labels, the hash label last, and uncordons if its Job cordoned. */
-export function finished(
-  node: Node,
-  plan: CattlePlan,
-  { id }: Pick<Rollout, 'id'>,
-  { version }: Pick<Stage, 'version'>,
-): Node {
+export function finished(node: Node, plan: CattlePlan, hash: string, version: string): Node {
   const { metadata, spec } = plan;
   const labels = {
     ...node.metadata.labels,
     ...Object.fromEntries(
-      Object.entries(spec?.postCompleteLabels ?? {}).map(([key, value]) => [key, expanded(value, version, id)]),
+      Object.entries(spec?.postCompleteLabels ?? {}).map(([key, value]) => [key, expanded(value, version, hash)]),
     ),
-    [hashLabelOf(metadata.name)]: id,
+    [hashLabelOf(metadata.name)]: hash,
   };
   const labelled = withoutClaim({ ...node, metadata: { ...node.metadata, labels } }, claimOf(plan));
   return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(labelled) : labelled, plan);

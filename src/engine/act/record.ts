@@ -43,10 +43,8 @@ async function writeShards(
   return written.every(Boolean);
 }
 
-async function writePlan(
-  { dialect, client, ownWrites, abort }: Effects,
-  { plan, counted }: ShardedRecord<KubeObject>,
-): Promise<boolean> {
+async function writePlan(effects: Effects, { plan, counted }: ShardedRecord<KubeObject>): Promise<boolean> {
+  const { dialect, client, ownWrites, abort } = effects;
   const options = { abort, ...(dialect.statusRecord ? { subresource: 'status' } : {}) };
   const before = counted ? await ifUnchanged(client.replace(dialect.plans, counted, { abort })) : plan;
   const written =

@@ -33,11 +33,8 @@ interface Scene extends Effects {
 }
 
 /** In batches, each after one check of the plan. All is prepared first: objects that change later stay. */
-export async function runNodeActions(
-  scene: Scene,
-  nodeActions: readonly NodeAction[],
-  { isCurrent, onDone, onRefused }: NodeActionHooks,
-): Promise<void> {
+export async function runNodeActions(scene: Scene, nodeActions: readonly NodeAction[], hooks: NodeActionHooks) {
+  const { isCurrent, onDone, onRefused } = hooks;
   const prepared = nodeActions.map((nodeAction) => ({ nodeAction, run: prepareNodeAction(scene, nodeAction) }));
   for (let first = 0; first < prepared.length; first += NODE_ACTIONS_AT_ONCE) {
     const batch = prepared.slice(first, first + NODE_ACTIONS_AT_ONCE);
@@ -131,17 +128,15 @@ function unchanged(node: Node): Node {
 
 const UNCORDON = { never: unchanged, ours: withoutCordon, always: withoutAnyCordon };
 
-function changed(node: Node | undefined, change: (node: Node) => Node): Instruction[] {
+type Change = (node: Node) => Node;
+
+function changed(node: Node | undefined, change: Change): Instruction[] {
   const after = node && change(node);
   return after === undefined || after === node ? [] : [{ kind: 'replace', resource: nodes, object: after }];
 }
 
 /** One write if the acknowledgement stands on the Node itself. */
-function uncordonAndAcknowledge(
-  node: Node | undefined,
-  uncordon: (node: Node) => Node,
-  answer: Instruction | undefined,
-): Instruction[] {
+function uncordonAndAcknowledge(node: Node | undefined, uncordon: Change, answer?: Instruction): Instruction[] {
   const isSame =
     answer?.kind === 'replace' && answer.resource === nodes && answer.object.metadata.name === node?.metadata.name;
   if (isSame) return [{ ...answer, object: uncordon(answer.object) }];

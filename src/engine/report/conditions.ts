@@ -2,7 +2,7 @@
 import type { KubeClient } from '../../kube/client.ts';
 import { annotated, type Condition, type KubeObject, type Resource } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
-import { withCondition } from '../../runtime/conditions.ts';
+import { type Conditions, withCondition } from '../../runtime/conditions.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import type { Effects } from '../act/writes.ts';
 import type { Wait } from '../model/decision.ts';
@@ -22,12 +22,7 @@ const REFRESH_MS = 60_000;
 const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled', 'verifying']);
 
 /** Progressing: it runs. Blocked: not only by slots. Degraded: a target failed. The same list if nothing changed. */
-export function conditionsOf(
-  rollout: Rollout,
-  waits: readonly Wait[],
-  known: readonly Condition[],
-  now: number,
-): readonly Condition[] {
+export function conditionsOf(rollout: Rollout, waits: readonly Wait[], known: Conditions, now: number): Conditions {
   const { phase, reason, source } = rollout;
   const over = isFinal(rollout);
   const wait = holdingOf(waits, now);
@@ -42,7 +37,7 @@ export function conditionsOf(
     { type: 'Progressing', status: truth(!over), ...progress },
     { type: 'Blocked', status: truth(wait !== undefined), ...blocked },
     { type: 'Degraded', status: truth(isBad), ...degraded },
-  ].reduce<readonly Condition[]>((list, condition) => withCondition(list, condition, now), known);
+  ].reduce<Conditions>((list, condition) => withCondition(list, condition, now), known);
 }
 
 function holdingOf(waits: readonly Wait[], now: number): Wait | undefined {
@@ -98,21 +93,16 @@ export async function writeConditions(
   return laterMs;
 }
 
-/** `stalls`: since when each lasts, in ms. Ignores a conflict. Returns milliseconds until a new one may be reported. */
-export async function writeStalls(
-  effects: Effects,
-  plan: KubeObject,
-  stalls: ReadonlyMap<string, number>,
-  now: number,
-) {
+/** `since`: when each stall began, in ms, by its message. Ignores a conflict. Returns milliseconds until a new one may be reported. */
+export async function writeStalls(effects: Effects, plan: KubeObject, since: ReadonlyMap<string, number>, now: number) {
   const { dialect, client, ownWrites, abort } = effects;
   if (!dialect.withStalls) return undefined;
-  const lasting = new Map([...stalls].map(([message, since]) => [message, now - since >= SETTLE_MS]));
+  const lasting = new Map([...since].map(([message, began]) => [message, now - began >= SETTLE_MS]));
   const changed = dialect.withStalls(plan, lasting, now);
   const options = { abort, subresource: 'status' };
   const written = changed === plan ? undefined : await ifUnchanged(client.replace(dialect.plans, changed, options));
   if (written) ownWrites.remember(dialect.plans, written);
-  const left = [...stalls.values()].map((since) => since + SETTLE_MS - now).filter((ms) => ms > 0);
+  const left = [...since.values()].map((began) => began + SETTLE_MS - now).filter((ms) => ms > 0);
   return left.length > 0 ? Math.min(...left) : undefined;
 }
 
@@ -126,17 +116,17 @@ interface Writing {
   readonly writtenAt: Map<string, number>;
 }
 
-function reasonsOf(conditions: readonly Condition[]): string {
+function reasonsOf(conditions: Conditions): string {
   return conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`).join();
 }
 
 /** The messages without their counts and durations, which change all the time; digits of names stay. */
-function namesOf(conditions: readonly Condition[]): string {
+function namesOf(conditions: Conditions): string {
   return conditions.map(({ message = '' }) => message.replaceAll(/(?<![\w.-])\d+[\dhms]*(?![\w.-])/g, '#')).join();
 }
 
 /** Anybody may have written the annotation: anything but a list of conditions counts as absent. */
-export function conditionsIn(text: string | undefined): readonly Condition[] {
+export function conditionsIn(text: string | undefined): Conditions {
   const list = parseJson(text);
   return Array.isArray(list) && list.every(isCondition) ? list : [];
 }

@@ -3,8 +3,8 @@ import { X509Certificate } from 'node:crypto';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { systemClock as clock, rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
-import { type ClusterFlags, inCluster } from '../cluster-command.ts';
-import { applyObjects, type ObjectsRun } from '../cluster-objects.ts';
+import { type Cli, type ClusterFlags, inCluster } from '../cluster-command.ts';
+import { applyObjects } from '../cluster-objects.ts';
 import { controlNodeRoles, objectsIn } from '../manifests.ts';
 import { issueCertificate } from './issue.ts';
 import { execCredential, kubeconfigWith, withCertificate } from './kubeconfig.ts';
@@ -26,23 +26,19 @@ const LEAST_MS = 600_000;
 const USED_PART = 0.8;
 
 /** Prints the credentials; the rights are applied first. */
-export async function controlNodeCredentials(
-  name: string,
-  flags: CredentialsFlags,
-  call: Pick<ObjectsRun, 'abort' | 'write'>,
-): Promise<number> {
+export async function controlNodeCredentials(name: string, flags: CredentialsFlags, cli: Cli): Promise<number> {
   const bad = [name, flags.node ?? name].find((text) => !NAME.test(text) || text.length > 253);
   const wanted = 'is not a name of a ControlNode or Node: use lower-case letters, digits, - and .';
   if (bad !== undefined) throw new RefitError('REFIT_USAGE', `${JSON.stringify(bad)} ${wanted}`);
   if (flags.duration < LEAST_MS) throw new RefitError('REFIT_USAGE', '--duration is too short: use 10m or more');
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
-  const silent = { ...call, write: () => undefined };
+  const silent = { ...cli, write: () => undefined };
   const issued = await inCluster(flags, silent, async (run) => {
     await applyObjects(objectsIn(controlNodeRoles(name, flags.node)), run);
     return await issueCertificate(`refit:controlnode:${name}`, flags.duration / 1000, { ...run, clock });
   });
-  if (flags.output === 'kubeconfig') call.write(await kubeconfigWith(config, withCertificate(issued)));
-  else call.write(execCredential(issued, renewalOf(issued.certificate)));
+  if (flags.output === 'kubeconfig') cli.write(await kubeconfigWith(config, withCertificate(issued)));
+  else cli.write(execCredential(issued, renewalOf(issued.certificate)));
   return EXIT.ok;
 }
 

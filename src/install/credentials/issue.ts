@@ -19,11 +19,8 @@ const POLL_MS = 200;
 export type IssueParts = Pick<ObjectsRun, 'client' | 'abort'> & { readonly clock: Clock };
 
 /** The request is deleted again. The signer may choose a shorter time than `seconds`. */
-export async function issueCertificate(
-  user: string,
-  seconds: number,
-  { client, clock, abort }: IssueParts,
-): Promise<ClientCertificate> {
+export async function issueCertificate(user: string, seconds: number, parts: IssueParts): Promise<ClientCertificate> {
+  const { client, clock, abort } = parts;
   const { key, request } = requestFor(user);
   const name = `refit-${randomUUID()}`;
   const created = await client.create(
@@ -43,7 +40,7 @@ export async function issueCertificate(
     const message = `refit credentials made this request for ${user}`;
     const answer = approved(created, message, rfc3339(clock.now()));
     await client.replace(signingRequests, answer, { subresource: 'approval', abort });
-    return { key, certificate: await certificateOf(name, { client, clock, abort }) };
+    return { key, certificate: await certificateOf(name, parts) };
   } finally {
     await ifFound(client.delete(signingRequests, name)).catch(() => undefined);
   }

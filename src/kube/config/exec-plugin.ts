@@ -33,11 +33,8 @@ export function execPlugin(config: ExecConfig, cluster: ClusterConfig, caText: s
   };
 }
 
-async function run(
-  { command, args, env, installHint }: ExecConfig,
-  info: string,
-  signal: AbortSignal | undefined,
-): Promise<ExecCredential> {
+async function run(config: ExecConfig, info: string, signal: AbortSignal | undefined): Promise<ExecCredential> {
+  const { command, args, env, installHint } = config;
   const stdout = await new Promise<string>((resolve, reject) => {
     const variables = { ...process.env, ...env, KUBERNETES_EXEC_INFO: info };
     const options = { env: variables, timeout: PLUGIN_TIMEOUT_MS, signal };

@@ -87,12 +87,7 @@ const APPROVED_ANNOTATION = 'upgrade.refit.dev/approved';
 const TITLE = /^[A-Za-z]+ [a-z0-9.-]+\/[a-z0-9.-]+$/;
 
 /** Why Cluster API must wait; undefined if it may go on, in place or by replacement. */
-function holdBy(
-  { metadata, spec }: UpdaterSet,
-  updaters: readonly Updater[],
-  composition: Composition,
-  title: string,
-): string | undefined {
+function holdBy({ metadata, spec }: UpdaterSet, updaters: readonly Updater[], composition: Composition, title: string) {
   const { unanswered, uncovered } = composition;
   const policyOf = (name: string) => updaters.find((updater) => updater.name === name)?.onUnavailable ?? 'Wait';
   const awaited = unanswered.find(

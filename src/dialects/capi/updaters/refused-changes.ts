@@ -11,16 +11,14 @@ const [FORGET_MS, RENEW_MS] = [30 * 60_000, 5 * 60_000];
 
 /** What Cluster API no longer asks about was undone, or its object is gone. */
 export async function forgetUnasked(parts: CallParts): Promise<void> {
-  for (const set of await listSets(parts)) await tellRefused(parts, set, '', undefined);
+  for (const set of await listSets(parts)) await tellRefused(parts, set, '');
 }
 
 /** `why` is undefined once the change of `object` is accepted or left to Cluster API. Writes only what is new. */
-export async function tellRefused(
-  { management, clock, abort }: CallParts,
-  { metadata: { name, resourceVersion }, status = {} }: UpdaterSet,
-  object: string,
-  why: string | undefined,
-): Promise<void> {
+export async function tellRefused(parts: CallParts, set: UpdaterSet, object: string, why?: string): Promise<void> {
+  const { management, clock, abort } = parts;
+  const { name, resourceVersion } = set.metadata;
+  const { status = {} } = set;
   const message = why?.slice(0, LONGEST);
   const now = clock.now();
   const ageOf = ({ asked }: { readonly asked: string }): number => now - Date.parse(asked);

@@ -41,11 +41,9 @@ export function acceptedBy({ metadata }: UpdaterSet, updaters: readonly Updater[
 }
 
 /** Written before the answer: until UpdateMachine is called, the UpdaterSet may be deleted or changed, or its labels. */
-export async function recordAccepted(
-  { management, abort }: CallParts,
-  { current, desired }: CanRequest,
-  accepted: Accepted,
-): Promise<void> {
+export async function recordAccepted(parts: CallParts, request: CanRequest, accepted: Accepted): Promise<void> {
+  const { management, abort } = parts;
+  const { current, desired } = request;
   const { machine } = current;
   const { metadata } = machine ?? desired['machineSet'] ?? { metadata: { name: '' } };
   const options = { type: 'merge', namespace: metadata.namespace ?? 'default', abort } as const;

@@ -39,13 +39,13 @@ export async function updateInSteps(parts: StepParts, request: UpdateMachineRequ
     return failure(`${title} has spec.version ${live ?? 'no version'}, but the call asks for ${asked ?? 'none'}`);
   const id = idOf(machine, desired);
   const record = recordOn(machine, id);
-  if (record) return await takeStep(parts, machine, record, request);
+  if (record) return await takeStep({ ...parts, machine, request }, record);
   const chosen = (await acceptedOf(parts, machine)) ?? (await chosenFor(parts, machine));
   if (chosen.steps.length === 0)
     return failure(`UpdaterSet ${chosen.set} has no updater for the labels of this Machine`);
   const first = { ...chosen, id, done: 0 };
   const next = await saved(parts, machine, first);
-  return next ? await takeStep(parts, next, first, request) : CHANGED;
+  return next ? await takeStep({ ...parts, machine: next, request }, first) : CHANGED;
 }
 
 const REFIT_ALONE: Updater = { name: 'Refit', refit: {} };
@@ -56,21 +56,22 @@ async function chosenFor(parts: StepParts, { metadata }: Machine): Promise<Accep
   return set ? acceptedBy(set, updatersFor(set, labels)) : { steps: [REFIT_ALONE.name] };
 }
 
+/** One call about one Machine, as it is now. */
+interface StepCall extends StepParts {
+  readonly machine: Machine;
+  readonly request: UpdateMachineRequest;
+}
+
 /** The record says which updater is called, before it is. */
-async function takeStep(
-  parts: StepParts,
-  machine: Machine,
-  record: StepRecord,
-  request: UpdateMachineRequest,
-): Promise<UpdateMachineResponse> {
+async function takeStep(call: StepCall, record: StepRecord): Promise<UpdateMachineResponse> {
   const { set, steps, done } = record;
   const name = steps[done] ?? '';
-  const updater = set === undefined ? REFIT_ALONE : await updaterIn(parts, set, name);
+  const updater = set === undefined ? REFIT_ALONE : await updaterIn(call, set, name);
   if (!updater)
     return failure(
       `updater ${name} is to update this Machine, but UpdaterSet ${set} no longer has it: put it back, or remove the annotation ${STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`,
     );
-  const answer = await answerOf(parts, updater, machine, request);
+  const answer = await answerOf(call, updater);
   if (answer instanceof Error) return underWay(`waiting for updater ${name}: ${answer.message}`);
   const { status, message = 'without a message', retryAfterSeconds = 0 } = answer;
   const words = updater.refit ? message : `updater ${name}: ${message}`;
@@ -79,7 +80,7 @@ async function takeStep(
     return { ...underWay(words), retryAfterSeconds: Math.min(retryAfterSeconds, LONGEST_RETRY) };
   const isLast = done + 1 === steps.length;
   // Without a record, no call can be answered before every updater has been called again.
-  const next = await saved(parts, machine, isLast ? undefined : { ...record, done: done + 1 });
+  const next = await saved(call, call.machine, isLast ? undefined : { ...record, done: done + 1 });
   if (!next) return CHANGED;
   return isLast ? DONE : underWay(`updater ${name} is done, ${steps[done + 1]} is next`);
 }
@@ -89,15 +90,12 @@ async function updaterIn(parts: StepParts, set: string, name: string) {
   return found?.spec.updaters.find((updater) => updater.name === name);
 }
 
-async function answerOf(
-  parts: StepParts,
-  updater: Updater,
-  machine: Machine,
-  { desired }: UpdateMachineRequest,
-): Promise<UpdaterAnswer | Error> {
-  if (updater.refit) return await updateMachine(parts, { settings: updater.settings, desired }, machine);
+async function answerOf(call: StepCall, updater: Updater): Promise<UpdaterAnswer | Error> {
+  const { machine, request, callUpdater, abort } = call;
+  const { desired } = request;
+  if (updater.refit) return await updateMachine(call, { settings: updater.settings, desired }, machine);
   const told = (error: unknown): Error => new Error(messageOf(error), { cause: error });
-  return await parts.callUpdater(updater, 'UpdateMachine', { desired }, parts.abort).catch(told);
+  return await callUpdater(updater, 'UpdateMachine', { desired }, abort).catch(told);
 }
 
 const CHANGED = underWay('the Machine changed meanwhile');
