@@ -17,6 +17,8 @@ export interface StandInOptions extends StandInHost {
 }
 
 export const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+/** Lies ready below /opt/containerd on the host. */
+export const CONTAINERD = 'v2.1.5';
 /** Tag of its image. */
 export const ETCD = '3.6.8-0';
 
@@ -44,7 +46,10 @@ export async function createStandInHost({
     await copyFile(join(root, 'opt/kubernetes', version, binary), join(root, 'usr/bin', binary));
   await writeScript(join(root, 'usr/bin/systemctl'), systemctlFor(name));
   // What the machine itself has is none of the host's.
-  await writeScript(join(root, 'usr/bin/containerd'), 'echo "containerd example.com/containerd/v2 v2.1.4 0"\n');
+  for (const [folder, own] of Object.entries({ 'usr/bin': 'v2.1.4', 'opt/containerd': CONTAINERD })) {
+    await writeScript(join(root, folder, 'containerd'), `echo "containerd example.com/containerd/v2 ${own} 0"\n`);
+    await writeScript(join(root, folder, 'containerd-shim-runc-v2'), `echo "  Version:  ${own}"\n`);
+  }
   // Root or not, the host is ours.
   await writeScript(join(root, 'usr/bin/sudo'), '[ "$1" = -n ] && shift\nexec "$@"\n');
   if (role === 'controlPlane') await writeManifests(root, version);
@@ -73,7 +78,13 @@ function kubeletOf(version: string): string {
 }
 
 function systemctlFor(node: string): string {
-  return `echo "$*" >>"$REFIT_ROOT/var/log/systemctl"\n[ "$*" = "restart kubelet" ] || exit 0\nexec "$REFIT_ROOT/usr/bin/kubelet" ${node}\n`;
+  const containerd = `${PROGRAM} containerd "$(containerd -v | cut -d ' ' -f 3)" ${node}`;
+  return `echo "$*" >>"$REFIT_ROOT/var/log/systemctl"
+case $* in
+'restart kubelet') exec "$REFIT_ROOT/usr/bin/kubelet" ${node} ;;
+'restart containerd') ${containerd} ;;
+esac
+`;
 }
 
 async function writeScript(path: string, body: string): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * The program behind the stand-in kubeadm and kubelet of one host: `stand-in.ts kubeadm|kubelet VERSION ARGUMENTS…`. It does
+ * The program behind the stand-in kubeadm, kubelet and containerd of one host: `stand-in.ts PROGRAM VERSION ARGUMENTS…`. It does
  * what the real ones do to files and to the API in an upgrade, in the same order, and takes a moment for it.
  */
 
@@ -138,6 +138,13 @@ function kubernetesVersionOf(config: ConfigMap): string {
   return kubernetesVersion;
 }
 
+/** What a kubelet tells of a containerd that was restarted. */
+async function containerd(own: string, [name = '']: readonly string[]): Promise<void> {
+  using client = await connect();
+  const nodeInfo = { containerRuntimeVersion: `containerd://${own.slice(1)}` };
+  await client.patch(nodes, name, { status: { nodeInfo } }, { type: 'merge', subresource: 'status' });
+}
+
 /** What a kubelet tells of itself after its start. */
 async function kubelet(own: string, [name = '']: readonly string[]): Promise<void> {
   if (isOnCgroupV1() && minorOf(own) >= 35 && !/^failCgroupV1: false$/m.test(readFileSync(KUBELET_CONFIG, 'utf8'))) {
@@ -170,7 +177,8 @@ async function connect(): Promise<KubeClient & Disposable> {
 
 const [program, version = '', ...args] = process.argv.slice(2);
 try {
-  await (program === 'kubelet' ? kubelet(version, args) : kubeadm(version, args));
+  const programs = { kubelet, containerd, kubeadm };
+  await programs[program as keyof typeof programs](version, args);
 } catch (error) {
   process.stdout.write(`${messageOf(error)}\n`);
   process.exitCode = 1;

@@ -121,14 +121,14 @@ export async function rollBack(on: HostStepsParts): Promise<string> {
 }
 
 /** Until `ask` finds nothing wrong. The API server and hosts may be away for a while: that is one more problem. */
-async function until(on: HostStepsParts, withinMs: number, ask: () => Promise<string[]>): Promise<void> {
+export async function until(on: HostStepsParts, withinMs: number, ask: () => Promise<string[]>): Promise<void> {
   const asked = async (): Promise<string[]> => await ask().catch((error: unknown) => [messageOf(error)]);
   const wrong = await untilRight(asked, (problems) => problems.length === 0, { ...on, withinMs });
   if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));
 }
 
 /** If the connection breaks, the step continues on its host: running the script again waits for it. */
-async function run({ shells, host, clock, log, abort }: HostStepsParts, script: string): Promise<ShellResult> {
+export async function run({ shells, host, clock, log, abort }: HostStepsParts, script: string): Promise<ShellResult> {
   for (let left = SHELL_RETRIES; ; left--) {
     try {
       return await shells.run(host, script);

@@ -25,7 +25,16 @@ export interface Upgrade {
   readonly version: string;
   /** kubectl is replaced where a host has it. */
   readonly binaries: { readonly kubeadm: Binary; readonly kubelet: Binary; readonly kubectl?: Binary };
+  readonly containerd?: Containerd;
   readonly kubeadm: KubeadmOptions;
+}
+
+/** Without it, containerd stays as it is. */
+export interface Containerd {
+  /** With `v`. */
+  readonly version: string;
+  /** By name, also of runc. Where containerd is a package, that is replaced instead. */
+  readonly binaries: Readonly<Record<string, Binary>>;
 }
 
 /** A host runs both parts at once, or its control plane part first and its kubelet later. */

@@ -5,7 +5,7 @@ import { parseVersion } from '../util/version.ts';
 import type { Binary, Host, KubeadmOptions, Upgrade } from './host.ts';
 import { scriptFile } from './script-file.ts';
 
-export type HostStep = 'stage' | 'kubeadm' | 'kubelet';
+export type HostStep = 'stage' | 'containerd' | 'kubeadm' | 'kubelet';
 
 export interface StepContext {
   readonly step: HostStep;
@@ -31,6 +31,7 @@ R=\${REFIT_ROOT:-}
 D=$R/var/lib/refit
 MANIFESTS=$R/etc/kubernetes/manifests
 BACKUPS=$R/etc/kubernetes/tmp
+FIELD=binaries
 fail() { printf '%s\\n' "$*"; exit 1; }
 # flag NAME MANIFEST: of a static pod.
 flag() { sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || true; }
@@ -42,8 +43,8 @@ const JOURNAL = scriptFile('journal.sh');
 const BACKUPS = scriptFile('backups.sh');
 const RESTORE = `${BACKUPS}${scriptFile('restore-manifests.sh')}`;
 const WRONG = scriptFile('binaries.sh');
-const KEEP = scriptFile('keep.sh');
-const KEEP_CONFIGURATION = `${KEEP}${scriptFile('keep-configuration.sh')}`;
+export const KEEP = scriptFile('keep.sh');
+export const KEEP_CONFIGURATION = `${KEEP}${scriptFile('keep-configuration.sh')}`;
 export const LISTENS = scriptFile('listens.sh');
 export const FACTS = scriptFile('facts.sh');
 
@@ -51,7 +52,7 @@ export const FACTS = scriptFile('facts.sh');
 export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   const { role } = host;
   const { patches, config } = optionsFor(upgrade, host);
-  const { binaries } = upgrade;
+  const { binaries, containerd } = upgrade;
   const given = [patches, config].flatMap((path) => path ?? []).map(quoted);
   const paths = given.map(
     (path) => `SOURCE=${path}\n[ -e "$SOURCE" ] || echo "kubeadm: no file $SOURCE on this host"\n`,
@@ -64,7 +65,8 @@ ${PRELUDE}${WRONG}{ case $(systemctl is-active kubelet 2>/dev/null) in
   for name in kubeadm kubelet; do
     command -v "$name" >/dev/null || echo "no $name in PATH ($PATH): install it, or set path in the manifest"
   done
-${each(binaries, probed)}${paths.join('')}${scriptFile('room.sh')}
+${each(binaries, probed)}${ofContainerd(containerd, probed, scriptFile('restartable.sh'))}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
+${scriptFile('room.sh')}
 } | sed '/^warn=/!s/^/hard=/'
 df -kP "$R/var/lib/containerd" 2>/dev/null | awk -v need=${IMAGES[role]} 'NR == 2 && $4 < need {
   printf "warn=%s has %d MiB free, new images may need %d MiB\\n", $6, $4 / 1024, need / 1024 }'
@@ -107,14 +109,30 @@ export function stepScript(context: StepContext, { before = '', body, after = ''
 }
 
 /** Fetches the binaries and checks their versions before anything on the node is replaced. */
-export function stageBody(binaries: Upgrade['binaries']): StepBody {
-  return { body: `mkdir -p "$D/staged"\n${WRONG}${each(binaries, fetched)}` };
+export function stageBody({ binaries, containerd }: Pick<Upgrade, 'binaries' | 'containerd'>): StepBody {
+  const more = ofContainerd(containerd, fetched, '', 'rm -rf "$D/staged/containerd"');
+  return { body: `mkdir -p "$D/staged"\n${WRONG}${each(binaries, fetched)}${more}` };
 }
 
-function each(binaries: Upgrade['binaries'], write: (name: string, source: Binary) => string): string {
+function each(binaries: Readonly<Record<string, Binary>>, write: (name: string, source: Binary) => string): string {
   return Object.entries(binaries)
     .map(([name, source]) => write(name, source))
     .join('');
+}
+
+/** `same` is for hosts that have the version already. A package of containerd brings all of it. */
+function ofContainerd(containerd: Upgrade['containerd'], write: typeof fetched, before: string, same = ':'): string {
+  if (containerd === undefined) return '';
+  const { containerd: daemon, ...others } = containerd.binaries;
+  return `(VERSION=${quoted(containerd.version)} FIELD=containerd.binaries
+if [ "$(version_of containerd "$(file_of containerd)")" = "$VERSION" ]; then
+  ${same}
+else
+${before}${daemon === undefined ? '' : write('containerd', daemon)}find_package containerd
+if [ -z "$PACKAGE" ]; then
+${each(others, write)}fi
+fi)
+`;
 }
 
 /** Stages the binaries, and lets the staged kubeadm check the host: workers have no credentials for `upgrade apply`. */
@@ -128,7 +146,7 @@ export function prepareScript(upgrade: Upgrade, host: Host, leads: boolean): str
   const has = !isController || hasPhases(upgrade.version);
   const preflight = has ? `"$D/staged/kubeadm" upgrade ${command}${flags}\n` : '';
   const names = `VERSION=${quoted(upgrade.version)}\n`;
-  return detached(`${names}${PRELUDE}${JOURNAL}${stageBody(upgrade.binaries).body}${preflight}`, LOCK_WAIT);
+  return detached(`${names}${PRELUDE}${JOURNAL}${stageBody(upgrade).body}${preflight}`, LOCK_WAIT);
 }
 
 /** Prints what kubeadm would change in the static pod manifests; nothing if no kubeadm of the target is on the host. Changes nothing. */
@@ -150,20 +168,22 @@ function probed(name: string, source: Binary): string {
   const staged = `"$D/staged/${name}"`;
   const look =
     'path' in source
-      ? `if [ ! -f "$R$SOURCE" ]; then echo "binaries.${name}.path: no file $SOURCE on this host"
+      ? `if [ ! -f "$R$SOURCE" ]; then echo "$FIELD.${name}.path: no file $SOURCE on this host"
 elif [ -x "$R$SOURCE" ]; then wrong ${name} "$R$SOURCE" "$SHA256"; fi`
-      : `tried=$(curl -fsSL -r 0-0 --max-time 20 -o /dev/null -- "$SOURCE" 2>&1) || echo "binaries.${name}.url: cannot download $SHOWN: $tried"`;
+      : `tried=$(curl -fsSL -r 0-0 --max-time 20 -o /dev/null -- "$SOURCE" 2>&1) || echo "$FIELD.${name}.url: cannot download $SHOWN: $tried"`;
+  // Packages of runc have versions of their own.
+  const cure = name === 'runc' ? 'leave it out' : `install package ${name}, or a file of its own, first`;
   return `${assigned(source)}find_package ${name}
 if [ "\${FILE##*/}" = snap ]; then
   echo "${name} is a snap: run snap remove ${name} and install a package or a file of that name${name === 'kubectl' ? ', or leave it out of binaries' : ''}"
 elif [ -n "$FILE" ] && [ ! -w "\${FILE%/*}" ]; then
   echo "${name} lies in \${FILE%/*}, which is read-only: move it to a folder that is not, also in what starts it"
-elif [ "\${PACKAGE:-${name}}" != ${name} ]; then
-  echo "${name} belongs to package $PACKAGE: install package ${name}, or a file of its own, first"
+elif [ -n "$PACKAGE" ] && [ "\${PACKAGE%.io}" != ${name === 'runc' ? 'none' : name} ]; then
+  echo "${name} belongs to package $PACKAGE: ${cure}"
 elif [ -n "$PACKAGE" ] && ! command -v "$MANAGER" >/dev/null; then
   echo "${name} belongs to an RPM package, but neither dnf nor zypper is there to replace it: install a file of its own"
 elif [ -n "$PACKAGE" ]; then
-  echo "warn=${name} belongs to a package: $MANAGER replaces it, not binaries.${name}"
+  echo "warn=${name} belongs to a package: $MANAGER replaces it, not $FIELD.${name}"
   is_known || echo "$MANAGER knows no $PACKAGE \${VERSION#v}: set up the repository of that minor version, then run $REFRESH"
 elif ${isNotYet(staged, name)}; then\n${look}\nfi\n`;
 }
@@ -181,8 +201,8 @@ function fetched(name: string, source: Binary): string {
   const file = `"$D/staged/${name}"`;
   const get =
     'path' in source
-      ? `cp "$R$SOURCE" ${file}.new || fail "binaries.${name}.path: no file $SOURCE on this host"`
-      : `curl ${CURL_OPTIONS} -o ${file}.new -- "$SOURCE" || fail "binaries.${name}.url: cannot download $SHOWN"`;
+      ? `cp "$R$SOURCE" ${file}.new || fail "$FIELD.${name}.path: no file $SOURCE on this host"`
+      : `curl ${CURL_OPTIONS} -o ${file}.new -- "$SOURCE" || fail "$FIELD.${name}.url: cannot download $SHOWN"`;
   const check = `chmod 755 ${file}.new\nfound=$(wrong ${name} ${file}.new "$SHA256")\n[ -z "$found" ] || fail "$found"`;
   return `${assigned(source)}find_package ${name}
 if ${isNotYet(file, name)} || { [ -n "$PACKAGE" ] && [ ! -d ${file}.packages ]; }; then

@@ -59,7 +59,7 @@ export function hostChecks(state: HostState, version: string, parts: readonly Pa
   ];
 }
 
-function isAt(found: string | undefined, version: string): boolean {
+export function isAt(found: string | undefined, version: string): boolean {
   return found !== undefined && parseVersion(found) !== undefined && !isNeeded([found], version);
 }
 

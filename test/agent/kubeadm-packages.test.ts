@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
+import { containerdBody } from '../../src/kubeadm/containerd.ts';
 import { parseFacts } from '../../src/kubeadm/probe.ts';
 import {
   kubeadmBody,
@@ -78,20 +79,36 @@ exec chroot root sh /script.sh`;
 
 async function makeDebs(): Promise<void> {
   const listed: string[] = [];
-  await each([OLD, NEW], async (name, version) => {
+  const make = async (name: string, version: string, file: string, says: string): Promise<void> => {
     const folder = at('packages', `${name}-${version}`);
     await mkdir(join(folder, 'DEBIAN'), { recursive: true });
     await mkdir(join(folder, 'usr/bin'), { recursive: true });
-    const control = `Package: ${name}\nVersion: ${version.slice(1)}-1.1\nArchitecture: all\nMaintainer: none\nDescription: none\n`;
+    const control = `Package: ${name}\nVersion: ${version}\nArchitecture: all\nMaintainer: none\nDescription: none\n`;
     await writeFile(join(folder, 'DEBIAN/control'), control);
-    await writeFile(join(folder, 'usr/bin', name), `#!/bin/sh\necho ${said(name, version)}\n`);
-    await chmod(join(folder, 'usr/bin', name), 0o755);
-    const file = `${name}_${version.slice(1)}.deb`;
-    await must('dpkg-deb', ['--build', '--root-owner-group', folder, at('repository', file)]);
-    const hash = createHash('sha256').update(await readFile(at('repository', file)));
-    const { size } = await stat(at('repository', file));
-    listed.push(`${control}Filename: ./${file}\nSize: ${size}\nSHA256: ${hash.digest('hex')}\n`);
-  });
+    await writeFile(join(folder, 'usr/bin', file), `#!/bin/sh\necho ${says}\n`);
+    await chmod(join(folder, 'usr/bin', file), 0o755);
+    const deb = `${name}_${version}.deb`;
+    await must('dpkg-deb', ['--build', '--root-owner-group', folder, at('repository', deb)]);
+    const hash = createHash('sha256').update(await readFile(at('repository', deb)));
+    const { size } = await stat(at('repository', deb));
+    listed.push(`${control}Filename: ./${deb}\nSize: ${size}\nSHA256: ${hash.digest('hex')}\n`);
+  };
+  await each(
+    [OLD, NEW],
+    async (name, version) => await make(name, `${version.slice(1)}-1.1`, name, said(name, version)),
+  );
+  // As Docker and Debian number theirs.
+  for (const [name, end] of [
+    ['containerd.io', '-1~debian.12'],
+    ['containerd', '~ds1-1'],
+  ] as const)
+    for (const version of ['2.3.2', '2.3.3'])
+      await make(
+        name,
+        `${version}${end}`,
+        'containerd',
+        `containerd github.com/containerd/containerd/v2 v${version} 1`,
+      );
   await writeFile(at('repository/Packages'), listed.join('\n'));
 }
 
@@ -225,7 +242,7 @@ function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh 
   };
   const upgrade = async (rollout: string): Promise<void> => {
     for (const [step, body] of [
-      ['stage', stageBody(manifest.binaries)],
+      ['stage', stageBody(manifest)],
       ['kubeadm', kubeadmBody('node', 'worker', {})],
       ['kubelet', kubeletBody({})],
     ] as const)
@@ -257,8 +274,7 @@ function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh 
   });
 
   test('all steps: the packages have the version, and a hold stays', async () => {
-    const { binaries } = manifest;
-    expect(await here(stepScript({ ...context, step: 'stage' }, stageBody(binaries)))).toBe('');
+    expect(await here(stepScript({ ...context, step: 'stage' }, stageBody(manifest)))).toBe('');
     expect(await here(state)).toBe(stateAt(OLD));
     await upgrade('r');
     expect(await here(state)).toBe(stateAt(NEW));
@@ -273,7 +289,7 @@ function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh 
 
   test('a fetch that is cut off leaves no folder that counts as complete', async () => {
     const other = { rollout: 'r0', version: 'v1.37.0' };
-    expect(await here(stepScript({ ...other, step: 'stage' }, stageBody(manifest.binaries)))).toContain('cannot fetch');
+    expect(await here(stepScript({ ...other, step: 'stage' }, stageBody(manifest)))).toContain('cannot fetch');
     expect((await here('ls /var/lib/refit/staged')).split('\n')).not.toContain('kubeadm.packages');
   });
 
@@ -287,7 +303,7 @@ function ofApt(here: (script: string) => Promise<string>, messages: (version: st
   test('where apt-get fails, a hold stays, and the same run goes on once it works', async () => {
     await here(rollBackScript('r2'));
     const swapping = stepScript({ ...context, step: 'kubelet' }, kubeletBody({}));
-    await here(stepScript({ ...context, step: 'stage' }, stageBody(manifest.binaries)));
+    await here(stepScript({ ...context, step: 'stage' }, stageBody(manifest)));
     // As apt-get does with what is held: the hold goes first.
     await here(`cat >/usr/sbin/apt-get <<'END'
 #!/bin/sh
@@ -303,6 +319,22 @@ chmod 755 /usr/sbin/apt-get`);
     expect(await here('kubelet; apt-mark showhold')).toBe(`Kubernetes ${NEW}\nkubelet\n`);
   });
 
+  test.each(['containerd.io=2.3.2-1~debian.12', 'containerd=2.3.2~ds1-1'])(
+    'containerd as the package %s is upgraded and stays held; the binaries of the manifest are for other hosts',
+    async (old) => {
+      const [name = ''] = old.split('=');
+      const path = { path: '/none' };
+      const containerd = { version: 'v2.3.3', binaries: { containerd: path, 'containerd-shim-runc-v2': path } };
+      await here(`apt-get -qqy install ${old} >/dev/null && apt-mark -qq hold ${name}`);
+      await here(stepScript({ rollout: name, version: NEW, step: 'stage' }, stageBody({ ...manifest, containerd })));
+      await here(stepScript({ rollout: name, version: NEW, step: 'containerd' }, containerdBody(containerd)));
+      const found = await here(`containerd -v; dpkg-query -W -f '\${Version}' ${name}; apt-mark showhold`);
+      expect(found).toMatch(/v2\.3\.3 1\n2\.3\.3[-~]\S+?\d(containerd\S*)\n/);
+      expect(found).toContain(`${name}\n`);
+      await here(`apt-get -qqy --allow-change-held-packages remove ${name}`);
+    },
+  );
+
   test('a plan refuses a binary of another package', async () => {
     const lists = '/var/lib/dpkg/info/kubeadm.list';
     await here(`cat /var/lib/dpkg/info/kubelet.list >>${lists}; sed -i '/kubelet/d' /var/lib/dpkg/info/kubelet.list`);
@@ -314,9 +346,7 @@ chmod 755 /usr/sbin/apt-get`);
 
 function ofRpm(here: (script: string) => Promise<string>, messages: (version: string) => Promise<string[]>): void {
   test('a package that lacks what it needs stops the run before any host is touched', async () => {
-    const said = await here(
-      stepScript({ rollout: 'r4', version: LACKING, step: 'stage' }, stageBody(manifest.binaries)),
-    );
+    const said = await here(stepScript({ rollout: 'r4', version: LACKING, step: 'stage' }, stageBody(manifest)));
     expect(said).toMatch(/conntrack-tools.* needed by kubeadm-1\.36\.4[^]* cannot fetch kubeadm 1\.36\.4\n/);
   });
 

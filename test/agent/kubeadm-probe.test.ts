@@ -140,7 +140,7 @@ test('kubectl is replaced where it is, staged binaries are removed at the end, a
     kubectl: { path: '/new/kubectl' },
   };
   const context = { rollout: 'r', version: VERSION };
-  expect(await onHost(stepScript({ ...context, step: 'stage' }, stageBody(binaries)))).toBe('');
+  expect(await onHost(stepScript({ ...context, step: 'stage' }, stageBody({ binaries })))).toBe('');
   const last = stepScript({ ...context, step: 'kubelet' }, kubeletBody(binaries));
   expect([await onHost(last), await onHost(last)]).toEqual(['', '']);
   expect(await onHost('kubectl version; kubelet; ls "$REFIT_ROOT/var/lib/refit"; cat "$REFIT_ROOT/systemctl"')).toBe(
@@ -159,11 +159,8 @@ test('a kubectl that snap installed is named as such, and what to do', async () 
 
 test('a kubectl of another version is refused', async () => {
   await put('new/kubectl', '#!/bin/sh\necho "Client Version: v1.36.2"\n', 0o755);
-  const body = stageBody({
-    kubeadm: { path: '/new/kubectl' },
-    kubelet: { path: '/new/kubectl' },
-    kubectl: { path: '/new/kubectl' },
-  });
+  const binary = { path: '/new/kubectl' };
+  const body = stageBody({ binaries: { kubeadm: binary, kubelet: binary, kubectl: binary } });
   const script = stepScript({ rollout: 'r', version: VERSION, step: 'stage' }, body);
   expect(await onHost(script)).toContain('binaries.kubeadm has version');
 });

@@ -44,7 +44,7 @@ async function onHost(script: string): Promise<string> {
 const BINARIES = { kubeadm: { path: '/new/kubeadm' }, kubelet: { path: '/new/kubelet' } };
 async function upgrade(rollout: string): Promise<void> {
   const context = { rollout, version: NEW };
-  await onHost(stepScript({ ...context, step: 'stage' }, stageBody(BINARIES)));
+  await onHost(stepScript({ ...context, step: 'stage' }, stageBody({ binaries: BINARIES })));
   await onHost(stepScript({ ...context, step: 'kubeadm' }, kubeadmBody('node', 'worker', {})));
   await onHost(stepScript({ ...context, step: 'kubelet' }, kubeletBody({})));
 }

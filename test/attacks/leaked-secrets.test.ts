@@ -76,7 +76,8 @@ test('a binary of a kubeadm manifest that cannot be downloaded: the script does 
   const binary = { url: 'https://scout:hunter2@c/kubeadm?token=sesame', sha256: 'ab'.repeat(32) };
   const directory = await mkdtemp(join(tmpdir(), 'refit-secrets-'));
   const stubs = 'fail() { echo "$*"; exit 1; }\ncurl() { return 22; }\n';
-  const script = `${stubs}D=${directory}\n${stageBody({ kubeadm: binary, kubelet: binary }).body}`;
+  const binaries = { kubeadm: binary, kubelet: binary };
+  const script = `${stubs}D=${directory}\nFIELD=binaries\n${stageBody({ binaries }).body}`;
   const { status, stdout, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
   await rm(directory, { recursive: true });
   expect(status).toBe(1);

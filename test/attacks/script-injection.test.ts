@@ -7,6 +7,7 @@ import { array, assert, asyncProperty, constantFrom, oneof, record, string } fro
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
 import { restoreFactsScript, restoreScripts } from '../../src/dialects/kubeadm/restore-etcd.ts';
+import { containerdBody, putBackScript } from '../../src/kubeadm/containerd.ts';
 import type { Binary } from '../../src/kubeadm/host.ts';
 import {
   diffScript,
@@ -34,6 +35,7 @@ const RPM = {
   rpm2cpio: 'exit 0',
   cpio: PRINTS_VERSION,
 };
+const DNF = `${NOTE}; case $PWD in *.packages.new) : >a.rpm ;; esac; echo kubelet-1`;
 /** Programs of a host whose binaries are packages, by their manager. */
 const MANAGERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'apt-get': {
@@ -44,7 +46,8 @@ const MANAGERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     dpkg: 'exit 0',
     'apt-mark': 'exit 0',
   },
-  dnf: { ...RPM, dnf: `${NOTE}; case $PWD in *.packages.new) : >a.rpm ;; esac; echo kubelet-1` },
+  dnf: { ...RPM, dnf: DNF },
+  dnf5: { ...RPM, dnf5: DNF },
   zypper: { ...RPM, zypper: `${NOTE}; case $PWD in *.packages.new) mkdir r && : >r/a.rpm ;; esac` },
 };
 
@@ -55,6 +58,7 @@ beforeAll(async () => {
     // Nothing waits and nothing of this machine is touched.
     kubeadm: 'exit 0',
     kubelet: 'exit 0',
+    containerd: 'exit 0',
     systemctl: 'exit 0',
     etcdutl: 'exit 0',
     curl: 'printf "%s\\n" "$@" >"$REFIT_ROOT/curl"; exit 22',
@@ -67,9 +71,7 @@ beforeAll(async () => {
     for (const [name, body] of Object.entries(programs))
       await writeFile(join(root, manager, name), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
   }
-  // zypper counts where dnf is none of version 4.
-  await writeFile(join(root, 'zypper/dnf5'), '', { mode: 0o755 });
-  await symlink('dnf5', join(root, 'zypper/dnf'));
+  await symlink('dnf5', join(root, 'dnf5/dnf'));
   await mkdir(join(root, 'etc/kubernetes/manifests'), { recursive: true });
   await writeFile(join(root, 'etc/kubernetes/manifests/etcd.yaml'), '    - --data-dir=/data\n    - --name=a\n');
 });
@@ -125,10 +127,11 @@ async function onHost(script: string, manager = ''): Promise<{ readonly stdout: 
   return await run('sh', ['-s'], { environment, input: script });
 }
 
-function bodiesOf({ kubeadm, kubelet, byHand }: Values): StepBody[] {
+function bodiesOf({ version, kubeadm, kubelet, byHand }: Values): StepBody[] {
   return [
-    stageBody({ kubeadm, kubelet }),
-    stageBody({ kubeadm: kubelet, kubelet: kubeadm, kubectl: kubelet }),
+    stageBody({ binaries: { kubeadm, kubelet } }),
+    stageBody({ binaries: { kubeadm: kubelet, kubelet: kubeadm, kubectl: kubelet } }),
+    containerdBody({ version, binaries: { containerd: kubelet } }),
     kubeadmBody('apply', 'controlPlane', { patches: byHand, ignorePreflightErrors: [byHand] }),
     kubeadmBody('node', 'worker', { config: byHand }),
     kubeletBody({ kubectl: kubelet }),
@@ -151,7 +154,13 @@ test('any values in any script run nothing and leave its syntax whole', async ()
     await writeFile(join(root, 'version'), version);
     const { kubeadm, kubelet, manager } = given;
     const [host] = MANIFEST.hosts;
-    const manifest = { ...MANIFEST, version, binaries: { kubeadm, kubelet }, kubeadm: { patches: byHand } };
+    const containerd = {
+      version,
+      binaries: { containerd: kubelet, 'containerd-shim-runc-v2': kubeadm, runc: kubeadm },
+    };
+    const own = { version, binaries: { kubeadm, kubelet }, containerd, kubeadm: { patches: byHand } };
+    const manifest = { ...MANIFEST, ...own };
+    await expectHarmless(putBackScript(rollout, containerd));
     if (host) await expectHarmless(probeScript(manifest, host, 0), manager);
     if (host) await expectHarmless(prepareScript(manifest, host, false), manager);
     await expectHarmless(diffScript(manifest));
@@ -168,6 +177,7 @@ test('any values in any script run nothing and leave its syntax whole', async ()
 const NAMES: readonly (readonly [string, (version: string) => string])[] = [
   ['apt-get', (version) => `kubelet=${version}-*`],
   ['dnf', (version) => `kubelet-${version}`],
+  ['dnf5', (version) => `kubelet-${version}`],
   ['zypper', (version) => `kubelet=${version}`],
 ];
 
@@ -184,7 +194,7 @@ test.each(NAMES)(
       const asked: string[][] = [];
       for (const script of [
         host ? probeScript({ ...MANIFEST, version: context.version }, host, 0) : '',
-        stepScript({ ...context, step: 'stage' }, stageBody(MANIFEST.binaries)),
+        stepScript({ ...context, step: 'stage' }, stageBody(MANIFEST)),
         stepScript({ ...context, step: 'kubeadm' }, kubeadmBody('node', 'worker', {})),
         stepScript({ ...context, step: 'kubelet' }, kubeletBody({})),
       ]) {
@@ -206,7 +216,7 @@ test.each(ATTACKS)('the address %j reaches the download as one argument, and the
   const source = { url: `https://example.com/${attack}`, sha256: 'ab'.repeat(32) };
   const script = stepScript(
     { step: 'stage', rollout: 'r', version: 'v1' },
-    stageBody({ kubeadm: source, kubelet: source }),
+    stageBody({ binaries: { kubeadm: source, kubelet: source } }),
   );
   const stdout = await expectHarmless(script);
   const found = await readFile(join(root, 'curl'), 'utf8');

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
-import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
+import { CONTAINERD, logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import { reportOn } from '../../src/dialects/kubeadm/signal.ts';
 import { cordonOwner, PENDING_TAINT, pendingOwner } from '../../src/drain/cordon-marks.ts';
 import { type Node, nodes, type Pod, pods } from '../../src/kube/resources.ts';
@@ -35,7 +35,10 @@ beforeAll(async () => {
     await apply(await readFile(join('deploy/crds', file), 'utf8'));
   scene = await openScene(startJavascriptServer, { played: true, offers: [MINOR] });
   await requestFromHosts(scene.cluster.hosts);
-  manifest = await scene.cluster.manifest(MINOR, (each) => Object.assign(each, { approveServingCertificates: true }));
+  const runtime = ['containerd', 'containerd-shim-runc-v2'].map((name) => [name, { path: `/opt/containerd/${name}` }]);
+  const containerd = { version: CONTAINERD, binaries: Object.fromEntries(runtime) as object };
+  const more = { containerd, approveServingCertificates: true };
+  manifest = await scene.cluster.manifest(MINOR, (each) => Object.assign(each, more));
   await watchKubelets();
 });
 
@@ -177,6 +180,15 @@ test('every host has the version; kubeadm ran once on each, and each kubelet was
     const verb = host.name === 'cp1' ? `upgrade apply --yes ${MINOR}` : 'upgrade node';
     expect([host.name, await logOf(host, 'kubeadm')]).toEqual([host.name, [verb]]);
     expect([host.name, await logOf(host, 'kubelet')]).toEqual([host.name, [`started ${MINOR}`]]);
+  }
+});
+
+test('containerd is restarted once on each host, before its kubelet, and its Node says so', async () => {
+  for (const host of scene.cluster.hosts) {
+    const restarts = (await logOf(host, 'systemctl')).filter((line) => line.startsWith('restart'));
+    expect([host.name, restarts]).toEqual([host.name, ['restart containerd', 'restart kubelet']]);
+    const { status } = await node(host.name);
+    expect(status?.nodeInfo?.containerRuntimeVersion).toBe(`containerd://${CONTAINERD.slice(1)}`);
   }
 });
 

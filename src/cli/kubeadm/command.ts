@@ -266,17 +266,18 @@ export function repairLines(hosts: readonly HostFacts[]): string[] {
 function procedureLines({ policy, manifest }: Survey, { concurrent }: Request): string[] {
   const { name, drain } = policy;
   const approval = 'Requests of kubelets for serving certificates are approved, if manifest and host confirm them.';
-  const approved = manifest.approveServingCertificates ? [approval] : [];
+  const runtime = `On hosts with another containerd: ${manifest.containerd?.version} before kubeadm; no container is restarted.`;
+  const more = [...(manifest.containerd ? [runtime] : []), ...(manifest.approveServingCertificates ? [approval] : [])];
   const order = `Control-plane hosts one at a time, then workers, ${concurrent} at a time.`;
   if (!drain.enabled)
     return [
       `${order} Each host: stage binaries, kubeadm, kubelet, restart it, verify.`,
       `Pods stay where they are: UpgradePolicy ${name} says that nodes are neither cordoned nor drained.`,
-      ...approved,
+      ...more,
     ];
   return [
     `${order} Each host: stage binaries, cordon, evict its pods, kubeadm, kubelet,`,
     'restart it, verify, uncordon what was cordoned here.',
-    ...approved,
+    ...more,
   ];
 }

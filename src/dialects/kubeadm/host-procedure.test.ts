@@ -49,6 +49,7 @@ async function hostWith(
   shell: Shell = async () => await Promise.resolve(),
   others: readonly string[] = [],
   parts: HostUpgrade['parts'] = ['kubeadm'],
+  more = '',
 ) {
   name = `host-${++count}`;
   await cluster.admin.create(nodes, { metadata: { name } });
@@ -64,7 +65,7 @@ async function hostWith(
   const hosts = [name, ...others].map((each, at) => `{name: ${each}, role: controlPlane, address: 127.0.0.${at + 1}}`);
   const binaries = '{kubeadm: {path: /a}, kubelet: {path: /b}}';
   const upgrades = hostUpgrades({
-    manifest: parseManifest(`{version: v1.36.3, hosts: [${hosts.join()}], binaries: ${binaries}}`, 'm.yaml'),
+    manifest: parseManifest(`{version: v1.36.3, hosts: [${hosts.join()}], binaries: ${binaries}${more}}`, 'm.yaml'),
     shells: {
       run: async (host, script) => ({ code: 0, stdout: (await shell(script, host.name)) ?? FOUND, stderr: '' }),
     },
@@ -135,6 +136,40 @@ test('a host whose scheduler does not become ready has failed, and the reason na
   await untilOver(upgrades, target);
   const message = `kube-scheduler: its pod is not ready; see kubectl -n kube-system logs kube-scheduler-${name}`;
   expect(await reported()).toMatchObject({ state: 'failed', step: 'Verify', touched: true, message });
+});
+
+test.each([
+  [
+    'that does not come up is put back',
+    () => 'containerd x v2.3.2 0\n',
+    'containerd x v2.3.2 0 was put back and started',
+  ],
+  [
+    'that cannot be put back is named, too',
+    () => {
+      throw new Error('cut off');
+    },
+    'the earlier one cannot be put back: cut off',
+  ],
+])('containerd %s', async (_what, putBack, ending) => {
+  const scripts: string[] = [];
+  const shell: Shell = async (script) => {
+    const [, step] = /STEP=\W+(\w+)/.exec(script) ?? [];
+    scripts.push(step ?? '');
+    return await Promise.resolve(script.includes('nothing was replaced') ? putBack() : undefined);
+  };
+  const runtime = '{containerd: {path: /c}, containerd-shim-runc-v2: {path: /s}}';
+  const more = `, containerd: {version: v2.3.3, binaries: ${runtime}}`;
+  const { upgrades, target } = await hostWith(() => false, shell, [], ['kubeadm', 'kubelet'], more);
+  const status = { nodeInfo: { containerRuntimeVersion: 'containerd://2.3.2' } };
+  await cluster.admin.patch(nodes, name, { status }, { type: 'merge', subresource: 'status' });
+  await expect.poll(() => upgrades.isWaiting(target)).toBe(true);
+  upgrades.acknowledge(target);
+  await untilOver(upgrades, target);
+  const why = 'containerd v2.3.3 did not come up, see journalctl -u containerd on the host';
+  const message = `${ending}; ${why}: the Node reports containerd://2.3.2`;
+  expect(await reported()).toMatchObject({ state: 'failed', step: 'Containerd', touched: true, message });
+  expect(scripts).not.toContain('kubeadm');
 });
 
 const ROLLED_BACK = 'Kubernetes v1.36.2 was put back and started; check that the Node is Ready';

@@ -4,6 +4,7 @@ import { ownerOf } from '../../engine/model/rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { isConflict, isForbidden, isUnauthorized, StatusError, TransportError } from '../../kube/status-error.ts';
+import { upgradeContainerd } from '../../kubeadm/containerd.ts';
 import type { Part, Shells } from '../../kubeadm/host.ts';
 import * as hostSteps from '../../kubeadm/host-steps.ts';
 import { etcdAnswers } from '../../kubeadm/probe.ts';
@@ -98,8 +99,9 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
     const on = stepsOn(host, procedure, work, abort);
     const kubeadm = kubeadmBody(verb, host.role, optionsFor(manifest, host));
     await report.enter(STAGE);
-    await hostSteps.carryOut(on, 'stage', stageBody(manifest.binaries));
+    await hostSteps.carryOut(on, 'stage', stageBody(manifest));
     if (parts.includes('kubelet')) await untilEmpty();
+    await replaceContainerd(on, report);
     for (const part of parts) {
       if (part === 'kubeadm') await hostSteps.untilEtcdIsHealthy(on);
       if (part === 'kubeadm' && host.role === 'controlPlane') outages.begin(name);
@@ -130,7 +132,6 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
       } catch (error) {
         if (abort.aborted) throw error;
         const { step } = report.latest();
-        // A kubelet that does not come up is replaced by the one before.
         const isPossible = parts.includes('kubelet') && [PART_STEPS.kubelet, VERIFY].includes(step);
         const undone = isPossible
           ? await hostSteps.rollBack(stepsOn(hostIn(manifest, name), procedure, work, abort))
@@ -141,6 +142,14 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
       }
     },
   };
+}
+
+/** Where the host was drained: a new kubelet may need it. */
+async function replaceContainerd(on: ReturnType<typeof stepsOn>, report: ReturnType<typeof reportOf>): Promise<void> {
+  const { containerd } = on.manifest;
+  if (!containerd || !on.parts.includes('kubelet')) return;
+  await report.enter('Containerd', { touched: true });
+  await upgradeContainerd(on, containerd);
 }
 
 async function verify(on: ReturnType<typeof stepsOn>): Promise<void> {

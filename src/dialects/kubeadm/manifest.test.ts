@@ -27,6 +27,15 @@ test('what is left out, and a version without v', () => {
   });
 });
 
+test('containerd, with the binaries that it needs', () => {
+  const binaries = { containerd: { path: '/c' }, 'containerd-shim-runc-v2': { path: '/s' } };
+  const read = (containerd: object) => parseManifest(stringify({ ...GOOD, containerd }), 'cluster.yaml').containerd;
+  expect(read({ version: '2.3.3', binaries })).toEqual({ version: 'v2.3.3', binaries });
+  expect(() => read({ version: '2.3.3', binaries: { containerd: { path: '/c' } } })).toThrow(
+    'cluster.yaml: containerd.binaries.containerd-shim-runc-v2: missing; use path for a file on the host, or url',
+  );
+});
+
 test('options of kubeadm: those of a host replace those for all, one by one', () => {
   const kubeadm = { ignorePreflightErrors: ['SystemVerification'], certificateRenewal: false };
   const [cp1, w1] = GOOD.hosts;

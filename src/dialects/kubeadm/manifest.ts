@@ -68,6 +68,17 @@ const host = z.strictObject({
 /** kubectl is replaced where a host has it. */
 const binaries = z.strictObject({ kubeadm: binary, kubelet: binary, kubectl: binary.exactOptional() });
 
+/** On hosts that get a new version of Kubernetes, before that. */
+const containerd = z.strictObject({
+  version,
+  binaries: z.strictObject({
+    containerd: binary,
+    'containerd-shim-runc-v2': binary,
+    ctr: binary.exactOptional(),
+    runc: binary.exactOptional(),
+  }),
+});
+
 const manifest = z.strictObject({
   version,
   /** Versions on the way, one for each minor version between. */
@@ -76,6 +87,7 @@ const manifest = z.strictObject({
   concurrent: z.int().min(1).default(1),
   hosts: z.array(host).min(1),
   binaries,
+  containerd: containerd.exactOptional(),
   kubeadm: kubeadmOptions.prefault({}),
   /** How many are kept on the host that takes them; 0: none is taken. */
   etcdSnapshots: z.int().min(0).max(100).default(2),
@@ -161,7 +173,12 @@ export function parseManifest(text: string, file: string): Manifest {
   const wrong = way.findIndex((each, index) => index > 0 && !isLower(way[index - 1] ?? '', each));
   if (wrong > 0)
     return fail(`hops[${wrong - 1}].version: ${way[wrong - 1]} is not lower than ${way[wrong]}, which comes next`);
-  return defined({ ...withV(data), hops: data.hops.map(withV), kubeOne: kubeOne?.data?.parts });
+  return defined({
+    ...withV(data),
+    hops: data.hops.map(withV),
+    containerd: data.containerd && withV(data.containerd),
+    kubeOne: kubeOne?.data?.parts,
+  });
 }
 
 function isLower(first: string, second: string): boolean {

@@ -54,6 +54,7 @@ function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): Host
   };
 }
 
+const RUNTIME = { containerd: { path: '/c' }, 'containerd-shim-runc-v2': { path: '/s' } };
 const SOUND = { problems: [], busy: [], apiPort: undefined, certificates: [], etcd: undefined };
 const NAMES = ['cp1', 'cp2', 'w1'];
 const fresh: Survey = {
@@ -256,6 +257,20 @@ describe('what is refused', () => {
         'cgroup w1: the kubelet of 1.36 refuses cgroup v1, unless failCgroupV1: false is set in ConfigMap kube-system/kubelet-config',
         'containerd w1: containerd 1.7.27 is too old for 1.36',
         'kernel w1: Linux 4.18 is too old for 1.36, which needs 4.19',
+      ],
+    ],
+    [
+      'a lower version of containerd, which counts for no host that gets another one',
+      {
+        manifest: { ...manifest, containerd: { version: 'v2.3.3', binaries: RUNTIME } },
+        hosts: [
+          facts('cp1', OLD, { ground: { containerd: '2.3.3' } }),
+          facts('cp2', OLD, { ground: { containerd: '2.4.0' } }),
+          facts('w1', OLD, { ground: { containerd: '1.7.27' } }),
+        ],
+      },
+      [
+        'containerd cp2: containerd is at v2.4.0: Refit does not go back to v2.3.3; set containerd.version to v2.4.0 or later',
       ],
     ],
     [

@@ -98,9 +98,9 @@ function digestOf({ manifest, policy, plan, pools, rollsPools }: Survey, fresh: 
   const ended = isAfter ? requestOf(plan) : undefined;
   const isSame = ended?.version === manifest.version;
   const [request, start] = isSame ? [ended, plan?.data?.['start'] ?? ''] : [fresh, begin];
-  const { version, binaries, kubeadm, etcdSnapshots, approveServingCertificates, ssh, hosts } = manifest;
+  const { version, binaries, containerd, kubeadm, etcdSnapshots, approveServingCertificates, ssh, hosts } = manifest;
   const after = rollsPools ? [pools?.map(({ metadata }) => metadata.name)] : [];
-  const chosen = [version, binaries, kubeadm, etcdSnapshots, approveServingCertificates, ssh, hosts];
+  const chosen = [version, binaries, containerd, kubeadm, etcdSnapshots, approveServingCertificates, ssh, hosts];
   const how = [...chosen, policy, [...policy.allow], ...after];
   const text = JSON.stringify([start, request, ...how], (key, value: unknown) =>
     LOGIN.includes(key) ? undefined : value,
@@ -238,12 +238,17 @@ function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey): Finding[] {
     // The restorable ones are restored before the survey that counts.
     for (const { name, backup, detail } of missing)
       if (backup === 'refused') findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`));
+    const [has, wanted] = [ground.containerd, manifest.containerd?.version].map((text = '') => parseVersion(text));
+    if (has && wanted && compareVersions(wanted, has) < 0) {
+      const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not go back to ${textOf(wanted)}`;
+      findings.push(hard('containerd', `${back}; set containerd.version to ${textOf(has)} or later`));
+    }
     const managedBy = kubeadm ? { managedBy: kubeadm } : {};
     const own: VersionFacts = {
       apiServers: [],
       target: manifest.version,
       kubeadm: { verb: 'node', version: manifest.version, ...managedBy },
-      node: { ...ground, allowsCgroupV1 },
+      node: { ...ground, ...(wanted ? { containerd: textOf(wanted) } : {}), allowsCgroupV1 },
     };
     const judged = judgeVersions(own).filter(({ rule }) => OF_ONE_HOST.has(rule));
     return [...findings, ...judged.map((finding) => ({ ...finding, message: `${host.name}: ${finding.message}` }))];

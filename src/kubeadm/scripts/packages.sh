@@ -17,9 +17,17 @@ find_package() {
   [ -z "$(file_of dnf)" ] || MANAGER=dnf REFRESH='dnf makecache'
   PACKAGE=$(rpm -qf --qf '%{NAME}' "$FILE" 2>/dev/null) || PACKAGE=
 }
+# Versions of Debian's own packages may go on with a tilde.
+is_in_apt() {
+  for end in '-*' '~*'; do
+    WANTED=$PACKAGE=${VERSION#v}$end
+    ! $APT --print-uris download "$WANTED" >/dev/null 2>&1 || return 0
+  done
+  return 1
+}
 is_known() {
   case $MANAGER in
-  apt-get) $APT --print-uris download "$PACKAGE=${VERSION#v}-*" >/dev/null 2>&1 ;;
+  apt-get) is_in_apt ;;
   dnf) $DNF -C --disableplugin=versionlock repoquery "$PACKAGE-${VERSION#v}" 2>/dev/null | grep -q "^$PACKAGE-" ;;
   zypper) $ZYPPER --no-refresh search -x "$PACKAGE=${VERSION#v}" >/dev/null 2>&1 ;;
   esac
@@ -27,7 +35,7 @@ is_known() {
 # Into NAME.packages, which is there only once it is complete, and the binary as NAME.new.
 fetch_package() (
   rm -rf "$1.packages" "$1.packages.new" && mkdir "$1.packages.new" && cd "$1.packages.new" && case $MANAGER in
-  apt-get) $APT download "$PACKAGE=${VERSION#v}-*" && $APT --download-only install ./*.deb ;;
+  apt-get) is_in_apt && $APT download "$WANTED" && $APT --download-only install ./*.deb ;;
   dnf)
     verb=install
     ! rpm -q "$PACKAGE-${VERSION#v}" >/dev/null || verb=reinstall
@@ -43,15 +51,16 @@ fetch_package() (
   esac >"../$1.new" && sync ./* && mv "$PWD" "${PWD%.new}"
 )
 install_package() {
+  find_package "$1"
   case $(ls "$D/staged/$1.packages") in
   *.deb) install_deb "$D/staged/$1.packages"/*.deb ;;
   *)
     $RPM "$D/staged/$1.packages"/*.rpm
     # dnf's locks name a version.
-    lock=$(rpm -q --qf '%{EPOCHNUM}:%{VERSION}-%{RELEASE}' "$1")
+    lock=$(rpm -q --qf '%{EPOCHNUM}:%{VERSION}-%{RELEASE}' "$PACKAGE")
     list=$R/etc/dnf/plugins/versionlock.list toml=$R/etc/dnf/versionlock.toml
-    [ ! -e "$list" ] || sed -i "s/^$1-[0-9]*:[0-9].*/$1-$lock.*/" "$list"
-    [ ! -e "$toml" ] || sed -i '/^name = "'"$1"'"/,/^\[\[packages]]/{/^comparator = "="/{n;s/^value = .*/value = "'"$lock"'"/;};}' "$toml"
+    [ ! -e "$list" ] || sed -i "s/^$PACKAGE-[0-9]*:[0-9].*/$PACKAGE-$lock.*/" "$list"
+    [ ! -e "$toml" ] || sed -i '/^name = "'"$PACKAGE"'"/,/^\[\[packages]]/{/^comparator = "="/{n;s/^value = .*/value = "'"$lock"'"/;};}' "$toml"
     ;;
   esac
 }

@@ -1,0 +1,44 @@
+/** Upgrades containerd on a host, with what it starts. Its shims live on, so no container is restarted; its configuration stays. */
+import { readyCondition } from '../kube/resources.ts';
+import { messageOf, RefitError } from '../util/errors.ts';
+import type { Containerd } from './host.ts';
+import { carryOut, type HostStepsParts, run, until } from './host-steps.ts';
+import { scriptFile } from './script-file.ts';
+import { detached, KEEP, KEEP_CONFIGURATION, LOCK_WAIT, PRELUDE, quoted, type StepBody } from './scripts.ts';
+import { isAt } from './verify.ts';
+
+/** Milliseconds for containerd to start, and for the kubelet to report it. */
+const UP_MS = 120_000;
+
+/** Waits until the Node is Ready with that version. Otherwise puts back what was there. */
+export async function upgradeContainerd(on: HostStepsParts, containerd: Containerd): Promise<void> {
+  const { version } = containerd;
+  try {
+    await carryOut(on, 'containerd', containerdBody(containerd));
+    await until(on, UP_MS, async () => {
+      const node = await on.node();
+      const reported = node.status?.nodeInfo?.containerRuntimeVersion ?? '';
+      if (!isAt(reported.replace('containerd://', ''), version)) return [`the Node reports ${reported}`];
+      return readyCondition(node)?.status === 'True' ? [] : ['the Node is not Ready'];
+    });
+  } catch (cause) {
+    on.abort.throwIfAborted();
+    const back = run(on, putBackScript(on.rollout, containerd));
+    const { code, stdout } = await back.catch((error: unknown) => ({ code: 1, stdout: messageOf(error) }));
+    const said = stdout.trim().split('\n').at(-1)?.slice(0, 200);
+    const undone = code === 0 ? `${said} was put back and started` : `the earlier one cannot be put back: ${said}`;
+    const why = `containerd ${version} did not come up, see journalctl -u containerd on the host`;
+    throw new RefitError('REFIT_REFUSED', `${undone}; ${why}`, { cause });
+  }
+}
+
+export function containerdBody({ version, binaries }: Containerd): StepBody {
+  const names = Object.keys(binaries).join(' ');
+  const body = `VERSION=${quoted(version)} NAMES=${quoted(names)}\n${scriptFile('containerd.sh')}`;
+  return { before: KEEP_CONFIGURATION, body };
+}
+
+export function putBackScript(rollout: string, { binaries }: Containerd): string {
+  const names = `ROLLOUT=${quoted(rollout)} NAMES=${quoted(Object.keys(binaries).join(' '))}\n`;
+  return detached(`${names}${PRELUDE}${KEEP}${scriptFile('containerd-back.sh')}`, LOCK_WAIT);
+}

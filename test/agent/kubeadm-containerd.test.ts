@@ -1,0 +1,117 @@
+/** Tests containerd on a host: staged where it is needed, replaced whole, restarted once, and put back byte by byte. */
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
+import { containerdBody, putBackScript } from '../../src/kubeadm/containerd.ts';
+import { parseFacts } from '../../src/kubeadm/probe.ts';
+import { probeScript, stageBody, stepScript } from '../../src/kubeadm/scripts.ts';
+import { run } from '../../tools/controlplane/run.ts';
+
+const [OLD, NEW] = ['v2.3.2', 'v2.3.3'];
+const VERSION = 'v1.36.3';
+const manifest = parseManifest(
+  `{version: ${VERSION}, hosts: [{name: cp1, role: controlPlane}], binaries: {kubeadm: {path: /k8s}, kubelet: {path: /k8s}},
+    containerd: {version: ${NEW.slice(1)}, binaries: {containerd: {path: /new/containerd},
+      containerd-shim-runc-v2: {path: /new/containerd-shim-runc-v2}, runc: {path: /new/runc}}}}`,
+  'm.yaml',
+);
+const { containerd, hosts } = manifest;
+if (!containerd || !hosts[0]) throw new Error('the manifest lacks containerd');
+const [host] = hosts;
+const NAMES = ['containerd', 'containerd-shim-runc-v2', 'runc'];
+
+let root = '';
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'refit-host-'));
+  for (const folder of ['run', 'var/lib']) await mkdir(join(root, folder), { recursive: true });
+  await put('usr/bin/systemctl', '[ "$1" != restart ] || echo "$* $(containerd -v)" >>"$REFIT_ROOT/systemctl"\n');
+  await put('k8s', `case $1 in version) echo ${VERSION} ;; *) echo Kubernetes ${VERSION} ;; esac\n`);
+  await put('usr/bin/kubelet', 'echo Kubernetes v1.36.2\n');
+  await put('usr/bin/kubeadm', 'echo v1.36.2\n');
+  for (const [folder, version] of [
+    ['usr/bin', OLD],
+    ['new', NEW],
+  ] as const)
+    await provide(folder, version);
+});
+afterEach(async () => await rm(root, { recursive: true }));
+
+/** They say their versions as the real ones do. */
+async function provide(folder: string, version: string): Promise<void> {
+  await put(
+    `${folder}/containerd`,
+    `echo containerd github.com/containerd/containerd/v2 ${version} 1c4457e00facac03\n`,
+  );
+  await put(`${folder}/containerd-shim-runc-v2`, `printf 'containerd-shim-runc-v2:\\n  Version:  ${version}\\n'\n`);
+  await put(`${folder}/runc`, `printf 'runc version 1.3.0\\n'; : ${version}\n`);
+}
+
+async function put(path: string, content: string): Promise<void> {
+  await mkdir(join(root, path, '..'), { recursive: true });
+  await writeFile(join(root, path), `#!/bin/sh\n${content}`, { mode: 0o755 });
+}
+
+async function onHost(script: string): Promise<string> {
+  const environment = { REFIT_ROOT: root, PATH: `${join(root, 'usr/bin')}:${process.env['PATH']}` };
+  const { stdout, stderr } = await run('sh', ['-s'], { environment, input: script });
+  return `${stdout}${stderr}`;
+}
+
+const context = { rollout: 'r', version: VERSION };
+const stage = async (): Promise<string> => await onHost(stepScript({ ...context, step: 'stage' }, stageBody(manifest)));
+const replace = async (): Promise<string> =>
+  await onHost(stepScript({ ...context, step: 'containerd' }, containerdBody(containerd)));
+const contents = async (folder: string): Promise<string[]> =>
+  await Promise.all(NAMES.map(async (name) => await readFile(join(root, folder, name), 'utf8')));
+const restarts = async (): Promise<string> => await readFile(join(root, 'systemctl'), 'utf8').catch(() => '');
+const problems = async (): Promise<string[]> =>
+  parseFacts(await onHost(probeScript(manifest, host, Date.now()))).problems.flatMap(({ severity, message }) =>
+    message.includes('containerd') ? [`${severity} ${message}`] : [],
+  );
+
+test('all of it is replaced, then restarted once; what was there can be put back, and is restarted, too', async () => {
+  const before = await contents('usr/bin');
+  expect([await problems(), await stage(), await replace()]).toEqual([[], '', '']);
+  expect(await contents('usr/bin')).toEqual(await contents('new'));
+  expect(await restarts()).toMatch(/^restart containerd .* v2\.3\.3 \S+\n$/);
+  expect(await replace()).toBe('');
+  expect(await onHost(putBackScript('r', containerd))).toContain(` ${OLD} `);
+  expect(await contents('usr/bin')).toEqual(before);
+  expect(await restarts()).toMatch(/v2\.3\.3 .*\nrestart containerd .* v2\.3\.2 \S+\n$/);
+});
+
+test('a host that has the version is left alone, whatever an earlier run has staged', async () => {
+  await stage();
+  await provide('usr/bin', NEW);
+  await rm(join(root, 'var/lib/refit/kubeadm.journal'));
+  const before = await contents('usr/bin');
+  await provide('new', 'v2.9.9');
+  expect([await problems(), await stage(), await replace()]).toEqual([[], '', '']);
+  expect([await contents('usr/bin'), await restarts()]).toEqual([before, '']);
+});
+
+test('what another rollout has kept is not put back', async () => {
+  await stage();
+  await replace();
+  expect(await onHost(putBackScript('another', containerd))).toBe('nothing was replaced\n');
+  expect(await contents('usr/bin')).toEqual(await contents('new'));
+});
+
+test('a plan refuses what is missing or has another version, and changes nothing', async () => {
+  await provide('new', 'v2.3.1');
+  await rm(join(root, 'new/containerd-shim-runc-v2'));
+  expect(await problems()).toEqual([
+    'hard containerd.binaries.containerd has version v2.3.1, expected v2.3.3',
+    'hard containerd.binaries.containerd-shim-runc-v2.path: no file /new/containerd-shim-runc-v2 on this host',
+  ]);
+  expect(await readdir(join(root, 'var/lib'))).toEqual([]);
+});
+
+test('a plan refuses a unit whose restart would end all containers', async () => {
+  await put('usr/bin/systemctl', '[ "$*" != "show -p KillMode --value containerd" ] || echo control-group\n');
+  expect(await problems()).toEqual([
+    'hard the unit of containerd lacks KillMode=process: its restart would end all containers',
+  ]);
+});
