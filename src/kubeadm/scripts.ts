@@ -65,7 +65,7 @@ ${PRELUDE}${WRONG}{ case $(systemctl is-active kubelet 2>/dev/null) in
   for name in kubeadm kubelet; do
     command -v "$name" >/dev/null || echo "no $name in PATH ($PATH): install it, or set path in the manifest"
   done
-${each(binaries, probed)}${ofContainerd(containerd, probed, scriptFile('restartable.sh'))}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
+${each(binaries, 'probe')}${ofContainerd(containerd, 'probe', scriptFile('restartable.sh'))}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
 ${scriptFile('room.sh')}
 } | sed '/^warn=/!s/^/hard=/'
 df -kP "$R/var/lib/containerd" 2>/dev/null | awk -v need=${IMAGES[role]} 'NR == 2 && $4 < need {
@@ -110,27 +110,28 @@ export function stepScript(context: StepContext, { before = '', body, after = ''
 
 /** Fetches the binaries and checks their versions before anything on the node is replaced. */
 export function stageBody({ binaries, containerd }: Pick<Upgrade, 'binaries' | 'containerd'>): StepBody {
-  const more = ofContainerd(containerd, fetched, '', 'rm -rf "$D/staged/containerd"');
-  return { body: `mkdir -p "$D/staged"\n${WRONG}${each(binaries, fetched)}${more}` };
+  const more = ofContainerd(containerd, 'fetch', '', 'rm -rf "$D/staged/containerd"');
+  return { body: `mkdir -p "$D/staged"\n${WRONG}${each(binaries, 'fetch')}${more}` };
 }
 
-function each(binaries: Readonly<Record<string, Binary>>, write: (name: string, source: Binary) => string): string {
+/** `work`: a function of binaries.sh. */
+function each(binaries: Readonly<Record<string, Binary>>, work: 'probe' | 'fetch'): string {
   return Object.entries(binaries)
-    .map(([name, source]) => write(name, source))
+    .map(([name, source]) => `${assigned(source)}${work} ${name}\n`)
     .join('');
 }
 
 /** `same` is for hosts that have the version already. A package of containerd brings all of it. */
-function ofContainerd(containerd: Upgrade['containerd'], write: typeof fetched, before: string, same = ':'): string {
+function ofContainerd(containerd: Upgrade['containerd'], work: 'probe' | 'fetch', before: string, same = ':'): string {
   if (containerd === undefined) return '';
   const { containerd: daemon, ...others } = containerd.binaries;
   return `(VERSION=${quoted(containerd.version)} FIELD=containerd.binaries
 if [ "$(version_of containerd "$(file_of containerd)")" = "$VERSION" ]; then
   ${same}
 else
-${before}${daemon === undefined ? '' : write('containerd', daemon)}find_package containerd
+${before}${daemon === undefined ? '' : each({ containerd: daemon }, work)}find_package containerd
 if [ -z "$PACKAGE" ]; then
-${each(others, write)}fi
+${each(others, work)}fi
 fi)
 `;
 }
@@ -163,93 +164,18 @@ export function hasPhases(version: string): boolean {
   return (parseVersion(version)?.minor ?? 0) >= 31;
 }
 
-/** What the stage step would stumble over. */
-function probed(name: string, source: Binary): string {
-  const staged = `"$D/staged/${name}"`;
-  const look =
-    'path' in source
-      ? `if [ ! -f "$R$SOURCE" ]; then echo "$FIELD.${name}.path: no file $SOURCE on this host"
-elif [ -x "$R$SOURCE" ]; then wrong ${name} "$R$SOURCE" "$SHA256"; fi`
-      : `tried=$(curl -fsSL -r 0-0 --max-time 20 -o /dev/null -- "$SOURCE" 2>&1) || echo "$FIELD.${name}.url: cannot download $SHOWN: $tried"`;
-  // Packages of runc have versions of their own.
-  const cure = name === 'runc' ? 'leave it out' : `install package ${name}, or a file of its own, first`;
-  return `${assigned(source)}find_package ${name}
-if [ "\${FILE##*/}" = snap ]; then
-  echo "${name} is a snap: run snap remove ${name} and install a package or a file of that name${name === 'kubectl' ? ', or leave it out of binaries' : ''}"
-elif [ -n "$FILE" ] && [ ! -w "\${FILE%/*}" ]; then
-  echo "${name} lies in \${FILE%/*}, which is read-only: move it to a folder that is not, also in what starts it"
-elif [ -n "$PACKAGE" ] && [ "\${PACKAGE%.io}" != ${name === 'runc' ? 'none' : name} ]; then
-  echo "${name} belongs to package $PACKAGE: ${cure}"
-elif [ -n "$PACKAGE" ] && ! command -v "$MANAGER" >/dev/null; then
-  echo "${name} belongs to an RPM package, but neither dnf nor zypper is there to replace it: install a file of its own"
-elif [ -n "$PACKAGE" ]; then
-  echo "warn=${name} belongs to a package: $MANAGER replaces it, not $FIELD.${name}"
-  is_known || echo "$MANAGER knows no $PACKAGE \${VERSION#v}: set up the repository of that minor version, then run $REFRESH"
-elif ${isNotYet(staged, name)}; then\n${look}\nfi\n`;
-}
-
-/** Seconds: a mirror that stalls must not hold the host's lock. */
-const CURL_OPTIONS = '-fsSL --retry 3 --connect-timeout 30 --speed-limit 1 --speed-time 60 --max-time 21600';
-
 /** Values of the manifest are assigned here and then only used as `"$SOURCE"`, `"$SHOWN"` and `"$SHA256"`. */
 function assigned(source: Binary): string {
-  const from = 'path' in source ? source.path : source.url;
-  return `SOURCE=${quoted(from)}\nSHOWN=${quoted(printableUrl(from))}\nSHA256=${quoted(source.sha256?.toLowerCase() ?? '')}\n`;
+  const [kind, from] = 'path' in source ? ['path', source.path] : ['url', source.url];
+  return `KIND=${kind}\nSOURCE=${quoted(from)}\nSHOWN=${quoted(printableUrl(from))}\nSHA256=${quoted(source.sha256?.toLowerCase() ?? '')}\n`;
 }
 
-function fetched(name: string, source: Binary): string {
-  const file = `"$D/staged/${name}"`;
-  const get =
-    'path' in source
-      ? `cp "$R$SOURCE" ${file}.new || fail "$FIELD.${name}.path: no file $SOURCE on this host"`
-      : `curl ${CURL_OPTIONS} -o ${file}.new -- "$SOURCE" || fail "$FIELD.${name}.url: cannot download $SHOWN"`;
-  const check = `chmod 755 ${file}.new\nfound=$(wrong ${name} ${file}.new "$SHA256")\n[ -z "$found" ] || fail "$found"`;
-  return `${assigned(source)}find_package ${name}
-if ${isNotYet(file, name)} || { [ -n "$PACKAGE" ] && [ ! -d ${file}.packages ]; }; then
-rm -rf ${file}.packages
-if [ -n "$PACKAGE" ]; then
-  { cd "$D/staged" && fetch_package ${name}; } || fail "$MANAGER cannot fetch $PACKAGE \${VERSION#v}"
-else
-  ${get}
-fi
-${check}\nmv ${file}.new ${file}\nfi\n`;
-}
-
-/** A staged copy is good enough if a hash proves it. */
-const isNotYet = (staged: string, name: string): string =>
-  `[ -z "$SHA256" ] || [ ! -x ${staged} ] || [ -n "$(wrong ${name} ${staged} "$SHA256")" ]`;
-
-/** A rename, so that the binary is never incomplete, or a package, whose hold stays. */
-const installed = (name: string, from = 'staged'): string => `if [ -d "$D/${from}/${name}.packages" ]; then
-  install_package ${name}
-else
-  target=$(file_of ${name})
-  cp -p "$D/${from}/${name}" "$target.refit"
-  mv "$target.refit" "$target"
-fi
-`;
-
-const replaced = (name: string): string => `keep ${name} "$(file_of ${name})"\n${installed(name)}`;
+const replaced = (name: string): string => `keep ${name} "$(file_of ${name})"\ninstall_from staged ${name}\n`;
 
 /** Puts kubeadm, kubelet and configuration back as the rollout found them. Static pods and etcd stay: etcd never goes back. */
 export function rollBackScript(rollout: string): string {
-  return detached(
-    `ROLLOUT=${quoted(rollout)}
-${PRELUDE}${JOURNAL}${KEEP}# Nothing was replaced then.
-is_kept && [ -e "$D/previous/kubelet" ] || exit 0
-grep -vF "$ROLLOUT " "$J" >"$J.new" || [ $? -eq 1 ]
-sync "$J.new"
-mv "$J.new" "$J"
-for file in $KUBELET_FILES; do
-  [ ! -e "$D/previous/$file" ] || place "$D/previous/$file" "$R/var/lib/kubelet/$file"
-done
-if [ -e "$D/previous/kubeadm" ]; then
-${installed('kubeadm', 'previous')}fi
-${installed('kubelet', 'previous')}systemctl daemon-reload
-systemctl restart kubelet
-kubelet --version`,
-    LOCK_WAIT,
-  );
+  const script = `ROLLOUT=${quoted(rollout)}\n${PRELUDE}${JOURNAL}${KEEP}${scriptFile('roll-back.sh')}`;
+  return detached(script, LOCK_WAIT);
 }
 
 export function optionsFor(upgrade: Pick<Upgrade, 'kubeadm'>, host: Host): KubeadmOptions {
@@ -276,7 +202,7 @@ export function kubeadmBody(verb: 'apply' | 'node', role: Host['role'], options:
 
 /** A host may have no kubectl. */
 export function kubeletBody({ kubectl }: Pick<Upgrade['binaries'], 'kubectl'>): StepBody {
-  const also = kubectl === undefined ? '' : `if command -v kubectl >/dev/null; then\n${installed('kubectl')}fi\n`;
+  const also = kubectl === undefined ? '' : `if command -v kubectl >/dev/null; then install_from staged kubectl; fi\n`;
   return {
     before: KEEP_CONFIGURATION,
     body: `${also}${replaced('kubelet')}systemctl daemon-reload\nsystemctl restart kubelet`,

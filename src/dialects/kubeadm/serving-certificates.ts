@@ -3,6 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, nodes } from '../../kube/resources.ts';
 import { approved, type SigningRequest, signingRequests } from '../../kube/signing-requests.ts';
 import type { Shells } from '../../kubeadm/host.ts';
+import { scriptFile } from '../../kubeadm/script-file.ts';
 import { PRELUDE } from '../../kubeadm/scripts.ts';
 import { untilRight } from '../../kubeadm/verify.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -26,13 +27,6 @@ const SIGNER = 'kubernetes.io/kubelet-serving';
 /** Milliseconds for a kubelet to ask and get its certificate, and for its host to answer. */
 const [WITHIN_MS, LOOK_MS] = [30_000, 30_000];
 
-/** kube-proxy may give addresses of Services to that device. */
-const LOOK = `${PRELUDE}ip -o addr show up scope global |
-  awk '$2 != "kube-ipvs0" { sub("/.*", "", $4); print "address=" $4 }'
-! grep -qs '^serverTLSBootstrap: true' "$R/var/lib/kubelet/config.yaml" ||
-  [ -e "$R/var/lib/kubelet/pki/kubelet-server-current.pem" ] || echo waits=
-`;
-
 export function approveServing({ manifest, shells, client, clock, log, abort }: ApprovalParts): ApproveServing {
   const left = new Set<string>();
   function leave({ metadata: { name } }: SigningRequest, problem: string): void {
@@ -51,7 +45,7 @@ export function approveServing({ manifest, shells, client, clock, log, abort }: 
 
   /** True if nothing is to be waited for. */
   async function settle(host: ManifestHost): Promise<boolean> {
-    const { stdout } = await shells.run(host, LOOK, LOOK_MS);
+    const { stdout } = await shells.run(host, `${PRELUDE}${scriptFile('serving.sh')}`, LOOK_MS);
     const { items } = await client.listAll(signingRequests, { fieldSelector: `spec.signerName=${SIGNER}`, abort });
     let isRefused = false;
     for (const request of items.filter(({ status }) => (status?.conditions ?? []).length === 0)) {

@@ -14,3 +14,55 @@ wrong() {
   found=$(version_of "$1" "$2")
   [ "$found" = "$VERSION" ] || echo "$FIELD.$1 has version $found, expected $VERSION"
 }
+is_staged() { [ -n "$SHA256" ] && [ -x "$D/staged/$1" ] && [ -z "$(wrong "$1" "$D/staged/$1" "$SHA256")" ]; }
+# `probe NAME` says what `fetch NAME` would stumble over: of SOURCE, by its KIND, shown as SHOWN, with SHA256 or none.
+probe() {
+  find_package "$1"
+  package=$1 cure="install package $1, or a file of its own, first" or=
+  case $1 in
+  kubectl) or=', or leave it out of binaries' ;;
+  # Its packages have versions of their own.
+  runc) package=none cure='leave it out' ;;
+  esac
+  if [ "${FILE##*/}" = snap ]; then
+    echo "$1 is a snap: run snap remove $1 and install a package or a file of that name$or"
+  elif [ -n "$FILE" ] && [ ! -w "${FILE%/*}" ]; then
+    echo "$1 lies in ${FILE%/*}, which is read-only: move it to a folder that is not, also in what starts it"
+  elif [ -n "$PACKAGE" ] && [ "${PACKAGE%.io}" != "$package" ]; then
+    echo "$1 belongs to package $PACKAGE: $cure"
+  elif [ -n "$PACKAGE" ] && ! command -v "$MANAGER" >/dev/null; then
+    echo "$1 belongs to an RPM package, but neither dnf nor zypper is there to replace it: install a file of its own"
+  elif [ -n "$PACKAGE" ]; then
+    echo "warn=$1 belongs to a package: $MANAGER replaces it, not $FIELD.$1"
+    is_known || echo "$MANAGER knows no $PACKAGE ${VERSION#v}: set up the repository of that minor version, then run $REFRESH"
+  elif is_staged "$1"; then
+    :
+  elif [ "$KIND" = url ]; then
+    tried=$(curl -fsSL -r 0-0 --max-time 20 -o /dev/null -- "$SOURCE" 2>&1) ||
+      echo "$FIELD.$1.url: cannot download $SHOWN: $tried"
+  elif [ ! -f "$R$SOURCE" ]; then
+    echo "$FIELD.$1.path: no file $SOURCE on this host"
+  elif [ -x "$R$SOURCE" ]; then
+    wrong "$1" "$R$SOURCE" "$SHA256"
+  fi
+}
+# A staged copy is good enough if a hash proves it.
+fetch() {
+  find_package "$1"
+  file=$D/staged/$1
+  ! is_staged "$1" || { [ -n "$PACKAGE" ] && [ ! -d "$file.packages" ]; } || return 0
+  rm -rf "$file.packages"
+  if [ -n "$PACKAGE" ]; then
+    (cd "$D/staged" && fetch_package "$1") || fail "$MANAGER cannot fetch $PACKAGE ${VERSION#v}"
+  elif [ "$KIND" = url ]; then
+    # In seconds: a mirror that stalls must not hold the host's lock.
+    curl -fsSL --retry 3 --connect-timeout 30 --speed-limit 1 --speed-time 60 --max-time 21600 -o "$file.new" -- "$SOURCE" ||
+      fail "$FIELD.$1.url: cannot download $SHOWN"
+  else
+    cp "$R$SOURCE" "$file.new" || fail "$FIELD.$1.path: no file $SOURCE on this host"
+  fi
+  chmod 755 "$file.new"
+  problem=$(wrong "$1" "$file.new" "$SHA256")
+  [ -z "$problem" ] || fail "$problem"
+  mv "$file.new" "$file"
+}

@@ -72,3 +72,13 @@ install_deb() {
   [ "$code" = 0 ] || exit "$code"
   rm "$D/held"
 }
+# `install_from FOLDER NAME`: a rename, so that a binary is never incomplete, or a package, whose hold stays.
+install_from() {
+  if [ -d "$D/$1/$2.packages" ]; then
+    install_package "$2"
+  else
+    target=$(file_of "$2")
+    cp -p "$D/$1/$2" "$target.refit"
+    mv "$target.refit" "$target"
+  fi
+}

@@ -1,0 +1,14 @@
+# shellcheck shell=sh disable=SC2154
+# Nothing was replaced then.
+is_kept && [ -e "$D/previous/kubelet" ] || exit 0
+grep -vF "$ROLLOUT " "$J" >"$J.new" || [ $? -eq 1 ]
+sync "$J.new"
+mv "$J.new" "$J"
+for file in $KUBELET_FILES; do
+  [ ! -e "$D/previous/$file" ] || place "$D/previous/$file" "$R/var/lib/kubelet/$file"
+done
+[ ! -e "$D/previous/kubeadm" ] || install_from previous kubeadm
+install_from previous kubelet
+systemctl daemon-reload
+systemctl restart kubelet
+kubelet --version
