@@ -11,7 +11,7 @@ import type { SignalObject } from './object/signal-object.ts';
 import { isSameProcess, type ProcessId, type ServiceFacts } from './service/host.ts';
 import { type KubeletHeartbeatParts, kubeletHeartbeat } from './service/kubelet-heartbeat.ts';
 import type { FinishedSignals } from './state/finished-signals.ts';
-import type { OwnNodeFacts, StepInput } from './step-input.ts';
+import type { StepInput } from './step-input.ts';
 import { ageVeto, futureVeto, type Veto, vetoOf } from './veto.ts';
 
 export interface ObserverParts extends KubeletHeartbeatParts, Pick<StepInput, 'times' | 'accepts' | 'beside'> {
@@ -97,10 +97,8 @@ export class StepInputObserver {
     return command.kind === 'kubeadmupdate' && newest ? kubeletVersionOf(newest) : undefined;
   }
 
-  async #cordonFacts(
-    { signal, journal, host, policy }: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>,
-    stop: AbortSignal,
-  ): Promise<OwnNodeFacts> {
+  async #cordonFacts(known: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>, stop: AbortSignal) {
+    const { signal, journal, host, policy } = known;
     const { object, maintenance } = this.#parts;
     if (asksWhoCordons(signal, journal)) {
       if (policy.cordoning !== undefined) return { cordoner: policy.cordoning };

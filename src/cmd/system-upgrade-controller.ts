@@ -1,10 +1,9 @@
 /** Runs `refit system-upgrade-controller`, for the Deployment of Rancher's controller: configured by its environment. */
-import { cattlePlanKind } from '../api/cattle/plan.ts';
 import { VERSION } from '../cli/version.ts';
 import { type ChannelParts, channelController } from '../dialects/cattle/channel-controller.ts';
 import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/cattle/config.ts';
 import { cattle } from '../dialects/cattle/dialect.ts';
-import { installMissing } from '../dialects/cattle/install-crd.ts';
+import { installPlans } from '../dialects/cattle/install-crd.ts';
 import type { Environment } from '../http/proxy-choice.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { createClient } from '../kube/transport/http-client.ts';
@@ -25,7 +24,7 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
   const metrics = createMetrics(VERSION);
   const config = await connection(env);
   using client = createClient(config, { userAgent: name, onRequest: metrics.requested });
-  if (isSet(env, 'INSTALL_CRD')) await installMissing(client, cattlePlanKind, namespace, clock, abort);
+  if (isSet(env, 'INSTALL_CRD')) await installPlans(client, namespace, clock, abort);
   const askChannel = redirectChannels({ clock, environment: env, userAgent: name, abort });
   const ask: ChannelParts['ask'] = async (channel, latestVersion) =>
     await askChannel(channel, await clusterIdOf({ client, abort }), latestVersion);

@@ -9,17 +9,17 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_801,
+  'src/agent': 5_782,
   'src/api': 1_120,
   'src/cli': 4_660,
-  'src/cmd': 926,
+  'src/cmd': 925,
   'src/dialects': 377,
-  'src/dialects/autopilot': 1_055,
-  'src/dialects/capi': 1_995,
-  'src/dialects/cattle': 2_112,
+  'src/dialects/autopilot': 1_052,
+  'src/dialects/capi': 1_981,
+  'src/dialects/cattle': 2_087,
   'src/dialects/kubeadm': 1_855,
   'src/drain': 843,
-  'src/engine': 5_505,
+  'src/engine': 5_483,
   'src/http': 340,
   'src/kube': 3_323,
   'src/kubeadm': 1_000,

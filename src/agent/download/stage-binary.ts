@@ -37,10 +37,8 @@ async function stageOnce(request: DownloadRequest, tools: FetchTools): Promise<v
   await syncPath(dirname(staged), files);
 }
 
-export async function discardDownload(
-  { staged, paths }: Pick<DownloadRequest, 'staged' | 'paths'>,
-  files: Files,
-): Promise<void> {
+export async function discardDownload(at: Pick<DownloadRequest, 'staged' | 'paths'>, files: Files): Promise<void> {
+  const { staged, paths } = at;
   for (const path of [staged, paths.part, paths.record]) await files.rm(path, { force: true });
   // Without this they are back after a loss of power, when nothing removes them any more.
   await unless('ENOENT', syncPath(dirname(staged), files));

@@ -17,13 +17,7 @@ import type { Step } from '../steps/step.ts';
 type ReportStep = Extract<Step, { kind: 'report' }>;
 
 /** Leaves the rest as it is; at Cordoning it may cordon. `journal` is the one after the step; `now` is wall-clock milliseconds. */
-export function withReport(
-  object: KubeObject,
-  signal: SignalData,
-  step: ReportStep,
-  journal: Journal,
-  now: number,
-): KubeObject {
+export function withReport(object: KubeObject, signal: SignalData, step: ReportStep, journal: Journal, now: number) {
   const { annotations } = object.metadata;
   const status = { status: step.status, timestamp: rfc3339(now) };
   const earlier = decodeReport(annotations, signal.created) ?? { created: signal.created };

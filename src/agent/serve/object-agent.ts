@@ -47,13 +47,11 @@ export interface HostParts extends Tools {
   readonly kubeadm?: Host;
 }
 
-interface ObjectAgentOptions {
+interface ServedObject {
   readonly object: SignalObject;
   /** Path of the journal: no two agents share one. */
   readonly journal: string;
   readonly accepts: readonly SignalCommand['kind'][];
-  /** Name of the host's Node; undefined when no pods run on the host. Throws while it is not known. */
-  readonly nodeName: () => string | undefined;
 }
 
 /** Connections and requests of the last report have ended then. */
@@ -72,11 +70,11 @@ function collectGarbage(): void {
 export async function serveNode(
   host: HostParts,
   name: string,
-  options: Omit<ObjectAgentOptions, 'nodeName'>,
+  options: ServedObject,
   stop: AbortSignal,
 ): Promise<void> {
   const { object: node } = options;
-  const agent = createObjectAgent(host, { ...options, nodeName: () => name });
+  const agent = createObjectAgent(host, options, () => name);
   const offer = async (abort: AbortSignal): Promise<void> => await host.delegation.offer(name, abort);
   await Promise.all([agent.run(stop), keepDelegated({ ...host, node, offer }, stop)]);
 }
@@ -114,9 +112,10 @@ function limitsOf({ limits, veto }: AgentOptions): DownloadLimits {
   return { ...limits, ...(requireHttps && { requireHttps }), httpsWithoutHash: !allowUnverified, allowedHosts };
 }
 
-export function createObjectAgent(host: HostParts, own: ObjectAgentOptions): Agent {
+/** `nodeName`: of the host's Node; undefined when no pods run on the host. Throws while it is not known. */
+export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: () => string | undefined): Agent {
   const { client, options, places, restarter, delegation, userAgent, clock, random, log } = host;
-  const { object, journal, accepts, nodeName } = own;
+  const { object, journal, accepts } = own;
   const tools = { clock, random, log };
   const { stateDirectory, times, veto } = options;
   const beside = host.kubeadm ? 'replace' : options.beside;

@@ -64,7 +64,7 @@ async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Pr
   const common = { object, journal: host.paths.journal };
   if (host.options.procedure === 'kubeadm') {
     const own = { ...host, kubeadm: await findKubeadm(name, ROOT, localShells(stop)) };
-    const agent = createObjectAgent(own, { ...common, accepts: ['kubeadmupdate'], nodeName: () => name });
+    const agent = createObjectAgent(own, { ...common, accepts: ['kubeadmupdate'] }, () => name);
     await Promise.all([agent.run(stop), announce(own, object, stop)]);
     return;
   }
@@ -104,14 +104,10 @@ const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_KUBECONFIG', 'REFI
 export async function serveController(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
   const object = new OwnObject({ ...host, resource: controlNodes, name });
   const nodeName = (): string | undefined => nodeNameOf(newestOf(object));
-  const agent = createObjectAgent(host, {
-    object,
-    journal: host.paths.journal,
-    accepts: ['k0supdate'],
-    nodeName: () => {
-      if (!object.isKnown) throw new Error(`ControlNode ${name} has not been read yet`);
-      return nodeName();
-    },
+  const own = { object, journal: host.paths.journal, accepts: ['k0supdate'] } as const;
+  const agent = createObjectAgent(host, own, () => {
+    if (!object.isKnown) throw new Error(`ControlNode ${name} has not been read yet`);
+    return nodeName();
   });
   await Promise.all([
     agent.run(stop),

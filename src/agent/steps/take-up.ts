@@ -89,11 +89,7 @@ function takeUpUnknown(input: NewSignalInput, running: RunningService): Step {
   return begin(input, running, { phase: 'failed', failure, drain: 'started' });
 }
 
-function begin(
-  input: NewSignalInput,
-  running: RunningService,
-  first: Pick<UpdateJournal, 'phase' | 'failure' | 'drain' | 'begunLate'>,
-): Step {
+function begin(input: NewSignalInput, running: RunningService, first: Omit<UpdateJournal, 'work' | 'spent'>): Step {
   const { binary } = input.host;
   if (binary === undefined) {
     const reason = `cannot find the file that PID ${running.process.pid} runs: start the agent with --binary`;

@@ -123,10 +123,7 @@ export interface Part {
 }
 
 /** In the order in which they run: image bundles first, since releases need them, then controllers, then workers. */
-export function partsOf(
-  { k0supdate, airgapupdate }: PlanCommand,
-  recorded: Pick<CommandStatus, 'k0supdate' | 'airgapupdate'> = {},
-): Part[] {
+export function partsOf({ k0supdate, airgapupdate }: PlanCommand, recorded: Partial<CommandStatus> = {}): Part[] {
   const update = { procedure: 'k0supdate', update: k0supdate } as const;
   const { controllers, workers } = k0supdate?.targets ?? {};
   return [

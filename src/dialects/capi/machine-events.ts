@@ -45,12 +45,10 @@ export function canNote(answer: HookResponse): EventNote {
   return { type: 'Normal', reason: isClaim ? 'UpdateClaimed' : 'UpdateNotClaimed', message };
 }
 
-export function updateNote(
-  { desired: { machine } }: UpdateMachineRequest,
-  { status, message = '', retryAfterSeconds }: UpdateMachineResponse,
-): EventNote {
+export function updateNote({ desired }: UpdateMachineRequest, answer: UpdateMachineResponse): EventNote {
+  const { status, message = '', retryAfterSeconds } = answer;
   if (status === 'Failure') return { type: 'Warning', reason: 'UpdateFailed', message };
-  const to = `Update in place to ${versionIn(machine) ?? 'no version'}`;
+  const to = `Update in place to ${versionIn(desired.machine) ?? 'no version'}`;
   if (retryAfterSeconds > 0) return { type: 'Normal', reason: 'UpdateRequested', message: `${to} requested` };
   return { type: 'Normal', reason: 'UpdateDone', message: `${to} is done` };
 }

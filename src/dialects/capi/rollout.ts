@@ -90,11 +90,8 @@ export function project({ phase, blocked, reason, stages }: Rollout, node: Node)
 }
 
 /** Each Machine is one rollout: Cluster API decides how many run at once. */
-function stageOf(
-  { version, role, platform, url, sha256, procedure }: MachineUpdate,
-  name: string,
-  { state, since }: Pick<Stage['targets'][number], 'state' | 'since'>,
-): Stage {
+function stageOf(update: MachineUpdate, name: string, { state, since }: Omit<UpdateRecord, 'uid'>): Stage {
+  const { version, role, platform, url, sha256, procedure } = update;
   return {
     id: 'machine',
     command: 0,

@@ -34,11 +34,7 @@ export interface UpdateParts extends ProgressParts {
 type Wanted = Pick<MachineUpdate, 'machine' | 'version'>;
 
 /** Idempotent, on any replica. `live` is the Machine in the API. Rejects if an API server or the checksum is unavailable. */
-export async function updateMachine(
-  parts: UpdateParts,
-  { desired: { machine } }: UpdateMachineRequest,
-  live: Machine,
-): Promise<UpdateMachineResponse> {
+export async function updateMachine(parts: UpdateParts, { desired: { machine } }: UpdateMachineRequest, live: Machine) {
   const { name, namespace = 'default' } = machine.metadata;
   const version = versionIn(machine);
   if (version === undefined || !parseVersion(version))
@@ -189,12 +185,10 @@ export type ReadText = (url: string, abort: AbortSignal) => Promise<string>;
 const MAX_CHECKSUM_BYTES = 64 * 1024;
 
 /** Rejects if there is a `checksumUrl` without a readable checksum. */
-export async function findPayload(
-  { source: { url, checksumUrl }, readText, abort }: Pick<UpdateParts, 'source' | 'readText' | 'abort'>,
-  { version, platform, procedure }: WantedPayload,
-): Promise<Payload> {
-  const [os = '', arch = ''] = platform.split('-');
-  const values = { version: encodeURIComponent(version), os, arch, procedure };
+async function findPayload({ source, readText, abort }: UpdateParts, wanted: WantedPayload): Promise<Payload> {
+  const { url, checksumUrl } = source;
+  const [os = '', arch = ''] = wanted.platform.split('-');
+  const values = { version: encodeURIComponent(wanted.version), os, arch, procedure: wanted.procedure };
   const fill = (template: string): string =>
     template.replaceAll(/\{(version|os|arch|procedure)\}/g, (_all, name: keyof typeof values) => values[name]);
   if (checksumUrl === undefined) return { url: fill(url) };

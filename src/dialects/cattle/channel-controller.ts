@@ -5,7 +5,7 @@ import type { EventRecorder } from '../../kube/event-recorder.ts';
 import { keyOf, splitKey } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
-import { type Controller, fromObject, generationChanged, type ReconcileResult } from '../../runtime/controller.ts';
+import { type Controller, fromObject, generationChanged } from '../../runtime/controller.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf, unlessError } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
@@ -54,12 +54,8 @@ export function channelController(parts: ChannelParts): Controller {
   };
 }
 
-async function follow(
-  { intervalMs, clock, log, ask, writer, events }: ChannelParts,
-  plan: CattlePlan,
-  channel: string,
-  answers: Map<string, Answer>,
-): Promise<ReconcileResult> {
+async function follow(parts: ChannelParts, plan: CattlePlan, channel: string, answers: Map<string, Answer>) {
+  const { intervalMs, clock, log, ask, writer, events } = parts;
   const key = keyOf(plan);
   const known = answers.get(key);
   const age = clock.monotonic() - (known?.at ?? 0);
@@ -104,22 +100,14 @@ function withoutFailure({ status, ...plan }: CattlePlan): CattlePlan {
   return { ...plan, status: { ...status, conditions: kept } };
 }
 
-function withStatus(
-  plan: CattlePlan,
-  verdict: ConditionUpdate,
-  now: number,
-  more: Partial<CattlePlan['status']> = {},
-): CattlePlan {
+function withStatus(plan: CattlePlan, verdict: ConditionUpdate, now: number, more: CattlePlan['status'] = {}) {
   const conditions = withVerdicts(plan.status?.conditions ?? [], [verdict], now);
   return { ...plan, status: { ...plan.status, conditions, ...more } };
 }
 
 /** The engine writes the same status: on a conflict, applies the change again to the current object. False if nothing changes. */
-async function record(
-  writer: KubeClient,
-  { metadata: { name, namespace, uid } }: CattlePlan,
-  change: (plan: CattlePlan) => CattlePlan,
-): Promise<boolean> {
+async function record(writer: KubeClient, { metadata }: CattlePlan, change: (plan: CattlePlan) => CattlePlan) {
+  const { name, namespace, uid } = metadata;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const current = await writer.get(cattlePlans, name, { namespace });
     const changed = change(current);

@@ -58,11 +58,7 @@ export function says(plan: CattlePlan, { type, status, reason, message }: Condit
 }
 
 /** Keeps other conditions and the order; `now` in milliseconds. */
-export function withVerdicts(
-  known: readonly CattleCondition[],
-  verdicts: readonly ConditionUpdate[],
-  now: number,
-): CattleCondition[] {
+export function withVerdicts(known: readonly CattleCondition[], verdicts: readonly ConditionUpdate[], now: number) {
   const byType = new Map(verdicts.map((verdict) => [verdict.type, verdict]));
   const kept = known.map((condition) => {
     const verdict = byType.get(condition.type);

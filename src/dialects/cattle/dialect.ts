@@ -127,11 +127,7 @@ const REPLACED = new Set([
 const MOST_NAMES = 10;
 
 /** What a record changes, with the reasons of the original: alerts search for them. `ours` are the engine's. */
-export function cattleEvents(
-  before: CattlePlan,
-  after: CattlePlan,
-  ours: readonly ReportedEvent[],
-): readonly ReportedEvent[] {
+export function cattleEvents(before: CattlePlan, after: CattlePlan, ours: readonly ReportedEvent[]) {
   const { latestVersion, latestHash, applying = [] } = after.status ?? {};
   const target = `version ${latestVersion}, hash ${latestHash}`;
   const left = (before.status?.applying ?? []).filter((host) => !applying.includes(host));

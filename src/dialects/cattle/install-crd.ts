@@ -1,5 +1,6 @@
 /** Creates the CRD of Plans at start if it is missing. The original always does so; here it must be asked for. */
-import { type CustomKind, customResourceDefinitions, definitionOf } from '../../api/crd.ts';
+import { cattlePlanKind, cattlePlans } from '../../api/cattle/plan.ts';
+import { customResourceDefinitions, definitionOf } from '../../api/crd.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { ifFound, ifNew } from '../../kube/status-error.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
@@ -10,21 +11,15 @@ const POLL_MS = 200;
 const PATIENCE_MS = 60_000;
 
 /** Never changes an existing CRD: it may have labels of a package manager, or newer fields. Resolves once Plans are served. */
-export async function installMissing(
-  client: KubeClient,
-  kind: CustomKind,
-  namespace: string,
-  clock: Clock,
-  abort: AbortSignal,
-): Promise<void> {
+export async function installPlans(client: KubeClient, namespace: string, clock: Clock, abort: AbortSignal) {
   const isServed = async (): Promise<boolean> =>
-    (await ifFound(client.list(kind.resource, { limit: 1, namespace, abort }))) !== undefined;
+    (await ifFound(client.list(cattlePlans, { limit: 1, namespace, abort }))) !== undefined;
   if (await isServed()) return;
-  await ifNew(client.create(customResourceDefinitions, definitionOf(kind), { abort }));
+  await ifNew(client.create(customResourceDefinitions, definitionOf(cattlePlanKind), { abort }));
   for (const end = clock.monotonic() + PATIENCE_MS; !(await isServed()); await sleep(clock, POLL_MS, abort)) {
     if (clock.monotonic() > end)
       throw new Error(
-        `${kind.resource.plural}.${kind.resource.group} is not served after ${formatDuration(PATIENCE_MS)}: check its CustomResourceDefinition`,
+        `${cattlePlans.plural}.${cattlePlans.group} is not served after ${formatDuration(PATIENCE_MS)}: check its CustomResourceDefinition`,
       );
   }
 }

@@ -23,11 +23,7 @@ interface Parts extends Effects {
 const RECHECK_MS = 1000;
 
 /** Of plans that are gone, and of that of `key`. Asks the API server first: no cache may show a plan that exists. */
-export async function cleanUpOrphanedWork(
-  parts: Parts,
-  cached: Pick<View<KubeObject>, 'list'>,
-  key: string,
-): Promise<{ readonly requeueAfterMs?: number }> {
+export async function cleanUpOrphanedWork(parts: Parts, cached: Pick<View<KubeObject>, 'list'>, key: string) {
   const { dialect, client, world, clock, reporter, abort } = parts;
   const nodeActionsAmong = (plans: readonly KubeObject[]) =>
     (dialect.orphanedWork?.plans(world, plans) ?? [])

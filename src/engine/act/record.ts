@@ -4,7 +4,7 @@ import { ifFound, ifUnchanged, isRefusal } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction, ShardedRecord } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
-import { type Rollout, stateChanges, type Target } from '../model/rollout.ts';
+import { type Rollout, stateChanges } from '../model/rollout.ts';
 import { restingOn } from './status-shards.ts';
 import { areUnchanged, carryOut, type Effects } from './writes.ts';
 
@@ -18,25 +18,21 @@ export interface RecordChange {
 /** False if the plan, or an object that must be finished first, has changed: nothing is recorded then. `now` in ms. */
 export async function record(effects: Effects, change: RecordChange, now: number): Promise<boolean> {
   const { dialect, world } = effects;
-  const { plan, before, after } = change;
+  const { plan, after } = change;
   if (!(await areNotYetSignalled(effects, change))) return false;
   const written = accompanying(effects, change).map(async (each) => await carryOutFor(effects, after, each));
   if ((await settleAll(written)).includes(false)) return false;
   const projected = dialect.project(after, plan, now);
   const spread = dialect.shards?.spread(plan, projected, world, now) ?? { plan: projected, writes: [] };
-  if (!(await writeShards(effects, plan, spread, restingOn(before, after)))) return false;
+  if (!(await writeShards(effects, change, spread.writes))) return false;
   return await writePlan(effects, spread);
 }
 
 /** Shards come first, so that a target which ends is always recorded. Each write rests on a fresh read of the other. */
-async function writeShards(
-  effects: Effects,
-  plan: KubeObject,
-  { writes }: ShardedRecord<KubeObject>,
-  targets: readonly Target[],
-): Promise<boolean> {
+async function writeShards(effects: Effects, change: RecordChange, writes: readonly Instruction[]): Promise<boolean> {
   const { dialect, world } = effects;
-  const holding = dialect.shards?.holding(plan, targets, world) ?? [];
+  const { plan, before, after } = change;
+  const holding = dialect.shards?.holding(plan, restingOn(before, after), world) ?? [];
   const basis = writes.length > 0 ? [{ resource: dialect.plans, object: plan }, ...holding] : holding;
   if (!(await areUnchanged(effects, basis))) return false;
   const written = await settleAll(writes.map(async (instruction) => await carryOut(effects, instruction)));

@@ -81,12 +81,7 @@ export interface Sent {
 const SIGNALS_AT_ONCE = 100;
 
 /** An object that has changed is not written: its change arrives by the watch, and the decision is taken again. */
-export async function send(
-  effects: Effects,
-  plan: KubeObject,
-  rollout: Rollout,
-  signals: readonly Signalling[],
-): Promise<Sent[]> {
+export async function send(effects: Effects, plan: KubeObject, rollout: Rollout, signals: readonly Signalling[]) {
   const sent: Sent[] = [];
   for (let first = 0; first < signals.length; first += SIGNALS_AT_ONCE) {
     const batch = signals.slice(first, first + SIGNALS_AT_ONCE);

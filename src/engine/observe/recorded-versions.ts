@@ -26,10 +26,7 @@ export function failedInEarlierStage(stages: readonly Stage[], role: Role, name:
 }
 
 /** Marks a wait for the object as passing while it may still be that short. */
-export function momentAfter(
-  { since }: Pick<RecordedUpgrade, 'since'>,
-  now: number,
-): Pick<Waiting, 'isPassing' | 'recheckMs'> {
+export function momentAfter({ since }: Pick<RecordedUpgrade, 'since'>, now: number): Partial<Waiting> {
   const spent = now - Date.parse(since);
   return spent >= 0 && spent < MOMENT_MS ? { isPassing: true, recheckMs: MOMENT_MS - spent } : {};
 }

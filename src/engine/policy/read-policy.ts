@@ -144,10 +144,8 @@ function evictIf(allowed: boolean | undefined, otherwise: 'evict' | 'refuse'): '
 const LEADER_FIRST_MS = 60_000;
 
 /** Drain options for a node that drains itself, where they differ from the agent's defaults. */
-function agentDrainOf(
-  { enabled, uncordon, options: { localData, unmanagedPods, gracePeriodSeconds } }: DrainPolicy,
-  deadlineMs: number,
-): Pick<AgentPolicy, 'drain'> {
+function agentDrainOf({ enabled, uncordon, options }: DrainPolicy, deadlineMs: number): Pick<AgentPolicy, 'drain'> {
+  const { localData, unmanagedPods, gracePeriodSeconds } = options;
   const drain: AgentDrain = {
     ...(enabled ? {} : { enabled }),
     ...(localData === 'refuse' ? { localData } : {}),

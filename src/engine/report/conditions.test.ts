@@ -112,8 +112,9 @@ test('an unreadable conditions annotation is replaced', async () => {
     plans: tableDialect.plans,
     onEvent: () => undefined,
     writtenAt: new Map(),
+    now: T0,
   };
-  await writeConditions(parts, plan, RUNNING, [], T0);
+  await writeConditions(parts, plan, RUNNING, []);
   const written = api.read(tableDialect.plans, 'plan').metadata.annotations?.[CONDITIONS_ANNOTATION];
   expect(conditionsIn(written).map(({ type }) => type)).toEqual(['Blocked', 'Degraded', 'Progressing']);
 });
@@ -126,7 +127,8 @@ test('a message is written again when it names another node, at most once a minu
   const write = async (message: string, now: number): Promise<number | undefined> => {
     const waits = [{ gate: 'drain', reason: because('DrainBlocked', message), since: later(-10_000) }];
     const plan = api.read(tableDialect.plans, 'plan');
-    const againMs = await writeConditions({ ...parts, onEvent: () => undefined }, plan, RUNNING, waits, T0 + now);
+    const writing = { ...parts, onEvent: () => undefined, now: T0 + now };
+    const againMs = await writeConditions(writing, plan, RUNNING, waits);
     const { annotations } = api.read(tableDialect.plans, 'plan').metadata;
     messages.push(conditionsIn(annotations?.[CONDITIONS_ANNOTATION]).find(({ type }) => type === 'Blocked')?.message);
     return againMs;

@@ -66,13 +66,8 @@ const FREE = { reason: 'NothingWaits', message: 'targets wait only for slots and
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 
 /** Writes the conditions if one changed; ignores a conflict. Returns milliseconds until there may be more to write. */
-export async function writeConditions(
-  { client, ownWrites, plans, abort, onEvent, writtenAt }: Writing,
-  plan: KubeObject,
-  rollout: Rollout,
-  waits: readonly Wait[],
-  now: number,
-): Promise<number | undefined> {
+export async function writeConditions(writing: Writing, plan: KubeObject, rollout: Rollout, waits: readonly Wait[]) {
+  const { client, ownWrites, plans, abort, onEvent, writtenAt, now } = writing;
   const known = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
   const conditions = conditionsOf(rollout, waits, known, now);
   const fresh = waits.filter(isRemarkable).map(({ since }) => Date.parse(since) + SETTLE_MS - now);
@@ -114,6 +109,7 @@ interface Writing {
   readonly onEvent: (event: ReportedEvent) => void;
   /** When the conditions of each plan were written last, in ms. */
   readonly writtenAt: Map<string, number>;
+  readonly now: number;
 }
 
 function reasonsOf(conditions: Conditions): string {

@@ -1,5 +1,5 @@
 /** Answers CanUpdateMachine and CanUpdateMachineSet for all updaters of an UpdaterSet together. */
-import type { CanUpdateResponse, Triple } from '../../../api/capi/hooks.ts';
+import type { Triple } from '../../../api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, machines, SET_LABELS } from '../../../api/capi/machine.ts';
 import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
 import type { KubeClient } from '../../../kube/client.ts';
@@ -30,12 +30,7 @@ const SHAPES = { CanUpdateMachine: MACHINE_SHAPE, CanUpdateMachineSet: SET_SHAPE
 const SHARED = 0.9;
 
 /** Throws for a change that is neither accepted nor to be replaced: then Cluster API waits and asks again. */
-export async function canUpdate(
-  parts: CanParts,
-  hook: CanHook,
-  request: CanRequest,
-  withinMs: number,
-): Promise<CanUpdateResponse> {
+export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequest, withinMs: number) {
   const { callUpdater, clock, log, abort } = parts;
   const end = clock.monotonic() + withinMs * SHARED;
   const shape = SHAPES[hook];
@@ -65,7 +60,7 @@ export async function canUpdate(
     if (answer.status === 'Success') return answer;
     throw new Error(answer.message ?? 'it answered Failure without a message');
   };
-  const composition = await compose(shape, current, desired, updaters, ask);
+  const composition = await compose(shape, request, updaters, ask);
   const title = titleOf(current);
   const hold = holdBy(set, updaters, composition, title);
   await tellRefused(parts, set, title, hold).catch((error: unknown) =>
@@ -131,10 +126,9 @@ const SET_VERSION = ['spec', 'template', 'spec', 'version'];
 const JOINS_WITHIN_MS = 300_000;
 
 /** Why Refit cannot update the Machines. Throws for a Node that has just joined: an answer would have all replaced. */
-async function obstacleTo(
-  { management, workload, clock, abort }: CanParts,
-  { current: { machine, machineSet }, desired, settings }: CanRequest,
-): Promise<string | undefined> {
+async function obstacleTo({ management, workload, clock, abort }: CanParts, request: CanRequest) {
+  const { current, desired, settings } = request;
+  const { machine, machineSet } = current;
   const { name, namespace = 'default', labels } = (machine ?? machineSet)?.metadata ?? { name: '' };
   const labelSelector = `${SET_LABELS.hash}=${labels?.[SET_LABELS.hash] ?? name}`;
   const found = machine

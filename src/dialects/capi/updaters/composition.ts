@@ -1,13 +1,23 @@
 /** Divides the changes of one Machine among several updaters: each in turn takes those that it can make. */
 import type { HookObject, Patches, Triple } from '../../../api/capi/hooks.ts';
+import type { Updater } from '../../../api/refit/updater-set.ts';
 import { jsonPointer } from '../../../kube/json-patch.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isRecord, type Json, sameJson } from '../../../util/json.ts';
-import { changesBetween, differences, isEmpty, nameOf, type PartChange, type Shape, valueAt } from '../can-update.ts';
+import {
+  type CanRequest,
+  changesBetween,
+  differences,
+  isEmpty,
+  nameOf,
+  type PartChange,
+  type Shape,
+  valueAt,
+} from '../can-update.ts';
 import { applyPatches, brief, placed } from './hook-patch.ts';
 
 /** Answers without a side effect; rejects when there is no valid answer. */
-export type AskCan<T> = (updater: T, current: Triple, desired: Triple) => Promise<Patches>;
+export type AskCan = (updater: Updater, current: Triple, desired: Triple) => Promise<Patches>;
 
 export interface Composition {
   /** In order: who takes which changes, such as `machine.spec.version`. */
@@ -19,13 +29,8 @@ export interface Composition {
 }
 
 /** Asks each updater about the objects as the ones before it leave them, until no change is left. */
-export async function compose<T extends { readonly name: string }>(
-  shape: Shape,
-  current: Triple,
-  desired: Triple,
-  updaters: readonly T[],
-  ask: AskCan<T>,
-): Promise<Composition> {
+export async function compose(shape: Shape, request: CanRequest, updaters: readonly Updater[], ask: AskCan) {
+  const { current, desired } = request;
   const steps: Composition['steps'][number][] = [];
   const unanswered: Composition['unanswered'][number][] = [];
   let reached = current;

@@ -64,10 +64,12 @@ const discoverySchema = z.object({
     .nullish(),
 });
 
+type Post = (path: string, content: object) => Promise<unknown>;
+
 /** @param certificates the folder with a folder for each client certificate; undefined if there are none */
 export function updaterClient(certificates: string | undefined): CallUpdater {
   return async (updater, hook, body, abort) => {
-    const call = async (path: string, content: object): Promise<unknown> =>
+    const call: Post = async (path, content) =>
       await post(updater, `/${HOOK_GROUP}/${path}`, content, certificates, abort);
     const handler = await handlerOf(updater, hook, call);
     const answer = await call(`${hook.toLowerCase()}/${handler}`, {
@@ -87,11 +89,7 @@ function keyOf(hook: UpdaterHook) {
 }
 
 /** Asked each time: a handler that is gone must not be called. An updater that cannot update must not accept either. */
-async function handlerOf(
-  { handlers = {} }: Updater,
-  hook: UpdaterHook,
-  call: (path: string, content: object) => Promise<unknown>,
-): Promise<string> {
+async function handlerOf({ handlers = {} }: Updater, hook: UpdaterHook, call: Post): Promise<string> {
   const given = handlers[keyOf(hook)];
   if (given !== undefined && handlers.updateMachine !== undefined) return given;
   const { data, error } = discoverySchema.safeParse(
