@@ -22,11 +22,7 @@ export interface CommandSpec {
 }
 
 /** Runs one command line (without `node` and the script); resolves with the exit code, rejects with REFIT_USAGE. */
-export async function runProgram(
-  args: readonly string[],
-  commands: readonly CommandSpec[],
-  call: CommandCall,
-): Promise<number> {
+export async function runProgram(args: readonly string[], commands: readonly CommandSpec[], call: CommandCall) {
   let exitCode = 0;
   const program = new Command('refit')
     .description('Upgrades the nodes of a running Kubernetes cluster in place.')

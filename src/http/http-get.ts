@@ -87,9 +87,10 @@ export async function* chunksOf(response: IncomingMessage): AsyncGenerator<Buffe
 /** Resolves with whatever is answered, also a redirect or an error status. */
 export async function getOnce(
   address: URL,
-  { headers, method, environment }: Pick<Get, 'headers' | 'method' | 'environment'>,
+  asked: Pick<Get, 'headers' | 'method' | 'environment'>,
   abort: AbortSignal,
-): Promise<IncomingMessage> {
+) {
+  const { headers, method, environment } = asked;
   const { protocol, host } = address;
   if (protocol !== 'http:' && protocol !== 'https:')
     throw new Error(`cannot download from ${protocol} URLs, only from http: and https:`);

@@ -68,9 +68,7 @@ async function openTunnel(proxy: URL, address: URL, abort: AbortSignal): Promise
   });
 }
 
-async function answered(
-  send: (take: (response: IncomingMessage) => void) => ReturnType<typeof http.request>,
-): Promise<IncomingMessage> {
+async function answered(send: (take: (response: IncomingMessage) => void) => ReturnType<typeof http.request>) {
   return await new Promise<IncomingMessage>((resolve, reject) => send(resolve).once('error', reject));
 }
 

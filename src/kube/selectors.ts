@@ -74,10 +74,7 @@ function splitRequirements(text: string): string[] {
 }
 
 /** As in policy/v1: undefined selects nothing, an empty selector everything, an unknown operator nothing. */
-export function matchesLabels(
-  selector: LabelSelector | undefined,
-  labels: Readonly<Record<string, string>> = {},
-): boolean {
+export function matchesLabels(selector: LabelSelector | undefined, labels: Readonly<Record<string, string>> = {}) {
   if (selector === undefined) return false;
   const { matchLabels = {}, matchExpressions = [] } = selector;
   return (

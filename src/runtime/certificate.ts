@@ -30,14 +30,10 @@ export async function readCertificate(files: CertificateFiles): Promise<SecureCo
   }
 }
 
-/** Calls `renew` after each change to a valid pair. Watches the directories, since files are replaced by renames and links. */
-export function followCertificate(
-  files: CertificateFiles,
-  renew: (options: SecureContextOptions) => void,
-  log: Logger,
-): Disposable {
+/** Calls `set` after each change to a valid pair. Watches the directories, since files are replaced by renames and links. */
+export function followCertificate(files: CertificateFiles, set: (options: SecureContextOptions) => void, log: Logger) {
   const reload = (): void => {
-    readCertificate(files).then(renew, (error: unknown) =>
+    readCertificate(files).then(set, (error: unknown) =>
       log.warn('cannot load the new certificate, using the previous one', { reason: messageOf(error) }),
     );
   };

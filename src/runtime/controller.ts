@@ -44,11 +44,7 @@ export const DEFAULT_PARTS: Required<ControllerParts> = { ...DEFAULT_TOOLS, metr
 const STOP_GRACE_MS = 5_000;
 
 /** Runs until `abort`, then waits for the reconciles at work. Never rejects. The sources' informers must be synced. */
-export async function runController(
-  controller: Controller,
-  abort: AbortSignal,
-  parts: ControllerParts = {},
-): Promise<void> {
+export async function runController(controller: Controller, abort: AbortSignal, parts: ControllerParts = {}) {
   const { clock, random, log, metrics } = { ...DEFAULT_PARTS, ...parts };
   const own = log.child({ controller: controller.name });
   const queue = new WorkQueue({ clock, random });

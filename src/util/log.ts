@@ -43,11 +43,8 @@ export function jsonLogger(
 
 /** For a process: to standard error, by the system's clock. */
 export function stderrLogger(level: LogLevel): Logger {
-  return jsonLogger(
-    (line) => process.stderr.write(line),
-    () => systemClock.now(),
-    level,
-  );
+  const write = (line: string): boolean => process.stderr.write(line);
+  return jsonLogger(write, () => systemClock.now(), level);
 }
 
 export const silentLogger: Logger = {

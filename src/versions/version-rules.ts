@@ -132,10 +132,7 @@ function skewFindings(rule: string, who: string, version: Version, servers: read
   return [warn(rule, `${found} has a newer patch than an API server at ${textOf(oldest)}`)];
 }
 
-function proxyFindings(
-  { version, kubelet }: { version: string; kubelet?: string },
-  servers: readonly Version[],
-): Finding[] {
+function proxyFindings({ version, kubelet }: { version: string; kubelet?: string }, servers: readonly Version[]) {
   const proxy = read(version);
   const findings = skewFindings('R4', 'kube-proxy', proxy, servers);
   const apart = kubelet === undefined ? 0 : Math.abs(proxy.minor - read(kubelet).minor);

@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_782,
   'src/api': 1_120,
-  'src/cli': 4_660,
+  'src/cli': 4_647,
   'src/cmd': 925,
   'src/dialects': 377,
   'src/dialects/autopilot': 1_052,
@@ -20,16 +20,16 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/kubeadm': 1_855,
   'src/drain': 843,
   'src/engine': 5_483,
-  'src/http': 340,
-  'src/kube': 3_323,
+  'src/http': 339,
+  'src/kube': 3_313,
   'src/kubeadm': 1_000,
   'src/process': 263,
-  'src/runtime': 826,
+  'src/runtime': 818,
   'src/signal': 497,
   'src/updates': 1_931,
   'src/install': 839,
-  'src/util': 863,
-  'src/versions': 566,
+  'src/util': 860,
+  'src/versions': 563,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];

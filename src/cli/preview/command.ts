@@ -78,12 +78,7 @@ export async function previewOpen(loaded: Session['loaded'], parts: ViewParts, n
   return previews.flat().toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-async function previewAt(
-  inspection: Inspection,
-  parts: ViewParts,
-  now: number,
-  present?: PlanPreview['phase'],
-): Promise<PlanPreview> {
+async function previewAt(inspection: Inspection, parts: ViewParts, now: number, present?: PlanPreview['phase']) {
   const view = viewAt(inspection, now);
   const drains = await lookAtDrains(inspection, parts.sources);
   const policy = policyRule(parts.policies, inspection.dialect.name, inspection.plan);

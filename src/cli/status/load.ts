@@ -132,11 +132,7 @@ export async function followPolicies(reading: Reading, first: Policies, onChange
   return { list: () => informer.list() };
 }
 
-export function policyOf(
-  policies: Policies,
-  dialect: Pick<Dialect, 'name' | 'planRules'>,
-  plan: KubeObject,
-): RolloutPolicy {
+export function policyOf(policies: Policies, dialect: Pick<Dialect, 'name' | 'planRules'>, plan: KubeObject) {
   return policyOfPlan(dialect, policies.list(), plan, UNCOVERED);
 }
 

@@ -86,6 +86,11 @@ export function clientOver(caller: Caller, options: ClientOptions = {}): KubeCli
   return new HttpClient(caller, options);
 }
 
+const METHODS = { create: 'POST', update: 'PUT', patch: 'PATCH' } as const;
+
+type Verb = keyof typeof METHODS;
+type Content = Pick<Call, 'body' | 'contentType' | 'query'>;
+
 class HttpClient implements KubeClient, Disposable {
   readonly #caller: Caller;
   readonly #options: ClientOptions;
@@ -143,22 +148,17 @@ class HttpClient implements KubeClient, Disposable {
   async create<T extends KubeObject>(resource: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
     const { namespace, name } = object.metadata;
     const place = options.subresource === undefined ? { namespace } : { namespace, name };
-    return await this.#write<T>('create', 'POST', resource, place, options, { body: object });
+    return await this.#write<T>('create', resource, place, options, { body: object });
   }
 
   async replace<T extends KubeObject>(resource: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
-    return await this.#write<T>('update', 'PUT', resource, object.metadata, options, { body: object });
+    return await this.#write<T>('update', resource, object.metadata, options, { body: object });
   }
 
-  async patch<T extends KubeObject>(
-    resource: Resource<T>,
-    name: string,
-    patch: unknown,
-    options: PatchOptions,
-  ): Promise<T> {
-    const content = { body: patch, contentType: CONTENT_TYPES[options.type] };
+  async patch<T extends KubeObject>(resource: Resource<T>, name: string, patch: unknown, options: PatchOptions) {
     const force = options.type === 'apply' ? options.force : undefined;
-    return await this.#write<T>('patch', 'PATCH', resource, { name }, options, content, { force });
+    const content = { body: patch, contentType: CONTENT_TYPES[options.type], query: { force } };
+    return await this.#write<T>('patch', resource, { name }, options, content);
   }
 
   async delete(resource: Resource, name: string, options: DeleteOptions = {}): Promise<void> {
@@ -200,23 +200,16 @@ class HttpClient implements KubeClient, Disposable {
   }
 
   /** The namespace of `options` comes before that of `place`. */
-  async #write<T>(
-    verb: string,
-    method: Call['method'],
-    resource: Resource,
-    place: Pick<Address, 'namespace' | 'name'>,
-    options: WriteOptions,
-    content: Pick<Call, 'body' | 'contentType'>,
-    extra: Call['query'] = {},
-  ): Promise<T> {
+  async #write<T>(verb: Verb, resource: Resource, place: Address, options: WriteOptions, content: Content): Promise<T> {
     const { subresource, namespace = place.namespace } = options;
     const path = pathOf(resource, { namespace, name: place.name, subresource });
     const label = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
     const fieldManager = options.fieldManager ?? this.#options.fieldManager ?? 'refit';
-    const query = { fieldManager, ...extra };
+    const query = { fieldManager, ...content.query };
     // A subresource may answer with a kind of its own.
     const check = objectCheck(subresource === undefined ? resource.kind : undefined);
-    return await this.#caller.json<T>({ ...this.#call(verb, label, path, options), method, query, check, ...content });
+    const call = this.#call(verb, label, path, options);
+    return await this.#caller.json<T>({ ...call, method: METHODS[verb], check, ...content, query });
   }
 }
 
