@@ -4,7 +4,7 @@ import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse }
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type CallerOptions, post } from '../../../sandbox/cluster/hook-caller.ts';
+import { type Answered, type CallerOptions, post } from '../../../sandbox/cluster/hook-caller.ts';
 import { schemaProblems } from '../../../sandbox/cluster/hook-schema.ts';
 import { listen } from '../../../src/util/listen.ts';
 import type { Scene } from './scene.ts';
@@ -13,6 +13,8 @@ interface Message {
   readonly kind: string;
   readonly body: unknown;
 }
+
+type Spoil = (kind: string, real: Answered) => Answered | undefined;
 
 export class Middleman implements AsyncDisposable {
   readonly url: string;
@@ -25,16 +27,22 @@ export class Middleman implements AsyncDisposable {
     this.#close = close;
   }
 
-  static async start({ extension, options: { directory } }: Scene): Promise<Middleman> {
+  /** By default before the extension; `spoil` may put another answer in the place of the real one. */
+  static async start(
+    { extension, options: { directory } }: Scene,
+    { url = extension.url, spoil = (): undefined => undefined }: { url?: string; spoil?: Spoil } = {},
+  ): Promise<Middleman> {
     const [cert, key, ca] = await Promise.all(
       ['tls.crt', 'tls.key', 'ca.crt'].map(async (file) => await readFile(join(directory, 'hooks', file), 'utf8')),
     );
-    const { url, authority, client } = extension;
-    const caller: CallerOptions = { url, authority, client, protocol: 'h2' };
+    const { authority, client } = extension;
+    // The example of an updater speaks nothing newer.
+    const protocol = url === extension.url ? 'h2' : 'http/1.1';
+    const caller: CallerOptions = { url, authority, client, protocol };
     const heard: Message[] = [];
     const mutual = { requestCert: true, rejectUnauthorized: true };
     const server = createSecureServer({ allowHTTP1: true, cert, key, ca, ...mutual }, (request, response) => {
-      pass(caller, heard, request, response).catch(() => response.writeHead(502).end());
+      pass({ caller, heard, spoil }, request, response).catch(() => response.writeHead(502).end());
     });
     const { port }: AddressInfo = await listen(server, '127.0.0.1:0');
     const close = async (): Promise<void> => await new Promise((resolve) => server.close(() => resolve()));
@@ -57,15 +65,15 @@ export class Middleman implements AsyncDisposable {
 }
 
 async function pass(
-  caller: CallerOptions,
-  heard: Message[],
+  { caller, heard, spoil }: { caller: CallerOptions; heard: Message[]; spoil: Spoil },
   request: Http2ServerRequest,
   response: Http2ServerResponse,
 ): Promise<void> {
   const given = await text(request);
   const asked = JSON.parse(given) as { readonly kind: string };
   heard.push({ kind: asked.kind, body: asked });
-  const { status, body } = await post(caller, request.url, given);
+  const real = await post(caller, request.url, given);
+  const { status, body } = spoil(asked.kind, real) ?? real;
   if (status === 200) heard.push({ kind: asked.kind.replace('Request', 'Response'), body: JSON.parse(body) });
   response.writeHead(status, { 'content-type': 'application/json' }).end(body);
 }

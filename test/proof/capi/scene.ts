@@ -28,7 +28,7 @@ export interface SceneOptions {
 }
 
 /** Workers climb these; the control plane is always ahead of them. */
-const WORKER_VERSIONS = Array.from({ length: 20 }, (_, index) => `v1.36.${index}+k0s.0`);
+const WORKER_VERSIONS = Array.from({ length: 28 }, (_, index) => `v1.36.${index}+k0s.0`);
 export const CONTROL_PLANE_VERSIONS = ['v1.36.28+k0s.0', 'v1.36.29+k0s.0'] as const;
 
 /** For two cores that others use, too. */
@@ -169,7 +169,7 @@ export function conditionOf(
   return object.status?.conditions?.find((condition) => condition.type === type);
 }
 
-const IN_PROGRESS = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress';
+export const IN_PROGRESS = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress';
 
 function isSettled(machine: ProofMachine, version: string): boolean {
   const { metadata, spec, status } = machine;

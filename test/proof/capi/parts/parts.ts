@@ -1,10 +1,14 @@
 /** The parts of the proof, by the names that `--only` takes. */
 import type { Scene } from '../scene.ts';
 import { agentGone } from './agent-gone.ts';
+import { ahead } from './ahead.ts';
+import { badAnswers } from './bad-answers.ts';
 import { deletedMidway } from './deleted-midway.ts';
 import { failedUpdate } from './failed-update.ts';
+import { interfered } from './interfered.ts';
 import { killed } from './killed.ts';
 import { noAnswer } from './no-answer.ts';
+import { oneControlPlane } from './one-control-plane.ts';
 import { observed } from './schema.ts';
 import { secondCluster } from './second-cluster.ts';
 import { sizes } from './sizes.ts';
@@ -21,9 +25,13 @@ export const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = 
   'no-answer': noAnswer,
   'failed-update': failedUpdate,
   'deleted-midway': deletedMidway,
+  'bad-answers': badAnswers,
+  ahead,
+  interfered,
   sizes,
   'wrong-authority': wrongAuthority,
   'agent-gone': agentGone,
+  'one-control-plane': oneControlPlane,
   'second-cluster': secondCluster,
 };
 

@@ -33,9 +33,17 @@ export async function sizes(scene: Scene): Promise<void> {
   await scaled(scene, 2, { maxSurge: 0, maxUnavailable: 1 });
 }
 
-async function scaled(scene: Scene, replicas: number, rollingUpdate: object): Promise<void> {
-  const version = await versionOfWorkers(scene);
+/** `then` happens once it is asked for, before it is awaited. */
+export async function scaled(
+  scene: Scene,
+  replicas: number,
+  rollingUpdate: object,
+  at?: string,
+  then: () => Promise<void> = async () => await Promise.resolve(),
+): Promise<void> {
+  const version = at ?? (await versionOfWorkers(scene));
   const spec = { replicas, rollout: { strategy: { type: 'RollingUpdate', rollingUpdate } } };
   await scene.cluster.client.patch(machineDeployments, WORKERS, { spec }, { type: 'merge', namespace: NAMESPACE });
+  await then();
   await scene.settled('workers', version, replicas);
 }

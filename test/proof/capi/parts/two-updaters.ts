@@ -63,7 +63,7 @@ export async function twoUpdaters(scene: Scene): Promise<void> {
 }
 
 /** Machines whose files the example has not written. */
-async function missing({ options }: Scene, machines: Iterable<string>): Promise<string[]> {
+export async function missing({ options }: Scene, machines: Iterable<string>): Promise<string[]> {
   const found = [...machines].map(async (name) => {
     const path = join(options.directory, 'state', `${NAMESPACE}-${name}-files.json`);
     const text = await readFile(path, 'utf8').catch(() => 'nothing');
@@ -74,7 +74,10 @@ async function missing({ options }: Scene, machines: Iterable<string>): Promise<
 }
 
 /** With the certificates of the extension and its callers. */
-async function startExample({ extension, options: { directory, abort } }: Scene, port: number): Promise<Process> {
+export async function startExample(
+  { extension, options: { directory, abort } }: Scene,
+  port: number,
+): Promise<Process> {
   const shown = join(directory, 'updater-certs', 'updaters');
   for (const folder of [shown, join(directory, 'state')]) await mkdir(folder, { recursive: true });
   await writeFile(join(shown, 'tls.crt'), extension.client.certificate);
