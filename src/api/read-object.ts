@@ -52,7 +52,7 @@ function nameOf({ resource }: CustomKind): string {
 const HEADER = { apiVersion: z.string(), kind: z.string(), metadata: z.looseObject({ name: z.string() }) };
 
 /** By the rules of YAML 1.1, as kubectl reads: `0755` is octal, `yes` is true; dates stay text there. */
-function documentsOf(text: string, fail: (why: string) => never): unknown[] {
+export function documentsOf(text: string, fail: (why: string) => never): unknown[] {
   return parseYaml(text, (why) => fail(`is not YAML: ${why}`), {
     version: '1.1',
     customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),

@@ -69,6 +69,8 @@ const KUBEADM_OPTIONS: readonly Option[] = [
 ];
 
 const KUBEADM_STAGES: readonly Option[] = [
+  new Option('--skip-addons', 'leave the addons of the manifest as they are'),
+  new Option('--force-conflicts', 'let addons take over fields that others manage'),
   new Option('--upgrade-machine-deployments', 'upgrade the MachineDeployments of machine-controller after all hosts'),
 ];
 

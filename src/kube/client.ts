@@ -43,6 +43,8 @@ export interface PatchOptions extends WriteOptions {
   readonly type: PatchType;
   /** With `apply` only: takes fields over from other managers. */
   readonly force?: boolean | undefined;
+  /** The server answers as if it wrote, and writes nothing. */
+  readonly dryRun?: boolean | undefined;
 }
 
 export interface DeleteOptions extends EvictOptions {

@@ -90,7 +90,7 @@ function certificateChecks(facts: HostFacts, now: number): Check[] {
   return leaves.length === 0 ? [] : [{ component, found: `until ${dateOf(Math.min(...leaves))}` }];
 }
 
-interface Workload extends KubeObject {
+export interface Workload extends KubeObject {
   spec?: { replicas?: number; template?: Pick<Pod, 'spec'> };
   status?: Readonly<Record<string, number | undefined>>;
 }

@@ -84,13 +84,17 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     if (isBroken && !(await repair(hosts, flags, session))) return EXIT.failed;
     const survey = await throughOutages(session, surveyCluster, isBroken ? undefined : hosts);
     const shown = await show(session, flags, survey);
-    const { request, digest, toRoll } = shown.assessment;
+    const { request, digest, toRoll, toApply } = shown.assessment;
     if (isNothing(shown.assessment))
       return await tell(flags, session, shown, 'nothing to do', await verifyCluster(session, 0));
     const other = `--digest: found ${flags.digest}, but this plan has ${digest}: look at it with refit kubeadm plan, then agree to it again`;
     if (flags.digest !== undefined && flags.digest !== digest) throw new RefitError('REFIT_REFUSED', other);
-    const count = `${hostsOf(request).length} hosts${toRoll.length > 0 ? ` and ${toRoll.length} MachineDeployments` : ''}`;
-    if (!(await confirm(`Upgrade ${count} to ${manifest.version}?`, flags, session))) return EXIT.failed;
+    const after = [`${toApply.length} addons`, `${toRoll.length} MachineDeployments`].filter(
+      (each) => !each.startsWith('0 '),
+    );
+    const then = after.length > 0 ? `, then ${after.join(' and ')}` : '';
+    const question = `Upgrade ${hostsOf(request).length} hosts to ${manifest.version}${then}?`;
+    if (!(await confirm(question, flags, session))) return EXIT.failed;
     if (isHostsDone(shown.assessment)) return await finish(flags, session, shown);
     const decide = async (): Promise<Assessment> => {
       const now = assess(await surveyCluster(session, await probeAll(session)));
@@ -139,7 +143,7 @@ async function tell(
 }
 
 export function isNothing(assessment: Assessment): boolean {
-  return isHostsDone(assessment) && assessment.toRoll.length === 0;
+  return isHostsDone(assessment) && assessment.toRoll.length + assessment.toApply.length === 0;
 }
 
 function isHostsDone({ request, resumes }: Assessment): boolean {

@@ -51,6 +51,7 @@ const ended = {
     digest: 'sha256:1',
     continues: false,
     toRoll: [],
+    toApply: [],
     findings: [warn('drain', 'w1 cannot be drained now')],
   },
   outcome: 'failed' as const,

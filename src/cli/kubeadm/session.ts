@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { parse } from 'yaml';
+import { planAddon, readAddon } from '../../dialects/kubeadm/addons.ts';
 import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
 import { nodeName } from '../../dialects/kubeadm/fields.ts';
 import { type Hop, nextHop } from '../../dialects/kubeadm/hops.ts';
@@ -45,6 +46,9 @@ export interface KubeadmFlags extends ConnectionFlags {
   readonly output: 'text' | 'json';
   /** Upgrades those of machine-controller, after all hosts. */
   readonly upgradeMachineDeployments?: boolean;
+  readonly skipAddons?: boolean;
+  /** Addons take over fields that others manage. */
+  readonly forceConflicts?: boolean;
 }
 
 export interface KubeadmApplyFlags extends KubeadmFlags {
@@ -58,7 +62,7 @@ export interface KubeadmApplyFlags extends KubeadmFlags {
 }
 
 export interface KubeadmSession extends Pick<Tools, 'clock' | 'log'>, Hop {
-  readonly flags: Pick<KubeadmFlags, 'upgradeMachineDeployments'>;
+  readonly flags: Pick<KubeadmFlags, 'upgradeMachineDeployments' | 'skipAddons' | 'forceConflicts'>;
   readonly output: Output;
   readonly abort: AbortSignal;
   readonly config: ClusterConfig;
@@ -205,7 +209,10 @@ export async function surveyCluster(session: KubeadmSession, hosts: readonly Hos
   const configuration = [config?.data, kubelets?.data];
   const found = { clusterVersion, allowsCgroupV1, configuration, plan, policy, drainPreviews, webhooks };
   const rollsPools = flags.upgradeMachineDeployments === true;
-  return { manifest, hosts, nodes: items, pools, rollsPools, ...found };
+  const tools = { client, writer: client, clock: session.clock, force: flags.forceConflicts, abort };
+  const read = flags.skipAddons ? [] : manifest.addons.map(readAddon);
+  const addons = await Promise.all(read.map(async (addon) => await planAddon(tools, await addon)));
+  return { manifest, hosts, nodes: items, pools, rollsPools, addons, ...found };
 }
 
 async function previewDrains(

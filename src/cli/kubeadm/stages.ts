@@ -1,8 +1,10 @@
-/** What comes after all hosts: MachineDeployments, one after the other. */
+/** What comes after all hosts: addons, then MachineDeployments, one after the other. */
+import { applyAddon, isKept, titleOf } from '../../dialects/kubeadm/addons.ts';
 import { isBegun, poolVersion, rollPool } from '../../dialects/kubeadm/machine-pools.ts';
 import type { Assessment, Survey } from '../../dialects/kubeadm/preflight.ts';
 import { guardedClient } from '../../kube/election/write-guard.ts';
 import { EventRecorder } from '../../kube/event-recorder.ts';
+import { describeProblem } from '../../kube/status-error.ts';
 import type { Check } from '../../kubeadm/verify.ts';
 import { table } from '../phrases.ts';
 import { underLock } from './run.ts';
@@ -10,40 +12,57 @@ import type { KubeadmApplyFlags, KubeadmSession } from './session.ts';
 
 const AGAIN = 'run the same command again';
 
-export function stageLines({ pools = [] }: Survey, { toRoll, request }: Assessment): string[] {
+export function stageLines({ pools = [] }: Survey, { toApply, toRoll, request }: Assessment): string[] {
+  const addons = toApply.flatMap(({ name, changes, gone }) => {
+    const removed = gone.map(
+      (object) => `${isKept(object) ? 'left, with what it holds' : 'pruned'}: ${titleOf(object)}`,
+    );
+    return [...changes, ...removed].map((line) => `addon ${name}: ${line}`);
+  });
   const open = ', not finished: --upgrade-machine-deployments continues it';
   const stay = pools.map((pool) => `${pool.metadata.name} (${poolVersion(pool)}${isBegun(pool) ? open : ''})`);
   const rows = toRoll.map((pool) => {
     const way = `${poolVersion(pool)} → ${request.version}`;
     return [pool.metadata.name, String(pool.spec.replicas ?? 1), way];
   });
-  if (rows.length > 0) return [...table(['MACHINEDEPLOYMENT', 'MACHINES', 'VERSION'], rows), ''];
-  return stay.length === 0 ? [] : [`MachineDeployments stay as they are: ${stay.join(', ')}.`];
+  if (rows.length > 0) return [...addons, ...table(['MACHINEDEPLOYMENT', 'MACHINES', 'VERSION'], rows), ''];
+  return stay.length === 0 ? addons : [...addons, `MachineDeployments stay as they are: ${stay.join(', ')}.`];
 }
 
-/** The first that fails is the last that is touched. */
+/** Addons first; if one fails, the others are still applied, and no MachineDeployment follows. */
 export async function afterHosts(
   session: KubeadmSession,
   { leaseDuration }: Pick<KubeadmApplyFlags, 'leaseDuration'>,
-  { toRoll, request: { version } }: Assessment,
+  { toApply, toRoll, request: { version } }: Assessment,
 ): Promise<[string, Check[]][]> {
-  const { client, clock, log, output } = session;
+  const { client, clock, log, output, flags } = session;
   return await underLock(session, leaseDuration, async (election, abort) => {
     const events = new EventRecorder({ client, component: 'refit-kubeadm', clock, log });
+    const writer = guardedClient(client, election, clock);
+    const tools = { client, writer, clock, force: flags.forceConflicts, abort };
     const checks: [string, Check[]][] = [];
-    let failed: string | undefined;
+    const end = (name: string, component: string, found: string, problem?: string): void => {
+      output.write(`${name} ${problem === undefined ? 'is done' : `failed: ${problem}`}.\n`);
+      checks.push([name, [problem === undefined ? { component, found } : { component, found: problem, cure: AGAIN }]]);
+    };
+    for (const addon of toApply) {
+      const problem = await applyAddon(tools, addon).catch((error: unknown) => {
+        abort.throwIfAborted();
+        return describeProblem(error).message;
+      });
+      end(`addon ${addon.name}`, 'objects', `${addon.objects.length} applied`, problem);
+    }
     for (const pool of toRoll) {
       const name = `MachineDeployment ${pool.metadata.name}`;
-      const tell = (message: string, type: 'Normal' | 'Warning' = 'Normal'): void => {
+      const tell = (message: string): void => {
         output.write(`${name} ${message}.\n`);
-        events.record(pool, { type, reason: 'MachinesUpgrading', message: `It ${message}` });
+        events.record(pool, { type: 'Normal', reason: 'MachinesUpgrading', message: `It ${message}` });
       };
-      const tools = { client, writer: guardedClient(client, election, clock), clock, tell, abort };
-      const problem = failed ? `not started, since ${failed} failed` : await rollPool(tools, pool, version);
-      if (problem !== undefined) tell(`failed: ${problem}`, 'Warning');
-      if (problem !== undefined) failed ??= name;
-      const check = { component: 'kubelet', found: problem ?? version };
-      checks.push([name, [problem === undefined ? check : { ...check, cure: AGAIN }]]);
+      const [failed] = checks.find(([, [check]]) => check?.cure !== undefined) ?? [];
+      const rolled = failed ? `not started, since ${failed} failed` : rollPool({ ...tools, tell }, pool, version);
+      const problem = await rolled;
+      if (problem) events.record(pool, { type: 'Warning', reason: 'MachinesUpgrading', message: problem });
+      end(name, 'kubelet', version, problem);
     }
     await events.flush();
     return checks;

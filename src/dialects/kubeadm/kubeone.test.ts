@@ -39,6 +39,7 @@ test('hosts, how to reach them, and the version; what is not read is named', () 
     concurrent: 1,
     etcdSnapshots: 2,
     approveServingCertificates: true,
+    addons: [],
     kubeadm: {},
     ssh: {},
     hosts: [

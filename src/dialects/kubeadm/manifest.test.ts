@@ -22,6 +22,7 @@ test('what is left out, and a version without v', () => {
     concurrent: 1,
     etcdSnapshots: 2,
     approveServingCertificates: false,
+    addons: [],
     kubeadm: {},
     ssh: {},
   });

@@ -93,6 +93,8 @@ const manifest = z.strictObject({
   etcdSnapshots: z.int().min(0).max(100).default(2),
   /** Requests of kubelets with serverTLSBootstrap. */
   approveServingCertificates: z.boolean().default(false),
+  /** Files or folders of plain manifests. */
+  addons: z.array(z.strictObject({ name: nodeName, path: z.string().min(1) })).default([]),
   ssh: z
     .strictObject({
       ...access,
@@ -136,6 +138,7 @@ export async function loadManifest(path: string): Promise<Manifest> {
       knownHostsFile: resolved(ssh.knownHostsFile ?? beside('known_hosts')),
       configFile: resolved(ssh.configFile),
     }),
+    addons: read.addons.map(({ name, path: of }) => ({ name, path: resolve(dirname(path), of) })),
     hosts: read.hosts.map((each) => defined({ ...withKey(each), bastion: each.bastion && withKey(each.bastion) })),
   });
 }
@@ -151,6 +154,8 @@ export function parseManifest(text: string, file: string): Manifest {
   const names = data.hosts.map(({ name }) => name);
   const twice = firstRepeated(names);
   if (twice !== undefined) return fail(`hosts: ${twice} is listed twice; list each host once`);
+  const same = firstRepeated(data.addons.map(({ name }) => name));
+  if (same !== undefined) return fail(`addons: ${same} is listed twice; list each addon once`);
   if (!data.hosts.some(({ role }) => role === 'controlPlane'))
     return fail('hosts: no host has the role controlPlane; add at least one');
   for (const [index, { options: given = {} }] of [data.ssh, ...data.hosts].entries()) {

@@ -44,6 +44,7 @@ function surveyOf({ edit = ['', ''], kubeadm = 'v1.36.2', more = '', uid = 'u', 
     webhooks: [],
     pools: given.pools?.map(poolNamed),
     rollsPools: given.pools !== undefined,
+    addons: [],
   };
 }
 

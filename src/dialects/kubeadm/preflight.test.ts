@@ -70,6 +70,7 @@ const fresh: Survey = {
   webhooks: [],
   pools: undefined,
   rollsPools: false,
+  addons: [],
 };
 const MINOR = 'v1.37.0';
 const minor: Partial<Survey> = { manifest: { ...manifest, version: MINOR } };

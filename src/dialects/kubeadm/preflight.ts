@@ -11,6 +11,7 @@ import { compareVersions, minorsBetween, parseVersion } from '../../util/version
 import { etcdFacts, type Finding, hard, textOf, type VersionFacts, warn } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
+import type { AddonPlan } from './addons.ts';
 import { type Pool, poolFindings, poolsToRoll } from './machine-pools.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 import { openRequest, PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
@@ -36,6 +37,8 @@ export interface Survey {
   readonly pools: readonly Pool[] | undefined;
   /** True if they are to be upgraded, too. */
   readonly rollsPools: boolean;
+  /** Without those that are skipped. */
+  readonly addons: readonly AddonPlan[];
 }
 
 export interface Assessment {
@@ -49,6 +52,8 @@ export interface Assessment {
   readonly digest: string;
   /** MachineDeployments to upgrade, once all hosts are done. */
   readonly toRoll: readonly Pool[];
+  /** Before them. */
+  readonly toApply: readonly AddonPlan[];
   readonly findings: readonly Finding[];
 }
 
@@ -73,7 +78,8 @@ export function assess(survey: Survey): Assessment {
   // Stays once an upgrade has begun; an earlier release recorded none.
   const start = resumes ? (plan?.data?.['start'] ?? '') : JSON.stringify([uids, versions, survey.configuration]);
   const toRoll = survey.rollsPools ? poolsToRoll(survey.pools ?? [], manifest.version) : [];
-  const seen = { request, resumes, continues, start, toRoll, digest: digestOf(survey, request, start) };
+  const toApply = survey.addons.filter(({ changes, problems, gone }) => [...changes, ...problems, ...gone].length > 0);
+  const seen = { request, resumes, continues, start, toRoll, toApply, digest: digestOf(survey, request, start) };
   const known = [...lockFindings(survey, open), ...membershipFindings(survey)];
   const wrong = targetFinding(survey);
   if (wrong) return { ...seen, findings: [...known, wrong] };
@@ -87,19 +93,24 @@ export function assess(survey: Survey): Assessment {
       ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
       ...drainFindings(survey, request),
       ...webhooksInTheWay(survey, request, toRoll.length),
+      ...toApply.flatMap(({ name, problems }) =>
+        problems.map((why) => warn('addon', `${name} is not applied: ${why}`)),
+      ),
       ...(survey.rollsPools ? poolFindings(survey.pools, manifest.version) : []),
     ],
   };
 }
 
-function digestOf({ manifest, policy, plan, pools, rollsPools }: Survey, fresh: Request, begin: string): string {
+function digestOf(survey: Survey, fresh: Request, begin: string): string {
+  const { manifest, policy, plan, pools, rollsPools, addons } = survey;
   // What comes after the hosts is still under the digest of the whole plan.
   const isAfter = plan && hostsOf(fresh).length === 0 && recordOf(plan)?.phase === 'done';
   const ended = isAfter ? requestOf(plan) : undefined;
   const isSame = ended?.version === manifest.version;
   const [request, start] = isSame ? [ended, plan?.data?.['start'] ?? ''] : [fresh, begin];
   const { version, binaries, containerd, kubeadm, etcdSnapshots, approveServingCertificates, ssh, hosts } = manifest;
-  const after = rollsPools ? [pools?.map(({ metadata }) => metadata.name)] : [];
+  const names = rollsPools ? [pools?.map(({ metadata }) => metadata.name)] : [];
+  const after = [...names, ...addons.map(({ objects, force }) => [objects, force])];
   const chosen = [version, binaries, containerd, kubeadm, etcdSnapshots, approveServingCertificates, ssh, hosts];
   const how = [...chosen, policy, [...policy.allow], ...after];
   const text = JSON.stringify([start, request, ...how], (key, value: unknown) =>

@@ -157,7 +157,8 @@ class HttpClient implements KubeClient, Disposable {
 
   async patch<T extends KubeObject>(resource: Resource<T>, name: string, patch: unknown, options: PatchOptions) {
     const force = options.type === 'apply' ? options.force : undefined;
-    const content = { body: patch, contentType: CONTENT_TYPES[options.type], query: { force } };
+    const dryRun = options.dryRun ? 'All' : undefined;
+    const content = { body: patch, contentType: CONTENT_TYPES[options.type], query: { force, dryRun } };
     return await this.#write<T>('patch', resource, { name }, options, content);
   }
 

@@ -1,0 +1,155 @@
+/** Tests addons after all hosts: planned by dry runs, applied, pruned and awaited, on a real API server. */
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
+import type { UpgradeReport } from '../../src/cli/kubeadm/report.ts';
+import { configMaps, type KubeObject, namespaced, namespaces } from '../../src/kube/resources.ts';
+import { ifFound } from '../../src/kube/status-error.ts';
+import { FROM, openScene, type Run, type Scene } from '../kubeadm/suite.ts';
+import { apply, kubectlAs } from './control-plane.ts';
+
+const NAMESPACE = 'kubeadm-addons';
+const RIGHTS = 'kubeadm-addons-test';
+let scene: Scene;
+let manifest = '';
+let folder = '';
+
+beforeAll(async () => {
+  const rules = [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'create', 'patch', 'delete'] }];
+  const metadata = { name: RIGHTS };
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  await apply(JSON.stringify({ apiVersion, kind: 'ClusterRole', metadata, rules }));
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: RIGHTS };
+  const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'refit-kubeadm' }];
+  await apply(JSON.stringify({ apiVersion, kind: 'ClusterRoleBinding', metadata, roleRef, subjects }));
+  scene = await openScene(startJavascriptServer, { hosts: 1, played: true });
+  manifest = await scene.cluster.manifest(FROM, (each) => (each['addons'] = [{ name: 'demo', path: 'demo' }]));
+  folder = join(manifest, '../demo');
+});
+
+beforeEach(async () => {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder);
+});
+
+afterAll(async () => {
+  await kubectlAs('admin', ['delete', 'namespace', NAMESPACE, '--ignore-not-found']);
+  await kubectlAs('admin', ['delete', 'crd', 'things.addons.example.com', '--ignore-not-found']);
+  await kubectlAs('admin', ['delete', 'configmap', 'refit-addons', '-n', 'kube-system', '--ignore-not-found']);
+  await kubectlAs('admin', ['delete', 'clusterrole,clusterrolebinding', RIGHTS]);
+  await scene[Symbol.asyncDispose]();
+});
+
+const run = (...args: readonly string[]): Run => scene.refit(...args, '-m', manifest);
+
+async function write(name: string, ...objects: readonly object[]): Promise<void> {
+  await writeFile(join(folder, name), objects.map((object) => stringify(object)).join('---\n'));
+}
+
+const config = (name: string, value: string) => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace: NAMESPACE },
+  data: { value },
+});
+
+async function valueOf(name: string): Promise<string | undefined> {
+  return (await ifFound(scene.cluster.client.get(configMaps, name, { namespace: NAMESPACE })))?.data?.['value'];
+}
+
+const definition = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'things.addons.example.com' },
+  spec: {
+    group: 'addons.example.com',
+    scope: 'Namespaced',
+    names: { kind: 'Thing', plural: 'things' },
+    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+  },
+};
+const thing = { apiVersion: 'addons.example.com/v1', kind: 'Thing', metadata: { name: 'first', namespace: NAMESPACE } };
+const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
+const labels = { app: 'web' };
+const deployment = {
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'web', namespace: NAMESPACE },
+  spec: {
+    replicas: 2,
+    selector: { matchLabels: labels },
+    template: { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'registry.local:5000/web:v1' }] } },
+  },
+};
+const deployments = namespaced<KubeObject & { status?: object }>('apps/v1', 'Deployment');
+
+test('is planned without a change, applied whatever its order, and then has nothing to do', async () => {
+  // The kind and the namespace come last.
+  await write('a.yaml', thing, config('a', '1'), config('b', '1'));
+  await write('z.yaml', definition, namespace, deployment);
+  const plan = run('plan');
+  expect([await plan.ended, plan.stderr]).toEqual([0, '']);
+  expect(plan.stdout.match(/^addon demo: .*$/gm)).toEqual([
+    'addon demo: created: Thing kubeadm-addons/first',
+    'addon demo: created: ConfigMap kubeadm-addons/a',
+    'addon demo: created: ConfigMap kubeadm-addons/b',
+    'addon demo: created: CustomResourceDefinition things.addons.example.com',
+    'addon demo: created: Namespace kubeadm-addons',
+    'addon demo: created: Deployment kubeadm-addons/web',
+  ]);
+  expect(await ifFound(scene.cluster.client.get(namespaces, NAMESPACE))).toBeUndefined();
+  const applied = run('apply', '--yes', '-o', 'json');
+  expect(await applied.ended).toBe(0);
+  const { outcome, checks } = JSON.parse(applied.stdout) as UpgradeReport;
+  expect([outcome, checks.at(-1)]).toEqual(['done', { of: 'addon demo', component: 'objects', found: '6 applied' }]);
+  expect(await valueOf('a')).toBe('1');
+  const { status } = await scene.cluster.client.get(deployments, 'web', { namespace: NAMESPACE });
+  expect(status).toMatchObject({ updatedReplicas: 2, availableReplicas: 2 });
+  const again = run('apply', '--yes');
+  expect([await again.ended, again.stdout]).toEqual([0, expect.stringContaining('Nothing to do.\n')]);
+}, 300_000);
+
+test('prunes only what it applied itself, and neither namespaces nor definitions', async () => {
+  await scene.cluster.client.create(configMaps, config('foreign', '1'));
+  await write('a.yaml', config('a', '2'), deployment);
+  const applied = run('apply', '--yes');
+  expect([await applied.ended, applied.stderr]).toEqual([0, '']);
+  expect(applied.stdout.match(/^addon demo: .*$/gm)).toEqual([
+    'addon demo: changed: ConfigMap kubeadm-addons/a',
+    'addon demo: pruned: Thing kubeadm-addons/first',
+    'addon demo: pruned: ConfigMap kubeadm-addons/b',
+    'addon demo: left, with what it holds: CustomResourceDefinition things.addons.example.com',
+    'addon demo: left, with what it holds: Namespace kubeadm-addons',
+  ]);
+  expect([await valueOf('a'), await valueOf('b'), await valueOf('foreign')]).toEqual(['2', undefined, '1']);
+}, 300_000);
+
+test('a conflict leaves an addon out until it is forced', async () => {
+  const { client } = scene.cluster;
+  const theirs = { namespace: NAMESPACE, type: 'merge', fieldManager: 'somebody' } as const;
+  await client.patch(configMaps, 'a', { data: { value: 'theirs' } }, theirs);
+  await write('a.yaml', config('a', '3'), config('c', '3'));
+  const applied = run('apply', '--yes');
+  const conflict =
+    'ConfigMap kubeadm-addons/a: Apply failed with 1 conflict: conflict with "somebody" using v1: .data.value';
+  expect([await applied.ended, applied.stdout]).toEqual([
+    1,
+    expect.stringContaining(`warning addon: demo is not applied: ${conflict}`),
+  ]);
+  expect([await valueOf('a'), await valueOf('c')]).toEqual(['theirs', undefined]);
+  const skipped = run('apply', '--yes', '--skip-addons');
+  expect([await skipped.ended, skipped.stdout]).toEqual([0, expect.stringContaining('Nothing to do.\n')]);
+  const forced = run('apply', '--yes', '--force-conflicts');
+  expect([await forced.ended, forced.stderr]).toEqual([0, '']);
+  expect([await valueOf('a'), await valueOf('c')]).toEqual(['3', '3']);
+}, 300_000);
+
+test('a template is refused before anything else', async () => {
+  await writeFile(join(folder, 'a.yaml'), 'a: {{ .b }}');
+  const refused = run('apply', '--yes');
+  const error =
+    /^REFIT_FILE: addon demo: .*a\.yaml: found a template \(\{\{ \}\}\), expected plain objects: render it first/;
+  expect([await refused.ended, refused.stderr]).toEqual([2, expect.stringMatching(error)]);
+});
