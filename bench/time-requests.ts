@@ -21,10 +21,10 @@ const CLIENTS: Readonly<Record<string, (kubeconfig: string) => Promise<Get>>> = 
   async bare(kubeconfig) {
     const { Agent, get: send } = await import('node:https');
     const { loadClusterConfig } = await import('../src/kube/config/kubeconfig.ts');
-    const { Credentials } = await import('../src/kube/config/credentials.ts');
+    const { credentialsOf } = await import('../src/kube/config/credentials.ts');
     const { systemClock } = await import('../src/util/clock.ts');
     const config = await loadClusterConfig({ path: kubeconfig });
-    const { headers, tls } = await new Credentials(config, systemClock).current();
+    const { headers, tls } = await credentialsOf(config, systemClock).current();
     const agent = new Agent({ ...tls, keepAlive: true });
     const url = `${config.server}/api/v1/namespaces/${NAMESPACE}`;
     return async () =>

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cattlePlans } from '../../src/api/cattle/plan.ts';
-import { Credentials } from '../../src/kube/config/credentials.ts';
+import { credentialsOf } from '../../src/kube/config/credentials.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { jobs, nodes, pathOf, pods } from '../../src/kube/resources.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
@@ -53,7 +53,7 @@ export async function measureStarts(rig: CattleRig, clock: Clock): Promise<Start
 
 async function inputOf(kubeconfig: string): Promise<string> {
   const config = await loadClusterConfig({ path: kubeconfig });
-  const { headers, tls } = await new Credentials(config, systemClock).current();
+  const { headers, tls } = await credentialsOf(config, systemClock).current();
   const urls = [
     pathOf(nodes),
     ...[cattlePlans, jobs, pods].map((resource) => pathOf(resource, { namespace: NAMESPACE })),

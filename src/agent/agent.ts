@@ -13,7 +13,7 @@ import { type ActiveJournal, IDLE, type Journal, signalKeyOf, type UpdateJournal
 import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
 import { withReport, withWait } from './object/report-writer.ts';
 import { changeOrTimeout } from './object/signal-object.ts';
-import { type ObserverParts, StepInputObserver } from './observe.ts';
+import { type ObserverParts, stepInputs } from './observe.ts';
 import { type SupervisorAccount, withCrashStory } from './service/crash-story.ts';
 import type { StepInput } from './step-input.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
@@ -59,7 +59,7 @@ type AwaitStep = Extract<Step, { kind: 'await-service' | 'await-leader' | 'await
 
 export class Agent {
   readonly #parts: AgentParts;
-  readonly #observer: StepInputObserver;
+  readonly #observer: ReturnType<typeof stepInputs>;
   readonly #epoch: number;
   readonly #startedAt: number;
   #journal: Journal = IDLE;
@@ -75,7 +75,7 @@ export class Agent {
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
-    this.#observer = new StepInputObserver(parts);
+    this.#observer = stepInputs(parts);
     this.#startedAt = parts.clock.now();
     this.#epoch = this.#startedAt - parts.clock.monotonic();
     this.#shouldLog = sparingly(parts.clock);

@@ -31,81 +31,68 @@ const CLOCK_PATIENCE_MS = 10 * 60_000;
 
 type Ruling = Pick<StepInput, 'veto' | 'early'>;
 
-export class StepInputObserver {
-  readonly #parts: ObserverParts;
-  readonly #withExits: ReturnType<typeof countExits>;
-  readonly #heartbeat: ReturnType<typeof kubeletHeartbeat>;
-  /** The signal that waits for the clock, and since when (steady milliseconds). */
-  #early: { readonly created: string; readonly since: number } | undefined;
-
-  constructor(parts: ObserverParts) {
-    this.#parts = parts;
-    this.#withExits = countExits(parts);
-    this.#heartbeat = kubeletHeartbeat(parts);
-  }
-
+export function stepInputs(parts: ObserverParts) {
+  const { object, observe, maintenance, times, accepts, beside, finished, prefetcher } = parts;
+  const withExits = countExits(parts);
+  const heartbeatOf = kubeletHeartbeat(parts);
+  const rulingOn = rulings(parts);
   /** The signal on the object; until the object is read, the signal that the journal remembers. */
-  signalFor(journal: Journal): SignalData | undefined {
-    const { object } = this.#parts;
+  const signalFor = (journal: Journal): SignalData | undefined => {
     if (object.isKnown) return decodeSignal(object.newest?.metadata.annotations);
     if (journal.phase === 'idle') return undefined;
     const status = journal.entered && { status: journal.entered.status, timestamp: rfc3339(journal.entered.at) };
     return { ...journal.work.signal, ...(status && { status }) };
-  }
-
+  };
+  const cordonFacts = async (known: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>, stop: AbortSignal) => {
+    const { signal, journal, host, policy } = known;
+    if (asksWhoCordons(signal, journal)) {
+      if (policy.cordoning !== undefined) return { cordoner: policy.cordoning };
+      return { cordoner: object.newest === undefined ? 'unknown' : await maintenance.whoCordons(stop) } as const;
+    }
+    return asksForCordon(signal, journal, host) ? { isCordoned: await maintenance.hasCordon(stop) } : {};
+  };
   /** `steady` is the agent's time; rejects when the API server does not answer a question that the decision needs. */
-  async gather(journal: Journal, steady: () => number, stop: AbortSignal): Promise<Omit<StepInput, 'now'>> {
-    const { object, observe, times, accepts, beside, finished } = this.#parts;
-    const signal = this.signalFor(journal);
+  const gather = async (journal: Journal, steady: () => number, stop: AbortSignal) => {
+    const signal = signalFor(journal);
     const policy = signal === undefined ? {} : agentPolicyFor(object.newest?.metadata.annotations, signal.created);
-    const host = asksForService(signal, journal) ? this.#withExits(await observe(journal), journal) : {};
-    const known = { signal, journal, host, policy };
-    const heartbeat = await this.#heartbeat({ newest: object.newest, journal, steady }, stop);
-    const node = { ...heartbeat, ...(await this.#cordonFacts(known, stop)) };
+    const host = asksForService(signal, journal) ? withExits(await observe(journal), journal) : {};
+    const heartbeat = await heartbeatOf({ newest: object.newest, journal, steady }, stop);
+    const node = { ...heartbeat, ...(await cordonFacts({ signal, journal, host, policy }, stop)) };
     const isNew = signal !== undefined && journal.phase === 'idle';
-    const isStaged = isNew && (await this.#parts.prefetcher?.holds(signal.command)) === true;
+    const isStaged = isNew && (await prefetcher?.holds(signal.command)) === true;
     const ended = signal && (await finished?.endOf(signal));
+    const isReported =
+      signal !== undefined && decodeReport(object.newest?.metadata.annotations, signal.created)?.from !== undefined;
+    const ruling = signal === undefined ? {} : rulingOn(signal, journal, host, steady());
     const ours = {
-      ...this.#rulingOn(signal, journal, host, steady()),
+      ...ruling,
       ...(beside && { beside }),
-      isReported:
-        signal !== undefined && decodeReport(object.newest?.metadata.annotations, signal.created)?.from !== undefined,
+      isReported,
       ...(ended && { ended }),
       ...(isStaged && { isStaged }),
     };
     return { signal, policy, journal, host, node, times, accepts, ...ours };
-  }
+  };
+  return { signalFor, gather };
+}
 
-  /** The age counts only for a new signal: its work may take long. */
-  #rulingOn(signal: SignalData | undefined, journal: Journal, { running }: ServiceFacts, now: number): Ruling {
-    const { veto: rules, clock } = this.#parts;
-    if (rules === undefined || signal === undefined) return {};
+/** The age counts only for a new signal: its work may take long. */
+function rulings({ veto: rules, clock, object }: ObserverParts) {
+  /** The signal that waits for the clock, and since when (steady milliseconds). */
+  let waiting: { readonly created: string; readonly since: number } | undefined;
+  return (signal: SignalData, journal: Journal, { running }: ServiceFacts, now: number): Ruling => {
+    if (rules === undefined) return {};
+    const { command, created } = signal;
     const isNew = journal.phase === 'idle';
-    const known = running?.version ?? this.#kubeletVersion(signal);
-    const from = isNew || isBundle(journal) ? known : journal.work.from;
-    const veto = vetoOf(signal.command, from, rules) ?? (isNew ? ageVeto(signal, clock.now(), rules) : undefined);
+    const kubelet = command.kind === 'kubeadmupdate' && object.newest ? kubeletVersionOf(object.newest) : undefined;
+    const from = isNew || isBundle(journal) ? (running?.version ?? kubelet) : journal.work.from;
+    const veto = vetoOf(command, from, rules) ?? (isNew ? ageVeto(signal, clock.now(), rules) : undefined);
     if (veto !== undefined) return { veto };
     const early = isNew ? futureVeto(signal, clock.now(), rules) : undefined;
     if (early === undefined) return {};
-    if (this.#early?.created !== signal.created) this.#early = { created: signal.created, since: now };
-    return now < this.#early.since + CLOCK_PATIENCE_MS ? { early } : { veto: early };
-  }
-
-  /** Of a kubeadm host. */
-  #kubeletVersion({ command }: SignalData): string | undefined {
-    const { newest } = this.#parts.object;
-    return command.kind === 'kubeadmupdate' && newest ? kubeletVersionOf(newest) : undefined;
-  }
-
-  async #cordonFacts(known: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>, stop: AbortSignal) {
-    const { signal, journal, host, policy } = known;
-    const { object, maintenance } = this.#parts;
-    if (asksWhoCordons(signal, journal)) {
-      if (policy.cordoning !== undefined) return { cordoner: policy.cordoning };
-      return { cordoner: object.newest === undefined ? 'unknown' : await maintenance.whoCordons(stop) };
-    }
-    return asksForCordon(signal, journal, host) ? { isCordoned: await maintenance.hasCordon(stop) } : {};
-  }
+    if (waiting?.created !== created) waiting = { created, since: now };
+    return now < waiting.since + CLOCK_PATIENCE_MS ? { early } : { veto: early };
+  };
 }
 
 /** A search is expensive, and the count may miss some. */

@@ -36,17 +36,16 @@ export interface VersionVerdict {
   readonly unchecked: readonly string[];
 }
 
+type ApiServer = Pick<VersionTarget, 'name'> & { readonly version?: string | undefined };
+type AllowedRules = ReadonlySet<VersionRule>;
+
 const MAX_LISTED = 5;
 
 /** Judges each stage by what the stages before it leave behind. */
-export function judgePlan(
-  stages: readonly VersionStage[],
-  apiServers: readonly { readonly name: string; readonly version?: string | undefined }[],
-  allow: ReadonlySet<VersionRule>,
-): VersionVerdict {
+export function judgePlan(stages: readonly VersionStage[], apiServers: readonly ApiServer[], allow: AllowedRules) {
   const servers = new Map(apiServers.map(({ name, version }) => [name, version]));
   const moved = new Map<string, string>();
-  const findings = new PlanFindings();
+  const findings = planFindings();
   for (const stage of stages) {
     const { role, version, targets } = stage;
     // While controllers are upgraded, the kubelet of one may be ahead of the others: only the end counts.
@@ -54,15 +53,15 @@ export function judgePlan(
     if (!stage.forced) judgeStage(stage, moved, servers, allow, findings);
     for (const { name } of targets) moved.set(keyOf(role, name), version);
   }
-  return { problems: findings.problems(), unchecked: findings.unchecked() };
+  return findings.verdict();
 }
 
 function judgeStage(
   { role, version, targets }: VersionStage,
   moved: ReadonlyMap<string, string>,
   servers: ReadonlyMap<string, string | undefined>,
-  allow: ReadonlySet<VersionRule>,
-  findings: PlanFindings,
+  allow: AllowedRules,
+  findings: ReturnType<typeof planFindings>,
 ): void {
   const wanted = parseVersion(version);
   if (!wanted) return findings.leave(`${version} cannot be compared with other versions`);
@@ -96,28 +95,21 @@ function keyOf(role: VersionStage['role'], name: string): string {
 }
 
 /** Grouped by what was found: many nodes with one problem make one sentence. */
-class PlanFindings {
-  readonly #broken = new Map<string, { readonly rule: VersionRule; readonly what: string; readonly names: string[] }>();
-  readonly #left = new Map<string, string[]>();
-
-  add(rule: VersionRule, what: string, name: string): void {
-    this.#broken.getOrInsert(`${rule} ${what}`, { rule, what, names: [] }).names.push(name);
-  }
-
-  leave(what: string, ...names: readonly string[]): void {
-    this.#left.getOrInsert(what, []).push(...names);
-  }
-
-  problems(): VersionProblem[] {
-    return [...this.#broken.values()].map(({ rule, what, names }) => ({
-      code: rule,
-      message: `${listed(names, MAX_LISTED)} ${what} (rule ${rule})`,
-    }));
-  }
-
-  unchecked(): string[] {
-    return [...this.#left].map(([what, names]) =>
-      [listed([...new Set(names)], MAX_LISTED), what].filter((part) => part !== '').join(': '),
-    );
-  }
+function planFindings() {
+  const broken = new Map<string, { readonly rule: VersionRule; readonly what: string; readonly names: string[] }>();
+  const left = new Map<string, string[]>();
+  return {
+    add: (rule: VersionRule, what: string, name: string) =>
+      void broken.getOrInsert(`${rule} ${what}`, { rule, what, names: [] }).names.push(name),
+    leave: (what: string, ...names: readonly string[]) => void left.getOrInsert(what, []).push(...names),
+    verdict: (): VersionVerdict => ({
+      problems: [...broken.values()].map(({ rule, what, names }) => ({
+        code: rule,
+        message: `${listed(names, MAX_LISTED)} ${what} (rule ${rule})`,
+      })),
+      unchecked: [...left].map(([what, names]) =>
+        [listed([...new Set(names)], MAX_LISTED), what].filter((part) => part !== '').join(': '),
+      ),
+    }),
+  };
 }

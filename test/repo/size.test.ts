@@ -9,9 +9,9 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_782,
+  'src/agent': 5_756,
   'src/api': 1_120,
-  'src/cli': 4_676,
+  'src/cli': 4_656,
   'src/cmd': 927,
   'src/dialects': 377,
   'src/dialects/autopilot': 1_052,
@@ -21,7 +21,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 843,
   'src/engine': 5_483,
   'src/http': 339,
-  'src/kube': 3_313,
+  'src/kube': 3_280,
   'src/kubeadm': 1_000,
   'src/process': 263,
   'src/runtime': 818,
@@ -29,7 +29,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/updates': 1_931,
   'src/install': 839,
   'src/util': 860,
-  'src/versions': 563,
+  'src/versions': 555,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];

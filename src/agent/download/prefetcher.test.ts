@@ -5,7 +5,7 @@ import { buildVeto } from '../../../test/builders/vetoes.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { silentLogger } from '../../util/log.ts';
 import type { ServiceFacts } from '../service/host.ts';
-import { Prefetcher } from './prefetcher.ts';
+import { createPrefetcher, type Prefetcher } from './prefetcher.ts';
 
 const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000];
 const COMMAND = { id: 1, kind: 'k0supdate', url: 'https://example.com/k0s', version: 'v2', sha256: 'ab' } as const;
@@ -17,7 +17,7 @@ const HOST: ServiceFacts = {
 
 function prefetcher(clock: FakeClock): { readonly steps: string[]; readonly prefetcher: Prefetcher } {
   const steps: string[] = [];
-  const prefetcher = new Prefetcher({
+  const prefetcher = createPrefetcher({
     observe: async () => await Promise.resolve(HOST),
     perform: async ({ kind }) => {
       steps.push(kind);

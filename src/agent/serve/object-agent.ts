@@ -11,7 +11,7 @@ import type { Tools } from '../../util/tools.ts';
 import { Agent, type AgentParts } from '../agent.ts';
 import { type DownloadChecksParts, downloadChecks } from '../download/download-checks.ts';
 import type { DownloadLimits } from '../download/fetch.ts';
-import { Prefetcher } from '../download/prefetcher.ts';
+import { createPrefetcher } from '../download/prefetcher.ts';
 import { IDLE, type Journal } from '../journal.ts';
 import { fetchBinaries } from '../kubeadm/fetch-binaries.ts';
 import { localShells, performOnKubeadm } from '../kubeadm/perform-on-kubeadm.ts';
@@ -151,7 +151,7 @@ export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: 
   };
   const carryOut: AgentParts['perform'] = async (step, current, abort) =>
     kubeadm ? await performOnKubeadm(step, current, kubeadm, abort) : await perform(step, current, effects, abort);
-  const prefetcher = new Prefetcher({ observe, perform: carryOut, veto, beside, ...tools });
+  const prefetcher = createPrefetcher({ observe, perform: carryOut, veto, beside, ...tools });
   return new Agent({
     object,
     loadJournal: async () => {

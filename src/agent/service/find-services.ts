@@ -29,8 +29,7 @@ export interface FoundService extends ServicePlace {
 }
 
 /** The default of k0s run by root. */
-export const DEFAULT_STATUS_SOCKET = '/run/k0s/status.sock';
-export const DEFAULT_DATA_DIRECTORY = '/var/lib/k0s';
+export const DEFAULT_PLACE = { statusSocket: '/run/k0s/status.sock', dataDirectory: '/var/lib/k0s' } as const;
 
 /** Every trusted process, none older than `than`, whose command line looks like k0s; only its status socket proves it. */
 export function findServices(than?: ProcessId): FoundService[] {
@@ -43,9 +42,9 @@ function describeProcess(pid: number): FoundService | undefined {
   const args = whyForeign(pid) === undefined ? readServiceArguments(argumentsOf(pid)) : undefined;
   if (args === undefined) return undefined;
   const directory = workingDirectoryOf(pid) ?? '/';
-  const dataDirectory = resolve(directory, args.dataDirectory ?? DEFAULT_DATA_DIRECTORY);
+  const dataDirectory = resolve(directory, args.dataDirectory ?? DEFAULT_PLACE.dataDirectory);
   const isRoot = ownerOf(pid) === 0;
-  const usualSocket = isRoot ? DEFAULT_STATUS_SOCKET : resolve(dataDirectory, 'run', 'status.sock');
+  const usualSocket = isRoot ? DEFAULT_PLACE.statusSocket : resolve(dataDirectory, 'run', 'status.sock');
   const hostname = variableOf(pid, 'AUTOPILOT_HOSTNAME') || undefined;
   const statusSocket = resolve(directory, args.statusSocket ?? usualSocket);
   const { hostnameOverride } = args;

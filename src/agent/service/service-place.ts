@@ -3,12 +3,7 @@ import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import type { Tools } from '../../util/tools.ts';
-import {
-  DEFAULT_DATA_DIRECTORY,
-  DEFAULT_STATUS_SOCKET,
-  type FoundService,
-  type ServicePlace,
-} from './find-services.ts';
+import { DEFAULT_PLACE, type FoundService, type ServicePlace } from './find-services.ts';
 import type { ProcessId } from './host.ts';
 import type { ServiceStatus } from './status-socket.ts';
 
@@ -25,8 +20,6 @@ const PAUSE_MS = 1_000;
 const UNKNOWN_POLL_MS = 5_000;
 const FOUND_POLL_MS = 60_000;
 
-const DEFAULTS: ServicePlace = { statusSocket: DEFAULT_STATUS_SOCKET, dataDirectory: DEFAULT_DATA_DIRECTORY };
-
 export class ServicePlaces {
   readonly #parts: PlaceParts;
   readonly #listeners = new Set<() => void>();
@@ -39,7 +32,7 @@ export class ServicePlaces {
 
   constructor(parts: PlaceParts) {
     this.#parts = parts;
-    this.#fallback = { ...DEFAULTS, ...parts.flags };
+    this.#fallback = { ...DEFAULT_PLACE, ...parts.flags };
     this.#place = this.#fallback;
   }
 

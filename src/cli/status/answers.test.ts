@@ -10,7 +10,7 @@ import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { cattleView } from '../../dialects/cattle/dialect.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { DEFAULT_DRAIN } from '../../drain/pods.ts';
-import { InspectionAnswers, sourcesOf } from './answers.ts';
+import { inspectionAnswers, sourcesOf } from './answers.ts';
 
 const { signal: abort } = new AbortController();
 
@@ -50,7 +50,7 @@ test.each([
   const down = async () => await Promise.resolve([{ name: 'c2', ready: false, detail: 'no answer' }]);
   const sources = { ...sourcesOf(new PodApi().client, READY, new FakeClock(), abort), controlPlane: down };
   const world = { get: () => undefined, list: () => [] };
-  const answers = new InspectionAnswers(sources, {
+  const answers = inspectionAnswers(sources, {
     dialect,
     plan: buildCattlePlan('p'),
     world,

@@ -4,7 +4,7 @@ import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import type { Dialect, Endpoint, World } from '../../engine/dialect.ts';
 import type { EndpointHealth, Probe } from '../../engine/model/decision.ts';
-import { because, type Reason } from '../../engine/model/reasons.ts';
+import { because } from '../../engine/model/reasons.ts';
 import type { Stage, Target } from '../../engine/model/rollout.ts';
 import type { Known } from '../../engine/observe/gather.ts';
 import { CONDITIONS_ANNOTATION, conditionsIn } from '../../engine/report/conditions.ts';
@@ -35,86 +35,59 @@ interface Subject {
 const MOST_OF_A_KIND = 20;
 const CLEAR: DrainPreview = { evictable: 0, obstacles: [], refused: [] };
 
-export class InspectionAnswers {
-  readonly #sources: Sources;
-  readonly #subject: Subject;
-  #controlPlane: Known['controlPlane'];
-  #preconditions: readonly Reason[] | undefined;
-  readonly #drainPreviews = new Map<string, DrainPreview>();
-  readonly #delegations = new Map<string, boolean>();
-  readonly #drains = new Map<string, DrainState>();
+export type InspectionAnswers = ReturnType<typeof inspectionAnswers>;
+
+export function inspectionAnswers(sources: Sources, { dialect, plan, world, options }: Subject) {
+  const delegations = new Map<string, boolean>();
+  const drains = new Map<string, DrainState>();
   /** What could not be checked, one sentence for each kind; the decision assumes that nothing is wrong there. */
-  readonly unseen = new Set<string>();
-
-  constructor(sources: Sources, subject: Subject) {
-    this.#sources = sources;
-    this.#subject = subject;
-  }
-
-  get known() {
-    return {
-      controlPlane: this.#controlPlane,
-      preconditions: this.#preconditions,
-      drainPreviews: this.#drainPreviews,
-      drainDelegationOf: ({ key }: Target) => this.#delegations.get(key),
-      drainOf: (node: string) => this.#drains.get(node),
-    } satisfies Known;
-  }
-
-  /** Does not reject if a request is denied. */
-  async add(questions: readonly Question[]): Promise<void> {
-    const counts = new Map<string, number>();
-    await Promise.all(
-      questions.map(async (question) => {
-        const count = (counts.get(question.kind) ?? 0) + 1;
-        counts.set(question.kind, count);
-        await this.#answer(question, count <= MOST_OF_A_KIND);
-      }),
-    );
-  }
-
+  const unseen = new Set<string>();
+  const known = {
+    controlPlane: undefined as Known['controlPlane'],
+    preconditions: undefined as Known['preconditions'],
+    drainPreviews: new Map<string, DrainPreview>(),
+    drainDelegationOf: ({ key }: Target) => delegations.get(key),
+    drainOf: (node: string) => drains.get(node),
+  } satisfies Known;
   /** Neither ready nor a reason to wait: only what the leader sees is that. */
-  #seenFromHere(health: readonly EndpointHealth[]): Known['controlPlane'] {
+  const seenFromHere = (health: readonly EndpointHealth[]): Known['controlPlane'] => {
     const down = health.filter(({ ready }) => !ready);
-    if (down.length === 0 || runnerOf(this.#subject.dialect.name).runsHere) return health;
+    if (down.length === 0 || runnerOf(dialect.name).runsHere) return health;
     const names = down.map(({ name }) => name).join(', ');
     const details = [...new Set(down.map(({ detail }) => detail ?? 'not ready'))].join(', ');
     const message = `this machine finds the API server of ${names} not ready (${details}); only the leader's check counts`;
-    this.unseen.add(message);
+    unseen.add(message);
     return { unanswered: because('ControlPlaneUnknown', message), recheckMs: 0 };
-  }
-
-  async #answer(question: Question, isAsked: boolean): Promise<void> {
-    const { dialect, plan, world, options } = this.#subject;
-    const sources = this.#sources;
+  };
+  const answer = async (question: Question, isAsked: boolean): Promise<void> => {
     const asking = async <T>(what: string, ask: () => Promise<T>, neutral: T): Promise<T> => {
       if (!isAsked) return neutral;
       return await ask().catch((error: unknown) => {
-        this.unseen.add(`${what}: ${messageOf(error)}`);
+        unseen.add(`${what}: ${messageOf(error)}`);
         return neutral;
       });
     };
     switch (question.kind) {
       case 'control-plane': {
         const ask = async () => await sources.controlPlane(dialect.endpoints(world));
-        this.#controlPlane ??=
-          leaderFinding(plan) ?? this.#seenFromHere(await asking('whether the API servers are ready', ask, []));
+        known.controlPlane ??=
+          leaderFinding(plan) ?? seenFromHere(await asking('whether the API servers are ready', ask, []));
         return;
       }
       case 'preconditions': {
         const what = 'whether objects are left that the new version does not serve';
-        this.#preconditions = await asking(what, async () => await sources.preconditions(dialect, plan), []);
+        known.preconditions = await asking(what, async () => await sources.preconditions(dialect, plan), []);
         return;
       }
       case 'drain-preview': {
         const ask = async () => await sources.drainPreview(question.node, options);
-        this.#drainPreviews.set(question.node, await asking('whether nodes can be drained', ask, CLEAR));
+        known.drainPreviews.set(question.node, await asking('whether nodes can be drained', ask, CLEAR));
         return;
       }
       case 'drain-delegation': {
         const { stage, target } = question;
         const ask = async () => await sources.drainDelegation(dialect, stage, target, world);
-        this.#delegations.set(target.key, await asking('who drains a node', ask, true));
+        delegations.set(target.key, await asking('who drains a node', ask, true));
         return;
       }
       case 'drain': {
@@ -124,10 +97,17 @@ export class InspectionAnswers {
           progress === undefined || progress.left === 0
             ? { kind: 'drained', since }
             : { kind: 'draining', since, ...progress };
-        this.#drains.set(node, state);
+        drains.set(node, state);
       }
     }
-  }
+  };
+  /** Does not reject if a request is denied. */
+  const add = async (questions: readonly Question[]): Promise<void> => {
+    const kinds = [...Map.groupBy(questions, ({ kind }) => kind).values()];
+    const answers = kinds.flatMap((alike) => alike.map(async (each, at) => await answer(each, at < MOST_OF_A_KIND)));
+    await Promise.all(answers);
+  };
+  return { known, unseen, add };
 }
 
 /** The leader asks from another place, and writes what it finds into the conditions of the plan. */

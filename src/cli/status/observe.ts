@@ -11,7 +11,7 @@ import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { CONDITIONS_ANNOTATION, conditionsIn } from '../../engine/report/conditions.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { listed } from '../../util/phrases.ts';
-import { type DrainProbe, InspectionAnswers, type Question, type Sources } from './answers.ts';
+import { type DrainProbe, type InspectionAnswers, inspectionAnswers, type Question, type Sources } from './answers.ts';
 import { type Loaded, type Policies, policyOf } from './load.ts';
 import { isKept, type PlanFilter } from './plan-names.ts';
 import { type PlanView, viewOf } from './view.ts';
@@ -40,7 +40,7 @@ const MAX_ROUNDS = 10;
 export async function inspect(dialect: Dialect, plan: KubeObject, world: World, parts: ViewParts, now: number) {
   const { sources, policies } = parts;
   const policy = policyOf(policies, dialect, plan);
-  const answers = new InspectionAnswers(sources, { dialect, plan, world, options: policy.drain.options });
+  const answers = inspectionAnswers(sources, { dialect, plan, world, options: policy.drain.options });
   const look = (): Snapshot => sinceCreation(gather(dialect, plan, world, now, answers.known));
   let snapshot = look();
   for (let round = 0; round < MAX_ROUNDS; round++) {

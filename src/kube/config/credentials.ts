@@ -20,26 +20,26 @@ export interface TlsMaterial {
   readonly key?: string | undefined;
 }
 
-export class Credentials {
-  readonly #config: ClusterConfig;
-  readonly #clock: Clock;
-  readonly #closed: AbortSignal | undefined;
-  readonly #files = new Map<string, ReturnType<typeof rotatingFile>>();
-  #plugin: ExecPlugin | undefined;
+export type Credentials = ReturnType<typeof credentialsOf>;
 
-  /** `closed` ends a plugin that runs: a process that stops does not wait for it. */
-  constructor(config: ClusterConfig, clock: Clock, closed?: AbortSignal) {
-    this.#config = config;
-    this.#clock = clock;
-    this.#closed = closed;
-  }
-
-  async current(): Promise<Identity> {
-    const { user, certificateAuthority } = this.#config;
-    const ca = await this.#pem(certificateAuthority);
-    if (user.exec) this.#plugin ??= execPlugin(user.exec, this.#config, ca, this.#clock);
-    const exec = await this.#plugin?.credential(this.#closed);
-    const token = exec?.token ?? (await this.#token());
+/** `closed` ends a plugin that runs: a process that stops does not wait for it. */
+export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: AbortSignal) {
+  const { user, certificateAuthority } = config;
+  const files = new Map<string, ReturnType<typeof rotatingFile>>();
+  let plugin: ExecPlugin | undefined;
+  const textOf = async (file: string): Promise<string> =>
+    await files.getOrInsertComputed(file, () => rotatingFile(file, clock)).read();
+  const pemOf = async (pem: Pem | undefined): Promise<string | undefined> => {
+    if (pem === undefined) return undefined;
+    return 'text' in pem ? pem.text : await textOf(pem.file);
+  };
+  const tokenOf = async ({ token, tokenFile }: ClusterConfig['user']): Promise<string | undefined> =>
+    tokenFile === undefined ? token : (await textOf(tokenFile)).trim();
+  const current = async (): Promise<Identity> => {
+    const ca = await pemOf(certificateAuthority);
+    if (user.exec) plugin ??= execPlugin(user.exec, config, ca, clock);
+    const exec = await plugin?.credential(closed);
+    const token = exec?.token ?? (await tokenOf(user));
     return {
       headers: {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -47,44 +47,30 @@ export class Credentials {
       },
       tls: {
         ca,
-        cert: exec?.certificate ?? (await this.#pem(user.clientCertificate)),
-        key: exec?.key ?? (await this.#pem(user.clientKey)),
+        cert: exec?.certificate ?? (await pemOf(user.clientCertificate)),
+        key: exec?.key ?? (await pemOf(user.clientKey)),
       },
-      /** So that a refusal expires the right one. */
       exec,
     };
-  }
-
-  /** After a 401: true when the next `current()` may return credentials that the server has not refused yet. */
-  refresh(refused: Identity): boolean {
-    for (const file of this.#files.values()) file.expire();
-    this.#plugin?.expire(refused.exec);
-    return this.#plugin !== undefined || this.#config.user.tokenFile !== undefined;
-  }
-
-  /** Why the server refuses the client certificate: its dates, or undefined. */
-  async certificateProblem(): Promise<string | undefined> {
-    const { cert } = (await this.current()).tls;
-    if (cert === undefined) return undefined;
-    const { validFromDate, validToDate } = new X509Certificate(cert);
-    const now = this.#clock.now();
-    if (now > validToDate.getTime()) return `it expired on ${validToDate.toISOString()}`;
-    return now < validFromDate.getTime() ? `it is valid only from ${validFromDate.toISOString()}` : undefined;
-  }
-
-  async #token(): Promise<string | undefined> {
-    const { token, tokenFile } = this.#config.user;
-    return tokenFile === undefined ? token : (await this.#file(tokenFile)).trim();
-  }
-
-  async #pem(pem: Pem | undefined): Promise<string | undefined> {
-    if (pem === undefined) return undefined;
-    return 'text' in pem ? pem.text : await this.#file(pem.file);
-  }
-
-  async #file(path: string): Promise<string> {
-    return await this.#files.getOrInsertComputed(path, () => rotatingFile(path, this.#clock)).read();
-  }
+  };
+  return {
+    current,
+    /** After a 401: true when the next `current()` may return credentials that the server has not refused yet. */
+    refresh(refused: Identity): boolean {
+      for (const file of files.values()) file.expire();
+      plugin?.expire(refused.exec);
+      return plugin !== undefined || user.tokenFile !== undefined;
+    },
+    /** Why the server refuses the client certificate: its dates, or undefined. */
+    async certificateProblem(): Promise<string | undefined> {
+      const { cert } = (await current()).tls;
+      if (cert === undefined) return undefined;
+      const { validFromDate, validToDate } = new X509Certificate(cert);
+      const now = clock.now();
+      if (now > validToDate.getTime()) return `it expired on ${validToDate.toISOString()}`;
+      return now < validFromDate.getTime() ? `it is valid only from ${validFromDate.toISOString()}` : undefined;
+    },
+  };
 }
 
 function impersonationHeaders({ user, uid, groups, extra }: Impersonation): OutgoingHttpHeaders {

@@ -8,7 +8,7 @@ import type { RequestOptions } from '../client.ts';
 import { type Lease, leases } from '../resources.ts';
 import { StatusError, TransportError } from '../status-error.ts';
 import { NOT_RELEASED, timesOf } from './election.ts';
-import { guardedClient, LeadershipTerm } from './write-guard.ts';
+import { guardedClient, leadershipTerm } from './write-guard.ts';
 
 /** Each line as `level msg rest`, where rest is what the line adds. */
 function logInto(lines: string[]): Logger {
@@ -304,7 +304,7 @@ test('one who listens no more hears nothing, and one who fails keeps nothing fro
 test('a term ends by the clock alone, also where no timer ran, as on a machine that was halted', () => {
   let now = 0;
   const clock = { now: () => 0, monotonic: () => now, schedule: () => () => undefined };
-  const term = new LeadershipTerm(clock, TIMES);
+  const term = leadershipTerm(clock, TIMES);
   term.extend(3, 0);
   now = 14_999;
   expect(term.term()).toEqual({ number: 3 });
@@ -313,7 +313,7 @@ test('a term ends by the clock alone, also where no timer ran, as on a machine t
 });
 
 test('writes are over once the last of them is', async () => {
-  const term = new LeadershipTerm(new FakeClock(), TIMES);
+  const term = leadershipTerm(new FakeClock(), TIMES);
   term.extend(0, 0);
   const [first, second] = [term.beginWrite(), term.beginWrite()];
   let isOver = false;

@@ -7,7 +7,7 @@ import type { KubeClient } from '../client.ts';
 import { type Lease, leases } from '../resources.ts';
 import { isAlreadyExists, isConflict, isNotFound, isVerdict, type StatusError } from '../status-error.ts';
 import { type Claim, holderOf, released, renewalOf, renewed, taken, transitionsOf } from './lease-record.ts';
-import { LeadershipTerm, type Term, type TermTimes, type WriteGuard } from './write-guard.ts';
+import { type LeadershipTerm, leadershipTerm, type Term, type TermTimes, type WriteGuard } from './write-guard.ts';
 
 /** Times are in whole seconds: the Lease has no finer unit. Defaults as in client-go: 15 s, 10 s and 2 s. */
 export interface ElectionOptions extends Partial<Tools & ReturnType<typeof timesOf>> {
@@ -56,7 +56,7 @@ export class Election implements WriteGuard {
     this.#times = { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
     this.#clock = this.#options.clock;
     this.#log = this.#options.log.child({ lease: name, identity });
-    this.#term = new LeadershipTerm(this.#clock, this.#times);
+    this.#term = leadershipTerm(this.#clock, this.#times);
   }
 
   term(): Term | undefined {
@@ -112,7 +112,7 @@ export class Election implements WriteGuard {
   /** Retries sooner the less of the term is left, but never so soon that it floods a failing server. */
   #hurryMs(): number {
     const { retryPeriodMs } = this.#times;
-    return Math.min(retryPeriodMs, Math.max(retryPeriodMs / 10, this.#term.remainingMs / 4));
+    return Math.min(retryPeriodMs, Math.max(retryPeriodMs / 10, this.#term.remainingMs() / 4));
   }
 
   /** Until the lease may be free; jitter keeps two candidates apart. */
@@ -202,7 +202,7 @@ export class Election implements WriteGuard {
     const term = this.#term.term();
     // A late answer may arrive after the end of the term.
     if (!term) return this.#lost('the lease was renewed too late');
-    this.#stopExpiry = this.#clock.schedule(this.#term.remainingMs, () => this.#lost('the lease was not renewed'));
+    this.#stopExpiry = this.#clock.schedule(this.#term.remainingMs(), () => this.#lost('the lease was not renewed'));
     if (this.#leading) return;
     this.#leading = true;
     this.#log.info('leading', { term: term.number });

@@ -72,58 +72,39 @@ export interface TermTimes {
 const USABLE_PART = 0.9;
 
 /** Times are monotonic and count from *before* a renewal was sent: others can only see it later. */
-export class LeadershipTerm implements WriteGuard {
-  readonly #clock: Clock;
-  readonly #times: TermTimes;
-  #number: number | undefined;
-  #renewedAt = Number.NEGATIVE_INFINITY;
-  #unansweredAt = Number.NEGATIVE_INFINITY;
-  readonly #running = new Set<Promise<void>>();
-
-  constructor(clock: Clock, times: TermTimes) {
-    this.#clock = clock;
-    this.#times = times;
-  }
-
-  term(): Term | undefined {
-    if (this.#number === undefined || this.remainingMs <= 0) return undefined;
-    return { number: this.#number };
-  }
-
-  beginWrite(): GuardedWrite | undefined {
-    if (!this.term()) return undefined;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#running.add(promise);
-    const writableUntil = this.#renewedAt + this.#times.leaseDurationMs * USABLE_PART;
-    const end = (known: boolean): void => {
-      if (!known) this.#unansweredAt = this.#clock.monotonic();
-      this.#running.delete(promise);
-      resolve();
-    };
-    return { deadlineMs: writableUntil - this.#clock.monotonic(), end };
-  }
-
-  get remainingMs(): number {
-    return this.#renewedAt + this.#times.renewDeadlineMs - this.#clock.monotonic();
-  }
-
-  /** Our claim, sent at `sentAt` (monotonic), is in the lease. */
-  extend(number: number, sentAt: number): void {
-    this.#number = number;
-    this.#renewedAt = sentAt;
-  }
-
-  end(): void {
-    this.#number = undefined;
-  }
-
-  /** True while a write without an answer could still reach the server: then the lease must expire by itself. */
-  mayHaveLateWrite(): boolean {
-    return this.#clock.monotonic() - this.#unansweredAt < this.#times.leaseDurationMs;
-  }
-
-  /** Resolves when every write in progress has ended. Each one ends before another can take the lease. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#running);
-  }
+export function leadershipTerm(clock: Clock, { leaseDurationMs, renewDeadlineMs }: TermTimes) {
+  let current: Term | undefined;
+  let renewedAt = Number.NEGATIVE_INFINITY;
+  let unansweredAt = Number.NEGATIVE_INFINITY;
+  const running = new Set<Promise<void>>();
+  const remainingMs = (): number => renewedAt + renewDeadlineMs - clock.monotonic();
+  const term = (): Term | undefined => (remainingMs() > 0 ? current : undefined);
+  return {
+    term,
+    remainingMs,
+    beginWrite(): GuardedWrite | undefined {
+      if (!term()) return undefined;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      running.add(promise);
+      const writableUntil = renewedAt + leaseDurationMs * USABLE_PART;
+      const end = (known: boolean): void => {
+        if (!known) unansweredAt = clock.monotonic();
+        running.delete(promise);
+        resolve();
+      };
+      return { deadlineMs: writableUntil - clock.monotonic(), end };
+    },
+    /** Our claim, sent at `sentAt` (monotonic), is in the lease. */
+    extend(number: number, sentAt: number): void {
+      current = { number };
+      renewedAt = sentAt;
+    },
+    end: () => void (current = undefined),
+    /** True while a write without an answer could still reach the server: then the lease must expire by itself. */
+    mayHaveLateWrite: () => clock.monotonic() - unansweredAt < leaseDurationMs,
+    /** Resolves when every write in progress has ended. Each one ends before another can take the lease. */
+    settled: async () => void (await Promise.all(running)),
+  };
 }
+
+export type LeadershipTerm = ReturnType<typeof leadershipTerm>;

@@ -17,7 +17,7 @@ import type {
   WriteOptions,
 } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
-import { Credentials } from '../config/credentials.ts';
+import { type Credentials, credentialsOf } from '../config/credentials.ts';
 import {
   type Address,
   apiVersionOf,
@@ -71,7 +71,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
   const closed = new AbortController();
   const requester = new Requester({
     transport: new Transport(config, options.addresses),
-    credentials: options.credentials ?? new Credentials(config, clock, closed.signal),
+    credentials: options.credentials ?? credentialsOf(config, clock, closed.signal),
     closed,
     clock,
     server: printableUrl(config.server),
@@ -258,8 +258,8 @@ export interface ReadyzOptions {
 export function askerOf(config: ClusterConfig): (host: string, options: ReadyzOptions) => Promise<number> {
   const { origin, protocol } = new URL(config.server);
   const isProven = protocol === 'https:' && config.insecureSkipTlsVerify !== true;
-  const known = new Credentials(config, systemClock);
-  const unknown = new Credentials({ ...config, user: {} }, systemClock);
+  const known = credentialsOf(config, systemClock);
+  const unknown = credentialsOf({ ...config, user: {} }, systemClock);
   return async (host, options) => {
     const server = originOf(config, host, options);
     // Addresses come from Nodes: one that no certificate proves gets no credentials.
