@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_756,
   'src/api': 1_120,
-  'src/cli': 4_656,
+  'src/cli': 4_657,
   'src/cmd': 927,
   'src/dialects': 377,
   'src/dialects/autopilot': 1_052,

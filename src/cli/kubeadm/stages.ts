@@ -36,6 +36,7 @@ export async function afterHosts(
   { toApply, toRoll, request: { version } }: Assessment,
 ): Promise<[string, Check[]][]> {
   const { client, clock, log, output, flags } = session;
+  if (toApply.length + toRoll.length === 0) return [];
   return await underLock(session, leaseDuration, async (election, abort) => {
     const events = new EventRecorder({ client, component: 'refit-kubeadm', clock, log });
     const writer = guardedClient(client, election, clock);
