@@ -7,7 +7,7 @@ import { serveHost } from '../agent/serve/serve-host.ts';
 import { createCommands } from '../agent/service/commands.ts';
 import { findServices } from '../agent/service/find-services.ts';
 import { openRc } from '../agent/service/openrc.ts';
-import { ServicePlaces } from '../agent/service/service-place.ts';
+import { servicePlaces } from '../agent/service/service-place.ts';
 import { serviceRestarter } from '../agent/service/service-restarter.ts';
 import { systemd } from '../agent/service/systemd.ts';
 import { askService } from '../agent/service/trusted-service.ts';
@@ -41,7 +41,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const isKubeadm = options.procedure === 'kubeadm';
   const search = isKubeadm ? () => [] : findServices;
   const flags = { ...options.place, ...(isKubeadm && (await findHostnameOverride(ROOT))) };
-  const places = new ServicePlaces({ flags, findServices: search, askStatus, clock, log });
+  const places = servicePlaces({ flags, findServices: search, askStatus, clock, log });
   if (!isKubeadm) await places.search();
   const commands = createCommands(process.env, clock);
   const restarter = serviceRestarter([systemd(commands), openRc(commands)], log);

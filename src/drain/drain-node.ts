@@ -5,7 +5,7 @@ import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import { sameJson } from '../util/json.ts';
 import { onAbort } from '../util/waits.ts';
 import { findOverdue } from './budgets.ts';
-import { type EvictionParts, Evictions } from './evictions.ts';
+import { type EvictionParts, startEvictions } from './evictions.ts';
 import { controllerOf, type DrainOptions, daemonSetsOf, type RefusedPod, sortPods } from './pods.ts';
 
 export interface DrainProgress {
@@ -60,7 +60,7 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) 
   let changed = Promise.withResolvers<void>();
   const wake = (): void => changed.resolve();
   const daemonSets = daemonSetsOf(client);
-  const evictions = new Evictions({ ...parts, options, onChange: wake });
+  const evictions = startEvictions({ ...parts, options, onChange: wake });
   const tooOften = returningPods();
   let stopTimer = (): void => undefined;
   let reported: DrainProgress | undefined;

@@ -33,66 +33,28 @@ interface Line {
   pauseUntil: number;
 }
 
-export class Evictions {
-  readonly #parts: EvictionParts;
-  readonly #asking = new Semaphore(PARALLEL);
-  readonly #lines = new Map<string, Line>();
-  #wanted: ReadonlySet<string> = new Set();
-  readonly #running = new Set<Promise<void>>();
-
-  constructor(parts: EvictionParts) {
-    this.#parts = parts;
-  }
-
-  /** Evicts exactly these pods: stops asking for others, and starts none twice. */
-  want(pods: readonly Pod[]): void {
-    const before = this.#wanted;
-    this.#wanted = new Set(pods.map(uidOf));
-    for (const [key, { pods: waiting }] of this.#lines) {
-      for (const uid of waiting.keys()) if (!this.#wanted.has(uid)) waiting.delete(uid);
-      if (waiting.size === 0) this.#lines.delete(key);
-    }
-    for (const pod of pods) {
-      if (before.has(uidOf(pod))) continue;
-      const running = this.#evict(pod).finally(() => this.#running.delete(running));
-      this.#running.add(running);
-    }
-  }
-
-  /** For people: which budgets block which pods, and what else refuses; undefined when nothing does. */
-  blockedBy(): string | undefined {
-    const texts = [...this.#lines.values()]
-      .filter(({ pods }) => pods.size > 0)
-      .flatMap(({ refusal, pods }) => refusal.describe?.(nameSome([...pods.values()].map(keyOf))) ?? []);
-    return texts.length === 0 ? undefined : texts.toSorted().join('; ');
-  }
-
-  /** Resolves once nothing runs any more: soon after `abort` aborts. */
-  async ended(): Promise<void> {
-    await Promise.all(this.#running);
-  }
-
-  /** Never rejects: asks again after every answer, until the pod terminates. */
-  async #evict(pod: Pod): Promise<void> {
-    let line = await this.#asking.within(async () => await this.#ask(pod));
-    while (line) {
-      const { turns } = line;
-      const previous = line;
-      line = await turns.within(async () => await this.#askInTurn(pod, previous));
-    }
-  }
-
-  async #askInTurn(pod: Pod, line: Line): Promise<Line | undefined> {
-    const { clock, abort } = this.#parts;
-    const pauseMs = line.pauseUntil - clock.monotonic();
-    if (pauseMs > 0 && this.#wanted.has(uidOf(pod))) await sleep(clock, pauseMs, abort).catch(() => undefined);
-    return await this.#ask(pod, line);
-  }
-
+export function startEvictions({ client, abort, options, onChange, clock, random, log }: EvictionParts) {
+  const asking = new Semaphore(PARALLEL);
+  const lines = new Map<string, Line>();
+  const running = new Set<Promise<void>>();
+  let wanted: ReadonlySet<string> = new Set();
+  const join = (pod: Pod, refusal: EvictionRefusal): Line => {
+    const opened: Line = { pods: new Map(), turns: new Semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
+    const line = lines.getOrInsert(refusal.line, opened);
+    if (line.refusal.words !== refusal.words) line.refusal = refusal;
+    line.pods.set(uidOf(pod), pod);
+    // Parallel requests were refused for the same reason: count it once.
+    if (clock.monotonic() < line.pauseUntil) return line;
+    const pauseMs = Math.max(refusal.waitMs, backoffDelay(line.refusals++, { ...RETRY, random }));
+    line.pauseUntil = clock.monotonic() + pauseMs;
+    const fields = { problem: refusal.describe?.(keyOf(pod)), retryInMs: Math.round(pauseMs) };
+    if (line.refusals === 1) log.info('eviction refused', fields);
+    else log.debug('eviction still refused', fields);
+    return line;
+  };
   /** The line to wait in; undefined when the pod terminates, or need not go any more. */
-  async #ask(pod: Pod, previous?: Line): Promise<Line | undefined> {
-    const { client, abort, options, log, onChange } = this.#parts;
-    if (abort.aborted || !this.#wanted.has(uidOf(pod))) return undefined;
+  const ask = async (pod: Pod, previous?: Line): Promise<Line | undefined> => {
+    if (abort.aborted || !wanted.has(uidOf(pod))) return undefined;
     const { name, namespace = '' } = pod.metadata;
     const { gracePeriodSeconds } = options;
     try {
@@ -104,27 +66,49 @@ export class Evictions {
       return undefined;
     } catch (error) {
       previous?.pods.delete(uidOf(pod));
-      return abort.aborted ? undefined : this.#join(pod, refusalOf(error, pod));
+      return abort.aborted ? undefined : join(pod, refusalOf(error, pod));
     } finally {
       onChange();
     }
-  }
-
-  #join(pod: Pod, refusal: EvictionRefusal): Line {
-    const { clock, random, log } = this.#parts;
-    const opened: Line = { pods: new Map(), turns: new Semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
-    const line = this.#lines.getOrInsert(refusal.line, opened);
-    if (line.refusal.words !== refusal.words) line.refusal = refusal;
-    line.pods.set(uidOf(pod), pod);
-    // Parallel requests were refused for the same reason: count it once.
-    if (clock.monotonic() < line.pauseUntil) return line;
-    const pauseMs = Math.max(refusal.waitMs, backoffDelay(line.refusals++, { ...RETRY, random }));
-    line.pauseUntil = clock.monotonic() + pauseMs;
-    const fields = { problem: refusal.describe?.(keyOf(pod)), retryInMs: Math.round(pauseMs) };
-    if (line.refusals === 1) log.info('eviction refused', fields);
-    else log.debug('eviction still refused', fields);
-    return line;
-  }
+  };
+  const askInTurn = async (pod: Pod, line: Line): Promise<Line | undefined> => {
+    const pauseMs = line.pauseUntil - clock.monotonic();
+    if (pauseMs > 0 && wanted.has(uidOf(pod))) await sleep(clock, pauseMs, abort).catch(() => undefined);
+    return await ask(pod, line);
+  };
+  /** Never rejects: asks again after every answer, until the pod terminates. */
+  const evict = async (pod: Pod): Promise<void> => {
+    let line = await asking.within(async () => await ask(pod));
+    while (line) {
+      const previous = line;
+      line = await previous.turns.within(async () => await askInTurn(pod, previous));
+    }
+  };
+  return {
+    /** Evicts exactly these pods: stops asking for others, and starts none twice. */
+    want(pods: readonly Pod[]): void {
+      const before = wanted;
+      wanted = new Set(pods.map(uidOf));
+      for (const [key, { pods: waiting }] of lines) {
+        for (const uid of waiting.keys()) if (!wanted.has(uid)) waiting.delete(uid);
+        if (waiting.size === 0) lines.delete(key);
+      }
+      for (const pod of pods) {
+        if (before.has(uidOf(pod))) continue;
+        const evicting = evict(pod).finally(() => running.delete(evicting));
+        running.add(evicting);
+      }
+    },
+    /** For people: which budgets block which pods, and what else refuses; undefined when nothing does. */
+    blockedBy(): string | undefined {
+      const texts = [...lines.values()]
+        .filter(({ pods }) => pods.size > 0)
+        .flatMap(({ refusal, pods }) => refusal.describe?.(nameSome([...pods.values()].map(keyOf))) ?? []);
+      return texts.length === 0 ? undefined : texts.toSorted().join('; ');
+    },
+    /** Resolves once nothing runs any more: soon after `abort` aborts. */
+    ended: async () => void (await Promise.all(running)),
+  };
 }
 
 function uidOf({ metadata }: Pod): string {

@@ -23,7 +23,7 @@ import { askerOf } from '../kube/transport/http-client.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { createHealthServer } from '../runtime/health.ts';
-import { Manager, type Runnable } from '../runtime/manager.ts';
+import { createManager, type Manager, type Runnable } from '../runtime/manager.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import { isK0sLeader } from '../signal/names.ts';
 import { type Clock, sleep, systemClock } from '../util/clock.ts';
@@ -91,7 +91,7 @@ export async function prepareControllerProcess(
   const origin = election ?? options.held;
   // Only what may come in bursts is bounded: requests that keep the lease never wait.
   const writer = boundedClient(origin ? guardedClient(client, origin, clock) : client, REQUESTS_AT_ONCE);
-  const manager = new Manager({ ...(election ? { election } : {}), clock, random, log, metrics });
+  const manager = createManager({ ...(election ? { election } : {}), clock, random, log, metrics });
   const drains = createDrains({ client: writer, clock, random, log });
   const events = new EventRecorder({ client, component, clock, random, log });
   const tools = { writer, drains, events };

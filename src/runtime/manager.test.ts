@@ -6,7 +6,7 @@ import type { Term } from '../kube/election/write-guard.ts';
 import { nodes } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
 import type { Informer } from '../kube/watch/informer.ts';
-import { Manager, type ManagerOptions, type Runnable } from './manager.ts';
+import { createManager, type Manager, type ManagerOptions, type Runnable } from './manager.ts';
 
 /** Everything that happens, in order. */
 type Diary = string[];
@@ -69,7 +69,7 @@ interface Rig {
 
 function rig(options: ManagerOptions = {}, diary: Diary = []): Rig {
   const clock = new FakeClock();
-  const manager = new Manager({ clock, ...options });
+  const manager = createManager({ clock, ...options });
   const synced = Promise.withResolvers<void>();
   manager.addInformer(informer(diary, synced.promise));
   return { diary, clock, manager, sync: () => synced.resolve(), stop: new AbortController() };

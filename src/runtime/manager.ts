@@ -22,71 +22,58 @@ const STOP_WITHIN_MS = 20_000;
 /** `always`: from synced caches to the end. `leading`: while the lease is held. */
 type When = 'always' | 'leading';
 
-export class Manager {
-  readonly #election: Candidacy | undefined;
-  readonly #parts: Required<ControllerParts>;
-  readonly #informers = new Set<Informer>();
-  readonly #runnables: Readonly<Record<When, Runnable[]>> = { always: [], leading: [] };
+export type Manager = ReturnType<typeof createManager>;
 
-  constructor({ election, ...parts }: ManagerOptions = {}) {
-    this.#election = election;
-    this.#parts = { ...DEFAULT_PARTS, ...parts };
-  }
-
+export function createManager({ election, ...given }: ManagerOptions = {}) {
+  const parts: Required<ControllerParts> = { ...DEFAULT_PARTS, ...given };
+  const informers = new Set<Informer>();
+  const runnables: Readonly<Record<When, Runnable[]>> = { always: [], leading: [] };
   /** Call before `run`. `addController` adds the informers of its sources. */
-  addInformer(informer: Informer): void {
-    this.#informers.add(informer);
-  }
-
-  addController(controller: Controller): void {
-    for (const { informer } of controller.sources) this.addInformer(informer);
-    const run = async (abort: AbortSignal): Promise<void> => await runController(controller, abort, this.#parts);
-    this.addRunnable({ name: controller.name, run }, 'leading');
-  }
-
-  addRunnable(runnable: Runnable, when: When = 'always'): void {
-    this.#runnables[when].push(runnable);
-  }
-
-  /** The plurals of what is not synced yet, and why the server refuses the lease. */
-  waitingFor(): string[] {
-    const refusal = this.#election?.refusal();
-    const unsynced = [...this.#informers]
-      .filter((informer) => !informer.synced())
-      .map(({ resource }) => resource.plural);
-    return refusal ? [...unsynced, `lease ${this.#election?.name} (${refusal.message})`] : unsynced;
-  }
-
-  /** Runs until `abort`, and stops in the opposite order. Rejects if a part failed or did not stop in time: end the process then. */
-  async run(abort: AbortSignal): Promise<void> {
-    const failed = new AbortController();
-    const stop = AbortSignal.any([abort, failed.signal]);
-    const parts = { ...this.#parts, onFailure: (error: unknown) => failed.abort(error) };
-    const [informers, always] = [groupOf(parts), groupOf(parts)];
-    const leading = leadership({ ...parts, election: this.#election, runnables: this.#runnables.leading });
-    for (const informer of this.#informers) {
-      informers.start({ name: informer.resource.plural, run: async (end) => await informer.run(end) });
-    }
-    if (await this.#synced(stop)) {
-      for (const runnable of this.#runnables.always) always.start(runnable);
-      leading.start();
-      await aborted(stop);
-    }
-    for (const group of [leading, always, informers]) await group.stop().catch(parts.onFailure);
-    if (failed.signal.aborted) throw failed.signal.reason;
-  }
-
+  const addInformer = (informer: Informer): void => void informers.add(informer);
+  const addRunnable = (runnable: Runnable, when: When = 'always'): void => void runnables[when].push(runnable);
   /** False if the manager must stop before every cache is synced. */
-  async #synced(stop: AbortSignal): Promise<boolean> {
+  const synced = async (stop: AbortSignal): Promise<boolean> => {
     try {
-      await Promise.all([...this.#informers].map(async (informer) => await informer.whenSynced(stop)));
+      await Promise.all([...informers].map(async (informer) => await informer.whenSynced(stop)));
     } catch (error) {
       if (stop.aborted) return false;
       throw error;
     }
-    this.#parts.log.info('caches are synced', { informers: this.#informers.size });
+    parts.log.info('caches are synced', { informers: informers.size });
     return true;
-  }
+  };
+  return {
+    addInformer,
+    addRunnable,
+    addController(controller: Controller): void {
+      for (const { informer } of controller.sources) addInformer(informer);
+      const run = async (abort: AbortSignal): Promise<void> => await runController(controller, abort, parts);
+      addRunnable({ name: controller.name, run }, 'leading');
+    },
+    /** The plurals of what is not synced yet, and why the server refuses the lease. */
+    waitingFor(): string[] {
+      const refusal = election?.refusal();
+      const unsynced = [...informers].filter((informer) => !informer.synced()).map(({ resource }) => resource.plural);
+      return refusal ? [...unsynced, `lease ${election?.name} (${refusal.message})`] : unsynced;
+    },
+    /** Runs until `abort`, and stops in the opposite order. Rejects if a part failed or did not stop in time: end the process then. */
+    async run(abort: AbortSignal): Promise<void> {
+      const failed = new AbortController();
+      const stop = AbortSignal.any([abort, failed.signal]);
+      const group = { ...parts, onFailure: (error: unknown) => failed.abort(error) };
+      const [caches, always] = [groupOf(group), groupOf(group)];
+      const leading = leadership({ ...group, election, runnables: runnables.leading });
+      for (const informer of informers)
+        caches.start({ name: informer.resource.plural, run: async (end) => await informer.run(end) });
+      if (await synced(stop)) {
+        for (const runnable of runnables.always) always.start(runnable);
+        leading.start();
+        await aborted(stop);
+      }
+      for (const each of [leading, always, caches]) await each.stop().catch(group.onFailure);
+      if (failed.signal.aborted) throw failed.signal.reason;
+    },
+  };
 }
 
 interface LeadershipParts extends GroupParts {

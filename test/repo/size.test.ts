@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_756,
+  'src/agent': 5_718,
   'src/api': 1_120,
   'src/cli': 4_657,
   'src/cmd': 927,
@@ -18,13 +18,13 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/capi': 1_981,
   'src/dialects/cattle': 2_087,
   'src/dialects/kubeadm': 2_050,
-  'src/drain': 843,
+  'src/drain': 827,
   'src/engine': 5_483,
   'src/http': 339,
   'src/kube': 3_280,
   'src/kubeadm': 1_000,
   'src/process': 263,
-  'src/runtime': 818,
+  'src/runtime': 805,
   'src/signal': 497,
   'src/updates': 1_931,
   'src/install': 839,

@@ -8,7 +8,7 @@ import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
 import { agentArguments, type Host, type HostOptions, startHost } from '../../sandbox/hosts/host.ts';
 import { REFIT } from '../../sandbox/refit.ts';
 import { leaseDelegation } from '../../src/agent/maintenance/lease-delegation.ts';
-import { NodeMaintenance } from '../../src/agent/maintenance/node-maintenance.ts';
+import { type Maintenance, nodeMaintenance } from '../../src/agent/maintenance/node-maintenance.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type Lease, leases, nodes } from '../../src/kube/resources.ts';
 import { isForbidden } from '../../src/kube/status-error.ts';
@@ -203,8 +203,8 @@ test('a node marks no other lease', async () => {
   await expect(leaseDelegation(client).offer('reg-other', abort)).rejects.toSatisfy(isForbidden);
 });
 
-const maintenanceOf = (client: KubeClient, name: string): NodeMaintenance =>
-  new NodeMaintenance({
+const maintenanceOf = (client: KubeClient, name: string): Maintenance =>
+  nodeMaintenance({
     client,
     nodeName: () => name,
     delegation: leaseDelegation(client),

@@ -10,7 +10,7 @@ import { Election, timesOf } from '../../src/kube/election/election.ts';
 import { guardedClient } from '../../src/kube/election/write-guard.ts';
 import { leases, nodes, type Pod, podDisruptionBudgets, pods } from '../../src/kube/resources.ts';
 import { isConflict, StatusError } from '../../src/kube/status-error.ts';
-import { Manager } from '../../src/runtime/manager.ts';
+import { createManager } from '../../src/runtime/manager.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { kubectlAs } from './control-plane.ts';
@@ -155,7 +155,7 @@ function candidate(identity: string): { election: Election; drains: Drains; aske
   };
   const client = { ...withOrigin, evict };
   const drains = createDrains({ client, clock: systemClock, random: Math.random, log: silentLogger });
-  const manager = new Manager({ election });
+  const manager = createManager({ election });
   manager.addRunnable({ name: 'drains', run: async (term) => await drains.run(term) }, 'leading');
   const stop = new AbortController();
   const running = manager.run(stop.signal);

@@ -9,7 +9,7 @@ import type { AgentDrain } from '../../signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { type Clock, microTime, systemClock } from '../../util/clock.ts';
 import { type Logger, silentLogger } from '../../util/log.ts';
-import { DrainLateError, type MaintenanceParts, NodeMaintenance } from './node-maintenance.ts';
+import { DrainLateError, type Maintenance, type MaintenanceParts, nodeMaintenance } from './node-maintenance.ts';
 
 let cluster: MemoryCluster;
 let count = 0;
@@ -31,9 +31,9 @@ beforeEach(async () => {
 
 const LABELLED = { isExpected: async () => await Promise.resolve(true) };
 
-function maintenanceWith(client: KubeClient, more: Partial<MaintenanceParts> = {}): NodeMaintenance {
+function maintenanceWith(client: KubeClient, more: Partial<MaintenanceParts> = {}): Maintenance {
   const tools = { clock: systemClock, random: () => 0, log: silentLogger };
-  return new NodeMaintenance({ client, nodeName: () => name, delegation: LABELLED, ...tools, ...more });
+  return nodeMaintenance({ client, nodeName: () => name, delegation: LABELLED, ...tools, ...more });
 }
 
 const nodeNow = async (): Promise<Node> => await cluster.admin.get(nodes, name);

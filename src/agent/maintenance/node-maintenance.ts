@@ -24,10 +24,7 @@ export interface MaintenanceParts extends Tools {
 }
 
 /** What a host without a Node answers: nothing is cordoned, and nothing is to be done. */
-export type Maintenance = Pick<
-  NodeMaintenance,
-  'whoCordons' | 'readNode' | 'hasCordon' | 'cordonAndDrain' | 'uncordon'
->;
+export type Maintenance = ReturnType<typeof nodeMaintenance>;
 
 const LEADER = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
 /** Short, because the caller watches a process meanwhile and asks again. */
@@ -37,80 +34,32 @@ const RETRY = { base: 50, cap: 2_000 };
 /** An API server that has just started does not know its rights yet, and refuses what it allows a moment later. */
 const REFUSED_MS = 60_000;
 
-export class NodeMaintenance {
-  readonly #parts: MaintenanceParts;
-  readonly #cordonerBy: ReturnType<typeof observeLease>;
-  readonly #shouldLog: (text: string) => boolean;
-
-  constructor(parts: MaintenanceParts) {
-    this.#parts = parts;
-    this.#cordonerBy = observeLease(parts.clock);
-    this.#shouldLog = sparingly(parts.clock);
-  }
-
-  /** Called every few seconds while the status is Cordoning or UnCordoning. */
-  async whoCordons(abort: AbortSignal): Promise<Cordoner> {
-    try {
-      const { name, namespace } = LEADER;
-      const lease = await ifFound(this.#parts.client.get(leases, name, { namespace, abort }));
-      const cordoner = this.#cordonerBy(lease);
-      return cordoner === 'leader' && !(await this.#isDelegated(abort)) ? 'self' : cordoner;
-    } catch (error) {
-      abort.throwIfAborted();
-      this.#warn('cannot tell who cordons', error);
-      return 'unknown';
-    }
-  }
-
-  /** The own node as the API server has it now. Rejects when no answer comes soon. */
-  async readNode(abort: AbortSignal): Promise<Node | undefined> {
-    return await this.#readNode({ abort, deadlineMs: READ_DEADLINE_MS });
-  }
-
-  async hasCordon(abort: AbortSignal): Promise<boolean> {
-    const node = await this.#readNode({ abort });
-    return node !== undefined && cordonOwner(node) !== undefined;
-  }
-
-  /** May be repeated. Retries what may pass; rejects with a DrainRefusedError or a DrainLateError, and with `abort`. */
-  async cordonAndDrain(journalOwner: string, asked: AgentDrain, abort: AbortSignal): Promise<void> {
-    if (asked.enabled === false) return;
-    using drain = ownDrain(asked, this.#parts, abort);
-    await this.#retryUntilDone(drain.abort, async () => {
-      const name = this.#parts.nodeName();
-      if (name === undefined) return;
-      await this.#change((node) => withCordon(node, journalOwner), drain.abort);
-      await drain.run(name);
-    });
-  }
-
-  /** Removes Refit's cordon from the own node, with `always` any cordon; may be repeated. The caller retries a rejection. */
-  async uncordon(whose: 'ours' | 'always', abort: AbortSignal): Promise<void> {
-    await this.#change(whose === 'always' ? withoutAnyCordon : withoutCordon, abort);
-  }
-
+export function nodeMaintenance(parts: MaintenanceParts) {
+  const { client, nodeName, delegation, clock, random, log } = parts;
+  const cordonerBy = observeLease(clock);
+  const shouldLog = sparingly(clock);
+  const warn = (message: string, error: unknown): void => {
+    const reason = messageOf(error);
+    if (shouldLog(reason)) log.warn(message, { reason });
+  };
   /** A leader does not drain a node whose lease has no label. */
-  async #isDelegated(abort: AbortSignal): Promise<boolean> {
-    const name = this.#parts.nodeName();
-    return name === undefined || (await this.#parts.delegation.isExpected(name, abort));
-  }
-
-  async #readNode(options: RequestOptions): Promise<Node | undefined> {
-    const name = this.#parts.nodeName();
-    return name === undefined ? undefined : await ifFound(this.#parts.client.get(nodes, name, options));
-  }
-
+  const isDelegated = async (abort: AbortSignal): Promise<boolean> => {
+    const name = nodeName();
+    return name === undefined || (await delegation.isExpected(name, abort));
+  };
+  const readNode = async (options: RequestOptions): Promise<Node | undefined> => {
+    const name = nodeName();
+    return name === undefined ? undefined : await ifFound(client.get(nodes, name, options));
+  };
   /** Writes the node unless `change` returns it as it is; rejects with a conflict when it changed meanwhile. */
-  async #change(change: (node: Node) => Node, abort: AbortSignal): Promise<void> {
-    const node = await this.#readNode({ abort });
+  const write = async (change: (node: Node) => Node, abort: AbortSignal): Promise<void> => {
+    const node = await readNode({ abort });
     if (node === undefined) return;
     const changed = change(node);
-    if (changed !== node) await this.#parts.client.replace(nodes, changed, { abort });
-  }
-
+    if (changed !== node) await client.replace(nodes, changed, { abort });
+  };
   /** Stops only when a pod must not be evicted, or the API server keeps refusing. */
-  async #retryUntilDone(abort: AbortSignal, work: () => Promise<void>): Promise<void> {
-    const { clock, random } = this.#parts;
+  const retryUntilDone = async (abort: AbortSignal, work: () => Promise<void>): Promise<void> => {
     let refusedAt = Number.POSITIVE_INFINITY;
     for (let attempt = 0; ; attempt++) {
       try {
@@ -120,16 +69,45 @@ export class NodeMaintenance {
         if (error instanceof DrainRefusedError) throw error;
         refusedAt = isRefusal(error) ? Math.min(refusedAt, clock.monotonic()) : Number.POSITIVE_INFINITY;
         if (clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
-        if (!isConflict(error)) this.#warn('the drain of the node is retried', error);
+        if (!isConflict(error)) warn('the drain of the node is retried', error);
         await sleep(clock, backoffDelay(attempt, { ...RETRY, random }), abort);
       }
     }
-  }
-
-  #warn(message: string, error: unknown): void {
-    const reason = messageOf(error);
-    if (this.#shouldLog(reason)) this.#parts.log.warn(message, { reason });
-  }
+  };
+  return {
+    /** Called every few seconds while the status is Cordoning or UnCordoning. */
+    async whoCordons(abort: AbortSignal): Promise<Cordoner> {
+      try {
+        const { name, namespace } = LEADER;
+        const cordoner = cordonerBy(await ifFound(client.get(leases, name, { namespace, abort })));
+        return cordoner === 'leader' && !(await isDelegated(abort)) ? 'self' : cordoner;
+      } catch (error) {
+        abort.throwIfAborted();
+        warn('cannot tell who cordons', error);
+        return 'unknown';
+      }
+    },
+    /** The own node as the API server has it now. Rejects when no answer comes soon. */
+    readNode: async (abort: AbortSignal) => await readNode({ abort, deadlineMs: READ_DEADLINE_MS }),
+    async hasCordon(abort: AbortSignal): Promise<boolean> {
+      const node = await readNode({ abort });
+      return node !== undefined && cordonOwner(node) !== undefined;
+    },
+    /** May be repeated. Retries what may pass; rejects with a DrainRefusedError or a DrainLateError, and with `abort`. */
+    async cordonAndDrain(journalOwner: string, asked: AgentDrain, abort: AbortSignal): Promise<void> {
+      if (asked.enabled === false) return;
+      using drain = ownDrain(asked, parts, abort);
+      await retryUntilDone(drain.abort, async () => {
+        const name = nodeName();
+        if (name === undefined) return;
+        await write((node) => withCordon(node, journalOwner), drain.abort);
+        await drain.run(name);
+      });
+    },
+    /** Removes Refit's cordon from the own node, with `always` any cordon; may be repeated. The caller retries a rejection. */
+    uncordon: async (whose: 'ours' | 'always', abort: AbortSignal) =>
+      await write(whose === 'always' ? withoutAnyCordon : withoutCordon, abort),
+  };
 }
 
 /** The drain took longer than the policy allows; the message names what is left. */

@@ -16,7 +16,7 @@ import { IDLE, type Journal } from '../journal.ts';
 import { fetchBinaries } from '../kubeadm/fetch-binaries.ts';
 import { localShells, performOnKubeadm } from '../kubeadm/perform-on-kubeadm.ts';
 import { keepDelegated, type LeaseDelegation } from '../maintenance/lease-delegation.ts';
-import { NodeMaintenance } from '../maintenance/node-maintenance.ts';
+import { nodeMaintenance } from '../maintenance/node-maintenance.ts';
 import { keepPresence } from '../object/keep-presence.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import type { AgentOptions } from '../options.ts';
@@ -119,7 +119,7 @@ export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: 
   const tools = { clock, random, log };
   const { stateDirectory, times, veto } = options;
   const beside = host.kubeadm ? 'replace' : options.beside;
-  const maintenance = new NodeMaintenance({ client, nodeName, delegation, ...tools });
+  const maintenance = nodeMaintenance({ client, nodeName, delegation, ...tools });
   const effects = {
     stateDirectory,
     // Read each time: the service may restart with another data directory.

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type LogFields, silentLogger } from '../../util/log.ts';
 import type { FoundService } from './find-services.ts';
-import { type PlaceFlags, ServicePlaces } from './service-place.ts';
+import { type PlaceFlags, type ServicePlaces, servicePlaces } from './service-place.ts';
 import type { ServiceStatus } from './status-socket.ts';
 
 const DEFAULTS = { statusSocket: '/run/k0s/status.sock', dataDirectory: '/var/lib/k0s' };
@@ -31,7 +31,7 @@ function placesOn(host: Host, flags: PlaceFlags = {}): Scene {
   };
   const log = { ...silentLogger, info: (_message: string, fields: LogFields = {}) => void said.push(fields) };
   return {
-    places: new ServicePlaces({
+    places: servicePlaces({
       flags,
       findServices: () => host.services,
       askStatus,
@@ -153,7 +153,7 @@ test.each([
 
 test('a process table that cannot be read changes nothing', async () => {
   const said: LogFields[] = [];
-  const broken = new ServicePlaces({
+  const broken = servicePlaces({
     flags: {},
     findServices: () => {
       throw new Error('EACCES');

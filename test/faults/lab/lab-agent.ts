@@ -2,7 +2,7 @@
 import { Agent } from '../../../src/agent/agent.ts';
 import { type ActiveJournal, IDLE, type Journal } from '../../../src/agent/journal.ts';
 import { keepDelegated, leaseDelegation } from '../../../src/agent/maintenance/lease-delegation.ts';
-import { NodeMaintenance } from '../../../src/agent/maintenance/node-maintenance.ts';
+import { type Maintenance, nodeMaintenance } from '../../../src/agent/maintenance/node-maintenance.ts';
 import { OwnObject } from '../../../src/agent/object/own-object.ts';
 import { keepRegistered } from '../../../src/agent/registration/keep-registered.ts';
 import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
@@ -44,7 +44,7 @@ export class LabAgent {
     const { name } = host;
     const object = new OwnObject({ ...tools, client, name, resource: role === 'worker' ? nodes : controlNodes });
     const delegation = leaseDelegation(client);
-    const maintenance = new NodeMaintenance({
+    const maintenance = nodeMaintenance({
       ...tools,
       client,
       delegation,
@@ -73,7 +73,7 @@ export class LabAgent {
   }
 
   async #perform(
-    maintenance: NodeMaintenance,
+    maintenance: Maintenance,
     step: Step,
     journal: ActiveJournal,
     abort: AbortSignal,

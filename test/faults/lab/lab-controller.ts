@@ -10,7 +10,7 @@ import { Election, timesOf } from '../../../src/kube/election/election.ts';
 import { guardedClient } from '../../../src/kube/election/write-guard.ts';
 import { EventRecorder } from '../../../src/kube/event-recorder.ts';
 import type { Controller } from '../../../src/runtime/controller.ts';
-import { Manager } from '../../../src/runtime/manager.ts';
+import { createManager } from '../../../src/runtime/manager.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { silentLogger as log } from '../../../src/util/log.ts';
@@ -48,7 +48,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
     log,
   });
   const writer = guardedClient(client, election);
-  const manager = new Manager({ election, clock, random, log });
+  const manager = createManager({ election, clock, random, log });
   const events = new EventRecorder({ client, component: 'refit-controller', clock, log });
   manager.addRunnable(events);
   const drains = createDrains({ client: writer, clock, random, log });
