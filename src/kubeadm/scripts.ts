@@ -25,19 +25,7 @@ export interface StepBody {
 export const LOCK_WAIT = 1800;
 export const EXIT_BUSY = 75;
 
-/** REFIT_ROOT is for tests: a directory that replaces the host's root. */
-export const PRELUDE = `set -eu
-R=\${REFIT_ROOT:-}
-D=$R/var/lib/refit
-MANIFESTS=$R/etc/kubernetes/manifests
-BACKUPS=$R/etc/kubernetes/tmp
-FIELD=binaries
-fail() { printf '%s\\n' "$*"; exit 1; }
-# flag NAME MANIFEST: of a static pod.
-flag() { sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || true; }
-${scriptFile('packages.sh')}# Never incomplete; until then under a name with a dot first, which kubelet ignores.
-place() { cp -p "$1" "\${2%/*}/.\${2##*/}.refit" && mv "\${2%/*}/.\${2##*/}.refit" "$2"; }
-`;
+export const PRELUDE = `${scriptFile('prelude.sh')}${scriptFile('packages.sh')}`;
 
 const JOURNAL = scriptFile('journal.sh');
 const BACKUPS = scriptFile('backups.sh');
@@ -57,36 +45,12 @@ export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   const paths = given.map(
     (path) => `SOURCE=${path}\n[ -e "$SOURCE" ] || echo "kubeadm: no file $SOURCE on this host"\n`,
   );
-  const patched = given.length === 0 ? '' : `grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml" || `;
+  const facts = `NEED=${IMAGES[role]}\nNOW=${Math.round(now / 1000)}\nPATCHED=${given.join('')}\n${scriptFile('host.sh')}${FACTS}`;
   return `VERSION=${quoted(upgrade.version)}
-${PRELUDE}${WRONG}{ case $(systemctl is-active kubelet 2>/dev/null) in
-  inactive | failed) echo "the kubelet does not run: see journalctl -u kubelet" ;;
-  esac
-  for name in kubeadm kubelet; do
-    command -v "$name" >/dev/null || echo "no $name in PATH ($PATH): install it, or set path in the manifest"
-  done
-${each(binaries, 'probe')}${ofContainerd(containerd, 'probe', scriptFile('restartable.sh'))}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
+${PRELUDE}${WRONG}{ ${scriptFile('in-path.sh')}${each(binaries, 'probe')}${ofContainerd(containerd, 'probe', scriptFile('restartable.sh'))}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
 ${scriptFile('room.sh')}
 } | sed '/^warn=/!s/^/hard=/'
-df -kP "$R/var/lib/containerd" 2>/dev/null | awk -v need=${IMAGES[role]} 'NR == 2 && $4 < need {
-  printf "warn=%s has %d MiB free, new images may need %d MiB\\n", $6, $4 / 1024, need / 1024 }'
-off=$(($(date +%s) - ${Math.round(now / 1000)}))
-[ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "warn=its clock and the one here are $off s apart"
-if [ -e "$D/kubeadm.lock" ] && ! flock -n "$D/kubeadm.lock" true; then
-  # Without processes: who ends one of them lets a second kubeadm run beside the first.
-  echo 'busy=a step of Refit, log /run/refit.*'
-  echo 'warn=a step of an earlier run is at work: this run waits for its end'
-else
-  for process in $(pgrep -x kubeadm 2>/dev/null); do echo "busy=kubeadm, process $process"; done
-fi
-${LISTENS}# Where it listens, nobody has to wait for it: then it is the caller who does not reach it.
-is_listening "$MANIFESTS/kube-apiserver.yaml" ||
-  [ -z "$(find "$MANIFESTS" -name kube-apiserver.yaml -cmin -5 2>/dev/null)" ] || echo 'busy=an API server that starts'
-echo "kernel=$(uname -r)"
-grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
-  ${patched}echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null || true)"
-echo "containerd=$(containerd --version 2>/dev/null || true)"
-${FACTS}${role === 'controlPlane' ? `${BACKUPS}${scriptFile('missing-manifests.sh')}` : ''}`;
+${LISTENS}${facts}${role === 'controlPlane' ? `${BACKUPS}${scriptFile('missing-manifests.sh')}` : ''}`;
 }
 
 /** KiB that new images may need, unless they are there already. */
@@ -212,20 +176,7 @@ export function kubeletBody({ kubectl }: Pick<Upgrade['binaries'], 'kubectl'>): 
 
 /** Runs in its own session under the host's lock, and prints the last lines of its log, which a full disk does not stop. */
 export function detached(body: string, waitSeconds: number): string {
-  return `set -u
-D=\${REFIT_ROOT:-}/var/lib/refit
-umask 077
-mkdir -p "$D"
-BODY=${quoted(body)}
-exec 2>&1
-LOG=$(mktemp "\${REFIT_ROOT:-}/run/refit.XXXXXX" 2>/dev/null || mktemp "$D/log.XXXXXX")
-setsid -w flock -o -E ${EXIT_BUSY} -w ${waitSeconds} "$D/kubeadm.lock" sh -c "$BODY" </dev/null >"$LOG" 2>&1
-code=$?
-tail -n 20 "$LOG"
-cp "$LOG" "$D/last.log"
-rm "$LOG"
-exit $code
-`;
+  return `BODY=${quoted(body)}\nBUSY=${EXIT_BUSY}\nWAIT=${waitSeconds}\n${scriptFile('detached.sh')}`;
 }
 
 /** As one word of a POSIX shell: the only way in which a value may enter a script. */

@@ -1,22 +1,12 @@
 /** Asks API servers whether they are ready: directly, or on their own hosts where this machine does not reach them. */
 import type { AskReadyz } from '../../engine/observe/probes.ts';
 import type { Shells } from '../../kubeadm/host.ts';
+import { scriptFile } from '../../kubeadm/script-file.ts';
 import { PRELUDE } from '../../kubeadm/scripts.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 
-/** At the address that the server's certificate names; prints the HTTP status. */
-const READYZ = `${PRELUDE}API=$MANIFESTS/kube-apiserver.yaml
-[ -e "$API" ] || fail "kube-apiserver.yaml is missing"
-CA=$(flag client-ca-file "$API")
-PORT=$(flag secure-port "$API")
-ADDRESS=$(flag advertise-address "$API")
-case $ADDRESS in *:*) ADDRESS="[$ADDRESS]" ;; esac
-CLIENT=$R\${CA%/*}/apiserver-kubelet-client
-said=$(curl -qsS --noproxy '*' --max-time 5 -o /dev/null -w '%{http_code}' --cacert "$R$CA" --cert "$CLIENT.crt" \\
-  --key "$CLIENT.key" "https://$ADDRESS:\${PORT:-6443}/readyz" 2>&1) || fail "\${said%000}"
-echo "$said"
-`;
+const READYZ = `${PRELUDE}${scriptFile('readyz.sh')}`;
 
 /** More than the script may take: a connection may have to be opened first. */
 const PATIENCE_MS = 20_000;

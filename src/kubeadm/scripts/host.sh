@@ -1,0 +1,21 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# Facts of a host. NEED: KiB for new images; NOW: seconds, there; PATCHED: not empty if kubeadm patches configurations.
+df -kP "$R/var/lib/containerd" 2>/dev/null | awk -v need="$NEED" 'NR == 2 && $4 < need {
+  printf "warn=%s has %d MiB free, new images may need %d MiB\n", $6, $4 / 1024, need / 1024 }'
+off=$(($(date +%s) - NOW))
+[ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "warn=its clock and the one here are $off s apart"
+if [ -e "$D/kubeadm.lock" ] && ! flock -n "$D/kubeadm.lock" true; then
+  # Without processes: who ends one of them lets a second kubeadm run beside the first.
+  echo 'busy=a step of Refit, log /run/refit.*'
+  echo 'warn=a step of an earlier run is at work: this run waits for its end'
+else
+  for process in $(pgrep -x kubeadm 2>/dev/null); do echo "busy=kubeadm, process $process"; done
+fi
+# Where it listens, nobody has to wait for it: then it is the caller who does not reach it.
+is_listening "$MANIFESTS/kube-apiserver.yaml" ||
+  [ -z "$(find "$MANIFESTS" -name kube-apiserver.yaml -cmin -5 2>/dev/null)" ] || echo 'busy=an API server that starts'
+echo "kernel=$(uname -r)"
+grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
+  { [ -n "$PATCHED" ] && grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml"; } ||
+  echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null || true)"
+echo "containerd=$(containerd --version 2>/dev/null || true)"

@@ -1,0 +1,13 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# What every script begins with. REFIT_ROOT is for tests: a directory that replaces the host's root.
+set -eu
+R=${REFIT_ROOT:-}
+D=$R/var/lib/refit
+MANIFESTS=$R/etc/kubernetes/manifests
+BACKUPS=$R/etc/kubernetes/tmp
+FIELD=binaries
+fail() { printf '%s\n' "$*"; exit 1; }
+# flag NAME MANIFEST: of a static pod.
+flag() { sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || true; }
+# Never incomplete; until then under a name with a dot first, which kubelet ignores.
+place() { cp -p "$1" "${2%/*}/.${2##*/}.refit" && mv "${2%/*}/.${2##*/}.refit" "$2"; }
