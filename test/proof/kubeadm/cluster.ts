@@ -182,7 +182,8 @@ function configuration(version: string, address: string): string {
       controlPlaneEndpoint: `${OPERATOR}:6443`,
       networking: { podSubnet: '10.244.0.0/16' },
     },
-    { ...KUBELET_CONFIGURATION, ...(onVersion1() ? { failCgroupV1: false } : {}) },
+    // They ask the cluster for a certificate to serve with.
+    { ...KUBELET_CONFIGURATION, serverTLSBootstrap: true, ...(onVersion1() ? { failCgroupV1: false } : {}) },
     {
       apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
       kind: 'KubeProxyConfiguration',

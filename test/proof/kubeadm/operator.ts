@@ -35,8 +35,8 @@ export class Operator {
     this.#options = options;
   }
 
-  /** Collects host keys and writes the manifest, as the guide tells. */
-  async prepare(): Promise<void> {
+  /** Collects host keys and writes the manifest, as the guide tells; `more`: what the guide calls optional. */
+  async prepare(more: object = {}): Promise<void> {
     const { machines, controlPlanes, identity, kubeconfig } = this.#cluster;
     const { directory, version } = this.#options;
     const keys = await must(
@@ -60,6 +60,7 @@ export class Operator {
       },
       ...(onVersion1() ? { kubeadm: { ignorePreflightErrors: ['SystemVerification'] } } : {}),
       ssh: { user: 'root', identityFile: identity, knownHostsFile: './known_hosts' },
+      ...more,
     };
     await writeFile(this.manifest, stringify(manifest));
   }

@@ -1,6 +1,7 @@
 /** Puts onto a new machine what the kubeadm documentation asks of a host before `kubeadm init`. */
 import { chmod, copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { CONTAINERD, RUNTIME } from '../parts/programs.ts';
 import type { Machine } from './machine.ts';
 
 const HERE = import.meta.dirname;
@@ -31,6 +32,7 @@ export async function furnish({ root, usr, address }: Machine, furniture: Furnit
     await copyFile(join(parts, version, tool), join(installed, tool));
     await copyFile(join(parts, offers, tool), at('opt/kubernetes', offers, tool));
   }
+  for (const tool of RUNTIME) await copyFile(join(parts, 'containerd', CONTAINERD.from, tool), at('local/bin', tool));
   for (const tool of await readdir(join(parts, 'bin'))) await symlink(`/opt/parts/bin/${tool}`, at('local/bin', tool));
   await copyFile(join(HERE, 'systemctl'), at('local/bin/systemctl'));
   await chmod(at('local/bin/systemctl'), 0o755);

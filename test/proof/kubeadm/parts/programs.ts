@@ -15,7 +15,8 @@ import { must } from '../../../../tools/release/commands.ts';
 export const FROM = 'v1.36.2';
 export const TO = 'v1.36.3';
 
-const CONTAINERD = 'v2.3.3';
+/** The machines begin with the first one. */
+export const CONTAINERD = { from: 'v2.3.3', to: 'v2.3.4' } as const;
 const PROGRAMS = [
   'kubeadm',
   'kubelet',
@@ -25,13 +26,13 @@ const PROGRAMS = [
   'kube-scheduler',
   'kube-proxy',
 ] as const;
-const RUNTIME = ['containerd', 'containerd-shim-runc-v2', 'ctr'] as const;
+export const RUNTIME = ['containerd', 'containerd-shim-runc-v2', 'ctr'] as const;
 
-const containerd = (name: string): Recipe => ({
-  module: 'proof/containerd',
+const containerd = (name: string, module: string, version: string): Recipe => ({
+  module,
   package: `github.com/containerd/containerd/v2/cmd/${name}`,
-  version: CONTAINERD,
-  flags: ['-ldflags', `-s -w -X github.com/containerd/containerd/v2/version.Version=${CONTAINERD}`],
+  version,
+  flags: ['-ldflags', `-s -w -X github.com/containerd/containerd/v2/version.Version=${version}`],
 });
 
 export interface Programs {
@@ -48,13 +49,16 @@ export async function gatherPrograms(parts: string, options: BuildOptions): Prom
     const recipes = PROGRAMS.map((name) => [name, kubernetesProgram(name, `proof/${version}`, version)] as const);
     await linkAll(join(parts, version), PROGRAMS, await ensureBuilt(recipes, own));
   }
-  const runtime = await ensureBuilt(
-    RUNTIME.map((name) => [name, containerd(name)] as const),
-    own,
-  );
-  // These are used on the machines, which see nothing but `parts`.
   await mkdir(join(parts, 'bin'), { recursive: true });
-  await must('cp', [...runtime, join(parts, 'bin')]);
+  // These are used on the machines, which see nothing but `parts`.
+  for (const [module, version] of [
+    ['proof/containerd', CONTAINERD.from],
+    ['proof/containerd-next', CONTAINERD.to],
+  ] as const) {
+    const recipes = RUNTIME.map((name) => [name, containerd(name, module, version)] as const);
+    await mkdir(join(parts, 'containerd', version), { recursive: true });
+    await must('cp', [...(await ensureBuilt(recipes, own)), join(parts, 'containerd', version)]);
+  }
   const { etcd } = await ensureComponents(['etcd'], own);
   const standIn = join(parts, 'bin', 'stand-in');
   await buildFile('images/stand-in.go', standIn, own);
