@@ -53,7 +53,7 @@ export async function writeDesired({ client }: ManagerOptions, { machine, versio
 export async function driveUpdate(options: ManagerOptions, wanted: Wanted): Promise<void> {
   const { client, clock, abort } = options;
   for (;;) {
-    const answer = await call(options, wanted);
+    const answer = await askUpdate(options, wanted);
     const waitMs = answer instanceof Error ? BACKOFF_MS : answer.retryAfterSeconds * 1000;
     if (waitMs <= 0) break;
     await sleep(clock, waitMs, abort);
@@ -62,7 +62,8 @@ export async function driveUpdate(options: ManagerOptions, wanted: Wanted): Prom
   await client.patch(machines, wanted.machine, patch, { type: 'merge', namespace: 'default' });
 }
 
-async function call(options: ManagerOptions, wanted: Wanted): Promise<UpdateMachineResponse | Error> {
+/** One call; an error where it got no answer. Rejects with the message of a failure. */
+export async function askUpdate(options: ManagerOptions, wanted: Wanted): Promise<UpdateMachineResponse | Error> {
   const machine = await options.client.get(machines, wanted.machine, { namespace: 'default' });
   const answer = await callHook<UpdateMachineResponse>(options.caller, 'UpdateMachine', {
     desired: desiredOf(machine, wanted),

@@ -43,6 +43,8 @@ export interface ExampleMachine {
   readonly version: string;
   readonly node: string;
   readonly controlPlane?: boolean;
+  /** `CLUSTER` by default. */
+  readonly cluster?: string;
 }
 
 const NAMESPACE = 'default';
@@ -54,10 +56,10 @@ interface Identity {
 }
 
 /** What Cluster API and the cloud write on the Node of a Machine. */
-export function identityOf({ name, node }: Pick<ExampleMachine, 'name' | 'node'>): Identity {
-  const { cluster, namespace, machine } = NODE_ANNOTATIONS;
+export function identityOf({ name, node, cluster = CLUSTER }: Omit<ExampleMachine, 'version'>): Identity {
+  const { cluster: ofCluster, namespace, machine } = NODE_ANNOTATIONS;
   return {
-    metadata: { annotations: { [cluster]: CLUSTER, [namespace]: NAMESPACE, [machine]: name } },
+    metadata: { annotations: { [ofCluster]: cluster, [namespace]: NAMESPACE, [machine]: name } },
     spec: { providerID: `stand-in://${node}` },
   };
 }
@@ -71,18 +73,18 @@ export function referencesOf(name: string): object {
 }
 
 /** Marks an existing Node as that of the Machine. */
-export async function joinNode(client: KubeClient, machine: Pick<ExampleMachine, 'name' | 'node'>): Promise<void> {
+export async function joinNode(client: KubeClient, machine: Omit<ExampleMachine, 'version'>): Promise<void> {
   await client.patch(nodes, machine.node, identityOf(machine), { type: 'merge' });
 }
 
 /** In namespace `default`, provisioned, with its Node. */
 export async function createMachine(client: KubeClient, example: ExampleMachine): Promise<Machine> {
-  const { name, version, node, controlPlane } = example;
+  const { name, version, node, controlPlane, cluster = CLUSTER } = example;
   const created = await client.create(machines, {
     apiVersion: apiVersionOf(machines),
     kind: machines.kind,
     metadata: { name, namespace: NAMESPACE, labels: controlPlane ? { [CONTROL_PLANE_LABEL]: '' } : {} },
-    spec: { clusterName: CLUSTER, version, ...referencesOf(name), ...identityOf(example).spec },
+    spec: { clusterName: cluster, version, ...referencesOf(name), ...identityOf(example).spec },
   });
   return await client.replace(machines, { ...created, status: { nodeRef: { name: node } } }, { subresource: 'status' });
 }

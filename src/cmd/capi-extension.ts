@@ -9,14 +9,17 @@ import { machineEvents } from '../dialects/capi/machine-events.ts';
 import { stuckMachines } from '../dialects/capi/stuck-machines.ts';
 import { fetchText } from '../dialects/capi/update-machine.ts';
 import { type CallUpdater, updaterClient } from '../dialects/capi/updaters/updater-client.ts';
-import { DEFAULT_POLICY, type RolloutPolicy } from '../engine/policy/rollout-policy.ts';
+import { KUBECONFIG_SECRETS, type ServedCluster, workloadClusters } from '../dialects/capi/workload-clusters.ts';
+import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import type { Node } from '../kube/resources.ts';
-import { describeProblem } from '../kube/status-error.ts';
+import { namespaces, secrets } from '../kube/resources.ts';
+import { describeProblem, ifAllowed, ifNew } from '../kube/status-error.ts';
 import { createClient } from '../kube/transport/http-client.ts';
-import { type ControllerProcess, prepareControllerProcess } from '../process/controller-process.ts';
+import { createInformer } from '../kube/watch/informer.ts';
+import * as processes from '../process/controller-process.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { systemClock as clock, sleep } from '../util/clock.ts';
@@ -26,6 +29,8 @@ import { stderrLogger } from '../util/log.ts';
 export interface ExtensionFlags extends ControllerFlags {
   /** Of the cluster with the Machines; the other one's if not set. */
   readonly managementKubeconfig?: string;
+  /** The namespace of the Clusters to serve, or true for all; one cluster with the Nodes if not set. */
+  readonly workloadClusters?: string | true;
   /** `host:port`. */
   readonly address: string;
   readonly certDir: string;
@@ -42,9 +47,9 @@ export interface ExtensionFlags extends ControllerFlags {
   readonly deleteStuckAfter?: number;
 }
 
+const AGAIN_MS = 5000;
 /** In the cluster that has the Nodes; see deploy/rbac-capi.yaml. */
 const LEASE = { namespace: 'refit-system', name: 'refit-capi-extension' };
-const AGAIN_MS = 5000;
 
 /** Runs until `abort`. Every replica answers hook calls; the leader carries out the upgrades. */
 export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal): Promise<number> {
@@ -71,14 +76,16 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const management = other === undefined ? client : (await connect(other)).client;
   const source = { url: flags.payloadUrl, checksumUrl: flags.checksumUrl };
   const callUpdater = flags.insecureNoClientAuth === true ? callNobody : updaterClient(flags.updaterCerts);
-  const running: { controller?: ControllerProcess } = {};
-  const policyFor = (node: Node): RolloutPolicy => running.controller?.policyFor(capi, node) ?? policy;
-  const seenNode = (name: string): Node | undefined => running.controller?.seen(name);
+  const lease = { ...LEASE, ...timesOf(flags.leaseDuration) };
+  const shared = { lease, component, policy, apiPort, metrics, log };
+  const { workloadClusters: where } = flags;
+  const one = oneCluster({ ...shared, config, client });
+  const clusters = where === undefined ? { ...one, of: () => one } : everyCluster(client, where, shared);
   const events = new EventRecorder({ client: management, component, log });
   const tell = machineEvents(management, events, log);
   const replaceStuck = stuckMachines(management, flags.deleteStuckAfter, clock);
-  const tools = { source, readText: fetchText, callUpdater, policyFor, seenNode, replaceStuck, clock, log, tell };
-  const parts = { management, workload: client, ...tools };
+  const tools = { source, readText: fetchText, callUpdater, replaceStuck, clock, log, tell };
+  const parts = { management, clusterOf: clusters.of, ...tools };
   const server = await startExtensionServer({
     address: flags.address,
     files: {
@@ -93,30 +100,69 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   });
   started.defer(async () => await server.close());
   log.info('hooks are served', { port: server.address.port });
-  const lease = { ...LEASE, ...timesOf(flags.leaseDuration) };
-  running.controller = await prepared(
-    { dialects: [capi], config, client, lease, component, policy, apiPort, metrics, log },
-    abort,
-  );
-  await Promise.all([running.controller.run(abort), events.run(abort), health?.run(abort)]);
+  await Promise.all([clusters.run(abort), events.run(abort), health?.run(abort)]);
   return EXIT.ok;
 }
 
-/** If the process ended, the managers of Cluster API would not start either, for any of their clusters. */
-async function prepared(...[options, abort]: Parameters<typeof prepareControllerProcess>): Promise<ControllerProcess> {
-  for (;;) {
-    try {
-      return await prepareControllerProcess(options, abort);
-    } catch (error) {
-      const { code, message } = describeProblem(error);
-      // A server that starts refuses everything, and a proxy without one answers with a page.
-      if (code === 'REFIT_INTERNAL') throw error;
-      options.log.warn('cannot work with the API server of the Nodes: hooks are answered, updates wait', {
-        problem: message,
-      });
-      await sleep(clock, AGAIN_MS, abort);
+type ProcessOptions = processes.ControllerProcessOptions;
+/** What is the same for every cluster. */
+type SharedOptions = Omit<ProcessOptions, 'dialects' | 'config' | 'client'> &
+  Required<Pick<ProcessOptions, 'policy' | 'lease' | 'metrics'>>;
+
+function oneCluster(options: SharedOptions & Pick<ProcessOptions, 'config' | 'client'>): ServedCluster {
+  let controller: processes.ControllerProcess | undefined;
+  let problem: string | undefined = 'it is being connected';
+  /** If the process ended, the managers of Cluster API would not start either, for any of their clusters. */
+  const prepared = async (abort: AbortSignal): Promise<processes.ControllerProcess> => {
+    for (;;) {
+      try {
+        return await processes.prepareControllerProcess({ ...options, dialects: [capi] }, abort);
+      } catch (error) {
+        const { code, message } = describeProblem(error);
+        // A server that starts refuses everything, and a proxy without one answers with a page.
+        if (code === 'REFIT_INTERNAL') throw error;
+        problem = message;
+        options.log.warn('cannot work with the API server of the Nodes: hooks are answered, updates wait', { problem });
+        await sleep(clock, AGAIN_MS, abort);
+      }
     }
-  }
+  };
+  return {
+    workload: options.client,
+    policyFor: (node) => controller?.policyFor(capi, node) ?? options.policy,
+    seenNode: (name) => controller?.seen(name),
+    problem: () => problem,
+    async run(abort) {
+      controller = await prepared(abort);
+      problem = undefined;
+      await controller.run(abort);
+    },
+  };
+}
+
+/** All whose kubeconfig is in a Secret of the management cluster: in a namespace, or in any. */
+function everyCluster(management: KubeClient, where: string | true, options: SharedOptions) {
+  const { component: userAgent, log, lease, metrics } = options;
+  const namespace = where === true ? undefined : where;
+  const followed = createInformer(management, secrets, { ...KUBECONFIG_SECRETS, namespace, clock, log });
+  const serve = (name: string, config: ProcessOptions['config']): ServedCluster => {
+    const measures = { ...metrics, ...metrics.ofCluster(name) };
+    const client = createClient(config, { userAgent, onRequest: measures.requested });
+    const own = { config, client, metrics: measures, log: log.child({ cluster: name }) };
+    const one = oneCluster({ ...options, ...own, policies: 'if-installed' });
+    const run = async (abort: AbortSignal): Promise<void> => {
+      using ended = new DisposableStack();
+      ended.use(client);
+      ended.defer(() => metrics.forgetCluster(name));
+      // In a cluster that Cluster API has just made, nobody else has made it.
+      await ifAllowed(ifNew(client.create(namespaces, { metadata: { name: lease.namespace } }, { abort })));
+      await one.run(abort);
+    };
+    return { ...one, run };
+  };
+  const clusters = workloadClusters(followed, serve, { clock, log });
+  const run = async (abort: AbortSignal) => await Promise.all([followed.run(abort), clusters.run(abort)]);
+  return { of: clusters.of, run };
 }
 
 /** Otherwise anybody could have Refit send its own text to an updater, with Refit's certificate. */

@@ -58,6 +58,10 @@ const EXTENSION_OPTIONS: readonly Option[] = [
     '--management-kubeconfig <file>',
     'kubeconfig of the cluster with the Machines; default: that of the Nodes',
   ),
+  new Option(
+    '--workload-clusters [namespace]',
+    "serve all Clusters, or those of one namespace, by their Secrets NAME-kubeconfig; --kubeconfig is then the Machines'",
+  ).conflicts('managementKubeconfig'),
 ];
 
 const KUBEADM_OPTIONS: readonly Option[] = [

@@ -35,6 +35,28 @@ test('a plan is exposed as it stands, with what holds it back', async () => {
   expect(await linesOf(metrics)).toEqual([]);
 });
 
+test('measures of workload clusters stand beside those of the process, until the cluster is forgotten', async () => {
+  const metrics = createMetrics('1.2.3');
+  const alone = (await metrics.expose()).body.match(/^# .*/gm);
+  for (const [cluster, done] of [
+    ['default/blue', 1],
+    ['default/green', 2],
+  ] as const)
+    metrics.ofCluster(cluster).plan({ ...PLAN, phases: { done }, targets: {}, waits: [] });
+  metrics.plan({ ...PLAN, phases: { done: 3 }, targets: {}, waits: [] });
+  const labels = 'dialect="autopilot",plan="autopilot",phase="done"';
+  const green = `refit_plans{${labels},workload_cluster="default/green"} 2`;
+  const both = [`refit_plans{${labels}} 3`, `refit_plans{${labels},workload_cluster="default/blue"} 1`, green];
+  expect(await linesOf(metrics)).toEqual(both);
+  // Each metric once, as the format demands.
+  const headers = (await metrics.expose()).body.match(/^# .*/gm) ?? [];
+  expect(new Set(headers).size).toBe(headers.length);
+  const only = (line: string): boolean => !line.includes('process_start_time_seconds');
+  expect(headers.filter(only).toSorted()).toEqual(alone?.filter(only).toSorted());
+  metrics.forgetCluster('default/blue');
+  expect(await linesOf(metrics)).toEqual([both[0], green]);
+});
+
 test('steps are measured in seconds', async () => {
   const metrics = createMetrics();
   metrics.stepDone('autopilot', 'Restart', 7);

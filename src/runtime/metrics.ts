@@ -1,5 +1,5 @@
 /** Every metric of a process: what it is called, and the method that records it. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { RequestRecord } from '../kube/transport/requester.ts';
 
 export type ReconcileOutcome = 'success' | 'requeue' | 'error';
@@ -39,6 +39,7 @@ function definitions(registry: Registry) {
 /** Names without `refit_` are those of client-go, with their meaning. With a version it measures the process too. */
 export function createMetrics(version?: string) {
   const registry = new Registry();
+  const clusters = new Map<string, Registry>();
   const define = definitions(registry);
   const build = define.gauge('refit_build_info', '1, labelled with the version of Refit.', 'version');
   if (version !== undefined) {
@@ -46,12 +47,25 @@ export function createMetrics(version?: string) {
     collectDefaultMetrics({ register: registry });
   }
   return {
-    ...workMetrics(define),
-    ...requestMetrics(define),
-    ...planMetrics(define),
-    ...updateMetrics(define),
-    expose: async () => ({ contentType: registry.contentType as string, body: await registry.metrics() }),
+    ...measuresIn(define),
+    /** The same with the label `workload_cluster`, and from nothing; until they are forgotten. */
+    ofCluster(name: string) {
+      const own = new Registry();
+      own.setDefaultLabels({ workload_cluster: name });
+      clusters.set(name, own);
+      return measuresIn(definitions(own));
+    },
+    forgetCluster: (name: string): void => void clusters.delete(name),
+    async expose() {
+      const parts = [registry, ...clusters.values()].map(async (each) => await each.getMetricsAsJSON());
+      const all = clusters.size === 0 ? registry : AggregatorRegistry.aggregate(await Promise.all(parts));
+      return { contentType: registry.contentType as string, body: await all.metrics() };
+    },
   };
+}
+
+function measuresIn(define: Define) {
+  return { ...workMetrics(define), ...requestMetrics(define), ...planMetrics(define), ...updateMetrics(define) };
 }
 
 function workMetrics({ gauge, counter, histogram }: Define) {

@@ -119,7 +119,6 @@ export class MachineScene {
     return {
       abort: new AbortController().signal,
       management: this.api.client,
-      workload: this.api.client,
       source: {
         url: 'https://example.com/{version}/{os}-{arch}/k0s',
         checksumUrl: 'https://example.com/{version}.sha256',
@@ -131,8 +130,11 @@ export class MachineScene {
       callUpdater: this.callUpdater,
       log: silentLogger,
       replaceStuck: this.#replaceStuck,
-      seenNode: (name) => this.#seen.get(name),
-      policyFor: (node) => policyOfPlan(capi, this.#policies.list(), node, POLICY),
+      clusterOf: () => ({
+        workload: this.api.client,
+        seenNode: (name) => this.#seen.get(name),
+        policyFor: (node) => policyOfPlan(capi, this.#policies.list(), node, POLICY),
+      }),
       clock: this.clock,
     };
   }

@@ -46,7 +46,7 @@ interface Option {
 function optionsIn(help: string): Option[] {
   const entries = help.split(/\n(?= {2}-)/).slice(1);
   return entries.flatMap((entry) => {
-    const [, name = ''] = /^ {2}((?:-\w, )?--[a-z0-9-]+(?: <[^>]+>)?)/.exec(entry) ?? [];
+    const [, name = ''] = /^ {2}((?:-\w, )?--[a-z0-9-]+(?: [<[][^>\]]+[>\]])?)/.exec(entry) ?? [];
     const text = entry.replaceAll(/\s+/g, ' ');
     const [, preset] = /\(.*default: "?([^")]+)"?\)|default (\S+)/.exec(text)?.filter(Boolean) ?? [];
     return name.endsWith('--help') ? [] : [{ name, preset }];

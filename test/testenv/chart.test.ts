@@ -162,6 +162,16 @@ test('automatic updates: the rights of deploy/rbac-updates.yaml for the account'
   );
 });
 
+test('all workload clusters: the rights of deploy/rbac-capi-clusters.yaml for the account, and the option', async () => {
+  const capi = ['--set=capi.enabled=true', ...REQUIRED];
+  const without = new Set((await templated(...capi)).map(nameOf));
+  const all = await templated(...capi, '--set=capi.workloadClusters=true');
+  const added = all.filter((object) => !without.has(nameOf(object)));
+  expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/workload-clusters')));
+  expect(JSON.stringify(added)).toContain('"name":"refit-capi","namespace":"refit-system"');
+  expect(JSON.stringify(all)).toContain('"--workload-clusters"');
+});
+
 test('agents as a DaemonSet: Helm and kustomize install the same, and the API server takes it', async () => {
   const args = ['--set=agent.daemonSet=true', '--set=agent.launcherImage=launcher-with-nsenter'];
   const added = (await templated(...args)).filter(({ kind }) => kind === 'DaemonSet');

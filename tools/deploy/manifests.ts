@@ -39,6 +39,7 @@ export function deployFiles(): [string, string][] {
       'rights.yaml': rightsOf('rbac-capi.yaml', 'others'),
       'controller.yaml': made(workload(CAPI)),
     },
+    'workload-clusters': { 'rights.yaml': rightsOf('rbac-capi-clusters.yaml', 'others') },
     admission: {
       'signals.yaml': copyOf('admission-policy.yaml'),
       'k0s-plans.yaml': copyOf('admission-policy-k0s-plans.yaml'),

@@ -28,7 +28,8 @@ const expressions = [...ALERTS, ...panels.flatMap(({ targets }) => targets)].map
 
 /** Labels by series, of a process that has measured everything once. */
 async function seriesOf(): Promise<Map<string, Set<string>>> {
-  const metrics = createMetrics('1.0.0');
+  const all = createMetrics('1.0.0');
+  const metrics = all.ofCluster('default/prod');
   metrics.leading('lease', true);
   metrics.queueDepth('controller', 1);
   metrics.reconciled('controller', 'error', 1);
@@ -41,7 +42,7 @@ async function seriesOf(): Promise<Map<string, Set<string>>> {
     waits: [{ gate: 'g', reason: 'R' }],
   });
   metrics.stepDone('d', 'Restart', 1);
-  const { body } = await metrics.expose();
+  const { body } = await all.expose();
   const series = new Map<string, Set<string>>();
   for (const [, name = '', labels = ''] of body.matchAll(/^([a-z_]\w*)(?:\{(.*)\})? \S+$/gm)) {
     const known = series.get(name) ?? new Set(ADDED);

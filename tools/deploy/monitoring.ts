@@ -17,7 +17,9 @@ const alert = (
 ): Alert => ({ alert: name, expr, for: wait, labels: { severity }, annotations: { summary, description } });
 
 /** A process that led before still exports what it measured then. */
-const BY_LEADER = 'and on (instance, job) leader_election_master_status == 1';
+const BY_LEADER = 'and on (instance, job, workload_cluster) leader_election_master_status == 1';
+/** What tells plans apart. */
+const PLAN = 'dialect, plan, workload_cluster';
 /** Waits that somebody asked for. */
 const WANTED_WAIT = 'refit_waits{gate=~"not-paused|window-open"}';
 
@@ -26,11 +28,11 @@ export const ALERTS: readonly Alert[] = [
     'No process of Refit is scraped.',
     'Plans do not move. Look at the Deployment and its pods, and at the target in Prometheus.',
   ]),
-  alert('RefitNoLeader', ['critical', '5m'], 'max by (name) (leader_election_master_status) == 0', [
+  alert('RefitNoLeader', ['critical', '5m'], 'max by (name, workload_cluster) (leader_election_master_status) == 0', [
     'No process leads with the Lease {{ $labels.name }}.',
     'Plans do not move. Look at the Lease and at the log of the controllers: they say why they cannot renew.',
   ]),
-  alert('RefitTwoLeaders', ['critical', '2m'], 'sum by (name) (leader_election_master_status) > 1', [
+  alert('RefitTwoLeaders', ['critical', '2m'], 'sum by (name, workload_cluster) (leader_election_master_status) > 1', [
     'More than one process says that it leads with the Lease {{ $labels.name }}.',
     'Stop all but one. Compare the holder of the Lease with the logs, and check the clocks of the hosts.',
   ]),
@@ -45,7 +47,7 @@ export const ALERTS: readonly Alert[] = [
   alert(
     'RefitPlanStuck',
     ['warning', '15m'],
-    `(refit_plans{phase="running"} == 1 ${BY_LEADER}) unless on (dialect, plan) (sum by (dialect, plan) (changes(refit_targets[2h])) > 0) unless on (dialect, plan) ${WANTED_WAIT}`,
+    `(refit_plans{phase="running"} == 1 ${BY_LEADER}) unless on (${PLAN}) (sum by (${PLAN}) (changes(refit_targets[2h])) > 0) unless on (${PLAN}) ${WANTED_WAIT}`,
     [
       'The {{ $labels.dialect }} plan {{ $labels.plan }} has not moved for two hours.',
       'It is neither paused nor outside of its windows. Run `refit why`: it says what each node waits for.',
@@ -99,7 +101,7 @@ const PANELS: Readonly<Record<string, Panel>> = {
   },
   'Leaders (one for each Lease)': {
     type: 'stat',
-    queries: { '{{name}}': 'sum by (name) (leader_election_master_status)' },
+    queries: { '{{name}} {{workload_cluster}}': 'sum by (name, workload_cluster) (leader_election_master_status)' },
   },
   'Nodes by phase': {
     type: 'timeseries',

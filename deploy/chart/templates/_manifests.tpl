@@ -126,6 +126,7 @@ system-upgrade-controller bring some of them along. */}}
 {{- $arguments = append $kept (printf "--payload-url=%s" $payload) -}}
 {{- with $own.checksumUrl }}{{ $arguments = append $arguments (printf "--checksum-url=%s" .) }}{{ end -}}
 {{- end -}}
+{{- if $own.workloadClusters }}{{ $arguments = append $arguments "--workload-clusters" }}{{ end -}}
 {{- $_ := set .container "args" (concat $arguments ($own.extraArgs | default list)) -}}
 {{- end }}
 

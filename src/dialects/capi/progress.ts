@@ -1,4 +1,5 @@
 /** Describes the progress of an update: repeats the leader's decision on fresh objects, since any replica may be asked. */
+import type { Machine } from '../../api/capi/machine.ts';
 import { drainPreviewer } from '../../drain/drain-preview.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import type { Snapshot, Wait } from '../../engine/model/decision.ts';
@@ -12,11 +13,20 @@ import { type Node, nodes } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
 import { capi } from './dialect.ts';
 
-export interface ProgressParts {
+/** The cluster with the Node of a Machine. */
+export interface NodeCluster {
   readonly workload: KubeClient;
+  /** As last seen by the watch of this process; undefined where it has not begun, too. */
+  readonly seenNode: (name: string) => Node | undefined;
+  readonly policyFor: (node: Node) => RolloutPolicy;
+}
+
+/** Of a Machine in the API, not of one in a call. Throws REFIT_UNREACHABLE for a cluster that cannot be asked now. */
+export type ClusterOf = (machine: Machine) => NodeCluster;
+
+export interface ProgressParts extends NodeCluster {
   /** Ends the call. */
   readonly abort: AbortSignal;
-  readonly policyFor: (node: Node) => RolloutPolicy;
   readonly clock: Clock;
 }
 

@@ -24,8 +24,6 @@ import type { ReplaceStuck } from './stuck-machines.ts';
 export interface UpdateParts extends ProgressParts {
   /** Of the cluster with the Machines; may be that with the Nodes. */
   readonly management: KubeClient;
-  /** As last seen by the watch of this process; undefined where it has not begun, too. */
-  readonly seenNode: (name: string) => Node | undefined;
   readonly source: PayloadSource;
   readonly readText: ReadText;
   readonly replaceStuck: ReplaceStuck;

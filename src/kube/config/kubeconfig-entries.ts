@@ -38,6 +38,14 @@ export function readUser(entry: Entry): UserConfig {
   return user;
 }
 
+/** Each would read a file of this process, run a command, or trust any server. */
+const OUTSIDE = /^(exec|tokenFile|client-certificate|client-key|certificate-authority|insecure-skip-tls-verify)$/;
+
+export function refuseOutside(entry: Entry): void {
+  const [field] = Object.keys(entry.fields).filter((key) => OUTSIDE.test(key) && entry.fields[key]);
+  if (field) throw complaint(entry, field, 'is not allowed here: only data that the kubeconfig itself holds');
+}
+
 function readExec(user: Entry): ExecConfig | undefined {
   const fields = user.fields['exec'];
   if (fields === undefined || fields === null) return undefined;

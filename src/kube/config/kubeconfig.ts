@@ -6,7 +6,7 @@ import { readBounded } from '../../util/bounded-file.ts';
 import { messageOf, RefitError, unlessError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
 import type { ClusterConfig } from './cluster-config.ts';
-import { type Entry, readCluster, readUser, section, textField } from './kubeconfig-entries.ts';
+import { type Entry, readCluster, readUser, refuseOutside, section, textField } from './kubeconfig-entries.ts';
 
 export interface LoadOptions {
   /** One kubeconfig file; otherwise KUBECONFIG, the pod's service account or ~/.kube/config, in this order. */
@@ -27,6 +27,13 @@ export async function loadClusterConfig(options: LoadOptions = {}): Promise<Clus
   return pod ?? resolve([await readEntries(join(env['HOME'] ?? homedir(), '.kube', 'config'))], options.context);
 }
 
+/** Of a text that somebody else may have written, which `name` names. Throws for one that holds more than data. */
+export async function parseClusterConfig(text: string, name: string): Promise<ClusterConfig> {
+  const entries = await readEntries(name, text);
+  for (const entry of [...entries.clusters.values(), ...entries.users.values()]) refuseOutside(entry);
+  return resolve([entries], undefined);
+}
+
 type Merged = Awaited<ReturnType<typeof readEntries>>;
 
 /** Reads the files of KUBECONFIG that exist; kubectl ignores missing ones too. */
@@ -40,8 +47,8 @@ async function readPresent(paths: readonly string[]): Promise<Merged[]> {
   throw new RefitError('REFIT_KUBECONFIG', `no file of KUBECONFIG exists: ${paths.join(delimiter)}`);
 }
 
-async function readEntries(path: string) {
-  const config = await parse(path);
+async function readEntries(path: string, text?: string) {
+  const config = await parse(path, text);
   const where = { file: path, directory: dirname(path) };
   return {
     files: [path],
@@ -52,10 +59,12 @@ async function readEntries(path: string) {
   };
 }
 
-async function parse(path: string): Promise<Record<string, unknown>> {
-  const text = await readBounded(path).catch((error: unknown) => {
-    throw new RefitError('REFIT_KUBECONFIG', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
-  });
+async function parse(path: string, given?: string): Promise<Record<string, unknown>> {
+  const read = async (): Promise<string> =>
+    await readBounded(path).catch((error: unknown) => {
+      throw new RefitError('REFIT_KUBECONFIG', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
+    });
+  const text = given ?? (await read());
   const fail = (why: string): never => {
     throw new RefitError('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: ${why}`);
   };

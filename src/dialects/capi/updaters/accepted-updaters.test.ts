@@ -115,16 +115,14 @@ class Scene {
     return {
       abort: ABORT,
       management: client,
-      workload: client,
+      clusterOf: () => ({ workload: client, seenNode: () => undefined, policyFor: () => buildPolicy() }),
       source: { url: '', checksumUrl: 'https://example.com' },
       readText: async () => await Promise.reject(new Error('the payload is asked for')),
       callUpdater: async ({ name }: Updater) => {
         this.called.push(name);
         return await Promise.resolve({ status: 'Success', retryAfterSeconds: 0 } as const);
       },
-      seenNode: () => undefined,
       replaceStuck: async () => await Promise.resolve(''),
-      policyFor: () => buildPolicy(),
       clock: new FakeClock(T0),
       log: silentLogger,
     };

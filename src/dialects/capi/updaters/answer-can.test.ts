@@ -3,13 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { fitting } from '../../../../sandbox/cluster/hook-schema.ts';
 import { MemoryApi, refusal } from '../../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../../test/builders/nodes.ts';
+import { buildPolicy } from '../../../../test/builders/rollout-policies.ts';
 import { later, T0 } from '../../../../test/builders/times.ts';
 import { buildUpdater, buildUpdaterSet } from '../../../../test/builders/updater-sets.ts';
 import { captured } from '../../../../test/capi/captured.ts';
 import { buildTriple, jsonPatch, mergePatch } from '../../../../test/capi/triples.ts';
 import { FakeClock } from '../../../../test/faults/fake-clock.ts';
 import type { CanUpdateResponse, Patches, Triple } from '../../../api/capi/hooks.ts';
-import { CONTROL_PLANE_LABEL, machineDeployments, machines } from '../../../api/capi/machine.ts';
+import { CONTROL_PLANE_LABEL, type Machine, machineDeployments, machines } from '../../../api/capi/machine.ts';
 import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { encodePresence } from '../../../signal/agent-presence.ts';
@@ -17,6 +18,7 @@ import { AGENT_ANNOTATION } from '../../../signal/names.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { untilAborted } from '../../../util/waits.ts';
 import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE } from '../can-update.ts';
+import type { NodeCluster } from '../progress.ts';
 import { type CanHook, canUpdate } from './answer-can.ts';
 import { applyPatches } from './hook-patch.ts';
 
@@ -38,6 +40,14 @@ class Scene {
     this.api.put(machineDeployments, { metadata: { name: 'md', namespace: 'default' } });
   }
 
+  /** Each has the same Nodes here. */
+  readonly clusters = new Map<string | undefined, NodeCluster>();
+
+  clusterOf(name: string | undefined): NodeCluster {
+    const cluster = { workload: this.api.client, seenNode: () => undefined, policyFor: () => buildPolicy() };
+    return this.clusters.getOrInsert(name, cluster);
+  }
+
   async ask(
     hook: CanHook,
     current: Triple,
@@ -48,7 +58,7 @@ class Scene {
     const parts = {
       abort: new AbortController().signal,
       management: this.api.client,
-      workload: this.api.client,
+      clusterOf: ({ spec }: Machine) => this.clusterOf(spec?.clusterName),
       clock: new FakeClock(T0),
       log: silentLogger,
       callUpdater: async ({ name }: Updater, _hook: string, body: object, abort: AbortSignal) => {
@@ -223,6 +233,17 @@ describe('a node without an agent of Refit', () => {
     scene.api.remove(updaterSets, 'all');
     const answer = await scene.ask('CanUpdateMachineSet', request.current, request.desired);
     expect(answer.message).toBe('covers nothing: node w1 has no agent of Refit');
+  });
+
+  test('is not guessed where Machines of two clusters have the labels of one MachineSet', async () => {
+    const { request } = captured('canupdatemachineset');
+    const scene = sceneWith([REFIT], presence, { m2: 'w2' });
+    scene.api.remove(updaterSets, 'all');
+    expect((await scene.ask('CanUpdateMachineSet', request.current, request.desired)).message).toMatch(/^covers mach/);
+    scene.api.change(machines, 'm2', (machine) => ({ ...machine, spec: { clusterName: 'other' } }));
+    await expect(scene.ask('CanUpdateMachineSet', request.current, request.desired)).rejects.toThrow(
+      'Machines of several clusters have the label machine-template-hash=',
+    );
   });
 
   test('has joined a moment ago: no answer, or Cluster API would replace all Machines', async () => {

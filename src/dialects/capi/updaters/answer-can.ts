@@ -2,7 +2,6 @@
 import type { Triple } from '../../../api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, machines, SET_LABELS } from '../../../api/capi/machine.ts';
 import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
-import type { KubeClient } from '../../../kube/client.ts';
 import { kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';
 import { isRecord, parseJson } from '../../../util/json.ts';
@@ -10,6 +9,7 @@ import type { Logger } from '../../../util/log.ts';
 import { judgePlan, type VersionRule, type VersionStage } from '../../../versions/plan-rules.ts';
 import { accepted, answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE, valueAt } from '../can-update.ts';
 import { otherProcedure } from '../procedures.ts';
+import type { ClusterOf } from '../progress.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
 import { tellRefused } from './refused-changes.ts';
 import { acceptedBy, recordAccepted } from './step-record.ts';
@@ -17,7 +17,7 @@ import type { CallUpdater } from './updater-client.ts';
 import { type CallParts, type Labels, listSets, setFor, updatersFor } from './updater-sets.ts';
 
 export interface CanParts extends CallParts {
-  readonly workload: KubeClient;
+  readonly clusterOf: ClusterOf;
   readonly callUpdater: CallUpdater;
   readonly log: Logger;
 }
@@ -126,7 +126,7 @@ const SET_VERSION = ['spec', 'template', 'spec', 'version'];
 const JOINS_WITHIN_MS = 300_000;
 
 /** Why Refit cannot update the Machines. Throws for a Node that has just joined: an answer would have all replaced. */
-async function obstacleTo({ management, workload, clock, abort }: CanParts, request: CanRequest) {
+async function obstacleTo({ management, clusterOf, clock, abort }: CanParts, request: CanRequest) {
   const { current, desired, settings } = request;
   const { machine, machineSet } = current;
   const { name, namespace = 'default', labels } = (machine ?? machineSet)?.metadata ?? { name: '' };
@@ -136,6 +136,10 @@ async function obstacleTo({ management, workload, clock, abort }: CanParts, requ
     : (await management.listAll(machines, { namespace, labelSelector, abort })).items;
   const wanted = [valueAt(desired['machine'], ['spec', 'version']), valueAt(desired['machineSet'], SET_VERSION)];
   const [version = ''] = wanted.filter((each) => typeof each === 'string');
+  const [cluster, other] = new Set(found.map(clusterOf));
+  if (other) throw new Error(`Machines of several clusters have the label ${labelSelector}`);
+  if (!cluster) return undefined;
+  const { workload } = cluster;
   const all = new Map((await workload.listAll(nodes, { abort })).items.map((node) => [node.metadata.name, node]));
   const own: Node[] = [];
   const reasons = found.flatMap((each) => {

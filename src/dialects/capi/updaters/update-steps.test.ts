@@ -87,13 +87,11 @@ class Scene {
     return {
       abort: new AbortController().signal,
       management: { ...client, patch } as StepParts['management'],
-      workload: client,
+      clusterOf: () => ({ workload: client, seenNode: () => undefined, policyFor: () => buildPolicy() }),
       source: { url: '' },
       readText: async () => await Promise.reject(new Error('not used')),
       callUpdater: async ({ name }: Updater) => await this.#effect(async () => await this.#answer(name)),
-      seenNode: () => undefined,
       replaceStuck: async () => await Promise.resolve(''),
-      policyFor: () => buildPolicy(),
       clock: new FakeClock(T0),
       log: silentLogger,
     };

@@ -5,6 +5,7 @@ import type { Updater } from '../../../api/refit/updater-set.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isDisabled } from '../can-update.ts';
+import type { NodeCluster } from '../progress.ts';
 import { DONE, failure, type UpdateParts, underWay, updateMachine, versionIn } from '../update-machine.ts';
 import type { CanParts } from './answer-can.ts';
 import {
@@ -20,7 +21,7 @@ import {
 import type { UpdaterAnswer } from './updater-client.ts';
 import { listSets, setFor, updatersFor } from './updater-sets.ts';
 
-export type StepParts = UpdateParts & CanParts;
+export type StepParts = Omit<UpdateParts, keyof NodeCluster> & CanParts;
 
 /** Seconds: an updater must not put a Machine off for years. */
 const LONGEST_RETRY = 300;
@@ -93,7 +94,7 @@ async function updaterIn(parts: StepParts, set: string, name: string) {
 async function answerOf(call: StepCall, updater: Updater): Promise<UpdaterAnswer | Error> {
   const { machine, request, callUpdater, abort } = call;
   const { desired } = request;
-  if (updater.refit) return await updateMachine(call, { settings: updater.settings, desired }, machine);
+  if (updater.refit) return await updateMachine({ ...call, ...call.clusterOf(machine) }, request, machine);
   const told = (error: unknown): Error => new Error(messageOf(error), { cause: error });
   return await callUpdater(updater, 'UpdateMachine', { desired }, abort).catch(told);
 }

@@ -1,0 +1,98 @@
+/** Serves each workload cluster for itself: its kubeconfig is in the Secret that Cluster API keeps for it. */
+import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
+import { parseClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { keyOf, type Secret } from '../../kube/resources.ts';
+import { describeProblem } from '../../kube/status-error.ts';
+import type { Informer } from '../../kube/watch/informer.ts';
+import { sleep } from '../../util/clock.ts';
+import { RefitError } from '../../util/errors.ts';
+import type { Tools } from '../../util/tools.ts';
+import { aborted } from '../../util/waits.ts';
+import type { ClusterOf, NodeCluster } from './progress.ts';
+
+const TYPE = 'cluster.x-k8s.io/secret';
+const LABEL = 'cluster.x-k8s.io/cluster-name';
+const SUFFIX = '-kubeconfig';
+
+/** For an informer. Other Secrets of the type are the keys of a cluster: nothing of them is kept. */
+export const KUBECONFIG_SECRETS = {
+  fieldSelector: `type=${TYPE}`,
+  labelSelector: LABEL,
+  transform({ metadata, type, data }: Secret): Secret {
+    const { labels, annotations: _, ...kept } = metadata;
+    const isWanted = type === TYPE && metadata.name === `${labels?.[LABEL]}${SUFFIX}`;
+    return isWanted ? { metadata: kept, data: { value: data?.['value'] ?? '' } } : { metadata: kept };
+  },
+};
+
+export interface ServedCluster extends NodeCluster {
+  /** Why it cannot be asked now. */
+  problem(): string | undefined;
+  /** Until `abort`, or rejects if it cannot go on. Nothing is sent afterwards. */
+  run(abort: AbortSignal): Promise<void>;
+}
+
+interface Member {
+  /** In base64; undefined once the Secret is gone. */
+  readonly kubeconfig: string | undefined;
+  readonly stop: AbortController;
+  problem: string;
+  served?: ServedCluster | undefined;
+  ended?: Promise<void>;
+}
+
+const AGAIN_MS = 5_000;
+/** Each has watches, connections and a lease to renew. */
+export const MOST_CLUSTERS = 500;
+
+/** What happens to one cluster concerns no other. `name` is `<namespace>/<name>` of the Cluster. */
+export function workloadClusters(
+  secrets: Pick<Informer<Secret>, 'addHandler'>,
+  serve: (name: string, config: ClusterConfig) => ServedCluster,
+  { clock, log }: Pick<Tools, 'clock' | 'log'>,
+) {
+  const members = new Map<string, Member>();
+
+  const attend = async (key: string, member: Member, before: Member | undefined, abort: AbortSignal) => {
+    const cluster = key.slice(0, -SUFFIX.length);
+    // Never two for one cluster: the next one starts when nothing of the last one runs.
+    await before?.ended;
+    while (member.kubeconfig !== undefined && !abort.aborted) {
+      try {
+        if (members.size > MOST_CLUSTERS) throw new Error(`there are more than ${MOST_CLUSTERS} clusters`);
+        const text = Buffer.from(member.kubeconfig, 'base64').toString('utf8');
+        member.served = serve(cluster, await parseClusterConfig(text, `Secret ${key}`));
+        await member.served.run(abort);
+      } catch (error) {
+        member.problem = describeProblem(error).message;
+        if (!abort.aborted) log.warn('cannot serve a workload cluster', { cluster, problem: member.problem });
+      }
+      member.served = undefined;
+      await sleep(clock, AGAIN_MS, abort).catch(() => undefined);
+    }
+    if (members.get(key) === member) members.delete(key);
+  };
+  const change = (secret: Secret, kubeconfig: string | undefined, abort: AbortSignal): void => {
+    const key = keyOf(secret);
+    const before = members.get(key);
+    if (before?.kubeconfig === kubeconfig) return;
+    before?.stop.abort(new Error('the kubeconfig of the cluster changed'));
+    const member: Member = { kubeconfig, stop: new AbortController(), problem: 'its Secret has just changed' };
+    members.set(key, member);
+    member.ended = attend(key, member, before, AbortSignal.any([abort, member.stop.signal]));
+  };
+  const of: ClusterOf = ({ metadata: { namespace = 'default' }, spec }) => {
+    const name = `${namespace}/${spec?.clusterName}`;
+    const { served, problem } = members.get(name + SUFFIX) ?? { problem: `no Secret ${name}${SUFFIX} was found` };
+    const reason = served ? served.problem() : problem;
+    if (served && reason === undefined) return served;
+    throw new RefitError('REFIT_UNREACHABLE', `cluster ${name} cannot be asked: ${reason}`);
+  };
+  const run = async (abort: AbortSignal): Promise<void> => {
+    const update = (secret: Secret): void => change(secret, secret.data?.['value'], abort);
+    secrets.addHandler({ added: update, updated: update, deleted: (secret) => change(secret, undefined, abort) });
+    await aborted(abort);
+    await Promise.all([...members.values()].map(async ({ ended }) => await ended));
+  };
+  return { of, run };
+}
