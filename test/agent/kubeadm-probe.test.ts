@@ -164,3 +164,27 @@ test('a kubectl of another version is refused', async () => {
   const script = stepScript({ rollout: 'r', version: VERSION, step: 'stage' }, body);
   expect(await onHost(script)).toContain('binaries.kubeadm has version');
 });
+
+const SWAPS = 'Filename Type Size Used Priority\n';
+test.each<[string, Record<string, string>, boolean]>([
+  ['off', { 'proc/swaps': SWAPS }, false],
+  ['on', { 'proc/swaps': `${SWAPS}/dev/sda2 partition 1 0 -2\n` }, true],
+  [
+    'on, and allowed',
+    { 'proc/swaps': `${SWAPS}/swapfile file 1 0 -2\n`, 'var/lib/kubelet/config.yaml': 'failSwapOn: false\n' },
+    false,
+  ],
+  [
+    'on, and allowed by a flag',
+    {
+      'proc/swaps': `${SWAPS}/swapfile file 1 0 -2\n`,
+      'etc/default/kubelet': 'KUBELET_EXTRA_ARGS=--fail-swap-on=false\n',
+    },
+    false,
+  ],
+])('swap that is %s', async (_, files, warns) => {
+  for (const [path, text] of Object.entries(files)) await put(path, text);
+  const line =
+    'warn swap is on, and the kubelet does not allow it: run swapoff -a, or set failSwapOn: false in its configuration';
+  expect((await facts()).messages.includes(line)).toBe(warns);
+});

@@ -4,6 +4,11 @@ df -kP "$R/var/lib/containerd" 2>/dev/null | awk -v need="$NEED" 'NR == 2 && $4 
   printf "warn=%s has %d MiB free, new images may need %d MiB\n", $6, $4 / 1024, need / 1024 }'
 off=$(($(date +%s) - NOW))
 [ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "warn=its clock and the one here are $off s apart"
+# A kubelet without this setting does not start while swap is on, and the upgrade restarts it.
+if grep -qs '^/' "$R/proc/swaps" && ! grep -qs '^failSwapOn: *false' "$R/var/lib/kubelet/config.yaml" &&
+  ! grep -qs 'fail-swap-on=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet"; then
+  echo "warn=swap is on, and the kubelet does not allow it: run swapoff -a, or set failSwapOn: false in its configuration"
+fi
 if [ -e "$D/kubeadm.lock" ] && ! flock -n "$D/kubeadm.lock" true; then
   # Without processes: who ends one of them lets a second kubeadm run beside the first.
   echo 'busy=a step of Refit, log /run/refit.*'
