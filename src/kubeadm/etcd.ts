@@ -38,9 +38,10 @@ export function moveLeaderScript(to: string): string {
   return `TO=${quoted(to)}\n${PRELUDE}${CALL}etcd maintenance/transfer-leadership "{\\"targetID\\":\\"$TO\\"}"\n`;
 }
 
-/** Prints the file and its SHA-256, or why there is none. */
-export function snapshotScript(version: string, keep: number): string {
-  return `VERSION=${quoted(version)}\nKEEP=${keep}\n${PRELUDE}${CALL}${IS_WHOLE}${scriptFile('take-snapshot.sh')}`;
+/** Prints the file and its SHA-256, or why there is none. With a certificate, only who has its key can read the file. */
+export function snapshotScript(version: string, keep: number, certificate = ''): string {
+  const values = `VERSION=${quoted(version)}\nKEEP=${keep}\nCERTIFICATE=${quoted(certificate)}\n`;
+  return `${values}${PRELUDE}${CALL}${IS_WHOLE}${scriptFile('take-snapshot.sh')}`;
 }
 
 /** From the lines that `ETCD_FACTS` prints. Undefined if the host has no member: etcd is external, or its manifest is missing. */

@@ -27,6 +27,8 @@ export interface Upgrade {
   readonly binaries: { readonly kubeadm: Binary; readonly kubelet: Binary; readonly kubectl?: Binary };
   readonly containerd?: Containerd;
   readonly kubeadm: KubeadmOptions;
+  /** In PEM: who has its key can read the snapshots of etcd. Absent: everybody who has a snapshot. */
+  readonly etcdSnapshotCertificate?: string;
 }
 
 /** Without it, containerd stays as it is. */

@@ -45,6 +45,8 @@ export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   const paths = given.map(
     (path) => `SOURCE=${path}\n[ -e "$SOURCE" ] || echo "kubeadm: no file $SOURCE on this host"\n`,
   );
+  if (role === 'controlPlane' && upgrade.etcdSnapshotCertificate !== undefined)
+    paths.push('command -v openssl >/dev/null || echo "no openssl in PATH: it encrypts the snapshot of etcd"\n');
   const facts = `NEED=${IMAGES[role]}\nNOW=${Math.round(now / 1000)}\nPATCHED=${given.join('')}\n${scriptFile('host.sh')}${FACTS}`;
   return `VERSION=${quoted(upgrade.version)}
 ${PRELUDE}${WRONG}{ ${scriptFile('in-path.sh')}${each(binaries, 'probe')}${ofContainerd(containerd, 'probe', scriptFile('restartable.sh'))}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}

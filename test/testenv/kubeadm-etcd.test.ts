@@ -1,11 +1,13 @@
 /** The scripts that ask etcd's members and move their leader, on three real members with TLS as kubeadm makes them. */
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ManifestHost } from '../../src/dialects/kubeadm/manifest.ts';
 import { etcdProblems, moveLeaderScript, nextLeader, snapshotScript } from '../../src/kubeadm/etcd.ts';
 import { etcdAnswers, readFacts } from '../../src/kubeadm/probe.ts';
+import { createAuthority, validFrom } from '../../tools/controlplane/certs.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { type EtcdMembers, NAMES, startEtcdMembers } from '../kubeadm/etcd-members.ts';
 
@@ -37,10 +39,10 @@ test('three members are healthy, and their certificates are read without keys, a
 
 describe('a snapshot', () => {
   const snapshots = (): string => join(folderOf('cp1'), 'var/lib/refit/snapshots');
-  const take = async () => {
+  const take = async (certificate?: string) => {
     const [host] = hosts();
     if (!host) throw new Error('there is no host');
-    return await members.shells.run(host, snapshotScript('v1.36.3', 1));
+    return await members.shells.run(host, snapshotScript('v1.36.3', 1, certificate));
   };
 
   test('has the hash of its content at its end; the last one is kept', async () => {
@@ -56,6 +58,20 @@ describe('a snapshot', () => {
     await rename(join(folderOf('cp1'), path), join(snapshots(), 'etcd-before-v1.30.0-20260101T000000Z.db'));
     expect((await take()).code).toBe(0);
     expect(await readdir(snapshots())).toEqual([expect.stringContaining('v1.36.3')]);
+  });
+
+  test('for a certificate: only its key opens the file, and nothing readable stays', async () => {
+    const { certificate, key } = createAuthority({ commonName: 'backups' }, validFrom(Date.now()));
+    const { code, stdout } = await take(certificate);
+    const [path = ''] = stdout.split(' ');
+    expect([code, path]).toEqual([0, expect.stringMatching(/\/etcd-before-v1\.36\.3-.*\.db\.cms$/)]);
+    expect(await readdir(snapshots())).toEqual([basename(path)]);
+    const own = join(folderOf('cp1'), 'key.pem');
+    await writeFile(own, key, { mode: 0o600 });
+    const decrypt = ['cms', '-decrypt', '-inform', 'DER', '-in', join(folderOf('cp1'), path), '-inkey', own];
+    const { stdout: plain } = spawnSync('openssl', decrypt, { maxBuffer: 2 ** 30 });
+    expect(createHash('sha256').update(plain.subarray(0, -32)).digest()).toEqual(plain.subarray(-32));
+    await rm(join(folderOf('cp1'), path));
   });
 
   test('that is cut off is refused, and leaves what was there', async () => {

@@ -99,13 +99,13 @@ async function prepare({ manifest, shells, output }: KubeadmSession, request: Re
 
 /** Before the first write of the upgrade; a person restores it if anything goes wrong with etcd. */
 async function takeSnapshot({ manifest, shells, output }: KubeadmSession): Promise<void> {
-  const { version, etcdSnapshots } = manifest;
+  const { version, etcdSnapshots, etcdSnapshotCertificate } = manifest;
   if (etcdSnapshots === 0) return output.write('No snapshot of etcd is taken: etcdSnapshots is 0.\n');
   const controllers = controlPlaneOf(manifest);
   const answers = await etcdAnswers(shells, controllers);
   const host = controllers.find(({ name }) => typeof answers.get(name) === 'object');
   if (!host) return output.write('No snapshot of etcd is taken: etcd is external, or curl is missing.\n');
-  const { code, stdout } = await shells.run(host, snapshotScript(version, etcdSnapshots));
+  const { code, stdout } = await shells.run(host, snapshotScript(version, etcdSnapshots, etcdSnapshotCertificate));
   const said = stdout.trim();
   if (code !== 0) throw new RefitError('REFIT_SSH', `${host.name}: no snapshot of etcd, nothing was changed: ${said}`);
   return output.write(`Snapshot of etcd on ${host.name}: ${said}\n`);

@@ -1,8 +1,12 @@
 /** Proves how manifests are read, and the message for each mistake. */
-import { describe, expect, test } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
+import { createAuthority, validFrom } from '../../../tools/controlplane/certs.ts';
 import { optionsFor } from '../../kubeadm/scripts.ts';
-import { parseManifest } from './manifest.ts';
+import { loadManifest, parseManifest } from './manifest.ts';
 
 const HASH = '0123456789abcdef'.repeat(4);
 const GOOD = {
@@ -114,4 +118,18 @@ describe('what is wrong', () => {
   test('no YAML', () => {
     expect(() => parseManifest('hosts: [', 'cluster.yaml')).toThrow(/^cluster\.yaml: is not YAML: /);
   });
+});
+
+test('snapshots are encrypted for the certificate of a file, and nothing else of that file is kept', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'refit-manifest-'));
+  onTestFinished(async () => await rm(folder, { recursive: true }));
+  const { certificate, key } = createAuthority({ commonName: 'backups' }, validFrom(Date.now()));
+  await writeFile(join(folder, 'pair.pem'), `${key}${certificate}`);
+  await writeFile(join(folder, 'cluster.yaml'), stringify({ ...GOOD, etcdSnapshotCertificate: 'pair.pem' }));
+  const { etcdSnapshotCertificate } = await loadManifest(join(folder, 'cluster.yaml'));
+  expect(etcdSnapshotCertificate?.trim()).toBe(certificate.trim());
+  await writeFile(join(folder, 'pair.pem'), key);
+  await expect(loadManifest(join(folder, 'cluster.yaml'))).rejects.toThrow(
+    `etcdSnapshotCertificate: ${join(folder, 'pair.pem')} is no certificate in PEM`,
+  );
 });

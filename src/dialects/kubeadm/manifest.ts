@@ -1,4 +1,5 @@
 /** Reads the manifest of a kubeadm cluster: its hosts, how to reach them, and the version to upgrade to. */
+import { X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
@@ -91,6 +92,8 @@ const manifest = z.strictObject({
   kubeadm: kubeadmOptions.prefault({}),
   /** How many are kept on the host that takes them; 0: none is taken. */
   etcdSnapshots: z.int().min(0).max(100).default(2),
+  /** File with a certificate for which they are encrypted; once it is loaded, the certificate. */
+  etcdSnapshotCertificate: z.string().min(1).exactOptional(),
   /** Requests of kubelets with serverTLSBootstrap. */
   approveServingCertificates: z.boolean().default(false),
   /** Files or folders of plain manifests. */
@@ -138,9 +141,22 @@ export async function loadManifest(path: string): Promise<Manifest> {
       knownHostsFile: resolved(ssh.knownHostsFile ?? beside('known_hosts')),
       configFile: resolved(ssh.configFile),
     }),
+    etcdSnapshotCertificate: await certificateIn(resolved(read.etcdSnapshotCertificate)),
     addons: read.addons.map(({ name, path: of }) => ({ name, path: resolve(dirname(path), of) })),
     hosts: read.hosts.map((each) => defined({ ...withKey(each), bastion: each.bastion && withKey(each.bastion) })),
   });
+}
+
+/** Without anything else that the file has: it goes to a host. */
+async function certificateIn(file: string | undefined): Promise<string | undefined> {
+  try {
+    return file && new X509Certificate(await readBounded(file)).toString();
+  } catch (error) {
+    throw new RefitError(
+      'REFIT_FILE',
+      `etcdSnapshotCertificate: ${file} is no certificate in PEM: ${messageOf(error)}`,
+    );
+  }
 }
 
 export function parseManifest(text: string, file: string): Manifest {

@@ -109,9 +109,10 @@ function digestOf(survey: Survey, fresh: Request, begin: string): string {
   const isSame = ended?.version === manifest.version;
   const [request, start] = isSame ? [ended, plan?.data?.['start'] ?? ''] : [fresh, begin];
   const { version, binaries, containerd, kubeadm, etcdSnapshots, approveServingCertificates, ssh, hosts } = manifest;
+  const certificates = [approveServingCertificates, manifest.etcdSnapshotCertificate];
   const names = rollsPools ? [pools?.map(({ metadata }) => metadata.name)] : [];
   const after = [...names, ...addons.map(({ objects, force }) => [objects, force])];
-  const chosen = [version, binaries, containerd, kubeadm, etcdSnapshots, approveServingCertificates, ssh, hosts];
+  const chosen = [version, binaries, containerd, kubeadm, etcdSnapshots, certificates, ssh, hosts];
   const how = [...chosen, policy, [...policy.allow], ...after];
   const text = JSON.stringify([start, request, ...how], (key, value: unknown) =>
     LOGIN.includes(key) ? undefined : value,

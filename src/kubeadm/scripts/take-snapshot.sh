@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2012,SC2034,SC2154
 # Prints the file and its SHA-256, or why there is none.
 umask 077
-fail() { rm -f "$FILE.new"; echo "$*"; exit 1; }
+fail() { rm -f "$FILE".*new; echo "$*"; exit 1; }
 mkdir -p "$D/snapshots" 2>&1
 rm -f "$D"/snapshots/*.new
 FILE=$D/snapshots/etcd-before-$VERSION-$(date -u +%Y%m%dT%H%M%SZ).db
@@ -11,7 +11,14 @@ why=$({ etcd maintenance/snapshot '{}' 3600 | sed -n 's/.*"blob":"\([^"]*\)".*/\
 [ -s "$FILE.new" ] || fail "etcd gave no snapshot${why:+: $why}"
 is_whole "$FILE.new" || fail "the snapshot of etcd is not whole${why:+: $why}"
 ! command -v etcdutl >/dev/null || etcdutl snapshot status "$FILE.new" >/dev/null || fail "etcdutl refuses the snapshot of etcd"
+if [ -n "$CERTIFICATE" ]; then
+  printf '%s\n' "$CERTIFICATE" >"$FILE.crt.new"
+  why=$(openssl cms -encrypt -stream -binary -aes-256-cbc -outform DER -in "$FILE.new" -out "$FILE.cms.new" "$FILE.crt.new" 2>&1) ||
+    fail "openssl cannot encrypt the snapshot of etcd: $why"
+  rm "$FILE.new" "$FILE.crt.new"
+  FILE=$FILE.cms
+fi
 sync "$FILE.new"
 mv "$FILE.new" "$FILE"
-ls -1t "$D"/snapshots/etcd-before-*.db | tail -n +$((KEEP + 1)) | while IFS= read -r old; do rm -f -- "$old"; done
+ls -1t "$D"/snapshots/etcd-before-* | tail -n +$((KEEP + 1)) | while IFS= read -r old; do rm -f -- "$old"; done
 echo "${FILE#"$R"} with SHA-256 $(sha256sum <"$FILE" | cut -c 1-64)"
