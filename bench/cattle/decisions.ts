@@ -10,7 +10,7 @@ import { watchTimes } from '../../src/engine/observe/watch-times.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import { type Job, jobs, type KubeObject, type Node, nodes, pods, secrets } from '../../src/kube/resources.ts';
-import { Store } from '../../src/kube/watch/store.ts';
+import { createStore } from '../../src/kube/watch/store.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
@@ -40,13 +40,13 @@ function sceneOf(count: number): { change(round: number): void; decide(): void }
   const config = { name: 'suc', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
   const dialect = cattle(config);
   const stores = new Map(
-    [nodes, jobs, pods, secrets].map((kind) => [kind, new Store<KubeObject>(silentLogger)] as const),
+    [nodes, jobs, pods, secrets].map((kind) => [kind, createStore<KubeObject>(silentLogger)] as const),
   );
   const views = viewsOf(
     [...stores].map(([kind, store]) => {
       const get = (name: string, namespace?: string) =>
         store.get(namespace === undefined ? name : `${namespace}/${name}`);
-      return [kind, { get, list: () => store.list(), resourceVersion: () => store.resourceVersion }] as const;
+      return [kind, { get, list: () => store.list(), resourceVersion: store.resourceVersion }] as const;
     }),
   );
   const ownWrites = new OwnWrites();

@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_718,
   'src/api': 1_120,
-  'src/cli': 4_657,
+  'src/cli': 4_655,
   'src/cmd': 978,
   'src/dialects': 377,
   'src/dialects/autopilot': 1_052,
@@ -21,7 +21,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 827,
   'src/engine': 5_483,
   'src/http': 339,
-  'src/kube': 3_280,
+  'src/kube': 3_259,
   'src/kubeadm': 1_000,
   'src/process': 263,
   'src/runtime': 805,

@@ -42,23 +42,21 @@ const MARGIN = 10;
 
 export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, medium: Medium): string[] {
   const failed = failedRows(plan, now);
+  const sections: readonly Section[] = [
+    { heading: 'why', lines: reasonLines(plan, failed), style: 'red' },
+    { heading: 'waits', lines: waitLines(plan, now), style: 'yellow' },
+    { heading: 'ends', lines: endLines(plan.waits.filter((wait) => !isRoutine(wait))) },
+    { heading: 'unknown', lines: plan.unseen ?? [] },
+    { heading: 'agents', lines: agentLines(plan) },
+    { heading: 'ahead', lines: aheadLines(plan) },
+    { heading: 'to do', lines: medium.advises === false ? [] : toDo(plan) },
+  ];
   return [
     ...header(plan, now, medium),
     ...indented(stageBars(plan.stages, medium)),
     ...indented(form === 'wide' ? [] : picture(plan, medium)),
     ...indented(form === 'wide' ? wideTable(plan, now, medium) : targetTable(plan, failed, now, medium)),
-    ...renderSections(
-      [
-        { heading: 'why', lines: reasonLines(plan, failed), style: 'red' },
-        { heading: 'waits', lines: waitLines(plan, now), style: 'yellow' },
-        { heading: 'ends', lines: endLines(plan.waits.filter((wait) => !isRoutine(wait))) },
-        { heading: 'unknown', lines: plan.unseen ?? [] },
-        { heading: 'agents', lines: agentLines(plan) },
-        { heading: 'ahead', lines: aheadLines(plan) },
-        { heading: 'to do', lines: medium.advises === false ? [] : toDo(plan) },
-      ],
-      medium,
-    ),
+    ...renderSections(sections, medium),
   ];
 }
 

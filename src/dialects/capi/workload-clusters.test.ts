@@ -7,7 +7,7 @@ import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import type { Machine } from '../../api/capi/machine.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import type { Secret } from '../../kube/resources.ts';
-import { type Handler, Store } from '../../kube/watch/store.ts';
+import { createStore, type Handler } from '../../kube/watch/store.ts';
 import { silentLogger } from '../../util/log.ts';
 import { aborted } from '../../util/waits.ts';
 import { KUBECONFIG_SECRETS, MOST_CLUSTERS, type ServedCluster, workloadClusters } from './workload-clusters.ts';
@@ -47,7 +47,7 @@ const machineIn = (name: string): Machine => {
 
 class Scene {
   readonly clock = new FakeClock(T0);
-  readonly secrets = new Store<Secret>(silentLogger);
+  readonly secrets = createStore<Secret>(silentLogger);
   /** In order, such as `start default/prod https://prod:6443 one`, and `end` with the same. */
   readonly events: string[] = [];
   /** Why a cluster cannot be asked: an error ends it, a text may pass. */

@@ -3,7 +3,7 @@ import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import type { KubeClient, Selection } from '../client.ts';
 import { type KubeObject, keyOf, type Resource } from '../resources.ts';
 import { Reflector } from './reflector.ts';
-import { type Handler, Store } from './store.ts';
+import { createStore, type Handler } from './store.ts';
 
 export interface InformerOptions<T extends KubeObject> extends Selection, Partial<Tools> {
   /** `streamed` by default, which needs less memory; `paged` is sooner there. */
@@ -39,7 +39,7 @@ export function createInformer<T extends KubeObject>(
   } = { ...DEFAULT_TOOLS, ...options };
   const { namespace, labelSelector, fieldSelector, clock, random } = given;
   const log = given.log.child({ resource: resource.plural });
-  const store = new Store<T>(log);
+  const store = createStore<T>(log);
   const transform = (object: T): T => shrink(dropManagedFields(object));
   const selection = { namespace, labelSelector, fieldSelector };
   const parts = { client, resource, selection, firstList, sink: store, transform, clock, random, log };
@@ -47,11 +47,11 @@ export function createInformer<T extends KubeObject>(
   return {
     resource,
     get: (name, namespace) => store.get(keyOf({ metadata: { name, ...(namespace ? { namespace } : {}) } })),
-    list: () => store.list(),
+    list: store.list,
     addHandler: (handler) => store.addHandler(handler),
-    synced: () => store.resourceVersion !== undefined,
-    whenSynced: async (abort) => await store.whenSynced(abort),
-    resourceVersion: () => store.resourceVersion,
+    synced: () => store.resourceVersion() !== undefined,
+    whenSynced: store.whenSynced,
+    resourceVersion: store.resourceVersion,
     run: async (abort) => await reflector.run(abort),
   };
 }

@@ -14,94 +14,73 @@ export interface Handler<T extends KubeObject> {
 
 type Change<T extends KubeObject> = (handler: Handler<T>) => void;
 
-export class Store<T extends KubeObject> {
-  readonly #objects = new Map<string, T>();
-  readonly #handlers = new Set<Handler<T>>();
-  readonly #synced = Promise.withResolvers<void>();
-  readonly #log: Logger;
-  #resourceVersion: string | undefined;
-  #list: readonly T[] | undefined;
+export type Store<T extends KubeObject> = ReturnType<typeof createStore<T>>;
 
-  constructor(log: Logger) {
-    this.#log = log;
-  }
-
-  get resourceVersion(): string | undefined {
-    return this.#resourceVersion;
-  }
-
-  get(key: string): T | undefined {
-    return this.#objects.get(key);
-  }
-
-  /** The same array until something changes: what depends on all objects is computed once for it. */
-  list(): readonly T[] {
-    this.#list ??= [...this.#objects.values()];
-    return this.#list;
-  }
-
-  addHandler(handler: Handler<T>): () => void {
-    this.#handlers.add(handler);
-    for (const object of this.#objects.values()) this.#notify(handler, (each) => each.added?.(object));
-    return () => this.#handlers.delete(handler);
-  }
-
-  async whenSynced(abort?: AbortSignal): Promise<void> {
-    await untilAborted(this.#synced.promise, abort);
-  }
-
-  /** Everything at `resourceVersion`: objects that are not in it are gone. */
-  replace(items: readonly T[], resourceVersion: string): void {
-    const present = new Set(items.map(keyOf));
-    for (const [key, object] of this.#objects) if (!present.has(key)) this.#remove(key, object);
-    for (const item of items) this.#put(item);
-    this.advance(resourceVersion);
-  }
-
-  apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void {
-    if (type !== 'DELETED') return this.#put(object);
-    const key = keyOf(object);
-    const known = this.#objects.get(key);
-    if (known && known.metadata.uid === object.metadata.uid) this.#remove(key, object);
-  }
-
-  /** Nothing older than `resourceVersion` follows. */
-  advance(resourceVersion: string): void {
-    this.#resourceVersion = resourceVersion;
-    this.#synced.resolve();
-  }
-
-  #put(object: T): void {
-    this.#list = undefined;
-    const key = keyOf(object);
-    const known = this.#objects.get(key);
-    if (known && known.metadata.uid === object.metadata.uid) {
-      if (known.metadata.resourceVersion === object.metadata.resourceVersion) return;
-      this.#objects.set(key, object);
-      this.#notifyAll((handler) => handler.updated?.(object, known));
-      return;
-    }
-    if (known) this.#remove(key, known);
-    this.#objects.set(key, object);
-    this.#notifyAll((handler) => handler.added?.(object));
-  }
-
-  #remove(key: string, last: T): void {
-    this.#list = undefined;
-    this.#objects.delete(key);
-    this.#notifyAll((handler) => handler.deleted?.(last));
-  }
-
-  #notifyAll(change: Change<T>): void {
-    for (const handler of this.#handlers) this.#notify(handler, change);
-  }
-
+export function createStore<T extends KubeObject>(log: Logger) {
+  const objects = new Map<string, T>();
+  const handlers = new Set<Handler<T>>();
+  const synced = Promise.withResolvers<void>();
+  let version: string | undefined;
+  let list: readonly T[] | undefined;
   /** A handler that throws must not end the watch, nor keep other handlers from hearing of the change. */
-  #notify(handler: Handler<T>, change: Change<T>): void {
+  const notify = (handler: Handler<T>, change: Change<T>): void => {
     try {
       change(handler);
     } catch (error) {
-      this.#log.error('a handler failed', { problem: messageOf(error) });
+      log.error('a handler failed', { problem: messageOf(error) });
     }
-  }
+  };
+  const notifyAll = (change: Change<T>): void => {
+    for (const handler of handlers) notify(handler, change);
+  };
+  const remove = (key: string, last: T): void => {
+    list = undefined;
+    objects.delete(key);
+    notifyAll((handler) => handler.deleted?.(last));
+  };
+  const put = (object: T): void => {
+    list = undefined;
+    const key = keyOf(object);
+    const known = objects.get(key);
+    if (known && known.metadata.uid === object.metadata.uid) {
+      if (known.metadata.resourceVersion === object.metadata.resourceVersion) return;
+      objects.set(key, object);
+      notifyAll((handler) => handler.updated?.(object, known));
+      return;
+    }
+    if (known) remove(key, known);
+    objects.set(key, object);
+    notifyAll((handler) => handler.added?.(object));
+  };
+  /** Nothing older than `resourceVersion` follows. */
+  const advance = (resourceVersion: string): void => {
+    version = resourceVersion;
+    synced.resolve();
+  };
+  return {
+    advance,
+    resourceVersion: () => version,
+    get: (key: string) => objects.get(key),
+    /** The same array until something changes: what depends on all objects is computed once for it. */
+    list: (): readonly T[] => (list ??= [...objects.values()]),
+    addHandler(handler: Handler<T>): () => void {
+      handlers.add(handler);
+      for (const object of objects.values()) notify(handler, (each) => each.added?.(object));
+      return () => handlers.delete(handler);
+    },
+    whenSynced: async (abort?: AbortSignal) => await untilAborted(synced.promise, abort),
+    /** Everything at `resourceVersion`: objects that are not in it are gone. */
+    replace(items: readonly T[], resourceVersion: string): void {
+      const present = new Set(items.map(keyOf));
+      for (const [key, object] of objects) if (!present.has(key)) remove(key, object);
+      for (const item of items) put(item);
+      advance(resourceVersion);
+    },
+    apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void {
+      if (type !== 'DELETED') return put(object);
+      const key = keyOf(object);
+      const known = objects.get(key);
+      if (known && known.metadata.uid === object.metadata.uid) remove(key, object);
+    },
+  };
 }
