@@ -74,7 +74,7 @@ const OTHERS: readonly Row[] = [
   ['Cluster API', 'v1.13.4', 'a manager of the tests calls the hooks as recorded', 'test/testenv/capi.test.ts'],
   [
     'managers of Cluster API',
-    'v1.14.0, v1.13.4',
+    'v1.14.0, v1.13.4, v1.12.5',
     'the real programs, with stand-in services on the nodes; only in `npm run proof:capi`',
     'test/proof/capi',
   ],
