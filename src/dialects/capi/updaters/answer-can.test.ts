@@ -456,7 +456,7 @@ describe('a version that breaks a rule', () => {
     const lifts = 'the setting allowedVersionRules lifts rules by their names';
     expect(refused.message).toBe(`covers nothing: ${why} (rule ${rule}); ${lifts}`);
     expect(refused.machinePatch).toBeUndefined();
-    const lifted = await scene.ask('CanUpdateMachine', ...change(from, to), { allowedVersionRules: `Other,${rule}` });
+    const lifted = await scene.ask('CanUpdateMachine', ...change(from, to), { allowedVersionRules: `Other, ${rule}` });
     expect(leftBy(lifted, ...change(from, to))).toEqual([]);
   });
 
@@ -465,6 +465,13 @@ describe('a version that breaks a rule', () => {
     const change37 = change('v1.36.2', 'v1.37.0', labels);
     const answer = await sceneOf('v1.36.2', labels).ask('CanUpdateMachine', ...change37);
     expect(leftBy(answer, ...change37)).toEqual([]);
+  });
+
+  test('is not ruled out while the API server does not tell its own', async () => {
+    const scene = sceneOf('v1.36.2');
+    scene.api.version = '';
+    const asked = scene.ask('CanUpdateMachine', ...change('v1.36.2', 'v1.36.3'));
+    await expect(asked).rejects.toThrow('the API server of the Nodes does not tell its version at /version');
   });
 
   test('the kubelet counts, not what the Machine wanted before', async () => {

@@ -6,6 +6,7 @@ import { kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';
 import { isRecord, parseJson } from '../../../util/json.ts';
 import type { Logger } from '../../../util/log.ts';
+import { parseVersion } from '../../../util/version.ts';
 import { judgePlan, type VersionRule, type VersionStage } from '../../../versions/plan-rules.ts';
 import { accepted, answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE, valueAt } from '../can-update.ts';
 import { otherProcedure } from '../procedures.ts';
@@ -155,13 +156,14 @@ async function obstacleTo({ management, clusterOf, clock, abort }: CanParts, req
   const targets = own.map((node) => ({ name: node.metadata.name, current: kubeletVersionOf(node) }));
   const role = labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller';
   const about = parseJson((await workload.raw('/version', { abort })).body);
-  const server = isRecord(about) ? String(about['gitVersion']) : undefined;
+  const server = isRecord(about) ? String(about['gitVersion']) : '';
+  if (!parseVersion(server)) throw new Error('the API server of the Nodes does not tell its version at /version');
   return brokenRule({ role, version, forced: false, targets }, server, settings);
 }
 
 /** Cluster API checks versions only before it creates Machines. */
-function brokenRule(stage: VersionStage, server: string | undefined, settings: CanRequest['settings']) {
-  const allow = new Set((settings?.[ALLOW]?.split(',') ?? []) as VersionRule[]);
+function brokenRule(stage: VersionStage, server: string, settings: CanRequest['settings']) {
+  const allow = new Set((settings?.[ALLOW]?.split(/\s*,\s*/) ?? []) as VersionRule[]);
   const [problem] = judgePlan([stage], [{ name: 'the cluster', version: server }], allow).problems;
   return problem && `${problem.message}; the setting ${ALLOW} lifts rules by their names`;
 }
