@@ -47,7 +47,7 @@ export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   );
   if (role === 'controlPlane' && upgrade.etcdSnapshotCertificate !== undefined)
     paths.push('command -v openssl >/dev/null || echo "no openssl in PATH: it encrypts the snapshot of etcd"\n');
-  const facts = `NEED=${IMAGES[role]}\nNOW=${Math.round(now / 1000)}\nPATCHED=${given.join('')}\n${scriptFile('host.sh')}${FACTS}`;
+  const facts = `NEED=${IMAGES[role]}\nNOW=${Math.round(now / 1000)}\nPATCHED=${given.join('')}\n${scriptFile('host.sh')}${scriptFile('cni.sh')}${FACTS}`;
   return `VERSION=${quoted(upgrade.version)}
 ${PRELUDE}${WRONG}{ ${scriptFile('in-path.sh')}${each(binaries, 'probe')}${ofContainerd(containerd, 'probe', scriptFile('restartable.sh'))}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
 ${scriptFile('room.sh')}

@@ -1,7 +1,7 @@
 /** What `plan` reads from a kubeadm host: its own script, on real files in place of those of the host. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -187,4 +187,44 @@ test.each<[string, Record<string, string>, boolean]>([
   const line =
     'warn swap is on, and the kubelet does not allow it: run swapoff -a, or set failSwapOn: false in its configuration';
   expect((await facts()).messages.includes(line)).toBe(warns);
+});
+
+const NETWORK = (version: string): string =>
+  JSON.stringify({ cniVersion: version, name: 'pods', plugins: [{ type: 'bridge', ipam: { type: 'host-local' } }] });
+const AT = 'etc/cni/net.d/10-pods.conflist';
+test.each<[string, Record<string, string>, string[]]>([
+  ['that is whole', { [AT]: NETWORK('1.0.0'), 'opt/cni/bin/bridge': '', 'usr/lib/cni/host-local': '' }, []],
+  [
+    'in a folder of its own',
+    {
+      [AT]: NETWORK('1.0.0'),
+      'etc/containerd/config.toml': '[plugins]\n  bin_dirs = ["/srv/cni"]\n',
+      'srv/cni/bridge': '',
+      'srv/cni/host-local': '',
+    },
+    [],
+  ],
+  [
+    'whose files are not all there',
+    { [AT]: NETWORK('1.0.0'), 'opt/cni/bin/bridge': '' },
+    [
+      'warn no CNI plugin host-local in /opt/cni/bin, which /etc/cni/net.d/10-pods.conflist names: pods will not start on this host',
+    ],
+  ],
+  [
+    'newer than containerd, where another configuration comes later',
+    {
+      [AT]: NETWORK('1.2.0'),
+      'etc/cni/net.d/20.conf': '{"type": "other"}',
+      'opt/cni/bin/bridge': '',
+      'opt/cni/bin/host-local': '',
+    },
+    [
+      'warn /etc/cni/net.d/10-pods.conflist is of CNI 1.2.0, and this containerd knows 1.1.0 at most: upgrade containerd first',
+    ],
+  ],
+])('a network plugin %s', async (_, files, warnings) => {
+  for (const [path, text] of Object.entries(files)) await put(path, text);
+  for (const path of Object.keys(files).filter((each) => each.includes('/cni/'))) await chmod(join(root, path), 0o755);
+  expect((await facts()).messages.filter((message) => /CNI/.test(message))).toEqual(warnings);
 });
