@@ -34,7 +34,7 @@ function secretOf(name: string, text: string, more: Partial<Secret> = {}): Secre
   const labels = { 'cluster.x-k8s.io/cluster-name': cluster };
   return {
     metadata: { name: `${cluster}-kubeconfig`, namespace, uid: name, resourceVersion: String(++version), labels },
-    type: 'cluster.x-k8s.io/secret',
+    type: 'Opaque',
     data: { value: Buffer.from(text).toString('base64') },
     ...more,
   };
@@ -236,7 +236,6 @@ describe('other Secrets', () => {
   const token = kubeconfig({ user: { token: 'other' } });
 
   test.each<[string, Partial<Secret>]>([
-    ['of another type', { type: 'Opaque' }],
     [
       'of another cluster',
       { metadata: { name: 'prod-kubeconfig', namespace: 'default', labels: { 'cluster.x-k8s.io/cluster-name': 'x' } } },

@@ -10,17 +10,15 @@ import type { Tools } from '../../util/tools.ts';
 import { aborted } from '../../util/waits.ts';
 import type { ClusterOf, NodeCluster } from './progress.ts';
 
-const TYPE = 'cluster.x-k8s.io/secret';
 const LABEL = 'cluster.x-k8s.io/cluster-name';
 const SUFFIX = '-kubeconfig';
 
-/** For an informer. Other Secrets of the type are the keys of a cluster: nothing of them is kept. */
+/** For an informer. Of any type, as Cluster API takes those of users, too. Of others, such as the keys of a cluster, nothing is kept. */
 export const KUBECONFIG_SECRETS = {
-  fieldSelector: `type=${TYPE}`,
   labelSelector: LABEL,
-  transform({ metadata, type, data }: Secret): Secret {
+  transform({ metadata, data }: Secret): Secret {
     const { labels, annotations: _, ...kept } = metadata;
-    const isWanted = type === TYPE && metadata.name === `${labels?.[LABEL]}${SUFFIX}`;
+    const isWanted = metadata.name === `${labels?.[LABEL]}${SUFFIX}`;
     return isWanted ? { metadata: kept, data: { value: data?.['value'] ?? '' } } : { metadata: kept };
   },
 };
