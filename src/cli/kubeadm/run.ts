@@ -36,16 +36,16 @@ const CLEAN_UP_WITHIN_MS = 10_000;
 export async function underLock<T>(
   session: KubeadmSession,
   leaseDuration: number,
-  work: (election: Election, abort: AbortSignal) => Promise<T>,
+  work: (election: Election) => Promise<T>,
 ): Promise<T> {
   const { client, clock, log, identity } = session;
   const stop = new AbortController();
-  const abort = AbortSignal.any([session.abort, stop.signal]);
   const election = new Election({ client, ...PLACE, identity, ...timesOf(leaseDuration), clock, log });
-  const elected = election.run(abort);
+  // Ctrl-C ends the work first: its last writes need the lock.
+  const elected = election.run(stop.signal);
   try {
     await locked(election, session);
-    return await work(election, abort);
+    return await work(election);
   } finally {
     stop.abort(new Error('done'));
     await elected;
@@ -58,8 +58,8 @@ export async function carryOut(
   flags: KubeadmApplyFlags,
   decide: () => Promise<Assessment>,
 ): Promise<number> {
-  const { client, clock } = session;
-  return await underLock(session, flags.leaseDuration, async (election, abort) => {
+  const { client, clock, abort } = session;
+  return await underLock(session, flags.leaseDuration, async (election) => {
     const { request, resumes, continues, start } = await decide();
     const writer = guardedClient(client, election, clock);
     if (!resumes) {
@@ -76,7 +76,7 @@ export async function carryOut(
       await writer.create(configMaps, newPlan(request, start), { namespace });
     }
     const approve = approveServing({ ...session, client: writer, abort });
-    const code = await runRollout(session, flags, election, approve, abort);
+    const code = await runRollout(session, flags, election, approve);
     if (code === EXIT.ok) await approve(session.manifest.hosts);
     return code;
   });
@@ -130,9 +130,8 @@ async function runRollout(
   flags: KubeadmApplyFlags,
   held: WriteGuard,
   approve: ApproveServing,
-  abort: AbortSignal,
 ): Promise<number> {
-  const { client, config, clock, log, output, manifest, shells } = session;
+  const { client, config, clock, log, output, manifest, shells, abort } = session;
   const done = new AbortController();
   const working = AbortSignal.any([abort, done.signal]);
   const askThrough = (ask: AskReadyz): AskReadyz => throughHosts(ask, manifest, shells);

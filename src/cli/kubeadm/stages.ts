@@ -35,9 +35,9 @@ export async function afterHosts(
   { leaseDuration }: Pick<KubeadmApplyFlags, 'leaseDuration'>,
   { toApply, toRoll, request: { version } }: Assessment,
 ): Promise<[string, Check[]][]> {
-  const { client, clock, log, output, flags } = session;
+  const { client, clock, log, output, flags, abort } = session;
   if (toApply.length + toRoll.length === 0) return [];
-  return await underLock(session, leaseDuration, async (election, abort) => {
+  return await underLock(session, leaseDuration, async (election) => {
     const events = new EventRecorder({ client, component: 'refit-kubeadm', clock, log });
     const writer = guardedClient(client, election, clock);
     const tools = { client, writer, clock, force: flags.forceConflicts, abort };

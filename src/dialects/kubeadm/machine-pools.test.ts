@@ -1,7 +1,7 @@
 /** Shows the next step of a MachineDeployment in each state, and when a roll-out that does not move is given up. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { KubeClient, RequestOptions } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
 import { nextPoolStep, type Pool, poolFindings, poolsToRoll, rollPool } from './machine-pools.ts';
@@ -63,6 +63,13 @@ test.each<[string, Given, string[], boolean, object | undefined]>([
     { patch: { ...start, spec: { paused: false, template: { spec: { versions: { kubelet: NEW } } } } } },
   ],
   ['has no new Machine: no pause before', {}, [OLD, OLD], false, { left: Number.POSITIVE_INFINITY }],
+  [
+    'was held before its first new Machine',
+    { paused: 'refit-kubeadm' },
+    [OLD, OLD],
+    false,
+    { patch: { spec: { paused: false } } },
+  ],
   ['has a new Machine', {}, [OLD, NEW], false, { patch: { spec: { paused: true } } }],
   ['is held', { paused: 'refit-kubeadm' }, [OLD, NEW], false, { left: Number.POSITIVE_INFINITY }],
   [
@@ -138,21 +145,36 @@ test.each<[string, Given[] | undefined, string]>([
   expect(`${finding?.severity} ${finding?.rule} ${finding?.message}`).toContain(found);
 });
 
-/** Of one pool that nobody reconciles; `fails` decides how a read ends. */
-function stuck(given: Given, fails: () => Error | undefined = () => undefined) {
+interface Stuck {
+  readonly versions?: readonly string[];
+  /** Of all Machines. */
+  readonly errorReason?: string;
+  /** How a read or a write ends. */
+  readonly onGet?: () => Error | undefined;
+  readonly onPatch?: () => Error | undefined;
+  /** What is there after a write. */
+  readonly after?: Given;
+}
+
+/** Of one pool that nobody reconciles. */
+function stuck(given: Given, { versions = [OLD, NEW], errorReason, onGet, onPatch, after }: Stuck = {}) {
   let now = pool(given);
   const writes: unknown[] = [];
-  const get = async () => {
-    const error = fails();
+  const get = async (_resource: Resource, _name: string, { abort }: RequestOptions) => {
+    abort?.throwIfAborted();
+    const error = onGet?.();
     if (error) throw error;
     return await Promise.resolve(now);
   };
-  const patch = async (_resource: Resource, _name: string, change: { spec?: object }) => {
+  const patch = async (_resource: Resource, _name: string, change: object) => {
+    const error = onPatch?.();
+    if (error) throw error;
     writes.push(change);
-    now = pool({ ...given, paused: 'refit-kubeadm' });
+    now = pool(after ?? { ...given, paused: 'refit-kubeadm' });
     return await Promise.resolve(now);
   };
-  const listAll = async () => await Promise.resolve({ items: [machine(OLD), machine(NEW)] });
+  const listAll = async () =>
+    await Promise.resolve({ items: versions.map((version) => machine(version, errorReason)) });
   const client = { get, patch, listAll } as unknown as KubeClient;
   const clock = new FakeClock();
   const said: string[] = [];
@@ -161,13 +183,16 @@ function stuck(given: Given, fails: () => Error | undefined = () => undefined) {
   return { tools, clock, said, writes, abort, pool: now };
 }
 
+const refusal = (code: number, reason: string) => new StatusError({ kind: 'Status', code, reason, message: 'because' });
+const HELD = { metadata: { resourceVersion: '1' }, spec: { paused: true } };
+
 test('a canary that never joins is given up after half an hour, and stays paused', async () => {
   const { tools, clock, writes, pool: given } = stuck({});
   const why = await clock.runUntil(rollPool(tools, given, TARGET));
   expect(why).toMatch(
     /^nothing has moved for 30 min: it waits for a first Machine Ready at v1\.36\.3; it stays paused, until kubectl /,
   );
-  expect(writes).toEqual([{ metadata: { resourceVersion: '1' }, spec: { paused: true } }]);
+  expect(writes).toEqual([HELD]);
   expect(clock.monotonic()).toBeGreaterThanOrEqual(1_800_000);
 }, 60_000);
 
@@ -177,12 +202,45 @@ test('an API server that is away for a while changes nothing', async () => {
     tools,
     clock,
     pool: given,
-  } = stuck({ begun: false }, () => (left-- > 0 ? new TransportError('away') : undefined));
+  } = stuck({ begun: false }, { onGet: () => (left-- > 0 ? new TransportError('away') : undefined) });
   expect(await clock.runUntil(rollPool(tools, given, TARGET))).toBeUndefined();
 });
 
-test('a refusal of the API server ends it', async () => {
-  const refusal = new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' });
-  const { tools, clock, pool: given } = stuck({}, () => refusal);
-  expect(await clock.runUntil(rollPool(tools, given, TARGET))).toContain('refused: no');
+test('a refusal of the API server ends it, and says that the Machines are replaced further', async () => {
+  const { tools, clock, pool: given } = stuck({}, { onGet: () => refusal(403, 'Forbidden') });
+  expect(await clock.runUntil(rollPool(tools, given, TARGET))).toMatch(
+    /refused: because; it goes on without Refit; run/,
+  );
+});
+
+test('machine-controller writes all the time: the pause is tried again', async () => {
+  let left = 3;
+  const onPatch = () => (left-- > 0 ? refusal(409, 'Conflict') : undefined);
+  const { tools, clock, writes, pool: given } = stuck({}, { errorReason: 'CreateMachineError', onPatch });
+  const why = await clock.runUntil(rollPool(tools, given, TARGET));
+  expect(why).toMatch(/CreateMachineError: undefined; it stays paused, until kubectl /);
+  expect(writes).toEqual([HELD]);
+});
+
+test('a pause that an admission policy refuses is said', async () => {
+  const onPatch = () => refusal(422, 'Invalid');
+  const { tools, clock, pool: given } = stuck({}, { errorReason: 'CreateMachineError', onPatch });
+  const why = await clock.runUntil(rollPool(tools, given, TARGET));
+  expect(why).toMatch(/it cannot be paused: .*because; it goes on without Refit; run the same command again$/);
+});
+
+test('without a new Machine it is not paused when nothing moves', async () => {
+  const { tools, clock, writes, pool: given } = stuck({}, { versions: [OLD] });
+  const why = await clock.runUntil(rollPool(tools, given, TARGET));
+  expect([why, writes]).toEqual([expect.stringContaining('it goes on without Refit'), []]);
+}, 60_000);
+
+test('Ctrl-C before the canary pauses it, and says so', async () => {
+  const { tools, clock, said, writes, abort, pool: given } = stuck({}, { versions: [OLD] });
+  const rolled = rollPool(tools, given, TARGET);
+  rolled.catch(() => undefined);
+  await clock.advance(5_000);
+  abort.abort(new Error('SIGINT'));
+  await expect(clock.runUntil(rolled)).rejects.toThrow('SIGINT');
+  expect([said.at(-1), writes]).toEqual([expect.stringMatching(/^stays paused, until kubectl /), [HELD]]);
 });

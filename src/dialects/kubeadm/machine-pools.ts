@@ -34,6 +34,10 @@ const FIELD_MANAGER = 'refit-kubeadm';
 const ASK_AGAIN_MS = 1000;
 /** Without one more Machine: twice as long as machine-controller gives a Machine to join. */
 const PATIENCE_MIN = 30;
+/** Each after machine-controller has written meanwhile. */
+const PAUSE_ATTEMPTS = 10;
+/** For the last pause after Ctrl-C. */
+const LAST_WRITES_MS = 10_000;
 
 /** In the order of their names; undefined without machine-controller, or without the right to list them. */
 export async function listPools(client: KubeClient, abort: AbortSignal): Promise<Pool[] | undefined> {
@@ -104,11 +108,13 @@ export function nextPoolStep(pool: Pool, target: string, { all, hasCanary }: Mac
     return { message: `gets ${target}`, patch: { metadata: { annotations: { [OURS]: target } }, spec: change } };
   }
   if (!isBegun(pool)) return undefined;
-  const fresh = all.filter((machine) => compare(machine.spec.versions?.kubelet, target) === 0);
+  const fresh = freshOf(all, target);
   const broken = fresh.find((machine) => machine.status?.errorReason !== undefined);
   const { errorReason, errorMessage } = broken?.status ?? {};
   if (broken) return { message: `${broken.metadata.name}: ${errorReason}: ${errorMessage}` };
   const isOpen = !hasCanary && wanted > 0;
+  if (isOpen && paused && fresh.length === 0)
+    return { message: 'was paused before its first Machine and goes on', patch: { spec: { paused: false } } };
   if (isOpen && (paused || fresh.length === 0))
     return { message: `waits for a first Machine Ready at ${target}`, left: Number.POSITIVE_INFINITY };
   // An earlier pause would leave the new MachineSet without a Machine.
@@ -143,22 +149,27 @@ export async function rollPool(tools: PoolTools, named: Pool, target: string): P
       const step = nextPoolStep(pool, target, await look(tools, pool, target));
       if (step === undefined) return undefined;
       const { message, patch, left } = step;
-      if (patch === undefined && left === undefined) return await hold(tools, pool, message);
+      if (patch === undefined && left === undefined) return `${message}; it ${await hold(tools, pool, target)}`;
       if (message !== said) tell(message);
       said = message;
       if (patch) pool = await write(tools, pool, patch);
-      else if (isOver) return await hold(tools, pool, `nothing has moved for ${PATIENCE_MIN} min: it ${said}`);
+      else if (isOver)
+        return `nothing has moved for ${PATIENCE_MIN} min: it ${said}; it ${await hold(tools, pool, target)}`;
       if (patch || (left ?? 0) < least) since = clock.monotonic();
       least = Math.min(least, left ?? least);
       if (patch) continue;
     } catch (error) {
-      if (abort.aborted) tell(leftAs(pool));
+      if (abort.aborted) tell(await hold(tools, pool, target));
       abort.throwIfAborted();
       const { code, message } = describeProblem(error);
-      if (code !== 'REFIT_UNREACHABLE' || isOver) return message;
+      if (code !== 'REFIT_UNREACHABLE' || isOver) return `${message}; it ${leftAs(pool)}`;
     }
     await sleep(clock, ASK_AGAIN_MS, abort).catch(() => undefined);
   }
+}
+
+function freshOf(all: readonly Machine[], target: string): Machine[] {
+  return all.filter(({ spec }) => compare(spec.versions?.kubelet, target) === 0);
 }
 
 type Machines = Awaited<ReturnType<typeof look>>;
@@ -167,8 +178,8 @@ type Machines = Awaited<ReturnType<typeof look>>;
 async function look({ client, abort }: PoolTools, pool: Pool, target: string) {
   const { items } = await client.listAll(machines, { namespace, abort });
   const all = items.filter(({ metadata }) => matchesLabels(pool.spec.selector, metadata.labels));
-  for (const { spec, status } of all) {
-    if (!status?.nodeRef || compare(spec.versions?.kubelet, target) !== 0) continue;
+  for (const { status } of freshOf(all, target)) {
+    if (!status?.nodeRef) continue;
     const node = await ifFound(client.get(kube.nodes, status.nodeRef.name, { abort }));
     const isReady = kube.readyCondition(node)?.status === 'True';
     if (isReady && compare(kube.kubeletVersionOf(node), target) === 0) return { all, hasCanary: true };
@@ -184,13 +195,28 @@ async function write({ writer, abort }: PoolTools, pool: Pool, patch: PoolStep['
   return (await ifUnchanged(writer.patch(machineDeployments, name, whole, options))) ?? pool;
 }
 
-async function hold(tools: PoolTools, pool: Pool, message: string): Promise<string> {
-  const isRolling = isBegun(pool) && pool.spec.paused !== true;
-  const left = isRolling ? await write(tools, pool, { spec: { paused: true } }) : pool;
-  return `${message}; it ${leftAs(left)}`;
+/** Pauses what rolls on: with a new Machine, or on Ctrl-C before the canary. Resolves with what is left, in words that follow its name. */
+async function hold(tools: PoolTools, pool: Pool, target: string): Promise<string> {
+  const isAborted = tools.abort.aborted;
+  const ending = isAborted ? { ...tools, abort: AbortSignal.timeout(LAST_WRITES_MS) } : tools;
+  let now = pool;
+  try {
+    for (let left = PAUSE_ATTEMPTS; left > 0; left--) {
+      now = await tools.client.get(machineDeployments, pool.metadata.name, { namespace, abort: ending.abort });
+      if (!isBegun(now) || now.spec.paused || compare(poolVersion(now), target) !== 0) break;
+      const { all, hasCanary } = await look(ending, now, target);
+      if (isAborted ? hasCanary : freshOf(all, target).length === 0) break;
+      await write(ending, now, { spec: { paused: true } });
+    }
+    return leftAs(now);
+  } catch (error) {
+    return `cannot be paused: ${describeProblem(error).message}; it ${leftAs(now)}`;
+  }
 }
 
-function leftAs({ metadata: { name }, spec }: Pool): string {
+function leftAs(pool: Pool): string {
+  const { name } = pool.metadata;
   const unpause = `kubectl -n ${namespace} patch machinedeployment ${name} --type merge -p '{"spec":{"paused":false}}'`;
-  return `${spec.paused ? `stays paused, until ${unpause}` : 'goes on without Refit'}; run the same command again`;
+  const unpaused = isBegun(pool) ? 'goes on without Refit' : 'stays as it is';
+  return `${pool.spec.paused ? `stays paused, until ${unpause}` : unpaused}; run the same command again`;
 }
