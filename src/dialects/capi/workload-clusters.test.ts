@@ -230,6 +230,23 @@ describe('a kubeconfig', () => {
     scene.put('default/bad', text);
     await vi.waitFor(() => expect(scene.of('default/bad')).toContain('asked: Secret default/bad-kubeconfig'));
   });
+
+  test('that is much larger than any other is refused before it is parsed', async () => {
+    const scene = new Scene();
+    scene.put('default/bad', '#'.repeat(64 * 1024 + 1));
+    const large = 'Secret default/bad-kubeconfig is larger than 65536 bytes, so it is not read';
+    await scene.expectOf('default/bad', `cluster default/bad cannot be asked: ${large}`);
+    const text = kubeconfig({});
+    scene.put('default/bad', text + '#'.repeat(64 * 1024 - text.length));
+    await scene.expectOf('default/bad', 'default/bad https://prod:6443 one');
+  });
+
+  test('that is refused is not read again before it changes', async () => {
+    const scene = new Scene();
+    scene.put('default/bad', '{');
+    await vi.waitFor(() => expect(scene.of('default/bad')).toContain('Secret default/bad-kubeconfig is neither'));
+    expect(scene.clock.pending).toBe(0);
+  });
 });
 
 describe('other Secrets', () => {

@@ -42,6 +42,8 @@ interface Member {
 const AGAIN_MS = 5_000;
 /** Each has watches, connections and a lease to renew. */
 export const MOST_CLUSTERS = 500;
+/** Ten times what Cluster API writes. The parser needs a thousand times as much memory for some texts. */
+const MOST_BYTES = 64 * 1024;
 
 /** What happens to one cluster concerns no other. `name` is `<namespace>/<name>` of the Cluster. */
 export function workloadClusters(
@@ -55,17 +57,20 @@ export function workloadClusters(
     const cluster = key.slice(0, -SUFFIX.length);
     // Never two for one cluster: the next one starts when nothing of the last one runs.
     await before?.ended;
+    let config: ClusterConfig | undefined;
     while (member.kubeconfig !== undefined && !abort.aborted) {
       try {
+        config ??= await configOf(key, member.kubeconfig);
         if (members.size > MOST_CLUSTERS) throw new Error(`there are more than ${MOST_CLUSTERS} clusters`);
-        const text = Buffer.from(member.kubeconfig, 'base64').toString('utf8');
-        member.served = serve(cluster, await parseClusterConfig(text, `Secret ${key}`));
+        member.served = serve(cluster, config);
         await member.served.run(abort);
       } catch (error) {
         member.problem = describeProblem(error).message;
         if (!abort.aborted) log.warn('cannot serve a workload cluster', { cluster, problem: member.problem });
       }
       member.served = undefined;
+      // Only another text reads differently.
+      if (!config) await aborted(abort);
       await sleep(clock, AGAIN_MS, abort).catch(() => undefined);
     }
     if (members.get(key) === member) members.delete(key);
@@ -93,4 +98,10 @@ export function workloadClusters(
     await Promise.all([...members.values()].map(async ({ ended }) => await ended));
   };
   return { of, run };
+}
+
+async function configOf(secret: string, base64: string): Promise<ClusterConfig> {
+  const text = Buffer.from(base64, 'base64');
+  if (text.length <= MOST_BYTES) return await parseClusterConfig(text.toString(), `Secret ${secret}`);
+  throw new RefitError('REFIT_KUBECONFIG', `Secret ${secret} is larger than ${MOST_BYTES} bytes, so it is not read`);
 }
