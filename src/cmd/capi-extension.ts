@@ -9,7 +9,7 @@ import { machineEvents } from '../dialects/capi/machine-events.ts';
 import { stuckMachines } from '../dialects/capi/stuck-machines.ts';
 import { fetchText } from '../dialects/capi/update-machine.ts';
 import { type CallUpdater, updaterClient } from '../dialects/capi/updaters/updater-client.ts';
-import { KUBECONFIG_SECRETS, type ServedCluster, workloadClusters } from '../dialects/capi/workload-clusters.ts';
+import * as workload from '../dialects/capi/workload-clusters.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
@@ -109,7 +109,7 @@ type ProcessOptions = processes.ControllerProcessOptions;
 type SharedOptions = Omit<ProcessOptions, 'dialects' | 'config' | 'client'> &
   Required<Pick<ProcessOptions, 'policy' | 'lease' | 'metrics'>>;
 
-function oneCluster(options: SharedOptions & Pick<ProcessOptions, 'config' | 'client'>): ServedCluster {
+function oneCluster(options: SharedOptions & Pick<ProcessOptions, 'config' | 'client'>): workload.ServedCluster {
   let controller: processes.ControllerProcess | undefined;
   let problem: string | undefined = 'it is being connected';
   /** If the process ended, the managers of Cluster API would not start either, for any of their clusters. */
@@ -144,10 +144,10 @@ function oneCluster(options: SharedOptions & Pick<ProcessOptions, 'config' | 'cl
 function everyCluster(management: KubeClient, where: string | true, options: SharedOptions) {
   const { component: userAgent, log, lease, metrics } = options;
   const namespace = where === true ? undefined : where;
-  const followed = createInformer(management, secrets, { ...KUBECONFIG_SECRETS, namespace, clock, log });
-  const serve = (name: string, config: ProcessOptions['config']): ServedCluster => {
+  const followed = createInformer(management, secrets, { ...workload.KUBECONFIG_SECRETS, namespace, clock, log });
+  const serve = (name: string, config: ProcessOptions['config']): workload.ServedCluster => {
     const measures = { ...metrics, ...metrics.ofCluster(name) };
-    const client = createClient(config, { userAgent, onRequest: measures.requested });
+    const client = createClient(config, { userAgent, onRequest: measures.requested, ...workload.CLIENT_LIMITS });
     const own = { config, client, metrics: measures, log: log.child({ cluster: name }) };
     const one = oneCluster({ ...options, ...own, policies: 'if-installed' });
     const run = async (abort: AbortSignal): Promise<void> => {
@@ -160,7 +160,7 @@ function everyCluster(management: KubeClient, where: string | true, options: Sha
     };
     return { ...one, run };
   };
-  const clusters = workloadClusters(followed, serve, { clock, log });
+  const clusters = workload.workloadClusters(followed, serve, { clock, log });
   const run = async (abort: AbortSignal) => await Promise.all([followed.run(abort), clusters.run(abort)]);
   return { of: clusters.of, run };
 }

@@ -4,13 +4,22 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { stringify } from 'yaml';
 import { T0 } from '../../../test/builders/times.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { sendJson, startStubServer } from '../../../test/faults/stub-server.ts';
 import type { Machine } from '../../api/capi/machine.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
-import type { Secret } from '../../kube/resources.ts';
+import { nodes, type Secret } from '../../kube/resources.ts';
+import { createClient } from '../../kube/transport/http-client.ts';
 import { createStore, type Handler } from '../../kube/watch/store.ts';
+import { messageOf } from '../../util/errors.ts';
 import { silentLogger } from '../../util/log.ts';
 import { aborted } from '../../util/waits.ts';
-import { KUBECONFIG_SECRETS, MOST_CLUSTERS, type ServedCluster, workloadClusters } from './workload-clusters.ts';
+import {
+  CLIENT_LIMITS,
+  KUBECONFIG_SECRETS,
+  MOST_CLUSTERS,
+  type ServedCluster,
+  workloadClusters,
+} from './workload-clusters.ts';
 
 interface KubeconfigText {
   readonly server?: string;
@@ -166,19 +175,41 @@ describe('a cluster', () => {
     await scene.expectOf('default/away', 'default/away https://prod:6443 one');
   });
 
-  test('is not served beyond the limit, until another one ends', async () => {
+  test('is not served beyond the limit, until another one ends; the others go on, also with a new kubeconfig', async () => {
     const scene = new Scene();
+    for (let index = 0; index < 10; index++) scene.put(`default/bad${index}`, '{');
     for (let index = 0; index < MOST_CLUSTERS; index++) scene.put(`default/c${index}`, kubeconfig({}));
     await vi.waitFor(() => expect(scene.events).toHaveLength(MOST_CLUSTERS));
     scene.put('default/more', kubeconfig({}));
-    const full = `cluster default/more cannot be asked: there are more than ${MOST_CLUSTERS} clusters`;
+    const full = `cluster default/more cannot be asked: ${MOST_CLUSTERS} other clusters are served, which is the limit`;
     await scene.expectOf('default/more', full);
+    scene.put('default/c1', kubeconfig({ user: { token: 'two' } }));
+    await scene.expectOf('default/c1', 'default/c1 https://prod:6443 two');
+    await scene.clock.advance(60_000);
+    expect(scene.of('default/more')).toBe(full);
     scene.remove('default/c0');
-    await vi.waitFor(async () => {
-      await scene.clock.advance(5_000);
-      expect(scene.of('default/more')).toBe('default/more https://prod:6443 one');
-    });
+    await scene.expectOf('default/c0', 'cluster default/c0 cannot be asked: no Secret default/c0-kubeconfig was found');
+    await scene.clock.advance(60_000);
+    await scene.expectOf('default/more', 'default/more https://prod:6443 one');
   });
+
+  test('that gets a kubeconfig without use gives its place to another one', async () => {
+    const scene = new Scene();
+    for (let index = 0; index < MOST_CLUSTERS; index++) scene.put(`default/c${index}`, kubeconfig({}));
+    await vi.waitFor(() => expect(scene.events).toHaveLength(MOST_CLUSTERS));
+    scene.put('default/c0', '{');
+    await vi.waitFor(() => expect(scene.of('default/c0')).toContain('is neither YAML nor JSON'));
+    scene.put('default/more', kubeconfig({}));
+    await scene.expectOf('default/more', 'default/more https://prod:6443 one');
+  });
+});
+
+test('a cluster whose answer would take much memory is not read to the end', async () => {
+  const list = { kind: 'NodeList', metadata: {}, items: [], more: '#'.repeat(16 * 1024 * 1024) };
+  await using server = await startStubServer((_request, response) => sendJson(response, 200, list));
+  using client = createClient(server.config, CLIENT_LIMITS);
+  const problem = await client.listAll(nodes).catch(messageOf);
+  expect(problem).toContain('more than 16777216 bytes');
 });
 
 const pem = Buffer.from('-----BEGIN CERTIFICATE-----').toString('base64');
@@ -202,6 +233,7 @@ const FOREIGN: [string, KubeconfigText, string][] = [
     { cluster: { 'insecure-skip-tls-verify': true } },
     'insecure-skip-tls-verify of cluster "c"',
   ],
+  ['a server without TLS', { server: 'http://prod:6443' }, 'server of cluster "c"'],
 ];
 
 describe('a kubeconfig', () => {
@@ -234,7 +266,7 @@ describe('a kubeconfig', () => {
   test('that is much larger than any other is refused before it is parsed', async () => {
     const scene = new Scene();
     scene.put('default/bad', '#'.repeat(64 * 1024 + 1));
-    const large = 'Secret default/bad-kubeconfig is larger than 65536 bytes, so it is not read';
+    const large = 'Secret default/bad-kubeconfig is larger than 64 KiB';
     await scene.expectOf('default/bad', `cluster default/bad cannot be asked: ${large}`);
     const text = kubeconfig({});
     scene.put('default/bad', text + '#'.repeat(64 * 1024 - text.length));

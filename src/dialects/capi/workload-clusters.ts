@@ -39,11 +39,12 @@ interface Member {
   ended?: Promise<void>;
 }
 
-const AGAIN_MS = 5_000;
+/** After a failure, and while there is no room. */
+const [AGAIN_MS, FULL_MS] = [5_000, 60_000];
 /** Each has watches, connections and a lease to renew. */
 export const MOST_CLUSTERS = 500;
-/** Ten times what Cluster API writes. The parser needs a thousand times as much memory for some texts. */
-const MOST_BYTES = 64 * 1024;
+/** Memory is shared: no answer of one cluster may take much of it. */
+export const CLIENT_LIMITS = { mostBytes: 16 * 1024 * 1024, mostItems: 20_000 };
 
 /** What happens to one cluster concerns no other. `name` is `<namespace>/<name>` of the Cluster. */
 export function workloadClusters(
@@ -52,6 +53,7 @@ export function workloadClusters(
   { clock, log }: Pick<Tools, 'clock' | 'log'>,
 ) {
   const members = new Map<string, Member>();
+  const isFull = (): boolean => [...members.values()].filter(({ served }) => served).length >= MOST_CLUSTERS;
 
   const attend = async (key: string, member: Member, before: Member | undefined, abort: AbortSignal) => {
     const cluster = key.slice(0, -SUFFIX.length);
@@ -60,8 +62,8 @@ export function workloadClusters(
     let config: ClusterConfig | undefined;
     while (member.kubeconfig !== undefined && !abort.aborted) {
       try {
-        config ??= await configOf(key, member.kubeconfig);
-        if (members.size > MOST_CLUSTERS) throw new Error(`there are more than ${MOST_CLUSTERS} clusters`);
+        config ??= await parseClusterConfig(Buffer.from(member.kubeconfig, 'base64').toString(), `Secret ${key}`);
+        if (isFull()) throw new Error(`${MOST_CLUSTERS} other clusters are served, which is the limit`);
         member.served = serve(cluster, config);
         await member.served.run(abort);
       } catch (error) {
@@ -71,7 +73,7 @@ export function workloadClusters(
       member.served = undefined;
       // Only another text reads differently.
       if (!config) await aborted(abort);
-      await sleep(clock, AGAIN_MS, abort).catch(() => undefined);
+      await sleep(clock, isFull() ? FULL_MS : AGAIN_MS, abort).catch(() => undefined);
     }
     if (members.get(key) === member) members.delete(key);
   };
@@ -98,10 +100,4 @@ export function workloadClusters(
     await Promise.all([...members.values()].map(async ({ ended }) => await ended));
   };
   return { of, run };
-}
-
-async function configOf(secret: string, base64: string): Promise<ClusterConfig> {
-  const text = Buffer.from(base64, 'base64');
-  if (text.length <= MOST_BYTES) return await parseClusterConfig(text.toString(), `Secret ${secret}`);
-  throw new RefitError('REFIT_KUBECONFIG', `Secret ${secret} is larger than ${MOST_BYTES} bytes, so it is not read`);
 }

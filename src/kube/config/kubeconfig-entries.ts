@@ -44,6 +44,8 @@ const OUTSIDE = /^(exec|tokenFile|client-certificate|client-key|certificate-auth
 export function refuseOutside(entry: Entry): void {
   const [field] = Object.keys(entry.fields).filter((key) => OUTSIDE.test(key) && entry.fields[key]);
   if (field) throw complaint(entry, field, 'is not allowed here: only data that the kubeconfig itself holds');
+  if (textField(entry, 'server')?.startsWith('http:'))
+    throw complaint(entry, 'server', 'is an http URL, and over http anybody could answer and read the credentials');
 }
 
 function readExec(user: Entry): ExecConfig | undefined {

@@ -15,6 +15,8 @@ export interface LoadOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
+/** Ten times what Cluster API writes. For some texts the YAML parser needs a thousand times as much memory. */
+const MOST_FOREIGN = 64 * 1024;
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** Throws REFIT_KUBECONFIG with file and field when there is no usable connection. */
@@ -29,6 +31,7 @@ export async function loadClusterConfig(options: LoadOptions = {}): Promise<Clus
 
 /** Of a text that somebody else may have written, which `name` names. Throws for one that holds more than data. */
 export async function parseClusterConfig(text: string, name: string): Promise<ClusterConfig> {
+  if (text.length > MOST_FOREIGN) throw new RefitError('REFIT_KUBECONFIG', `${name} is larger than 64 KiB`);
   const entries = await readEntries(name, text);
   for (const entry of [...entries.clusters.values(), ...entries.users.values()]) refuseOutside(entry);
   return resolve([entries], undefined);
