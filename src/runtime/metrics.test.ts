@@ -51,10 +51,24 @@ test('measures of workload clusters stand beside those of the process, until the
   // Each metric once, as the format demands.
   const headers = (await metrics.expose()).body.match(/^# .*/gm) ?? [];
   expect(new Set(headers).size).toBe(headers.length);
-  const only = (line: string): boolean => !line.includes('process_start_time_seconds');
-  expect(headers.filter(only).toSorted()).toEqual(alone?.filter(only).toSorted());
+  expect(headers).toEqual(alone);
   metrics.forgetCluster('default/blue');
   expect(await linesOf(metrics)).toEqual([both[0], green]);
+});
+
+test('with many clusters other work goes on during a scrape, and a second scrape adds none', async () => {
+  const metrics = createMetrics('1.2.3');
+  for (let index = 0; index < 20; index++) metrics.ofCluster(`default/c${index}`).stepDone('capi', 'Restart', 7);
+  const scrapes = [metrics.expose(), metrics.expose()];
+  let others = 0;
+  setImmediate(() => others++);
+  const [first, second] = await Promise.all(scrapes);
+  expect(others).toBe(1);
+  expect(first?.body.match(/^process_start_time_seconds \d/gm)).toHaveLength(1);
+  expect(first?.body.match(/^refit_step_duration_seconds_count\{/gm)).toHaveLength(20);
+  expect(second?.body).toBe(first?.body);
+  metrics.forgetCluster('default/c0');
+  expect((await metrics.expose()).body.match(/^refit_step_duration_seconds_count\{/gm)).toHaveLength(19);
 });
 
 test('steps are measured in seconds', async () => {

@@ -1,5 +1,6 @@
 /** Every metric of a process: what it is called, and the method that records it. */
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { setImmediate } from 'node:timers/promises';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { RequestRecord } from '../kube/transport/requester.ts';
 
 export type ReconcileOutcome = 'success' | 'requeue' | 'error';
@@ -40,6 +41,7 @@ function definitions(registry: Registry) {
 export function createMetrics(version?: string) {
   const registry = new Registry();
   const clusters = new Map<string, Registry>();
+  let exposing: Promise<string> | undefined;
   const define = definitions(registry);
   const build = define.gauge('refit_build_info', '1, labelled with the version of Refit.', 'version');
   if (version !== undefined) {
@@ -56,12 +58,28 @@ export function createMetrics(version?: string) {
       return measuresIn(definitions(own));
     },
     forgetCluster: (name: string): void => void clusters.delete(name),
+    /** Scrapes at the same time get the same text. */
     async expose() {
-      const parts = [registry, ...clusters.values()].map(async (each) => await each.getMetricsAsJSON());
-      const all = clusters.size === 0 ? registry : AggregatorRegistry.aggregate(await Promise.all(parts));
-      return { contentType: registry.contentType as string, body: await all.metrics() };
+      exposing ??= textOf(registry, clusters);
+      const body = await exposing.finally(() => void (exposing = undefined));
+      return { contentType: registry.contentType as string, body };
     },
   };
+}
+
+/** What belongs to one metric stays together. Other work of the process goes on in between. */
+async function textOf(registry: Registry, clusters: ReadonlyMap<string, Registry>): Promise<string> {
+  const texts: string[] = [];
+  for (const { name } of registry.getMetricsAsArray()) {
+    texts.push(await registry.getSingleMetricAsString(name));
+    for (const each of clusters.values()) {
+      if (!each.getSingleMetric(name)) continue;
+      const [, , ...samples] = (await each.getSingleMetricAsString(name)).split('\n');
+      if (samples.length > 0) texts.push(samples.join('\n'));
+      await setImmediate();
+    }
+  }
+  return `${texts.join('\n')}\n`;
 }
 
 function measuresIn(define: Define) {
@@ -90,21 +108,10 @@ function workMetrics({ gauge, counter, histogram }: Define) {
 }
 
 function requestMetrics({ counter, histogram }: Define) {
-  const requests = counter(
-    'rest_client_requests_total',
-    'Requests to the API server by status code, method and host; code `<error>` if no answer came.',
-    'code',
-    'method',
-    'host',
-    'resource',
-  );
-  const latency = histogram(
-    'refit_api_request_duration_seconds',
-    'Time until the head of the answer.',
-    REQUEST_BUCKETS,
-    'verb',
-    'resource',
-  );
+  const sent = 'Requests to the API server by status code, method and host; code `<error>` if no answer came.';
+  const requests = counter('rest_client_requests_total', sent, 'code', 'method', 'host', 'resource');
+  const took = 'Time until the head of the answer.';
+  const latency = histogram('refit_api_request_duration_seconds', took, REQUEST_BUCKETS, 'verb', 'resource');
   const help = 'Time of one hook call of Cluster API by outcome: Success, Failure, or the HTTP status of a refusal.';
   const calls = histogram('refit_hook_duration_seconds', help, REQUEST_BUCKETS, 'hook', 'outcome');
   return {
@@ -148,20 +155,11 @@ function planMetrics({ gauge, histogram }: Define) {
 }
 
 function updateMetrics({ gauge, counter }: Define) {
-  const states = gauge(
-    'refit_update_info',
-    '1 for each UpdateConfig, with what runs, what its channel offers, and why that is not installed.',
-    'config',
-    'reason',
-    'current',
-    'available',
-  );
+  const help = '1 for each UpdateConfig, with what runs, what its channel offers, and why that is not installed.';
+  const states = gauge('refit_update_info', help, 'config', 'reason', 'current', 'available');
   const checked = gauge('refit_update_last_check_timestamp_seconds', 'When the channel was asked last.', 'config');
-  const failed = counter(
-    'refit_update_failed_checks_total',
-    'Questions that the update server did not answer.',
-    'config',
-  );
+  const unanswered = 'Questions that the update server did not answer.';
+  const failed = counter('refit_update_failed_checks_total', unanswered, 'config');
   const requests = counter('refit_served_requests_total', 'Answers of `refit serve` by status code.', 'code');
   const bytes = counter('refit_served_bytes_total', 'Bytes that `refit serve` sent.');
   const shown = new Map<string, { reason: string; current: string; available: string }>();
