@@ -65,6 +65,7 @@ const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
 const PAGE_SIZE = 500;
 /** A server may find nothing that matches in a page. */
 const MOST_EMPTY_PAGES = 1_000;
+const MOST_READYZ_BYTES = 1024 * 1024;
 
 export function createClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient & Disposable {
   const clock = options.clock ?? systemClock;
@@ -265,7 +266,7 @@ export function askerOf(config: ClusterConfig): (host: string, options: ReadyzOp
     // Addresses come from Nodes: one that no certificate proves gets no credentials.
     const credentials = isProven || server === origin ? known : unknown;
     // A new connection: an old one does not prove that the server accepts clients.
-    using client = createClient({ ...config, server }, { credentials });
+    using client = createClient({ ...config, server }, { credentials, mostBytes: MOST_READYZ_BYTES });
     return (await client.raw('/readyz', { deadlineMs: options.timeoutMs, abort: options.abort })).status;
   };
 }

@@ -69,3 +69,8 @@ test('a server that takes the question and stays silent is none that answers, on
   await expect(askerOf(server.config)('127.0.0.1', { timeoutMs: 500 })).rejects.toThrow('/readyz');
   expect(server.requests).toHaveLength(1);
 });
+
+test('an answer that is far too long is none that counts', async () => {
+  await using server = await startStubServer((_request, response) => response.end('#'.repeat(1024 * 1024 + 1)));
+  await expect(askerOf(server.config)('127.0.0.1', { timeoutMs: 5_000 })).rejects.toThrow('/readyz');
+});
