@@ -91,7 +91,7 @@ function certificateChecks(facts: HostFacts, now: number): Check[] {
 }
 
 export interface Workload extends KubeObject {
-  spec?: { replicas?: number; template?: Pick<Pod, 'spec'> };
+  spec?: { replicas?: number; template?: Pick<Pod, 'spec'>; updateStrategy?: { type?: string } };
   status?: Readonly<Record<string, number | undefined>>;
 }
 

@@ -1,4 +1,4 @@
-/** Tests addons after all hosts: planned by dry runs, applied, pruned and awaited, on a real API server. */
+/** Tests addons after all hosts: planned by dry runs, applied and awaited, on a real API server. */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ let manifest = '';
 let folder = '';
 
 beforeAll(async () => {
-  const rules = [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'create', 'patch', 'delete'] }];
+  const rules = [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'create', 'patch'] }];
   const metadata = { name: RIGHTS };
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   await apply(JSON.stringify({ apiVersion, kind: 'ClusterRole', metadata, rules }));
@@ -92,11 +92,11 @@ test('is planned without a change, applied whatever its order, and then has noth
   const plan = run('plan');
   expect([await plan.ended, plan.stderr]).toEqual([0, '']);
   expect(plan.stdout.match(/^addon demo: .*$/gm)).toEqual([
+    'addon demo: created: CustomResourceDefinition things.addons.example.com',
+    'addon demo: created: Namespace kubeadm-addons',
     'addon demo: created: Thing kubeadm-addons/first',
     'addon demo: created: ConfigMap kubeadm-addons/a',
     'addon demo: created: ConfigMap kubeadm-addons/b',
-    'addon demo: created: CustomResourceDefinition things.addons.example.com',
-    'addon demo: created: Namespace kubeadm-addons',
     'addon demo: created: Deployment kubeadm-addons/web',
   ]);
   expect(await ifFound(scene.cluster.client.get(namespaces, NAMESPACE))).toBeUndefined();
@@ -111,19 +111,25 @@ test('is planned without a change, applied whatever its order, and then has noth
   expect([await again.ended, again.stdout]).toEqual([0, expect.stringContaining('Nothing to do.\n')]);
 }, 300_000);
 
-test('prunes only what it applied itself, and neither namespaces nor definitions', async () => {
-  await scene.cluster.client.create(configMaps, config('foreign', '1'));
-  await write('a.yaml', config('a', '2'), deployment);
+test('deletes nothing, and tells what is in no file any more', async () => {
+  const { namespace: _, ...inPlace } = config('a', '2').metadata;
+  await write('a.yaml', config('a', '2'), { ...config('a', '1'), metadata: inPlace }, deployment);
+  expect(await run('apply', '--yes').ended).toBe(0);
+  const written = { ...config('a', '1'), metadata: { ...inPlace, namespace: 'default' } };
+  await write('a.yaml', config('a', '3'), written, deployment);
   const applied = run('apply', '--yes');
   expect([await applied.ended, applied.stderr]).toEqual([0, '']);
-  expect(applied.stdout.match(/^addon demo: .*$/gm)).toEqual([
-    'addon demo: changed: ConfigMap kubeadm-addons/a',
-    'addon demo: pruned: Thing kubeadm-addons/first',
-    'addon demo: pruned: ConfigMap kubeadm-addons/b',
-    'addon demo: left, with what it holds: CustomResourceDefinition things.addons.example.com',
-    'addon demo: left, with what it holds: Namespace kubeadm-addons',
-  ]);
-  expect([await valueOf('a'), await valueOf('b'), await valueOf('foreign')]).toEqual(['2', undefined, '1']);
+  expect(applied.stdout.match(/^addon demo: .*$/gm)).toEqual(['addon demo: changed: ConfigMap kubeadm-addons/a']);
+  await write('a.yaml', config('a', '3'), deployment);
+  const plan = run('plan');
+  const left = 'applied before, in no file now; Refit leaves it: kubectl get configmaps a -n default';
+  expect([await plan.ended, plan.stdout]).toEqual([0, expect.stringContaining(`warning addon: demo: ${left}\n`)]);
+  expect(plan.stdout).toContain('Nothing to do.');
+  await write('a.yaml', config('a', '4'), deployment);
+  const last = run('apply', '--yes');
+  expect([await last.ended, last.stdout]).toEqual([0, expect.stringContaining(`\naddon demo: ${left}\n`)]);
+  expect([await valueOf('a'), await valueOf('b')]).toEqual(['4', '1']);
+  await kubectlAs('admin', ['delete', 'configmaps', 'a', '-n', 'default']);
 }, 300_000);
 
 test('a conflict leaves an addon out until it is forced', async () => {
@@ -146,10 +152,11 @@ test('a conflict leaves an addon out until it is forced', async () => {
   expect([await valueOf('a'), await valueOf('c')]).toEqual(['3', '3']);
 }, 300_000);
 
-test('a template is refused before anything else', async () => {
-  await writeFile(join(folder, 'a.yaml'), 'a: {{ .b }}');
+test('what is no YAML is refused before anything else', async () => {
+  await writeFile(join(folder, 'a.yaml'), 'a: {{ .b }');
   const refused = run('apply', '--yes');
-  const error =
-    /^REFIT_FILE: addon demo: .*a\.yaml: found a template \(\{\{ \}\}\), expected plain objects: render it first/;
-  expect([await refused.ended, refused.stderr]).toEqual([2, expect.stringMatching(error)]);
+  expect([await refused.ended, refused.stderr]).toEqual([
+    2,
+    expect.stringMatching(/^REFIT_FILE: addon demo: .*a\.yaml: is not YAML: /),
+  ]);
 });

@@ -118,6 +118,7 @@ type Shown = Awaited<ReturnType<typeof show>>;
 async function finish(flags: KubeadmApplyFlags, session: KubeadmSession, shown: Shown): Promise<number> {
   const state = await verifyCluster(session, ROLLED_OUT_MS);
   const after = isRight(state) ? await afterHosts(session, flags, shown.assessment) : [];
+  for (const note of shown.survey.addons.flatMap(({ notes }) => notes)) session.output.write(`addon ${note}\n`);
   return await tell(flags, session, shown, 'done', { ...state, checks: new Map([...state.checks, ...after]) });
 }
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { parse } from 'yaml';
-import { planAddon, readAddon } from '../../dialects/kubeadm/addons.ts';
+import { planAddons, readAddon } from '../../dialects/kubeadm/addons.ts';
 import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
 import { nodeName } from '../../dialects/kubeadm/fields.ts';
 import { type Hop, nextHop } from '../../dialects/kubeadm/hops.ts';
@@ -211,7 +211,7 @@ export async function surveyCluster(session: KubeadmSession, hosts: readonly Hos
   const rollsPools = flags.upgradeMachineDeployments === true;
   const tools = { client, writer: client, clock: session.clock, force: flags.forceConflicts, abort };
   const read = flags.skipAddons ? [] : manifest.addons.map(readAddon);
-  const addons = await Promise.all(read.map(async (addon) => await planAddon(tools, await addon)));
+  const addons = await planAddons(tools, await Promise.all(read));
   return { manifest, hosts, nodes: items, pools, rollsPools, addons, ...found };
 }
 

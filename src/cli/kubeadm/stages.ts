@@ -1,5 +1,5 @@
 /** What comes after all hosts: addons, then MachineDeployments, one after the other. */
-import { applyAddon, isKept, titleOf } from '../../dialects/kubeadm/addons.ts';
+import { applyAddon } from '../../dialects/kubeadm/addons.ts';
 import { isBegun, poolVersion, rollPool } from '../../dialects/kubeadm/machine-pools.ts';
 import type { Assessment, Survey } from '../../dialects/kubeadm/preflight.ts';
 import { guardedClient } from '../../kube/election/write-guard.ts';
@@ -13,12 +13,7 @@ import type { KubeadmApplyFlags, KubeadmSession } from './session.ts';
 const AGAIN = 'run the same command again';
 
 export function stageLines({ pools = [] }: Survey, { toApply, toRoll, request }: Assessment): string[] {
-  const addons = toApply.flatMap(({ name, changes, gone }) => {
-    const removed = gone.map(
-      (object) => `${isKept(object) ? 'left, with what it holds' : 'pruned'}: ${titleOf(object)}`,
-    );
-    return [...changes, ...removed].map((line) => `addon ${name}: ${line}`);
-  });
+  const addons = toApply.flatMap(({ name, changes }) => changes.map((line) => `addon ${name}: ${line}`));
   const open = ', not finished: --upgrade-machine-deployments continues it';
   const stay = pools.map((pool) => `${pool.metadata.name} (${poolVersion(pool)}${isBegun(pool) ? open : ''})`);
   const rows = toRoll.map((pool) => {

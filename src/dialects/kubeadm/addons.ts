@@ -1,11 +1,12 @@
-/** Addons: manifests that are applied after all hosts, by server-side apply, and pruned by Refit's own record. */
+/** Addons: manifests that are applied after all hosts, by server-side apply. What is taken out of them is told, and stays. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { documentsOf } from '../../api/read-object.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import * as kube from '../../kube/resources.ts';
-import { ifFound, StatusError } from '../../kube/status-error.ts';
-import { addonCheck, untilRight } from '../../kubeadm/verify.ts';
+import { ifFound, isConflict, StatusError } from '../../kube/status-error.ts';
+import { addonCheck, untilRight, type Workload } from '../../kubeadm/verify.ts';
 import { readBounded } from '../../util/bounded-file.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
@@ -17,12 +18,10 @@ export interface Addon {
 }
 
 export interface AddonPlan extends Addon, Pick<AddonTools, 'force'> {
-  /** What is to happen, and to which object. */
   readonly changes: readonly string[];
-  /** Why it cannot be applied. */
   readonly problems: readonly string[];
-  /** Applied by an earlier run, and not in the files any more. */
-  readonly gone: readonly kube.KubeObject[];
+  /** Of what an earlier run applied, and is in no file of any addon now. */
+  readonly notes: readonly string[];
 }
 
 export interface AddonTools {
@@ -31,17 +30,15 @@ export interface AddonTools {
   readonly writer: KubeClient;
   /** Whether to take over fields that others manage. */
   readonly force: boolean | undefined;
+  readonly dryRun?: true;
   readonly clock: Clock;
   readonly abort: AbortSignal;
 }
 
-/** Has a key for each addon: the objects that were applied. */
+/** Has a key for each addon: the identities of what was applied. */
 const RECORD = 'refit-addons';
 const namespace = 'kube-system';
-const LABEL = 'upgrade.refit.dev/addon';
 const FIELD_MANAGER = 'refit-kubeadm-addons';
-/** Milliseconds until everything has rolled out. */
-const WITHIN_MS = 300_000;
 
 /** @throws RefitError REFIT_FILE with file, field, found and expected */
 export async function readAddon({ name, path }: { readonly name: string; readonly path: string }): Promise<Addon> {
@@ -54,56 +51,84 @@ export async function readAddon({ name, path }: { readonly name: string; readonl
   const objects: kube.KubeObject[] = [];
   for (const file of isFolder ? inside.map((each) => join(path, each)) : [path]) {
     const text = await readBounded(file).catch(unread);
-    if (text.includes('{{')) fail(file, 'found a template ({{ }}), expected plain objects: render it first');
     for (const [index, value] of documentsOf(text, (why) => fail(file, why)).entries()) {
       if (value === null) continue;
       const object = value as kube.KubeObject;
       const { apiVersion, kind, metadata } = object;
       for (const [field, found] of Object.entries({ apiVersion, kind, 'metadata.name': metadata?.name }))
         if (typeof found !== 'string') fail(file, `document ${index + 1}: ${field}: found ${found}, expected a text`);
-      objects.push({ ...object, metadata: { ...metadata, labels: { ...metadata.labels, [LABEL]: name } } });
+      objects.push({
+        ...object,
+        metadata: { ...metadata, labels: { ...metadata.labels, 'upgrade.refit.dev/addon': name } },
+      });
     }
   }
   if (objects.length === 0) fail(path, 'found no object, expected YAML or JSON of Kubernetes');
-  return { name, objects };
+  // Others need them.
+  const first = objects.filter(({ kind = '' }) => /^(Namespace|CustomResourceDefinition)$/.test(kind));
+  return { name, objects: [...new Set([...first, ...objects])] };
 }
 
-/** Changes nothing: the API server tries each object. */
-export async function planAddon(tools: AddonTools, { name, objects }: Addon): Promise<AddonPlan> {
+/** Changes nothing: the API server tries each object. @throws RefitError REFIT_FILE for an object that two addons have */
+export async function planAddons(tools: AddonTools, addons: readonly Addon[]): Promise<AddonPlan[]> {
+  const files = new Map<string, string>();
+  for (const { name, objects } of addons)
+    for (const object of objects) {
+      const identity = (await locate(tools, object))?.identity ?? `${object.apiVersion} ${titleOf(object)}`;
+      const why = `${titleOf(object)} is in addon ${files.get(identity)} and again in addon ${name}`;
+      if (files.has(identity)) throw new RefitError('REFIT_FILE', `${why}: leave it in one place`);
+      files.set(identity, name);
+    }
   const { client, force, abort } = tools;
+  const map = addons.length > 0 ? await ifFound(client.get(kube.configMaps, RECORD, { namespace, abort })) : undefined;
+  const broken = [`configmaps ${RECORD} -n ${namespace} (it is broken)`];
+  const plans = addons.map(async ({ name, objects }) => {
+    const known = z.array(z.string()).safeParse(parseJson(map?.data?.[name] ?? '[]')).data ?? broken;
+    const left = known.filter((identity) => !files.has(identity));
+    const notes = left.map((each) => `${name}: applied before, in no file now; Refit leaves it: kubectl get ${each}`);
+    return { name, objects, force, notes, ...(await tryOut(tools, { name, objects })) };
+  });
+  return await Promise.all(plans);
+}
+
+async function tryOut(tools: AddonTools, { objects }: Addon): Promise<Pick<AddonPlan, 'changes' | 'problems'>> {
   const [changes, problems]: [string[], string[]] = [[], []];
   for (const object of objects)
     try {
       const change = await changeOf(tools, object);
       if (change !== undefined) changes.push(`${change}: ${titleOf(object)}`);
     } catch (error) {
-      if (!(error instanceof StatusError)) throw error;
-      problems.push(`${titleOf(object)}: ${error.message.replaceAll(/\s+/g, ' ')}`);
+      // Its definition may change, too.
+      const isOurs = objects.some(({ metadata }) => metadata.name.endsWith(`.${object.apiVersion?.split('/')[0]}`));
+      (isOurs && !isConflict(error) ? changes : problems).push(problemOf(object, error));
     }
-  const record = await ifFound(client.get(kube.configMaps, RECORD, { namespace, abort }));
-  const known = (parseJson(record?.data?.[name]) ?? []) as kube.KubeObject[];
-  const titles = new Set(objects.map(titleOf));
-  return { name, objects, force, changes, problems, gone: known.filter((object) => !titles.has(titleOf(object))) };
+  return { changes, problems };
 }
 
-export function titleOf({ kind, metadata }: kube.KubeObject): string {
+function problemOf(object: kube.KubeObject, error: unknown): string {
+  if (!(error instanceof StatusError)) throw error;
+  const value = object.kind === 'Secret' ? /(, got|: Invalid value:).*/s : /$/;
+  return `${titleOf(object)}: ${error.message.replace(value, '').replaceAll(/\s+/g, ' ')}`;
+}
+
+function titleOf({ kind, metadata }: kube.KubeObject): string {
   return `${kind} ${kube.keyOf({ metadata })}`;
 }
 
-/** What it holds would go with it. */
-export function isKept({ kind = '' }: kube.KubeObject): boolean {
-  return /^(Namespace|CustomResourceDefinition|PersistentVolume(Claim)?)$/.test(kind);
-}
-
 async function changeOf(tools: AddonTools, object: kube.KubeObject): Promise<string | undefined> {
+  const { kind = '', metadata } = object;
   const found = await locate(tools, object);
   // Its kind or its namespace may come with another object of the addon.
-  const next = found && (await put(tools, found, object, { dryRun: true }));
-  if (!next || !found.live) return 'created';
-  if (!sameJson(essenceOf(found.live), essenceOf(next))) return 'changed';
-  const { kind = '' } = object;
+  const next = found && (await put({ ...tools, dryRun: true }, found, object));
+  const live: Workload | undefined =
+    found && (await ifFound(tools.client.get(found.resource, metadata.name, found.options)));
+  if (!next || !live) return 'created';
+  if (!sameJson(essenceOf(live), essenceOf(next))) return 'changed';
   const isWorkload = /^(Deployment|DaemonSet|StatefulSet)$/.test(kind);
-  return isWorkload && addonCheck(found.live, kind).cure !== undefined ? 'not rolled out' : undefined;
+  if (!isWorkload || live.spec?.updateStrategy?.type === 'OnDelete') return undefined;
+  const { items } = kind === 'DaemonSet' ? await tools.client.listAll(kube.nodes) : { items: [] };
+  const absent = items.filter((node) => kube.readyCondition(node)?.status !== 'True').map(kube.keyOf);
+  return addonCheck(live, kind, undefined, absent).cure === undefined ? undefined : 'not rolled out';
 }
 
 /** What a write changes by itself counts for nothing. */
@@ -117,65 +142,44 @@ type Located = NonNullable<Awaited<ReturnType<typeof locate>>>;
 /** Undefined if the API server does not serve its kind now. */
 async function locate({ client, abort }: AddonTools, { apiVersion = '', kind, metadata }: kube.KubeObject) {
   const { status, body } = await client.raw(`${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`, { abort });
-  const { resources = [] } = status === 200 ? (JSON.parse(body) as { resources?: Served[] }) : {};
+  const message = `the API server does not say which kinds ${apiVersion} has: it answered ${status}`;
+  if (status !== 200 && status !== 404) throw new StatusError({ kind: 'Status', code: status, message });
+  const { resources = [] } = (status === 200 ? JSON.parse(body) : {}) as { resources?: Served[] };
   const served = resources.find((each) => each.kind === kind && !each.name.includes('/'));
   if (!served) return undefined;
   const resource = (served.namespaced ? kube.namespaced : kube.clusterScoped)(apiVersion, served.kind, served.name);
-  const options = { namespace: served.namespaced ? (metadata.namespace ?? 'default') : undefined, abort };
-  return { resource, options, live: await ifFound(client.get(resource, metadata.name, options)) };
+  const within = served.namespaced ? (metadata.namespace ?? 'default') : undefined;
+  const type = [served.name, resource.group].filter((part) => part !== '').join('.');
+  const identity = [type, metadata.name, ...(within === undefined ? [] : ['-n', within])].join(' ');
+  return { resource, options: { namespace: within, abort }, identity };
 }
 
-/** Undefined if its namespace is not there. */
-async function put(
-  { writer, force }: AddonTools,
-  { resource, options }: Located,
-  object: kube.KubeObject,
-  how: { readonly dryRun?: true } = {},
-): Promise<kube.KubeObject | undefined> {
-  const whole = { ...options, ...how, type: 'apply', fieldManager: FIELD_MANAGER, force } as const;
+async function put({ writer, force, dryRun }: AddonTools, { resource, options }: Located, object: kube.KubeObject) {
+  const whole = { ...options, type: 'apply', fieldManager: FIELD_MANAGER, force, dryRun } as const;
   return await ifFound(writer.patch(resource, object.metadata.name, object, whole));
 }
 
 /** Resolves with why it stopped, or undefined once everything has rolled out. One that has a problem is not touched. */
 export async function applyAddon(tools: AddonTools, addon: Addon): Promise<string | undefined> {
-  const { problems, gone } = await planAddon(tools, addon);
+  const { problems } = await tryOut(tools, addon);
   if (problems.length > 0) return problems.join('; ');
-  // First, so that the next run knows what this one applied, however it ended.
-  await record(tools, addon.name, [...addon.objects, ...gone]);
+  const applied = new Set<string>();
   const turn = async (): Promise<readonly string[]> => {
-    for (const object of addon.objects) {
-      const found = await locate(tools, object);
-      if (found) await put(tools, found, object);
-    }
-    const next = await planAddon(tools, addon);
-    return [...next.problems, ...next.changes];
+    const failed: string[] = [];
+    for (const object of addon.objects)
+      try {
+        const found = await locate(tools, object);
+        if (found && (await put(tools, found, object))) applied.add(found.identity);
+      } catch (error) {
+        failed.push(problemOf(object, error));
+      }
+    const { problems: refused, changes } = await tryOut(tools, addon);
+    return [...new Set([...failed, ...refused, ...changes])];
   };
-  const left = await untilRight(turn, (all) => all.length === 0, { ...tools, withinMs: WITHIN_MS });
-  if (left.length > 0) return `after 5 min: ${left.join('; ')}`;
-  for (const object of gone) {
-    const { live, resource, options } = (isKept(object) ? undefined : await locate(tools, object)) ?? {};
-    // Somebody may have made a new one of that name.
-    if (!resource || live?.metadata.labels?.[LABEL] !== addon.name) continue;
-    const uid = live.metadata.uid ?? '';
-    await ifFound(
-      tools.writer.delete(resource, object.metadata.name, { ...options, uid, propagationPolicy: 'Background' }),
-    );
-  }
-  await record(tools, addon.name, addon.objects);
-  return undefined;
-}
-
-/** Each addon manages its own key. */
-async function record(
-  { writer, abort }: AddonTools,
-  addon: string,
-  objects: readonly kube.KubeObject[],
-): Promise<void> {
-  const known = objects.map(({ apiVersion, kind, metadata: { name, namespace: place } }) => {
-    return { apiVersion, kind, metadata: { name, namespace: place } };
-  });
-  const data = { [addon]: JSON.stringify(known) };
-  const options = { namespace, type: 'apply', force: true, fieldManager: `${FIELD_MANAGER}-${addon}`, abort } as const;
+  const left = await untilRight(turn, (all) => all.length === 0, { ...tools, withinMs: 300_000 });
+  const [fieldManager, data] = [`${FIELD_MANAGER}-${addon.name}`, { [addon.name]: JSON.stringify([...applied]) }];
   const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: RECORD }, data };
-  await writer.patch(kube.configMaps, RECORD, map, options);
+  const options = { namespace, type: 'apply', force: true, fieldManager, abort: tools.abort } as const;
+  await tools.writer.patch(kube.configMaps, RECORD, map, options);
+  return left.length > 0 ? `after 5 min: ${left.join('; ')}` : undefined;
 }

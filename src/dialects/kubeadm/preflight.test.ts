@@ -389,3 +389,13 @@ test('once its hosts are done, a plan keeps its digest: the same command goes on
   const { request, digest } = assess({ ...fresh, ...there, ...pools, clusterVersion: NEW, plan: ended });
   expect([request.leader, request.workers, digest]).toEqual([[], [], whole.digest]);
 });
+
+test('an upgrade of hosts is followed by all addons, since kubeadm overwrites; else by those that differ', () => {
+  const plan = { name: 'dns', objects: [], force: false, changes: [], problems: [], notes: ['dns: it stays'] };
+  const addons = [plan, { ...plan, name: 'net', changes: ['changed: DaemonSet a'] }];
+  const done = { hosts: NAMES.map((name) => facts(name, NEW)), nodes: NAMES.map((name) => node(name, NEW)) };
+  const namesOf = (more: Partial<Survey>) => assess({ ...fresh, addons, ...more }).toApply.map(({ name }) => name);
+  expect([namesOf({}), namesOf({ ...done, clusterVersion: NEW })]).toEqual([['dns', 'net'], ['net']]);
+  const { findings } = assess({ ...fresh, addons: [plan] });
+  expect(findings).toContainEqual(expect.objectContaining({ severity: 'warn', message: 'dns: it stays' }));
+});

@@ -78,7 +78,9 @@ export function assess(survey: Survey): Assessment {
   // Stays once an upgrade has begun; an earlier release recorded none.
   const start = resumes ? (plan?.data?.['start'] ?? '') : JSON.stringify([uids, versions, survey.configuration]);
   const toRoll = survey.rollsPools ? poolsToRoll(survey.pools ?? [], manifest.version) : [];
-  const toApply = survey.addons.filter(({ changes, problems, gone }) => [...changes, ...problems, ...gone].length > 0);
+  // kubeadm may overwrite what addons changed, such as CoreDNS.
+  const isUpgrade = resumes || hostsOf(request).length > 0;
+  const toApply = survey.addons.filter(({ changes, problems }) => isUpgrade || changes.length + problems.length > 0);
   const seen = { request, resumes, continues, start, toRoll, toApply, digest: digestOf(survey, request, start) };
   const known = [...lockFindings(survey, open), ...membershipFindings(survey)];
   const wrong = targetFinding(survey);
@@ -93,8 +95,8 @@ export function assess(survey: Survey): Assessment {
       ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
       ...drainFindings(survey, request),
       ...webhooksInTheWay(survey, request, toRoll.length),
-      ...toApply.flatMap(({ name, problems }) =>
-        problems.map((why) => warn('addon', `${name} is not applied: ${why}`)),
+      ...survey.addons.flatMap(({ name, problems, notes }) =>
+        [...problems.map((why) => `${name} is not applied: ${why}`), ...notes].map((why) => warn('addon', why)),
       ),
       ...(survey.rollsPools ? poolFindings(survey.pools, manifest.version) : []),
     ],
