@@ -18,7 +18,8 @@ export async function upgradeContainerd(on: HostStepsParts, containerd: Containe
     await until(on, UP_MS, async () => {
       const node = await on.node();
       const reported = node.status?.nodeInfo?.containerRuntimeVersion ?? '';
-      if (!isAt(reported.replace('containerd://', ''), version)) return [`the Node reports ${reported}`];
+      if (!isAt(/^containerd:\/\/v?(\d+\.\d+\.\d+)/.exec(reported)?.[1], version))
+        return [`the Node reports ${reported}`];
       return readyCondition(node)?.status === 'True' ? [] : ['the Node is not Ready'];
     });
   } catch (cause) {

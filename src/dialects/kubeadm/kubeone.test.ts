@@ -38,7 +38,7 @@ test('hosts, how to reach them, and the version; what is not read is named', () 
     hops: [],
     concurrent: 1,
     etcdSnapshots: 2,
-    approveServingCertificates: true,
+    approveServingCertificates: false,
     addons: [],
     kubeadm: {},
     ssh: {},

@@ -75,7 +75,6 @@ export const kubeOneManifest = cluster.transform((value) => {
     version: versions.kubernetes,
     hosts: hosts.map(({ each, role }, index) => ({ role, ...reached(each, `${UNNAMED}${index + 1}`) })),
     binaries: { kubeadm: { path: `${folder}/kubeadm` }, kubelet: { path: `${folder}/kubelet` } },
-    approveServingCertificates: true,
   };
   return { manifest, parts };
 });

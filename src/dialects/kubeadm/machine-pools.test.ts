@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
-import type { Resource } from '../../kube/resources.ts';
+import { nodes, type Resource } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
 import { nextPoolStep, type Pool, poolFindings, poolsToRoll, rollPool } from './machine-pools.ts';
 
@@ -15,12 +15,15 @@ interface Given {
   readonly begun?: boolean;
   /** Who has paused it. */
   readonly paused?: string;
+  /** Who has applied the same. */
+  readonly alsoBy?: string;
   readonly replicas?: number;
   readonly status?: Pool['status'];
 }
 
-function pool({ version = NEW, begun = true, paused, replicas = 2, status = {} }: Given): Pool {
-  const managedFields = [{ manager: paused ?? '', fieldsV1: { 'f:spec': { 'f:paused': {} } } }];
+function pool({ version = NEW, begun = true, paused, alsoBy, replicas = 2, status = {} }: Given): Pool {
+  const managers = [paused ?? '', ...(alsoBy === undefined ? [] : [alsoBy])];
+  const managedFields = managers.map((manager) => ({ manager, fieldsV1: { 'f:spec': { 'f:paused': {} } } }));
   const annotations = begun ? { 'upgrade.refit.dev/machines': TARGET } : {};
   return {
     metadata: { name: 'p', generation: 1, resourceVersion: '1', annotations, managedFields },
@@ -104,6 +107,13 @@ test.each<[string, Given, string[], boolean, object | undefined]>([
     true,
     { message: 'somebody else has paused it' },
   ],
+  [
+    'is held, and GitOps applies the same pause',
+    { paused: 'refit-kubeadm', alsoBy: 'argocd' },
+    [OLD, NEW],
+    true,
+    { message: 'somebody else has paused it' },
+  ],
 ])('a MachineDeployment that %s', (_, given, versions, hasCanary, step) => {
   const machines = versions.map((version) => machine(version));
   const next = nextPoolStep(pool(given), TARGET, { all: machines, hasCanary });
@@ -152,29 +162,36 @@ interface Stuck {
   /** How a read or a write ends. */
   readonly onGet?: () => Error | undefined;
   readonly onPatch?: () => Error | undefined;
-  /** What is there after a write. */
-  readonly after?: Given;
+  /** What a read finds, the first one with 0. */
+  readonly shows?: (read: number) => Given;
+  /** All Machines have a Node that is Ready. */
+  readonly joined?: boolean;
 }
 
 /** Of one pool that nobody reconciles. */
-function stuck(given: Given, { versions = [OLD, NEW], errorReason, onGet, onPatch, after }: Stuck = {}) {
+function stuck(given: Given, { versions = [OLD, NEW], errorReason, onGet, onPatch, shows, joined }: Stuck = {}) {
   let now = pool(given);
+  let reads = 0;
   const writes: unknown[] = [];
-  const get = async (_resource: Resource, _name: string, { abort }: RequestOptions) => {
+  const status = { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { kubeletVersion: TARGET } };
+  const get = async (resource: Resource, _name: string, { abort }: RequestOptions) => {
     abort?.throwIfAborted();
     const error = onGet?.();
     if (error) throw error;
+    if (resource === nodes) return await Promise.resolve({ metadata: { name: 'n' }, status });
+    if (shows) now = pool(shows(reads++));
     return await Promise.resolve(now);
   };
   const patch = async (_resource: Resource, _name: string, change: object) => {
     const error = onPatch?.();
     if (error) throw error;
     writes.push(change);
-    now = pool(after ?? { ...given, paused: 'refit-kubeadm' });
+    now = pool({ ...given, paused: 'refit-kubeadm' });
     return await Promise.resolve(now);
   };
-  const listAll = async () =>
-    await Promise.resolve({ items: versions.map((version) => machine(version, errorReason)) });
+  const all = versions.map((version) => machine(version, errorReason));
+  const items = joined ? all.map((each) => ({ ...each, status: { nodeRef: { name: 'n' } } })) : all;
+  const listAll = async () => await Promise.resolve({ items });
   const client = { get, patch, listAll } as unknown as KubeClient;
   const clock = new FakeClock();
   const said: string[] = [];
@@ -233,6 +250,33 @@ test('without a new Machine it is not paused when nothing moves', async () => {
   const { tools, clock, writes, pool: given } = stuck({}, { versions: [OLD] });
   const why = await clock.runUntil(rollPool(tools, given, TARGET));
   expect([why, writes]).toEqual([expect.stringContaining('it goes on without Refit'), []]);
+}, 60_000);
+
+test('a canary that machine-controller makes anew all the time is given up, too', async () => {
+  const shows = (read: number): Given => (read % 2 === 0 ? { paused: 'refit-kubeadm' } : {});
+  const { tools, clock, pool: given } = stuck({}, { versions: [OLD], shows });
+  expect(await clock.runUntil(rollPool(tools, given, TARGET))).toContain('nothing has moved for 30 min');
+}, 60_000);
+
+test('a version that somebody reverts is not written again, and not paused', async () => {
+  const before = { version: OLD, begun: false };
+  const shows = (read: number): Given => [before, {}][read] ?? { version: OLD };
+  const { tools, clock, writes, pool: given } = stuck(before, { versions: [OLD], shows });
+  const why = await clock.runUntil(rollPool(tools, given, TARGET));
+  expect(why).toBe('somebody has changed its version to 1.36.2; it goes on without Refit; run the same command again');
+  expect(writes.filter((write) => JSON.stringify(write).includes(NEW))).toHaveLength(1);
+});
+
+test('an autoscaler adds more Machines than there were: each one counts', async () => {
+  // One more in ten minutes, for more than an hour.
+  const shows = (read: number): Given => {
+    const ready = 4 + Math.floor(read / 600);
+    const replicas = ready > 4 ? 12 : 5;
+    const status = { observedGeneration: 1, replicas, updatedReplicas: ready, availableReplicas: ready };
+    return { begun: read <= 4_800, replicas, status };
+  };
+  const { tools, clock, pool: given } = stuck({}, { versions: [NEW], shows, joined: true });
+  expect(await clock.runUntil(rollPool(tools, given, TARGET))).toBeUndefined();
 }, 60_000);
 
 test('Ctrl-C before the canary pauses it, and says so', async () => {

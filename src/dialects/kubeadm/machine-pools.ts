@@ -4,7 +4,6 @@ import * as kube from '../../kube/resources.ts';
 import { matchesLabels } from '../../kube/selectors.ts';
 import { describeProblem, ifAllowed, ifFound, ifUnchanged } from '../../kube/status-error.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
-import { isRecord } from '../../util/json.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
 import { type Finding, hard, warn } from '../../versions/kubeadm-rules.ts';
 import { judgeVersions } from '../../versions/version-rules.ts';
@@ -14,7 +13,9 @@ interface MachineSpec {
 }
 
 export interface Pool extends kube.KubeObject {
-  metadata: kube.ObjectMeta & { managedFields?: { manager?: string; fieldsV1?: Record<string, unknown> }[] };
+  metadata: kube.ObjectMeta & {
+    managedFields?: { manager?: string; fieldsV1?: { 'f:spec'?: { 'f:paused'?: object } } }[];
+  };
   spec: { replicas?: number; paused?: boolean; selector?: kube.LabelSelector; template: { spec: MachineSpec } };
   status?: { observedGeneration?: number; replicas?: number; updatedReplicas?: number; availableReplicas?: number };
 }
@@ -34,10 +35,8 @@ const FIELD_MANAGER = 'refit-kubeadm';
 const ASK_AGAIN_MS = 1000;
 /** Without one more Machine: twice as long as machine-controller gives a Machine to join. */
 const PATIENCE_MIN = 30;
-/** Each after machine-controller has written meanwhile. */
 const PAUSE_ATTEMPTS = 10;
-/** For the last pause after Ctrl-C. */
-const LAST_WRITES_MS = 10_000;
+const LAST_PAUSE_WITHIN_MS = 10_000;
 
 /** In the order of their names; undefined without machine-controller, or without the right to list them. */
 export async function listPools(client: KubeClient, abort: AbortSignal): Promise<Pool[] | undefined> {
@@ -61,11 +60,9 @@ export function isBegun({ metadata }: Pool): boolean {
 }
 
 function isPausedByOthers({ metadata, spec }: Pool): boolean {
-  const isOurs = metadata.managedFields?.some(({ manager, fieldsV1 }) => {
-    const fields = fieldsV1?.['f:spec'];
-    return manager === FIELD_MANAGER && isRecord(fields) && fields['f:paused'] !== undefined;
-  });
-  return spec.paused === true && isOurs !== true;
+  const managers = (metadata.managedFields ?? []).filter(({ fieldsV1 }) => fieldsV1?.['f:spec']?.['f:paused']);
+  const isOurs = managers.length > 0 && managers.every(({ manager }) => manager === FIELD_MANAGER);
+  return spec.paused === true && !isOurs;
 }
 
 export function poolsToRoll(pools: readonly Pool[], target: string): Pool[] {
@@ -141,28 +138,33 @@ export interface PoolTools {
 /** Resolves with why it stopped, or undefined at the end. On an abort it says what is left, and rejects. */
 export async function rollPool(tools: PoolTools, named: Pool, target: string): Promise<string | undefined> {
   const { client, clock, tell, abort } = tools;
-  let [pool, said, least, since] = [named, '', Number.POSITIVE_INFINITY, clock.monotonic()];
+  const told = new Set<string>();
+  let [pool, last, since] = [named, Number.POSITIVE_INFINITY, clock.monotonic()];
+  const isOver = (): boolean => clock.monotonic() - since >= PATIENCE_MIN * 60_000;
   for (;;) {
-    const isOver = clock.monotonic() - since >= PATIENCE_MIN * 60_000;
     try {
+      const hadTarget = compare(poolVersion(pool), target) === 0;
       pool = await client.get(machineDeployments, named.metadata.name, { namespace, abort });
+      if (hadTarget && compare(poolVersion(pool), target) !== 0)
+        return `somebody has changed its version to ${poolVersion(pool)}; it ${leftAs(pool)}`;
       const step = nextPoolStep(pool, target, await look(tools, pool, target));
       if (step === undefined) return undefined;
       const { message, patch, left } = step;
       if (patch === undefined && left === undefined) return `${message}; it ${await hold(tools, pool, target)}`;
-      if (message !== said) tell(message);
-      said = message;
+      const isNew = !told.has(message);
+      if (isNew) tell(message);
+      told.add(message);
       if (patch) pool = await write(tools, pool, patch);
-      else if (isOver)
-        return `nothing has moved for ${PATIENCE_MIN} min: it ${said}; it ${await hold(tools, pool, target)}`;
-      if (patch || (left ?? 0) < least) since = clock.monotonic();
-      least = Math.min(least, left ?? least);
-      if (patch) continue;
+      if (patch ? isNew : (left ?? 0) < last) since = clock.monotonic();
+      last = left ?? last;
+      if (isOver())
+        return `nothing has moved for ${PATIENCE_MIN} min: it ${message}; it ${await hold(tools, pool, target)}`;
+      if (patch && isNew) continue;
     } catch (error) {
       if (abort.aborted) tell(await hold(tools, pool, target));
       abort.throwIfAborted();
       const { code, message } = describeProblem(error);
-      if (code !== 'REFIT_UNREACHABLE' || isOver) return `${message}; it ${leftAs(pool)}`;
+      if (code !== 'REFIT_UNREACHABLE' || isOver()) return `${message}; it ${leftAs(pool)}`;
     }
     await sleep(clock, ASK_AGAIN_MS, abort).catch(() => undefined);
   }
@@ -198,7 +200,7 @@ async function write({ writer, abort }: PoolTools, pool: Pool, patch: PoolStep['
 /** Pauses what rolls on: with a new Machine, or on Ctrl-C before the canary. Resolves with what is left, in words that follow its name. */
 async function hold(tools: PoolTools, pool: Pool, target: string): Promise<string> {
   const isAborted = tools.abort.aborted;
-  const ending = isAborted ? { ...tools, abort: AbortSignal.timeout(LAST_WRITES_MS) } : tools;
+  const ending = isAborted ? { ...tools, abort: AbortSignal.timeout(LAST_PAUSE_WITHIN_MS) } : tools;
   let now = pool;
   try {
     for (let left = PAUSE_ATTEMPTS; left > 0; left--) {

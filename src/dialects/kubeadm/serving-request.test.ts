@@ -180,6 +180,7 @@ test.each<[string, Asked, string]>([
   ['the API server, as a Service', { names: [{ iPAddress: '10.96.0.1' }] }, '10.96.0.1 is in the range of Services'],
   ['an e-mail address', { names: [...GOOD, { rfc822Name: 'a@example.com' }] }, MORE],
   ['a URI', { names: [{ uniformResourceIdentifier: 'spiffe://x' }] }, MORE],
+  ['an IPv4 address as IPv6', { names: [{ iPAddress: '::ffff:10.0.0.21' }] }, MORE],
   ['no name', { names: [] }, MORE],
   ['another extension', { extension: { extnID: '2.5.29.19' } }, MORE],
   ['another attribute in its place', { attribute: { type: '1.2.840.113549.1.9.7' } }, MORE],

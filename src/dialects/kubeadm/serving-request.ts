@@ -53,10 +53,10 @@ export function problemOfRequest({ spec }: SigningRequest, known: Known): string
 
 function problemOfName({ dNSName: dns, iPAddress: ip = '' }: Partial<GeneralName>, known: Known): string | undefined {
   const { host, hosts, nodes, shown, services } = known;
-  const wanted = dns ?? ip;
-  const holders = nodes.filter(({ status }) => status?.addresses?.some(({ address }) => address === wanted));
-  if (dns === undefined && isIP(ip) === 0) return 'it asks for something else than DNS names and IP addresses';
-  if (!holders.some(({ metadata }) => metadata.name === host.name)) return `the status of its Node lacks ${wanted}`;
+  const holders = nodes.filter(({ status }) => status?.addresses?.some(({ address }) => address === (dns ?? ip)));
+  const isAddress = isIP(ip) !== 0 && !ip.startsWith('::ffff:');
+  if (dns === undefined && !isAddress) return 'it asks for something else than DNS names and IP addresses';
+  if (!holders.some(({ metadata }) => metadata.name === host.name)) return `the status of its Node lacks ${dns ?? ip}`;
   if (dns !== undefined)
     return [host.name, host.address].includes(dns) ? undefined : `the manifest does not have ${dns} for this host`;
   if (isOfService(ip, services)) return `${ip} is in the range of Services`;

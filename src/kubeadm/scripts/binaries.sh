@@ -62,6 +62,8 @@ fetch() {
     cp "$R$SOURCE" "$file.new" || fail "$FIELD.$1.path: no file $SOURCE on this host"
   fi
   chmod 755 "$file.new"
+  # The package manager proves its own files: the hash is that of the download for other hosts.
+  [ "$FIELD" = binaries ] || [ -z "$PACKAGE" ] || SHA256=
   problem=$(wrong "$1" "$file.new" "$SHA256")
   [ -z "$problem" ] || fail "$problem"
   mv "$file.new" "$file"
