@@ -49,6 +49,9 @@ const NEVER_THERE = new Map([
   ['discovery.k8s.io/v1/endpointslices', 'EndpointSlice'],
 ]);
 
+/** In the domain of Kubernetes, and served only where machine-controller has brought its definitions. */
+const FOREIGN = 'cluster.k8s.io';
+
 /** True for groups of Kubernetes itself, which a real server serves: without a dot, or in its domain. */
 function unserved(cluster: Cluster, request: ApiRequest, { group, version, plural, name }: Target): Reply {
   const kind = NEVER_THERE.get(`${group}/${version}/${plural}`);
@@ -59,7 +62,8 @@ function unserved(cluster: Cluster, request: ApiRequest, { group, version, plura
     return jsonReply(200, { kind: `${kind}List`, apiVersion: `${group}/${version}`, metadata, items: [] });
   }
   const siblings = cluster.resources().filter(({ kind }) => kind.group === group);
-  const builtin = group === '' ? CORE.includes(plural) : !group.includes('.') || group.endsWith('.k8s.io');
+  const builtin =
+    group === '' ? CORE.includes(plural) : !group.includes('.') || (group.endsWith('.k8s.io') && group !== FOREIGN);
   if (builtin && (group === '' || siblings.length === 0)) throw notImplemented(`${plural} of the API group "${group}"`);
   if (siblings.some(({ kind }) => kind.builtin)) throw noSuchResource();
   return discover(cluster, `/apis/${group}/${version}/${plural}`);
