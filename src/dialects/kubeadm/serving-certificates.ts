@@ -10,7 +10,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
-import { NODE_USER, problemOfRequest } from './serving-request.ts';
+import { type Known, NODE_USER, problemOfRequest } from './serving-request.ts';
 
 export interface ApprovalParts extends Pick<Tools, 'clock' | 'log'> {
   readonly manifest: Manifest;
@@ -35,24 +35,25 @@ export function approveServing({ manifest, shells, client, clock, log, abort }: 
     left.add(name);
   }
 
-  async function problemOf(request: SigningRequest, host: ManifestHost, look: string): Promise<string | undefined> {
+  async function knownOf(host: ManifestHost, look: string): Promise<Known> {
     const { items } = await client.listAll(nodes, { abort });
     const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system', abort });
     const [, services = ''] = /^ +serviceSubnet: *["']?([^\s"']+)/m.exec(data?.['ClusterConfiguration'] ?? '') ?? [];
     const shown = [...look.matchAll(/^address=(.*)$/gm)].map(([, found = '']) => found);
-    return problemOfRequest(request, { ...manifest, host, nodes: items, shown, services });
+    return { hosts: manifest.hosts, host, nodes: items, shown, services };
   }
 
   /** True if nothing is to be waited for. */
   async function settle(host: ManifestHost): Promise<boolean> {
     const { stdout } = await shells.run(host, `${PRELUDE}${scriptFile('serving.sh')}`, LOOK_MS);
     const { items } = await client.listAll(signingRequests, { fieldSelector: `spec.signerName=${SIGNER}`, abort });
-    let isRefused = false;
+    let [isRefused, known]: [boolean, Known | undefined] = [false, undefined];
     for (const request of items.filter(({ status }) => (status?.conditions ?? []).length === 0)) {
       const maker = manifest.hosts.find(({ name }) => request.spec.username === `${NODE_USER}${name}`);
       if (!maker) leave(request, 'its maker is no host of the manifest');
       if (maker !== host) continue;
-      const problem = await problemOf(request, host, stdout);
+      known ??= await knownOf(host, stdout);
+      const problem = problemOfRequest(request, known);
       if (problem !== undefined) leave(request, problem);
       isRefused ||= problem !== undefined;
       const answer = approved(request, 'refit kubeadm has compared it with the host', rfc3339(clock.now()));
@@ -64,15 +65,8 @@ export function approveServing({ manifest, shells, client, clock, log, abort }: 
   return async (hosts) => {
     if (!manifest.approveServingCertificates) return;
     const until = { clock, abort, withinMs: WITHIN_MS };
-    const all = hosts.map(
-      async (host) =>
-        await untilRight(
-          async () => await settle(host),
-          (isOver) => isOver,
-          until,
-        ),
-    );
-    await Promise.all(all).catch((error: unknown) => {
+    const settled = async (host: ManifestHost) => await untilRight(async () => await settle(host), Boolean, until);
+    await Promise.all(hosts.map(settled)).catch((error: unknown) => {
       abort.throwIfAborted();
       log.warn('requests for serving certificates stay pending', { problem: messageOf(error) });
     });
