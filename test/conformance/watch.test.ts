@@ -148,12 +148,13 @@ testCase('sendInitialEvents with selectors', [
   ),
   events('w', 2),
 ]);
+// The newest revision: asked for an older one, a real server shows the state of whatever later one its cache has.
 testCase('sendInitialEvents from a revision', [
-  post(LEASES, lease('one'), { as: 'made' }),
-  merge(ONE, { spec: { holderIdentity: 'a' } }),
+  post(LEASES, lease('one')),
+  merge(ONE, { spec: { holderIdentity: 'a' } }, { as: 'changed' }),
   watch(
     'w',
-    `${ALL}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={made.metadata.resourceVersion}`,
+    `${ALL}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={changed.metadata.resourceVersion}`,
   ),
   events('w', 2),
 ]);

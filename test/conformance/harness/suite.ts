@@ -49,8 +49,11 @@ export function conformance(subject: string, fixtures: readonly Fixture[] = []):
 
   return (name, steps) => {
     const id = `${subject}-${cases++}`;
+    let attempts = 0;
     test.concurrent(name, async () => {
-      const names = { ns: id, id, group };
+      // What an attempt has created stays, so the next one needs names of its own.
+      const own = attempts++ === 0 ? id : `${id}-${attempts}`;
+      const names = { ns: own, id: own, group };
       const [found, wanted] = await Promise.all(wires.map(async (wire) => await inNamespace(wire, names, steps)));
       expect(found).toEqual(wanted);
       expect(wanted?.length).toBeGreaterThan(0);
