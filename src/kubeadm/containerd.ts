@@ -3,20 +3,22 @@ import { readyCondition } from '../kube/resources.ts';
 import { messageOf, RefitError } from '../util/errors.ts';
 import type { Containerd } from './host.ts';
 import { carryOut, type HostStepsParts, run, until } from './host-steps.ts';
-import { scriptFile } from './script-file.ts';
-import { detached, KEEP, KEEP_CONFIGURATION, LOCK_WAIT, PRELUDE, quoted, type StepBody } from './scripts.ts';
+import { containerdBody, putBackScript } from './scripts.ts';
 import { isAt } from './verify.ts';
 
 /** Milliseconds for containerd to start, and for the kubelet to report it. */
 const UP_MS = 120_000;
 
-/** Waits until the Node is Ready with that version. Otherwise puts back what was there. */
+/** Waits until the Node is Ready with that version. Otherwise puts back what was there, unless nobody could read the Node. */
 export async function upgradeContainerd(on: HostStepsParts, containerd: Containerd): Promise<void> {
   const { version } = containerd;
+  let isRead = true;
   try {
     await carryOut(on, 'containerd', containerdBody(containerd));
     await until(on, UP_MS, async () => {
+      isRead = false;
       const node = await on.node();
+      isRead = true;
       const reported = node.status?.nodeInfo?.containerRuntimeVersion ?? '';
       if (!isAt(/^containerd:\/\/v?(\d+\.\d+\.\d+)/.exec(reported)?.[1], version))
         return [`the Node reports ${reported}`];
@@ -24,6 +26,8 @@ export async function upgradeContainerd(on: HostStepsParts, containerd: Containe
     });
   } catch (cause) {
     on.abort.throwIfAborted();
+    const unread = `containerd ${version} stays: the Node cannot be read: ${messageOf(cause)}; run the upgrade again`;
+    if (!isRead) throw new RefitError('REFIT_REFUSED', unread, { cause });
     const back = run(on, putBackScript(on.rollout, containerd));
     const { code, stdout } = await back.catch((error: unknown) => ({ code: 1, stdout: messageOf(error) }));
     const said = stdout.trim().split('\n').at(-1)?.slice(0, 200);
@@ -31,15 +35,4 @@ export async function upgradeContainerd(on: HostStepsParts, containerd: Containe
     const why = `containerd ${version} did not come up, see journalctl -u containerd on the host`;
     throw new RefitError('REFIT_REFUSED', `${undone}; ${why}`, { cause });
   }
-}
-
-export function containerdBody({ version, binaries }: Containerd): StepBody {
-  const names = Object.keys(binaries).join(' ');
-  const body = `VERSION=${quoted(version)} NAMES=${quoted(names)}\n${scriptFile('containerd.sh')}`;
-  return { before: KEEP_CONFIGURATION, body };
-}
-
-export function putBackScript(rollout: string, { binaries }: Containerd): string {
-  const names = `ROLLOUT=${quoted(rollout)} NAMES=${quoted(Object.keys(binaries).join(' '))}\n`;
-  return detached(`${names}${PRELUDE}${KEEP}${scriptFile('containerd-back.sh')}`, LOCK_WAIT);
 }

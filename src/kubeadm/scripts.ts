@@ -2,7 +2,7 @@
 import { RefitError } from '../util/errors.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import { parseVersion } from '../util/version.ts';
-import type { Binary, Host, KubeadmOptions, Upgrade } from './host.ts';
+import type { Binary, Containerd, Host, KubeadmOptions, Upgrade } from './host.ts';
 import { scriptFile } from './script-file.ts';
 
 export type HostStep = 'stage' | 'containerd' | 'kubeadm' | 'kubelet';
@@ -49,7 +49,7 @@ export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
     paths.push('command -v openssl >/dev/null || echo "no openssl in PATH: it encrypts the snapshot of etcd"\n');
   const facts = `NEED=${IMAGES[role]}\nNOW=${Math.round(now / 1000)}\nPATCHED=${given.join('')}\n${scriptFile('host.sh')}${scriptFile('cni.sh')}${FACTS}`;
   return `VERSION=${quoted(upgrade.version)}
-${PRELUDE}${WRONG}{ ${scriptFile('in-path.sh')}${each(binaries, 'probe')}${ofContainerd(containerd, 'probe', scriptFile('restartable.sh'))}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
+${PRELUDE}${WRONG}{ ${scriptFile('in-path.sh')}${each(binaries, 'probe')}${containerd ? ofContainerd(containerd, 'probe_containerd') : ''}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
 ${scriptFile('room.sh')}
 } | sed '/^warn=/!s/^/hard=/'
 ${LISTENS}${facts}${role === 'controlPlane' ? `${BACKUPS}${scriptFile('missing-manifests.sh')}` : ''}`;
@@ -76,8 +76,26 @@ export function stepScript(context: StepContext, { before = '', body, after = ''
 
 /** Fetches the binaries and checks their versions before anything on the node is replaced. */
 export function stageBody({ binaries, containerd }: Pick<Upgrade, 'binaries' | 'containerd'>): StepBody {
-  const more = ofContainerd(containerd, 'fetch', '', 'rm -rf "$D/staged/containerd"');
-  return { body: `mkdir -p "$D/staged"\n${WRONG}${each(binaries, 'fetch')}${more}` };
+  return {
+    body: `mkdir -p "$D/staged"\n${WRONG}${each(binaries, 'fetch')}${containerd ? ofContainerd(containerd, 'fetch_containerd') : ''}`,
+  };
+}
+
+export function containerdBody(containerd: Containerd): StepBody {
+  const given = `VERSION=${quoted(containerd.version)} ${namesOf(containerd)}mkdir -p "$D/staged"\n${WRONG}`;
+  const stage = `stage() {\n${ofContainerd(containerd, 'fetch_containerd')}}\n`;
+  return { before: KEEP_CONFIGURATION, body: `${given}${stage}${scriptFile('containerd.sh')}` };
+}
+
+export function putBackScript(rollout: string, containerd: Containerd): string {
+  const script = `${PRELUDE}${JOURNAL}${KEEP}${scriptFile('containerd-back.sh')}`;
+  return detached(`ROLLOUT=${quoted(rollout)} ${namesOf(containerd)}${script}`, LOCK_WAIT);
+}
+
+/** The daemon comes last. */
+function namesOf({ binaries }: Containerd): string {
+  const others = Object.keys(binaries).filter((name) => name !== 'containerd');
+  return `NAMES=${quoted([...others, 'containerd'].join(' '))}\n`;
 }
 
 /** `work`: a function of binaries.sh. */
@@ -87,18 +105,12 @@ function each(binaries: Readonly<Record<string, Binary>>, work: 'probe' | 'fetch
     .join('');
 }
 
-/** `same` is for hosts that have the version already. A package of containerd brings all of it. */
-function ofContainerd(containerd: Upgrade['containerd'], work: 'probe' | 'fetch', before: string, same = ':'): string {
-  if (containerd === undefined) return '';
-  const { containerd: daemon, ...others } = containerd.binaries;
-  return `(VERSION=${quoted(containerd.version)} FIELD=containerd.binaries
-if [ "$(version_of containerd "$(file_of containerd)")" = "$VERSION" ]; then
-  ${same}
-else
-${before}${daemon === undefined ? '' : each({ containerd: daemon }, work)}find_package containerd
-if [ -z "$PACKAGE" ]; then
-${each(others, work)}fi
-fi)
+/** `work`: a function of containerd-binaries.sh, in a shell of its own. */
+function ofContainerd(containerd: Containerd, work: 'probe_containerd' | 'fetch_containerd'): string {
+  const sources = Object.entries(containerd.binaries).map(([name, source]) => `${name}) ${assigned(source)};;\n`);
+  return `(VERSION=${quoted(containerd.version)} FIELD=containerd.binaries ${namesOf(containerd)}source_of() { case $1 in
+${sources.join('')}esac; }
+${scriptFile('containerd-binaries.sh')}${work})
 `;
 }
 
@@ -172,7 +184,7 @@ export function kubeletBody({ kubectl }: Pick<Upgrade['binaries'], 'kubectl'>): 
   return {
     before: KEEP_CONFIGURATION,
     body: `${also}${replaced('kubelet')}systemctl daemon-reload\nsystemctl restart kubelet`,
-    after: 'rm -rf "$D/staged"',
+    after: 'rm -rf "$D/staged" "$D/previous/.containerd"',
   };
 }
 

@@ -1,12 +1,20 @@
 /** Tests containerd on a host: staged where it is needed, replaced whole, restarted once, and put back byte by byte. */
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import { containerdBody, putBackScript } from '../../src/kubeadm/containerd.ts';
 import { parseFacts } from '../../src/kubeadm/probe.ts';
-import { probeScript, stageBody, stepScript } from '../../src/kubeadm/scripts.ts';
+import {
+  containerdBody,
+  kubeletBody,
+  probeScript,
+  putBackScript,
+  stageBody,
+  stepScript,
+} from '../../src/kubeadm/scripts.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 const [OLD, NEW] = ['v2.3.2', 'v2.3.3'];
@@ -92,6 +100,84 @@ test('a host that has the version is left alone, whatever an earlier run has sta
   expect([await contents('usr/bin'), await restarts()]).toEqual([before, '']);
 });
 
+/** Of a rollout that has none in the journal yet. */
+const another = async (step: 'stage' | 'containerd', to = containerd): Promise<string> => {
+  const body = step === 'stage' ? stageBody({ ...manifest, containerd: to }) : containerdBody(to);
+  return await onHost(stepScript({ rollout: 'r2', version: VERSION, step }, body));
+};
+
+test('the daemon comes last: where a shim cannot be placed, the next rollout replaces all of it, and can put it back', async () => {
+  const before = await contents('usr/bin');
+  await stage();
+  await put('usr/bin/cp', 'case $* in *.runc.refit) echo "no room"; exit 1 ;; esac; exec /bin/cp "$@"\n');
+  expect(await replace()).toContain('no room');
+  const [daemon] = await contents('usr/bin');
+  expect(daemon).toBe(before[0]);
+  await rm(join(root, 'usr/bin/cp'));
+  expect([await another('stage'), await another('containerd')]).toEqual(['', '']);
+  expect(await contents('usr/bin')).toEqual(await contents('new'));
+  await onHost(putBackScript('r2', containerd));
+  expect(await contents('usr/bin')).toEqual(before);
+});
+
+test('the copy of a containerd that worked stays until the kubelet works with the new one', async () => {
+  const before = await contents('usr/bin');
+  await stage();
+  await replace();
+  expect([await another('stage'), await another('containerd')]).toEqual(['', '']);
+  expect(await contents('var/lib/refit/previous')).toEqual(before);
+  await onHost(stepScript({ rollout: 'r2', version: VERSION, step: 'kubelet' }, kubeletBody({})));
+  expect(await readdir(join(root, 'var/lib/refit/previous'))).not.toContain('.containerd');
+});
+
+test('where its file was replaced but it was not restarted, it is restarted', async () => {
+  await provide('usr/bin', NEW);
+  const daemon = join(root, 'old');
+  await copyFile('/bin/sleep', daemon);
+  await chmod(daemon, 0o755);
+  const running = spawn(daemon, ['600']);
+  await once(running, 'spawn');
+  await put(
+    'usr/bin/systemctl',
+    `case "$*" in *MainPID*) echo ${running.pid} ;; restart*) echo "$*" >>"$REFIT_ROOT/systemctl" ;; esac\n`,
+  );
+  await replace();
+  expect(await restarts()).toBe('');
+  await rm(daemon);
+  await another('containerd');
+  expect(await restarts()).toBe('restart containerd\n');
+  running.kill();
+  await once(running, 'exit');
+});
+
+test('what was put back is replaced again when the run goes on', async () => {
+  await stage();
+  await replace();
+  await onHost(putBackScript('r', containerd));
+  await replace();
+  expect(await contents('usr/bin')).toEqual(await contents('new'));
+});
+
+test('a run that goes on with another version in the manifest stages that', async () => {
+  await stage();
+  await provide('new', 'v2.3.4');
+  const body = containerdBody({ ...containerd, version: 'v2.3.4' });
+  expect(await onHost(stepScript({ ...context, step: 'containerd' }, body))).toBe('');
+  expect(await contents('usr/bin')).toEqual(await contents('new'));
+  await rm(join(root, 'var/lib/refit/kubeadm.journal'));
+  const wrong = containerdBody({ ...containerd, version: 'v2.3.5' });
+  expect(await onHost(stepScript({ ...context, step: 'containerd' }, wrong))).toBe(
+    'containerd.binaries.containerd-shim-runc-v2 has version v2.3.4, expected v2.3.5\n',
+  );
+});
+
+test('nothing that was not kept counts as put back', async () => {
+  await stage();
+  await replace();
+  await rm(join(root, 'var/lib/refit/previous/containerd'));
+  expect(await onHost(putBackScript('r', containerd))).toBe('nothing was replaced\n');
+});
+
 test('what another rollout has kept is not put back', async () => {
   await stage();
   await replace();
@@ -103,8 +189,8 @@ test('a plan refuses what is missing or has another version, and changes nothing
   await provide('new', 'v2.3.1');
   await rm(join(root, 'new/containerd-shim-runc-v2'));
   expect(await problems()).toEqual([
-    'hard containerd.binaries.containerd has version v2.3.1, expected v2.3.3',
     'hard containerd.binaries.containerd-shim-runc-v2.path: no file /new/containerd-shim-runc-v2 on this host',
+    'hard containerd.binaries.containerd has version v2.3.1, expected v2.3.3',
   ]);
   expect(await readdir(join(root, 'var/lib'))).toEqual([]);
 });

@@ -6,12 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import { containerdBody } from '../../src/kubeadm/containerd.ts';
 import { parseFacts } from '../../src/kubeadm/probe.ts';
 import {
+  containerdBody,
   kubeadmBody,
   kubeletBody,
   probeScript,
+  putBackScript,
   rollBackScript,
   stageBody,
   stepScript,
@@ -107,7 +108,7 @@ async function makeDebs(): Promise<void> {
         name,
         `${version}${end}`,
         'containerd',
-        `containerd github.com/containerd/containerd/v2 v${version} 1`,
+        `containerd github.com/containerd/containerd ${version}${end.replace(/-.*/, '')} 1`,
       );
   await writeFile(at('repository/Packages'), listed.join('\n'));
 }
@@ -323,14 +324,17 @@ chmod 755 /usr/sbin/apt-get`);
     'containerd as the package %s is upgraded and stays held; the binaries of the manifest are for other hosts',
     async (old) => {
       const [name = ''] = old.split('=');
-      const path = { path: '/none' };
+      const path = { path: '/none', sha256: '0'.repeat(64) };
       const containerd = { version: 'v2.3.3', binaries: { containerd: path, 'containerd-shim-runc-v2': path } };
       await here(`apt-get -qqy install ${old} >/dev/null && apt-mark -qq hold ${name}`);
       await here(stepScript({ rollout: name, version: NEW, step: 'stage' }, stageBody({ ...manifest, containerd })));
       await here(stepScript({ rollout: name, version: NEW, step: 'containerd' }, containerdBody(containerd)));
       const found = await here(`containerd -v; dpkg-query -W -f '\${Version}' ${name}; apt-mark showhold`);
-      expect(found).toMatch(/v2\.3\.3 1\n2\.3\.3[-~]\S+?\d(containerd\S*)\n/);
+      expect(found).toMatch(/ 2\.3\.3\S* 1\n2\.3\.3[-~]\S+?\d(containerd\S*)\n/);
       expect(found).toContain(`${name}\n`);
+      expect(await here(putBackScript(name, containerd))).toMatch(
+        / 2\.3\.2\S* 1 \(package containerd\S* stays at 2\.3\.3\S*, with its other files\)\n/,
+      );
       await here(`apt-get -qqy --allow-change-held-packages remove ${name}`);
     },
   );

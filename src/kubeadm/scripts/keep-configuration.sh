@@ -3,7 +3,11 @@
 if ! is_kept; then
   # A kubelet of the target, or one that does not even run, is no way back: it came with an earlier run.
   found=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //')
-  [ -z "$found" ] || [ "$found" = "$VERSION" ] || rm -rf "$D/previous"
+  if [ -n "$found" ] && [ "$found" != "$VERSION" ]; then
+    # What is kept of containerd may be the only one that works.
+    [ -e "$D/previous/.containerd" ] || rm -rf "$D/previous"
+    for file in kubeadm kubelet $KUBELET_FILES; do rm -f "$D/previous/$file"; done
+  fi
   mkdir -p "$D/previous"
   printf '%s' "$ROLLOUT" >"$D/previous/.rollout"
 fi

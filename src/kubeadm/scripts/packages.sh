@@ -25,6 +25,7 @@ is_in_apt() {
   done
   return 1
 }
+version_of_package() { rpm -q --qf '%{VERSION}' "$PACKAGE" 2>/dev/null || dpkg-query -W -f '${Version}' "$PACKAGE"; }
 is_known() {
   case $MANAGER in
   apt-get) is_in_apt ;;
@@ -79,6 +80,7 @@ install_from() {
   else
     target=$(file_of "$2")
     cp -p "$D/$1/$2" "$target.refit"
+    sync "$target.refit"
     mv "$target.refit" "$target"
   fi
 }

@@ -9,5 +9,8 @@ FIELD=binaries
 fail() { printf '%s\n' "$*"; exit 1; }
 # flag NAME MANIFEST: of a static pod.
 flag() { sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || true; }
-# Never incomplete; until then under a name with a dot first, which kubelet ignores.
-place() { cp -p "$1" "${2%/*}/.${2##*/}.refit" && mv "${2%/*}/.${2##*/}.refit" "$2"; }
+# Never incomplete, nor empty after a power cut; until then under a name with a dot first, which kubelet ignores.
+place() (
+  new=${2%/*}/.${2##*/}.refit
+  cp -p "$1" "$new" && sync "$new" && mv "$new" "$2"
+)

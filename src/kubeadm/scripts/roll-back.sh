@@ -1,9 +1,7 @@
 # shellcheck shell=sh disable=SC2154
 # Nothing was replaced then.
 is_kept && [ -e "$D/previous/kubelet" ] || exit 0
-grep -vF "$ROLLOUT " "$J" >"$J.new" || [ $? -eq 1 ]
-sync "$J.new"
-mv "$J.new" "$J"
+forget "$ROLLOUT "
 for file in $KUBELET_FILES; do
   [ ! -e "$D/previous/$file" ] || place "$D/previous/$file" "$R/var/lib/kubelet/$file"
 done

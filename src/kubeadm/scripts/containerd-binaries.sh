@@ -1,0 +1,31 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# `probe_containerd` and `fetch_containerd` do nothing on a host that has VERSION in each of NAMES; the daemon is the last of them.
+# `source_of NAME` sets where a file comes from. A package of containerd brings all of them; runc has any version.
+has_containerd() {
+  find_package containerd
+  [ -z "$PACKAGE" ] || NAMES=containerd
+  for name in $NAMES; do
+    [ "$name" = runc ] || [ "$(version_of "$name" "$(file_of "$name")")" = "$VERSION" ] || return 1
+  done
+}
+for_each() {
+  for name in $NAMES; do
+    source_of "$name"
+    "$1" "$name"
+  done
+}
+probe_containerd() {
+  ! has_containerd || return 0
+  [ -n "$(file_of containerd)" ] || echo "no containerd in PATH ($PATH): leave containerd out of the manifest"
+  case $(systemctl show -p KillMode --value containerd 2>/dev/null) in
+  control-group | mixed) echo "the unit of containerd lacks KillMode=process: its restart would end all containers" ;;
+  esac
+  for_each probe
+}
+fetch_containerd() {
+  if has_containerd; then
+    rm -rf "$D/staged/containerd"
+  else
+    for_each fetch
+  fi
+}
