@@ -1,7 +1,6 @@
 /** Makes the control plane's certificates: one authority, which issues those of servers and clients. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import { bits, ECDSA_WITH_SHA256, element, sequence, set, utf8 } from '../../src/install/credentials/issue.ts';
-import { explicit, integer, oid } from './der.ts';
+import { bits, element, explicit, integer, oid, sequence, set, utf8 } from './der.ts';
 
 /** Both in PEM. */
 export interface KeyPair {
@@ -28,6 +27,7 @@ export function validFrom(now: number): Validity {
   return { notBefore: now - HOUR_MS, notAfter: now + 30 * 24 * HOUR_MS };
 }
 
+const ECDSA_WITH_SHA256 = sequence(oid('1.2.840.10045.4.3.2'));
 const RSA_WITH_SHA256 = sequence(oid('1.2.840.113549.1.1.11'), element(0x05, Buffer.alloc(0)));
 /** Bits of the extension keyUsage (RFC 5280, 4.2.1.3), first bit first. */
 const SIGNS_CERTIFICATES = bits(Buffer.from([0b0000_0110]), 1);

@@ -1,5 +1,8 @@
 /** Has the cluster sign a client certificate, by a CertificateSigningRequest that this command approves itself. */
-import { createPublicKey, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
+import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
+import { CertificationRequest, CertificationRequestInfo } from '@peculiar/asn1-csr';
+import { AsnConvert } from '@peculiar/asn1-schema';
+import * as x509 from '@peculiar/asn1-x509';
 import { approved, signingRequests } from '../../kube/signing-requests.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
@@ -57,42 +60,23 @@ async function certificateOf(name: string, { client, clock, abort }: IssueParts)
   }
 }
 
-/** One element of DER (ITU-T X.690): tag, length, contents. */
-export function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
-  const body = Buffer.concat(contents);
-  return Buffer.concat([Buffer.from([tag]), length(body.length), body]);
-}
-
-function length(size: number): Buffer {
-  if (size < 0x80) return Buffer.from([size]);
-  const bytes: number[] = [];
-  for (let rest = size; rest > 0; rest >>= 8) bytes.unshift(rest & 0xff);
-  return Buffer.from([0x80 | bytes.length, ...bytes]);
-}
-
-export const sequence = (...items: readonly Uint8Array[]): Buffer => element(0x30, ...items);
-export const set = (...items: readonly Uint8Array[]): Buffer => element(0x31, ...items);
-export const utf8 = (value: string): Buffer => element(0x0c, Buffer.from(value));
-
-/** The last `unused` bits of the last byte are padding. */
-export function bits(value: Uint8Array, unused = 0): Buffer {
-  return element(0x03, Buffer.from([unused]), value);
-}
-
-/** Object identifiers 2.5.4.3 and 1.2.840.10045.4.3.2, the integer 0, and an empty `[0]`, all in DER. */
-const COMMON_NAME = Buffer.from('0603550403', 'hex');
-export const ECDSA_WITH_SHA256 = sequence(Buffer.from('06082a8648ce3d040302', 'hex'));
-const VERSION = Buffer.from('020100', 'hex');
-const NO_ATTRIBUTES = Buffer.from('a000', 'hex');
+/** Object identifiers (RFC 5280, RFC 5758). */
+const [COMMON_NAME, ECDSA_WITH_SHA256] = ['2.5.4.3', '1.2.840.10045.4.3.2'];
 
 /** A key and its request (PKCS #10, RFC 2986), both in PEM, for a client that Kubernetes shall know as `user`. */
-export function requestFor(user: string): { readonly key: string; readonly request: string } {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'der' });
-  const subject = sequence(set(sequence(COMMON_NAME, utf8(user))));
-  const toBeSigned = sequence(VERSION, subject, publicKey, NO_ATTRIBUTES);
-  const signature = sign('sha256', toBeSigned, privateKey);
-  const der = sequence(toBeSigned, ECDSA_WITH_SHA256, bits(signature));
+function requestFor(user: string): { readonly key: string; readonly request: string } {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const value = new x509.AttributeValue({ utf8String: user });
+  const name = new x509.RelativeDistinguishedName([new x509.AttributeTypeAndValue({ type: COMMON_NAME, value })]);
+  const spki = publicKey.export({ type: 'spki', format: 'der' });
+  const certificationRequestInfo = new CertificationRequestInfo({
+    subject: new x509.Name([name]),
+    subjectPKInfo: AsnConvert.parse(spki, x509.SubjectPublicKeyInfo),
+  });
+  const signature = sign('sha256', Buffer.from(AsnConvert.serialize(certificationRequestInfo)), privateKey);
+  const signatureAlgorithm = new x509.AlgorithmIdentifier({ algorithm: ECDSA_WITH_SHA256 });
+  const whole = { certificationRequestInfo, signatureAlgorithm, signature: new Uint8Array(signature).buffer };
+  const der = Buffer.from(AsnConvert.serialize(new CertificationRequest(whole)));
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
   const request = `-----BEGIN CERTIFICATE REQUEST-----\n${lines.join('\n')}\n-----END CERTIFICATE REQUEST-----\n`;
   return { key: privateKey.export({ type: 'pkcs8', format: 'pem' }), request };
