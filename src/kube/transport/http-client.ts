@@ -1,7 +1,6 @@
 /** The KubeClient over HTTP: each method is one call, and objects stay plain JSON. */
-import { type Clock, systemClock } from '../../util/clock.ts';
+import { systemClock } from '../../util/clock.ts';
 import { isRecord } from '../../util/json.ts';
-import { printableUrl } from '../../util/printable-url.ts';
 import type {
   Call,
   Caller,
@@ -17,7 +16,7 @@ import type {
   WriteOptions,
 } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
-import { type Credentials, credentialsOf } from '../config/credentials.ts';
+import { credentialsOf } from '../config/credentials.ts';
 import {
   type Address,
   apiVersionOf,
@@ -28,29 +27,17 @@ import {
   type Resource,
 } from '../resources.ts';
 import { TransportError } from '../status-error.ts';
-import { Requester, type RequestRecord } from './requester.ts';
-import type { ServerAddresses } from './server-addresses.ts';
-import { Transport } from './transport.ts';
+import { Requester, type RequesterOptions } from './requester.ts';
 
-export interface ClientOptions {
-  readonly clock?: Clock;
-  readonly userAgent?: string;
+export interface ClientOptions extends RequesterOptions {
   /** Our name in `metadata.managedFields`, unless a call names another. */
   readonly fieldManager?: string;
   /** Milliseconds for a whole request; 30 s by default, longer than any healthy answer takes. */
   readonly deadlineMs?: number;
   /** Milliseconds without data on a watch; 3 min by default: servers send a bookmark about once a minute. */
   readonly watchIdleMs?: number;
-  /** Bytes of the largest answer that is read; 128 MiB by default, for pages of large objects. */
-  readonly mostBytes?: number;
   /** Objects of the longest list over all its pages; a million by default. */
   readonly mostItems?: number;
-  /** More places where the server answers. */
-  readonly addresses?: ServerAddresses;
-  /** Those of the connection by default. Clients that come and go share them: a plugin may ask a person. */
-  readonly credentials?: Credentials;
-  /** Called for each attempt, including retries. */
-  readonly onRequest?: (record: RequestRecord) => void;
 }
 
 const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
@@ -68,19 +55,7 @@ const MOST_EMPTY_PAGES = 1_000;
 const MOST_READYZ_BYTES = 1024 * 1024;
 
 export function createClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient & Disposable {
-  const clock = options.clock ?? systemClock;
-  const closed = new AbortController();
-  const requester = new Requester({
-    transport: new Transport(config, options.addresses),
-    credentials: options.credentials ?? credentialsOf(config, clock, closed.signal),
-    closed,
-    clock,
-    server: printableUrl(config.server),
-    userAgent: options.userAgent ?? 'refit',
-    onRequest: options.onRequest ?? (() => undefined),
-    mostBytes: options.mostBytes ?? 128 * 1024 * 1024,
-  });
-  return clientOver(requester, options);
+  return clientOver(new Requester(config, options), options);
 }
 
 export function clientOver(caller: Caller, options: ClientOptions = {}): KubeClient & Disposable {

@@ -1,17 +1,20 @@
 /** Carries out one call from credentials to the parsed answer: deadline, 401, Retry-After, metrics. */
 import type { IncomingMessage } from 'node:http';
 import { textIn } from '../../util/bounded-file.ts';
-import { type Clock, sleep } from '../../util/clock.ts';
+import { type Clock, sleep, systemClock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
+import { printableUrl } from '../../util/printable-url.ts';
 import { untilAborted } from '../../util/waits.ts';
 import { type Call, type Caller, queryText } from '../client.ts';
-import type { Credentials, Identity } from '../config/credentials.ts';
+import type { ClusterConfig } from '../config/cluster-config.ts';
+import { type Credentials, credentialsOf, type Identity } from '../config/credentials.ts';
 import type { Status } from '../resources.ts';
 import { AnswerError, StatusError, TransportError } from '../status-error.ts';
 import { jsonLines } from './json-lines.ts';
+import type { ServerAddresses } from './server-addresses.ts';
 import { type TimeLimit, timeLimit } from './time-limit.ts';
-import type { Transport } from './transport.ts';
+import { Transport } from './transport.ts';
 
 /** One attempt, for metrics; `code` is 0 when no answer came. */
 export interface RequestRecord extends Pick<Call, 'verb' | 'resource'> {
@@ -22,16 +25,17 @@ export interface RequestRecord extends Pick<Call, 'verb' | 'resource'> {
   readonly ms: number;
 }
 
-export interface RequesterParts {
-  readonly transport: Transport;
-  readonly credentials: Credentials;
-  /** Aborted by `close`. */
-  readonly closed: AbortController;
-  readonly clock: Clock;
-  readonly server: string;
-  readonly userAgent: string;
-  readonly onRequest: (record: RequestRecord) => void;
-  readonly mostBytes: number;
+export interface RequesterOptions {
+  readonly clock?: Clock;
+  readonly userAgent?: string;
+  /** Bytes of the largest answer that is read; 128 MiB by default, for pages of large objects. */
+  readonly mostBytes?: number;
+  /** More places where the server answers. */
+  readonly addresses?: ServerAddresses;
+  /** Those of the connection by default. Clients that come and go share them: a plugin may ask a person. */
+  readonly credentials?: Credentials;
+  /** Called for each attempt, including retries. */
+  readonly onRequest?: (record: RequestRecord) => void;
 }
 
 /** Largest event of a watch: servers store objects of at most about 3 MB. */
@@ -45,18 +49,25 @@ const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
 const SHORTEST_PAUSE_MS = 100;
 
 export class Requester implements Caller {
-  readonly #parts: RequesterParts;
-  readonly #host: string;
+  readonly #options: RequesterOptions;
+  readonly #clock: Clock;
+  readonly #closed = new AbortController();
+  readonly #credentials: Credentials;
+  readonly #transport: Transport;
+  readonly #server: string;
 
-  constructor(parts: RequesterParts) {
-    this.#parts = parts;
-    this.#host = new URL(parts.server).host;
+  constructor(config: ClusterConfig, options: RequesterOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#credentials = options.credentials ?? credentialsOf(config, this.#clock, this.#closed.signal);
+    this.#transport = new Transport(config, options.addresses);
+    this.#server = printableUrl(config.server);
   }
 
   async text(call: Call): Promise<{ status: number; body: string }> {
     return await this.#within(call, async (limit) => {
       const response = await this.#open(call, limit);
-      return { status: response.statusCode ?? 0, body: await readText(response, this.#parts.mostBytes) };
+      return { status: response.statusCode ?? 0, body: await readText(response, this.#options.mostBytes) };
     });
   }
 
@@ -64,7 +75,7 @@ export class Requester implements Caller {
     return await this.#within(call, async (limit) => {
       const response = await this.#open(call, limit);
       if (!isSuccess(response)) throw await this.#refusal(call, response);
-      const answer = parseAnswer(response, await readText(response, this.#parts.mostBytes));
+      const answer = parseAnswer(response, await readText(response, this.#options.mostBytes));
       assertExpected(call, answer);
       return answer as T;
     });
@@ -87,8 +98,8 @@ export class Requester implements Caller {
   }
 
   close(): void {
-    this.#parts.closed.abort();
-    this.#parts.transport.close();
+    this.#closed.abort();
+    this.#transport.close();
   }
 
   async #within<T>(call: Call, work: (limit: TimeLimit) => Promise<T>): Promise<T> {
@@ -101,7 +112,7 @@ export class Requester implements Caller {
   }
 
   #begin(call: Call): TimeLimit {
-    const limit = timeLimit(this.#parts.clock, call.abort, this.#parts.closed.signal);
+    const limit = timeLimit(this.#clock, call.abort, this.#closed.signal);
     limit.allow(call.deadlineMs, `no answer within ${formatDuration(call.deadlineMs)}`);
     return limit;
   }
@@ -115,17 +126,17 @@ export class Requester implements Caller {
       const waitMs = retryAfterMs(response);
       const mayWait = IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
       const isOverload = response.statusCode === 429 || response.statusCode === 503;
-      const isRefused = response.statusCode === 401 && !refreshed && this.#parts.credentials.refresh(identity);
+      const isRefused = response.statusCode === 401 && !refreshed && this.#credentials.refresh(identity);
       if (!isRefused && !(isOverload && mayWait)) return response;
       release(response);
       if (isRefused) refreshed = true;
-      else await sleep(this.#parts.clock, Math.max(waitMs ?? 0, SHORTEST_PAUSE_MS), limit.abort);
+      else await sleep(this.#clock, Math.max(waitMs ?? 0, SHORTEST_PAUSE_MS), limit.abort);
     }
   }
 
   async #identify(call: Call, limit: TimeLimit): Promise<Identity> {
     try {
-      const identity = await untilAborted(this.#parts.credentials.current(), limit.abort);
+      const identity = await untilAborted(this.#credentials.current(), limit.abort);
       // A suspended process may resume here long after the deadline, and must not send a write that is no longer allowed.
       limit.enforce();
       return identity;
@@ -135,11 +146,11 @@ export class Requester implements Caller {
   }
 
   async #attempt(call: Call, identity: Identity, limit: TimeLimit): Promise<IncomingMessage> {
-    const { transport, clock, userAgent, onRequest } = this.#parts;
-    const startedAt = clock.monotonic();
+    const { userAgent = 'refit', onRequest } = this.#options;
+    const startedAt = this.#clock.monotonic();
     let code = 0;
     try {
-      const response = await transport.open({
+      const response = await this.#transport.open({
         method: call.method,
         path: call.path + queryText(call.query ?? {}),
         headers: {
@@ -156,27 +167,28 @@ export class Requester implements Caller {
       return response;
     } finally {
       const { verb, method, resource } = call;
-      onRequest({ verb, method, host: this.#host, resource, code, ms: clock.monotonic() - startedAt });
+      const { host } = new URL(this.#server);
+      onRequest?.({ verb, method, host, resource, code, ms: this.#clock.monotonic() - startedAt });
     }
   }
 
   async #refusal(call: Call, response: IncomingMessage): Promise<StatusError> {
     const body = await readText(response, MOST_REFUSAL_BYTES);
-    const problem = response.statusCode === 401 ? await this.#parts.credentials.certificateProblem() : undefined;
+    const problem = response.statusCode === 401 ? await this.#credentials.certificateProblem() : undefined;
     const cause = problem === undefined ? {} : { cause: new Error(problem) };
-    return new StatusError(toStatus(call, response, body), { server: this.#parts.server, ...cause });
+    return new StatusError(toStatus(call, response, body), { server: this.#server, ...cause });
   }
 
   #failure(call: Call, limit: TimeLimit, error: unknown, maybeApplied = call.method !== 'GET'): unknown {
     if (error instanceof StatusError || error instanceof TransportError) return error;
     const cause: unknown = limit.abort.aborted ? limit.abort.reason : error;
-    const { server } = this.#parts;
+    const server = this.#server;
     return new TransportError(`${call.method} ${server}${call.path}`, { cause, server, maybeApplied });
   }
 }
 
 /** A server must not fill our memory. */
-async function readText(response: IncomingMessage, mostBytes: number): Promise<string> {
+async function readText(response: IncomingMessage, mostBytes = 128 * 1024 * 1024): Promise<string> {
   return await textIn(response, mostBytes, `the answer has more than ${mostBytes} bytes`, AnswerError);
 }
 
