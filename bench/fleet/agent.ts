@@ -2,7 +2,7 @@
  * An agent as a state machine, as thousands of them fit into one process: it watches its own object through the code
  * of the real one, and reports the steps of an update that takes some seconds and does nothing.
  */
-import { OwnObject } from '../../src/agent/object/own-object.ts';
+import { type OwnObject, ownObject } from '../../src/agent/object/own-object.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import type { KubeObject, Resource } from '../../src/kube/resources.ts';
 import { isConflict } from '../../src/kube/status-error.ts';
@@ -41,7 +41,7 @@ export class SimulatedAgent {
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
-    this.#own = new OwnObject({ ...parts, log: silentLogger });
+    this.#own = ownObject({ ...parts, log: silentLogger });
   }
 
   /** Until `signal` aborts; never rejects for the API server's sake. */

@@ -8,7 +8,7 @@ import type { FetchTools } from '../../src/agent/download/fetch.ts';
 import type { DownloadRequest } from '../../src/agent/download/stage-binary.ts';
 import { download } from '../../src/agent/download/stage-binary.ts';
 import { nextStep } from '../../src/agent/next-step.ts';
-import { OwnObject } from '../../src/agent/object/own-object.ts';
+import { ownObject } from '../../src/agent/object/own-object.ts';
 import { type HeartbeatQuestion, kubeletHeartbeat } from '../../src/agent/service/kubelet-heartbeat.ts';
 import type { OwnNodeFacts, StepInput } from '../../src/agent/step-input.ts';
 import type { Step } from '../../src/agent/steps/step.ts';
@@ -121,7 +121,7 @@ async function othersAreNotWatched(between: (client: KubeClient) => KubeClient):
   try {
     for (const name of ['worker1', 'worker2', 'worker3']) await client.create(nodes, { metadata: { name } });
     const parts = { resource: nodes, name: 'worker1', clock: systemClock, random: () => 0, log: silentLogger };
-    const object = new OwnObject({ ...parts, client: between(client) });
+    const object = ownObject({ ...parts, client: between(client) });
     const isKnown = new Promise<void>((resolve) => void object.onChange(resolve));
     const following = object.follow(stop.signal);
     await isKnown;

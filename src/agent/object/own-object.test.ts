@@ -7,7 +7,7 @@ import { StatusError, TransportError } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
-import { OwnObject } from './own-object.ts';
+import { type OwnObject, ownObject } from './own-object.ts';
 
 let stop: AbortController;
 beforeEach(() => {
@@ -44,7 +44,7 @@ function scripted(first: KubeObject[]): { client: KubeClient; push: (event: Watc
 }
 
 function follow(client: KubeClient, clock: Clock = systemClock): OwnObject {
-  const object = new OwnObject({ client, resource: nodes, name: 'worker1', clock, random: () => 0, log: silentLogger });
+  const object = ownObject({ client, resource: nodes, name: 'worker1', clock, random: () => 0, log: silentLogger });
   void object.follow(stop.signal);
   return object;
 }

@@ -5,7 +5,7 @@ import { apiVersionOf } from '../../kube/resources.ts';
 import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../signal/names.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
-import { OwnObject } from '../object/own-object.ts';
+import { type OwnObject, ownObject } from '../object/own-object.ts';
 import type { ControllerFacts } from './control-node.ts';
 import { keepRegistered } from './keep-registered.ts';
 
@@ -29,7 +29,7 @@ afterEach(() => stop.abort());
 
 function start(): OwnObject {
   const tools = { clock: systemClock, random: () => 0, log: silentLogger };
-  const object = new OwnObject({ ...tools, client: cluster.admin, resource: controlNodes, name: silent().name });
+  const object = ownObject({ ...tools, client: cluster.admin, resource: controlNodes, name: silent().name });
   void object.follow(stop.signal);
   void keepRegistered({ ...tools, object, describe: async () => await Promise.resolve(facts) }, stop.signal);
   return object;

@@ -9,7 +9,7 @@ import type { ErrorCode } from '../../util/errors.ts';
 import { aborted, onAbort } from '../../util/waits.ts';
 import { findKubeadm, localShells } from '../kubeadm/perform-on-kubeadm.ts';
 import { leaseDelegation } from '../maintenance/lease-delegation.ts';
-import { OwnObject } from '../object/own-object.ts';
+import { type OwnObject, ownObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import { describeController } from '../registration/describe-controller.ts';
 import { controlNodeName, kubeletName, nodeName } from '../registration/host-name.ts';
@@ -60,7 +60,7 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
 }
 
 async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
-  const object = new OwnObject({ ...host, resource: nodes, name });
+  const object = ownObject({ ...host, resource: nodes, name });
   const common = { object, journal: host.paths.journal };
   if (host.options.procedure === 'kubeadm') {
     const own = { ...host, kubeadm: await findKubeadm(name, ROOT, localShells(stop)) };
@@ -102,7 +102,7 @@ const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_KUBECONFIG', 'REFI
 
 /** Runs one agent for its ControlNode, and one for its Node, which gets the airgap bundles. Works until `stop` aborts. */
 export async function serveController(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
-  const object = new OwnObject({ ...host, resource: controlNodes, name });
+  const object = ownObject({ ...host, resource: controlNodes, name });
   const nodeName = (): string | undefined => nodeNameOf(newestOf(object));
   const own = { object, journal: host.paths.journal, accepts: ['k0supdate'] } as const;
   const agent = createObjectAgent(host, own, () => {
@@ -135,7 +135,7 @@ async function register(host: HostParts, object: OwnObject, name: string, stop: 
 /** Original leaders send airgap bundles only to Nodes, also on hosts whose updates go to a ControlNode. */
 async function serveOwnNode(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
   const log = host.log.child({ for: `Node ${name}` });
-  const object = new OwnObject({ ...host, resource: nodes, name });
+  const object = ownObject({ ...host, resource: nodes, name });
   const options = { object, journal: host.paths.airgapJournal, accepts: ['airgapupdate'] } as const;
   await serveNode({ ...host, log }, name, options, stop);
 }

@@ -3,7 +3,7 @@ import { Agent } from '../../../src/agent/agent.ts';
 import { type ActiveJournal, IDLE, type Journal } from '../../../src/agent/journal.ts';
 import { keepDelegated, leaseDelegation } from '../../../src/agent/maintenance/lease-delegation.ts';
 import { type Maintenance, nodeMaintenance } from '../../../src/agent/maintenance/node-maintenance.ts';
-import { OwnObject } from '../../../src/agent/object/own-object.ts';
+import { ownObject } from '../../../src/agent/object/own-object.ts';
 import { keepRegistered } from '../../../src/agent/registration/keep-registered.ts';
 import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
@@ -42,7 +42,7 @@ export class LabAgent {
     const { host, role, random } = this.#parts;
     const tools = { clock, random, log: silentLogger };
     const { name } = host;
-    const object = new OwnObject({ ...tools, client, name, resource: role === 'worker' ? nodes : controlNodes });
+    const object = ownObject({ ...tools, client, name, resource: role === 'worker' ? nodes : controlNodes });
     const delegation = leaseDelegation(client);
     const maintenance = nodeMaintenance({
       ...tools,
