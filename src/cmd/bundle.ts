@@ -1,7 +1,7 @@
 /** Runs `refit bundle`. Downloads as the agent does: resumed, and verified. */
 import * as files from 'node:fs/promises';
 import { fetchVerified } from '../agent/download/fetch.ts';
-import { PartialFile } from '../agent/download/partial-file.ts';
+import { openPartial } from '../agent/download/partial-file.ts';
 import type { CommandCall } from '../cli/program.ts';
 import { VERSION } from '../cli/version.ts';
 import { type FileDownload, packBundle, publishBundle, unpackBundle } from '../updates/bundle/publish.ts';
@@ -33,7 +33,7 @@ function downloader(abort: AbortSignal): FileDownload {
   const tools = { clock, random: Math.random, log: stderrLogger('warn'), files, environment: process.env, abort };
   return async (url, sha256, path) => {
     const paths = { part: path, record: `${path}.json` };
-    await using part = await PartialFile.open({ url, sha256 }, paths, files);
+    await using part = await openPartial({ url, sha256 }, paths, files);
     const request = { url, sha256, paths, userAgent: `refit/${VERSION}`, limits: LIMITS };
     await fetchVerified({ part, request, inspect: async () => await Promise.resolve({ isHere: false }), tools });
     await part.seal(0o644);

@@ -12,7 +12,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { hurriedClock } from '../../../test/faults/hurried-clock.ts';
 import { jsonLogger } from '../../util/log.ts';
 import { type DownloadLimits, type FetchRequest, fetchVerified, type Inspect } from './fetch.ts';
-import { PartialFile } from './partial-file.ts';
+import { openPartial } from './partial-file.ts';
 
 const BODY = Buffer.from('0123456789');
 const HASH = createHash('sha256').update(BODY).digest('hex');
@@ -87,7 +87,7 @@ interface Asked extends Partial<Omit<FetchRequest, 'limits' | 'paths' | 'url'>> 
 async function fetchFrom(url: string, { limits, inspect, ...more }: Asked = {}) {
   const paths = { part: join(directory, 'part'), record: join(directory, 'record.json') };
   const request = { url, sha256: HASH, paths, userAgent: 'refit/1', limits: { ...LIMITS, ...limits }, ...more };
-  await using part = await PartialFile.open({ url, sha256: request.sha256 }, paths, files);
+  await using part = await openPartial({ url, sha256: request.sha256 }, paths, files);
   const tools = {
     clock: hurriedClock(1000),
     random: () => 1,

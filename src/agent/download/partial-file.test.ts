@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Files } from '../state/durable-files.ts';
 import { hashFile } from './hash-file.ts';
-import { PartialFile, wantedHash } from './partial-file.ts';
+import { openPartial, type PartialFile, wantedHash } from './partial-file.ts';
 
 const URL_A = 'https://mirror.example/k0s';
 const ABC = Buffer.from('abc');
@@ -23,7 +23,7 @@ beforeEach(async () => {
 afterEach(async () => await rm(directory, { recursive: true }));
 
 const open = async (sha256: string | undefined, through: Files = files): Promise<PartialFile> =>
-  await PartialFile.open({ url: URL_A, sha256 }, paths, through);
+  await openPartial({ url: URL_A, sha256 }, paths, through);
 const recorded = async (): Promise<unknown> => JSON.parse(await readFile(paths.record, 'utf8'));
 
 async function leave(record: unknown, bytes: Buffer = ABC): Promise<void> {

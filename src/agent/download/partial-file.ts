@@ -1,8 +1,7 @@
 /** The bytes of an incomplete download, with a record of what they belong to. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
-import { isRecord, parseJson } from '../../util/json.ts';
+import { defined, isRecord, parseJson } from '../../util/json.ts';
 import { type Files, writeDurably } from '../state/durable-files.ts';
 import { isBundleName } from './bundle-name.ts';
 import { feed } from './hash-file.ts';
@@ -31,110 +30,87 @@ const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | con
 /** About so much is lost at power loss. */
 const SYNC_BYTES = 1024 * 1024;
 
-export class PartialFile implements AsyncDisposable {
-  /** True when the bytes come from several answers: then a wrong hash may be a wrong continuation. */
-  pieced = false;
-  readonly #handle: FileHandle;
-  readonly #recordPath: string;
-  readonly #files: Files;
-  #record: PartRecord;
-  #bytes = 0;
-  #unsynced = 0;
-  #syncing: Promise<void> = Promise.resolve();
-  #hash = createHash('sha256');
+export type PartialFile = Awaited<ReturnType<typeof openPartial>>;
 
-  private constructor(handle: FileHandle, recordPath: string, record: PartRecord, files: Files) {
-    this.#handle = handle;
-    this.#recordPath = recordPath;
-    this.#record = record;
-    this.#files = files;
-  }
-
-  /** Continues bytes that belong to the payload with this URL and hash, and drops others. */
-  static async open(
-    { url, sha256 }: { readonly url: string; readonly sha256: string | undefined },
-    { part, record: recordPath }: PartialPaths,
-    files: Files,
-  ): Promise<PartialFile> {
-    const found = await readRecord(recordPath, files);
-    const fresh: PartRecord = sha256 === undefined ? { url } : { url, sha256 };
-    const handle = await files.open(part, APPEND, 0o600);
-    try {
-      const file = new PartialFile(handle, recordPath, fresh, files);
-      // Without a known hash, only a completely synced file is trusted: power loss leaves gaps.
-      const isProvable = sha256 !== undefined || found?.sealed !== undefined;
-      if (!isProvable || found?.url !== url || found.sha256 !== sha256) {
-        await file.restart({});
-        return file;
-      }
-      file.#record = found;
-      await using content = await files.open(part, 'r');
-      file.#bytes = await feed(content, file.#hash);
-      file.pieced = file.#bytes > 0;
-      return file;
-    } catch (error) {
+/** Continues bytes that belong to the payload with this URL and hash, and drops others. */
+export async function openPartial(
+  { url, sha256 }: { readonly url: string; readonly sha256: string | undefined },
+  { part, record: recordPath }: PartialPaths,
+  files: Files,
+) {
+  const found = await readRecord(recordPath, files);
+  const handle = await files.open(part, APPEND, 0o600);
+  const fresh: PartRecord = defined({ url, sha256 });
+  let record = fresh;
+  let [bytes, unsynced] = [0, 0];
+  let syncing = Promise.resolve();
+  let hash = createHash('sha256');
+  const save = async (next: PartRecord): Promise<void> => {
+    await writeDurably(recordPath, `${JSON.stringify(next)}\n`, files);
+    record = next;
+  };
+  const file = {
+    /** True when the bytes come from several answers: then a wrong hash may be a wrong continuation. */
+    pieced: false,
+    get bytes(): number {
+      return bytes;
+    },
+    get origin(): Origin {
+      return record;
+    },
+    /** Hash of the complete file, from the signal or from an earlier seal. */
+    get wanted(): string | undefined {
+      return record.sha256 ?? record.sealed;
+    },
+    get sha256(): string {
+      return hash.copy().digest('hex');
+    },
+    async restart({ validator, name }: Origin): Promise<void> {
+      await handle.truncate(0);
+      await save({ ...fresh, ...(validator && { validator }), ...(name && { name }) });
+      [bytes, unsynced, file.pieced] = [0, 0, false];
+      hash = createHash('sha256');
+    },
+    async append(chunk: Buffer): Promise<void> {
+      await handle.appendFile(chunk);
+      hash.update(chunk);
+      bytes += chunk.length;
+      unsynced += chunk.length;
+      if (unsynced < SYNC_BYTES) return;
+      unsynced = 0;
+      // Not awaited here: the next bytes are received meanwhile.
+      await syncing;
+      syncing = handle.datasync();
+      // The next await reports a failure.
+      syncing.catch(() => undefined);
+    },
+    /** Syncs the complete file with its final mode and records its hash, so that a crash costs no second download. */
+    async seal(mode: number): Promise<void> {
+      await syncing;
+      await handle.chmod(mode);
+      await handle.sync();
+      await save({ ...record, sealed: file.sha256 });
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      await syncing.catch(() => undefined);
       await handle.close();
-      throw error;
+    },
+  };
+  try {
+    // Without a known hash, only a completely synced file is trusted: power loss leaves gaps.
+    const isProvable = sha256 !== undefined || found?.sealed !== undefined;
+    if (!isProvable || found?.url !== url || found.sha256 !== sha256) {
+      await file.restart({});
+      return file;
     }
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  get origin(): Origin {
-    return this.#record;
-  }
-
-  /** Hash of the complete file, from the signal or from an earlier seal. */
-  get wanted(): string | undefined {
-    return this.#record.sha256 ?? this.#record.sealed;
-  }
-
-  get sha256(): string {
-    return this.#hash.copy().digest('hex');
-  }
-
-  async append(chunk: Buffer): Promise<void> {
-    await this.#handle.appendFile(chunk);
-    this.#hash.update(chunk);
-    this.#bytes += chunk.length;
-    this.#unsynced += chunk.length;
-    if (this.#unsynced < SYNC_BYTES) return;
-    this.#unsynced = 0;
-    // Not awaited here: the next bytes are received meanwhile.
-    await this.#syncing;
-    this.#syncing = this.#handle.datasync();
-    // The next await reports a failure.
-    this.#syncing.catch(() => undefined);
-  }
-
-  async restart({ validator, name }: Origin): Promise<void> {
-    const { url, sha256 } = this.#record;
-    await this.#handle.truncate(0);
-    await this.#save({ url, ...(sha256 && { sha256 }), ...(validator && { validator }), ...(name && { name }) });
-    this.#bytes = 0;
-    this.#unsynced = 0;
-    this.#hash = createHash('sha256');
-    this.pieced = false;
-  }
-
-  /** Syncs the complete file with its final mode and records its hash, so that a crash costs no second download. */
-  async seal(mode: number): Promise<void> {
-    await this.#syncing;
-    await this.#handle.chmod(mode);
-    await this.#handle.sync();
-    await this.#save({ ...this.#record, sealed: this.sha256 });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#syncing.catch(() => undefined);
-    await this.#handle.close();
-  }
-
-  async #save(record: PartRecord): Promise<void> {
-    await writeDurably(this.#recordPath, `${JSON.stringify(record)}\n`, this.#files);
-    this.#record = record;
+    record = found;
+    await using content = await files.open(part, 'r');
+    bytes = await feed(content, hash);
+    file.pieced = bytes > 0;
+    return file;
+  } catch (error) {
+    await handle.close();
+    throw error;
   }
 }
 

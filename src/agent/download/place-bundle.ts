@@ -7,7 +7,7 @@ import { bundleNameFor, bundleNameIn, isBundleName, PARTIAL_BUNDLE } from './bun
 import { whenThereIsRoom } from './disk-room.ts';
 import { type DownloadLimits, type FetchRequest, type FetchTools, fetchVerified, type Inspect } from './fetch.ts';
 import { hashFile } from './hash-file.ts';
-import { PartialFile } from './partial-file.ts';
+import { openPartial } from './partial-file.ts';
 
 export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
   readonly version: string;
@@ -78,7 +78,7 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
     return { isHere, name };
   };
   const paths = { part: await partFor(placing), record };
-  await using part = await PartialFile.open({ url, sha256 }, paths, files);
+  await using part = await openPartial({ url, sha256 }, paths, files);
   const isWhole = part.wanted !== undefined && part.sha256 === part.wanted && isBundleName(part.origin.name);
   const wanted = { ...placing, paths, ...(known && { unless: known }) };
   if (!isWhole && (await fetchVerified({ part, request: wanted, inspect, tools: placing })) === 'here') return found;

@@ -5,7 +5,7 @@ import { unless } from '../state/trusted-path.ts';
 import { whenThereIsRoom } from './disk-room.ts';
 import { type DownloadLimits, type FetchRequest, type FetchTools, fetchVerified } from './fetch.ts';
 import { hashFile } from './hash-file.ts';
-import { PartialFile } from './partial-file.ts';
+import { openPartial } from './partial-file.ts';
 
 export interface DownloadRequest extends FetchRequest {
   /** Where the verified payload goes; in the directory of `paths.part`. */
@@ -27,7 +27,7 @@ async function stageOnce(request: DownloadRequest, tools: FetchTools): Promise<v
   const { url, staged, paths } = request;
   const { files } = tools;
   await request.prepare();
-  await using part = await PartialFile.open({ url, sha256: request.sha256?.toLowerCase() }, paths, files);
+  await using part = await openPartial({ url, sha256: request.sha256?.toLowerCase() }, paths, files);
   if (part.wanted !== undefined && (await isStaged(staged, part.wanted, files))) return;
   if (part.wanted === undefined || part.sha256 !== part.wanted) {
     await fetchVerified({ part, request, inspect: async () => await Promise.resolve({ isHere: false }), tools });
