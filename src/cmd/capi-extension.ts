@@ -14,7 +14,7 @@ import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';
-import { EventRecorder } from '../kube/event-recorder.ts';
+import { eventRecorder } from '../kube/event-recorder.ts';
 import { namespaces, secrets } from '../kube/resources.ts';
 import { describeProblem, ifAllowed, ifNew } from '../kube/status-error.ts';
 import { createClient } from '../kube/transport/http-client.ts';
@@ -81,7 +81,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const { workloadClusters: where } = flags;
   const one = oneCluster({ ...shared, config, client });
   const clusters = where === undefined ? { ...one, of: () => one } : everyCluster(client, where, shared);
-  const events = new EventRecorder({ client: management, component, log });
+  const events = eventRecorder({ client: management, component, log });
   const tell = machineEvents(management, events, log);
   const replaceStuck = stuckMachines(management, flags.deleteStuckAfter, clock);
   const tools = { source, readText: fetchText, callUpdater, replaceStuck, clock, log, tell };

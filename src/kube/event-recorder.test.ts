@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { silentLogger } from '../util/log.ts';
 import type { KubeClient, PatchOptions, WriteOptions } from './client.ts';
-import { EventRecorder } from './event-recorder.ts';
+import { type EventRecorder, eventRecorder } from './event-recorder.ts';
 import type { Event, KubeObject } from './resources.ts';
 import { StatusError, TransportError } from './status-error.ts';
 
@@ -41,7 +41,7 @@ function rig(fail: (Error | undefined)[] = []): Rig {
   } as unknown as KubeClient;
   const clock = new FakeClock();
   const warn = vi.fn<() => void>();
-  const recorder = new EventRecorder({
+  const recorder = eventRecorder({
     client,
     component: 'refit',
     clock,

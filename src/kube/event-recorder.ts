@@ -43,132 +43,120 @@ const MAX_UNWRITTEN = 5_000;
 /** Milliseconds at the end of the process for Events that still wait. */
 const LAST_MS = 5_000;
 
+export type EventRecorder = ReturnType<typeof eventRecorder>;
+
 /** A part of a process. Stop it after every part that records Events. */
-export class EventRecorder {
-  readonly name = 'events';
-  readonly #options: EventRecorderOptions & Tools;
-  readonly #takeToken: () => number;
-  readonly #series = new Map<string, Series>();
-  readonly #unwritten = new Set<Series>();
-  readonly #over = new AbortController();
-  #writing: Promise<void> | undefined;
-  readonly #shouldLog: (problem: string) => boolean;
-
-  constructor(options: EventRecorderOptions) {
-    this.#options = { ...DEFAULT_TOOLS, ...options };
-    this.#takeToken = createTokenBucket(this.#options.clock, RATE);
-    this.#shouldLog = sparingly(this.#options.clock);
-  }
-
-  /** Returns at once and never throws; what cannot be written is logged and dropped. */
-  record(object: KubeObject, note: EventNote): void {
-    if (this.#over.signal.aborted || this.#unwritten.size >= MAX_UNWRITTEN) return this.#drop(note.reason);
-    const { kind = '', metadata } = object;
-    const key = [kind, metadata.namespace, metadata.name, metadata.uid, note.type, note.reason, note.message].join(
-      '\0',
-    );
-    const series = this.#series.get(key) ?? this.#begin(object, note);
-    series.count++;
-    series.event.lastTimestamp = rfc3339(this.#options.clock.now());
-    this.#remember(key, series);
-    this.#unwritten.add(series);
-    this.#writing ??= this.#writeAll().finally(() => {
-      this.#writing = undefined;
-    });
-  }
-
-  async flush(): Promise<void> {
-    await this.#writing;
-  }
-
-  /** Resolves some seconds after `abort` at the latest; Events that are not written by then are dropped. */
-  async run(abort: AbortSignal): Promise<void> {
-    await aborted(abort);
-    const cancel = this.#options.clock.schedule(LAST_MS, () =>
-      this.#over.abort(new Error('no time is left to write events')),
-    );
-    await this.flush();
-    cancel();
-    this.#over.abort(new Error('the event recorder has stopped'));
-  }
-
-  #drop(reason: string | undefined): void {
-    this.#options.log.warn('event dropped', { reason });
-  }
-
-  #remember(key: string, series: Series): void {
-    this.#series.delete(key);
-    this.#series.set(key, series);
-    const [oldest] = this.#series.keys();
-    if (this.#series.size > MAX_SERIES && oldest !== undefined) this.#series.delete(oldest);
-  }
-
-  #begin({ apiVersion, kind, metadata }: KubeObject, { type, reason, message, once }: EventNote): Series {
-    const { component, random } = this.#options;
-    const { name, namespace, uid } = metadata;
-    // Events on cluster-scoped objects must be in `default`.
-    const home = namespace ?? 'default';
-    const suffix = once ?? Math.floor(random() * 2 ** 48).toString(16);
-    const event: Event = {
-      apiVersion: 'v1',
-      kind: 'Event',
-      metadata: { name: `${name.slice(0, 200)}.${suffix}`, namespace: home },
-      involvedObject: defined({ apiVersion, kind, name, namespace, uid }),
-      type,
-      reason,
-      message: message.slice(0, 1_024),
-      firstTimestamp: rfc3339(this.#options.clock.now()),
-      source: { component },
-      reportingComponent: component,
-    };
-    return { event, count: 0, created: false, attempts: 0 };
-  }
-
-  async #writeAll(): Promise<void> {
-    for (let [series] = this.#unwritten; series; [series] = this.#unwritten) {
-      await this.#pause(this.#takeToken());
-      this.#unwritten.delete(series);
-      if (this.#over.signal.aborted) this.#drop(series.event.reason);
-      else await this.#write(series);
-    }
-  }
-
-  async #pause(ms: number): Promise<void> {
-    if (ms > 0) await sleep(this.#options.clock, ms, this.#over.signal).catch(() => undefined);
-  }
-
-  async #write(series: Series): Promise<void> {
+export function eventRecorder({ client, component, ...given }: EventRecorderOptions) {
+  const { clock, random, log } = { ...DEFAULT_TOOLS, ...given };
+  const takeToken = createTokenBucket(clock, RATE);
+  const shouldLog = sparingly(clock);
+  const known = new Map<string, Series>();
+  const unwritten = new Set<Series>();
+  const over = new AbortController();
+  let writing: Promise<void> | undefined;
+  const drop = (reason: string | undefined): void => log.warn('event dropped', { reason });
+  const begin = (object: KubeObject, note: EventNote, now: string): Series => {
+    const suffix = note.once ?? Math.floor(random() * 2 ** 48).toString(16);
+    return { event: eventOf(object, note, { component, suffix, now }), count: 0, created: false, attempts: 0 };
+  };
+  const remember = (key: string, series: Series): void => {
+    known.delete(key);
+    known.set(key, series);
+    const [oldest] = known.keys();
+    if (known.size > MAX_SERIES && oldest !== undefined) known.delete(oldest);
+  };
+  const pause = async (ms: number): Promise<void> => {
+    if (ms > 0) await sleep(clock, ms, over.signal).catch(() => undefined);
+  };
+  const write = async (series: Series): Promise<void> => {
     try {
-      await this.#send(series);
+      await send(series, client, over.signal);
       series.attempts = 0;
     } catch (error) {
       const problem = messageOf(error);
-      if (!(error instanceof TransportError) || this.#shouldLog(problem))
-        this.#options.log.warn('cannot write an event', { reason: series.event.reason, problem });
+      if (!(error instanceof TransportError) || shouldLog(problem))
+        log.warn('cannot write an event', { reason: series.event.reason, problem });
       // The answer to an earlier attempt was lost.
       if (isAlreadyExists(error)) series.created = true;
       else if (series.created && isNotFound(error)) series.created = false;
-      else if (isVerdict(error) || this.#isOver(error, series)) return;
-      else await this.#pause(RETRY_MS);
-      this.#unwritten.add(series);
+      else if (isVerdict(error) || isOver(error, series)) return;
+      else await pause(RETRY_MS);
+      unwritten.add(series);
     }
-  }
-
-  /** A server that does not answer may be restarting: what it missed is written when it is back. */
-  #isOver(thrown: unknown, series: Series): boolean {
-    return !(thrown instanceof TransportError) && ++series.attempts >= MAX_ATTEMPTS;
-  }
-
-  async #send(series: Series): Promise<void> {
-    const { event, count } = series;
-    const { name, namespace } = event.metadata;
-    const options = { namespace, deadlineMs: DEADLINE_MS, abort: this.#over.signal };
-    if (series.created) {
-      const patch = { count, lastTimestamp: event.lastTimestamp };
-      await this.#options.client.patch(events, name, patch, { ...options, type: 'merge' });
-    } else {
-      await this.#options.client.create(events, { ...event, count }, options);
-      series.created = true;
+  };
+  const writeAll = async (): Promise<void> => {
+    for (let [series] = unwritten; series; [series] = unwritten) {
+      await pause(takeToken());
+      unwritten.delete(series);
+      if (over.signal.aborted) drop(series.event.reason);
+      else await write(series);
     }
+  };
+  const flush = async (): Promise<void> => await writing;
+  return {
+    name: 'events',
+    flush,
+    /** Returns at once and never throws; what cannot be written is logged and dropped. */
+    record(object: KubeObject, note: EventNote): void {
+      if (over.signal.aborted || unwritten.size >= MAX_UNWRITTEN) return drop(note.reason);
+      const { kind, metadata } = object;
+      const { namespace, name, uid } = metadata;
+      const key = [kind, namespace, name, uid, note.type, note.reason, note.message].join('\0');
+      const now = rfc3339(clock.now());
+      const series = known.get(key) ?? begin(object, note, now);
+      series.count++;
+      series.event.lastTimestamp = now;
+      remember(key, series);
+      unwritten.add(series);
+      writing ??= writeAll().finally(() => {
+        writing = undefined;
+      });
+    },
+    /** Resolves some seconds after `abort` at the latest; Events that are not written by then are dropped. */
+    async run(abort: AbortSignal): Promise<void> {
+      await aborted(abort);
+      const cancel = clock.schedule(LAST_MS, () => over.abort(new Error('no time is left to write events')));
+      await flush();
+      cancel();
+      over.abort(new Error('the event recorder has stopped'));
+    },
+  };
+}
+
+function eventOf(
+  { apiVersion, kind, metadata: { name, namespace, uid } }: KubeObject,
+  { type, reason, message }: EventNote,
+  { component, suffix, now }: { readonly component: string; readonly suffix: string; readonly now: string },
+): Event {
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    // Events on cluster-scoped objects must be in `default`.
+    metadata: { name: `${name.slice(0, 200)}.${suffix}`, namespace: namespace ?? 'default' },
+    involvedObject: defined({ apiVersion, kind, name, namespace, uid }),
+    type,
+    reason,
+    message: message.slice(0, 1_024),
+    firstTimestamp: now,
+    source: { component },
+    reportingComponent: component,
+  };
+}
+
+/** A server that does not answer may be restarting: what it missed is written when it is back. */
+function isOver(thrown: unknown, series: Series): boolean {
+  return !(thrown instanceof TransportError) && ++series.attempts >= MAX_ATTEMPTS;
+}
+
+async function send(series: Series, client: KubeClient, abort: AbortSignal): Promise<void> {
+  const { event, count } = series;
+  const { name, namespace } = event.metadata;
+  const options = { namespace, deadlineMs: DEADLINE_MS, abort };
+  if (series.created) {
+    const patch = { count, lastTimestamp: event.lastTimestamp };
+    await client.patch(events, name, patch, { ...options, type: 'merge' });
+  } else {
+    await client.create(events, { ...event, count }, options);
+    series.created = true;
   }
 }

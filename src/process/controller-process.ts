@@ -15,7 +15,7 @@ import type { ClusterConfig } from '../kube/config/cluster-config.ts';
 import { Election, type ElectionOptions } from '../kube/election/election.ts';
 import { leaderIdentity } from '../kube/election/lease-record.ts';
 import { guardedClient, type WriteGuard } from '../kube/election/write-guard.ts';
-import { EventRecorder } from '../kube/event-recorder.ts';
+import { type EventRecorder, eventRecorder } from '../kube/event-recorder.ts';
 import { type KubeObject, leases } from '../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../kube/status-error.ts';
 import { boundedClient } from '../kube/transport/bounded-client.ts';
@@ -93,7 +93,7 @@ export async function prepareControllerProcess(
   const writer = boundedClient(origin ? guardedClient(client, origin, clock) : client, REQUESTS_AT_ONCE);
   const manager = createManager({ ...(election ? { election } : {}), clock, random, log, metrics });
   const drains = createDrains({ client: writer, clock, random, log });
-  const events = new EventRecorder({ client, component, clock, random, log });
+  const events = eventRecorder({ client, component, clock, random, log });
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
   const dialects = await withAccess(given, options, abort);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { EventRecorder } from '../../src/kube/event-recorder.ts';
+import { eventRecorder } from '../../src/kube/event-recorder.ts';
 import { events, nodes, type Resource } from '../../src/kube/resources.ts';
 import { describeProblem } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
@@ -46,7 +46,7 @@ test('a node follows its own object with no right but its own, and no other', as
 
 test('what happens again is counted on the same event', async () => {
   const node = await admin.get(nodes, NODE);
-  const recorder = new EventRecorder({ client: admin, component: 'refit-test' });
+  const recorder = eventRecorder({ client: admin, component: 'refit-test' });
   for (let count = 0; count < 3; count++) {
     recorder.record(node, { type: 'Warning', reason: 'Tested', message: 'it was tested' });
     await recorder.flush();

@@ -3,7 +3,7 @@ import { applyAddon } from '../../dialects/kubeadm/addons.ts';
 import { isBegun, poolVersion, rollPool } from '../../dialects/kubeadm/machine-pools.ts';
 import type { Assessment, Survey } from '../../dialects/kubeadm/preflight.ts';
 import { guardedClient } from '../../kube/election/write-guard.ts';
-import { EventRecorder } from '../../kube/event-recorder.ts';
+import { eventRecorder } from '../../kube/event-recorder.ts';
 import { describeProblem } from '../../kube/status-error.ts';
 import type { Check } from '../../kubeadm/verify.ts';
 import { table } from '../phrases.ts';
@@ -33,7 +33,7 @@ export async function afterHosts(
   const { client, clock, log, output, flags, abort } = session;
   if (toApply.length + toRoll.length === 0) return [];
   return await underLock(session, leaseDuration, async (election) => {
-    const events = new EventRecorder({ client, component: 'refit-kubeadm', clock, log });
+    const events = eventRecorder({ client, component: 'refit-kubeadm', clock, log });
     const writer = guardedClient(client, election, clock);
     const tools = { client, writer, clock, force: flags.forceConflicts, abort };
     const checks: [string, Check[]][] = [];

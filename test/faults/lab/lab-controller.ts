@@ -8,7 +8,7 @@ import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { Election, timesOf } from '../../../src/kube/election/election.ts';
 import { guardedClient } from '../../../src/kube/election/write-guard.ts';
-import { EventRecorder } from '../../../src/kube/event-recorder.ts';
+import { type EventRecorder, eventRecorder } from '../../../src/kube/event-recorder.ts';
 import type { Controller } from '../../../src/runtime/controller.ts';
 import { createManager } from '../../../src/runtime/manager.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
@@ -49,7 +49,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
   });
   const writer = guardedClient(client, election);
   const manager = createManager({ election, clock, random, log });
-  const events = new EventRecorder({ client, component: 'refit-controller', clock, log });
+  const events = eventRecorder({ client, component: 'refit-controller', clock, log });
   manager.addRunnable(events);
   const drains = createDrains({ client: writer, clock, random, log });
   manager.addRunnable({ name: 'drains', run: async (term) => await drains.run(term) }, 'leading');
