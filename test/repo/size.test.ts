@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_718,
+  'src/agent': 5_669,
   'src/api': 1_120,
   'src/cli': 4_655,
   'src/cmd': 978,
@@ -21,13 +21,13 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 827,
   'src/engine': 5_483,
   'src/http': 339,
-  'src/kube': 3_259,
+  'src/kube': 3_234,
   'src/kubeadm': 1_000,
   'src/process': 263,
   'src/runtime': 803,
   'src/signal': 497,
   'src/updates': 1_931,
-  'src/install': 839,
+  'src/install': 823,
   'src/util': 860,
   'src/versions': 555,
 };
