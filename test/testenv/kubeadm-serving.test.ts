@@ -20,6 +20,8 @@ const CONFIG = { name: 'kubeadm-config', namespace: 'kube-system' };
 const MANIFEST = `{version: v1.36.3, approveServingCertificates: true,
   hosts: [{name: serving-cp1, role: controlPlane}, {name: ${NODE}, role: worker}],
   binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}`;
+/** Addresses that w1 has for a while, by where they are known from. */
+const CONTROL_PLANE = { endpoint: '10.0.0.30', name: '10.0.0.31', kubeconfig: 'fd00::32' };
 let admin: KubeClient;
 let client: KubeClient;
 
@@ -30,10 +32,15 @@ beforeAll(async () => {
   const { status } = simulatedNode(NODE);
   const addresses = [
     { type: 'Hostname', address: NODE },
-    { type: 'InternalIP', address: '10.0.0.21' },
+    ...['10.0.0.21', ...Object.values(CONTROL_PLANE)].map((address) => ({ type: 'InternalIP', address })),
   ];
   await admin.create(nodes, { metadata: { name: NODE }, status: { ...status, addresses } });
-  const data = { ClusterConfiguration: 'networking:\n  serviceSubnet: 10.96.0.0/12,fd00:96::/108\n' };
+  const configuration = {
+    controlPlaneEndpoint: 'vip.example.com:6443',
+    apiServer: { certSANs: [CONTROL_PLANE.name] },
+    networking: { serviceSubnet: '10.96.0.0/12,fd00:96::/108' },
+  };
+  const data = { ClusterConfiguration: JSON.stringify(configuration) };
   await admin.create(configMaps, { metadata: CONFIG, data }, CONFIG);
 });
 afterAll(async () => {
@@ -46,7 +53,7 @@ afterAll(async () => {
 
 function approvals() {
   const lines: string[] = [];
-  const shown = 'address=10.0.0.21\naddress=10.96.0.1\n';
+  const shown = ['10.0.0.21', '10.96.0.1', ...Object.values(CONTROL_PLANE)].map((each) => `address=${each}\n`).join('');
   const shells = { run: async () => await Promise.resolve({ code: 0, stdout: shown, stderr: '' }) };
   const log = jsonLogger(
     (line) => void lines.push(line),
@@ -55,7 +62,10 @@ function approvals() {
   );
   const manifest = parseManifest(MANIFEST, 'm.yaml');
   const abort = new AbortController().signal;
-  const approve = approveServing({ manifest, shells, client, clock: systemClock, log, abort });
+  const server = `https://[${CONTROL_PLANE.kubeconfig}]:6443`;
+  const addressesOf = async (names: readonly string[]) =>
+    await Promise.resolve(names.map((name) => (name === 'vip.example.com' ? CONTROL_PLANE.endpoint : name)));
+  const approve = approveServing({ server, addressesOf, manifest, shells, client, clock: systemClock, log, abort });
   const [host] = manifest.hosts.filter(({ name }) => name === NODE);
   if (!host) throw new Error('no host');
   return { approve: async () => await approve([host]), lines };
@@ -87,6 +97,16 @@ test('what is right is approved and signed; what is not stays pending, and is na
     'foreign: its maker is no host of the manifest',
     'wrong: the status of its Node lacks 10.96.0.1',
   ]);
+});
+
+test('no address of the control plane is approved, by whatever it is known', async () => {
+  for (const [from, address] of Object.entries(CONTROL_PLANE))
+    await requestServing(`as-${from}`, NODE, `DNS:${NODE},IP:${address}`);
+  const { approve, lines } = approvals();
+  await approve();
+  const problems = lines.flatMap((line) => (JSON.parse(line) as Record<string, string>)['why'] ?? []);
+  for (const address of Object.values(CONTROL_PLANE))
+    expect(problems).toContain(`${address} is an address of the control plane`);
 });
 
 test('without the right to approve, a warning says so and nothing fails', async () => {

@@ -1,4 +1,5 @@
 /** Carries out a rollout of kubeadm in the foreground: takes the lock, runs the controller and shows its progress. */
+import { lookup } from 'node:dns/promises';
 import { throughHosts } from '../../dialects/kubeadm/api-servers.ts';
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
 import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
@@ -75,11 +76,18 @@ export async function carryOut(
       await ifFound(writer.delete(configMaps, name, { namespace }));
       await writer.create(configMaps, newPlan(request, start), { namespace });
     }
-    const approve = approveServing({ ...session, client: writer, abort });
+    const { server } = session.config;
+    const approve = approveServing({ ...session, server, client: writer, addressesOf, abort });
     const code = await runRollout(session, flags, election, approve);
     if (code === EXIT.ok) await approve(session.manifest.hosts);
     return code;
   });
+}
+
+/** None of a name that is unknown here. */
+async function addressesOf(names: readonly string[]): Promise<string[]> {
+  const found = names.map(async (name) => await lookup(name, { all: true }).catch(() => []));
+  return (await Promise.all(found)).flat().map(({ address }) => address);
 }
 
 /** All hosts, before the first is touched. One that is half upgraded might not pass: then this was done before. */

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
+import { StatusError } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
 import { jsonLogger } from '../../util/log.ts';
 import { parseManifest } from './manifest.ts';
@@ -9,18 +10,22 @@ import { approveServing } from './serving-certificates.ts';
 
 interface Given {
   readonly isWanted?: boolean;
+  /** Hosts after the one that answers. */
+  readonly more?: string;
   /** What the host says each time; the last one stays. */
   readonly looks?: readonly string[];
   readonly requests?: readonly KubeObject[];
+  /** What reads of requests fail with, one after the other. */
+  readonly failures?: readonly Error[];
 }
 
-async function visit({ isWanted = true, looks = [''], requests = [] }: Given) {
+async function visit({ isWanted = true, more = '', looks = [''], requests = [], failures = [] }: Given) {
+  const left = [...failures];
+  let reads = 0;
   const manifest = parseManifest(
-    `{version: v1.36.3, approveServingCertificates: ${isWanted}, hosts: [{name: cp1, role: controlPlane}], binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}`,
+    `{version: v1.36.3, approveServingCertificates: ${isWanted}, hosts: [{name: cp1, role: controlPlane}${more}], binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}`,
     'm.yaml',
   );
-  const [host] = manifest.hosts;
-  if (!host) throw new Error('no host');
   let now = 0;
   let asked = 0;
   const clock: Clock = {
@@ -34,15 +39,24 @@ async function visit({ isWanted = true, looks = [''], requests = [] }: Given) {
   };
   const lines: string[] = [];
   const client = {
-    listAll: async ({ kind }: Resource) =>
-      await Promise.resolve({ metadata: {}, items: kind === 'CertificateSigningRequest' ? requests : [] }),
+    async listAll({ kind }: Resource) {
+      if (kind === 'Node') reads++;
+      const failure = left.shift();
+      if (failure) throw failure;
+      return await Promise.resolve({ metadata: {}, items: kind === 'CertificateSigningRequest' ? requests : [] });
+    },
     get: async () => await Promise.resolve({ data: {} }),
   } as unknown as KubeClient;
   const approve = approveServing({
     manifest,
     client,
+    server: 'https://127.0.0.1:6443',
+    addressesOf: async (names) => await Promise.resolve(names),
     shells: {
-      run: async () => await Promise.resolve({ code: 0, stdout: looks[asked++] ?? looks.at(-1) ?? '', stderr: '' }),
+      async run({ name }) {
+        if (name !== 'cp1') throw new Error(`${name} does not answer`);
+        return await Promise.resolve({ code: 0, stdout: looks[asked++] ?? looks.at(-1) ?? '', stderr: '' });
+      },
     },
     clock,
     log: jsonLogger(
@@ -52,11 +66,14 @@ async function visit({ isWanted = true, looks = [''], requests = [] }: Given) {
     ),
     abort: new AbortController().signal,
   });
-  await approve([host]);
+  await approve(manifest.hosts);
+  const said = lines.map((line) => JSON.parse(line) as Record<string, string>);
   return {
     asked,
+    reads,
     seconds: now / 1000,
-    problems: lines.map((line) => (JSON.parse(line) as { why: string }).why),
+    names: said.map((each) => each['request']),
+    problems: said.map(({ why, problem }) => why ?? problem),
   };
 }
 
@@ -75,11 +92,35 @@ test('a kubelet without one is waited for, until it has it', async () => {
 });
 
 test('a kubelet that asks for nothing is not waited for for ever', async () => {
-  const { asked, seconds } = await visit({ looks: ['waits=\n'] });
-  expect([asked > 5, seconds < 60]).toEqual([true, true]);
+  const { asked, seconds, problems } = await visit({ looks: ['waits=\n'] });
+  expect([asked > 5, seconds < 60, problems]).toEqual([true, true, ['its kubelet has no certificate yet']]);
 });
 
-test('a request that is wrong is not waited for', async () => {
-  const found = await visit({ looks: ['waits=\n'], requests: [request] });
-  expect(found).toMatchObject({ asked: 1, problems: ['the groups of its maker lack system:nodes'] });
+test('an old request that is wrong does not end the wait for one that is right', async () => {
+  const found = await visit({ looks: ['waits=\n', 'waits=\n', ''], requests: [request] });
+  expect(found).toMatchObject({ asked: 3, problems: ['the groups of its maker lack system:nodes'] });
+});
+
+test('what is needed to judge is read once each time, and the newest five are judged', async () => {
+  const requests = Array.from({ length: 9 }, (_, at) => ({
+    ...request,
+    metadata: { name: `csr-${at}`, creationTimestamp: `2026-11-22T08:00:0${at}Z` },
+  }));
+  const { reads, names } = await visit({ requests });
+  expect([reads, names]).toEqual([1, ['csr-8', 'csr-7', 'csr-6', 'csr-5', 'csr-4']]);
+});
+
+test('a short error of the API server, as a conflict, is no end', async () => {
+  const failures = [new Error('try again'), new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' })];
+  expect(await visit({ looks: ['waits=\n', ''], failures })).toMatchObject({ asked: 3, problems: [] });
+});
+
+test('without the right nobody is waited for', async () => {
+  const failures = [new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no right' })];
+  expect(await visit({ looks: ['waits=\n'], failures })).toMatchObject({ asked: 1, problems: ['no right'] });
+});
+
+test('a host that does not answer is named, and holds up no other', async () => {
+  const found = await visit({ more: ', {name: w1, role: worker}', looks: ['waits=\n', ''] });
+  expect(found).toMatchObject({ asked: 2, problems: ['w1 does not answer'] });
 });

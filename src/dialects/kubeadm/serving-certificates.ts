@@ -1,7 +1,10 @@
 /** Approves what kubelets with `serverTLSBootstrap` ask for, where the manifest says so. The rest stays pending, with a warning. */
+import { parse } from 'yaml';
+import { z } from 'zod';
 import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, nodes } from '../../kube/resources.ts';
 import { approved, type SigningRequest, signingRequests } from '../../kube/signing-requests.ts';
+import { isForbidden } from '../../kube/status-error.ts';
 import type { Shells } from '../../kubeadm/host.ts';
 import { scriptFile } from '../../kubeadm/script-file.ts';
 import { PRELUDE } from '../../kubeadm/scripts.ts';
@@ -17,6 +20,10 @@ export interface ApprovalParts extends Pick<Tools, 'clock' | 'log'> {
   readonly shells: Shells;
   /** Writes only while this process holds the lease. */
   readonly client: KubeClient;
+  /** URL of the API server. */
+  readonly server: string;
+  /** As this machine resolves them; addresses stay. */
+  readonly addressesOf: (names: readonly string[]) => Promise<readonly string[]>;
   readonly abort: AbortSignal;
 }
 
@@ -25,9 +32,17 @@ export type ApproveServing = (hosts: readonly ManifestHost[]) => Promise<void>;
 
 const SIGNER = 'kubernetes.io/kubelet-serving';
 /** Milliseconds for a kubelet to ask and get its certificate, and for its host to answer. */
-const [WITHIN_MS, LOOK_MS] = [30_000, 30_000];
+const [WITHIN_MS, LOOK_MS] = [30_000, 10_000];
+/** Of one host: whoever has its credentials may make any number. */
+const MOST_REQUESTS = 5;
+const CLUSTER = z.object({
+  controlPlaneEndpoint: z.string().default(''),
+  apiServer: z.object({ certSANs: z.array(z.string()).default([]) }).prefault({}),
+  networking: z.object({ serviceSubnet: z.string().default('') }).prefault({}),
+});
 
-export function approveServing({ manifest, shells, client, clock, log, abort }: ApprovalParts): ApproveServing {
+export function approveServing(parts: ApprovalParts): ApproveServing {
+  const { manifest, shells, client, server, addressesOf, clock, log, abort } = parts;
   const left = new Set<string>();
   function leave({ metadata: { name } }: SigningRequest, problem: string): void {
     if (!left.has(name))
@@ -38,37 +53,63 @@ export function approveServing({ manifest, shells, client, clock, log, abort }: 
   async function knownOf(host: ManifestHost, look: string): Promise<Known> {
     const { items } = await client.listAll(nodes, { abort });
     const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system', abort });
-    const [, services = ''] = /^ +serviceSubnet: *["']?([^\s"']+)/m.exec(data?.['ClusterConfiguration'] ?? '') ?? [];
-    const shown = [...look.matchAll(/^address=(.*)$/gm)].map(([, found = '']) => found);
-    return { hosts: manifest.hosts, host, nodes: items, shown, services };
+    const { controlPlaneEndpoint, apiServer, networking } = CLUSTER.parse(
+      parse(data?.['ClusterConfiguration'] ?? '{}'),
+    );
+    const ends = [server, `https://${controlPlaneEndpoint}`].map((url) =>
+      (URL.parse(url)?.hostname ?? '').replaceAll(/[[\]]/g, ''),
+    );
+    return {
+      hosts: manifest.hosts,
+      host,
+      own: await addressesOf([host.address ?? host.name]),
+      nodes: items,
+      shown: [...look.matchAll(/^address=(.*)$/gm)].map(([, found = '']) => found),
+      controlPlane: await addressesOf([...ends, ...apiServer.certSANs]),
+      services: networking.serviceSubnet,
+    };
   }
 
-  /** True if nothing is to be waited for. */
-  async function settle(host: ManifestHost): Promise<boolean> {
+  /** What is still to be waited for; empty at the end. A request that is wrong may be an old one. */
+  async function settle(host: ManifestHost): Promise<string> {
     const { stdout } = await shells.run(host, `${PRELUDE}${scriptFile('serving.sh')}`, LOOK_MS);
     const { items } = await client.listAll(signingRequests, { fieldSelector: `spec.signerName=${SIGNER}`, abort });
-    let [isRefused, known]: [boolean, Known | undefined] = [false, undefined];
-    for (const request of items.filter(({ status }) => (status?.conditions ?? []).length === 0)) {
-      const maker = manifest.hosts.find(({ name }) => request.spec.username === `${NODE_USER}${name}`);
-      if (!maker) leave(request, 'its maker is no host of the manifest');
-      if (maker !== host) continue;
+    const open = items.filter(({ status }) => (status?.conditions ?? []).length === 0);
+    const makers = manifest.hosts.map(({ name }) => `${NODE_USER}${name}`);
+    for (const request of open.filter(({ spec }) => !makers.includes(spec.username ?? '')))
+      leave(request, 'its maker is no host of the manifest');
+    const own = open.filter(({ spec }) => spec.username === `${NODE_USER}${host.name}`).toSorted(byAge);
+    let known: Known | undefined;
+    for (const request of own.slice(0, MOST_REQUESTS)) {
       known ??= await knownOf(host, stdout);
       const problem = problemOfRequest(request, known);
       if (problem !== undefined) leave(request, problem);
-      isRefused ||= problem !== undefined;
       const answer = approved(request, 'refit kubeadm has compared it with the host', rfc3339(clock.now()));
       if (problem === undefined) await client.replace(signingRequests, answer, { subresource: 'approval', abort });
     }
-    return isRefused || !stdout.includes('waits=');
+    return stdout.includes('waits=') ? 'its kubelet has no certificate yet' : '';
+  }
+
+  /** One host that does not answer, or a request that somebody else has changed, holds up no other host. */
+  async function visit(host: ManifestHost): Promise<void> {
+    let isOver = false;
+    const look = async (): Promise<string> =>
+      await settle(host).catch((error: unknown) => {
+        abort.throwIfAborted();
+        isOver = isForbidden(error);
+        return messageOf(error);
+      });
+    const until = { clock, abort, withinMs: WITHIN_MS };
+    const problem = await untilRight(look, (open) => open === '' || isOver, until);
+    if (problem !== '') log.warn('requests for serving certificates stay pending', { node: host.name, problem });
   }
 
   return async (hosts) => {
-    if (!manifest.approveServingCertificates) return;
-    const until = { clock, abort, withinMs: WITHIN_MS };
-    const settled = async (host: ManifestHost) => await untilRight(async () => await settle(host), Boolean, until);
-    await Promise.all(hosts.map(settled)).catch((error: unknown) => {
-      abort.throwIfAborted();
-      log.warn('requests for serving certificates stay pending', { problem: messageOf(error) });
-    });
+    if (manifest.approveServingCertificates) await Promise.all(hosts.map(visit));
   };
+}
+
+/** The newest first. */
+function byAge(a: SigningRequest, b: SigningRequest): number {
+  return (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '');
 }

@@ -43,12 +43,29 @@ const OWN = [
   '10.96.0.1',
   '192.0.2.21',
   'fd00::21',
+  'fd00:0::22',
+  'fd00::23',
+  '10.0.0.24',
+  '10.0.0.100',
 ];
 const KNOWN: Known = {
   hosts,
   host: { name: 'w1', address: '192.0.2.21' },
-  nodes: [nodeOf('w1', ...OWN), nodeOf('w2', '10.0.0.22')],
-  shown: ['10.0.0.7', '10.0.0.8', '10.0.0.21', '10.0.0.22', '10.96.0.1', 'fd00::21'],
+  own: ['192.0.2.21'],
+  nodes: [nodeOf('w1', ...OWN), nodeOf('w2', '10.0.0.22', 'fd00::22', '::ffff:10.0.0.24')],
+  controlPlane: ['10.0.0.100', '192.0.2.21', 'fd00:0:0::23'],
+  shown: [
+    '10.0.0.24',
+    '10.0.0.100',
+    'fd00::22',
+    'fd00::23',
+    '10.0.0.7',
+    '10.0.0.8',
+    '10.0.0.21',
+    '10.0.0.22',
+    '10.96.0.1',
+    'fd00::21',
+  ],
   services: '10.96.0.0/12,fd00:96::/108',
 };
 
@@ -178,6 +195,26 @@ test.each<[string, Asked, string]>([
     '10.0.0.7 is also an address of another host or Node',
   ],
   ['the API server, as a Service', { names: [{ iPAddress: '10.96.0.1' }] }, '10.96.0.1 is in the range of Services'],
+  [
+    'the address of another, written in another way',
+    { names: [{ iPAddress: 'fd00::22' }] },
+    'fd00::22 is also an address of another host or Node',
+  ],
+  [
+    'the address of another, written as IPv6',
+    { names: [{ iPAddress: '10.0.0.24' }] },
+    '10.0.0.24 is also an address of another host or Node',
+  ],
+  [
+    'the address of the control plane, which the host shows as long as it has it',
+    { names: [{ iPAddress: '10.0.0.100' }] },
+    '10.0.0.100 is an address of the control plane',
+  ],
+  [
+    'the address of the control plane, written in another way',
+    { names: [{ iPAddress: 'fd00::23' }] },
+    'fd00::23 is an address of the control plane',
+  ],
   ['an e-mail address', { names: [...GOOD, { rfc822Name: 'a@example.com' }] }, MORE],
   ['a URI', { names: [{ uniformResourceIdentifier: 'spiffe://x' }] }, MORE],
   ['an IPv4 address as IPv6', { names: [{ iPAddress: '::ffff:10.0.0.21' }] }, MORE],

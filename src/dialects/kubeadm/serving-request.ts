@@ -2,7 +2,7 @@
  * Judges what a kubelet asks for to serve with. Who has stolen its credentials may also write the addresses in the status of its
  * Node: so each name must come from the operator, or from the host itself, and be nobody else's.
  */
-import { BlockList, isIP, isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
 import { CertificationRequest, type CertificationRequestInfo } from '@peculiar/asn1-csr';
 import { AsnConvert } from '@peculiar/asn1-schema';
 import { Extensions, type GeneralName, id_ce_subjectAltName, SubjectAlternativeName } from '@peculiar/asn1-x509';
@@ -19,9 +19,13 @@ const PEM = /^\s*-----BEGIN CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]+)-----END 
 
 export interface Known extends Pick<Manifest, 'hosts'> {
   readonly host: Pick<ManifestHost, 'name' | 'address'>;
+  /** Addresses of the host, by the manifest. */
+  readonly own: readonly string[];
   readonly nodes: readonly Node[];
   /** Addresses, by root on the host. */
   readonly shown: readonly string[];
+  /** Of the control plane as a whole, by kubeadm's configuration and the kubeconfig. */
+  readonly controlPlane: readonly string[];
   /** Ranges in CIDR form, with commas between. */
   readonly services: string;
 }
@@ -52,17 +56,27 @@ export function problemOfRequest({ spec }: SigningRequest, known: Known): string
 }
 
 function problemOfName({ dNSName: dns, iPAddress: ip = '' }: Partial<GeneralName>, known: Known): string | undefined {
-  const { host, hosts, nodes, shown, services } = known;
-  const holders = nodes.filter(({ status }) => status?.addresses?.some(({ address }) => address === (dns ?? ip)));
+  const { host, hosts, own, nodes, shown, services, controlPlane } = known;
+  const wanted = dns ?? ip;
+  const has = (texts: readonly string[]): boolean => texts.some((text) => canonical(text) === canonical(wanted));
+  const holders = nodes.filter(({ status }) => has((status?.addresses ?? []).map(({ address }) => address)));
   const isAddress = isIP(ip) !== 0 && !ip.startsWith('::ffff:');
   if (dns === undefined && !isAddress) return 'it asks for something else than DNS names and IP addresses';
-  if (!holders.some(({ metadata }) => metadata.name === host.name)) return `the status of its Node lacks ${dns ?? ip}`;
+  if (!holders.some(({ metadata }) => metadata.name === host.name)) return `the status of its Node lacks ${wanted}`;
   if (dns !== undefined)
     return [host.name, host.address].includes(dns) ? undefined : `the manifest does not have ${dns} for this host`;
   if (isOfService(ip, services)) return `${ip} is in the range of Services`;
-  if (holders.length > 1 || hosts.some(({ name, address }) => name !== host.name && address === ip))
-    return `${ip} is also an address of another host or Node`;
-  return [...shown, host.address].includes(ip) ? undefined : `${ip} is no address of the host`;
+  const others = hosts.filter(({ name }) => name !== host.name).map(({ address = '' }) => address);
+  if (holders.length > 1 || has(others)) return `${ip} is also an address of another host or Node`;
+  if (has(own)) return undefined;
+  if (has(controlPlane)) return `${ip} is an address of the control plane`;
+  return has(shown) ? undefined : `${ip} is no address of the host`;
+}
+
+/** In the one way of writing it; IPv4 in IPv6 is IPv4. */
+function canonical(address: string): string {
+  if (!isIPv6(address)) return address;
+  return new SocketAddress({ address, family: 'ipv6' }).address.replace(/^::ffff:(?=.*\.)/, '');
 }
 
 function isOfService(ip: string, services: string): boolean {
