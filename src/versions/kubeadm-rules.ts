@@ -1,7 +1,7 @@
 /** The facts that the version rules judge, and the rules of kubeadm, of etcd, and of what a kubelet requires of its host. */
 import { compareVersions, minorsBetween, parseVersion, type Version } from '../util/version.ts';
 
-export function kubeadmFindings({ kubeadm, target }: VersionFacts): Finding[] {
+export function kubeadmFindings({ kubeadm, target }: VersionFacts): Iterable<Finding> {
   if (!kubeadm) return [];
   const own = parseVersion(kubeadm.version ?? '');
   const cluster = kubeadm.cluster === undefined ? undefined : parseVersion(kubeadm.cluster);
@@ -14,42 +14,37 @@ export function kubeadmFindings({ kubeadm, target }: VersionFacts): Finding[] {
   if (!to || (kubeadm.verb === 'apply' && !cluster)) return [hard('Km1', 'the version of the cluster cannot be read')];
   return kubeadm.verb === 'apply' && cluster
     ? applyFindings(own, cluster, to)
-    : upgradeNodeFindings(own, cluster, kubeadm);
+    : upgradeNodeFindings(own, cluster, kubeadm.managedBy);
 }
 
-function applyFindings(own: Version, cluster: Version, to: Version): Finding[] {
+function* applyFindings(own: Version, cluster: Version, to: Version): Iterable<Finding> {
   // For a pre-release, kubeadm allows with --force what it refuses for a release.
-  const findings = new Findings();
-  const strict = to.pre === '' ? findings.hard : findings.force;
-  if (to.minor < own.minor - 1) findings.hard('Km2', `kubeadm 1.${own.minor} goes no lower than 1.${own.minor - 1}.0`);
+  const strict = to.pre === '' ? hard : force;
+  if (to.minor < own.minor - 1) yield hard('Km2', `kubeadm 1.${own.minor} goes no lower than 1.${own.minor - 1}.0`);
   const step = `the cluster ${brokenStep(cluster, to)?.message}`;
-  if (to.minor > cluster.minor + 1) strict('Km3', step);
-  if (to.minor < cluster.minor - 1) strict('Km4', step);
-  else if (to.minor < cluster.minor) findings.hard('R12', step);
-  if (own.minor < to.minor) strict('Km5', `kubeadm 1.${own.minor} cannot bring a cluster to 1.${to.minor}`);
+  if (to.minor > cluster.minor + 1) yield strict('Km3', step);
+  if (to.minor < cluster.minor - 1) yield strict('Km4', step);
+  else if (to.minor < cluster.minor) yield hard('R12', step);
+  if (own.minor < to.minor) yield strict('Km5', `kubeadm 1.${own.minor} cannot bring a cluster to 1.${to.minor}`);
   else if (own.minor > to.minor)
-    findings.force('Ks2', `kubeadm 1.${own.minor} brings clusters to its own minor version, not to 1.${to.minor}`);
+    yield force('Ks2', `kubeadm 1.${own.minor} brings clusters to its own minor version, not to 1.${to.minor}`);
   else if (compareVersions(own, to) < 0 && to.pre === '')
-    findings.force('Ks1', `kubeadm has an older patch than the target 1.${to.minor}.${to.patch}`);
-  return findings.list;
+    yield force('Ks1', `kubeadm has an older patch than the target 1.${to.minor}.${to.patch}`);
 }
 
-function upgradeNodeFindings(own: Version, cluster: Version | undefined, { managedBy }: KubeadmFacts): Finding[] {
-  const findings = new Findings();
-  const before = managedBy === undefined ? undefined : parseVersion(managedBy);
-  if (before && own.minor - before.minor > 1)
-    findings.hard(
-      'Kd',
-      `the node was last managed by kubeadm 1.${before.minor}: 1.${own.minor} is more than one minor version on`,
-    );
-  if (cluster && own.minor < cluster.minor)
-    findings.hard('Kd', `kubeadm 1.${own.minor} is older than the cluster at 1.${cluster.minor}`);
-  if (cluster && own.minor > cluster.minor)
-    findings.hard(
-      'Kd',
-      `the cluster is still recorded at 1.${cluster.minor}: \`kubeadm upgrade apply\` on the first control-plane host comes first`,
-    );
-  return findings.list;
+function* upgradeNodeFindings(own: Version, cluster: Version | undefined, managedBy = ''): Iterable<Finding> {
+  const before = parseVersion(managedBy);
+  if (before && own.minor - before.minor > 1) {
+    const last = `the node was last managed by kubeadm 1.${before.minor}`;
+    yield hard('Kd', `${last}: 1.${own.minor} is more than one minor version on`);
+  }
+  if (!cluster) return;
+  if (own.minor < cluster.minor)
+    yield hard('Kd', `kubeadm 1.${own.minor} is older than the cluster at 1.${cluster.minor}`);
+  if (own.minor > cluster.minor) {
+    const first = '`kubeadm upgrade apply` on the first control-plane host comes first';
+    yield hard('Kd', `the cluster is still recorded at 1.${cluster.minor}: ${first}`);
+  }
 }
 
 /** Removed kubelet flags, with the first minor version that refuses to start with them. */
@@ -66,28 +61,26 @@ const REMOVED_FLAGS: Readonly<Record<string, number>> = {
 const IGNORE = 'kubeadm needs ignorePreflightErrors: [SystemVerification]';
 const ALLOW = 'failCgroupV1: false is set in ConfigMap kube-system/kubelet-config';
 
-export function nodeFindings(node: NodeFacts | undefined, target: Version | undefined): Finding[] {
-  if (!node || !target) return [];
+export function* nodeFindings(node: NodeFacts | undefined, target: Version | undefined): Iterable<Finding> {
+  if (!node || !target) return;
   const { cgroup, allowsCgroupV1, containerd, kernel, kubeletFlags = [], kubeProxyMode } = node;
   const { minor } = target;
-  const findings = new Findings();
   if (cgroup === 1 && minor >= 35)
-    if (allowsCgroupV1) findings.warn('cgroup', `failCgroupV1: false allows cgroup v1; ${IGNORE}`);
-    else findings.hard('cgroup', `the kubelet of 1.${minor} refuses cgroup v1, unless ${ALLOW}`);
+    if (allowsCgroupV1) yield warn('cgroup', `failCgroupV1: false allows cgroup v1; ${IGNORE}`);
+    else yield hard('cgroup', `the kubelet of 1.${minor} refuses cgroup v1, unless ${ALLOW}`);
   const runtime = versionOf(containerd);
   if (runtime?.major === 1 && minor >= 36)
-    findings.hard('containerd', `containerd ${containerd} is too old for 1.${minor}`);
-  if (runtime?.major === 1 && minor === 35) findings.warn('containerd', '1.35 is the last with containerd 1.x');
+    yield hard('containerd', `containerd ${containerd} is too old for 1.${minor}`);
+  if (runtime?.major === 1 && minor === 35) yield warn('containerd', '1.35 is the last with containerd 1.x');
   const linux = versionOf(kernel);
   if (linux && minor >= 32 && (linux.major < 4 || (linux.major === 4 && linux.minor < 19)))
-    findings.hard('kernel', `Linux ${kernel} is too old for 1.${minor}, which needs 4.19`);
+    yield hard('kernel', `Linux ${kernel} is too old for 1.${minor}, which needs 4.19`);
   for (const flag of kubeletFlags) {
     const removed = REMOVED_FLAGS[flag];
     if (removed !== undefined && minor >= removed)
-      findings.hard('kubelet-flag', `the kubelet of 1.${minor} does not know --${flag}`);
+      yield hard('kubelet-flag', `the kubelet of 1.${minor} does not know --${flag}`);
   }
-  if (kubeProxyMode === 'ipvs' && minor >= 35) findings.warn('kube-proxy-mode', 'kube-proxy mode ipvs is deprecated');
-  return findings.list;
+  if (kubeProxyMode === 'ipvs' && minor >= 35) yield warn('kube-proxy-mode', 'kube-proxy mode ipvs is deprecated');
 }
 
 /** Accepts two numbers, too. */
@@ -197,14 +190,8 @@ export interface Finding {
 }
 
 export const hard = (rule: string, message: string): Finding => ({ rule, severity: 'hard', message });
+export const force = (rule: string, message: string): Finding => ({ rule, severity: 'force', message });
 export const warn = (rule: string, message: string): Finding => ({ rule, severity: 'warn', message });
-
-export class Findings {
-  readonly list: Finding[] = [];
-  readonly hard = (rule: string, message: string): unknown => this.list.push(hard(rule, message));
-  readonly force = (rule: string, message: string): unknown => this.list.push({ rule, severity: 'force', message });
-  readonly warn = (rule: string, message: string): unknown => this.list.push(warn(rule, message));
-}
 
 /** The rule that a step of anything from version to version breaks, and the words about it, without their subject. */
 export function brokenStep(

@@ -5,7 +5,7 @@ import {
   type ControllerManagerFacts,
   etcdFindings,
   type Finding,
-  Findings,
+  force,
   hard,
   type KubeletFacts,
   kubeadmFindings,
@@ -27,8 +27,8 @@ export function judgeVersions(facts: VersionFacts): Finding[] {
   const target = facts.target === undefined ? undefined : read(facts.target);
   return [
     ...(target ? targetFindings(servers, target, facts) : spreadFindings(servers)),
-    ...(facts.kubelets ?? []).flatMap((kubelet) => kubeletFindings(kubelet, servers, target)),
-    ...(facts.kubeProxies ?? []).flatMap((proxy) => proxyFindings(proxy, servers)),
+    ...(facts.kubelets ?? []).flatMap((kubelet) => [...kubeletFindings(kubelet, servers, target)]),
+    ...(facts.kubeProxies ?? []).flatMap((proxy) => [...proxyFindings(proxy, servers)]),
     ...(facts.controllers ?? []).flatMap((controller) => controllerFindings(controller, servers, target)),
     ...kubectlFindings(facts.kubectl, servers),
     ...kubeadmFindings(facts),
@@ -42,32 +42,30 @@ export function isNeeded(found: readonly string[], target: string): boolean {
   return found.some((version) => compareVersions(read(version), read(target)) !== 0);
 }
 
-function targetFindings(servers: readonly Version[], target: Version, facts: VersionFacts): Finding[] {
+function* targetFindings(servers: readonly Version[], target: Version, facts: VersionFacts): Iterable<Finding> {
   const [oldest, newest] = ends(servers);
   const unknown = target.major !== 1 || target.minor > NEWEST_KNOWN;
-  const findings = new Findings();
-  if (unknown) findings.hard('R14', `${textOf(target)} is newer than this Refit, which does not know its rules`);
+  if (unknown) yield hard('R14', `${textOf(target)} is newer than this Refit, which does not know its rules`);
   if (facts.oldestMaintained !== undefined && target.minor < facts.oldestMaintained)
-    findings.warn('R14', `${textOf(target)} is not maintained any more`);
-  if (target.pre !== '') findings.force('Ks3', `${textOf(target)} is a pre-release`);
-  if (!oldest || !newest) return findings.list;
-  findings.list.push(...spreadFindings(servers));
-  if (minorsBetween(oldest, target).length > 0) findings.hard('R2', `API servers ${goes(oldest, target)}`);
+    yield warn('R14', `${textOf(target)} is not maintained any more`);
+  if (target.pre !== '') yield force('Ks3', `${textOf(target)} is a pre-release`);
+  if (!oldest || !newest) return;
+  yield* spreadFindings(servers);
+  if (minorsBetween(oldest, target).length > 0) yield hard('R2', `API servers ${goes(oldest, target)}`);
   if (target.minor > newest.minor && newest.minor !== oldest.minor)
-    findings.hard(
+    yield hard(
       'R8',
       `all API servers must be at 1.${target.minor - 1} before 1.${target.minor}; found ${textOf(oldest)} and ${textOf(newest)}`,
     );
-  if (target.minor < newest.minor) findings.hard('R12', `API servers ${goes(newest, target)}`);
+  if (target.minor < newest.minor) yield hard('R12', `API servers ${goes(newest, target)}`);
   else if (compareVersions(target, newest) < 0 && target.pre === newest.pre)
-    findings.force('R12', `API servers ${goes(newest, target)}`);
+    yield force('R12', `API servers ${goes(newest, target)}`);
   const isMixed = compareVersions(oldest, newest) !== 0;
   if (isMixed && facts.resuming !== true)
-    findings.force(
+    yield force(
       'F7',
       `API servers differ, from ${textOf(oldest)} to ${textOf(newest)}, and no upgrade of this plan is under way`,
     );
-  return findings.list;
 }
 
 function spreadFindings(servers: readonly Version[]): Finding[] {
@@ -76,7 +74,7 @@ function spreadFindings(servers: readonly Version[]): Finding[] {
   return [hard('R1', `API servers may be one minor version apart, found ${textOf(oldest)} and ${textOf(newest)}`)];
 }
 
-function kubeletFindings(facts: KubeletFacts, servers: readonly Version[], target: Version | undefined): Finding[] {
+function* kubeletFindings(facts: KubeletFacts, servers: readonly Version[], target?: Version): Iterable<Finding> {
   const { name } = facts;
   const who = name === undefined ? 'kubelet' : `kubelet of ${name}`;
   const now = read(facts.version);
@@ -84,15 +82,13 @@ function kubeletFindings(facts: KubeletFacts, servers: readonly Version[], targe
   const local = facts.apiServer === undefined ? servers : [read(facts.apiServer)];
   // API servers are upgraded before the kubelet.
   const met = target ? [target] : local;
-  const findings = next
-    ? [...skewFindings('R3', who, next, met), ...moveFindings(who, now, next, facts)]
-    : skewFindings('R3', who, now, local);
+  yield* next ? skewFindings('R3', who, next, met) : skewFindings('R3', who, now, local);
+  if (next) yield* moveFindings(who, now, next, facts);
   if (next && met.some((server) => isNewerMinor(next, server)))
-    findings.push(hard('R7', `API servers come first: ${who} cannot have ${textOf(next)} before them`));
-  if (target) findings.push(...stepFindings(who, now, local, target));
+    yield hard('R7', `API servers come first: ${who} cannot have ${textOf(next)} before them`);
+  if (target) yield* stepFindings(who, now, local, target);
   const blocks = `${who} at ${textOf(now)} is three minor versions behind and blocks the next upgrade of the control plane`;
-  if (!target && !next && local.some((server) => server.minor - now.minor === 3)) findings.push(warn('R10', blocks));
-  return findings;
+  if (!target && !next && local.some((server) => server.minor - now.minor === 3)) yield warn('R10', blocks);
 }
 
 /** The present kubelet against the new version of the API servers. */
@@ -109,14 +105,12 @@ function stepFindings(who: string, now: Version, servers: readonly Version[], ta
   return behind === 3 ? [warn('R8', `${found} will be three minor versions behind ${textOf(target)}`)] : [];
 }
 
-function moveFindings(who: string, now: Version, next: Version, how: KubeletFacts): Finding[] {
-  if (how.replaced || now.minor === next.minor) return [];
-  const findings = new Findings();
-  if (how.drained !== true) findings.hard('R9', `the node of ${who} must be drained before its minor version changes`);
+function* moveFindings(who: string, now: Version, next: Version, how: KubeletFacts): Iterable<Finding> {
+  if (how.replaced || now.minor === next.minor) return;
+  if (how.drained !== true) yield hard('R9', `the node of ${who} must be drained before its minor version changes`);
   if (minorsBetween(now, next).length > 0)
-    findings.hard('R13', `${who} ${goes(now, next)}: on the same host, kubeadm moves one minor version at a time (Kd)`);
-  if (isNewerMinor(now, next)) findings.force('R12', `${who} ${goes(now, next)}`);
-  return findings.list;
+    yield hard('R13', `${who} ${goes(now, next)}: on the same host, kubeadm moves one minor version at a time (Kd)`);
+  if (isNewerMinor(now, next)) yield force('R12', `${who} ${goes(now, next)}`);
 }
 
 /** Neither newer than the oldest API server nor too far behind the newest. */
@@ -132,13 +126,14 @@ function skewFindings(rule: string, who: string, version: Version, servers: read
   return [warn(rule, `${found} has a newer patch than an API server at ${textOf(oldest)}`)];
 }
 
-function proxyFindings({ version, kubelet }: { version: string; kubelet?: string }, servers: readonly Version[]) {
+type KubeProxyFacts = NonNullable<VersionFacts['kubeProxies']>[number];
+
+function* proxyFindings({ version, kubelet }: KubeProxyFacts, servers: readonly Version[]): Iterable<Finding> {
   const proxy = read(version);
-  const findings = skewFindings('R4', 'kube-proxy', proxy, servers);
+  yield* skewFindings('R4', 'kube-proxy', proxy, servers);
   const apart = kubelet === undefined ? 0 : Math.abs(proxy.minor - read(kubelet).minor);
   if (apart > allowedBehind(proxy))
-    findings.push(hard('R4', `kube-proxy at ${version} and kubelet at ${kubelet} are ${apart} minor versions apart`));
-  return findings;
+    yield hard('R4', `kube-proxy at ${version} and kubelet at ${kubelet} are ${apart} minor versions apart`);
 }
 
 function controllerFindings(facts: ControllerManagerFacts, servers: readonly Version[], target?: Version): Finding[] {
