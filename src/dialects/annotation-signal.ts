@@ -12,11 +12,10 @@ import {
 } from '../engine/model/rollout.ts';
 import { platformOf } from '../engine/observe/gather.ts';
 import type { TimedStep } from '../engine/policy/rollout-policy.ts';
-import { annotated, type KubeObject, nodes, type Resource } from '../kube/resources.ts';
+import { annotated, type KubeObject, nodes, type Resource, withoutAnnotations } from '../kube/resources.ts';
 import { agentOf, downloadAnswerOn } from '../signal/agent-presence.ts';
 import {
   type AgentPolicy,
-  type Annotations,
   agentPolicyFor,
   decodeReport,
   decodeSignal,
@@ -59,7 +58,7 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
   const replaceStatus = (world: World, stage: Stage, name: string, status: string, now: number, reason?: string) => {
     const object = objectOf(world, stage, name);
     const changed = object && withStatus(object, status, now, reason);
-    return changed && ({ kind: 'replace', resource: resourceOf(stage), object: changed } as const);
+    return changed && replacing(resourceOf(stage), changed);
   };
   return {
     read(world, rollout, stage, target) {
@@ -75,8 +74,7 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
       const asked = { ...signalling, agent: { ...signalling.agent, ...agent } };
       if (!object) return undefined;
       const signalled = withSignal(object, rollout, asked);
-      const written = resource === nodes ? withAttempt(signalled, rollout, asked) : signalled;
-      return { kind: 'replace', resource, object: written };
+      return replacing(resource, resource === nodes ? withAttempt(signalled, rollout, asked) : signalled);
     },
 
     acknowledge(world, _rollout, stage, { name }, now) {
@@ -101,18 +99,13 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
       const object = objectOf(world, stage, target.name);
       const wanted = object && prefetchFor(object, rollout, stage);
       if (!wanted) return undefined;
-      const annotations = { ...object.metadata.annotations, ...encodePrefetch({ ...wanted, policy }) };
-      return withAnnotations(resourceOf(stage), object, annotations);
+      return replacing(resourceOf(stage), annotated(object, encodePrefetch({ ...wanted, policy })));
     },
 
     endPrefetch(world, stage, target) {
       const object = objectOf(world, stage, target.name);
-      const {
-        [PREFETCH_ANNOTATION]: _p,
-        [DOWNLOAD_CHECK_ANNOTATION]: _c,
-        ...rest
-      } = object?.metadata.annotations ?? {};
-      return object && withAnnotations(resourceOf(stage), object, rest);
+      if (!object) return undefined;
+      return replacing(resourceOf(stage), withoutAnnotations(object, PREFETCH_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION));
     },
 
     ...downloadChecks({ resourceOf }),
@@ -127,17 +120,14 @@ const NEXT: Readonly<Record<string, string>> = { Cordoning: 'ApplyingUpdate', Un
 
 export function withSignal(object: KubeObject, rollout: Rollout, signalling: Signalling): KubeObject {
   const { stage, target, payload, agent } = signalling;
-  const {
-    [REPORT_ANNOTATION]: _answered,
-    [AGENT_POLICY_ANNOTATION]: _policy,
-    [PREFETCH_ANNOTATION]: _prefetch,
-    [DOWNLOAD_CHECK_ANNOTATION]: _check,
-    ...annotations
-  } = object.metadata.annotations ?? {};
+  const bare = withoutAnnotations(object, ...ANSWERED);
   const signal = encodeSignal({ planId: rollout.id, created: target.since, command: commandOf(stage, payload) });
   const ours = { [ROLLOUT_ANNOTATION]: `${rollout.source.uid}/${target.since}`, ...encodeAgentPolicy(agent) };
-  return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...signal, ...ours } } };
+  return annotated(bare, { ...signal, ...ours });
 }
+
+/** What belongs to an earlier signal, or comes before one. */
+const ANSWERED = [REPORT_ANNOTATION, AGENT_POLICY_ANNOTATION, PREFETCH_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION];
 
 function commandOf(stage: Stage, payload: Payload | undefined): SignalCommand {
   const { command: id, version, forced } = stage;
@@ -174,7 +164,7 @@ function downloadChecks({ resourceOf }: Pick<Carriers, 'resourceOf'>): Pick<Sign
       if (!object) return undefined;
       const commands = downloadsFor(object, rollout, stage, target);
       const check = encodeDownloadCheck({ rollout: rollout.source.uid, commands, policy });
-      return withAnnotations(resourceOf(stage), object, { ...object.metadata.annotations, ...check });
+      return replacing(resourceOf(stage), annotated(object, check));
     },
   };
 }
@@ -190,8 +180,8 @@ function downloadsFor(object: KubeObject, { stages }: Rollout, { role }: Stage, 
 
 const namesIn = onceForEach(({ targets }: Stage) => new Set(targets.map(({ name }) => name)));
 
-function withAnnotations(resource: Resource, object: KubeObject, annotations: Annotations): Instruction {
-  return { kind: 'replace', resource, object: { ...object, metadata: { ...object.metadata, annotations } } };
+function replacing(resource: Resource, object: KubeObject): Instruction {
+  return { kind: 'replace', resource, object };
 }
 
 /** The leader's own record on the Node, in the same write as the signal. */

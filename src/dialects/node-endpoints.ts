@@ -10,11 +10,9 @@ export function isController({ metadata }: Node): boolean {
 }
 
 export function endpointsOf(world: World): Endpoint[] {
-  return world
-    .list(nodes)
-    .filter(isController)
-    .map(({ metadata: { name }, status }) => ({
-      name,
-      host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
-    }));
+  return world.list(nodes).filter(isController).map(endpointOf);
+}
+
+export function endpointOf({ metadata: { name }, status }: Pick<Node, 'metadata' | 'status'>): Endpoint {
+  return { name, host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address };
 }

@@ -1,6 +1,6 @@
 /** Cordons and taints of Refit on a Node, each with its owner. */
 
-import { annotated, type Node, withoutAnnotation } from '../kube/resources.ts';
+import { annotated, type Node, withoutAnnotations } from '../kube/resources.ts';
 
 /** Set also after somebody else uncordoned the node: a mark that stays would claim a later cordon of a person. */
 export function cordonOwner({ metadata }: Node): string | undefined {
@@ -17,7 +17,7 @@ export function withCordon(node: Node, owner: string): Node {
 export function withoutCordon(node: Node): Node {
   if (cordonOwner(node) === undefined) return node;
   const { unschedulable: _unschedulable, ...spec } = node.spec ?? {};
-  return { ...withoutAnnotation(node, CORDON_ANNOTATION), spec };
+  return { ...withoutAnnotations(node, CORDON_ANNOTATION), spec };
 }
 
 /** Removes any cordon; returns the same node when there is none. */

@@ -72,9 +72,9 @@ export function annotated<T extends KubeObject>(object: T, more: Record<string, 
   return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...more } } };
 }
 
-export function withoutAnnotation<T extends KubeObject>(object: T, name: string): T {
-  const { [name]: _removed, ...annotations } = object.metadata.annotations ?? {};
-  return { ...object, metadata: { ...object.metadata, annotations } };
+export function withoutAnnotations<T extends KubeObject>(object: T, ...names: readonly string[]): T {
+  const left = Object.entries(object.metadata.annotations ?? {}).filter(([name]) => !names.includes(name));
+  return { ...object, metadata: { ...object.metadata, annotations: Object.fromEntries(left) } };
 }
 
 export function kubeletVersionOf(node: Node | undefined): string | undefined {

@@ -1,6 +1,6 @@
 /** Tells from a Node which plan works on it: by a claim, which other dialects respect, or by a signal that has not ended. */
 
-import { annotated, type KubeObject, kubeletVersionOf, type Node, withoutAnnotation } from '../kube/resources.ts';
+import { annotated, type KubeObject, kubeletVersionOf, type Node, withoutAnnotations } from '../kube/resources.ts';
 import { decodeSignal, type SignalData } from './annotations.ts';
 import { AGENT_ANNOTATION, ATTEMPT_LABEL, isFinal, SIGNAL_VERSION_ANNOTATION } from './names.ts';
 
@@ -24,7 +24,7 @@ export function withClaim(node: Node, claim: string): Node {
 
 /** The same node if the claim is not on it. */
 export function withoutClaim(node: Node, claim: string): Node {
-  return claimOn(node) === claim ? withoutAnnotation(node, CLAIM_ANNOTATION) : node;
+  return claimOn(node) === claim ? withoutAnnotations(node, CLAIM_ANNOTATION) : node;
 }
 
 /** True if a plan that works by signals may have the Node as a target: other Nodes need no claim. */

@@ -11,6 +11,7 @@ import { decodeSignal } from '../../signal/annotations.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { occupantOf } from '../annotation-signal.ts';
+import { endpointOf } from '../node-endpoints.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { preconditions } from './removed-apis.ts';
 import { resolve } from './resolve.ts';
@@ -37,11 +38,7 @@ export const autopilot: Dialect<Plan> = {
   project,
   objectOf: ({ role }, { name }, world) => world.get(OBJECTS[role], name),
   endpoints: (world) =>
-    world.list(controlNodes).map(({ metadata, status }) => ({
-      name: metadata.name,
-      host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
-      version: status?.k0sVersion,
-    })),
+    world.list(controlNodes).map((node) => ({ ...endpointOf(node), version: node.status?.k0sVersion })),
   preconditions: { unmet: preconditions },
   planRules: { apply: withPlanWindows },
   versions: { of: versionOf, runs },

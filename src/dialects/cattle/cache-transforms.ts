@@ -1,6 +1,6 @@
 /** What the caches keep of Jobs and pods: what decisions read, and what is written back. Templates are most of their size. */
 
-import { type ContainerStatus, type Job, type KubeObject, type Pod, withoutAnnotation } from '../../kube/resources.ts';
+import { type ContainerStatus, type Job, type KubeObject, type Pod, withoutAnnotations } from '../../kube/resources.ts';
 import { defined } from '../../util/json.ts';
 import { holds } from './conditions.ts';
 import { isHeld } from './leader-drain.ts';
@@ -11,7 +11,7 @@ import { STAMP_ANNOTATION } from './stamps.ts';
 export function trimJob(job: Job): KubeObject {
   if (isPaused(job) || isHeld(job) || holds(job, 'Failed')) return job;
   const { template: _t, selector: _s, ...spec } = job.spec ?? {};
-  const smaller: Job = { ...withoutAnnotation(job, STAMP_ANNOTATION), spec };
+  const smaller: Job = { ...withoutAnnotations(job, STAMP_ANNOTATION), spec };
   return smaller;
 }
 

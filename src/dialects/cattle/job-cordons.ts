@@ -1,7 +1,7 @@
 /** Tells a cordon that a Job made from one that was there before: only the former ends with the upgrade. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Target } from '../../engine/model/rollout.ts';
-import { annotated, type Job, type Node } from '../../kube/resources.ts';
+import { annotated, type Job, type Node, withoutAnnotations } from '../../kube/resources.ts';
 import { recordedFailures } from './attempts.ts';
 import { hostnameOf } from './job.ts';
 import { cordons, isCordonOf } from './leader-drain.ts';
@@ -23,9 +23,7 @@ export function withCordonMark(node: Node, plan: CattlePlan, { state }: Target, 
 }
 
 export function withoutCordonMark(node: Node, plan: CattlePlan): Node {
-  if (markOn(node, plan) === undefined) return node;
-  const { [cordonMarkOf(plan.metadata.name)]: _mark, ...annotations } = node.metadata.annotations ?? {};
-  return { ...node, metadata: { ...node.metadata, annotations } };
+  return markOn(node, plan) === undefined ? node : withoutAnnotations(node, cordonMarkOf(plan.metadata.name));
 }
 
 /** True if a Job of the plan made the node unschedulable. Without a mark it did: the original leaves none. */

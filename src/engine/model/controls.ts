@@ -1,5 +1,5 @@
 /** What people ask for while a plan runs (pause, abort, retry): annotations of ours on the plan. */
-import type { KubeObject } from '../../kube/resources.ts';
+import { type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
 import { because, type Reason } from './reasons.ts';
 
 export const COMMON_PREFIX = 'upgrade.refit.dev/';
@@ -50,13 +50,7 @@ export function abortReason(words: string): Reason {
 
 /** For a new plan made from an old one. */
 export function withoutControls<T extends KubeObject>(object: T): T {
-  const {
-    [PAUSE_ANNOTATION]: _p,
-    [ABORT_ANNOTATION]: _a,
-    [RETRY_ANNOTATION]: _r,
-    ...annotations
-  } = object.metadata.annotations ?? {};
-  return { ...object, metadata: { ...object.metadata, annotations } };
+  return withoutAnnotations(object, PAUSE_ANNOTATION, ABORT_ANNOTATION, RETRY_ANNOTATION);
 }
 
 /** The annotation with one more retry; it replaces an earlier one of the same target. */
