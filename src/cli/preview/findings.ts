@@ -1,37 +1,24 @@
 /** What a preview finds beside the decision: the rule of the policy, and drains. */
 import { factsOf } from '../../engine/gates/types.ts';
-import { coveringPolicies, type PlanRef } from '../../engine/policy/choose-policy.ts';
+import { coveringPolicies, describeEntry } from '../../engine/policy/choose-policy.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
 import { Semaphore } from '../../util/waits.ts';
 import type { Sources } from '../status/answers.ts';
-import { type Policies, policyOf } from '../status/load.ts';
+import type { Policies } from '../status/load.ts';
 import type { Inspection } from '../status/observe.ts';
 
 export type PolicyRule = ReturnType<typeof policyRule>;
 
 /** Undefined if no policy covers the plan. */
-export function policyRule(policies: Policies, dialect: string, plan: KubeObject) {
-  const { name: held } = policyOf(policies, { name: dialect }, plan);
-  if (held === undefined) return undefined;
-  const { name, namespace } = plan.metadata;
-  const ref: PlanRef = { dialect, namespace, name };
-  const [first, ...others] = coveringPolicies(policies.list(), ref);
+export function policyRule(policies: Policies, dialect: string, { metadata: { name, namespace } }: KubeObject) {
+  const [first, ...others] = coveringPolicies(policies.list(), { dialect, namespace, name });
+  if (!first) return undefined;
   const wider = others.map(({ policy }) => policy.metadata.name);
   const over = wider.length > 0 ? `, before ${wider.join(', ')}` : '';
   /** Why it applies, as half a sentence about the policy. */
-  const rule = `${entryOf(first?.rank ?? 0, ref)}${over}`;
-  return { name: held, rule };
-}
-
-/** The rank is a sum: see choose-policy.ts. */
-function entryOf(rank: number, { dialect, namespace, name }: PlanRef): string {
-  const given = [
-    ...(rank % 2 === 1 ? [`dialect ${dialect}`] : []),
-    ...(rank % 4 >= 2 ? [`namespace ${namespace}`] : []),
-    ...(rank >= 4 ? [`name ${name}`] : []),
-  ];
-  return given.length === 0 ? 'covers every plan' : `covers plans with ${given.join(', ')}`;
+  const rule = `covers ${describeEntry(first.entry, 'every plan')}${over}`;
+  return { name: first.policy.metadata.name, rule };
 }
 
 export type PlanDrainPreview = NonNullable<Awaited<ReturnType<typeof lookAtDrains>>>;

@@ -1,5 +1,5 @@
 /** The policy of a plan: the most specific UpgradePolicy, then the first by name, changed by the plan's own fields. */
-import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+import { type UpgradePolicy, type UpgradePolicySpec, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
@@ -14,8 +14,10 @@ export interface PlanRef {
   readonly name: string;
 }
 
-/** Each weighs more than all less specific ones together. */
-const WEIGHTS = { name: 4, namespace: 2, dialect: 1 } as const;
+/** What it sets must match. */
+type PlanEntry = NonNullable<UpgradePolicySpec['plans']>[number];
+
+/** In an entry each counts more than all after it together. */
 const MEMBERS = ['name', 'namespace', 'dialect'] as const;
 
 /** An invalid policy still counts, with its problems: it may forbid what a less specific one allows. */
@@ -28,28 +30,31 @@ export function policyFor(
   return first ? readPolicy(first.policy) : uncovered;
 }
 
-export interface Covering {
-  readonly policy: UpgradePolicy;
-  readonly rank: number;
-}
-
-export function coveringPolicies(policies: readonly UpgradePolicy[], plan: PlanRef): readonly Covering[] {
+/** Each with its most specific entry that matches the plan. */
+export function coveringPolicies(policies: readonly UpgradePolicy[], plan: PlanRef) {
+  const matches = (entry: PlanEntry): boolean =>
+    MEMBERS.every((member) => entry[member] === undefined || entry[member] === plan[member]);
   return policies
     .flatMap((policy) => {
-      const rank = rankOf(policy, plan);
-      return rank === undefined ? [] : [{ policy, rank }];
+      const { plans = [{}] } = policy.spec;
+      const [entry] = plans.filter(matches).toSorted((a, b) => rankOf(b) - rankOf(a));
+      return entry ? [{ policy, entry }] : [];
     })
-    .toSorted((a, b) => b.rank - a.rank || (a.policy.metadata.name < b.policy.metadata.name ? -1 : 1));
+    .toSorted(
+      (a, b) => rankOf(b.entry) - rankOf(a.entry) || (a.policy.metadata.name < b.policy.metadata.name ? -1 : 1),
+    );
 }
 
-/** The rank of its most specific entry; undefined if none matches. */
-function rankOf({ spec: { plans = [{}] } }: UpgradePolicy, plan: PlanRef): number | undefined {
-  const ranks = plans.flatMap((entry) => {
-    const given = MEMBERS.filter((member) => entry[member] !== undefined);
-    const matches = given.every((member) => entry[member] === plan[member]);
-    return matches ? [given.reduce((sum, member) => sum + WEIGHTS[member], 0)] : [];
-  });
-  return ranks.length === 0 ? undefined : Math.max(...ranks);
+function rankOf(entry: PlanEntry): number {
+  return MEMBERS.reduce((rank, member) => 2 * rank + (entry[member] === undefined ? 0 : 1), 0);
+}
+
+/** `plans with dialect cattle, name server`; equal entries give equal text. `all`: for an entry that matches every plan. */
+export function describeEntry({ dialect, namespace, name }: PlanEntry, all: string): string {
+  const given = Object.entries({ dialect, namespace, name }).flatMap(([member, value]) =>
+    value === undefined ? [] : [`${member} ${value}`],
+  );
+  return given.length === 0 ? all : `plans with ${given.join(', ')}`;
 }
 
 /** Undefined if the cluster lacks the kind. Rejects without the right to list them, because they would still apply. */

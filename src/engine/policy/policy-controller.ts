@@ -9,7 +9,7 @@ import { type Controller, fromMapping, generationChanged, type Predicate } from 
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
-import { coveringPolicies, type PlanRef } from './choose-policy.ts';
+import { coveringPolicies, describeEntry, type PlanRef } from './choose-policy.ts';
 import { readPolicy } from './read-policy.ts';
 
 export interface PolicyParts {
@@ -129,14 +129,8 @@ function conflicted(policy: UpgradePolicy, { policies }: PolicyContext): Conditi
   return { type: 'Conflicted', ...found, ...generationOf(policy) };
 }
 
-/** The entries for people; equal entries give equal text. */
 function entriesOf({ spec: { plans = [{}] } }: UpgradePolicy): string[] {
-  return plans.map(({ dialect, namespace, name }) => {
-    const given = Object.entries({ dialect, namespace, name }).flatMap(([member, value]) =>
-      value === undefined ? [] : [`${member} ${value}`],
-    );
-    return given.length === 0 ? 'all plans' : `plans with ${given.join(', ')}`;
-  });
+  return plans.map((entry) => describeEntry(entry, 'all plans'));
 }
 
 function generationOf({ metadata: { generation } }: UpgradePolicy): { observedGeneration?: number } {

@@ -144,14 +144,8 @@ function shortened(record: Plan, maxFailures: number): Plan {
 }
 
 function countsOf(lists: readonly TargetList[]): Progress {
-  const counts = { total: 0, done: 0, inFlight: 0, pending: 0, failed: 0 };
-  for (const { state } of lists.flatMap(({ entries }) => entries)) {
-    counts.total++;
-    const recorded = recordedStateOf(state);
-    if (recorded === 'done') counts.done++;
-    else if (recorded === 'intended') counts.inFlight++;
-    else if (recorded === 'pending') counts.pending++;
-    else counts.failed++;
-  }
-  return counts;
+  const states = lists.flatMap(({ entries }) => entries.map(({ state }) => recordedStateOf(state)));
+  const countOf = (wanted: RecordedState): number => states.filter((state) => state === wanted).length;
+  const [total, done, inFlight, pending] = [states.length, countOf('done'), countOf('intended'), countOf('pending')];
+  return { total, done, inFlight, pending, failed: total - done - inFlight - pending };
 }
