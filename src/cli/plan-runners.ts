@@ -16,8 +16,8 @@ export interface PlanRunner {
   readonly corrected?: string;
   /** Where to look for the cause of a failure. */
   readonly causes?: string;
-  /** How to try one failed node again; absent if `refit retry` does it. */
-  readonly retry?: () => string;
+  /** True if `refit retry` cannot try a failed node again. */
+  readonly hasNoRetry?: true;
   /** True if its user runs it, on the same machine as the commands that look. */
   readonly runsHere?: true;
 }
@@ -42,7 +42,7 @@ const RUNNERS: Readonly<Record<string, PlanRunner>> = {
     limit: `${formatDuration(HOST_DEADLINE_MS)} have passed since it began`,
     startOver: KUBEADM,
     again: KUBEADM,
-    retry: () => KUBEADM,
+    hasNoRetry: true,
     runsHere: true,
   },
   capi: { name: '`refit capi-extension`', limit: AGENT_LIMIT, startOver: CAPI, again: CAPI },
@@ -53,7 +53,7 @@ const UNKNOWN: PlanRunner = {
   limit: 'its time is over',
   startOver: ANEW,
   again: ANEW,
-  retry: () => ANEW,
+  hasNoRetry: true,
 };
 
 export function runnerOf(dialect: string): PlanRunner {
@@ -63,7 +63,7 @@ export function runnerOf(dialect: string): PlanRunner {
 /** What to do about a plan that failed, wholly or in part, or was refused. */
 export function fixOf(plan: PlanView): string {
   const { dialect, phase, abort, stages } = plan;
-  const { startOver, again, retry, corrected, causes = 'node, or url/sha256 in the Plan' } = runnerOf(dialect);
+  const { startOver, again, hasNoRetry, corrected, causes = 'node, or url/sha256 in the Plan' } = runnerOf(dialect);
   if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
   if (phase === 'invalid' && corrected !== undefined) return `Not started. ${corrected}`;
   if (phase === 'invalid') return `Refused. Fix the cause, then: ${again}.`;
@@ -74,7 +74,7 @@ export function fixOf(plan: PlanView): string {
     const rest = others ? ` For the other nodes: ${startOver}.` : '';
     return `Nothing to fix: ${namesOf(all)} runs the version now.${rest}`;
   }
-  if (retry || failed.length === 0) return `Failed. Fix the cause, then: ${again}.`;
+  if (hasNoRetry || failed.length === 0) return `Failed. Fix the cause, then: ${again}.`;
   const names = namesOf(failed);
   const command = failed.length === 1 ? `run: refit retry ${names}` : `run for each of ${names}: refit retry NODE`;
   const retried = `${command}${planFlag(plan)}`;

@@ -13,12 +13,13 @@ import { readPolicy } from '../engine/policy/read-policy.ts';
 import { readUpdateConfig } from '../updates/config/read-config.ts';
 import { readBounded } from '../util/bounded-file.ts';
 import { EXIT, messageOf, RefitError } from '../util/errors.ts';
+import { counted } from '../util/phrases.ts';
 import { parseVersion } from '../util/version.ts';
 import { brokenStep } from '../versions/kubeadm-rules.ts';
 
 /** Resolves with the exit code; rejects with REFIT_FILE and every wrong field, what was found and what would be right. */
 export async function validate(path: string, write: (text: string) => void): Promise<number> {
-  const { title, problems, warnings, page } = judge(await readText(path), path);
+  const { title, problems, warnings = [], page } = judge(await readText(path), path);
   if (problems.length > 0) {
     throw new RefitError('REFIT_FILE', `${path}: ${problems.join('; ')}`, { hint: `correct that; ${page} says more` });
   }
@@ -30,7 +31,7 @@ interface Judgement {
   readonly title: string;
   readonly problems: readonly string[];
   /** What is allowed, but dangerous. */
-  readonly warnings: readonly string[];
+  readonly warnings?: readonly string[];
   readonly page: string;
 }
 
@@ -43,7 +44,7 @@ function judge(text: string, path: string): Judgement {
   if (kind === updaterSetKind) return judgeUpdaterSet(object as UpdaterSet);
   const title = `UpgradePolicy ${object.metadata.name} can be read`;
   const { problems } = readPolicy(object as UpgradePolicy);
-  return { title, problems: problems.map(({ message }) => message), warnings: [], page: 'docs/guides/policy.md' };
+  return { title, problems: problems.map(({ message }) => message), page: 'docs/guides/policy.md' };
 }
 
 const KINDS = [planKind, cattlePlanKind, upgradePolicyKind, updateConfigKind, updaterSetKind] as const;
@@ -53,8 +54,8 @@ const MANIFEST = /^(?![\s\S]*\bapiVersion\b)[\s\S]*\bhosts"?\s*:/;
 const KUBEONE = /^[ \t]*"?kind"?[ \t]*:[ \t]*["']?KubeOneCluster\b/m;
 
 function judgeManifest({ version, hosts }: Manifest): Judgement {
-  const title = `${hosts.length} host${hosts.length === 1 ? '' : 's'} to upgrade to ${version}: can be read`;
-  return { title, problems: [], warnings: [], page: 'docs/guides/kubeadm.md' };
+  const title = `${counted(hosts.length, 'host')} to upgrade to ${version}: can be read`;
+  return { title, problems: [], page: 'docs/guides/kubeadm.md' };
 }
 
 function judgeCattlePlan(plan: CattlePlan): Judgement {
@@ -80,21 +81,19 @@ function judgeConfig(config: UpdateConfig): Judgement {
   return {
     title: `UpdateConfig ${name} can be followed`,
     problems: [...(namespace === undefined ? [] : [misplaced]), ...readUpdateConfig(config).problems],
-    warnings: [],
     page: 'docs/guides/updates.md',
   };
 }
 
 function judgeUpdaterSet(set: UpdaterSet): Judgement {
   const title = `UpdaterSet ${set.metadata.name} can be read`;
-  return { title, problems: setProblems(set), warnings: [], page: 'docs/guides/cluster-api.md' };
+  return { title, problems: setProblems(set), page: 'docs/guides/cluster-api.md' };
 }
 
 function judgePlan(plan: Plan): Judgement {
-  const commands = plan.spec.commands.length;
-  const title = `Plan ${plan.metadata.name} (${plan.spec.id}) with ${commands} command${commands === 1 ? '' : 's'}`;
+  const { metadata, spec } = plan;
   return {
-    title: `${title} can be carried out`,
+    title: `Plan ${metadata.name} (${spec.id}) with ${counted(spec.commands.length, 'command')} can be carried out`,
     problems: problemsOf(plan).map(({ message }) => message),
     warnings: [...unverified(plan), ...brokenSteps(plan)],
     page: 'docs/guides/k0s.md',

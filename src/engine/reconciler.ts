@@ -15,14 +15,7 @@ import type { Decision, NodeAction } from './model/decision.ts';
 import { because } from './model/reasons.ts';
 import { type Rollout, type Target, withTargets } from './model/rollout.ts';
 import { gather, type Known } from './observe/gather.ts';
-import {
-  Answers,
-  type BlockedDrains,
-  type DrainDelegations,
-  type ProbeBackoff,
-  type Prober,
-  probeBackoff,
-} from './observe/probes.ts';
+import { Answers, type BlockedDrains, type DrainDelegations, type Prober, probeBackoff } from './observe/probes.ts';
 import { type RefusedWrites, refusedWrites } from './observe/refused-writes.ts';
 import { watchTimes } from './observe/watch-times.ts';
 import type { View } from './observe/world.ts';
@@ -55,13 +48,12 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   const times = watchTimes(clock);
   const drainDelegations: DrainDelegations = new Set();
   const blockedDrains: BlockedDrains = new Map();
-  const backoffs = new Map<string, ProbeBackoff>();
+  const backoffs = probeBackoff();
   const refusals = refusedWrites(clock, (rollout, at, reason) => options.reporter?.refused(rollout, at, reason));
 
   return async function reconcile(key, { abort } = {}) {
     const { name, namespace } = splitKey(key);
-    const asked = backoffs.getOrInsertComputed(key, () => probeBackoff());
-    const answers = new Answers({ drainDelegations, blockedDrains, backoffs: asked }, clock.monotonic());
+    const answers = new Answers({ drainDelegations, blockedDrains, backoffs }, clock.monotonic());
     const effects = { ...options, abort, refusals, times };
     const cleanUp = async (): Promise<ReconcileResult> =>
       soonest(await cleanUpOrphanedWork(effects, plans, key), { requeueAfterMs: refusals.nextMs() });
@@ -72,7 +64,6 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.scope?.isPlan?.(plan) === false) {
         options.reporter?.gone(key);
         drainDelegations.clear();
-        backoffs.delete(key);
         return await cleanUp();
       }
       const policy = options.policyFor(plan);

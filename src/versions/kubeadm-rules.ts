@@ -34,17 +34,18 @@ function* applyFindings(own: Version, cluster: Version, to: Version): Iterable<F
 
 function* upgradeNodeFindings(own: Version, cluster: Version | undefined, managedBy = ''): Iterable<Finding> {
   const before = parseVersion(managedBy);
-  if (before && own.minor - before.minor > 1) {
-    const last = `the node was last managed by kubeadm 1.${before.minor}`;
-    yield hard('Kd', `${last}: 1.${own.minor} is more than one minor version on`);
-  }
-  if (!cluster) return;
-  if (own.minor < cluster.minor)
+  if (before && own.minor - before.minor > 1)
+    yield hard(
+      'Kd',
+      `the node was last managed by kubeadm 1.${before.minor}: 1.${own.minor} is more than one minor version on`,
+    );
+  if (cluster && own.minor < cluster.minor)
     yield hard('Kd', `kubeadm 1.${own.minor} is older than the cluster at 1.${cluster.minor}`);
-  if (own.minor > cluster.minor) {
-    const first = '`kubeadm upgrade apply` on the first control-plane host comes first';
-    yield hard('Kd', `the cluster is still recorded at 1.${cluster.minor}: ${first}`);
-  }
+  if (cluster && own.minor > cluster.minor)
+    yield hard(
+      'Kd',
+      `the cluster is still recorded at 1.${cluster.minor}: \`kubeadm upgrade apply\` on the first control-plane host comes first`,
+    );
 }
 
 /** Removed kubelet flags, with the first minor version that refuses to start with them. */

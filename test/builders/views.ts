@@ -36,7 +36,7 @@ export async function lookAt(
   now: number,
   parts: ViewParts = buildViewParts(),
 ): Promise<PlanView[]> {
-  return await observe(autopilot, { plans: () => plans, world: buildWorld(controllers, workers) }, parts, now);
+  return await observe({ dialect: autopilot, plans: () => plans, world: buildWorld(controllers, workers) }, parts, now);
 }
 
 /** The object with a signal on it; in addition to what it says already. */

@@ -11,15 +11,15 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_669,
   'src/api': 1_120,
-  'src/cli': 4_660,
+  'src/cli': 4_636,
   'src/cmd': 978,
-  'src/dialects': 377,
-  'src/dialects/autopilot': 1_052,
+  'src/dialects': 365,
+  'src/dialects/autopilot': 1_043,
   'src/dialects/capi': 2_103,
-  'src/dialects/cattle': 2_087,
+  'src/dialects/cattle': 2_085,
   'src/dialects/kubeadm': 2_140,
   'src/drain': 827,
-  'src/engine': 5_483,
+  'src/engine': 5_457,
   'src/http': 339,
   'src/kube': 3_234,
   'src/kubeadm': 965,
@@ -29,7 +29,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/updates': 1_931,
   'src/install': 823,
   'src/util': 860,
-  'src/versions': 555,
+  'src/versions': 538,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];

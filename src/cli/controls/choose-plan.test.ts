@@ -38,7 +38,7 @@ async function look(name: string): Promise<Inspection> {
 async function inspectionOf(dialect: Dialect, plan: KubeObject): Promise<Inspection> {
   const node = buildNode('n1', { labels: { 'kubernetes.io/hostname': 'n1' } });
   const world = buildWorldOf([nodes, [node]], [controlNodes, []], [jobs, []], [pods, []]);
-  return await inspect(dialect, plan, world, buildViewParts(), T0 + MINUTE);
+  return await inspect({ dialect, world }, plan, buildViewParts(), T0 + MINUTE);
 }
 
 const RESOLVED = { latestVersion: 'v1.2.3', latestHash: latestHash(buildCattlePlan('p'), 'v1.2.3', []) };

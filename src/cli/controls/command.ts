@@ -39,18 +39,16 @@ export async function applyControl(control: Control, flags: ControlFlags, parts:
 async function carryOut(control: Control, session: Session, named: string | undefined, now: number) {
   const { client, abort, loaded, viewParts } = session;
   const plans = loaded.flatMap((each) => each.plans().map((plan) => ({ each, plan })));
-  const inspections = await Promise.all(
-    plans.map(async ({ each, plan }) => await inspect(each.dialect, plan, each.world, viewParts, now)),
-  );
+  const inspections = await Promise.all(plans.map(async ({ each, plan }) => await inspect(each, plan, viewParts, now)));
   let inspection = choosePlan(inspections, named, control.isMeant);
-  const { dialect, world } = inspection;
+  const { dialect } = inspection;
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const view = viewAt(inspection, now);
     const change = control({ ...inspection, view }, now);
     if (!change.annotations || (await write(session, inspection, change.annotations))) return { change, view };
     const { name, namespace } = inspection.plan.metadata;
     const plan = await client.get(dialect.plans, name, { namespace, abort });
-    inspection = await inspect(dialect, plan, world, viewParts, now);
+    inspection = await inspect(inspection, plan, viewParts, now);
   }
   throw new RefitError('REFIT_CONTROL', 'the plan kept changing, so nothing was written: run this again');
 }

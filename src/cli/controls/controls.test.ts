@@ -68,7 +68,7 @@ async function give(control: Control, situation: Situation): Promise<PlanChange 
     NAMES.filter((name) => name !== situation.gone).map((name) => nodeOf(name, situation)),
   );
   const parts = buildViewParts({}, isPolicyPaused ? [buildUpgradePolicy('nightly', { paused: true })] : []);
-  const inspection = await inspect(autopilot, plan, world, parts, NOW);
+  const inspection = await inspect({ dialect: autopilot, world }, plan, parts, NOW);
   try {
     return control({ ...inspection, view: viewAt(inspection, NOW) }, NOW);
   } catch (error) {

@@ -38,7 +38,7 @@ function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): re
   const refuse = (why: string): never => {
     throw new RefitError('REFIT_CONTROL', why);
   };
-  const { retry: byHand, startOver } = runnerOf(dialect.name);
+  const { hasNoRetry, again, startOver } = runnerOf(dialect.name);
   const title = titleOf(view);
   if (snapshot.controls.abort !== undefined)
     return refuse(`${title} was aborted, so no node of it can be retried; to start again: ${startOver}`);
@@ -47,9 +47,8 @@ function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): re
   );
   if (found.length === 0) return refuse(`${name} is not a target of ${title}`);
   const failed = found.filter(({ target }) => target.state === 'failed');
-  if (byHand && failed.length > 0) {
-    return refuse(`refit retry cannot retry ${name} of ${title}: fix the cause, then ${byHand()}`);
-  }
+  if (hasNoRetry && failed.length > 0)
+    return refuse(`refit retry cannot retry ${name} of ${title}: fix the cause, then ${again}`);
   const open = failed.filter(({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target));
   const [first, ...others] = open.map(({ target }) => target);
   if (first && !factsOf(snapshot, first).exists) {

@@ -6,7 +6,7 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { askLeader } from '../status/load.ts';
+import { askLeader, type Loaded } from '../status/load.ts';
 import { type Inspection, inspect, type ViewParts, viewAt } from '../status/observe.ts';
 import { inSession, type Session, type SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
@@ -43,7 +43,6 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
 }
 
 type Read = ReturnType<typeof readObject>;
-type Seen = Session['loaded'][number];
 
 async function previewFile({ kind: { resource }, object }: Read, session: Session, now: number): Promise<PlanPreview> {
   const seen = session.loaded.find(({ dialect }) => dialect.plans === resource);
@@ -52,7 +51,12 @@ async function previewFile({ kind: { resource }, object }: Read, session: Sessio
 }
 
 /** As if it were created at `now`; a status in the file is ignored. */
-export async function previewNew(object: KubeObject, seen: Seen, parts: ViewParts, now: number): Promise<PlanPreview> {
+export async function previewNew(
+  object: KubeObject,
+  seen: Loaded,
+  parts: ViewParts,
+  now: number,
+): Promise<PlanPreview> {
   const { status: _recorded, ...plan } = object as KubeObject & { status?: unknown };
   const { name, namespace } = plan.metadata;
   const { dialect, world } = seen;
@@ -61,16 +65,16 @@ export async function previewNew(object: KubeObject, seen: Seen, parts: ViewPart
     .find(({ metadata: it }) => it.name === name && (namespace === undefined || it.namespace === namespace));
   const uid = (dialect.ordersByUid === true && present?.metadata.uid) || '';
   const metadata = { ...plan.metadata, uid, creationTimestamp: rfc3339(now) };
-  const inspection = await inspect(dialect, { ...plan, metadata }, world, parts, now);
+  const inspection = await inspect(seen, { ...plan, metadata }, parts, now);
   const phase = present && dialect.resolve(present, world, now).phase;
   return await previewAt(inspection, parts, now, phase);
 }
 
-export async function previewOpen(loaded: Session['loaded'], parts: ViewParts, now: number): Promise<PlanPreview[]> {
+export async function previewOpen(loaded: readonly Loaded[], parts: ViewParts, now: number): Promise<PlanPreview[]> {
   const all = loaded.flatMap((seen) => seen.plans().map((plan) => ({ seen, plan })));
   const previews = await Promise.all(
     all.map(async ({ seen, plan }) => {
-      const inspection = await inspect(seen.dialect, plan, seen.world, parts, now);
+      const inspection = await inspect(seen, plan, parts, now);
       const { phase } = inspection.snapshot.rollout;
       return phase === 'new' || phase === 'running' ? [await previewAt(inspection, parts, now)] : [];
     }),

@@ -81,7 +81,7 @@ test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], r
   const conditions = told.map(([type, is, reason, message = '']) => ({ type, status: is, reason, message }));
   const plan = { ...buildCattlePlan('p', spec), status: { ...status, conditions } };
   const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
-  const plans = await observe(cattleView, { plans: () => [plan], world }, buildViewParts(), NOW);
+  const plans = await observe({ dialect: cattleView, plans: () => [plan], world }, buildViewParts(), NOW);
   const shape = { hasColours: false, size: () => ({ columns: 200, rows: 50 }), advises: true };
   const text = render({ leader: { state: 'none' }, plans }, 'text', NOW, shape);
   for (const line of lines) expect(text).toContain(line);
@@ -101,7 +101,7 @@ test.each<[string, Partial<CattleSpec>, true | undefined]>([
     message,
   }));
   const plan = { ...buildCattlePlan('p', spec), status: { conditions } };
-  const view = viewAt(await inspect(cattleView, plan, world, buildViewParts(), NOW), NOW);
+  const view = viewAt(await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW), NOW);
   expect([view.phase, view.goesOn]).toEqual(['invalid', goesOn]);
 });
 
@@ -109,7 +109,7 @@ test('a node that gets its Job next has no age', async () => {
   const status = { latestVersion: 'v1.2.3', latestHash: HASH, applying: ['a'], conditions: RUNNING };
   const plan = { ...buildCattlePlan('p'), status };
   const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
-  const view = viewAt(await inspect(cattleView, plan, world, buildViewParts(), NOW), NOW);
+  const view = viewAt(await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW), NOW);
   expect(movingRows(view, NOW).map(sentenceOf)).toEqual(['a starting']);
 });
 
@@ -122,7 +122,7 @@ test('while its channel is down a Plan can be paused: it is not over', async () 
   }));
   const plan: CattlePlan = { ...buildCattlePlan('p', channel), status: { conditions } };
   const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
-  const inspection = await inspect(cattleView, plan, world, buildViewParts(), NOW);
+  const inspection = await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW);
   const view = viewAt(inspection, NOW);
   expect(view.phase).toBe('invalid');
   expect(pause({ ...inspection, view }, NOW).said[0]).toBe('Plan system-upgrade/p is paused.');

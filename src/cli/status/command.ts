@@ -1,5 +1,5 @@
 /** Runs `refit status`: shows all plans once, or follows them until each has ended. */
-import { sleep } from '../../util/clock.ts';
+import { type Clock, sleep } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { askLeader, follow, followLeader, followPolicies } from './load.ts';
@@ -37,59 +37,50 @@ export async function runStatus(flags: StatusFlags, parts: SessionParts): Promis
 export async function showStatus(flags: StatusFlags, parts: StatusParts): Promise<number> {
   const { clock, output } = parts;
   return await inSession(flags, parts, 'refit-status', async (session) => {
-    if (flags.watch) {
-      const dialects = session.loaded.map(({ dialect }) => dialect);
-      return await watch(flags, parts, { ...session, dialects, clock });
-    }
+    if (flags.watch) return await watch(flags, parts, session);
     const now = clock.now();
     output.write(render(await observeOnce(session, now), flags.output, now, output));
     return EXIT.ok;
   });
 }
 
-async function watch(flags: StatusFlags, { output, clock, onView }: StatusParts, parts: WatchParts): Promise<number> {
+async function watch(flags: StatusFlags, { output, clock, onView }: StatusParts, session: Session): Promise<number> {
   const show = watchWriter(output, flags.output);
   let last: readonly PlanView[] = [];
   try {
-    for await (const view of watchPlans(parts)) {
+    for await (const view of watchPlans(session, clock)) {
       last = view.plans;
       onView?.(last);
       show(view, clock.now());
     }
   } catch (error) {
-    if (parts.abort.aborted) return EXIT.interrupted;
+    if (session.abort.aborted) return EXIT.interrupted;
     throw error;
   }
   return last.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;
 }
 
-type WatchParts = Omit<Session, 'loaded'> & Omit<SessionParts, 'output'>;
-
 /** Ages grow without a change, so a view follows after this time at the latest. */
 const AGAIN_MS = 1000;
 
 /** In the last view every plan has ended. Throws the reason of `abort` if that comes first. */
-async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
-  const { dialects, clock, contact } = parts;
+async function* watchPlans({ loaded, contact, ...session }: Session, clock: Clock): AsyncGenerator<StatusView> {
   const stop = new AbortController();
-  const abort = AbortSignal.any([parts.abort, stop.signal]);
-  const reading = { client: parts.client, abort };
+  const abort = AbortSignal.any([session.abort, stop.signal]);
+  const reading = { client: session.client, abort };
   // A change during a view is not lost.
   let changed = Promise.withResolvers<void>();
   const onChange = (): void => changed.resolve();
   try {
-    const followed = await Promise.all(
-      dialects.map(async (dialect) => ({ dialect, ...(await follow(reading, dialect, onChange)) })),
-    );
-    const { policies: first } = parts.viewParts;
-    const policies = await followPolicies(reading, first, onChange);
-    const viewParts = { ...parts.viewParts, policies };
+    const followed = await Promise.all(loaded.map(async ({ dialect }) => await follow(reading, dialect, onChange)));
+    const policies = await followPolicies(reading, session.viewParts.policies, onChange);
+    const viewParts = { ...session.viewParts, policies };
     const leader = followLeader(reading, await askLeader(reading, clock.now()));
     for (;;) {
       // Its error ends the watch.
       if (contact.isLoggedOut) await askLeader(reading, clock.now());
       const [now, began] = [clock.now(), clock.monotonic()];
-      const views = await Promise.all(followed.map(async (each) => await observe(each.dialect, each, viewParts, now)));
+      const views = await Promise.all(followed.map(async (each) => await observe(each, viewParts, now)));
       const plans = views.flat();
       const { silentSince } = contact;
       yield { leader: leader(now), ...(silentSince === undefined ? {} : { silentSince }), plans };

@@ -20,7 +20,9 @@ export interface Reading {
   readonly abort: AbortSignal;
 }
 
+/** The plans of one dialect, and what decisions on them depend on. */
 export interface Loaded {
+  readonly dialect: Dialect;
   plans(): readonly KubeObject[];
   readonly world: World;
 }
@@ -72,7 +74,7 @@ async function load(reading: Reading, dialect: Dialect, view: ViewOf): Promise<L
       return [followed.resource, (isThere && (await ifFound(view(followed)))) || NOTHING] as const;
     }),
   );
-  return { plans: () => own.list().filter(isPlan), world: freshWorld(viewsOf(others), new OwnWrites()) };
+  return { dialect, plans: () => own.list().filter(isPlan), world: freshWorld(viewsOf(others), new OwnWrites()) };
 }
 
 /** Also false without the right to list it. */

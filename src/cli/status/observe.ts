@@ -26,9 +26,9 @@ export interface ViewParts {
 
 export type Inspection = Awaited<ReturnType<typeof inspect>>;
 
-export async function observe(dialect: Dialect, loaded: Loaded, parts: ViewParts, now: number): Promise<PlanView[]> {
+export async function observe(loaded: Loaded, parts: ViewParts, now: number): Promise<PlanView[]> {
   const { filter = {} } = parts;
-  const inspections = loaded.plans().map(async (plan) => await inspect(dialect, plan, loaded.world, parts, now));
+  const inspections = loaded.plans().map(async (plan) => await inspect(loaded, plan, parts, now));
   const kept = (await Promise.all(inspections)).filter((each) => isKept(each, filter));
   return kept.map((each) => viewAt(each, now)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -37,7 +37,8 @@ export async function observe(dialect: Dialect, loaded: Loaded, parts: ViewParts
 const MAX_ROUNDS = 10;
 
 /** Asks what the decision needs until it asks nothing more, as the leader does. */
-export async function inspect(dialect: Dialect, plan: KubeObject, world: World, parts: ViewParts, now: number) {
+export async function inspect(of: Pick<Loaded, 'dialect' | 'world'>, plan: KubeObject, parts: ViewParts, now: number) {
+  const { dialect, world } = of;
   const { sources, policies } = parts;
   const policy = policyOf(policies, dialect, plan);
   const answers = inspectionAnswers(sources, { dialect, plan, world, options: policy.drain.options });

@@ -28,7 +28,7 @@ export interface Session extends Reading {
   readonly contact: ReturnType<typeof contactWith>;
   readonly viewParts: ViewParts;
   /** Of each dialect that the cluster has, as of the start. */
-  readonly loaded: readonly (Loaded & { readonly dialect: Dialect })[];
+  readonly loaded: readonly Loaded[];
 }
 
 const READYZ_TIMEOUT_MS = 3000;
@@ -49,9 +49,7 @@ export async function inSession(
   const ask: AskControlPlane = async (endpoints) => await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
   const reading = { client, abort };
   const installed = await installedOf(reading, dialects);
-  const loaded = await Promise.all(
-    installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, abort)) })),
-  );
+  const loaded = await Promise.all(installed.map(async (dialect) => await loadOnce(client, dialect, abort)));
   const policies = await loadPolicies(reading);
   const viewParts = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
   return await work({ ...reading, contact, viewParts, loaded });
@@ -60,7 +58,7 @@ export async function inSession(
 export async function observeOnce(session: Session, now: number): Promise<StatusView> {
   const { viewParts, loaded } = session;
   const leader = await askLeader(session, now);
-  const views = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, viewParts, now)));
+  const views = await Promise.all(loaded.map(async (each) => await observe(each, viewParts, now)));
   const plans = views.flat();
   const all = loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
   if (plans.length === 0 && all.length > 0) throw new RefitError('REFIT_CONTROL', noPlan(all, viewParts.filter));

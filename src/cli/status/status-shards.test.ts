@@ -42,7 +42,7 @@ function recordedPlan(): { plan: Plan; shards: StatusShard[] } {
 async function look(plan: Plan, shards: readonly StatusShard[]): Promise<PlanView | undefined> {
   const workers = NAMES.map((name) => buildNode(name));
   const world = buildWorldOf([controlNodes, []], [nodes, workers], [statusShards, shards]);
-  const [view] = await observe(autopilot, { plans: () => [plan], world }, buildViewParts(), T0);
+  const [view] = await observe({ dialect: autopilot, plans: () => [plan], world }, buildViewParts(), T0);
   return view;
 }
 

@@ -37,8 +37,7 @@ async function lookOf(name: string, plan: KubeObject, ...workers: readonly Node[
   const dialect = DIALECTS.find((each) => each.name === name);
   if (!dialect) throw new Error(`no dialect ${name}`);
   return await observe(
-    dialect,
-    { plans: () => [plan], world: buildWorldOf([nodes, workers], [jobs, []]) },
+    { dialect: dialect, plans: () => [plan], world: buildWorldOf([nodes, workers], [jobs, []]) },
     buildViewParts(),
     NOW,
   );

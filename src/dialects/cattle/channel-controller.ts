@@ -9,14 +9,7 @@ import { type Controller, fromObject, generationChanged } from '../../runtime/co
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf, unlessError } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
-import {
-  CHANNEL_TYPE,
-  type ConditionUpdate,
-  conditionOf,
-  says,
-  withCondition,
-  withoutCondition,
-} from './conditions.ts';
+import { CHANNEL_TYPE, type ConditionUpdate, conditionOf, says, withVerdicts } from './conditions.ts';
 import { mungeVersion } from './latest.ts';
 
 export interface ChannelParts extends Pick<Tools, 'clock' | 'log'> {
@@ -89,8 +82,7 @@ const RESOLVED: ConditionUpdate = { type: 'LatestResolved', status: 'True', reas
 function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan {
   const isKnown = says(plan, RESOLVED) && plan.status?.latestVersion === version;
   if (isKnown && !conditionOf(plan, CHANNEL_TYPE)) return plan;
-  const resolved = withCondition(withoutFailure(plan), RESOLVED, now);
-  return { ...resolved, status: { ...resolved.status, latestVersion: version } };
+  return withStatus(withoutFailure(plan), RESOLVED, now, { latestVersion: version });
 }
 
 /** A resolved version stays, so a rollout continues while its channel is unavailable: that has a condition of its own. */
@@ -100,10 +92,18 @@ function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan
   const failure: ConditionUpdate = says(plan, RESOLVED)
     ? { type: CHANNEL_TYPE, status: 'True', reason: 'ResolveFailed', message: failing }
     : { type: 'LatestResolved', status: 'False', reason: 'Error', message };
-  return withCondition(plan, failure, now);
+  return says(plan, failure) ? plan : withStatus(plan, failure, now);
 }
 
-const withoutFailure = (plan: CattlePlan): CattlePlan => withoutCondition(plan, CHANNEL_TYPE);
+function withoutFailure({ status, ...plan }: CattlePlan): CattlePlan {
+  const kept = (status?.conditions ?? []).filter(({ type }) => type !== CHANNEL_TYPE);
+  return { ...plan, status: { ...status, conditions: kept } };
+}
+
+function withStatus(plan: CattlePlan, verdict: ConditionUpdate, now: number, more: CattlePlan['status'] = {}) {
+  const conditions = withVerdicts(plan.status?.conditions ?? [], [verdict], now);
+  return { ...plan, status: { ...plan.status, conditions, ...more } };
+}
 
 /** The engine writes the same status: on a conflict, applies the change again to the current object. False if nothing changes. */
 async function record(writer: KubeClient, { metadata }: CattlePlan, change: (plan: CattlePlan) => CattlePlan) {

@@ -27,23 +27,16 @@ export function conditionOf(plan: CattlePlan, type: string): CattleCondition | u
 export function withStalls(plan: CattlePlan, stalls: ReadonlyMap<string, boolean>, now: number): CattlePlan {
   const { message: before = '' } = conditionOf(plan, STALLED_TYPE) ?? {};
   const told = [...stalls].flatMap(([message, lasts]) => (lasts || before.includes(message) ? message : []));
-  if (told.length === 0) return conditionOf(plan, STALLED_TYPE) ? withoutCondition(plan, STALLED_TYPE) : plan;
+  const { conditions = [], ...status } = plan.status ?? {};
+  if (told.length === 0) {
+    const kept = conditions.filter(({ type }) => type !== STALLED_TYPE);
+    return kept.length === conditions.length ? plan : { ...plan, status: { ...status, conditions: kept } };
+  }
   const message = listedSentences(told.toSorted(), MOST_STALLS);
-  return withCondition(plan, { type: STALLED_TYPE, status: 'True', reason: 'Stalled', message }, now);
-}
-
-export function withoutCondition({ status, ...plan }: CattlePlan, type: string): CattlePlan {
-  const kept = (status?.conditions ?? []).filter((condition) => condition.type !== type);
-  return { ...plan, status: { ...status, conditions: kept } };
-}
-
-/** The same plan if it says that already. */
-export function withCondition(plan: CattlePlan, verdict: ConditionUpdate, now: number): CattlePlan {
-  if (says(plan, verdict)) return plan;
-  return {
-    ...plan,
-    status: { ...plan.status, conditions: withVerdicts(plan.status?.conditions ?? [], [verdict], now) },
-  };
+  const verdict: ConditionUpdate = { type: STALLED_TYPE, status: 'True', reason: 'Stalled', message };
+  return says(plan, verdict)
+    ? plan
+    : { ...plan, status: { ...status, conditions: withVerdicts(conditions, [verdict], now) } };
 }
 
 /** What the status says that read-only commands cannot find out by themselves. */

@@ -240,10 +240,6 @@ export function isUnanswered(given: unknown): given is Unanswered {
   return typeof given === 'object' && given !== null && 'unanswered' in given;
 }
 
-export function untilAsked({ unanswered, recheckMs }: Unanswered): {
-  readonly reason: Reason;
-  readonly ends: string;
-  readonly recheckMs: number;
-} {
+export function untilAsked({ unanswered, recheckMs }: Unanswered) {
   return { reason: unanswered, ends: 'the probe gets an answer', recheckMs };
 }

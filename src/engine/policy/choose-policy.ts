@@ -49,7 +49,7 @@ function rankOf(entry: PlanEntry): number {
   return MEMBERS.reduce((rank, member) => 2 * rank + (entry[member] === undefined ? 0 : 1), 0);
 }
 
-/** `plans with dialect cattle, name server`; equal entries give equal text. `all`: for an entry that matches every plan. */
+/** `plans with namespace a, name b`; equal entries give equal text. `all`: for an entry that matches every plan. */
 export function describeEntry({ dialect, namespace, name }: PlanEntry, all: string): string {
   const given = Object.entries({ dialect, namespace, name }).flatMap(([member, value]) =>
     value === undefined ? [] : [`${member} ${value}`],

@@ -109,7 +109,7 @@ test('an unreadable conditions annotation is replaced', async () => {
   const parts = {
     client: api.client,
     ownWrites: new OwnWrites(),
-    plans: tableDialect.plans,
+    dialect: tableDialect,
     onEvent: () => undefined,
     writtenAt: new Map(),
     now: T0,
@@ -122,7 +122,7 @@ test('an unreadable conditions annotation is replaced', async () => {
 test('a message is written again when it names another node, at most once a minute, and not for a count', async () => {
   const api = new MemoryApi();
   api.put(tableDialect.plans, { ...buildTablePlan({}), metadata: { name: 'plan' } });
-  const parts = { client: api.client, ownWrites: new OwnWrites(), plans: tableDialect.plans, writtenAt: new Map() };
+  const parts = { client: api.client, ownWrites: new OwnWrites(), dialect: tableDialect, writtenAt: new Map() };
   const messages: (string | undefined)[] = [];
   const write = async (message: string, now: number): Promise<number | undefined> => {
     const waits = [{ gate: 'drain', reason: because('DrainBlocked', message), since: later(-10_000) }];

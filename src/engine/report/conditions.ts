@@ -1,6 +1,5 @@
 /** Conditions of plans whose status has no room for them: they stand in an annotation. */
-import type { KubeClient } from '../../kube/client.ts';
-import { annotated, type Condition, type KubeObject, type Resource } from '../../kube/resources.ts';
+import { annotated, type Condition, type KubeObject } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
 import { type Conditions, withCondition } from '../../runtime/conditions.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
@@ -8,7 +7,6 @@ import type { Effects } from '../act/writes.ts';
 import type { Wait } from '../model/decision.ts';
 import { isUnasked, type ReportedEvent } from '../model/reasons.ts';
 import { isFinal, type Rollout } from '../model/rollout.ts';
-import type { OwnWrites } from '../observe/world.ts';
 
 /** JSON: a list as in `status.conditions` of other kinds. */
 export const CONDITIONS_ANNOTATION = 'upgrade.refit.dev/conditions';
@@ -67,7 +65,7 @@ const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 
 /** Writes the conditions if one changed; ignores a conflict. Returns milliseconds until there may be more to write. */
 export async function writeConditions(writing: Writing, plan: KubeObject, rollout: Rollout, waits: readonly Wait[]) {
-  const { client, ownWrites, plans, abort, onEvent, writtenAt, now } = writing;
+  const { dialect, client, ownWrites, abort, onEvent, writtenAt, now } = writing;
   const known = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
   const conditions = conditionsOf(rollout, waits, known, now);
   const fresh = waits.filter(isRemarkable).map(({ since }) => Date.parse(since) + SETTLE_MS - now);
@@ -79,9 +77,9 @@ export async function writeConditions(writing: Writing, plan: KubeObject, rollou
     if (age >= 0 && age < REFRESH_MS) return Math.min(laterMs ?? REFRESH_MS, REFRESH_MS - age);
   }
   const changed = annotated(plan, { [CONDITIONS_ANNOTATION]: JSON.stringify(conditions) });
-  const written = await ifUnchanged(client.replace(plans, changed, { abort }));
+  const written = await ifUnchanged(client.replace(dialect.plans, changed, { abort }));
   if (!written) return laterMs;
-  ownWrites.remember(plans, written);
+  ownWrites.remember(dialect.plans, written);
   writtenAt.set(plan.metadata.name, now);
   const event = blockedEvent(rollout, waits, known, now);
   if (event) onEvent(event);
@@ -101,11 +99,7 @@ export async function writeStalls(effects: Effects, plan: KubeObject, since: Rea
   return left.length > 0 ? Math.min(...left) : undefined;
 }
 
-interface Writing {
-  readonly client: KubeClient;
-  readonly ownWrites: OwnWrites;
-  readonly plans: Resource;
-  readonly abort?: AbortSignal | undefined;
+interface Writing extends Pick<Effects, 'dialect' | 'client' | 'ownWrites' | 'abort'> {
   readonly onEvent: (event: ReportedEvent) => void;
   /** When the conditions of each plan were written last, in ms. */
   readonly writtenAt: Map<string, number>;

@@ -82,7 +82,7 @@ export function createReporter(parts: ReporterParts) {
       measurePlan(metrics, dialect.name, keyOf(plan), snapshot, decision);
       if (dialect.statusRecord?.conditionsInAnnotation !== true || snapshot.rollout.phase === 'new') return stalledMs;
       const onEvent = (event: ReportedEvent): void => onPlan(plan, event);
-      const writing = { ...parts, plans: dialect.plans, onEvent, writtenAt, now };
+      const writing = { ...parts, onEvent, writtenAt, now };
       return await writeConditions(writing, plan, snapshot.rollout, decision.waits);
     },
     /** The API server refuses to change the object of a target. */
