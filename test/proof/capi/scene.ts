@@ -5,7 +5,7 @@ import { type Cluster, startCluster } from '../../../sandbox/cluster/cluster.ts'
 import { type Extension, prepareExtension } from '../../../sandbox/cluster/hook-extension.ts';
 import { CONTROL_PLANE_LABEL } from '../../../src/api/capi/machine.ts';
 import { customResourceDefinitions } from '../../../src/api/crd.ts';
-import { type Condition, type KubeObject, nodes } from '../../../src/kube/resources.ts';
+import { nodes } from '../../../src/kube/resources.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import { applyManifest } from '../../../tools/controlplane/apply.ts';
 import { startControlPlane } from '../../../tools/controlplane/control-plane.ts';
@@ -14,6 +14,7 @@ import type { Checks } from '../checks.ts';
 import { until } from '../wait.ts';
 import { MachineNodes } from './machines/machine-nodes.ts';
 import { CLUSTER, capiMachines, clusterObjects, listOf, NAMESPACE, type ProofMachine } from './machines/objects.ts';
+import { inWords, isSettled } from './machines/settled.ts';
 import { Managers } from './managers/managers.ts';
 import type { ManagerName, Program } from './managers/programs.ts';
 
@@ -151,35 +152,8 @@ export class Scene {
 
   async #machinesInWords(): Promise<string[]> {
     const all = await Promise.all([this.machines('control plane'), this.machines('workers')]).catch(() => []);
-    return all.flat().map(({ metadata, spec, status }) => {
-      const open = status?.conditions?.filter(isOpen).map(({ type, message }) => `${type}: ${message}`);
-      return `${metadata.name} wants ${spec.version}, ${open?.join(', ') || 'no condition tells more'}`;
-    });
+    return inWords(all.flat());
   }
-}
-
-function isOpen({ type, status }: Condition): boolean {
-  return (type === 'Updating' && status === 'True') || (['Ready', 'UpToDate'].includes(type) && status !== 'True');
-}
-
-export function conditionOf(
-  object: KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } },
-  type: string,
-): Condition | undefined {
-  return object.status?.conditions?.find((condition) => condition.type === type);
-}
-
-export const IN_PROGRESS = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress';
-
-function isSettled(machine: ProofMachine, version: string): boolean {
-  const { metadata, spec, status } = machine;
-  return (
-    spec.version === version &&
-    status?.nodeRef !== undefined &&
-    metadata.deletionTimestamp === undefined &&
-    metadata.annotations?.[IN_PROGRESS] === undefined &&
-    ['Ready', 'UpToDate'].every((type) => conditionOf(machine, type)?.status === 'True')
-  );
 }
 
 interface Built {

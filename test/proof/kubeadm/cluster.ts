@@ -161,6 +161,13 @@ export const KUBELET_CONFIGURATION = {
   imageGCHighThresholdPercent: 100,
 };
 
+export const PROXY_CONFIGURATION = {
+  apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+  kind: 'KubeProxyConfiguration',
+  oomScoreAdj: 0,
+  conntrack: { maxPerCore: 0, min: 0 },
+};
+
 export const documents = (all: readonly object[]): string => all.map((each) => stringify(each)).join('---\n');
 
 export const KUBEADM = 'kubeadm.k8s.io/v1beta4';
@@ -184,11 +191,6 @@ function configuration(version: string, address: string): string {
     },
     // They ask the cluster for a certificate to serve with.
     { ...KUBELET_CONFIGURATION, serverTLSBootstrap: true, ...(onVersion1() ? { failCgroupV1: false } : {}) },
-    {
-      apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
-      kind: 'KubeProxyConfiguration',
-      oomScoreAdj: 0,
-      conntrack: { maxPerCore: 0, min: 0 },
-    },
+    PROXY_CONFIGURATION,
   ]);
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { systemClock } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import { must } from '../../../tools/release/commands.ts';
+import type { Program } from '../capi/managers/programs.ts';
 import { Checks } from '../checks.ts';
 import { upgradeByAgents } from './agents/upgrade.ts';
 import { upgradeAnotherWay } from './another-way/upgrade.ts';
@@ -12,12 +13,17 @@ import { Balancer } from './balancer.ts';
 import { BALANCER, type ClusterOptions, OPERATOR, startMachines, USUAL, type Way } from './cluster.ts';
 import { upgradeWithFaults } from './faults/faults.ts';
 import { rollBackKubelet } from './faults/roll-back.ts';
+import { upgradeByManagers } from './managers/upgrade.ts';
 import { Operator } from './operator.ts';
 import { type Scene, upgrade } from './upgrade.ts';
 
+export type Part = 'upgrade' | 'faults' | 'roll-back' | 'another-way' | 'agents' | 'managers';
+
 export interface InsideOptions extends Omit<ClusterOptions, 'log' | 'way'> {
   /** Without it, the first two. */
-  readonly only?: 'upgrade' | 'faults' | 'roll-back' | 'another-way' | 'agents';
+  readonly only?: Part;
+  /** Of Cluster API, for the part that has them. */
+  readonly managers: readonly Program[];
   /** The built command. */
   readonly refit: string;
   /** File for the outcome. */
@@ -64,6 +70,9 @@ async function withCluster(
   await rm(directory, { recursive: true });
 }
 
+/** The machines run, and kubeadm has not. */
+const madeByOthers: Way = { ...USUAL, make: async () => await Promise.resolve() };
+
 const file = process.argv[2] ?? '';
 const options = JSON.parse(await readFile(file, 'utf8')) as InsideOptions;
 const checks = new Checks(log);
@@ -74,6 +83,13 @@ try {
   if (only === undefined || only === 'faults') await withCluster('disturbed', options, upgradeWithFaults);
   if (only === 'another-way') await withCluster('another', options, upgradeAnotherWay, anotherWay);
   if (only === 'agents') await withCluster('agents', options, upgradeByAgents);
+  if (only === 'managers')
+    await withCluster(
+      'managed',
+      options,
+      async (scene) => await upgradeByManagers(scene, options.managers),
+      madeByOthers,
+    );
   if (only === 'roll-back') await withCluster('rolled-back', options, rollBackKubelet);
 } catch (error) {
   await checks.check('the proof comes to its end', () => [messageOf(error)]);

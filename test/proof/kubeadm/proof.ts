@@ -9,12 +9,14 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../../../src/util/clock.ts';
 import { RefitError } from '../../../src/util/errors.ts';
 import { buildRefit } from '../../../tools/build/refit.ts';
+import { buildControlPlane } from '../../../tools/controlplane/control-plane.ts';
 import { runMain } from '../../../tools/main.ts';
+import { gatherManagers } from '../capi/managers/programs.ts';
 import type { Outcome } from '../checks.ts';
 import { conclude, parsed } from '../command.ts';
 import { cgroupsOf, removeCgroups, withInotify } from './host.ts';
 import { makeImages } from './images/kubernetes.ts';
-import type { InsideOptions } from './inside.ts';
+import type { InsideOptions, Part } from './inside.ts';
 import { gatherPackages } from './parts/packages.ts';
 import { FROM, gatherPrograms, TO } from './parts/programs.ts';
 import { demandHost } from './requirements.ts';
@@ -28,17 +30,18 @@ Builds Kubernetes ${FROM} and ${TO}, makes machines of namespaces and a kubeadm 
   --only PART      \`upgrade\`: the first cluster; \`faults\`: the second one;
                    \`another-way\`: a cluster that is made as differently as can be;
                    \`agents\`: a cluster that agents upgrade, led by the extension for Cluster API;
+                   \`managers\`: a cluster that Cluster API's managers make and upgrade, by agents;
                    \`roll-back\`: a kubelet that does not run, which takes Refit five minutes to be sure of
   --help           this text
 `;
 
-/** The upgrade as the guide has it, the one with faults, and three that take too long to run each time. */
-const PARTS = ['upgrade', 'faults', 'another-way', 'agents', 'roll-back'] as const;
+/** The upgrade as the guide has it, the one with faults, and four that take too long to run each time. */
+const PARTS: readonly Part[] = ['upgrade', 'faults', 'another-way', 'agents', 'managers', 'roll-back'];
 
 interface Command {
   readonly controlPlanes: number;
   readonly workers: number;
-  readonly only?: (typeof PARTS)[number];
+  readonly only?: Part;
 }
 
 function parseCommand(args: string[]): Command | undefined {
@@ -63,13 +66,18 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   await mkdir(parts);
   await mkdir(join(directory, 'logs'));
   const now = (): number => systemClock.monotonic();
-  const programs = await gatherPrograms(parts, { environment: process.env, log, now, abort });
+  const building = { environment: process.env, log, now, abort };
+  const programs = await gatherPrograms(parts, building);
+  const isManaged = command.only === 'managers';
+  const managers = isManaged ? await gatherManagers('1.14', building) : [];
+  if (isManaged) await buildControlPlane({ log, abort });
   await gatherPackages(parts, log);
   await cp(programs.etcd, join(parts, 'etcd'));
   await makeImages({ archives: join(parts, 'images'), versions: [FROM, TO], parts, ...programs });
   const result = join(directory, 'result.json');
   const inside: InsideOptions = {
     ...command,
+    managers,
     directory,
     parts,
     from: FROM,

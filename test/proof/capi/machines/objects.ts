@@ -14,7 +14,8 @@ export interface ProofMachine extends KubeObject {
     clusterName: string;
     version: string;
     providerID?: string;
-    bootstrap?: { configRef?: { name: string } };
+    bootstrap?: { configRef?: { name: string }; dataSecretName?: string };
+    infrastructureRef?: { name: string };
   };
   status?: { nodeRef?: { name: string; uid?: string }; conditions?: Condition[] };
 }
@@ -92,7 +93,7 @@ export function bootstrapTemplate(name: string, files: readonly BootstrapFile[])
   return of(BOOTSTRAP, 'KubeadmConfigTemplate', name, { template: { spec } });
 }
 
-function workersOf(cluster: string, replicas: number, version: string): object {
+export function workersOf(cluster: string, replicas: number, version: string): object {
   const name = `${cluster}-workers`;
   const labels = { 'cluster.x-k8s.io/cluster-name': cluster, 'cluster.x-k8s.io/deployment-name': name };
   const rollingUpdate = { maxSurge: 0, maxUnavailable: 1 };
@@ -134,7 +135,7 @@ export function of(group: string, kind: string, name: string, spec: object): obj
   return { apiVersion: `${group}/v1beta2`, kind, metadata: { name, namespace: NAMESPACE }, spec };
 }
 
-function reference(apiGroup: string, kind: string, name: string): object {
+export function reference(apiGroup: string, kind: string, name: string): object {
   return { apiGroup, kind, name };
 }
 

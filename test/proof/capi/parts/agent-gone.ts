@@ -1,5 +1,6 @@
 /** A node without its agent: the Machine waits and says why, and goes on when the agent is back. */
-import { conditionOf, type Scene } from '../scene.ts';
+import { conditionOf } from '../machines/settled.ts';
+import type { Scene } from '../scene.ts';
 import { versionOfWorkers } from './uncovered.ts';
 import { wantWorkers } from './update.ts';
 

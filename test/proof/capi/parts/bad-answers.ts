@@ -1,8 +1,9 @@
 /** Answers that would end an update at once if they were believed: of the extension, and of an updater behind it. */
 import { updaterSets } from '../../../../src/api/refit/updater-set.ts';
 import { freePort } from '../../../../tools/controlplane/ports.ts';
+import { conditionOf } from '../machines/settled.ts';
 import { Middleman } from '../middleman.ts';
-import { conditionOf, type Scene } from '../scene.ts';
+import type { Scene } from '../scene.ts';
 import { useAddress } from './registration.ts';
 import { missing, startExample } from './two-updaters.ts';
 import { useUpdaters, versionOfWorkers, wantFile } from './uncovered.ts';

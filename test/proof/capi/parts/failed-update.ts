@@ -5,7 +5,8 @@ import { nodes } from '../../../../src/kube/resources.ts';
 import { run } from '../../../../tools/controlplane/run.ts';
 import { buildUpgradePolicy } from '../../../builders/policies.ts';
 import { capiMachines, NAMESPACE, type ProofMachine } from '../machines/objects.ts';
-import { conditionOf, type Scene } from '../scene.ts';
+import { conditionOf } from '../machines/settled.ts';
+import type { Scene } from '../scene.ts';
 import { wantWorkers } from './update.ts';
 
 const POLICY = 'hold';

@@ -2,7 +2,8 @@
 import { nodes } from '../../../../src/kube/resources.ts';
 import { AGENT_ANNOTATION } from '../../../../src/signal/names.ts';
 import { capiMachines, NAMESPACE } from '../machines/objects.ts';
-import { conditionOf, IN_PROGRESS, type Scene } from '../scene.ts';
+import { conditionOf, IN_PROGRESS } from '../machines/settled.ts';
+import type { Scene } from '../scene.ts';
 import { held, release } from './failed-update.ts';
 import { scaled } from './sizes.ts';
 import { versionOfWorkers } from './uncovered.ts';

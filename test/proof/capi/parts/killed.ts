@@ -3,7 +3,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { prepareExtension } from '../../../../sandbox/cluster/hook-extension.ts';
 import { leases } from '../../../../src/kube/resources.ts';
-import { conditionOf, type Scene } from '../scene.ts';
+import { conditionOf } from '../machines/settled.ts';
+import type { Scene } from '../scene.ts';
 import { wantWorkers } from './update.ts';
 
 /** The second replica is called by nobody: what it does, it does as leader. */

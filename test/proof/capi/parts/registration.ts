@@ -2,7 +2,8 @@
 
 import { type Condition, clusterScoped, type KubeObject } from '../../../../src/kube/resources.ts';
 import { NAMESPACE } from '../machines/objects.ts';
-import { conditionOf, isRealDefinition, type Scene } from '../scene.ts';
+import { conditionOf } from '../machines/settled.ts';
+import { isRealDefinition, type Scene } from '../scene.ts';
 
 interface ExtensionConfig extends KubeObject {
   spec: { clientConfig: { url: string; caBundle?: string } };
@@ -19,8 +20,12 @@ const CA_SECRET = 'refit-ca';
 
 /** Core puts the CA of the Secret into the ExtensionConfig. */
 export async function setAuthority(scene: Scene, authority: string): Promise<void> {
+  await scene.apply(authoritySecret(authority));
+}
+
+export function authoritySecret(authority: string): object {
   const metadata = { name: CA_SECRET, namespace: NAMESPACE };
-  await scene.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { 'ca.crt': authority } });
+  return { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { 'ca.crt': authority } };
 }
 
 export async function discovered(scene: Scene, status: 'True' | 'False', name = NAME): Promise<void> {
@@ -60,17 +65,21 @@ export async function register(scene: Scene): Promise<void> {
 }
 
 async function applyConfig(scene: Scene, name: string): Promise<void> {
+  await scene.apply(extensionConfig(scene.extension.url, name));
+}
+
+export function extensionConfig(url: string, name = NAME): object {
   const annotations = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': `${NAMESPACE}/${CA_SECRET}` };
-  await scene.apply({
+  return {
     apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
     kind: 'ExtensionConfig',
     metadata: { name, annotations },
     spec: {
-      clientConfig: { url: scene.extension.url },
+      clientConfig: { url },
       namespaceSelector: { matchLabels: { 'in-place': 'yes' } },
       settings: { partial: 'deny' },
     },
-  });
+  };
 }
 
 /** Another one for the same hooks, which Cluster API does not allow. */

@@ -4,7 +4,8 @@ import { NODE_ANNOTATIONS } from '../../../../src/api/capi/machine.ts';
 import { nodes } from '../../../../src/kube/resources.ts';
 import { AGENT_ANNOTATION } from '../../../../src/signal/names.ts';
 import { CLUSTER, clusterObjects, NAMESPACE } from '../machines/objects.ts';
-import { conditionOf, type Scene } from '../scene.ts';
+import { conditionOf } from '../machines/settled.ts';
+import type { Scene } from '../scene.ts';
 import { wantWorkers } from './update.ts';
 
 const OTHER = 'elsewhere';

@@ -2,7 +2,8 @@
 import type { UpdaterSet } from '../../../../src/api/refit/updater-set.ts';
 import { updaterSets } from '../../../../src/api/refit/updater-set.ts';
 import { bootstrapTemplate, machineSets, NAMESPACE, WORKERS } from '../machines/objects.ts';
-import { conditionOf, type Scene } from '../scene.ts';
+import { conditionOf } from '../machines/settled.ts';
+import type { Scene } from '../scene.ts';
 import { wantControlPlane, wantWorkers } from './update.ts';
 
 const NAME = 'in-place';

@@ -2,11 +2,8 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createReadStream } from 'node:fs';
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import { basename, dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { prepareExtension } from '../../../../sandbox/cluster/hook-extension.ts';
 import { type MachineUpdate, recordOf, UPDATE_ANNOTATION, updateOn } from '../../../../src/dialects/capi/rollout.ts';
@@ -15,13 +12,11 @@ import type { Node } from '../../../../src/kube/resources.ts';
 import { procedureOf } from '../../../../src/signal/agent-presence.ts';
 import { rfc3339, systemClock } from '../../../../src/util/clock.ts';
 import { until } from '../../wait.ts';
-import { KUBEADM, OPERATOR, onVersion1 } from '../cluster.ts';
 import type { Machine } from '../machine/machine.ts';
 import type { Scene } from '../upgrade.ts';
 import { settled, verify } from '../verify.ts';
+import { AGENT_LOG, furnishAgent, listOffers, MIRROR, START_AGENT, serve } from './agent.ts';
 
-const MIRROR = `http://${OPERATOR}:8000`;
-const LOG = '/var/log/refit-agent.log';
 const JOURNAL = '/var/lib/refit/kubeadm.journal';
 
 export async function upgradeByAgents(scene: Scene): Promise<void> {
@@ -30,13 +25,14 @@ export async function upgradeByAgents(scene: Scene): Promise<void> {
   const [first, ...others] = machines;
   if (first === undefined) throw new Error('a proof needs a control plane');
   await settled(cluster, operator);
-  const offered = `/opt/kubernetes/${to}`;
-  await first.must(`cd ${offered} && sha256sum kubeadm kubelet kubectl >SHA256SUMS`);
-  const sha256 = (await first.must(`sha256sum ${offered}/SHA256SUMS`)).slice(0, 64);
-  const server = await serve(join(first.root, offered));
+  const { folder, sha256 } = await listOffers(first, to);
+  const server = await serve(folder);
   const extension = await startExtension(scene, first);
   try {
-    for (const machine of machines) await installAgent(machine, operator.refit);
+    for (const machine of machines) {
+      await furnishAgent(machine, operator.refit);
+      await machine.must(START_AGENT);
+    }
     await checks.check('each agent is there, and is for kubeadm', async () => {
       const all = async () => await Promise.all(machines.map(async ({ name }) => await nodeOf(scene, name)));
       await until('the agents', 120, async () => (await all()).every((node) => procedureOf(node) === 'kubeadm'));
@@ -47,9 +43,11 @@ export async function upgradeByAgents(scene: Scene): Promise<void> {
       await request(scene, first.name, 'controller', sha256);
       await until('kubeadm to begin', 300, async () => (await textOf(first, JOURNAL)).includes(' kubeadm begun'));
       await first.must('kill -KILL "$(cat /run/refit-agent.pid)"');
-      await startAgent(first);
+      await first.must(START_AGENT);
       const wrong = await ended(scene, first.name);
-      return (await textOf(first, LOG)).includes('resuming') ? wrong : [...wrong, 'the next agent did not resume'];
+      return (await textOf(first, AGENT_LOG)).includes('resuming')
+        ? wrong
+        : [...wrong, 'the next agent did not resume'];
     });
     for (const machine of others)
       await checks.check(`${machine.name}: its agent upgrades it`, async () => {
@@ -58,20 +56,10 @@ export async function upgradeByAgents(scene: Scene): Promise<void> {
       });
     await verify('after the agents', checks, cluster, operator, to);
   } finally {
-    for (const machine of machines) await operator.keep([`agent-${machine.name}`], await textOf(machine, LOG));
+    for (const machine of machines) await operator.keep([`agent-${machine.name}`], await textOf(machine, AGENT_LOG));
     await operator.keep(['extension'], await extension.stop());
     server.close();
   }
-}
-
-/** The files of a directory. */
-async function serve(directory: string): Promise<Server> {
-  const server = createServer((request, response) => {
-    void pipeline(createReadStream(join(directory, basename(request.url ?? ''))), response).catch(() => undefined);
-  });
-  server.listen(Number(new URL(MIRROR).port), OPERATOR);
-  await once(server, 'listening');
-  return server;
 }
 
 /** With the rights of its guide. `stop` resolves with what it said. */
@@ -96,25 +84,6 @@ async function startExtension({ operator }: Scene, first: Machine): Promise<{ st
       return said;
     },
   };
-}
-
-/** Node.js and the built Refit lie on the machine, as a release would. */
-async function installAgent(machine: Machine, refit: string): Promise<void> {
-  const at = (path: string): string => join(machine.root, path);
-  await cp(dirname(refit), at('opt/refit/program'), { recursive: true });
-  await cp(process.execPath, at('opt/refit/node'));
-  const ignored = { ignorePreflightErrors: onVersion1() ? ['SystemVerification'] : [] };
-  const upgrade = { apiVersion: KUBEADM, kind: 'UpgradeConfiguration', apply: ignored, node: ignored };
-  await mkdir(at('etc/refit'));
-  await writeFile(at('etc/refit/upgrade.yaml'), stringify(upgrade));
-  await writeFile(at('etc/refit/agent.yaml'), 'kubeadm-config: /etc/refit/upgrade.yaml\n');
-  await startAgent(machine);
-}
-
-async function startAgent(machine: Machine): Promise<void> {
-  const refit = '/opt/refit/node /opt/refit/program/refit.js';
-  const agent = `exec ${refit} agent --procedure kubeadm --kubeconfig /etc/kubernetes/kubelet.conf`;
-  await machine.must(`setsid sh -c 'echo $$ >/run/refit-agent.pid; ${agent}' </dev/null >>${LOG} 2>&1 &`);
 }
 
 const textOf = async ({ root }: Machine, path: string) => await readFile(join(root, path), 'utf8').catch(() => '');

@@ -1,0 +1,107 @@
+/** Cluster API's managers make a kubeadm cluster of real machines, and upgrade it in place through Refit, as docs/guides/cluster-api.md tells. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { KubeClient } from '../../../../src/kube/client.ts';
+import { loadClusterConfig } from '../../../../src/kube/config/kubeconfig.ts';
+import { type Node, secrets } from '../../../../src/kube/resources.ts';
+import { createClient } from '../../../../src/kube/transport/http-client.ts';
+import { procedureOf } from '../../../../src/signal/agent-presence.ts';
+import { messageOf } from '../../../../src/util/errors.ts';
+import {
+  capiMachines,
+  controlPlanes,
+  machineDeployments,
+  NAMESPACE,
+  type ProofMachine,
+} from '../../capi/machines/objects.ts';
+import { inWords, isSettled } from '../../capi/machines/settled.ts';
+import type { Program } from '../../capi/managers/programs.ts';
+import { until } from '../../wait.ts';
+import { AGENT_LOG, furnishAgent, listOffers, serve } from '../agents/agent.ts';
+import type { Scene } from '../upgrade.ts';
+import { settled, verify } from '../verify.ts';
+import { startManagement } from './management.ts';
+import { CLUSTER, clusterObjects, WORKERS } from './objects.ts';
+import { devClusters, provide } from './provider.ts';
+
+/** Three control planes one after the other, on two cores. */
+const PATIENCE_S = 1200;
+const MERGE = { type: 'merge', namespace: NAMESPACE } as const;
+
+export async function upgradeByManagers(scene: Scene, programs: readonly Program[]): Promise<void> {
+  const { cluster, operator, checks, log, from, to } = scene;
+  const [first] = cluster.machines;
+  if (first === undefined) throw new Error('a proof needs a control plane');
+  await using started = new AsyncDisposableStack();
+  for (const machine of cluster.machines) await furnishAgent(machine, operator.refit);
+  const server = await serve((await listOffers(first, to)).folder);
+  started.defer(() => void server.close());
+  const { refit, manifest } = operator;
+  const management = await startManagement({ directory: dirname(manifest), programs, refit, log }, started);
+  using client = createClient(await loadClusterConfig({ path: management.kubeconfig }));
+  started.use(provide(client, cluster, log));
+  const counts = { controlPlanes: cluster.controlPlanes.length, workers: cluster.workers.length };
+  try {
+    await checks.check(`Cluster API makes a cluster of ${from}, and its bootstrap data starts the agents`, async () => {
+      await management.apply(...clusterObjects({ ...counts, version: from }));
+      const status = { initialization: { provisioned: true } };
+      await client.patch(devClusters, CLUSTER, { status }, { ...MERGE, subresource: 'status' });
+      await until('the kubeconfig of the cluster', 300, async () => (await kubeconfigOf(client)) !== '');
+      await writeFile(cluster.kubeconfig, await kubeconfigOf(client));
+      await machinesAt(client, from, counts.controlPlanes + counts.workers);
+      await settled(cluster, operator);
+      await until('the agents', 120, async () => await haveAgents(scene));
+      return [];
+    });
+    const before = await identities(client);
+    const unchanged = async (): Promise<string[]> =>
+      (await identities(client)).join() === before.join() ? [] : ['a Machine or its Node is another'];
+    await checks.check('KubeadmControlPlane: all Machines in place', async () => {
+      await client.patch(controlPlanes, CLUSTER, { spec: { version: to } }, MERGE);
+      await machinesAt(client, to, counts.controlPlanes);
+      return await unchanged();
+    });
+    await checks.check('MachineDeployment: all Machines in place', async () => {
+      await client.patch(machineDeployments, WORKERS, { spec: { template: { spec: { version: to } } } }, MERGE);
+      await machinesAt(client, to, counts.controlPlanes + counts.workers);
+      return await unchanged();
+    });
+    await verify('after the managers', checks, cluster, operator, to);
+  } finally {
+    for (const { name, root } of cluster.machines)
+      await operator.keep([`agent-${name}`], await readFile(join(root, AGENT_LOG), 'utf8').catch(() => ''));
+    await operator.keep(['extension'], management.said());
+  }
+}
+
+/** Made by the control-plane manager; empty before that. */
+async function kubeconfigOf(client: KubeClient): Promise<string> {
+  const secret = await client.get(secrets, `${CLUSTER}-kubeconfig`, { namespace: NAMESPACE }).catch(() => undefined);
+  return Buffer.from(secret?.data?.['value'] ?? '', 'base64').toString();
+}
+
+async function machinesOf(client: KubeClient): Promise<readonly ProofMachine[]> {
+  return (await client.listAll(capiMachines, { namespace: NAMESPACE })).items;
+}
+
+async function machinesAt(client: KubeClient, version: string, count: number): Promise<void> {
+  await until(`${count} Machines at ${version}`, PATIENCE_S, async () => {
+    const machines = await machinesOf(client);
+    return machines.filter((machine) => isSettled(machine, version)).length === count;
+  }).catch(async (error: unknown) => {
+    throw new Error([messageOf(error), ...inWords(await machinesOf(client))].join('; '), { cause: error });
+  });
+}
+
+/** What must survive an update in place. */
+async function identities(client: KubeClient): Promise<readonly string[]> {
+  const machines = await machinesOf(client);
+  return machines
+    .map(({ metadata, status }) => JSON.stringify([metadata.name, metadata.uid, status?.nodeRef]))
+    .toSorted();
+}
+
+async function haveAgents({ operator }: Scene): Promise<boolean> {
+  const { items } = await operator.get<{ items: Node[] }>('nodes');
+  return items.every((node) => procedureOf(node) === 'kubeadm');
+}
