@@ -35,6 +35,8 @@ export interface Capabilities<P extends KubeObject> {
   /** What the keys of controls on a plan begin with, where others read its annotations too. */
   readonly controlPrefix?: string;
   readonly statusRecord?: StatusRecord;
+  /** Name of the Cluster that the plan is of, where there are several. */
+  clusterOf?(plan: P): string | undefined;
   /** What the plan's status says could not be found out, one sentence each, for read-only commands. */
   unknownsOf?(plan: P): readonly string[];
   /** The Events of a record, where users know others than ours; then targets have none. */

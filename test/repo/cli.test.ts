@@ -118,6 +118,7 @@ const EVERYTHING: Complete<StatusView> = {
       dialect: '',
       kind: '',
       namespace: '',
+      cluster: '',
       name: '',
       uid: '',
       id: '',

@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_669,
   'src/api': 1_120,
-  'src/cli': 4_636,
+  'src/cli': 4_643,
   'src/cmd': 978,
   'src/dialects': 365,
   'src/dialects/autopilot': 1_043,

@@ -61,7 +61,9 @@ test('a pause holds the update of one Machine for every caller; resume continues
   const { words, ended } = await begin(PAUSED);
   const paused = await told('pause', '--plan', `capi/${PAUSED}`);
   expect(paused).toMatchObject({ code: 0, stderr: '' });
-  expect(paused.stdout).toMatch(/^Machine default\/machine-of-worker1 \(\S+\) is paused\.\nNo node is in progress\./);
+  expect(paused.stdout).toMatch(
+    /^Machine default\/machine-of-worker1 of Cluster stand-in \(\S+\) is paused\.\nNo node is in progress\./,
+  );
   await open();
   await vi.waitFor(
     () => expect(words.at(-1)).toBe('the plan is paused: nothing new starts until refit resume'),
@@ -72,6 +74,9 @@ test('a pause holds the update of one Machine for every caller; resume continues
   expect(stdout).toContain('\n  ends    when the plan is resumed (refit resume)');
   expect(stdout).toContain('`refit capi-extension` carries it out');
 
+  const viewer = await runRefit('status', '--kubeconfig', await kubeconfigFor('viewer'));
+  expect(viewer.stdout.join('\n')).toContain('Machine default/machine-of-worker1 of Cluster stand-in (');
+
   expect((await told('resume', '--plan', `capi/${PAUSED}`)).stdout).toContain(`continues.\nNext: ${PAUSED}.`);
   expect(await ended).toBeUndefined();
   expect((await scene.cluster.client.get(nodes, PAUSED)).status?.nodeInfo?.kubeletVersion).toBe(TO);
@@ -81,7 +86,7 @@ test('an abort fails the call with its reason; after the advice of why, the next
   await shut();
   const { ended } = await begin(ABORTED);
   expect((await told('abort', '--reason', 'wrong release', '--plan', `capi/${ABORTED}`)).stdout).toMatch(
-    /^Machine default\/machine-of-worker2 \(\S+\) is aborted: wrong release\./,
+    /^Machine default\/machine-of-worker2 of Cluster stand-in \(\S+\) is aborted: wrong release\./,
   );
   expect(await ended).toMatchObject({ message: 'the plan was aborted: wrong release' });
   expect((await told('why', ABORTED)).stdout).toContain(

@@ -30,7 +30,11 @@ export async function observe(loaded: Loaded, parts: ViewParts, now: number): Pr
   const { filter = {} } = parts;
   const inspections = loaded.plans().map(async (plan) => await inspect(loaded, plan, parts, now));
   const kept = (await Promise.all(inspections)).filter((each) => isKept(each, filter));
-  return kept.map((each) => viewAt(each, now)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return kept.map((each) => viewAt(each, now)).toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+}
+
+function placeOf({ cluster = '', name }: PlanView): string {
+  return `${cluster}/${name}`;
 }
 
 /** More than there are gates that ask, so that a fault cannot loop. */
@@ -84,8 +88,8 @@ function unprovenLines({ foreignWork }: Dialect, world: World, { rollout }: Snap
 export function viewAt({ dialect, plan, snapshot, policy, unseen }: Inspection, now: number): PlanView {
   const upcoming = decide(snapshot, policy, now).record ?? snapshot.rollout;
   const explanation = explainToPeople(new Evaluations(snapshot, policy, now));
-  const { namespace } = plan.metadata;
-  return viewOf(dialect, { namespace, snapshot, explanation, upcoming, policy, unseen });
+  const [{ namespace }, cluster] = [plan.metadata, dialect.clusterOf?.(plan)];
+  return viewOf(dialect, { namespace, cluster, snapshot, explanation, upcoming, policy, unseen });
 }
 
 /** Of what is recorded and of what would be recorded next: a new plan has gates too. */

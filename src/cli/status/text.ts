@@ -96,8 +96,9 @@ function stateAndCounts(plan: PlanView): string {
   return targets.length === 0 ? plan.phase : `${plan.phase} ${done}/${targets.length}`;
 }
 
-export function titleOf({ id, ...plan }: Pick<PlanView, 'kind' | 'namespace' | 'name' | 'id'>): string {
-  return `${fullNameOf(plan)}${id === '' ? '' : ` (${id})`}`;
+export function titleOf({ id, cluster, ...plan }: Pick<PlanView, 'kind' | 'namespace' | 'name' | 'id' | 'cluster'>) {
+  const of = cluster === undefined ? '' : ` of Cluster ${cluster}`;
+  return `${fullNameOf(plan)}${of}${id === '' ? '' : ` (${id})`}`;
 }
 
 /** `Plan system-upgrade/k3s-server` */

@@ -60,6 +60,8 @@ export interface StageView extends Pick<Stage, 'command' | 'role' | 'version' | 
 export interface PlanView extends Pick<Source, 'kind' | 'name' | 'uid' | 'created'> {
   readonly dialect: string;
   readonly namespace?: string | undefined;
+  /** Of a Machine: name of its Cluster. */
+  readonly cluster?: string | undefined;
   readonly id: string;
   /** RFC 3339: when the last target ended; absent if the plan did not end with it. */
   readonly ended?: string | undefined;
@@ -90,6 +92,7 @@ export interface StatusView {
 /** What is recorded and seen now, and what the controller would record next. */
 export interface ViewInput {
   readonly namespace?: string | undefined;
+  readonly cluster?: string | undefined;
   readonly snapshot: Snapshot;
   readonly explanation: Pick<Explanation, 'waits' | 'phases'>;
   readonly upcoming: Rollout;
@@ -107,6 +110,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     dialect: dialect.name,
     kind,
     namespace: look.namespace,
+    cluster: look.cluster,
     name,
     uid,
     id: rollout.id,

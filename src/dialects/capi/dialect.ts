@@ -1,4 +1,5 @@
 /** The dialect of Cluster API: a Node with an update request as a rollout of the engine. */
+import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
 import type { ForeignWork } from '../../engine/model/decision.ts';
 import type { Rollout } from '../../engine/model/rollout.ts';
@@ -15,6 +16,7 @@ export const capi: Dialect<Node> = {
   plans: nodes,
   scope: { isPlan: (node) => updateOn(node) !== undefined },
   watched: [{ resource: nodes, isRelevant }],
+  clusterOf: ({ metadata: { annotations } }) => annotations?.[NODE_ANNOTATIONS.cluster],
   resolve: (node, _world, now) => resolve(node, now),
   project,
   objectOf: (_stage, { name }, world) => world.get(nodes, name),
