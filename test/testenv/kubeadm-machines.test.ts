@@ -92,6 +92,8 @@ test('after all hosts: one pool at a time in the order of names, within its budg
   expect(applied.stderr).toContain(
     'warning machines: MachineDeployment c-paused stays as it is: somebody has paused it',
   );
+  expect(applied.stderr).toContain('warning machines: MachineDeployment a-instead may get several Machines, or lose');
+  expect(applied.stderr).not.toContain('MachineDeployment b-surge may');
   const { outcome, checks } = JSON.parse(applied.stdout) as UpgradeReport;
   const found = checks.filter(({ of }) => of.startsWith('MachineDeployment'));
   expect([outcome, found]).toEqual([

@@ -18,10 +18,19 @@ interface Given {
   /** Who has applied the same. */
   readonly alsoBy?: string;
   readonly replicas?: number;
+  readonly rollingUpdate?: { readonly maxSurge?: number | string; readonly maxUnavailable?: number };
   readonly status?: Pool['status'];
 }
 
-function pool({ version = NEW, begun = true, paused, alsoBy, replicas = 2, status = {} }: Given): Pool {
+function pool({
+  version = NEW,
+  begun = true,
+  paused,
+  alsoBy,
+  replicas = 2,
+  rollingUpdate = {},
+  status = {},
+}: Given): Pool {
   const managers = [paused ?? '', ...(alsoBy === undefined ? [] : [alsoBy])];
   const managedFields = managers.map((manager) => ({ manager, fieldsV1: { 'f:spec': { 'f:paused': {} } } }));
   const annotations = begun ? { 'upgrade.refit.dev/machines': TARGET } : {};
@@ -29,6 +38,7 @@ function pool({ version = NEW, begun = true, paused, alsoBy, replicas = 2, statu
     metadata: { name: 'p', generation: 1, resourceVersion: '1', annotations, managedFields },
     spec: {
       replicas,
+      strategy: { rollingUpdate },
       paused: paused !== undefined,
       selector: { matchLabels: { pool: 'p' } },
       template: { spec: { versions: { kubelet: version } } },
@@ -137,6 +147,8 @@ test('what is paused by others, ahead or done is not rolled', () => {
   expect(given.map((each) => poolsToRoll([pool(each)], TARGET).length)).toEqual([1, 1, 0, 0, 0]);
 });
 
+const SEVERAL =
+  'warn machines MachineDeployment p may get several Machines, or lose old ones, before its canary is Ready: maxSurge: 1';
 test.each<[string, Given[] | undefined, string]>([
   ['cannot be read', undefined, 'hard machines MachineDeployments cannot be read: machine-controller is not installed'],
   [
@@ -150,6 +162,15 @@ test.each<[string, Given[] | undefined, string]>([
     [{ version: OLD, paused: 'kubectl' }],
     'warn machines MachineDeployment p stays as it is: somebody has paused it',
   ],
+  ['may have several canaries', [{ version: OLD, rollingUpdate: { maxSurge: 2 } }], SEVERAL],
+  ['may have a share of canaries', [{ version: OLD, rollingUpdate: { maxSurge: '50%' } }], SEVERAL],
+  [
+    'may lose a Machine before its canary',
+    [{ version: OLD, rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } }],
+    SEVERAL,
+  ],
+  ['is not rolled out', [{ begun: false, rollingUpdate: { maxSurge: 2 } }], 'undefined'],
+  ['has one canary', [{ version: OLD, rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } }], 'undefined'],
 ])('a MachineDeployment that %s is a finding', (_, given, found) => {
   const [finding] = poolFindings(given?.map(pool), TARGET);
   expect(`${finding?.severity} ${finding?.rule} ${finding?.message}`).toContain(found);

@@ -16,7 +16,13 @@ export interface Pool extends kube.KubeObject {
   metadata: kube.ObjectMeta & {
     managedFields?: { manager?: string; fieldsV1?: { 'f:spec'?: { 'f:paused'?: object } } }[];
   };
-  spec: { replicas?: number; paused?: boolean; selector?: kube.LabelSelector; template: { spec: MachineSpec } };
+  spec: {
+    replicas?: number;
+    paused?: boolean;
+    selector?: kube.LabelSelector;
+    strategy?: { rollingUpdate?: { maxSurge?: number | string; maxUnavailable?: number | string } };
+    template: { spec: MachineSpec };
+  };
   status?: { observedGeneration?: number; replicas?: number; updatedReplicas?: number; availableReplicas?: number };
 }
 
@@ -81,9 +87,16 @@ export function poolFindings(pools: readonly Pool[] | undefined, target: string)
     return { name: `MachineDeployment ${pool.metadata.name}`, version: poolVersion(pool), ...next };
   });
   const paused = pools.filter(isPausedByOthers).map(({ metadata }) => metadata.name);
+  const bold = poolsToRoll(pools, target).filter(({ spec }) => {
+    const { maxSurge = 1, maxUnavailable = 0 } = spec.strategy?.rollingUpdate ?? {};
+    return maxSurge !== 1 || maxUnavailable !== 0;
+  });
+  const before = 'may get several Machines, or lose old ones, before its canary is Ready';
+  const cure = 'maxSurge: 1 and maxUnavailable: 0 prevent that';
   return [
     ...judgeVersions({ apiServers: [target], kubelets }),
     ...paused.map((name) => warn('machines', `MachineDeployment ${name} stays as it is: somebody has paused it`)),
+    ...bold.map(({ metadata }) => warn('machines', `MachineDeployment ${metadata.name} ${before}: ${cure}`)),
   ];
 }
 
