@@ -122,7 +122,7 @@ test('what a drain would wait for stands in the plan, and nothing is touched', a
   expect(run.stdout).toContain(
     `cp1   control plane  ${FROM} → ${MINOR}  kubelet, once every API server has the version`,
   );
-  expect(run.stdout).toContain(`On hosts with another containerd: ${CONTAINERD} before kubeadm; no container`);
+  expect(run.stdout).toContain(`On hosts with another containerd: ${CONTAINERD} before the kubelet; no container`);
   expect(run.stdout).toContain('Requests of kubelets for serving certificates are approved, if manifest and host');
   expect(run.stdout).toMatch(/warning drain: w1 cannot be drained now: PodDisruptionBudget default\/web blocks .*/);
   expect(run.stdout).toContain('warning webhook: no endpoint of service default/silent is ready for webhook silent');

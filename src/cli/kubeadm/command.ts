@@ -271,7 +271,7 @@ export function repairLines(hosts: readonly HostFacts[]): string[] {
 function procedureLines({ policy, manifest }: Survey, { concurrent }: Request): string[] {
   const { name, drain } = policy;
   const approval = 'Requests of kubelets for serving certificates are approved, if manifest and host confirm them.';
-  const runtime = `On hosts with another containerd: ${manifest.containerd?.version} before kubeadm; no container is restarted.`;
+  const runtime = `On hosts with another containerd: ${manifest.containerd?.version} before the kubelet; no container is restarted.`;
   const more = [...(manifest.containerd ? [runtime] : []), ...(manifest.approveServingCertificates ? [approval] : [])];
   const order = `Control-plane hosts one at a time, then workers, ${concurrent} at a time.`;
   if (!drain.enabled)

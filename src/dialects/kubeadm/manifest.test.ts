@@ -39,6 +39,9 @@ test('containerd, with the binaries that it needs', () => {
   expect(() => read({ version: '2.3.3', binaries: { containerd: { path: '/c' } } })).toThrow(
     'cluster.yaml: containerd.binaries.containerd-shim-runc-v2: missing; use path for a file on the host, or url',
   );
+  expect(() => read({ version: '2.4.0-rc.1', binaries })).toThrow(
+    'cluster.yaml: containerd.version: "2.4.0-rc.1" is no release of containerd; use for example v2.3.3',
+  );
 });
 
 test('options of kubeadm: those of a host replace those for all, one by one', () => {

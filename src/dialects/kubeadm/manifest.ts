@@ -71,7 +71,7 @@ const binaries = z.strictObject({ kubeadm: binary, kubelet: binary, kubectl: bin
 
 /** On hosts that get a new version of Kubernetes, before that. */
 const containerd = z.strictObject({
-  version,
+  version: z.string().regex(/^v?\d+\.\d+\.\d+$/, 'is no release of containerd; use for example v2.3.3'),
   binaries: z.strictObject({
     containerd: binary,
     'containerd-shim-runc-v2': binary,

@@ -275,6 +275,16 @@ describe('what is refused', () => {
       ],
     ],
     [
+      'a lower version of containerd on a host that is done: nothing',
+      {
+        manifest: { ...manifest, containerd: { version: 'v2.3.3', binaries: RUNTIME } },
+        clusterVersion: NEW,
+        hosts: [facts('cp1', NEW, { ground: { containerd: '2.4.0' } }), facts('cp2', NEW), facts('w1')],
+        nodes: [node('cp1', NEW), node('cp2', NEW), node('w1')],
+      },
+      [],
+    ],
+    [
       'host: what the upgrade would stumble over, on hosts that it is about',
       {
         hosts: [

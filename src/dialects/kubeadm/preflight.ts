@@ -91,7 +91,7 @@ export function assess(survey: Survey): Assessment {
       ...known,
       ...(continues ? [] : [...readyFindings(survey), ...etcdHealth(survey)]),
       ...unique(judgeVersions(versionFacts(survey, continues))),
-      ...unique(hostFindings(survey)),
+      ...unique(hostFindings(survey, hostsOf(request))),
       ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
       ...drainFindings(survey, request),
       ...webhooksInTheWay(survey, request, toRoll.length),
@@ -238,7 +238,7 @@ function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey
   };
 }
 
-function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey): Finding[] {
+function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey, upgraded: readonly string[]): Finding[] {
   return hosts.flatMap(({ host, kubeadm, kubelet, ground, staticPods, missing }): Finding[] => {
     const findings: Finding[] = [];
     const unreadable = kubeadm ? 'kubelet' : 'kubeadm';
@@ -253,7 +253,7 @@ function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey): Finding[] {
     for (const { name, backup, detail } of missing)
       if (backup === 'refused') findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`));
     const [has, wanted] = [ground.containerd, manifest.containerd?.version].map((text = '') => parseVersion(text));
-    if (has && wanted && compareVersions(wanted, has) < 0) {
+    if (has && wanted && upgraded.includes(host.name) && compareVersions(wanted, has) < 0) {
       const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not go back to ${textOf(wanted)}`;
       findings.push(hard('containerd', `${back}; set containerd.version to ${textOf(has)} or later`));
     }
