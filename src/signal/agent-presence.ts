@@ -5,7 +5,7 @@ import { onceForEach } from '../util/memo.ts';
 import { printable } from '../util/printable.ts';
 import { decodeReport, decodeSignal } from './annotations.ts';
 import { anAmount, aText, exactly, type Members, readMembers } from './members.ts';
-import { AGENT_ANNOTATION } from './names.ts';
+import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from './names.ts';
 
 const ANSWER = {
   /** Bytes that downloads may take: rounded down, and measured now and then, asked or not. Absent while that is not known. */
@@ -39,6 +39,18 @@ export interface AgentPresence extends Members<typeof PRESENCE> {
   /** RFC 3339: when the agent started. */
   readonly since: string;
 }
+
+/** Milliseconds: as often a kubelet writes its Node's status if nothing changes there. */
+export const HEARTBEAT_MS = 300_000;
+
+const HEARTBEAT = {
+  /** RFC 3339, by the clock of the host. */
+  at: aText,
+  /** Bytes that are free for a payload; absent if that is not known. */
+  room: anAmount,
+};
+
+export type Heartbeat = Members<typeof HEARTBEAT>;
 
 export type Procedure = 'k0s' | 'kubeadm';
 
@@ -75,6 +87,14 @@ export const agentOf = onceForEach((object: KubeObject): NodeAgent => {
 /** The last answer of the agent that acts on the object; undefined if it cannot check downloads. */
 export function downloadAnswerOn(object: KubeObject): DownloadAnswer | undefined {
   return agentOf(object).ours ? presenceOn(object)?.checked : undefined;
+}
+
+/** Empty for an agent that sends none; what an earlier one of the host sent does not count. */
+export function heartbeatOn(node: KubeObject): Heartbeat {
+  const value = parseJson(node.metadata.annotations?.[HEARTBEAT_ANNOTATION]);
+  const heartbeat = isRecord(value) ? readMembers(value, HEARTBEAT) : {};
+  const isEarlier = Date.parse(heartbeat.at ?? '') < Date.parse(presenceOn(node)?.since ?? '');
+  return isEarlier ? {} : heartbeat;
 }
 
 /** Others may write this annotation too: an invalid one is none. */

@@ -12,6 +12,10 @@ export const ATTEMPT_LABEL = 'node-restriction.kubernetes.io/refit-attempt';
 export const REPORT_ANNOTATION = 'upgrade.refit.dev/agent-report';
 /** Ours: what the agent of Refit says of itself, as JSON (see agent-presence.ts). */
 export const AGENT_ANNOTATION = 'upgrade.refit.dev/agent';
+/** Ours, on the Node of a Machine: when its agent was last alive, and what was free there, as JSON (see agent-presence.ts). */
+export const HEARTBEAT_ANNOTATION = 'upgrade.refit.dev/agent-heartbeat';
+/** On the Node of a Machine, written by Cluster API. */
+export const MACHINE_ANNOTATION = 'cluster.x-k8s.io/machine';
 /** Ours: the policy for the signal beside it, as JSON. */
 export const AGENT_POLICY_ANNOTATION = 'upgrade.refit.dev/agent-policy';
 /** Ours, on a node that waits for its turn: what its agent fetches ahead, as JSON (see prefetch.ts). */

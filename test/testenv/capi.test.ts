@@ -8,7 +8,9 @@ import type { Host } from '../../sandbox/hosts/host.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { machines } from '../../src/api/capi/machine.ts';
 import { events, leases, type Node, nodes } from '../../src/kube/resources.ts';
-import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
+import { encodePresence } from '../../src/signal/agent-presence.ts';
+import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../src/signal/names.ts';
+import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
@@ -53,14 +55,41 @@ function statusesOf(node: string): string[] {
   return sightings.filter(({ name }) => name === node).map(({ status }) => status);
 }
 
-const annotationsOf = ({ metadata }: Node): string[] =>
-  Object.keys(metadata.annotations ?? {}).filter(
+const annotationsIn = ({ metadata }: Node): Record<string, string> => metadata.annotations ?? {};
+
+const annotationsOf = (node: Node): string[] =>
+  Object.keys(annotationsIn(node)).filter(
     // Agents announce themselves.
-    (key) => key.startsWith('upgrade.refit.dev/') && key !== AGENT_ANNOTATION,
+    (key) => key.startsWith('upgrade.refit.dev/') && ![AGENT_ANNOTATION, HEARTBEAT_ANNOTATION].includes(key),
   );
 
 test.each(['h2', 'http/1.1'] as const)('discovery over %s', async (protocol) => {
   await scene.whenCallable(protocol);
+});
+
+test('a Machine whose agent ended: claimed while its last heartbeat is new, then no more', async () => {
+  const { client, agents } = scene.cluster;
+  await scene.whenCallable('h2');
+  const wanted = { machine: machineOf('worker2'), version: TO };
+  await vi.waitFor(
+    async () => expect(annotationsIn(await client.get(nodes, 'worker2'))).toHaveProperty([HEARTBEAT_ANNOTATION]),
+    PATIENCE,
+  );
+  await agents.get('worker2')?.stop();
+  expect(await askCanUpdate(scene.manager('h2'), wanted)).toEqual([]);
+  const at = rfc3339(systemClock.now() - 3_600_000);
+  const since = rfc3339(systemClock.now() - 7_200_000);
+  const annotations = {
+    [HEARTBEAT_ANNOTATION]: JSON.stringify({ at }),
+    [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since }),
+  };
+  await client.patch(nodes, 'worker2', { metadata: { annotations } }, { type: 'merge' });
+  // The Node is as young as if its host had just started.
+  await expect(askCanUpdate(scene.manager('h2'), wanted)).rejects.toThrow(
+    /the agent on node worker2 has been silent for .* and may be back soon/,
+  );
+  await scene.cluster.startAgent(scene.cluster.hosts.find(({ name }) => name === 'worker2') as Host);
+  await vi.waitFor(async () => expect(await askCanUpdate(scene.manager('h2'), wanted)).toEqual([]), PATIENCE);
 });
 
 describe('a change that no updater covers', () => {

@@ -4,7 +4,8 @@ import { ChangingNode } from '../../../test/doubles/agent/changing-node.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { AgentPresence } from '../../signal/agent-presence.ts';
-import { AGENT_ANNOTATION } from '../../signal/names.ts';
+import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION, MACHINE_ANNOTATION } from '../../signal/names.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import { parseJson } from '../../util/json.ts';
 import { silentLogger } from '../../util/log.ts';
 import { keepPresence } from './keep-presence.ts';
@@ -39,12 +40,14 @@ let cell: Cell;
 let presence: AgentPresence;
 let stop: AbortController;
 let done: Promise<void>;
+let room: number | undefined;
 beforeEach(() => {
-  [clock, cell, stop, presence] = [new FakeClock(), new Cell(), new AbortController(), SELF];
+  [clock, cell, stop, presence, room] = [new FakeClock(), new Cell(), new AbortController(), SELF, 1000];
   const object = cell as unknown as SignalObject;
   const parts = { resource: nodes, object, clock, random: () => 0.5, log: silentLogger };
   const client = cell as unknown as Parameters<typeof keepPresence>[0]['client'];
-  done = keepPresence({ ...parts, client, presence: async () => await Promise.resolve(presence) }, stop.signal);
+  const said = { presence: async () => await Promise.resolve(presence), room: async () => await Promise.resolve(room) };
+  done = keepPresence({ ...parts, client, ...said }, stop.signal);
 });
 afterEach(async () => {
   stop.abort();
@@ -84,4 +87,24 @@ test('an API server that does not answer is asked again after growing pauses', a
   cell.fails = false;
   await clock.advance(600_000);
   expect(cell.said).toEqual(SELF);
+});
+
+test('on the Node of a Machine it says every five minutes that it lives, with the room that it has then', async () => {
+  const beat = (): unknown => parseJson(cell.newest?.metadata.annotations?.[HEARTBEAT_ANNOTATION]);
+  const start = clock.now();
+  const at = (ms: number): string => rfc3339(start + ms);
+  cell.set({});
+  await clock.advance(600_000);
+  expect([cell.patches, beat()]).toEqual([1, undefined]);
+  cell.set({ ...cell.newest?.metadata.annotations, [MACHINE_ANNOTATION]: 'm1' });
+  await clock.advance(1000);
+  expect([cell.patches, beat()]).toEqual([2, { at: at(600_000), room: 1000 }]);
+  room = 7;
+  await clock.advance(240_000);
+  expect(cell.patches).toBe(2);
+  await clock.advance(120_000);
+  expect([cell.patches, beat()]).toEqual([3, { at: at(900_000), room: 7 }]);
+  room = undefined;
+  await clock.advance(3_600_000);
+  expect([cell.patches, beat()]).toEqual([15, { at: at(4_500_000) }]);
 });

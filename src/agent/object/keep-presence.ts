@@ -1,9 +1,11 @@
 /** Keeps what the agent says of itself on its object, so that people and policies see whose agent a node has. */
 import type { KubeClient } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resources.ts';
-import { type AgentPresence, encodePresence } from '../../signal/agent-presence.ts';
-import { AGENT_ANNOTATION } from '../../signal/names.ts';
+import { type AgentPresence, encodePresence, HEARTBEAT_MS, type Heartbeat } from '../../signal/agent-presence.ts';
+import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION, MACHINE_ANNOTATION } from '../../signal/names.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
 import type { Tools } from '../../util/tools.ts';
 import { keepDoing, type SignalObject } from './signal-object.ts';
 
@@ -12,6 +14,8 @@ export interface PresenceParts extends Tools {
   readonly resource: Resource;
   readonly object: SignalObject;
   readonly presence: () => Promise<AgentPresence>;
+  /** Bytes that are free for a payload; undefined while that is not known. */
+  readonly room: () => Promise<number | undefined>;
 }
 
 /** Polled, because how k0s was started is not watched. */
@@ -21,16 +25,32 @@ const RETRY = { base: 1_000, cap: 600_000 };
 /** Works until `stop` aborts; never rejects, because an agent works without it. */
 export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Promise<void> {
   const { client, resource, object, presence, log } = parts;
+  const heartbeat = heartbeats(parts);
   const announce = async (): Promise<number> => {
     const { newest } = object;
-    const text = encodePresence(await presence());
-    if (newest !== undefined && newest.metadata.annotations?.[AGENT_ANNOTATION] !== text) {
-      const patch = { metadata: { annotations: { [AGENT_ANNOTATION]: text } } };
-      await client.patch(resource, newest.metadata.name, patch, { type: 'merge', abort: stop });
-    }
+    const found = newest?.metadata.annotations ?? {};
+    const annotations = {
+      [AGENT_ANNOTATION]: encodePresence(await presence()),
+      // Only Cluster API wants to know: each one is a write.
+      ...(MACHINE_ANNOTATION in found && { [HEARTBEAT_ANNOTATION]: await heartbeat() }),
+    };
+    if (newest !== undefined && Object.entries(annotations).some(([name, text]) => found[name] !== text))
+      await client.patch(resource, newest.metadata.name, { metadata: { annotations } }, { type: 'merge', abort: stop });
     return POLL_MS;
   };
   const tell = (error: unknown, pauseMs: number): void =>
     log.warn('cannot announce the agent on its object', { reason: messageOf(error), pauseMs });
   await keepDoing(announce, tell, RETRY, parts, stop);
+}
+
+/** Counted from the start, so that the agents of a fleet do not write at the same moment. */
+function heartbeats({ clock, room }: Pick<PresenceParts, 'clock' | 'room'>): () => Promise<string> {
+  const start = clock.now();
+  let last = { at: '', text: '' };
+  return async () => {
+    const count = Math.floor((clock.now() - start) / HEARTBEAT_MS);
+    const at = rfc3339(start + count * HEARTBEAT_MS);
+    if (last.at !== at) last = { at, text: JSON.stringify(defined({ at, room: await room() }) satisfies Heartbeat) };
+    return last.text;
+  };
 }

@@ -9,6 +9,7 @@ import { SIGNAL_OBJECTS } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import type { Tools } from '../../util/tools.ts';
 import { Agent, type AgentParts } from '../agent.ts';
+import { diskRoom } from '../download/disk-room.ts';
 import { type DownloadChecksParts, downloadChecks } from '../download/download-checks.ts';
 import type { DownloadLimits } from '../download/fetch.ts';
 import { createPrefetcher } from '../download/prefetcher.ts';
@@ -104,7 +105,11 @@ export async function announce(host: HostParts, object: SignalObject, stop: Abor
     if (options.beside !== 'replace' && service?.ownAgent) return { version, since, aside: true };
     return { version, since, checked: await checks(object.newest?.metadata.annotations) };
   };
-  await keepPresence({ ...host, resource, object, presence }, stop);
+  const room = async (): Promise<number | undefined> => {
+    const directory = host.kubeadm ? options.stateDirectory : (await placeFor('k0supdate'))?.directory;
+    return directory === undefined ? undefined : await diskRoom(directory, limits.reserveBytes, files).free();
+  };
+  await keepPresence({ ...host, resource, object, presence, room }, stop);
 }
 
 function limitsOf({ limits, veto }: AgentOptions): DownloadLimits {

@@ -1,6 +1,7 @@
 /** The fields that Refit reads of a Cluster API Machine. */
 
 import { type KubeObject, namespaced } from '../../kube/resources.ts';
+import { MACHINE_ANNOTATION } from '../../signal/names.ts';
 
 export interface Machine extends KubeObject {
   spec?: {
@@ -26,5 +27,5 @@ export const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';
 export const NODE_ANNOTATIONS = {
   cluster: 'cluster.x-k8s.io/cluster-name',
   namespace: 'cluster.x-k8s.io/cluster-namespace',
-  machine: 'cluster.x-k8s.io/machine',
+  machine: MACHINE_ANNOTATION,
 } as const;

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { later } from '../../../test/builders/times.ts';
 import type { Node } from '../../kube/resources.ts';
+import { HEARTBEAT_ANNOTATION } from '../../signal/names.ts';
 import { isRelevant } from './predicates.ts';
 
 const node = buildNode('w1', { annotations: { a: '1' } });
@@ -40,6 +41,11 @@ test.each<[string, Node, boolean]>([
   ['it became not Ready', status({}, [{ type: 'Ready', status: 'Unknown' }]), true],
   ['it lost its conditions', status({}, []), true],
   ['an annotation', { ...node, metadata: { ...node.metadata, annotations: { a: '2' } } }, true],
+  [
+    'that its agent lives',
+    { ...node, metadata: { ...node.metadata, annotations: { a: '1', [HEARTBEAT_ANNOTATION]: '{}' } } },
+    false,
+  ],
   ['an annotation less', { ...node, metadata: { ...node.metadata, annotations: {} } }, true],
   ['a label', { ...node, metadata: { ...node.metadata, labels: { pool: 'blue' } } }, true],
   ['an address', status({ addresses: [{ type: 'InternalIP', address: '10.0.0.9' }] }), true],

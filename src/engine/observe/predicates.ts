@@ -1,6 +1,7 @@
 /** Informer predicates and transforms: which changes can change a decision, and what the cache keeps of a Node. */
 
-import { type KubeObject, type Node, readyCondition } from '../../kube/resources.ts';
+import { type KubeObject, type Node, readyCondition, withoutAnnotations } from '../../kube/resources.ts';
+import { HEARTBEAT_ANNOTATION } from '../../signal/names.ts';
 import { isRecord, sameJson } from '../../util/json.ts';
 
 export function isRelevant(before: KubeObject, after: KubeObject): boolean {
@@ -8,7 +9,7 @@ export function isRelevant(before: KubeObject, after: KubeObject): boolean {
 }
 
 function decisive(object: KubeObject): unknown {
-  const { labels, annotations } = object.metadata;
+  const { labels, annotations } = withoutAnnotations(object, HEARTBEAT_ANNOTATION).metadata;
   const { spec, status } = object as Node;
   const { addresses, nodeInfo } = status ?? {};
   const ready = readyCondition(object)?.status;

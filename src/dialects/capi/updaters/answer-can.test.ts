@@ -14,7 +14,7 @@ import { CONTROL_PLANE_LABEL, type Machine, machineDeployments, machines } from 
 import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { encodePresence } from '../../../signal/agent-presence.ts';
-import { AGENT_ANNOTATION } from '../../../signal/names.ts';
+import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../../signal/names.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { untilAborted } from '../../../util/waits.ts';
 import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE } from '../can-update.ts';
@@ -225,6 +225,15 @@ describe('a node without an agent of Refit', () => {
     expect(answer.machinePatch).toBeUndefined();
     scene.api.put(nodes, buildNode('w1', { annotations: presence }));
     expect(leftBy(await scene.ask('CanUpdateMachine', ...small), ...small)).toEqual([]);
+  });
+
+  test('one that lives, but has no room: the version is not accepted either', async () => {
+    const heartbeat = JSON.stringify({ at: later(0), room: 1000 });
+    const scene = sceneWith([REFIT], { ...presence, [HEARTBEAT_ANNOTATION]: heartbeat });
+    scene.api.remove(updaterSets, 'all');
+    const answer = await scene.ask('CanUpdateMachine', ...small);
+    expect(answer.message).toMatch(/^covers nothing: node w1 has 1000 bytes free/);
+    expect(answer.machinePatch).toBeUndefined();
   });
 
   test('one of the Machines of a MachineSet', async () => {

@@ -9,6 +9,7 @@ import type { Logger } from '../../../util/log.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { judgePlan, type VersionRule, type VersionStage } from '../../../versions/plan-rules.ts';
 import { accepted, answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE, valueAt } from '../can-update.ts';
+import { obstacleOn, STARTS_WITHIN_MS } from '../live-agents.ts';
 import { otherProcedure } from '../procedures.ts';
 import type { ClusterOf } from '../progress.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
@@ -123,9 +124,6 @@ function labelsOf({ machine, machineSet }: Triple): Labels {
 
 const SET_VERSION = ['spec', 'template', 'spec', 'version'];
 
-/** An agent says that it is there within seconds of its start. */
-const JOINS_WITHIN_MS = 300_000;
-
 /** Why Refit cannot update the Machines. Throws for a Node that has just joined: an answer would have all replaced. */
 async function obstacleTo({ management, clusterOf, clock, abort }: CanParts, request: CanRequest) {
   const { current, desired, settings } = request;
@@ -146,10 +144,10 @@ async function obstacleTo({ management, clusterOf, clock, abort }: CanParts, req
   const reasons = found.flatMap((each) => {
     const node = all.get(each.status?.nodeRef?.name ?? '');
     if (node) own.push(node);
-    if (node && agentOf(node).ours) return otherProcedure(each, version, node) ?? [];
+    if (node && agentOf(node).ours) return otherProcedure(each, version, node) ?? obstacleOn(node, clock.now()) ?? [];
     const joined = clock.now() - Date.parse(node?.metadata.creationTimestamp ?? '');
     const lacking = each.status?.nodeRef?.name;
-    if (joined < JOINS_WITHIN_MS) throw new Error(`node ${lacking} has just joined, and has no agent of Refit yet`);
+    if (joined < STARTS_WITHIN_MS) throw new Error(`node ${lacking} has just joined, and has no agent of Refit yet`);
     return lacking === undefined ? [] : `node ${lacking} has no agent of Refit`;
   });
   if (reasons[0] !== undefined || own.length === 0) return reasons[0];

@@ -1,0 +1,30 @@
+/** Finds out from a Node whether the agent there is alive, and has room for a payload. */
+import { type Node, readyCondition } from '../../kube/resources.ts';
+import { HEARTBEAT_MS, heartbeatOn } from '../../signal/agent-presence.ts';
+import { formatDuration } from '../../util/duration.ts';
+
+const SILENT_MS = 3 * HEARTBEAT_MS;
+
+/** Milliseconds in which an agent that has just started says that it is there. */
+export const STARTS_WITHIN_MS = 300_000;
+
+/** kubeadm, kubelet and kubectl of v1.36.3 have 208 MiB together, and k0s has about as many. */
+const PAYLOAD_BYTES = 256 * 1024 * 1024;
+
+/** Why the agent could not carry out an update; undefined if it could. Throws if it may yet be alive. */
+export function obstacleOn(node: Node, now: number): string | undefined {
+  const { name } = node.metadata;
+  const ready = readyCondition(node);
+  const { at = '', room = Number.POSITIVE_INFINITY } = heartbeatOn(node);
+  // Kubelet and agent write both times by the clock of their host, so it may be wrong.
+  const silentMs = Date.parse(ready?.lastHeartbeatTime ?? '') - Date.parse(at);
+  const silence =
+    ready?.status === 'Unknown'
+      ? `node ${name} has been silent since ${ready.lastTransitionTime}`
+      : silentMs > SILENT_MS && `the agent on node ${name} has been silent for ${formatDuration(silentMs)}`;
+  if (silence && now - Date.parse(ready?.lastTransitionTime ?? '') < STARTS_WITHIN_MS)
+    throw new Error(`${silence}, and may be back soon`);
+  if (silence) return silence;
+  if (room >= PAYLOAD_BYTES) return undefined;
+  return `node ${name} has ${room} bytes free beside its reserve, and an update needs ${PAYLOAD_BYTES}`;
+}
