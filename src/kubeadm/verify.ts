@@ -100,6 +100,11 @@ export const ADDONS = [
   { resource: namespaced<Workload>('apps/v1', 'Deployment', 'deployments'), name: 'coredns' },
 ] as const;
 
+/** Names of Nodes that are not Ready. */
+export function absentOf(nodes: readonly Node[]): string[] {
+  return nodes.filter((node) => readyCondition(node)?.status !== 'True').map(({ metadata }) => metadata.name);
+}
+
 /** `version`: undefined if it may have any. `absent`: Nodes that no pod can be expected on. */
 export function addonCheck(workload: Workload, kind: string, version?: string, absent: readonly string[] = []): Check {
   const { metadata, spec, status = {} } = workload;

@@ -1,10 +1,11 @@
 /** Looks at the whole cluster after an upgrade, and says what each host runs and what is wrong. */
-import { type Node, nodes, readyCondition } from '../../kube/resources.ts';
+import { type Node, nodes } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { readFacts } from '../../kubeadm/probe.ts';
 import { optionsFor } from '../../kubeadm/scripts.ts';
 import {
   ADDONS,
+  absentOf,
   addonCheck,
   type Check,
   controlPlanePods,
@@ -83,14 +84,13 @@ async function addonChecks({ client, manifest, abort }: KubeadmSession, all: rea
   const known = new Set(manifest.hosts.map(({ name }) => name));
   // kube-proxy runs only there.
   const linux = all.filter(({ metadata }) => metadata.labels?.['kubernetes.io/os'] === 'linux');
-  const absent = linux.filter((node) => !known.has(node.metadata.name) && readyCondition(node)?.status !== 'True');
+  const absent = absentOf(linux).filter((name) => !known.has(name));
   // Only an UpgradeConfiguration can leave them out of an upgrade.
   const isSkippable = manifest.hosts.some((host) => optionsFor(manifest, host).config !== undefined);
   const checks = ADDONS.map(async ({ resource, name }) => {
     const found = await ifFound(client.get(resource, name, { namespace: 'kube-system', abort }));
     if (name !== 'kube-proxy') return found ? [addonCheck(found, resource.kind)] : [];
-    const names = absent.map(({ metadata }) => metadata.name);
-    return found ? [addonCheck(found, resource.kind, isSkippable ? undefined : manifest.version, names)] : [];
+    return found ? [addonCheck(found, resource.kind, isSkippable ? undefined : manifest.version, absent)] : [];
   });
   return (await Promise.all(checks)).flat();
 }

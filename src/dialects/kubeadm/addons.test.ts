@@ -75,10 +75,18 @@ const object = (kind: string, more: object = {}, apiVersion = 'v1'): KubeObject 
   ...more,
 });
 
+interface Answers {
+  readonly refusal?: StatusError;
+  readonly record?: string;
+  readonly discovery?: number;
+  /** Gets the path of each question for kinds. */
+  readonly asked?: string[];
+}
+
 /** Answers each dry run with what is there, or with the refusal. */
 async function planned(
   objects: Readonly<Record<string, readonly KubeObject[]>>,
-  { refusal, record, discovery = 200 }: { refusal?: StatusError; record?: string; discovery?: number } = {},
+  { refusal, record, discovery = 200, asked = [] }: Answers = {},
 ): Promise<AddonPlan[]> {
   const find = (name: string): KubeObject =>
     Object.values(objects)
@@ -87,6 +95,7 @@ async function planned(
   const away = { metadata: { name: 'w9' } };
   const client: Pick<KubeClient, 'raw' | 'get' | 'patch' | 'listAll'> = {
     raw: (path) => {
+      asked.push(path);
       const kinds = Object.entries(KINDS).find(([version]) => path.replace(/^.apis?./, '') === version)?.[1];
       const resources = kinds?.map((kind) => ({ name: `${kind.toLowerCase()}s`, kind, namespaced: true }));
       return Promise.resolve({ status: kinds ? discovery : 404, body: JSON.stringify({ resources }) });
@@ -103,6 +112,13 @@ async function planned(
     Object.entries(objects).map(([name, own]) => ({ name, objects: own })),
   );
 }
+
+test('the kinds of an API version are asked for once to compare names, and once to try an addon out', async () => {
+  const asked: string[] = [];
+  const objects = ['a', 'b', 'c'].map((name) => object('ConfigMap', { metadata: { name } }));
+  await planned({ demo: objects }, { asked });
+  expect(asked).toEqual(['/api/v1', '/api/v1']);
+});
 
 test('an object in two addons is refused, whether its namespace is written out or not', async () => {
   const same = object('ConfigMap', { metadata: { name: 'a', namespace: 'default' } });

@@ -6,7 +6,7 @@ import { documentsOf } from '../../api/read-object.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import * as kube from '../../kube/resources.ts';
 import { ifFound, isConflict, StatusError } from '../../kube/status-error.ts';
-import { addonCheck, untilRight, type Workload } from '../../kubeadm/verify.ts';
+import { absentOf, addonCheck, untilRight, type Workload } from '../../kubeadm/verify.ts';
 import { readBounded } from '../../util/bounded-file.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
@@ -72,9 +72,10 @@ export async function readAddon({ name, path }: { readonly name: string; readonl
 /** Changes nothing: the API server tries each object. @throws RefitError REFIT_FILE for an object that two addons have */
 export async function planAddons(tools: AddonTools, addons: readonly Addon[]): Promise<AddonPlan[]> {
   const files = new Map<string, string>();
+  const locate = discovery(tools);
   for (const { name, objects } of addons)
     for (const object of objects) {
-      const identity = (await locate(tools, object))?.identity ?? `${object.apiVersion} ${titleOf(object)}`;
+      const identity = (await locate(object))?.identity ?? `${object.apiVersion} ${titleOf(object)}`;
       const why = `${titleOf(object)} is in addon ${files.get(identity)} and again in addon ${name}`;
       if (files.has(identity)) throw new RefitError('REFIT_FILE', `${why}: leave it in one place`);
       files.set(identity, name);
@@ -93,9 +94,10 @@ export async function planAddons(tools: AddonTools, addons: readonly Addon[]): P
 
 async function tryOut(tools: AddonTools, { objects }: Addon): Promise<Pick<AddonPlan, 'changes' | 'problems'>> {
   const [changes, problems]: [string[], string[]] = [[], []];
+  const locate = discovery(tools);
   for (const object of objects)
     try {
-      const change = await changeOf(tools, object);
+      const change = await changeOf(tools, object, await locate(object));
       if (change !== undefined) changes.push(`${change}: ${titleOf(object)}`);
     } catch (error) {
       // Its definition may change, too.
@@ -115,9 +117,12 @@ function titleOf({ kind, metadata }: kube.KubeObject): string {
   return `${kind} ${kube.keyOf({ metadata })}`;
 }
 
-async function changeOf(tools: AddonTools, object: kube.KubeObject): Promise<string | undefined> {
+async function changeOf(
+  tools: AddonTools,
+  object: kube.KubeObject,
+  found: Located | undefined,
+): Promise<string | undefined> {
   const { kind = '', metadata } = object;
-  const found = await locate(tools, object);
   // Its kind or its namespace may come with another object of the addon.
   const next = found && (await put({ ...tools, dryRun: true }, found, object));
   const live: Workload | undefined =
@@ -127,8 +132,7 @@ async function changeOf(tools: AddonTools, object: kube.KubeObject): Promise<str
   const isWorkload = /^(Deployment|DaemonSet|StatefulSet)$/.test(kind);
   if (!isWorkload || live.spec?.updateStrategy?.type === 'OnDelete') return undefined;
   const { items } = kind === 'DaemonSet' ? await tools.client.listAll(kube.nodes) : { items: [] };
-  const absent = items.filter((node) => kube.readyCondition(node)?.status !== 'True').map(kube.keyOf);
-  return addonCheck(live, kind, undefined, absent).cure === undefined ? undefined : 'not rolled out';
+  return addonCheck(live, kind, undefined, absentOf(items)).cure === undefined ? undefined : 'not rolled out';
 }
 
 /** What a write changes by itself counts for nothing. */
@@ -137,21 +141,30 @@ function essenceOf({ metadata, ...rest }: kube.KubeObject): object {
 }
 
 type Served = Readonly<Record<'name' | 'kind', string>> & { readonly namespaced: boolean };
-type Located = NonNullable<Awaited<ReturnType<typeof locate>>>;
+type Located = NonNullable<Awaited<ReturnType<ReturnType<typeof discovery>>>>;
 
-/** Undefined if the API server does not serve its kind now. */
-async function locate({ client, abort }: AddonTools, { apiVersion = '', kind, metadata }: kube.KubeObject) {
-  const { status, body } = await client.raw(`${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`, { abort });
-  const message = `the API server does not say which kinds ${apiVersion} has: it answered ${status}`;
-  if (status !== 200 && status !== 404) throw new StatusError({ kind: 'Status', code: status, message });
-  const { resources = [] } = (status === 200 ? JSON.parse(body) : {}) as { resources?: Served[] };
-  const served = resources.find((each) => each.kind === kind && !each.name.includes('/'));
-  if (!served) return undefined;
-  const resource = (served.namespaced ? kube.namespaced : kube.clusterScoped)(apiVersion, served.kind, served.name);
-  const within = served.namespaced ? (metadata.namespace ?? 'default') : undefined;
-  const type = [served.name, resource.group].filter((part) => part !== '').join('.');
-  const identity = [type, metadata.name, ...(within === undefined ? [] : ['-n', within])].join(' ');
-  return { resource, options: { namespace: within, abort }, identity };
+/** Of one pass, in which each API version is asked once; undefined for a kind that the API server does not serve now. */
+function discovery({ client, abort }: AddonTools) {
+  async function kindsOf(apiVersion: string): Promise<Served[]> {
+    const { status, body } = await client.raw(`${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`, {
+      abort,
+    });
+    const message = `the API server does not say which kinds ${apiVersion} has: it answered ${status}`;
+    if (status !== 200 && status !== 404) throw new StatusError({ kind: 'Status', code: status, message });
+    return ((status === 200 ? JSON.parse(body) : {}) as { resources?: Served[] }).resources ?? [];
+  }
+  const known = new Map<string, Promise<Served[]>>();
+  return async ({ apiVersion = '', kind, metadata }: kube.KubeObject) => {
+    const kinds = known.get(apiVersion) ?? kindsOf(apiVersion);
+    known.set(apiVersion, kinds);
+    const served = (await kinds).find((each) => each.kind === kind && !each.name.includes('/'));
+    if (!served) return undefined;
+    const resource = (served.namespaced ? kube.namespaced : kube.clusterScoped)(apiVersion, served.kind, served.name);
+    const within = served.namespaced ? (metadata.namespace ?? 'default') : undefined;
+    const type = [served.name, resource.group].filter((part) => part !== '').join('.');
+    const identity = [type, metadata.name, ...(within === undefined ? [] : ['-n', within])].join(' ');
+    return { resource, options: { namespace: within, abort }, identity };
+  };
 }
 
 async function put({ writer, force, dryRun }: AddonTools, { resource, options }: Located, object: kube.KubeObject) {
@@ -166,9 +179,10 @@ export async function applyAddon(tools: AddonTools, addon: Addon): Promise<strin
   const applied = new Set<string>();
   const turn = async (): Promise<readonly string[]> => {
     const failed: string[] = [];
+    const locate = discovery(tools);
     for (const object of addon.objects)
       try {
-        const found = await locate(tools, object);
+        const found = await locate(object);
         if (found && (await put(tools, found, object))) applied.add(found.identity);
       } catch (error) {
         failed.push(problemOf(object, error));
