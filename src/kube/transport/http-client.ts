@@ -1,20 +1,7 @@
 /** The KubeClient over HTTP: each method is one call, and objects stay plain JSON. */
 import { systemClock } from '../../util/clock.ts';
 import { isRecord } from '../../util/json.ts';
-import type {
-  Call,
-  Caller,
-  DeleteOptions,
-  EvictOptions,
-  KubeClient,
-  ListOptions,
-  PatchOptions,
-  PatchType,
-  RequestOptions,
-  WatchEvent,
-  WatchOptions,
-  WriteOptions,
-} from '../client.ts';
+import type { Call, Caller, KubeClient, ListOptions, PatchType, RequestOptions, WriteOptions } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import { credentialsOf } from '../config/credentials.ts';
 import {
@@ -27,7 +14,7 @@ import {
   type Resource,
 } from '../resources.ts';
 import { TransportError } from '../status-error.ts';
-import { Requester, type RequesterOptions } from './requester.ts';
+import { type RequesterOptions, requesterTo } from './requester.ts';
 
 export interface ClientOptions extends RequesterOptions {
   /** Our name in `metadata.managedFields`, unless a call names another. */
@@ -55,139 +42,120 @@ const MOST_EMPTY_PAGES = 1_000;
 const MOST_READYZ_BYTES = 1024 * 1024;
 
 export function createClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient & Disposable {
-  return clientOver(new Requester(config, options), options);
+  return clientOver(requesterTo(config, options), options);
 }
 
 export function clientOver(caller: Caller, options: ClientOptions = {}): KubeClient & Disposable {
-  return new HttpClient(caller, options);
+  const close = (): void => caller.close();
+  return { ...readsOver(caller, options), ...writesOver(caller, options), close, [Symbol.dispose]: close };
+}
+
+/** Makes calls that read, which only `method` and content turn into others. */
+function callsOf({ deadlineMs: usual = 30_000 }: ClientOptions) {
+  const callTo = (verb: string, resource: string, path: string, options: RequestOptions): Call => {
+    const { abort, deadlineMs = usual } = options;
+    return { verb, resource, method: 'GET', path, abort, deadlineMs };
+  };
+  const callOf = (verb: string, resource: Resource, options: RequestOptions, place: Address = {}): Call =>
+    callTo(verb, resource.plural, pathOf(resource, { namespace: options.namespace, ...place }), options);
+  return { callTo, callOf };
+}
+
+function readsOver(caller: Caller, own: ClientOptions): Pick<KubeClient, 'get' | 'list' | 'listAll' | 'watch' | 'raw'> {
+  const { mostItems = 1_000_000, watchIdleMs = 180_000 } = own;
+  const { callTo, callOf } = callsOf(own);
+  const list = async <T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> => {
+    const { labelSelector, fieldSelector, limit, resourceVersion } = options;
+    const query = { labelSelector, fieldSelector, limit, resourceVersion, continue: options.continue };
+    const call = { ...callOf('list', resource, options), query, check: listCheck(resource.kind) };
+    const found = await caller.json<KubeList<T>>(call);
+    // Servers omit both in the items of built-in lists, but not in watch events. This gives both one form.
+    const form = { apiVersion: apiVersionOf(resource), kind: resource.kind };
+    const items = (found.items ?? []).map((item) => (item.kind === undefined ? { ...form, ...item } : item));
+    return { ...found, items };
+  };
+  return {
+    list,
+    async listAll(resource, options = {}) {
+      let page = await list(resource, { limit: PAGE_SIZE, ...options });
+      const items = [...page.items];
+      for (let pages = 1; page.metadata.continue; pages++) {
+        // Many more pages than objects: nobody pages like that but to keep us busy.
+        if (items.length > mostItems || pages > items.length + MOST_EMPTY_PAGES)
+          throw new TransportError(`the list of ${resource.plural} does not end: ${items.length} in ${pages} pages`);
+        const rest = { ...options, continue: page.metadata.continue, resourceVersion: undefined };
+        page = await list(resource, { limit: PAGE_SIZE, ...rest });
+        items.push(...page.items);
+      }
+      return { ...page, items };
+    },
+    get: async (resource, name, options = {}) =>
+      await caller.json({ ...callOf('get', resource, options, { name }), check: objectCheck(resource.kind) }),
+    watch(resource, options = {}) {
+      const { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, sendInitialEvents } = options;
+      const initial = sendInitialEvents ? { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' } : {};
+      const selected = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, ...initial };
+      const query = { ...selected, watch: true, allowWatchBookmarks: true };
+      const call = { ...callOf('watch', resource, options), query, check: eventCheck(resource.kind) };
+      return caller.stream(call, watchIdleMs);
+    },
+    raw: async (path, options = {}) => await caller.text(callTo('get', path.split('?')[0] ?? path, path, options)),
+  };
 }
 
 const METHODS = { create: 'POST', update: 'PUT', patch: 'PATCH' } as const;
 
-type Verb = keyof typeof METHODS;
 type Content = Pick<Call, 'body' | 'contentType' | 'query'>;
 
-class HttpClient implements KubeClient, Disposable {
-  readonly #caller: Caller;
-  readonly #options: ClientOptions;
-
-  constructor(caller: Caller, options: ClientOptions) {
-    this.#caller = caller;
-    this.#options = options;
-  }
-
-  async get<T extends KubeObject>(resource: Resource<T>, name: string, options: RequestOptions = {}): Promise<T> {
-    const call = this.#callOf('get', resource, options, { name });
-    return await this.#caller.json<T>({ ...call, check: objectCheck(resource.kind) });
-  }
-
-  async list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> {
-    const { labelSelector, fieldSelector, limit, resourceVersion } = options;
-    const query = { labelSelector, fieldSelector, limit, resourceVersion, continue: options.continue };
-    const call = { ...this.#callOf('list', resource, options), query, check: listCheck(resource.kind) };
-    const list = await this.#caller.json<KubeList<T>>(call);
-    // Servers omit both in the items of built-in lists, but not in watch events. This gives both one form.
-    const form = { apiVersion: apiVersionOf(resource), kind: resource.kind };
-    return {
-      ...list,
-      items: (list.items ?? []).map((item) => (item.kind === undefined ? { ...form, ...item } : item)),
-    };
-  }
-
-  async listAll<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> {
-    const { mostItems = 1_000_000 } = this.#options;
-    const items: T[] = [];
-    let page = await this.list(resource, { limit: PAGE_SIZE, ...options });
-    items.push(...page.items);
-    for (let pages = 1; page.metadata.continue; pages++) {
-      // Many more pages than objects: nobody pages like that but to keep us busy.
-      if (items.length > mostItems || pages > items.length + MOST_EMPTY_PAGES)
-        throw new TransportError(`the list of ${resource.plural} does not end: ${items.length} in ${pages} pages`);
-      const rest = { ...options, continue: page.metadata.continue, resourceVersion: undefined };
-      page = await this.list(resource, { limit: PAGE_SIZE, ...rest });
-      items.push(...page.items);
-    }
-    return { ...page, items };
-  }
-
-  watch<T extends KubeObject>(resource: Resource<T>, options: WatchOptions = {}): AsyncIterable<WatchEvent<T>> {
-    const { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, sendInitialEvents } = options;
-    const initial = sendInitialEvents ? { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' } : {};
-    const query = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, ...initial };
-    const call = this.#callOf('watch', resource, options);
-    return this.#caller.stream<WatchEvent<T>>(
-      { ...call, query: { ...query, watch: true, allowWatchBookmarks: true }, check: eventCheck(resource.kind) },
-      this.#options.watchIdleMs ?? 180_000,
-    );
-  }
-
-  async create<T extends KubeObject>(resource: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
-    const { namespace, name } = object.metadata;
-    const place = options.subresource === undefined ? { namespace } : { namespace, name };
-    return await this.#write<T>('create', resource, place, options, { body: object });
-  }
-
-  async replace<T extends KubeObject>(resource: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
-    return await this.#write<T>('update', resource, object.metadata, options, { body: object });
-  }
-
-  async patch<T extends KubeObject>(resource: Resource<T>, name: string, patch: unknown, options: PatchOptions) {
-    const force = options.type === 'apply' ? options.force : undefined;
-    const dryRun = options.dryRun ? 'All' : undefined;
-    const content = { body: patch, contentType: CONTENT_TYPES[options.type], query: { force, dryRun } };
-    return await this.#write<T>('patch', resource, { name }, options, content);
-  }
-
-  async delete(resource: Resource, name: string, options: DeleteOptions = {}): Promise<void> {
-    const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
-    const preconditions = uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
-    const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, gracePeriodSeconds, preconditions };
-    const call = this.#callOf('delete', resource, options, { name });
-    await this.#caller.json({ ...call, method: 'DELETE', body });
-  }
-
-  async evict(pod: { name: string; namespace: string; uid?: string }, options: EvictOptions = {}): Promise<void> {
-    const { name, namespace, uid } = pod;
-    const { gracePeriodSeconds } = options;
-    const path = pathOf(pods, { namespace, name, subresource: 'eviction' });
-    const deleteOptions = { gracePeriodSeconds, ...(uid === undefined ? {} : { preconditions: { uid } }) };
-    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace }, deleteOptions };
-    await this.#caller.json({ ...this.#call('create', 'pods/eviction', path, options), method: 'POST', body });
-  }
-
-  async raw(path: string, options: RequestOptions = {}): Promise<{ status: number; body: string }> {
-    return await this.#caller.text(this.#call('get', path.split('?')[0] ?? path, path, options));
-  }
-
-  close(): void {
-    this.#caller.close();
-  }
-
-  [Symbol.dispose](): void {
-    this.close();
-  }
-
-  #call(verb: string, resource: string, path: string, options: RequestOptions): Call {
-    const deadlineMs = options.deadlineMs ?? this.#options.deadlineMs ?? 30_000;
-    return { verb, resource, method: 'GET', path, abort: options.abort, deadlineMs };
-  }
-
-  #callOf(verb: string, resource: Resource, options: RequestOptions, place: Address = {}): Call {
-    return this.#call(verb, resource.plural, pathOf(resource, { namespace: options.namespace, ...place }), options);
-  }
-
+function writesOver(
+  caller: Caller,
+  own: ClientOptions,
+): Pick<KubeClient, 'create' | 'replace' | 'patch' | 'delete' | 'evict'> {
+  const { callTo, callOf } = callsOf(own);
   /** The namespace of `options` comes before that of `place`. */
-  async #write<T>(verb: Verb, resource: Resource, place: Address, options: WriteOptions, content: Content): Promise<T> {
-    const { subresource, namespace = place.namespace } = options;
+  const written = (
+    verb: keyof typeof METHODS,
+    resource: Resource,
+    place: Address,
+    options: WriteOptions,
+    content: Content,
+  ) => {
+    const { subresource, namespace = place.namespace, fieldManager = own.fieldManager ?? 'refit' } = options;
     const path = pathOf(resource, { namespace, name: place.name, subresource });
     const label = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
-    const fieldManager = options.fieldManager ?? this.#options.fieldManager ?? 'refit';
-    const query = { fieldManager, ...content.query };
     // A subresource may answer with a kind of its own.
     const check = objectCheck(subresource === undefined ? resource.kind : undefined);
-    const call = this.#call(verb, label, path, options);
-    return await this.#caller.json<T>({ ...call, method: METHODS[verb], check, ...content, query });
-  }
+    const query = { fieldManager, ...content.query };
+    return { ...callTo(verb, label, path, options), method: METHODS[verb], check, ...content, query };
+  };
+  return {
+    async create(resource, object, options = {}) {
+      const { namespace, name } = object.metadata;
+      const place = options.subresource === undefined ? { namespace } : { namespace, name };
+      return await caller.json(written('create', resource, place, options, { body: object }));
+    },
+    replace: async (resource, object, options = {}) =>
+      await caller.json(written('update', resource, object.metadata, options, { body: object })),
+    async patch(resource, name, patch, options) {
+      const force = options.type === 'apply' ? options.force : undefined;
+      const dryRun = options.dryRun ? 'All' : undefined;
+      const content = { body: patch, contentType: CONTENT_TYPES[options.type], query: { force, dryRun } };
+      return await caller.json(written('patch', resource, { name }, options, content));
+    },
+    async delete(resource, name, options = {}) {
+      const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
+      const preconditions = uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
+      const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, gracePeriodSeconds, preconditions };
+      await caller.json({ ...callOf('delete', resource, options, { name }), method: 'DELETE', body });
+    },
+    async evict({ name, namespace, uid }, options = {}) {
+      const { gracePeriodSeconds } = options;
+      const path = pathOf(pods, { namespace, name, subresource: 'eviction' });
+      const deleteOptions = { gracePeriodSeconds, ...(uid === undefined ? {} : { preconditions: { uid } }) };
+      const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace }, deleteOptions };
+      await caller.json({ ...callTo('create', 'pods/eviction', path, options), method: 'POST', body });
+    },
+  };
 }
 
 /** Complains about an answer that is no object of the kind; without `kind` any kind is good. */

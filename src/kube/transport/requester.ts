@@ -14,7 +14,7 @@ import { AnswerError, StatusError, TransportError } from '../status-error.ts';
 import { jsonLines } from './json-lines.ts';
 import type { ServerAddresses } from './server-addresses.ts';
 import { type TimeLimit, timeLimit } from './time-limit.ts';
-import { Transport } from './transport.ts';
+import { transportTo } from './transport.ts';
 
 /** One attempt, for metrics; `code` is 0 when no answer came. */
 export interface RequestRecord extends Pick<Call, 'verb' | 'resource'> {
@@ -48,147 +48,129 @@ const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
 /** Milliseconds: a server or proxy that asks for an immediate retry must not make us spin. */
 const SHORTEST_PAUSE_MS = 100;
 
-export class Requester implements Caller {
-  readonly #options: RequesterOptions;
-  readonly #clock: Clock;
-  readonly #closed = new AbortController();
-  readonly #credentials: Credentials;
-  readonly #transport: Transport;
-  readonly #server: string;
-
-  constructor(config: ClusterConfig, options: RequesterOptions) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#credentials = options.credentials ?? credentialsOf(config, this.#clock, this.#closed.signal);
-    this.#transport = new Transport(config, options.addresses);
-    this.#server = printableUrl(config.server);
-  }
-
-  async text(call: Call): Promise<{ status: number; body: string }> {
-    return await this.#within(call, async (limit) => {
-      const response = await this.#open(call, limit);
-      return { status: response.statusCode ?? 0, body: await readText(response, this.#options.mostBytes) };
-    });
-  }
-
-  async json<T>(call: Call): Promise<T> {
-    return await this.#within(call, async (limit) => {
-      const response = await this.#open(call, limit);
-      if (!isSuccess(response)) throw await this.#refusal(call, response);
-      const answer = parseAnswer(response, await readText(response, this.#options.mostBytes));
-      assertExpected(call, answer);
-      return answer as T;
-    });
-  }
-
-  async *stream<T>(call: Call, idleMs: number): AsyncGenerator<T> {
-    using limit = this.#begin(call);
-    try {
-      const response = await this.#open(call, limit);
-      if (!isSuccess(response)) throw await this.#refusal(call, response);
-      const lines = jsonLines(alive(response, limit, idleMs), MOST_EVENT_BYTES);
-      for await (const value of lines) {
-        assertExpected(call, value);
-        yield value as T;
-      }
-    } catch (error) {
-      const isOdd = error instanceof SyntaxError;
-      throw this.#failure(call, limit, isOdd ? new AnswerError('the watch is not JSON', { cause: error }) : error);
-    }
-  }
-
-  close(): void {
-    this.#closed.abort();
-    this.#transport.close();
-  }
-
-  async #within<T>(call: Call, work: (limit: TimeLimit) => Promise<T>): Promise<T> {
-    using limit = this.#begin(call);
+export function requesterTo(config: ClusterConfig, options: RequesterOptions): Caller {
+  const { clock = systemClock, mostBytes = 128 * 1024 * 1024 } = options;
+  const closed = new AbortController();
+  const sender = senderTo(config, options, closed.signal);
+  const begin = (call: Call): TimeLimit => {
+    const limit = timeLimit(clock, call.abort, closed.signal);
+    limit.allow(call.deadlineMs, `no answer within ${formatDuration(call.deadlineMs)}`);
+    return limit;
+  };
+  const within = async <T>(call: Call, work: (limit: TimeLimit) => Promise<T>): Promise<T> => {
+    using limit = begin(call);
     try {
       return await work(limit);
     } catch (error) {
-      throw this.#failure(call, limit, error);
+      throw sender.failure(call, limit, error);
     }
-  }
+  };
+  return {
+    text: async (call) =>
+      await within(call, async (limit) => {
+        const response = await sender.open(call, limit);
+        return { status: response.statusCode ?? 0, body: await readText(response, mostBytes) };
+      }),
+    json: async <T>(call: Call) =>
+      await within(call, async (limit) => {
+        const response = await sender.openWell(call, limit);
+        const answer = parseAnswer(response, await readText(response, mostBytes));
+        assertExpected(call, answer);
+        return answer as T;
+      }),
+    async *stream<T>(call: Call, idleMs: number) {
+      using limit = begin(call);
+      try {
+        const response = await sender.openWell(call, limit);
+        for await (const value of jsonLines(alive(response, limit, idleMs), MOST_EVENT_BYTES)) {
+          assertExpected(call, value);
+          yield value as T;
+        }
+      } catch (error) {
+        const isOdd = error instanceof SyntaxError;
+        const thrown = isOdd ? new AnswerError('the watch is not JSON', { cause: error }) : error;
+        throw sender.failure(call, limit, thrown);
+      }
+    },
+    close() {
+      closed.abort();
+      sender.close();
+    },
+  };
+}
 
-  #begin(call: Call): TimeLimit {
-    const limit = timeLimit(this.#clock, call.abort, this.#closed.signal);
-    limit.allow(call.deadlineMs, `no answer within ${formatDuration(call.deadlineMs)}`);
-    return limit;
-  }
-
-  /** Sends once more after a 401, and as often as the server asks for a retry. */
-  async #open(call: Call, limit: TimeLimit): Promise<IncomingMessage> {
-    let refreshed = false;
-    for (;;) {
-      const identity = await this.#identify(call, limit);
-      const response = await this.#attempt(call, identity, limit);
-      const waitMs = retryAfterMs(response);
-      const mayWait = IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
-      const isOverload = response.statusCode === 429 || response.statusCode === 503;
-      const isRefused = response.statusCode === 401 && !refreshed && this.#credentials.refresh(identity);
-      if (!isRefused && !(isOverload && mayWait)) return response;
-      release(response);
-      if (isRefused) refreshed = true;
-      else await sleep(this.#clock, Math.max(waitMs ?? 0, SHORTEST_PAUSE_MS), limit.abort);
-    }
-  }
-
-  async #identify(call: Call, limit: TimeLimit): Promise<Identity> {
+/** Sends calls with the credentials of a connection. */
+function senderTo(config: ClusterConfig, options: RequesterOptions, closed: AbortSignal) {
+  const { clock = systemClock, userAgent = 'refit', onRequest } = options;
+  const { credentials = credentialsOf(config, clock, closed) } = options;
+  const transport = transportTo(config, options.addresses);
+  const server = printableUrl(config.server);
+  const { host } = new URL(server);
+  const failure = (call: Call, limit: TimeLimit, error: unknown, maybeApplied = call.method !== 'GET'): unknown => {
+    if (error instanceof StatusError || error instanceof TransportError) return error;
+    const cause: unknown = limit.abort.aborted ? limit.abort.reason : error;
+    return new TransportError(`${call.method} ${server}${call.path}`, { cause, server, maybeApplied });
+  };
+  const identify = async (call: Call, limit: TimeLimit): Promise<Identity> => {
     try {
-      const identity = await untilAborted(this.#credentials.current(), limit.abort);
+      const identity = await untilAborted(credentials.current(), limit.abort);
       // A suspended process may resume here long after the deadline, and must not send a write that is no longer allowed.
       limit.enforce();
       return identity;
     } catch (error) {
-      throw this.#failure(call, limit, error, false);
+      throw failure(call, limit, error, false);
     }
-  }
-
-  async #attempt(call: Call, identity: Identity, limit: TimeLimit): Promise<IncomingMessage> {
-    const { userAgent = 'refit', onRequest } = this.#options;
-    const startedAt = this.#clock.monotonic();
+  };
+  const attempt = async (call: Call, { headers, tls }: Identity, { abort }: TimeLimit): Promise<IncomingMessage> => {
+    const { verb, method, resource, query = {}, contentType = 'application/json' } = call;
+    const body = call.body === undefined ? undefined : JSON.stringify(call.body);
+    const type = body === undefined ? {} : { 'content-type': contentType };
+    const told = { ...headers, accept: 'application/json', 'user-agent': userAgent, ...type };
+    const startedAt = clock.monotonic();
     let code = 0;
     try {
-      const response = await this.#transport.open({
-        method: call.method,
-        path: call.path + queryText(call.query ?? {}),
-        headers: {
-          ...identity.headers,
-          accept: 'application/json',
-          'user-agent': userAgent,
-          ...(call.body === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' }),
-        },
-        tls: identity.tls,
-        body: call.body === undefined ? undefined : JSON.stringify(call.body),
-        abort: limit.abort,
-      });
+      const path = call.path + queryText(query);
+      const response = await transport.open({ method, path, headers: told, tls, body, abort });
       code = response.statusCode ?? 0;
       return response;
     } finally {
-      const { verb, method, resource } = call;
-      const { host } = new URL(this.#server);
-      onRequest?.({ verb, method, host, resource, code, ms: this.#clock.monotonic() - startedAt });
+      onRequest?.({ verb, method, host, resource, code, ms: clock.monotonic() - startedAt });
     }
-  }
-
-  async #refusal(call: Call, response: IncomingMessage): Promise<StatusError> {
-    const body = await readText(response, MOST_REFUSAL_BYTES);
-    const problem = response.statusCode === 401 ? await this.#credentials.certificateProblem() : undefined;
-    const cause = problem === undefined ? {} : { cause: new Error(problem) };
-    return new StatusError(toStatus(call, response, body), { server: this.#server, ...cause });
-  }
-
-  #failure(call: Call, limit: TimeLimit, error: unknown, maybeApplied = call.method !== 'GET'): unknown {
-    if (error instanceof StatusError || error instanceof TransportError) return error;
-    const cause: unknown = limit.abort.aborted ? limit.abort.reason : error;
-    const server = this.#server;
-    return new TransportError(`${call.method} ${server}${call.path}`, { cause, server, maybeApplied });
-  }
+  };
+  /** Sends once more after a 401, and as often as the server asks for a retry. */
+  const open = async (call: Call, limit: TimeLimit): Promise<IncomingMessage> => {
+    let refreshed = false;
+    for (;;) {
+      const identity = await identify(call, limit);
+      const response = await attempt(call, identity, limit);
+      const waitMs = retryAfterMs(response);
+      const mayWait = IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
+      const isOverload = response.statusCode === 429 || response.statusCode === 503;
+      const isRefused = response.statusCode === 401 && !refreshed && credentials.refresh(identity);
+      if (!isRefused && !(isOverload && mayWait)) return response;
+      release(response);
+      if (isRefused) refreshed = true;
+      else await sleep(clock, Math.max(waitMs ?? 0, SHORTEST_PAUSE_MS), limit.abort);
+    }
+  };
+  return {
+    failure,
+    open,
+    /** Rejects with a StatusError when the server refuses. */
+    async openWell(call: Call, limit: TimeLimit): Promise<IncomingMessage> {
+      const response = await open(call, limit);
+      if (isSuccess(response)) return response;
+      const body = await readText(response, MOST_REFUSAL_BYTES);
+      const problem = response.statusCode === 401 ? await credentials.certificateProblem() : undefined;
+      const cause = problem === undefined ? {} : { cause: new Error(problem) };
+      throw new StatusError(toStatus(call, response, body), { server, ...cause });
+    },
+    close: () => transport.close(),
+  };
 }
 
 /** A server must not fill our memory. */
-async function readText(response: IncomingMessage, mostBytes = 128 * 1024 * 1024): Promise<string> {
+async function readText(response: IncomingMessage, mostBytes: number): Promise<string> {
   return await textIn(response, mostBytes, `the answer has more than ${mostBytes} bytes`, AnswerError);
 }
 

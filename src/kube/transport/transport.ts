@@ -71,94 +71,77 @@ class TlsAgent extends https.Agent {
   }
 }
 
-export class Transport {
-  readonly #config: ClusterConfig;
-  readonly #base: URL;
-  readonly #addresses: ServerAddresses | undefined;
-  #agent: Agent | undefined;
-  #material: TlsMaterial = {};
-
-  /** Without `addresses`, the server of `config` is the only one. */
-  constructor(config: ClusterConfig, addresses?: ServerAddresses) {
-    this.#config = config;
-    this.#addresses = addresses;
-    this.#base = new URL(config.server);
-  }
-
-  /** Resolves with the response's head; the caller reads or destroys the body. Rejects with a TransportError. */
-  async open(request: WireRequest): Promise<IncomingMessage> {
-    const failures: unknown[] = [];
-    for (;;) {
-      const attempt = this.#send(request);
-      try {
-        return await attempt.response;
-      } catch (error) {
-        if (!attempt.wasStale()) failures.push(error);
-        const hasOther = !attempt.wasSent() && failures.length < (this.#addresses?.count ?? 1);
-        if (request.abort.aborted || !(attempt.wasStale() || hasOther))
-          throw this.#failure(request, failures[0] ?? error, attempt.wasSent() && request.method !== 'GET');
-      }
-    }
-  }
-
-  close(): void {
-    this.#agent?.destroy();
-  }
-
-  #send(request: WireRequest) {
-    const secure = this.#base.protocol === 'https:';
-    const outgoing = (secure ? https : http).request({
-      protocol: this.#base.protocol,
-      hostname: this.#base.hostname.replace(/^\[|\]$/g, ''),
-      port: this.#base.port,
-      path: `${this.#base.pathname.replace(/\/$/, '')}${request.path}`,
+/** Without `addresses`, the server of `config` is the only one. */
+export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) {
+  const base = new URL(config.server);
+  const isSecure = base.protocol === 'https:';
+  let agent: Agent | undefined;
+  let known: TlsMaterial = {};
+  const agentFor = (material: TlsMaterial): Agent => {
+    const { ca, cert, key } = known;
+    if (agent && ca === material.ca && cert === material.cert && key === material.key) return agent;
+    if (agent) retire(agent);
+    known = material;
+    agent = isSecure ? new TlsAgent(tlsOptions(config, material), addresses) : new http.Agent(CONNECTIONS);
+    return agent;
+  };
+  const send = (request: WireRequest) => {
+    const outgoing = (isSecure ? https : http).request({
+      protocol: base.protocol,
+      hostname: base.hostname.replace(/^\[|\]$/g, ''),
+      port: base.port,
+      path: `${base.pathname.replace(/\/$/, '')}${request.path}`,
       method: request.method,
       headers: {
         ...request.headers,
         ...(request.body !== undefined && { 'content-length': Buffer.byteLength(request.body) }),
       },
-      agent: this.#agentFor(request.tls),
+      agent: agentFor(request.tls),
     });
-    return follow(outgoing, request, secure ? 'secureConnect' : 'connect');
-  }
+    return follow(outgoing, request, isSecure ? 'secureConnect' : 'connect');
+  };
+  return {
+    /** Resolves with the response's head; the caller reads or destroys the body. Rejects with a TransportError. */
+    async open(request: WireRequest): Promise<IncomingMessage> {
+      const failures: unknown[] = [];
+      for (;;) {
+        const attempt = send(request);
+        try {
+          return await attempt.response;
+        } catch (error) {
+          if (!attempt.wasStale()) failures.push(error);
+          const hasOther = !attempt.wasSent() && failures.length < (addresses?.count ?? 1);
+          if (!request.abort.aborted && (attempt.wasStale() || hasOther)) continue;
+          const cause: unknown = request.abort.aborted ? request.abort.reason : (failures[0] ?? error);
+          const maybeApplied = attempt.wasSent() && request.method !== 'GET';
+          const server = printableUrl(config.server);
+          throw new TransportError(`${request.method} ${server}${request.path}`, { cause, maybeApplied, server });
+        }
+      }
+    },
+    close: () => agent?.destroy(),
+  };
+}
 
-  #agentFor(material: TlsMaterial): Agent {
-    const { ca, cert, key } = this.#material;
-    if (this.#agent && ca === material.ca && cert === material.cert && key === material.key) return this.#agent;
-    if (this.#agent) retire(this.#agent);
-    this.#material = material;
-    this.#agent = this.#createAgent(material);
-    return this.#agent;
-  }
+const CONNECTIONS = {
+  keepAlive: true,
+  // Two names for one thing: the first holds from the connection's start, the second whenever it was idle.
+  keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
+  keepAliveMsecs: TCP_KEEP_ALIVE_MS,
+  maxFreeSockets: MAX_IDLE_SOCKETS,
+  scheduling: 'lifo',
+} as const;
 
-  #createAgent({ ca, cert, key }: TlsMaterial): Agent {
-    const shared = {
-      keepAlive: true,
-      // Two names for one thing: the first holds from the connection's start, the second whenever it was idle.
-      keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
-      keepAliveMsecs: TCP_KEEP_ALIVE_MS,
-      maxFreeSockets: MAX_IDLE_SOCKETS,
-      scheduling: 'lifo',
-    } as const;
-    if (this.#base.protocol === 'http:') return new http.Agent(shared);
-    const { tlsServerName, insecureSkipTlsVerify } = this.#config;
-    const options = {
-      ...shared,
-      ...(ca === undefined ? {} : { ca }),
-      ...(cert === undefined || key === undefined ? {} : { cert, key }),
-      ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
-      rejectUnauthorized: insecureSkipTlsVerify !== true,
-      // HTTP/2 is never offered: requests hung when the server sent GOAWAY.
-      ALPNProtocols: ['http/1.1'],
-    };
-    return new TlsAgent(options, this.#addresses);
-  }
-
-  #failure(request: WireRequest, error: unknown, maybeApplied: boolean): TransportError {
-    const cause: unknown = request.abort.aborted ? request.abort.reason : error;
-    const server = printableUrl(this.#config.server);
-    return new TransportError(`${request.method} ${server}${request.path}`, { cause, maybeApplied, server });
-  }
+function tlsOptions({ tlsServerName, insecureSkipTlsVerify }: ClusterConfig, { ca, cert, key }: TlsMaterial) {
+  return {
+    ...CONNECTIONS,
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined || key === undefined ? {} : { cert, key }),
+    ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+    rejectUnauthorized: insecureSkipTlsVerify !== true,
+    // HTTP/2 is never offered: requests hung when the server sent GOAWAY.
+    ALPNProtocols: ['http/1.1'],
+  };
 }
 
 function follow(outgoing: ClientRequest, request: WireRequest, connected: string) {
