@@ -2,7 +2,7 @@
 import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import type { KubeClient, Selection } from '../client.ts';
 import { type KubeObject, keyOf, type Resource } from '../resources.ts';
-import { Reflector } from './reflector.ts';
+import { reflect } from './reflector.ts';
 import { createStore, type Handler } from './store.ts';
 
 export interface InformerOptions<T extends KubeObject> extends Selection, Partial<Tools> {
@@ -32,18 +32,11 @@ export function createInformer<T extends KubeObject>(
   resource: Resource<T>,
   options: InformerOptions<T> = {},
 ): Informer<T> {
-  const {
-    transform: shrink = (object: T) => object,
-    firstList = 'streamed',
-    ...given
-  } = { ...DEFAULT_TOOLS, ...options };
-  const { namespace, labelSelector, fieldSelector, clock, random } = given;
-  const log = given.log.child({ resource: resource.plural });
+  const { transform: shrink = (object: T) => object, firstList = 'streamed', ...given } = options;
+  const own = { ...DEFAULT_TOOLS, ...given };
+  const log = own.log.child({ resource: resource.plural });
   const store = createStore<T>(log);
   const transform = (object: T): T => shrink(dropManagedFields(object));
-  const selection = { namespace, labelSelector, fieldSelector };
-  const parts = { client, resource, selection, firstList, sink: store, transform, clock, random, log };
-  const reflector = new Reflector<T>(parts);
   return {
     resource,
     get: (name, namespace) => store.get(keyOf({ metadata: { name, ...(namespace ? { namespace } : {}) } })),
@@ -52,7 +45,7 @@ export function createInformer<T extends KubeObject>(
     synced: () => store.resourceVersion() !== undefined,
     whenSynced: store.whenSynced,
     resourceVersion: store.resourceVersion,
-    run: async (abort) => await reflector.run(abort),
+    run: async (abort) => await reflect(client, resource, { ...own, firstList, transform, log }, store, abort),
   };
 }
 
