@@ -1,7 +1,7 @@
 /** A local copy of one collection that a watch keeps up to date, as in client-go. */
 import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import type { KubeClient, Selection } from '../client.ts';
-import { type KubeObject, keyOf, type Resource } from '../resources.ts';
+import type { KubeObject, Resource } from '../resources.ts';
 import { reflect } from './reflector.ts';
 import { createStore, type Handler } from './store.ts';
 
@@ -39,9 +39,9 @@ export function createInformer<T extends KubeObject>(
   const transform = (object: T): T => shrink(dropManagedFields(object));
   return {
     resource,
-    get: (name, namespace) => store.get(keyOf({ metadata: { name, ...(namespace ? { namespace } : {}) } })),
+    get: store.get,
     list: store.list,
-    addHandler: (handler) => store.addHandler(handler),
+    addHandler: store.addHandler,
     synced: () => store.resourceVersion() !== undefined,
     whenSynced: store.whenSynced,
     resourceVersion: store.resourceVersion,

@@ -1,10 +1,11 @@
 /** A local copy of single objects, each with a watch of its own: RBAC can name them, which it cannot for a collection. */
-import { sleep, systemClock } from '../../util/clock.ts';
+import { sleep } from '../../util/clock.ts';
+import { DEFAULT_TOOLS } from '../../util/tools.ts';
 import { aborted } from '../../util/waits.ts';
 import type { KubeClient } from '../client.ts';
 import type { KubeObject, Resource } from '../resources.ts';
 import { createInformer, type Informer, type InformerOptions } from './informer.ts';
-import type { Handler } from './store.ts';
+import { createStore } from './store.ts';
 
 export interface NamedInformerOptions<T extends KubeObject, O extends KubeObject>
   extends Omit<InformerOptions<T>, 'fieldSelector' | 'labelSelector'> {
@@ -13,14 +14,7 @@ export interface NamedInformerOptions<T extends KubeObject, O extends KubeObject
   readonly namesIn: (owner: O) => readonly string[];
 }
 
-interface Member<T extends KubeObject> {
-  readonly informer: Informer<T>;
-  readonly stop: AbortController;
-  readonly running: Promise<void>;
-  /** Settles once the object was read, found missing, or not readable in time: no right to one must not stop the others. */
-  readonly tried: Promise<void>;
-}
-
+/** For each object: no right to one must not stop the others. */
 const READ_WITHIN_MS = 5_000;
 
 export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
@@ -28,46 +22,49 @@ export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
   resource: Resource<T>,
   { owners, namesIn, ...options }: NamedInformerOptions<T, O>,
 ): Informer<T> {
-  const { clock = systemClock } = options;
-  const members = new Map<string, Member<T>>();
-  /** With what removes each from its members. */
-  const handlers = new Map<Handler<T>, (() => void)[]>();
+  const { clock, log } = { ...DEFAULT_TOOLS, ...options };
+  const store = createStore<T>(log);
+  const members = new Map<string, ReturnType<typeof follow>>();
   let running: AbortSignal | undefined;
   let isSynced = false;
 
-  const follow = (name: string, abort: AbortSignal): Member<T> => {
+  const follow = (name: string, abort: AbortSignal) => {
     const informer = createInformer(client, resource, { ...options, fieldSelector: `metadata.name=${name}` });
-    for (const [handler, removals] of handlers) removals.push(informer.addHandler(handler));
-    const stop = new AbortController();
-    const until = AbortSignal.any([abort, stop.signal]);
-    const ended = informer.run(until);
+    const ending = new AbortController();
+    const until = AbortSignal.any([abort, ending.signal]);
+    const stopForwarding = informer.addHandler({
+      added: (object) => store.apply('ADDED', object),
+      updated: (object) => store.apply('MODIFIED', object),
+      deleted: (object) => store.apply('DELETED', object),
+    });
     const tried = Promise.race([informer.whenSynced(until), sleep(clock, READ_WITHIN_MS, until)]);
-    return { informer, stop, running: ended, tried: tried.catch(() => undefined) };
+    return {
+      ended: informer.run(until),
+      /** Settles once the object was read, found missing, or not readable in time. */
+      tried: tried.catch(() => undefined),
+      stop(): void {
+        ending.abort();
+        stopForwarding();
+        for (const gone of informer.list()) store.apply('DELETED', gone);
+      },
+    };
   };
   const update = (): void => {
     if (running === undefined || running.aborted) return;
     const wanted = new Set(owners.list().flatMap((owner) => namesIn(owner)));
-    for (const [name, { stop, informer }] of members) {
+    for (const [name, member] of members) {
       if (wanted.has(name)) continue;
-      stop.abort();
       members.delete(name);
-      for (const gone of informer.list()) for (const handler of handlers.keys()) handler.deleted?.(gone);
+      member.stop();
     }
     for (const name of wanted) if (!members.has(name)) members.set(name, follow(name, running));
   };
 
   return {
     resource,
-    get: (name, namespace) => members.get(name)?.informer.get(name, namespace),
-    list: () => [...members.values()].flatMap(({ informer }) => informer.list()),
-    addHandler: (handler) => {
-      const removals = [...members.values()].map(({ informer }) => informer.addHandler(handler));
-      handlers.set(handler, removals);
-      return () => {
-        handlers.delete(handler);
-        for (const remove of removals) remove();
-      };
-    },
+    get: store.get,
+    list: store.list,
+    addHandler: store.addHandler,
     synced: () => isSynced,
     whenSynced: async (abort) => {
       await owners.whenSynced(abort);
@@ -82,7 +79,7 @@ export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
       const unsubscribe = owners.addHandler({ added: update, updated: update, deleted: update });
       await aborted(abort);
       unsubscribe();
-      await Promise.all([...members.values()].map(async (member) => await member.running));
+      await Promise.all([...members.values()].map(async ({ ended }) => await ended));
     },
   };
 }

@@ -60,10 +60,11 @@ export function createStore<T extends KubeObject>(log: Logger) {
   return {
     advance,
     resourceVersion: () => version,
-    get: (key: string) => objects.get(key),
+    get: (name: string, namespace?: string) =>
+      objects.get(keyOf({ metadata: { name, ...(namespace ? { namespace } : {}) } })),
     /** The same array until something changes: what depends on all objects is computed once for it. */
     list: (): readonly T[] => (list ??= [...objects.values()]),
-    addHandler(handler: Handler<T>): () => void {
+    addHandler: (handler: Handler<T>): (() => void) => {
       handlers.add(handler);
       for (const object of objects.values()) notify(handler, (each) => each.added?.(object));
       return () => handlers.delete(handler);
