@@ -5,7 +5,7 @@ import { StatusError, TransportError } from '../kube/status-error.ts';
 import { backoffDelay, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Tools } from '../util/tools.ts';
-import { Semaphore } from '../util/waits.ts';
+import { semaphore } from '../util/waits.ts';
 import { blockedByBudget, nameSome } from './budgets.ts';
 import type { DrainOptions } from './pods.ts';
 
@@ -25,7 +25,7 @@ const PARALLEL = 16;
 /** Pods refused for the same reason. They take turns: one asks, and only after the pause. */
 interface Line {
   readonly pods: Map<string, Pod>;
-  readonly turns: Semaphore;
+  readonly inTurn: ReturnType<typeof semaphore>;
   refusal: EvictionRefusal;
   /** In a row. */
   refusals: number;
@@ -34,12 +34,12 @@ interface Line {
 }
 
 export function startEvictions({ client, abort, options, onChange, clock, random, log }: EvictionParts) {
-  const asking = new Semaphore(PARALLEL);
+  const withOthers = semaphore(PARALLEL);
   const lines = new Map<string, Line>();
   const running = new Set<Promise<void>>();
   let wanted: ReadonlySet<string> = new Set();
   const join = (pod: Pod, refusal: EvictionRefusal): Line => {
-    const opened: Line = { pods: new Map(), turns: new Semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
+    const opened: Line = { pods: new Map(), inTurn: semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
     const line = lines.getOrInsert(refusal.line, opened);
     if (line.refusal.words !== refusal.words) line.refusal = refusal;
     line.pods.set(uidOf(pod), pod);
@@ -78,10 +78,10 @@ export function startEvictions({ client, abort, options, onChange, clock, random
   };
   /** Never rejects: asks again after every answer, until the pod terminates. */
   const evict = async (pod: Pod): Promise<void> => {
-    let line = await asking.within(async () => await ask(pod));
+    let line = await withOthers(async () => await ask(pod));
     while (line) {
       const previous = line;
-      line = await previous.turns.within(async () => await askInTurn(pod, previous));
+      line = await previous.inTurn(async () => await askInTurn(pod, previous));
     }
   };
   return {

@@ -1,13 +1,13 @@
 /** Shows that a semaphore keeps its bound and its order. */
 import { expect, test } from 'vitest';
-import { Semaphore } from './waits.ts';
+import { semaphore } from './waits.ts';
 
 test('no more than the places there are work at a time, in the order in which they came', async () => {
-  const semaphore = new Semaphore(2);
+  const within = semaphore(2);
   const log: string[] = [];
   const ends = new Map<string, () => void>();
   const work = async (name: string): Promise<void> =>
-    await semaphore.within(async () => {
+    await within(async () => {
       log.push(`begin ${name}`);
       await new Promise<void>((resolve) => ends.set(name, resolve));
       log.push(`end ${name}`);
@@ -23,10 +23,10 @@ test('no more than the places there are work at a time, in the order in which th
 });
 
 test('who fails gives the place back', async () => {
-  const semaphore = new Semaphore(1);
-  const failing = semaphore.within(async () => await Promise.reject(new Error('no')));
-  const next = semaphore.within(async () => await Promise.resolve('yes'));
+  const within = semaphore(1);
+  const failing = within(async () => await Promise.reject(new Error('no')));
+  const next = within(async () => await Promise.resolve('yes'));
   await expect(failing).rejects.toThrow('no');
   expect(await next).toBe('yes');
-  expect(await semaphore.within(async () => await Promise.resolve('again'))).toBe('again');
+  expect(await within(async () => await Promise.resolve('again'))).toBe('again');
 });

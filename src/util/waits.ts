@@ -27,26 +27,20 @@ export async function settleAll<T>(running: readonly Promise<T>[]): Promise<T[]>
   return await Promise.all(running);
 }
 
-/** Limits how many tasks run at a time; the others wait in order. */
-export class Semaphore {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(places: number) {
-    this.#free = places;
-  }
-
-  /** Runs `work` when a place is free, and settles as it does. */
-  async within<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+/** Limits how many tasks run at a time. The returned function runs one when a place is free, in order, and settles as it does. */
+export function semaphore(places: number) {
+  let free = places;
+  const waiting: (() => void)[] = [];
+  return async <T>(work: () => Promise<T>): Promise<T> => {
+    if (free > 0) free--;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
       return await work();
     } finally {
       // The place goes straight to the next in line, so that no later caller overtakes it.
-      const next = this.#waiting.shift();
+      const next = waiting.shift();
       if (next) next();
-      else this.#free++;
+      else free++;
     }
-  }
+  };
 }

@@ -3,7 +3,7 @@ import { factsOf } from '../../engine/gates/types.ts';
 import { coveringPolicies, describeEntry } from '../../engine/policy/choose-policy.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
-import { Semaphore } from '../../util/waits.ts';
+import { semaphore } from '../../util/waits.ts';
 import type { Sources } from '../status/answers.ts';
 import type { Policies } from '../status/load.ts';
 import type { Inspection } from '../status/observe.ts';
@@ -39,11 +39,11 @@ export async function lookAtDrains({ snapshot, policy }: Inspection, sources: Pi
   );
   if (byNode.size === 0) return undefined;
   const some = [...byNode].slice(0, MOST_NODES);
-  const places = new Semaphore(AT_ONCE);
+  const inTurn = semaphore(AT_ONCE);
   const looks = await Promise.allSettled(
     some.map(async ([node, target]) => ({
       target,
-      drainPreview: await places.within(async () => await sources.drainPreview(node, policy.drain.options)),
+      drainPreview: await inTurn(async () => await sources.drainPreview(node, policy.drain.options)),
     })),
   );
   const seen = looks.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));

@@ -1,5 +1,5 @@
 /** Limits the concurrent requests of one client: a burst of thousands costs sockets and memory on both sides. */
-import { Semaphore } from '../../util/waits.ts';
+import { semaphore } from '../../util/waits.ts';
 import type { KubeClient, RequestOptions } from '../client.ts';
 
 /** Sends one request, perhaps later or with other options. `write` names a write; it is undefined for a read. */
@@ -11,8 +11,8 @@ type Around = <O extends RequestOptions | undefined, T>(
 
 /** Requests beyond `most` wait in order, and their deadlines start with their turn. Watches do not count, because they last. */
 export function boundedClient(client: KubeClient, most: number): KubeClient {
-  const turns = new Semaphore(most);
-  return aroundRequests(client, async (_write, options, send) => await turns.within(async () => await send(options)));
+  const inTurn = semaphore(most);
+  return aroundRequests(client, async (_write, options, send) => await inTurn(async () => await send(options)));
 }
 
 /** A client that sends each request through `around`. Watches pass. */
