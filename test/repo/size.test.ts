@@ -21,14 +21,14 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 827,
   'src/engine': 5_420,
   'src/http': 339,
-  'src/kube': 3_234,
+  'src/kube': 3_129,
   'src/kubeadm': 965,
   'src/process': 263,
   'src/runtime': 803,
   'src/signal': 521,
   'src/updates': 1_931,
   'src/install': 823,
-  'src/util': 860,
+  'src/util': 854,
   'src/versions': 538,
 };
 
