@@ -8,10 +8,10 @@ import {
 } from '../../api/refit/upgrade-policy.ts';
 import type { AgentDrain, AgentPolicy } from '../../signal/annotations.ts';
 import { parseDuration } from '../../util/duration.ts';
+import { defined } from '../../util/json.ts';
 import { type Blackout, isTimeZone, type MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import {
-  AGENT_DEFAULTS,
   DEFAULT_POLICY,
   type DrainPolicy,
   type NodeLimit,
@@ -42,10 +42,7 @@ function problem(name: string, field: string, what: string): Reason {
 function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPolicy, 'name' | 'problems'> {
   const { stepDeadlines, targetDeadlineMs, agent } = timesOf(spec, complain);
   const drain = drainOf(spec.drain ?? {});
-  const agentDrain = agentDrainOf(
-    drain,
-    spec.deadlines?.drain === undefined ? Number.POSITIVE_INFINITY : stepDeadlines.drain,
-  );
+  const drainMs = spec.deadlines?.drain === undefined ? Number.POSITIVE_INFINITY : stepDeadlines.drain;
   const requireHttps = spec.payloads?.requireHttps ?? DEFAULT_POLICY.requireHttps;
   return {
     paused: spec.paused ?? false,
@@ -64,7 +61,7 @@ function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPoli
     requireHttps,
     requireAgent: spec.agents?.require === 'Refit',
     prefetch: spec.prefetch ? PREFETCH[spec.prefetch] : DEFAULT_POLICY.prefetch,
-    agent: { ...agent, ...(requireHttps && { requireHttps }), ...reserveOf(spec), ...agentDrain },
+    agent: { ...agent, ...(requireHttps && { requireHttps }), ...reserveOf(spec), ...agentDrainOf(drain, drainMs) },
   };
 }
 
@@ -81,24 +78,20 @@ function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: C
     read(`deadlines.${name}`, deadlines[name]) ?? DEFAULT_POLICY.stepDeadlines[name];
   const restartTimeoutMs = read('deadlines.restart', deadlines.restart);
   const soakMs = soak === '0s' ? 0 : read('soak', soak);
-  const ready = step('ready');
+  const [ready, answer, download] = [step('ready'), step('answer'), step('download')];
+  const agent: AgentPolicy = defined({
+    soakMs,
+    restartTimeoutMs,
+    readyTimeoutMs: deadlines.ready === undefined ? undefined : ready,
+    downloadTimeoutMs: deadlines.download === undefined ? undefined : download,
+  });
   const stepDeadlines = {
-    answer: step('answer'),
-    download: step('download'),
+    answer,
+    download,
     drain: drain?.onDeadline === 'Wait' ? Number.POSITIVE_INFINITY : step('drain'),
     apply: step('apply'),
-    restart: restartDeadline(
-      restartTimeoutMs ?? AGENT_DEFAULTS.restartTimeoutMs,
-      ready,
-      soakMs ?? AGENT_DEFAULTS.soakMs,
-    ),
+    restart: restartDeadline(ready, agent),
     ready,
-  };
-  const agent: AgentPolicy = {
-    ...(soakMs === undefined ? {} : { soakMs }),
-    ...(restartTimeoutMs === undefined ? {} : { restartTimeoutMs }),
-    ...(deadlines.ready === undefined ? {} : { readyTimeoutMs: ready }),
-    ...(deadlines.download === undefined ? {} : { downloadTimeoutMs: stepDeadlines.download }),
   };
   return { stepDeadlines, targetDeadlineMs: read('deadlines.target', deadlines.target) ?? sumOf(stepDeadlines), agent };
 }

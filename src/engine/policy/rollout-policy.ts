@@ -68,8 +68,9 @@ const HOUR = 60 * MINUTE;
 export const AGENT_DEFAULTS = { restartTimeoutMs: 90 * SECOND, soakMs: 5 * SECOND, readyTimeoutMs: 2 * MINUTE };
 
 /** Leaves an agent time to fail at the last moment and roll back. */
-export function restartDeadline(restartTimeoutMs: number, readyTimeoutMs: number, soakMs: number): number {
-  return 2 * restartTimeoutMs + readyTimeoutMs + soakMs + MINUTE;
+export function restartDeadline(readyMs: number, agent: AgentPolicy = {}): number {
+  const { restartTimeoutMs, soakMs } = { ...AGENT_DEFAULTS, ...agent };
+  return 2 * restartTimeoutMs + readyMs + soakMs + MINUTE;
 }
 
 const READY_MS = 10 * MINUTE;
@@ -80,7 +81,7 @@ const STEP_DEADLINES: Readonly<Record<TimedStep, number>> = {
   download: 6 * HOUR,
   drain: HOUR,
   apply: 5 * MINUTE,
-  restart: restartDeadline(AGENT_DEFAULTS.restartTimeoutMs, READY_MS, AGENT_DEFAULTS.soakMs),
+  restart: restartDeadline(READY_MS),
   ready: READY_MS,
 };
 
