@@ -53,7 +53,7 @@ export interface RolloutController extends Controller {
 }
 
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
-  const { reader, writer, log, drains, clock } = parts;
+  const { reader, writer, log, drains, clock, metrics = noMetrics } = parts;
   const { namespace, fieldSelector } = dialect.scope ?? {};
   const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
   const isPlan = (object: KubeObject): boolean => dialect.scope?.isPlan?.(object) ?? true;
@@ -71,12 +71,8 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   const empty = dialect.watched.map(({ resource }) => [resource, NOTHING] as const);
   const views = viewsOf([...empty, ...watched.map(({ resource, informer }) => [resource, informer] as const)]);
   const effects = { dialect, client: writer, world: freshWorld(views, ownWrites), ownWrites };
-  const options = {
-    ...parts,
-    ...effects,
-    reporter: createReporter({ ...parts, ...effects, metrics: parts.metrics ?? noMetrics }),
-    plans,
-  };
+  const reporter = createReporter({ ...parts, ...effects, metrics });
+  const options = { ...parts, ...effects, reporter, plans };
   let reconcile = createReconciler(options);
   return {
     name: dialect.name,

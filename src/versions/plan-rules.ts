@@ -7,11 +7,6 @@ import { equallyPrecise } from './release-parts.ts';
 /** Rules that a policy may lift by name. */
 export type VersionRule = 'SkippedMinor' | 'Downgrade' | 'KubeletAhead';
 
-export interface VersionProblem {
-  readonly code: VersionRule;
-  readonly message: string;
-}
-
 export interface VersionStage {
   readonly role: 'controller' | 'worker';
   readonly version: string;
@@ -31,7 +26,7 @@ export interface VersionTarget {
 
 export interface VersionVerdict {
   /** One for each rule and pair of versions, with the names of the targets. */
-  readonly problems: readonly VersionProblem[];
+  readonly problems: readonly { readonly code: VersionRule; readonly message: string }[];
   /** What could not be checked because a version is unknown or unreadable; such targets pass. */
   readonly unchecked: readonly string[];
 }

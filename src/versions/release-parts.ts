@@ -16,8 +16,6 @@ export function equallyPrecise(a: Version, b: Version): [Version, Version] {
   const saysLess = (one: Version, other: Version): boolean =>
     one.build === '' || other.build.startsWith(`${one.build}.`);
   if (!saysLess(a, b) && !saysLess(b, a)) return [a, b];
-  return [
-    { ...a, build: '' },
-    { ...b, build: '' },
-  ];
+  const plain = (version: Version): Version => ({ ...version, build: '' });
+  return [plain(a), plain(b)];
 }

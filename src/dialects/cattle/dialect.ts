@@ -22,12 +22,7 @@ import { windowsOf } from './window.ts';
 import { project } from './write-status.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
-const watchedJobs: Watched = {
-  resource: jobs,
-  labelSelector: PLAN_LABEL,
-  isRelevant: isRelevantJobChange,
-  transform: trimJob,
-};
+const watchedJobs: Watched = { resource: jobs, labelSelector: PLAN_LABEL, isRelevant: hasJobMoved, transform: trimJob };
 /** The original's rights do not let the controller read them. */
 const watchedPods: Watched = {
   resource: pods,
@@ -103,7 +98,7 @@ function policyOf(plan: CattlePlan, policy: RolloutPolicy, { job }: CattleConfig
   return withDrainOf(plan, { ...policy, ...WITHOUT_DEADLINES, ...planWindows }, job);
 }
 
-function isRelevantJobChange(before: KubeObject, after: KubeObject): boolean {
+function hasJobMoved(before: KubeObject, after: KubeObject): boolean {
   const conditions = ({ status }: Job): unknown => [status?.startTime, status?.active, status?.conditions];
   return before.metadata.uid !== after.metadata.uid || !sameJson(conditions(before), conditions(after));
 }

@@ -60,14 +60,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       // The Job of an earlier attempt has the name of the next one.
       if (job) return { kind: 'delete', resource: jobs, object: job };
       const name = freeName(world, target.name, plan, rollout);
-      const object = jobOf(config, {
-        plan,
-        node,
-        name,
-        version: stage.version,
-        hash: rollout.id,
-        settings: config.job,
-      });
+      const { version } = stage;
+      const object = jobOf(config, { plan, node, name, version, hash: rollout.id, settings: config.job });
       return { kind: 'create', resource: jobs, object };
     },
 

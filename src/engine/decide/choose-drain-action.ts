@@ -94,13 +94,8 @@ function uncordonNode(input: DrainActionInput): TargetEvaluation {
   if (verdict.kind === 'pass') {
     const what = facts.node ? 'is being uncordoned' : 'is about to report its end';
     const reason = because('InFlight', `${target.name} ${what}`);
-    const nodeAction = {
-      kind: 'acknowledge',
-      stage,
-      target,
-      node: facts.node?.name,
-      uncordon: uncordonOf(facts, policy),
-    } as const;
+    const uncordon = uncordonOf(facts, policy);
+    const nodeAction = { kind: 'acknowledge', stage, target, node: facts.node?.name, uncordon } as const;
     return { phase: 'verifying', effect: 'node-action', reason, nodeAction };
   }
   const { reason, gate } = verdict;

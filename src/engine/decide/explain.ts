@@ -14,14 +14,7 @@ import {
 } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { activeStage, isFinal, type Rollout, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
-import {
-  chooseTargets,
-  type FailedInFlight,
-  FINISHING_ENDS,
-  failedInFlightIn,
-  type GatedTarget,
-  limitOf,
-} from '../schedule/slots.ts';
+import { chooseTargets, FINISHING_ENDS, failedInFlightIn, type GatedTarget, limitOf } from '../schedule/slots.ts';
 import { choose } from './advance.ts';
 import { isStopping } from './budget.ts';
 import { type Evaluations, timeLeft } from './evaluate-target.ts';
@@ -143,7 +136,9 @@ function waitingSince(rollout: Rollout, stage: Stage, { since, target }: GatedTa
   return Date.parse(since) > Date.parse(turn) ? since : turn;
 }
 
-function slotWait(stage: Stage, count: number, since: string, atWork: readonly FailedInFlight[]): ExplainedWait[] {
+type FailedInFlight = ReturnType<typeof failedInFlightIn>;
+
+function slotWait(stage: Stage, count: number, since: string, atWork: FailedInFlight): ExplainedWait[] {
   if (count <= 0) return [];
   const limit = limitOf(stage);
   const who = `${count} ${stage.role}${count === 1 ? '' : 's'} queued (${limit} at a time)`;

@@ -4,19 +4,16 @@ import { type RecordedState, type Rollout, type Target, targetsIn } from '../mod
 import { isUpgradedByLaterStage } from './retry.ts';
 
 const MOST_NAMES = 5;
-const OPEN: readonly (readonly [string, ...RecordedState[]])[] = [
-  ['missing', 'missing'],
-  ['without a payload', 'unsupported'],
-  ['not started', 'pending'],
-];
 
 /** `6 of 8 targets done; failed: worker2; not started: worker8`. */
 export function outcomeOf(rollout: Rollout): string {
   const count = rollout.stages.reduce((sum, { targets }) => sum + targets.length, 0);
-  const groups: (readonly [string, readonly Target[]])[] = [
+  const groups = [
     ['failed', lastingFailures(rollout, 'failed')],
-    ...OPEN.map(([word, ...states]) => [word, targetsIn(rollout, ...states)] as const),
-  ];
+    ['missing', targetsIn(rollout, 'missing')],
+    ['without a payload', targetsIn(rollout, 'unsupported')],
+    ['not started', targetsIn(rollout, 'pending')],
+  ] as const;
   const named = groups.flatMap(([word, targets]) => {
     const names = [...new Set(targets.map(({ name }) => name))];
     return names.length === 0 ? [] : [`${word}: ${listed(names, MOST_NAMES)}`];

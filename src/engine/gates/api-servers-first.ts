@@ -23,15 +23,9 @@ export const apiServersFirst: Gate = {
     const reason = judge(servers);
     if (!reason) return PASS;
     const brought = servers.map((server) => ({ ...server, ...recordedUpgrade(earlier, 'controller', server.name) }));
-    const since = brought
-      .flatMap((server) => ('since' in server ? server.since : []))
-      .toSorted()
-      .at(-1);
-    return {
-      kind: 'wait',
-      reason,
-      ends: ENDS,
-      ...(since === undefined || judge(brought) ? {} : momentAfter({ since }, now)),
-    };
+    const times = brought.flatMap((server) => ('since' in server ? server.since : []));
+    const since = times.toSorted().at(-1);
+    const moment = since === undefined || judge(brought) ? {} : momentAfter(since, now);
+    return { kind: 'wait', reason, ends: ENDS, ...moment };
   },
 };

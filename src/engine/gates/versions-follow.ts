@@ -21,6 +21,6 @@ export const versionsFollow: Gate = {
       return { kind: 'stop', reason, ...(isAlone ? {} : { ofPlan: true }) };
     }
     const why = `${reason.message}; an earlier command upgraded it to ${brought.version}, which it does not report yet`;
-    return { kind: 'wait', reason: because(reason.code, why), ends: ENDS, ...momentAfter(brought, now) };
+    return { kind: 'wait', reason: because(reason.code, why), ends: ENDS, ...momentAfter(brought.since, now) };
   },
 };

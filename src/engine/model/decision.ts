@@ -8,7 +8,7 @@ import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
 import type { Controls } from './controls.ts';
 import type { Reason } from './reasons.ts';
-import type { Payload, Role, Rollout, Stage, Target } from './rollout.ts';
+import type { Payload, RecordedState, Role, Rollout, Stage, Target } from './rollout.ts';
 
 /** What the node itself says about the signal of this rollout; `attempt` and `since` are RFC 3339. */
 export type Observation =
@@ -175,16 +175,7 @@ export interface Wait {
 }
 
 /** The phase shown to people, from the recorded state and the observation. */
-export type TargetPhase =
-  | 'pending'
-  | 'intended'
-  | 'signalled'
-  | 'working'
-  | 'verifying'
-  | 'done'
-  | 'failed'
-  | 'missing'
-  | 'unsupported';
+export type TargetPhase = RecordedState | 'signalled' | 'working' | 'verifying';
 
 export interface Signalling {
   readonly stage: Stage;

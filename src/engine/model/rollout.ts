@@ -125,14 +125,8 @@ export function targetsIn({ stages }: Pick<Rollout, 'stages'>, ...states: readon
   return stages.flatMap(({ targets }) => targets.filter(({ state }) => states.includes(state)));
 }
 
-export interface StateChange {
-  readonly stage: Stage;
-  readonly target: Target;
-  readonly before: Target | undefined;
-}
-
-/** The targets of `after` whose recorded state is new. */
-export function stateChanges(before: Rollout, after: Rollout): StateChange[] {
+/** The targets of `after` whose recorded state is new, each with what was recorded before. */
+export function stateChanges(before: Rollout, after: Rollout) {
   const known = new Map(before.stages.flatMap(({ targets }) => targets.map((target) => [target.key, target] as const)));
   return after.stages.flatMap((stage) =>
     stage.targets

@@ -3,16 +3,11 @@ import { onceForEach } from '../../util/memo.ts';
 import type { Waiting } from '../gates/types.ts';
 import { isSettled, type Role, type Stage } from '../model/rollout.ts';
 
-export interface RecordedUpgrade {
-  readonly version: string;
-  readonly since: string;
-}
-
 /** Milliseconds that an object may take to show its new version before the wait is reported. */
 const MOMENT_MS = 10_000;
 
 /** The version from the last of these stages that upgraded the target, if any. */
-export function recordedUpgrade(stages: readonly Stage[], role: Role, name: string): RecordedUpgrade | undefined {
+export function recordedUpgrade(stages: readonly Stage[], role: Role, name: string) {
   for (const stage of stages.toReversed()) {
     const since = stage.role === role && stage.keepsVersion !== true ? doneIn(stage).get(name) : undefined;
     if (since !== undefined) return { version: stage.version, since };
@@ -26,7 +21,7 @@ export function failedInEarlierStage(stages: readonly Stage[], role: Role, name:
 }
 
 /** Marks a wait for the object as passing while it may still be that short. */
-export function momentAfter({ since }: Pick<RecordedUpgrade, 'since'>, now: number): Partial<Waiting> {
+export function momentAfter(since: string, now: number): Partial<Waiting> {
   const spent = now - Date.parse(since);
   return spent >= 0 && spent < MOMENT_MS ? { isPassing: true, recheckMs: MOMENT_MS - spent } : {};
 }

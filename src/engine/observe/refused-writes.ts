@@ -1,13 +1,11 @@
 /** Remembers which targets' objects the API server refuses to change. They wait for a growing pause; the others go on. */
 import type { Clock } from '../../util/clock.ts';
+import type { Signalling } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import type { Rollout, Stage, Target } from '../model/rollout.ts';
+import type { Rollout, Target } from '../model/rollout.ts';
 import { probeBackoff } from './probes.ts';
 
-interface Refused {
-  readonly stage: Stage;
-  readonly target: Target;
-}
+type Refused = Pick<Signalling, 'stage' | 'target'>;
 
 /** Of one term of leadership. */
 export function refusedWrites(

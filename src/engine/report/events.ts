@@ -16,10 +16,6 @@ export interface TargetEvent extends ReportedEvent {
   readonly target: Target;
 }
 
-export interface NodeEvent extends ReportedEvent {
-  readonly node: string;
-}
-
 /** For each target whose recorded state changed; `evaluations` are those that the record was decided on. */
 export function targetEvents(evaluations: Evaluations, after: Rollout): TargetEvent[] {
   const { snapshot } = evaluations;
@@ -59,7 +55,10 @@ export function nodeActionEvents(rollout: Rollout, nodeAction: NodeAction): Targ
 }
 
 /** Events on Nodes whose plan is gone. Removing a taint needs none. */
-export function cleanUpEvents({ reason }: Rollout, nodeAction: NodeAction): NodeEvent[] {
+export function cleanUpEvents(
+  { reason }: Rollout,
+  nodeAction: NodeAction,
+): (ReportedEvent & { readonly node: string })[] {
   const { node } = nodeAction;
   if (node === undefined || !reason) return [];
   if (nodeAction.kind === 'cancel') return [{ type: 'Warning', reason, node }];

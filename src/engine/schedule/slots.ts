@@ -43,14 +43,8 @@ const heldSlots = onceForEach(({ targets, failedHoldSlots }: Stage): number => {
   return targets.filter(({ state }) => holding.includes(state)).length;
 });
 
-export interface FailedInFlight {
-  readonly target: Target;
-  /** Milliseconds until it no longer counts, without a new report. */
-  readonly leftMs: number;
-}
-
 /** Of all stages but those whose failed targets hold their slots. Nodes that are not Ready do not work any more. */
-export function failedInFlightIn(snapshot: Snapshot, now: number): FailedInFlight[] {
+export function failedInFlightIn(snapshot: Snapshot, now: number) {
   return snapshot.rollout.stages
     .filter(({ failedHoldSlots }) => failedHoldSlots !== true)
     .flatMap(({ targets }) => targets.filter(({ state }) => state === 'failed'))
@@ -62,6 +56,7 @@ export function failedInFlightIn(snapshot: Snapshot, now: number): FailedInFligh
       const failed = Date.parse(target.since);
       const reported = Date.parse(observation.since);
       const last = Number.isNaN(reported) ? failed : Math.min(reported, failed + STALE_AFTER_MS);
+      // Until it no longer counts, without a new report.
       const leftMs = last + STALE_AFTER_MS - now;
       return leftMs > 0 ? [{ target, leftMs }] : [];
     });
