@@ -31,7 +31,8 @@ export interface Dialect<P extends KubeObject = KubeObject> {
   readonly scope?: PlanScope<P>;
   /** What the keys of controls on a plan begin with, where others read its annotations too. */
   readonly controlPrefix?: string;
-  readonly statusRecord?: StatusRecord;
+  /** The record stands in the plan's status, not in the object. If its schema has no room for our conditions, they go into an annotation. */
+  readonly statusRecord?: { readonly conditionsInAnnotation?: boolean };
   /** Name of the Cluster that the plan is of, where there are several. */
   clusterOf?(plan: P): string | undefined;
   /** What the plan's status says could not be found out, one sentence each, for read-only commands. */
@@ -69,12 +70,6 @@ export interface PlanScope<P extends KubeObject> {
   readonly namespace?: string;
   readonly fieldSelector?: string;
   isPlan?(object: P): boolean;
-}
-
-/** The record stands in the plan's status subresource; otherwise in the object itself. */
-export interface StatusRecord {
-  /** True if the status schema has no room for our conditions: they go into an annotation. */
-  readonly conditionsInAnnotation?: boolean;
 }
 
 /** Spreads the record of a large rollout over several objects; `resolve` reads them through the world. */

@@ -11,15 +11,15 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_694,
   'src/api': 1_105,
-  'src/cli': 4_643,
+  'src/cli': 4_635,
   'src/cmd': 978,
   'src/dialects': 365,
   'src/dialects/autopilot': 1_043,
   'src/dialects/capi': 2_129,
-  'src/dialects/cattle': 2_085,
+  'src/dialects/cattle': 2_074,
   'src/dialects/kubeadm': 2_168,
   'src/drain': 827,
-  'src/engine': 5_420,
+  'src/engine': 5_329,
   'src/http': 339,
   'src/kube': 3_129,
   'src/kubeadm': 965,
@@ -29,7 +29,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/updates': 1_931,
   'src/install': 823,
   'src/util': 854,
-  'src/versions': 538,
+  'src/versions': 531,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];

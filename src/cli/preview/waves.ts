@@ -105,12 +105,11 @@ export function durationOf(stages: readonly StagePreview[], inspection: Inspecti
   };
 }
 
+type Wave = { readonly ms: number; readonly nodes: number };
+type Fit = { window?: { from: string; nodes: number; of: number }; doneAt?: string };
+
 /** Each wave starts only where it can end before the window closes. `window`: what the next one has time for. */
-function fitInto(
-  waves: readonly { readonly ms: number; readonly nodes: number }[],
-  policy: RolloutPolicy,
-  now: number,
-): { window?: { from: string; nodes: number; of: number }; doneAt?: string } {
+function fitInto(waves: readonly Wave[], policy: RolloutPolicy, now: number): Fit {
   const of = waves.reduce((sum, { nodes }) => sum + nodes, 0);
   let [from, fitting, time]: [number | undefined, number, number] = [undefined, 0, now];
   let isNext = true;

@@ -25,13 +25,6 @@ const AT_WORK = { shade: '▓', word: 'at work' };
 const WAITING = { shade: '·', word: 'wait' };
 const MARKS: Partial<Record<TargetView['phase'], string>> = { done: '●', failed: '✗' };
 
-interface Segment {
-  readonly shade: string;
-  /** Milliseconds since the epoch. */
-  readonly from: number;
-  readonly to: number;
-}
-
 type Row = ReturnType<typeof rowOf>[number];
 
 /** Nothing for a plan that runs, that did nothing, or that has too many nodes for a screen. */
@@ -58,13 +51,13 @@ export function picture(plan: PlanView, { width, paint }: Medium): string[] {
   ];
 }
 
-/** Nothing for a target that never began, or whose node shows a later signal. */
+/** Its segments, in milliseconds since the epoch. Nothing if it never began, or its node shows a later signal. */
 function rowOf(target: TargetView) {
   const began = Date.parse(target.began ?? '');
   const ended = Date.parse(target.since);
   if (Number.isNaN(began) || Number.isNaN(ended)) return [];
   let at = began;
-  const steps = Object.entries(target.spent ?? {}).map(([step, ms]): Segment => {
+  const steps = Object.entries(target.spent ?? {}).map(([step, ms]) => {
     const from = at;
     at += ms;
     return { ...(SHADES[step] ?? AT_WORK), from, to: at };
@@ -75,7 +68,7 @@ function rowOf(target: TargetView) {
 }
 
 /** Each column shows what took most of its time; a bar has one column at least. */
-function barOf(segments: readonly Segment[], from: number, perColumn: number, columns: number): string {
+function barOf(segments: Row['segments'], from: number, perColumn: number, columns: number): string {
   const shades = Array.from({ length: columns }, (_, column) => {
     const start = from + column * perColumn;
     const parts = segments.map(({ shade, ...each }) => ({

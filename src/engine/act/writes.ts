@@ -56,11 +56,10 @@ export async function isCurrent(effects: Effects, plan: KubeObject, targets: rea
   return await areUnchanged(effects, [{ resource: dialect.plans, object: plan }, ...holding]);
 }
 
+type Requests = Pick<Effects, 'client' | 'abort'>;
+
 /** Asks the API server for all of them at once. False if one is gone or has another version than the observed one. */
-export async function areUnchanged(
-  { client, abort }: Pick<Effects, 'client' | 'abort'>,
-  observed: readonly WorldObject[],
-): Promise<boolean> {
+export async function areUnchanged({ client, abort }: Requests, observed: readonly WorldObject[]): Promise<boolean> {
   const answers = observed.map(async ({ resource, object: { metadata } }) => {
     const { name, namespace, resourceVersion } = metadata;
     const found = await ifFound(client.get(resource, name, { namespace, abort }));

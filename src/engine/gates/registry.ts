@@ -50,10 +50,7 @@ export const BEFORE_NODE_ACTION: readonly Gate[] = [writeAllowed];
 export type Refusal = Exclude<Verdict, { kind: 'pass' }> &
   Pick<Gate, 'ofRollout' | 'probesEachTarget'> & { readonly gate: string };
 
-interface Passed {
-  readonly kind: 'pass';
-  readonly ofRollout?: undefined;
-}
+type Passed = { readonly kind: 'pass'; readonly ofRollout?: undefined };
 
 export function evaluate(gates: readonly Gate[], input: GateInput): Passed | Refusal {
   for (const gate of gates) {

@@ -176,18 +176,11 @@ export async function askControlPlane(endpoints: readonly Endpoint[], ask: AskRe
 /** 2 s, 4 s, … one minute, without jitter: only the leader probes. */
 const WAIT = { base: 4_000, cap: 120_000, random: () => 0 };
 
-interface Try {
-  readonly reason: Reason;
-  readonly attempt: number;
-  /** Milliseconds by the steady clock. */
-  readonly askAt: number;
-}
-
 export type ProbeBackoff = ReturnType<typeof probeBackoff>;
 
 /** The failed probes of one plan in one term of leadership. Times are milliseconds by the steady clock. */
 export function probeBackoff() {
-  const tries = new Map<string, Try>();
+  const tries = new Map<string, { readonly reason: Reason; readonly attempt: number; readonly askAt: number }>();
   return {
     of(probe: string, now: number): Unanswered | undefined {
       const last = tries.get(probe);

@@ -21,11 +21,7 @@ type PlanEntry = NonNullable<UpgradePolicySpec['plans']>[number];
 const MEMBERS = ['name', 'namespace', 'dialect'] as const;
 
 /** An invalid policy still counts, with its problems: it may forbid what a less specific one allows. */
-export function policyFor(
-  policies: readonly UpgradePolicy[],
-  plan: PlanRef,
-  uncovered: RolloutPolicy = DEFAULT_POLICY,
-): RolloutPolicy {
+export function policyFor(policies: readonly UpgradePolicy[], plan: PlanRef, uncovered = DEFAULT_POLICY) {
   const [first] = coveringPolicies(policies, plan);
   return first ? readPolicy(first.policy) : uncovered;
 }

@@ -135,18 +135,12 @@ export function unverifiedDownloads(stages: readonly Stage[]): string | undefine
   return `no sha256, so nodes run these files unverified: ${list.join(', ')}`;
 }
 
-interface Download {
-  readonly where: string;
-  readonly hasHash: boolean;
-  readonly isPlain: boolean;
-}
-
 /** Each download once: the stages of one command share them. */
-function downloadsOf(stages: readonly Stage[]): Download[] {
+function downloadsOf(stages: readonly Stage[]) {
   const downloads = stages.flatMap(({ command, payloads = {} }) =>
-    Object.entries(payloads).map(([platform, { url, sha256 }]): [string, Download] => {
+    Object.entries(payloads).map(([platform, { url, sha256 }]) => {
       const where = `the download of command ${command} for ${platform}`;
-      return [where, { where, hasHash: sha256 !== undefined, isPlain: /^http:/i.test(url) }];
+      return [where, { where, hasHash: sha256 !== undefined, isPlain: /^http:/i.test(url) }] as const;
     }),
   );
   return [...new Map(downloads).values()];

@@ -43,16 +43,11 @@ function holdingOf(waits: readonly Wait[], now: number): Wait | undefined {
 }
 
 /** An Event for a wait that the record does not show, such as one of a target in flight. A slow drain gets none. */
-export function blockedEvent(
-  { blocked }: Rollout,
-  waits: readonly Wait[],
-  known: readonly Condition[],
-  now: number,
-): ReportedEvent | undefined {
+export function blockedEvent({ blocked }: Rollout, waits: readonly Wait[], known: Conditions, now: number) {
   const reason = holdingOf(waits, now)?.reason;
   const before = known.find(({ type, status }) => type === 'Blocked' && status === 'True')?.reason;
   if (!reason || reason.code === 'Draining' || reason.code === before) return undefined;
-  return blocked && before === undefined ? undefined : { type: 'Warning', reason };
+  return blocked && before === undefined ? undefined : ({ type: 'Warning', reason } as const);
 }
 
 function isRemarkable({ gate, reason }: Wait): boolean {
