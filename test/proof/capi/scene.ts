@@ -115,9 +115,9 @@ export class Scene {
   }
 
   /** Waits until all Machines of the role have this version, and nothing is going on. */
-  async settled(role: Role, version: string, count = role === 'workers' ? 2 : 3): Promise<void> {
-    await this.until(`${count} Machines of the ${role} at ${version}`, async () => {
-      const machines = await this.machines(role);
+  async settled(role: Role, version: string, count = role === 'workers' ? 2 : 3, cluster = CLUSTER): Promise<void> {
+    await this.until(`${count} Machines of the ${role} of ${cluster} at ${version}`, async () => {
+      const machines = await this.machines(role, cluster);
       return machines.length === count && machines.every((machine) => isSettled(machine, version));
     });
   }
@@ -198,7 +198,7 @@ export async function openScene(options: SceneOptions, started: AsyncDisposableS
   started.defer(async () => await managers.stop());
   await managers.open();
   const running = await extension.start('extension');
-  const machineNodes = new MachineNodes(cluster, log);
+  const machineNodes = new MachineNodes({ cluster, management: cluster.client, name: CLUSTER, log });
   started.defer(async () => await machineNodes.stop());
   return new Scene(options, { kubeconfig, extensionKubeconfig, cluster, managers, machineNodes, extension, running });
 }

@@ -5,11 +5,22 @@ import { keepReady } from '../../../../sandbox/cluster/kubelet.ts';
 import { createNode, deleteObjects } from '../../../../sandbox/cluster/objects.ts';
 import { type Host, startHost } from '../../../../sandbox/hosts/host.ts';
 import { CONTROL_PLANE_LABEL } from '../../../../src/api/capi/machine.ts';
+import type { KubeClient } from '../../../../src/kube/client.ts';
 import { configMaps, nodes, pods } from '../../../../src/kube/resources.ts';
 import { isAlreadyExists } from '../../../../src/kube/status-error.ts';
 import { sleep, systemClock } from '../../../../src/util/clock.ts';
 import { messageOf } from '../../../../src/util/errors.ts';
-import { CLUSTER, capiMachines, NAMESPACE, type ProofMachine } from './objects.ts';
+import { capiMachines, NAMESPACE, type ProofMachine } from './objects.ts';
+
+export interface MachineNodesOptions {
+  /** Has the Nodes. */
+  readonly cluster: Cluster;
+  /** Of the API server that has the Machines. */
+  readonly management: KubeClient;
+  /** Name of the Cluster. */
+  readonly name: string;
+  readonly log: (line: string) => void;
+}
 
 const LOOK_MS = 250;
 const RESTART_DELAY_MS = 300;
@@ -19,18 +30,16 @@ const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-schedule
 export class MachineNodes {
   /** By the name of the Machine, which its Node has, too. */
   readonly hosts = new Map<string, Host>();
-  readonly #cluster: Cluster;
-  readonly #log: (line: string) => void;
+  readonly #options: MachineNodesOptions;
   readonly #end = new AbortController();
   /** The kubelets look at this list. */
   readonly #reporting: Host[] = [];
   readonly #kubelets: Disposable;
   readonly #following: Promise<void>;
 
-  constructor(cluster: Cluster, log: (line: string) => void) {
-    this.#cluster = cluster;
-    this.#log = log;
-    this.#kubelets = keepReady(cluster.client, this.#reporting);
+  constructor(options: MachineNodesOptions) {
+    this.#options = options;
+    this.#kubelets = keepReady(options.cluster.client, this.#reporting);
     this.#following = this.#follow();
   }
 
@@ -55,7 +64,7 @@ export class MachineNodes {
       } catch (error) {
         // Another look may do; what stays is said once.
         const message = messageOf(error);
-        if (message !== told && !this.#end.signal.aborted) this.#log(`a Machine's Node: ${message}`);
+        if (message !== told && !this.#end.signal.aborted) this.#options.log(`a Machine's Node: ${message}`);
         told = message;
       }
       await sleep(systemClock, LOOK_MS, this.#end.signal).catch(() => undefined);
@@ -63,8 +72,9 @@ export class MachineNodes {
   }
 
   async #look(): Promise<void> {
-    const selector = { namespace: NAMESPACE, labelSelector: `cluster.x-k8s.io/cluster-name=${CLUSTER}` };
-    const { items } = await this.#cluster.client.listAll(capiMachines, selector);
+    const { management, name: cluster } = this.#options;
+    const selector = { namespace: NAMESPACE, labelSelector: `cluster.x-k8s.io/cluster-name=${cluster}` };
+    const { items } = await management.listAll(capiMachines, selector);
     const isNew = ({ metadata, spec }: ProofMachine): boolean =>
       spec.providerID !== undefined && metadata.deletionTimestamp === undefined && !this.hosts.has(metadata.name);
     for (const machine of items.filter(isNew)) await this.#join(machine);
@@ -73,7 +83,7 @@ export class MachineNodes {
   }
 
   async #join({ metadata: { name, labels = {} }, spec: { version, providerID } }: ProofMachine): Promise<void> {
-    const { client, directory } = this.#cluster;
+    const { client, directory } = this.#options.cluster;
     const isControlPlane = labels[CONTROL_PLANE_LABEL] !== undefined;
     const host = await startHost({
       name,
@@ -90,12 +100,12 @@ export class MachineNodes {
     await client.patch(nodes, name, { status }, { type: 'merge', subresource: 'status' });
     this.#reporting.push(host);
     if (isControlPlane) await this.#playControlPlane(name, version);
-    await this.#cluster.startAgent(host);
+    await this.#options.cluster.startAgent(host);
   }
 
   /** What kubeadm leaves, and KubeadmControlPlane asks for: its configuration, and static pods that are ready. */
   async #playControlPlane(node: string, version: string): Promise<void> {
-    const { client } = this.#cluster;
+    const { client } = this.#options.cluster;
     const namespace = 'kube-system';
     const configuration = `apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: ${version}\n`;
     const config = { metadata: { name: 'kubeadm-config' }, data: { ClusterConfiguration: configuration } };
@@ -115,7 +125,7 @@ export class MachineNodes {
   }
 
   async #remove(name: string, host: Host): Promise<void> {
-    const { client, agents } = this.#cluster;
+    const { client, agents } = this.#options.cluster;
     await agents.get(name)?.stop();
     this.hosts.delete(name);
     this.#reporting.splice(this.#reporting.indexOf(host), 1);

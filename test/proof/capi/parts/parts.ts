@@ -14,6 +14,7 @@ import { secondCluster } from './second-cluster.ts';
 import { sizes } from './sizes.ts';
 import { twoUpdaters } from './two-updaters.ts';
 import { uncovered } from './uncovered.ts';
+import { workloadClusters } from './workload-clusters.ts';
 import { wrongAuthority } from './wrong-authority.ts';
 
 /** Each leaves the cluster as the next one wants it: settled, and without an UpdaterSet. */
@@ -33,6 +34,7 @@ export const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = 
   'agent-gone': agentGone,
   'one-control-plane': oneControlPlane,
   'second-cluster': secondCluster,
+  'workload-clusters': workloadClusters,
 };
 
 /** Of releases before the newest. */

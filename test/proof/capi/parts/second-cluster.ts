@@ -52,7 +52,7 @@ export async function secondCluster(scene: Scene): Promise<void> {
   scene.options.log(`  its condition Updating: ${updating?.message?.trim()}`);
   checks.gap(
     'Machines of two clusters in place',
-    'this extension is for one cluster: it accepts the Machine of the other one by the name of its Node, and then fails; with --workload-clusters, test/testenv/capi-clusters.test.ts has both in place',
+    'this extension is for one cluster: it accepts the Machine of the other one by the name of its Node, and then fails; the part workload-clusters has both in place, with --workload-clusters',
   );
   const version = scene.nextVersion();
   await checks.check('the first cluster is updated in place beside it', async () => {
