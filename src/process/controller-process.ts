@@ -12,7 +12,7 @@ import { policyController } from '../engine/policy/policy-controller.ts';
 import type { RolloutPolicy } from '../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterConfig } from '../kube/config/cluster-config.ts';
-import { Election, type ElectionOptions } from '../kube/election/election.ts';
+import { createElection, type Election, type ElectionOptions } from '../kube/election/election.ts';
 import { leaderIdentity } from '../kube/election/lease-record.ts';
 import { guardedClient, type WriteGuard } from '../kube/election/write-guard.ts';
 import { type EventRecorder, eventRecorder } from '../kube/event-recorder.ts';
@@ -87,7 +87,7 @@ export async function prepareControllerProcess(
   const { metrics = noMetrics } = options;
   const policies = await findPolicies(options, abort);
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
-  const election = lease && new Election({ client, ...lease, identity, clock, random, log });
+  const election = lease && createElection({ client, ...lease, identity, clock, random, log });
   const origin = election ?? options.held;
   // Only what may come in bursts is bounded: requests that keep the lease never wait.
   const writer = boundedClient(origin ? guardedClient(client, origin, clock) : client, REQUESTS_AT_ONCE);

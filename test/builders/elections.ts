@@ -1,6 +1,6 @@
 /** Owns candidates of an election for tests: on a lease server in memory, by a clock that a test moves, over links that can be cut. */
 import { onTestFinished } from 'vitest';
-import { Election, type ElectionOptions } from '../../src/kube/election/election.ts';
+import { createElection, type Election, type ElectionOptions } from '../../src/kube/election/election.ts';
 import { TransportError } from '../../src/kube/status-error.ts';
 import type { FakeClock } from '../faults/fake-clock.ts';
 import { type LeaseServer, type Link, leaseClient } from '../faults/lease-server.ts';
@@ -24,7 +24,7 @@ export function stand(
   options: Partial<ElectionOptions> = {},
 ): Candidate {
   const client = leaseClient(server, direct);
-  const election = new Election({ client, ...PLACE, ...TIMES, identity, clock, random: () => 0.5, ...options });
+  const election = createElection({ client, ...PLACE, ...TIMES, identity, clock, random: () => 0.5, ...options });
   const heard: (number | 'end')[] = [];
   election.onChange((term) => heard.push(term?.number ?? 'end'));
   const stop = new AbortController();

@@ -1,5 +1,5 @@
 /** A world of candidates under a seed: skewed clocks, halted processes, partitions, lost and late requests, and a judge. */
-import { Election } from '../../src/kube/election/election.ts';
+import { createElection, type Election } from '../../src/kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../src/kube/election/write-guard.ts';
 import { type Lease, leases } from '../../src/kube/resources.ts';
 import { TransportError } from '../../src/kube/status-error.ts';
@@ -103,7 +103,7 @@ class World {
     const link = this.#linkOf(() => candidate);
     const random = seededRandom(Math.floor(this.#random() * 2 ** 32));
     const client = leaseClient(this.#server, link);
-    const election = new Election({ client, ...PLACE, ...TIMES, identity: name, clock, random });
+    const election = createElection({ client, ...PLACE, ...TIMES, identity: name, clock, random });
     const candidate: Candidate = { name, clock, election, partitioned: false, stop: new AbortController() };
     election.onChange((term) => {
       if (term) this.#terms++;

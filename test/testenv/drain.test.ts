@@ -6,7 +6,7 @@ import { refusalOf } from '../../src/drain/evictions.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import { createDrains, type Drains } from '../../src/drain/running-drains.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { Election, timesOf } from '../../src/kube/election/election.ts';
+import { createElection, type Election, timesOf } from '../../src/kube/election/election.ts';
 import { guardedClient } from '../../src/kube/election/write-guard.ts';
 import { leases, nodes, type Pod, podDisruptionBudgets, pods } from '../../src/kube/resources.ts';
 import { isConflict, StatusError } from '../../src/kube/status-error.ts';
@@ -147,7 +147,7 @@ test('whose lease is gone begins no drain, and asks for nothing any more; its su
 function candidate(identity: string): { election: Election; drains: Drains; asked: () => number } {
   let asked = 0;
   const lease = { namespace: NAMESPACE, name: 'drain-term', ...timesOf(3_000) };
-  const election = new Election({ client: stage.admin, ...lease, identity });
+  const election = createElection({ client: stage.admin, ...lease, identity });
   const withOrigin = guardedClient(stage.controller, election);
   const evict: KubeClient['evict'] = async (...args) => {
     asked++;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';
 import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { Election } from '../../src/kube/election/election.ts';
+import { createElection, type Election } from '../../src/kube/election/election.ts';
 import { guardedClient } from '../../src/kube/election/write-guard.ts';
 import { type Lease, leases, namespaces } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
@@ -41,7 +41,7 @@ async function stand(identity: string, name: string, times: typeof SHORT): Promi
   const { hostname, port } = new URL(config.server);
   const proxy = await startTcpProxy({ target: { host: hostname, port: Number(port) } });
   const client = createClient({ ...config, server: `https://127.0.0.1:${proxy.port}` });
-  const election = new Election({ client, namespace: NAMESPACE, name, identity, ...times });
+  const election = createElection({ client, namespace: NAMESPACE, name, identity, ...times });
   const stop = new AbortController();
   const running = Promise.all([election.run(stop.signal), write(client, election, `${name}-register`, stop.signal)]);
   const end = async (): Promise<void> => {

@@ -11,7 +11,7 @@ import { nodeActionsOf } from '../../engine/decide/choose-node-actions.ts';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { AskReadyz } from '../../engine/observe/probes.ts';
-import { Election, timesOf } from '../../kube/election/election.ts';
+import { createElection, type Election, timesOf } from '../../kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../kube/election/write-guard.ts';
 import { configMaps } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
@@ -41,7 +41,7 @@ export async function underLock<T>(
 ): Promise<T> {
   const { client, clock, log, identity } = session;
   const stop = new AbortController();
-  const election = new Election({ client, ...PLACE, identity, ...timesOf(leaseDuration), clock, log });
+  const election = createElection({ client, ...PLACE, identity, ...timesOf(leaseDuration), clock, log });
   // Ctrl-C ends the work first: its last writes need the lock.
   const elected = election.run(stop.signal);
   try {

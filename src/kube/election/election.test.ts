@@ -6,7 +6,7 @@ import { LeaseServer, type Link, leaseClient } from '../../../test/faults/lease-
 import recorded from '../../../test/fixtures/autopilot/objects.json' with { type: 'json' };
 import { type Lease, leases } from '../resources.ts';
 import { StatusError, TransportError } from '../status-error.ts';
-import { Election, timesOf } from './election.ts';
+import { createElection, timesOf } from './election.ts';
 import { guardedClient, NotLeaderError } from './write-guard.ts';
 
 const LABEL = 'autopilot.k0sproject.io/central-cordoning';
@@ -278,9 +278,9 @@ test.each([
 
 test('times that could overlap are refused', () => {
   const options = { client: leaseClient(new LeaseServer(), direct), ...PLACE, identity: 'one' };
-  expect(() => new Election({ ...options, leaseDurationMs: 10_000 })).toThrow(RangeError);
-  expect(() => new Election({ ...options, retryPeriodMs: 10_000 })).toThrow(RangeError);
+  expect(() => createElection({ ...options, leaseDurationMs: 10_000 })).toThrow(RangeError);
+  expect(() => createElection({ ...options, retryPeriodMs: 10_000 })).toThrow(RangeError);
   const atTheEdge = { leaseDurationMs: 10_000, renewDeadlineMs: 9_000 };
-  expect(() => new Election({ ...options, ...atTheEdge })).toThrow('renewDeadlineMs < 0.9 * leaseDurationMs');
-  expect(new Election({ ...options, ...timesOf(15_000) }).name).toBe(PLACE.name);
+  expect(() => createElection({ ...options, ...atTheEdge })).toThrow('renewDeadlineMs < 0.9 * leaseDurationMs');
+  expect(createElection({ ...options, ...timesOf(15_000) }).name).toBe(PLACE.name);
 });

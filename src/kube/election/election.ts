@@ -5,9 +5,9 @@ import type { Logger } from '../../util/log.ts';
 import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import type { KubeClient } from '../client.ts';
 import { type Lease, leases } from '../resources.ts';
-import { isAlreadyExists, isConflict, isNotFound, isVerdict, type StatusError } from '../status-error.ts';
+import { ifFound, isAlreadyExists, isConflict, isNotFound, isVerdict, type StatusError } from '../status-error.ts';
 import { type Claim, holderOf, released, renewalOf, renewed, taken, transitionsOf } from './lease-record.ts';
-import { type LeadershipTerm, leadershipTerm, type Term, type TermTimes, type WriteGuard } from './write-guard.ts';
+import { leadershipTerm, type Term, type TermTimes } from './write-guard.ts';
 
 /** Times are in whole seconds: the Lease has no finer unit. Defaults as in client-go: 15 s, 10 s and 2 s. */
 export interface ElectionOptions extends Partial<Tools & ReturnType<typeof timesOf>> {
@@ -29,231 +29,202 @@ export function timesOf(leaseDurationMs: number): TermTimes & { readonly retryPe
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs: renewDeadlineMs / 5 };
 }
 
-export class Election implements WriteGuard {
-  readonly name: string;
-  readonly identity: string;
-  readonly #options: ElectionOptions & Tools;
-  readonly #clock: Clock;
-  readonly #log: Logger;
-  readonly #times: ReturnType<typeof timesOf>;
-  readonly #term: LeadershipTerm;
-  readonly #listeners = new Set<(term: Term | undefined) => void>();
-  /** The lease as last read, and when we first read this renewal: the holder's own clock is ignored. */
-  #observed: { readonly lease: Lease; readonly renewal: string; readonly at: number } | undefined;
-  #refusal: StatusError | undefined;
-  #leading = false;
-  #stopExpiry: () => void = () => undefined;
+export type Election = ReturnType<typeof createElection>;
 
-  constructor(options: ElectionOptions) {
-    const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = { ...timesOf(15_000), ...options };
-    if (!(retryPeriodMs < renewDeadlineMs && renewDeadlineMs < leaseDurationMs * 0.9)) {
-      throw new RangeError('an election needs retryPeriodMs < renewDeadlineMs < 0.9 * leaseDurationMs');
-    }
-    const { name, identity } = options;
-    this.name = name;
-    this.identity = identity;
-    this.#options = { ...DEFAULT_TOOLS, ...options };
-    this.#times = { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
-    this.#clock = this.#options.clock;
-    this.#log = this.#options.log.child({ lease: name, identity });
-    this.#term = leadershipTerm(this.#clock, this.#times);
+export function createElection(options: ElectionOptions) {
+  const all = { ...DEFAULT_TOOLS, ...timesOf(15_000), ...options };
+  const { name, namespace, identity, clock, random, leaseDurationMs, renewDeadlineMs, retryPeriodMs } = all;
+  if (!(retryPeriodMs < renewDeadlineMs && renewDeadlineMs < leaseDurationMs * 0.9)) {
+    throw new RangeError('an election needs retryPeriodMs < renewDeadlineMs < 0.9 * leaseDurationMs');
   }
-
-  term(): Term | undefined {
-    return this.#term.term();
-  }
-
-  beginWrite(): ReturnType<WriteGuard['beginWrite']> {
-    return this.#term.beginWrite();
-  }
-
-  /** Who held the lease when it was last read; empty when nobody did. */
-  leader(): string {
-    return this.#observed ? holderOf(this.#observed.lease) : '';
-  }
-
-  /** The server's last answer if it refuses us the lease: a right or the namespace is missing. */
-  refusal(): StatusError | undefined {
-    return this.#refusal;
-  }
-
-  /** Calls `listener` when a term of ours begins, and with undefined when it ends; the returned function unsubscribes. */
-  onChange(listener: (term: Term | undefined) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  /** Stands for election until `abort`. Then waits for its writes and releases the lease, unless one may still arrive, or by NOT_RELEASED. */
-  async run(abort: AbortSignal): Promise<void> {
-    while (!abort.aborted) {
-      const pauseMs = await this.#step(abort);
-      await sleep(this.#clock, pauseMs, abort).catch(() => undefined);
-    }
-    if (abort.reason === NOT_RELEASED) this.#lost('stopping');
-    else await this.#resign();
-  }
-
-  /** One attempt to get or keep the lease; resolves with the milliseconds until the next one. */
-  async #step(abort: AbortSignal): Promise<number> {
-    try {
-      if (this.#leading) await this.#renew();
-      else await this.#acquire(abort);
-      this.#refusal = undefined;
-    } catch (error) {
-      const isRoutine = this.#hasChanged(error) || abort.aborted;
-      this.#refusal = isVerdict(error) && !isRoutine ? error : undefined;
-      const what = this.#refusal ? 'the server refuses the lease' : 'cannot reach the lease';
-      if (!isRoutine) this.#log.warn(what, { problem: messageOf(error) });
-      if (this.#leading) return this.#hurryMs();
-    }
-    return this.#leading ? this.#times.retryPeriodMs : this.#candidatePauseMs();
-  }
-
-  /** Retries sooner the less of the term is left, but never so soon that it floods a failing server. */
-  #hurryMs(): number {
-    const { retryPeriodMs } = this.#times;
-    return Math.min(retryPeriodMs, Math.max(retryPeriodMs / 10, this.#term.remainingMs() / 4));
-  }
-
-  /** Until the lease may be free; jitter keeps two candidates apart. */
-  #candidatePauseMs(): number {
-    const pauseMs = this.#times.retryPeriodMs * (1 + this.#options.random() * 0.2);
-    const freeInMs = this.#freeInMs();
-    return freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs;
-  }
-
-  async #acquire(abort: AbortSignal): Promise<void> {
-    await this.#refresh(abort);
-    const { name, namespace } = this.#options;
-    const lease = this.#observed?.lease;
-    if (this.#freeInMs() > 0) return;
-    if (!lease || holderOf(lease) !== this.identity)
-      await this.#write((claim) => taken(lease, { name, namespace }, claim));
-    else await this.#prolong();
-  }
-
-  async #renew(): Promise<void> {
-    try {
-      await this.#prolong();
-    } catch (error) {
-      if (!this.#hasChanged(error)) throw error;
-      // Perhaps only a label changed, or an earlier claim arrived whose answer was lost: read it and try once more.
-      await this.#refresh();
-      if (this.#leading) await this.#prolong();
-    }
-  }
-
-  async #prolong(): Promise<void> {
-    const lease = this.#observed?.lease;
-    if (!lease || holderOf(lease) !== this.identity) return this.#lost('another process holds the lease');
-    await this.#write((claim) => renewed(lease, claim));
-  }
-
-  /** Takes no `abort`: an abandoned claim could leave a lease that nobody renews. */
-  async #write(next: (claim: Claim) => Lease): Promise<void> {
-    const { client, identity, namespace, labels } = this.#options;
-    const sentAt = this.#clock.monotonic();
-    const durationSeconds = Math.ceil(this.#times.leaseDurationMs / 1000);
-    const lease = next({ identity, now: this.#clock.now(), durationSeconds, labels: labels?.(identity) ?? {} });
-    const options = { namespace, deadlineMs: this.#attemptMs() };
-    const exists = lease.metadata.uid !== undefined;
-    this.#won(await (exists ? client.replace(leases, lease, options) : client.create(leases, lease, options)), sentAt);
-  }
-
+  const log = all.log.child({ lease: name, identity });
+  const lease = leaseOnServer(all);
+  const terms = ownTerms(clock, all, log);
+  let refusal: StatusError | undefined;
   /** Reads the lease; ends our leadership when the lease is no longer ours. */
-  async #refresh(abort?: AbortSignal): Promise<void> {
-    const { client, namespace, name } = this.#options;
+  const refresh = async (abort?: AbortSignal): Promise<void> => {
+    await lease.read(abort);
+    if (terms.isLeading() && !(lease.exists() && lease.ours())) terms.lost('another process took the lease');
+  };
+  const write = async (next: (claim: Claim) => Lease): Promise<void> => {
+    const sentAt = clock.monotonic();
+    terms.won(await lease.write(next), sentAt);
+  };
+  const prolong = async (): Promise<void> => {
+    const ours = lease.ours();
+    if (ours) await write((claim) => renewed(ours, claim));
+    else terms.lost('another process holds the lease');
+  };
+  const acquire = async (abort: AbortSignal): Promise<void> => {
+    await refresh(abort);
+    if (lease.freeInMs() > 0) return;
+    if (lease.ours()) await prolong();
+    else await write((claim) => taken(lease.last(), { name, namespace }, claim));
+  };
+  const renew = async (): Promise<void> => {
     try {
-      this.#observe(await client.get(leases, name, { namespace, deadlineMs: this.#attemptMs(), abort }));
+      await prolong();
     } catch (error) {
-      if (!isNotFound(error)) throw error;
-      this.#forgetUid();
+      if (!lease.hasChanged(error)) throw error;
+      // Perhaps only a label changed, or an earlier claim arrived whose answer was lost: read it and try once more.
+      await refresh();
+      if (terms.isLeading()) await prolong();
     }
-    const lease = this.#observed?.lease;
-    if (this.#leading && (!lease?.metadata.uid || holderOf(lease) !== this.identity))
-      this.#lost('another process took the lease');
-  }
+  };
+  /** One attempt to get or keep the lease; resolves with the milliseconds until the next one. */
+  const step = async (abort: AbortSignal): Promise<number> => {
+    try {
+      await (terms.isLeading() ? renew() : acquire(abort));
+      refusal = undefined;
+    } catch (error) {
+      const isRoutine = lease.hasChanged(error) || abort.aborted;
+      refusal = isVerdict(error) && !isRoutine ? error : undefined;
+      const what = refusal ? 'the server refuses the lease' : 'cannot reach the lease';
+      if (!isRoutine) log.warn(what, { problem: messageOf(error) });
+      // Sooner the less of the term is left, but never so soon that it floods a failing server.
+      if (terms.isLeading()) return Math.min(retryPeriodMs, Math.max(retryPeriodMs / 10, terms.remainingMs() / 4));
+    }
+    if (terms.isLeading()) return retryPeriodMs;
+    // Until the lease may be free; jitter keeps two candidates apart.
+    const [pauseMs, freeInMs] = [retryPeriodMs * (1 + random() * 0.2), lease.freeInMs()];
+    return freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs;
+  };
+  return {
+    name,
+    identity,
+    term: terms.term,
+    beginWrite: terms.beginWrite,
+    onChange: terms.onChange,
+    /** Who held the lease when it was last read; empty when nobody did. */
+    leader: lease.holder,
+    /** The server's last answer if it refuses us the lease: a right or the namespace is missing. */
+    refusal: () => refusal,
+    /** Stands for election until `abort`. Then waits for its writes and releases the lease, unless one may still arrive, or by NOT_RELEASED. */
+    async run(abort: AbortSignal): Promise<void> {
+      while (!abort.aborted) {
+        const pauseMs = await step(abort);
+        await sleep(clock, pauseMs, abort).catch(() => undefined);
+      }
+      terms.lost('stopping');
+      if (abort.reason !== NOT_RELEASED) await resign(lease, terms, log);
+    },
+  };
+}
 
-  #observe(lease: Lease): void {
+async function resign(lease: LeaseOnServer, terms: OwnTerms, log: Logger): Promise<void> {
+  await terms.settled();
+  if (!lease.ours()) return;
+  if (terms.mayHaveLateWrite())
+    return log.warn('the lease is not released but expires: a write of ours may still reach the server');
+  try {
+    await lease.read();
+    await lease.release();
+  } catch (error) {
+    log.warn('cannot release the lease', { problem: messageOf(error) });
+  }
+}
+
+type LeaseOnServer = ReturnType<typeof leaseOnServer>;
+
+/** The lease as last read, and when we first read this renewal: the holder's own clock is ignored. */
+function leaseOnServer(options: ElectionOptions & TermTimes & Pick<Tools, 'clock'>) {
+  const { client, namespace, name, identity, labels, clock, leaseDurationMs, renewDeadlineMs } = options;
+  // A third of the renewal time, so that one lost answer leaves room for a pause and a second attempt.
+  const limits = { namespace, deadlineMs: renewDeadlineMs / 3 };
+  let observed: { readonly lease: Lease; readonly renewal: string; readonly at: number } | undefined;
+  const observe = (lease: Lease): Lease => {
     const renewal = renewalOf(lease);
-    const at = this.#observed?.renewal === renewal ? this.#observed.at : this.#clock.monotonic();
-    this.#observed = { lease, renewal, at };
-  }
-
+    const at = observed?.renewal === renewal ? observed.at : clock.monotonic();
+    observed = { lease, renewal, at };
+    return lease;
+  };
   /** The lease was deleted: its holder may not know yet, and the number of transitions must not start again. */
-  #forgetUid(): void {
-    if (!this.#observed) return;
-    const { uid: _, resourceVersion: __, ...metadata } = this.#observed.lease.metadata;
-    this.#observed = { ...this.#observed, lease: { ...this.#observed.lease, metadata } };
-  }
+  const forgetUid = (): void => {
+    if (!observed) return;
+    const { uid: _, resourceVersion: __, ...metadata } = observed.lease.metadata;
+    observed = { ...observed, lease: { ...observed.lease, metadata } };
+  };
+  const holder = (): string => (observed ? holderOf(observed.lease) : '');
+  const ours = (): Lease | undefined => (holder() === identity ? observed?.lease : undefined);
+  const exists = (): boolean => observed?.lease.metadata.uid !== undefined;
+  return {
+    holder,
+    ours,
+    exists,
+    last: () => observed?.lease,
+    /** Milliseconds until we may claim the lease; zero or less when it is free. */
+    freeInMs(): number {
+      if (!observed || ['', identity].includes(holder())) return 0;
+      const seconds = observed.lease.spec?.leaseDurationSeconds;
+      const durationMs = seconds === undefined ? leaseDurationMs : seconds * 1000;
+      return observed.at + durationMs - clock.monotonic();
+    },
+    /** Routine: somebody else wrote. A lease that cannot be created because its namespace is missing is not. */
+    hasChanged: (thrown: unknown) => isConflict(thrown) || isAlreadyExists(thrown) || (exists() && isNotFound(thrown)),
+    async read(abort?: AbortSignal): Promise<void> {
+      const lease = await ifFound(client.get(leases, name, { ...limits, abort }));
+      if (lease) observe(lease);
+      else forgetUid();
+    },
+    /** Takes no `abort`: an abandoned claim could leave a lease that nobody renews. */
+    async write(next: (claim: Claim) => Lease): Promise<Lease> {
+      const durationSeconds = Math.ceil(leaseDurationMs / 1000);
+      const lease = next({ identity, now: clock.now(), durationSeconds, labels: labels?.(identity) ?? {} });
+      const isThere = lease.metadata.uid !== undefined;
+      return observe(await (isThere ? client.replace(leases, lease, limits) : client.create(leases, lease, limits)));
+    },
+    async release(): Promise<void> {
+      const lease = ours();
+      if (lease) await client.replace(leases, released(lease, clock.now()), limits);
+    },
+  };
+}
 
-  /** Milliseconds until we may claim the lease; zero or less when it is free. */
-  #freeInMs(): number {
-    if (!this.#observed || ['', this.identity].includes(holderOf(this.#observed.lease))) return 0;
-    const seconds = this.#observed.lease.spec?.leaseDurationSeconds;
-    const durationMs = seconds === undefined ? this.#times.leaseDurationMs : seconds * 1000;
-    return this.#observed.at + durationMs - this.#clock.monotonic();
-  }
+type OwnTerms = ReturnType<typeof ownTerms>;
 
-  #won(lease: Lease, sentAt: number): void {
-    this.#observe(lease);
-    this.#term.extend(transitionsOf(lease), sentAt);
-    this.#stopExpiry();
-    const term = this.#term.term();
-    // A late answer may arrive after the end of the term.
-    if (!term) return this.#lost('the lease was renewed too late');
-    this.#stopExpiry = this.#clock.schedule(this.#term.remainingMs(), () => this.#lost('the lease was not renewed'));
-    if (this.#leading) return;
-    this.#leading = true;
-    this.#log.info('leading', { term: term.number });
-    this.#notify(term);
-  }
-
-  #lost(why: string): void {
-    this.#stopExpiry();
-    this.#term.end();
-    if (!this.#leading) return;
-    this.#leading = false;
-    this.#log.info('no longer leading', { why });
-    this.#notify(undefined);
-  }
-
-  async #resign(): Promise<void> {
-    this.#lost('stopping');
-    await this.#term.settled();
-    if (this.leader() !== this.identity) return;
-    if (this.#term.mayHaveLateWrite()) {
-      this.#log.warn('the lease is not released but expires: a write of ours may still reach the server');
-      return;
-    }
-    try {
-      await this.#refresh();
-      const lease = this.#observed?.lease;
-      if (!lease || holderOf(lease) !== this.identity) return;
-      const options = { namespace: this.#options.namespace, deadlineMs: this.#attemptMs() };
-      await this.#options.client.replace(leases, released(lease, this.#clock.now()), options);
-    } catch (error) {
-      this.#log.warn('cannot release the lease', { problem: messageOf(error) });
-    }
-  }
-
-  #notify(term: Term | undefined): void {
-    for (const listener of this.#listeners) {
+/** When a term of ours begins and ends, and who hears of it. */
+function ownTerms(clock: Clock, times: TermTimes, log: Logger) {
+  const current = leadershipTerm(clock, times);
+  const listeners = new Set<(term: Term | undefined) => void>();
+  let isLeading = false;
+  let stopExpiry = (): void => undefined;
+  const notify = (term: Term | undefined): void => {
+    for (const listener of listeners) {
       try {
         listener(term);
       } catch (error) {
-        this.#log.error('a listener of the election failed', { problem: messageOf(error) });
+        log.error('a listener of the election failed', { problem: messageOf(error) });
       }
     }
-  }
-
-  /** A third of the renewal time, so that one lost answer leaves room for a pause and a second attempt. */
-  #attemptMs(): number {
-    return this.#times.renewDeadlineMs / 3;
-  }
-  /** Routine: somebody else wrote. A lease that cannot be created because its namespace is missing is not. */
-  #hasChanged(thrown: unknown): boolean {
-    const wasThere = this.#observed?.lease.metadata.uid !== undefined;
-    return isConflict(thrown) || isAlreadyExists(thrown) || (wasThere && isNotFound(thrown));
-  }
+  };
+  const lost = (why: string): void => {
+    stopExpiry();
+    current.end();
+    if (!isLeading) return;
+    isLeading = false;
+    log.info('no longer leading', { why });
+    notify(undefined);
+  };
+  return {
+    ...current,
+    isLeading: () => isLeading,
+    lost,
+    won(lease: Lease, sentAt: number): void {
+      current.extend(transitionsOf(lease), sentAt);
+      stopExpiry();
+      const term = current.term();
+      // A late answer may arrive after the end of the term.
+      if (!term) return lost('the lease was renewed too late');
+      stopExpiry = clock.schedule(current.remainingMs(), () => lost('the lease was not renewed'));
+      if (isLeading) return;
+      isLeading = true;
+      log.info('leading', { term: term.number });
+      notify(term);
+    },
+    /** Calls `listener` when a term of ours begins, and with undefined when it ends; the returned function unsubscribes. */
+    onChange: (listener: (term: Term | undefined) => void): (() => void) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
 }

@@ -82,7 +82,7 @@ export function leadershipTerm(clock: Clock, { leaseDurationMs, renewDeadlineMs 
   return {
     term,
     remainingMs,
-    beginWrite(): GuardedWrite | undefined {
+    beginWrite: (): GuardedWrite | undefined => {
       if (!term()) return undefined;
       const { promise, resolve } = Promise.withResolvers<void>();
       running.add(promise);
@@ -106,5 +106,3 @@ export function leadershipTerm(clock: Clock, { leaseDurationMs, renewDeadlineMs 
     settled: async () => void (await Promise.all(running)),
   };
 }
-
-export type LeadershipTerm = ReturnType<typeof leadershipTerm>;

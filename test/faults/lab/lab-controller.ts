@@ -6,7 +6,7 @@ import type { Dialect } from '../../../src/engine/dialect.ts';
 import { policyOfPlan } from '../../../src/engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { Election, timesOf } from '../../../src/kube/election/election.ts';
+import { createElection, timesOf } from '../../../src/kube/election/election.ts';
 import { guardedClient } from '../../../src/kube/election/write-guard.ts';
 import { type EventRecorder, eventRecorder } from '../../../src/kube/event-recorder.ts';
 import type { Controller } from '../../../src/runtime/controller.ts';
@@ -37,7 +37,7 @@ const LEASE_DURATION_MS = 15_000;
 /** Works until `stop` aborts. */
 export async function runLabController(parts: LabControllerParts, stop: AbortSignal): Promise<void> {
   const { dialect, client, identity, clock, random, isReady, maxFailures = DEFAULT_POLICY.maxFailures } = parts;
-  const election = new Election({
+  const election = createElection({
     client,
     ...LEASE,
     ...timesOf(LEASE_DURATION_MS),
