@@ -35,7 +35,7 @@ function downloader(abort: AbortSignal): FileDownload {
     const paths = { part: path, record: `${path}.json` };
     await using part = await openPartial({ url, sha256 }, paths, files);
     const request = { url, sha256, paths, userAgent: `refit/${VERSION}`, limits: LIMITS };
-    await fetchVerified({ part, request, inspect: async () => await Promise.resolve({ isHere: false }), tools });
+    await fetchVerified({ ...request, ...tools, part, inspect: async () => await Promise.resolve({ isHere: false }) });
     await part.seal(0o644);
     await files.rm(paths.record, { force: true });
   };

@@ -102,7 +102,7 @@ async function fetchFrom(url: string, { limits, inspect, ...more }: Asked = {}) 
   };
   const look = inspect ?? (() => ({ isHere: false }));
   const answered: Inspect = async (_answer, validator) => await Promise.resolve(look(validator));
-  const outcome = await fetchVerified({ part, request, inspect: answered, tools });
+  const outcome = await fetchVerified({ ...request, ...tools, part, inspect: answered });
   return { outcome, text: await readFile(paths.part, 'utf8'), origin: part.origin };
 }
 

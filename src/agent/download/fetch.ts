@@ -51,30 +51,22 @@ const MOST_WRONG = 3;
 
 type Outcome = 'fetched' | 'here';
 
-/** What all attempts have in common. */
-interface Fetching {
-  readonly part: PartialFile;
-  readonly request: FetchRequest;
-  readonly inspect: Inspect;
-  readonly tools: FetchTools;
-  readonly deadline: number;
-}
+export type Fetching = FetchRequest & FetchTools & { readonly part: PartialFile; readonly inspect: Inspect };
 
 /** Resolves with `fetched` once the part is complete and, if a sha256 is wanted, has it. */
-export async function fetchVerified(asked: Omit<Fetching, 'deadline'>): Promise<Outcome> {
-  const { part, request, tools } = asked;
-  const wanted = request.sha256?.toLowerCase();
+export async function fetchVerified(fetching: Fetching): Promise<Outcome> {
+  const { part, limits, clock, log } = fetching;
+  const wanted = fetching.sha256?.toLowerCase();
   // Without a hash nothing proves that the bytes of an earlier process reached the disk.
   if (wanted === undefined) await part.restart({});
-  const deadline = tools.clock.monotonic() + request.limits.totalMs;
-  const fetching = { ...asked, deadline };
+  const deadline = clock.monotonic() + limits.totalMs;
   for (let wrong = 1; ; wrong++) {
-    if ((await fetchWhole(fetching)) === 'here') return 'here';
+    if ((await fetchWhole(fetching, deadline)) === 'here') return 'here';
     const { sha256, pieced } = part;
     if (wanted === undefined || sha256 === wanted) return 'fetched';
     await part.restart({});
     if (!pieced || wrong === MOST_WRONG) throw new Error(`sha256 of the download is ${sha256}, wanted ${wanted}`);
-    tools.log.warn('a resumed download has the wrong sha256: starting again', { host: hostOf(request) });
+    log.warn('a resumed download has the wrong sha256: starting again', { host: hostOf(fetching) });
   }
 }
 
@@ -84,32 +76,30 @@ function validatorOf({ headers }: IncomingMessage): string | undefined {
   return etag !== undefined && !etag.startsWith('W/') ? etag : headers['last-modified'];
 }
 
-async function fetchWhole(fetching: Fetching): Promise<Outcome> {
-  const { part, request, tools } = fetching;
+async function fetchWhole(fetching: Fetching, deadline: number): Promise<Outcome> {
+  const { part, clock, random, log, abort } = fetching;
   for (let barren = 0; ; barren++) {
     const before = part.bytes;
     try {
-      return await attempt(fetching);
+      return await attempt(fetching, deadline - clock.monotonic());
     } catch (error) {
       if (!(error instanceof TransientError)) throw error;
       if (part.bytes > before) barren = 0;
       if (barren + 1 === MAX_BARREN_ATTEMPTS) throw new Error(`gave up after ${barren + 1} attempts`, { cause: error });
-      const waitMs = backoffDelay(barren, { ...RETRY, random: tools.random });
-      tools.log.warn('the download is retried', { host: hostOf(request), reason: messageOf(error), waitMs });
-      await sleep(tools.clock, waitMs, tools.abort);
+      const waitMs = backoffDelay(barren, { ...RETRY, random });
+      log.warn('the download is retried', { host: hostOf(fetching), reason: messageOf(error), waitMs });
+      await sleep(clock, waitMs, abort);
     }
   }
 }
 
 /** One request; the bytes it received stay in the part. */
-async function attempt(fetching: Fetching): Promise<Outcome> {
-  const { part, request, deadline } = fetching;
-  const { clock, abort, environment } = fetching.tools;
-  const { stallMs } = request.limits;
-  using guard = stallGuard(stallMs, deadline - clock.monotonic(), clock, abort);
+async function attempt(fetching: Fetching, remainingMs: number): Promise<Outcome> {
+  const { limits, clock, abort } = fetching;
+  using guard = stallGuard(limits.stallMs, remainingMs, clock, abort);
   try {
-    const get = requestFor({ ...request, environment });
-    const headers = { ...get.headers, ...conditionsOf(part, request) };
+    const get = requestFor(fetching);
+    const headers = { ...get.headers, ...conditionsOf(fetching) };
     using answer = await httpGet({ ...get, headers }, guard.abort);
     guard.touch();
     return await take(answer, fetching, guard);
@@ -138,29 +128,29 @@ export function requestFor({
 }
 
 async function take(answer: Answer, fetching: Fetching, guard: StallGuard): Promise<Outcome> {
-  const { part, request, inspect, tools } = fetching;
+  const { part, limits, paths, files } = fetching;
   const { response, url } = answer;
   const { statusCode = 0 } = response;
-  const fitting = part.bytes > 0 ? [200, 206, 416] : request.unless === undefined ? [200] : [200, 304];
+  const fitting = part.bytes > 0 ? [200, 206, 416] : fetching.unless === undefined ? [200] : [200, 304];
   if (!fitting.includes(statusCode)) throw new Error(`${url.host} answered ${statusCode}, which nothing asked for`);
   if (statusCode === 304) return 'here';
   if (statusCode === 416) return await confirmWhole(part, response);
-  if (await isHere(part, answer, inspect)) return 'here';
-  const { maxBytes, reserveBytes } = request.limits;
+  if (await isHere(answer, fetching)) return 'here';
+  const { maxBytes, reserveBytes } = limits;
   const expected = Number(response.headers['content-length'] ?? 0);
-  if (part.bytes + expected > maxBytes) throw tooBig(request);
-  const room = diskRoom(dirname(request.paths.part), reserveBytes, tools.files, part.bytes);
+  if (part.bytes + expected > maxBytes) throw tooBig(fetching);
+  const room = diskRoom(dirname(paths.part), reserveBytes, files, part.bytes);
   await room.require(expected);
   for await (const chunk of chunksOf(response)) {
     guard.touch();
-    if (part.bytes + chunk.length > maxBytes) throw tooBig(request);
+    if (part.bytes + chunk.length > maxBytes) throw tooBig(fetching);
     await room.count(chunk.length);
     await part.append(chunk);
   }
   return 'fetched';
 }
 
-function conditionsOf({ bytes, origin }: PartialFile, { unless }: FetchRequest): OutgoingHttpHeaders {
+function conditionsOf({ part: { bytes, origin }, unless }: Fetching): OutgoingHttpHeaders {
   if (bytes > 0) return { range: `bytes=${bytes}-`, ...(origin.validator && { 'if-range': origin.validator }) };
   if (unless === undefined) return {};
   return { [unless.startsWith('"') ? 'if-none-match' : 'if-modified-since']: unless };
@@ -174,7 +164,7 @@ async function confirmWhole(part: PartialFile, response: IncomingMessage): Promi
 }
 
 /** True when the payload is here already; otherwise the part is made ready for the answer's first byte. */
-async function isHere(part: PartialFile, answer: Answer, inspect: Inspect): Promise<boolean> {
+async function isHere(answer: Answer, { part, inspect }: Fetching): Promise<boolean> {
   const { response } = answer;
   const validator = validatorOf(response);
   if (response.statusCode === 206) {

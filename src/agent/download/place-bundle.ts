@@ -80,8 +80,8 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
   const paths = { part: await partFor(placing), record };
   await using part = await openPartial({ url, sha256 }, paths, files);
   const isWhole = part.wanted !== undefined && part.sha256 === part.wanted && isBundleName(part.origin.name);
-  const wanted = { ...placing, paths, ...(known && { unless: known }) };
-  if (!isWhole && (await fetchVerified({ part, request: wanted, inspect, tools: placing })) === 'here') return found;
+  const wanted = { ...placing, paths, part, inspect, ...(known && { unless: known }) };
+  if (!isWhole && (await fetchVerified(wanted)) === 'here') return found;
   await part.seal(READABLE);
   const { name = '', validator } = part.origin;
   const bundle = { name, url, version, sha256: part.sha256, ...(validator && { validator }) };

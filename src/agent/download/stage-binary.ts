@@ -19,18 +19,17 @@ const EXECUTABLE = 0o755;
 /** Resolves when the binary is staged and on the disk; rejects with a reason for people, or with the reason of `abort`. */
 export async function download(request: DownloadRequest, tools: FetchTools): Promise<void> {
   const discard = async (): Promise<void> => await discardDownload(request, tools.files);
-  const stage = async (limits: DownloadLimits): Promise<void> => await stageOnce({ ...request, limits }, tools);
+  const stage = async (limits: DownloadLimits): Promise<void> => await stageOnce({ ...request, ...tools, limits });
   await whenThereIsRoom(stage, discard, request.limits, tools);
 }
 
-async function stageOnce(request: DownloadRequest, tools: FetchTools): Promise<void> {
-  const { url, staged, paths } = request;
-  const { files } = tools;
-  await request.prepare();
-  await using part = await openPartial({ url, sha256: request.sha256?.toLowerCase() }, paths, files);
+async function stageOnce(asked: DownloadRequest & FetchTools): Promise<void> {
+  const { url, sha256, staged, paths, files } = asked;
+  await asked.prepare();
+  await using part = await openPartial({ url, sha256: sha256?.toLowerCase() }, paths, files);
   if (part.wanted !== undefined && (await isStaged(staged, part.wanted, files))) return;
   if (part.wanted === undefined || part.sha256 !== part.wanted) {
-    await fetchVerified({ part, request, inspect: async () => await Promise.resolve({ isHere: false }), tools });
+    await fetchVerified({ ...asked, part, inspect: async () => await Promise.resolve({ isHere: false }) });
   }
   await part.seal(EXECUTABLE);
   await files.rename(paths.part, staged);
