@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_694,
+  'src/agent': 5_683,
   'src/api': 1_105,
   'src/cli': 4_635,
   'src/cmd': 978,
@@ -21,7 +21,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 827,
   'src/engine': 5_329,
   'src/http': 339,
-  'src/kube': 3_129,
+  'src/kube': 3_098,
   'src/kubeadm': 965,
   'src/process': 263,
   'src/runtime': 803,
