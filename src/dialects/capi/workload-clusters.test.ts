@@ -7,6 +7,7 @@ import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { sendJson, startStubServer } from '../../../test/faults/stub-server.ts';
 import type { Machine } from '../../api/capi/machine.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
+import { credentialsOf } from '../../kube/config/credentials.ts';
 import { nodes, type Secret } from '../../kube/resources.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { createStore, type Handler } from '../../kube/watch/store.ts';
@@ -59,6 +60,8 @@ class Scene {
   readonly secrets = createStore<Secret>(silentLogger);
   /** In order, such as `start default/prod https://prod:6443 one`, and `end` with the same. */
   readonly events: string[] = [];
+  /** What each was started with. */
+  readonly configs: ClusterConfig[] = [];
   /** Why a cluster cannot be asked: an error ends it, a text may pass. */
   readonly faults = new Map<string, Error | string>();
   /** What the end of a cluster waits for. */
@@ -79,7 +82,9 @@ class Scene {
     });
   }
 
-  #serve(name: string, { server, user }: ClusterConfig): ServedCluster {
+  #serve(name: string, config: ClusterConfig): ServedCluster {
+    const { server, user } = config;
+    this.configs.push(config);
     const title = `${name} ${server} ${user.token}`;
     this.events.push(`start ${title}`);
     const run = async (abort: AbortSignal): Promise<void> => {
@@ -138,17 +143,44 @@ describe('a cluster', () => {
     scene.ends.set('default/prod', ended.promise);
     scene.put('default/prod', kubeconfig({}));
     await scene.expectOf('default/prod', 'default/prod https://prod:6443 one');
-    scene.put('default/prod', kubeconfig({ user: { token: 'two' } }));
-    scene.put('default/prod', kubeconfig({ user: { token: 'three' } }));
+    scene.put('default/prod', kubeconfig({ server: 'https://two:6443' }));
+    scene.put('default/prod', kubeconfig({ server: 'https://three:6443' }));
     await scene.expectOf('default/prod', 'cluster default/prod cannot be asked: its Secret has just changed');
     expect(scene.events).toHaveLength(1);
     ended.resolve();
-    await scene.expectOf('default/prod', 'default/prod https://prod:6443 three');
+    await scene.expectOf('default/prod', 'default/prod https://three:6443 one');
     expect(scene.events).toEqual([
       'start default/prod https://prod:6443 one',
       'end default/prod https://prod:6443 one',
-      'start default/prod https://prod:6443 three',
+      'start default/prod https://three:6443 one',
     ]);
+  });
+
+  test('gets other credentials for the same server: it goes on, and its next request has them', async () => {
+    const scene = new Scene();
+    scene.put('default/prod', kubeconfig({}));
+    await scene.expectOf('default/prod', 'default/prod https://prod:6443 one');
+    const [config] = scene.configs;
+    if (!config) throw new Error('nothing was started');
+    const credentials = credentialsOf(config, scene.clock);
+    const sent = async (): Promise<unknown> => (await credentials.current()).headers.authorization;
+    expect(await sent()).toBe('Bearer one');
+    for (const token of ['two', 'three', 'two']) {
+      scene.put('default/prod', kubeconfig({ user: { token } }));
+      await vi.waitFor(async () => expect(await sent()).toBe(`Bearer ${token}`));
+    }
+    expect(scene.events).toHaveLength(1);
+    scene.put('default/prod', kubeconfig({ server: 'https://other:6443' }));
+    await scene.expectOf('default/prod', 'default/prod https://other:6443 one');
+  });
+
+  test('gets a bad kubeconfig between two with the same server: the last one counts', async () => {
+    const scene = new Scene();
+    scene.put('default/prod', kubeconfig({}));
+    await scene.expectOf('default/prod', 'default/prod https://prod:6443 one');
+    scene.put('default/prod', '{');
+    scene.put('default/prod', kubeconfig({ user: { token: 'two' } }));
+    await scene.expectOf('default/prod', 'default/prod https://prod:6443 two');
   });
 
   test('of the same name in another namespace is another one', async () => {
@@ -183,8 +215,8 @@ describe('a cluster', () => {
     scene.put('default/more', kubeconfig({}));
     const full = `cluster default/more cannot be asked: ${MOST_CLUSTERS} other clusters are served, which is the limit`;
     await scene.expectOf('default/more', full);
-    scene.put('default/c1', kubeconfig({ user: { token: 'two' } }));
-    await scene.expectOf('default/c1', 'default/c1 https://prod:6443 two');
+    scene.put('default/c1', kubeconfig({ server: 'https://two:6443' }));
+    await scene.expectOf('default/c1', 'default/c1 https://two:6443 one');
     await scene.clock.advance(60_000);
     expect(scene.of('default/more')).toBe(full);
     scene.remove('default/c0');

@@ -1,11 +1,12 @@
 /** Serves each workload cluster for itself: its kubeconfig is in the Secret that Cluster API keeps for it. */
-import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
+import type { ClusterConfig, UserConfig } from '../../kube/config/cluster-config.ts';
 import { parseClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { keyOf, type Secret } from '../../kube/resources.ts';
 import { describeProblem } from '../../kube/status-error.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import { sleep } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
+import { sameJson } from '../../util/json.ts';
 import type { Tools } from '../../util/tools.ts';
 import { aborted } from '../../util/waits.ts';
 import type { ClusterOf, NodeCluster } from './progress.ts';
@@ -30,10 +31,14 @@ export interface ServedCluster extends NodeCluster {
   run(abort: AbortSignal): Promise<void>;
 }
 
+const clusterOf = (key: string): string => key.slice(0, -SUFFIX.length);
+
 interface Member {
   /** In base64; undefined once the Secret is gone. */
-  readonly kubeconfig: string | undefined;
+  kubeconfig: string | undefined;
   readonly stop: AbortController;
+  /** Absent if the kubeconfig is of no use. Its user is replaced while it is in use. */
+  config?: (ClusterConfig & { user: UserConfig }) | undefined;
   problem: string;
   served?: ServedCluster | undefined;
   ended?: Promise<void>;
@@ -56,35 +61,49 @@ export function workloadClusters(
   const isFull = (): boolean => [...members.values()].filter(({ served }) => served).length >= MOST_CLUSTERS;
 
   const attend = async (key: string, member: Member, before: Member | undefined, abort: AbortSignal) => {
-    const cluster = key.slice(0, -SUFFIX.length);
+    const cluster = clusterOf(key);
     // Never two for one cluster: the next one starts when nothing of the last one runs.
     await before?.ended;
-    let config: ClusterConfig | undefined;
-    while (member.kubeconfig !== undefined && !abort.aborted) {
+    // Only another text reads differently.
+    if (member.kubeconfig !== undefined && !member.config) await aborted(abort);
+    while (member.config && !abort.aborted) {
       try {
-        config ??= await parseClusterConfig(Buffer.from(member.kubeconfig, 'base64').toString(), `Secret ${key}`);
         if (isFull()) throw new Error(`${MOST_CLUSTERS} other clusters are served, which is the limit`);
-        member.served = serve(cluster, config);
+        member.served = serve(cluster, member.config);
         await member.served.run(abort);
       } catch (error) {
         member.problem = describeProblem(error).message;
         if (!abort.aborted) log.warn('cannot serve a workload cluster', { cluster, problem: member.problem });
       }
       member.served = undefined;
-      // Only another text reads differently.
-      if (!config) await aborted(abort);
       await sleep(clock, isFull() ? FULL_MS : AGAIN_MS, abort).catch(() => undefined);
     }
     if (members.get(key) === member) members.delete(key);
   };
-  const change = (secret: Secret, kubeconfig: string | undefined, abort: AbortSignal): void => {
-    const key = keyOf(secret);
+  const follow = async (key: string, kubeconfig: string | undefined, abort: AbortSignal): Promise<void> => {
     const before = members.get(key);
     if (before?.kubeconfig === kubeconfig) return;
-    before?.stop.abort(new Error('the kubeconfig of the cluster changed'));
     const member: Member = { kubeconfig, stop: new AbortController(), problem: 'its Secret has just changed' };
+    const text = Buffer.from(kubeconfig ?? '', 'base64').toString();
+    if (kubeconfig !== undefined)
+      member.config = await parseClusterConfig(text, `Secret ${key}`).catch((error: unknown) => {
+        member.problem = describeProblem(error).message;
+        log.warn('cannot serve a workload cluster', { cluster: clusterOf(key), problem: member.problem });
+        return undefined;
+      });
+    if (before?.config && member.config && isSameButUser(before.config, member.config)) {
+      // Some tokens last for minutes: the work goes on, and its next request has the new one.
+      [before.kubeconfig, before.config.user] = [kubeconfig, member.config.user];
+      return;
+    }
+    before?.stop.abort(new Error('the kubeconfig of the cluster changed'));
     members.set(key, member);
     member.ended = attend(key, member, before, AbortSignal.any([abort, member.stop.signal]));
+  };
+  let followed = Promise.resolve();
+  /** One after the other: the last one counts. */
+  const change = (secret: Secret, kubeconfig: string | undefined, abort: AbortSignal): void => {
+    followed = followed.then(async () => await follow(keyOf(secret), kubeconfig, abort));
   };
   const of: ClusterOf = ({ metadata: { namespace = 'default' }, spec }) => {
     const name = `${namespace}/${spec?.clusterName}`;
@@ -97,7 +116,12 @@ export function workloadClusters(
     const update = (secret: Secret): void => change(secret, secret.data?.['value'], abort);
     secrets.addHandler({ added: update, updated: update, deleted: (secret) => change(secret, undefined, abort) });
     await aborted(abort);
+    await followed;
     await Promise.all([...members.values()].map(async ({ ended }) => await ended));
   };
   return { of, run };
+}
+
+function isSameButUser(one: ClusterConfig, other: ClusterConfig): boolean {
+  return sameJson({ ...one, user: {} }, { ...other, user: {} });
 }

@@ -24,7 +24,6 @@ export type Credentials = ReturnType<typeof credentialsOf>;
 
 /** `closed` ends a plugin that runs: a process that stops does not wait for it. */
 export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: AbortSignal) {
-  const { user, certificateAuthority } = config;
   const files = new Map<string, ReturnType<typeof rotatingFile>>();
   let plugin: ExecPlugin | undefined;
   const textOf = async (file: string): Promise<string> =>
@@ -36,6 +35,8 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
   const tokenOf = async ({ token, tokenFile }: ClusterConfig['user']): Promise<string | undefined> =>
     tokenFile === undefined ? token : (await textOf(tokenFile)).trim();
   const current = async (): Promise<Identity> => {
+    // The user may be another one by now.
+    const { user, certificateAuthority } = config;
     const ca = await pemOf(certificateAuthority);
     if (user.exec) plugin ??= execPlugin(user.exec, config, ca, clock);
     const exec = await plugin?.credential(closed);
@@ -59,7 +60,7 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
     refresh(refused: Identity): boolean {
       for (const file of files.values()) file.expire();
       plugin?.expire(refused.exec);
-      return plugin !== undefined || user.tokenFile !== undefined;
+      return plugin !== undefined || config.user.tokenFile !== undefined;
     },
     /** Why the server refuses the client certificate: its dates, or undefined. */
     async certificateProblem(): Promise<string | undefined> {
