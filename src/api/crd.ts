@@ -67,22 +67,18 @@ export const customResourceDefinitions = clusterScoped<CustomResourceDefinition>
 
 /** The definition with one version, served and stored; what the server fills in by itself is left out. */
 export function definitionOf({ resource, schema, columns }: CustomKind) {
+  const { group, version, kind, plural, namespaced } = resource;
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${resource.plural}.${resource.group}` },
+    metadata: { name: `${plural}.${group}` },
     spec: {
-      group: resource.group,
-      names: {
-        kind: resource.kind,
-        listKind: `${resource.kind}List`,
-        plural: resource.plural,
-        singular: resource.kind.toLowerCase(),
-      },
-      scope: resource.namespaced ? 'Namespaced' : 'Cluster',
+      group,
+      names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase() },
+      scope: namespaced ? 'Namespaced' : 'Cluster',
       versions: [
         {
-          name: resource.version,
+          name: version,
           served: true,
           storage: true,
           schema: { openAPIV3Schema: rootOf(structural(schema)) },

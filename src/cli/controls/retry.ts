@@ -21,13 +21,9 @@ export function retry(name: string): Control {
     const said = effectsOf(name, controlled);
     const before = snapshot.controls.retries.get(name);
     if (before !== undefined && before >= at) return { said: [`${name} already has a retry.`, ...said] };
-    const text = withRetry(
-      plan.metadata.annotations?.[controlKey(RETRY_ANNOTATION, dialect.controlPrefix)],
-      name,
-      rfc3339(at),
-    );
+    const earlier = plan.metadata.annotations?.[controlKey(RETRY_ANNOTATION, dialect.controlPrefix)];
     return {
-      annotations: { [RETRY_ANNOTATION]: text },
+      annotations: { [RETRY_ANNOTATION]: withRetry(earlier, name, rfc3339(at)) },
       said: [`${name} of ${titleOf(view)} will be tried again.`, ...said],
     };
   };

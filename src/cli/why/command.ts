@@ -102,12 +102,8 @@ function sectionsOf(status: StatusView, plan: PlanView, stage: StageView, target
     return [{ heading: 'done', lines: [`${age(since, now)} ago, ${change}`] }];
   }
   const { reason, ...rest } = plan;
-  const own: PlanView = {
-    ...rest,
-    stages: [{ ...stage, targets: [target] }],
-    waits: waitsOf(plan, stage, target),
-    next: [],
-  };
+  const stages = [{ ...stage, targets: [target] }];
+  const own: PlanView = { ...rest, stages, waits: waitsOf(plan, stage, target), next: [] };
   const isStopped = !isOpen(plan) || isRefused(plan);
   if (phase === 'failed') return whyAndToDo(sentenceOf(rowOf(target, undefined, now)), plan);
   if (isStopped) return whyAndToDo(`not started: ${reason ?? 'no reason is recorded'}`, plan);

@@ -88,22 +88,18 @@ function targetProblems(spec: TargetSpec | undefined, role: Role, at: string): R
   const nodes = `${at}.discovery.static.nodes`;
   const { labels = '', fields = '' } = spec.discovery.selector ?? {};
   const selector = `${at}.discovery.selector`;
+  const parseFields = (text: string): Matcher => parseFieldSelector(text, FIELDS[role]);
   return [
     ...problemIf(concurrent < 1, `${at}.limits.concurrent`, concurrent, 'is less than 1', 'use 1 or more'),
     ...problemIf(twice !== undefined, nodes, twice, 'is listed twice', 'list each node once'),
-    ...selectorProblems(() => parseLabelSelector(labels), `${selector}.labels`, labels, 'pool=blue'),
-    ...selectorProblems(
-      () => parseFieldSelector(fields, FIELDS[role]),
-      `${selector}.fields`,
-      fields,
-      'metadata.name=w1',
-    ),
+    ...selectorProblems(parseLabelSelector, `${selector}.labels`, labels, 'pool=blue'),
+    ...selectorProblems(parseFields, `${selector}.fields`, fields, 'metadata.name=w1'),
   ];
 }
 
-function selectorProblems(parse: () => Matcher, field: string, text: string, example: string): Reason[] {
+function selectorProblems(parse: (text: string) => Matcher, field: string, text: string, example: string): Reason[] {
   try {
-    parse();
+    parse(text);
     return [];
   } catch (error) {
     if (!(error instanceof SelectorError)) throw error;

@@ -42,11 +42,13 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
   const ttl = ttlOf(rendering);
   const isLeaders = leaderDrains(plan, rendering.settings);
   const deadline = deadlineOf(spec?.jobActiveDeadlineSecs, config.job);
+  const { name, uid = '' } = metadata;
+  const owner = { apiVersion: apiVersionOf(cattlePlans), kind: cattlePlans.kind, name, uid };
   const job: Job = {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
-      name: rendering.name ?? jobNamesOf(metadata.name, node.metadata.name, hash)[0],
+      name: rendering.name ?? jobNamesOf(name, node.metadata.name, hash)[0],
       ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
       labels,
       annotations: {
@@ -54,16 +56,7 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
         [TTL_ANNOTATION]: String(ttl),
         ...(isLeaders ? { [HELD_ANNOTATION]: 'true' } : {}),
       },
-      ownerReferences: [
-        {
-          apiVersion: apiVersionOf(cattlePlans),
-          kind: cattlePlans.kind,
-          name: metadata.name,
-          uid: metadata.uid ?? '',
-          controller: true,
-          blockOwnerDeletion: false,
-        },
-      ],
+      ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: false }],
     },
     spec: {
       completions: 1,

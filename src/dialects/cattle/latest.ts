@@ -23,12 +23,8 @@ export function hashedSecrets({ spec }: CattlePlan): string[] {
 /** 56 hexadecimal digits; `secrets` are those of `hashedSecrets`, in the same order. */
 export function latestHash(plan: CattlePlan, version: string, secrets: readonly Secret[]): string {
   const paths = plan.metadata.annotations?.[DIGEST_ANNOTATION];
-  const parts = [
-    version,
-    plan.spec?.serviceAccountName ?? '',
-    ...(paths ? [digestOf(plan, paths)] : []),
-    ...secrets.map(secretHash),
-  ];
+  const digest = paths ? digestOf(plan, paths) : '';
+  const parts = [version, plan.spec?.serviceAccountName ?? '', digest, ...secrets.map(secretHash)];
   return createHash('sha224').update(parts.join('')).digest('hex');
 }
 
@@ -37,13 +33,7 @@ const LETTERS: Readonly<Record<string, string>> = { '0': 'g', '1': 'h', '3': 'k'
 
 /** Ten characters, as kubectl makes them for generated Secrets; from the content and the name. */
 export function secretHash({ metadata, type = '', data, immutable }: Secret): string {
-  const content = {
-    data: data ?? null,
-    ...(immutable === undefined ? {} : { immutable }),
-    kind: 'Secret',
-    name: metadata.name,
-    type,
-  };
+  const content = { data: data ?? null, immutable, kind: 'Secret', name: metadata.name, type };
   const hex = createHash('sha256')
     .update(escapeLikeGo(stableStringify(content)))
     .digest('hex');

@@ -16,8 +16,8 @@ const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE]);
 
 export function project(rollout: Rollout, plan: CattlePlan, now: number): CattlePlan {
   const applying = applyingOf(rollout);
-  const own = [failedNodes(rollout, plan), waiting(rollout, plan), aborted(rollout)].flatMap(
-    (verdict) => verdict ?? [],
+  const own = [failedNodes(rollout, plan), waiting(rollout, plan), aborted(rollout)].filter(
+    (each) => each !== undefined,
   );
   const verdicts = [completeness(rollout, plan, applying, now), ...conditionsOf(plan, rollout.problems), ...own];
   const holding = new Set(own.map(({ type }) => type));

@@ -100,17 +100,11 @@ function pendingWaits(context: DecisionContext, stage: Stage | undefined): Expla
   if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since, ofStage: true } }];
   if (!stage) return [];
   const { waiting, chosen } = choose(context, stage);
-  const gated = groupWaits(
-    stage,
-    waiting.map((each) => ({ ...each, since: waitingSince(rollout, stage, each) ?? since })),
-  );
+  const gated = waiting.map((each) => ({ ...each, since: waitingSince(rollout, stage, each) ?? since }));
   const isHeldAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
   const unslotted = isHeldAsOne ? 0 : pendingIn(stage).length - waiting.length - chosen.length;
-  return [
-    ...gated,
-    ...slotWait(stage, unslotted, since, failedInFlightIn(snapshot, now)),
-    ...laterWaits(rollout, stage),
-  ];
+  const queued = slotWait(stage, unslotted, since, failedInFlightIn(snapshot, now));
+  return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout, stage)];
 }
 
 function stopOf({ rollout, controls }: Snapshot): Pick<Wait, 'gate' | 'reason' | 'ends'> {

@@ -6,12 +6,8 @@ const MAX_LISTED = 5;
 
 export const nodesAvailable = {
   name: 'nodes-available',
-  evaluate({
-    target,
-    facts,
-    policy: { maxUnavailable, name },
-    census,
-  }: Pick<GateInput, 'target' | 'facts' | 'policy' | 'census'>): Verdict {
+  evaluate({ target, facts, policy, census }: Pick<GateInput, 'target' | 'facts' | 'policy' | 'census'>): Verdict {
+    const { maxUnavailable, name } = policy;
     if (!maxUnavailable || !census) return PASS;
     const node = nodeNameOf(target, facts);
     const { all, unavailable, busy } = census;

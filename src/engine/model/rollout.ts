@@ -92,13 +92,8 @@ export function isFinal(rollout: Rollout): boolean {
 }
 
 export function sourceOf<P extends KubeObject>(resource: Resource<P>, { metadata }: P): Source {
-  return {
-    apiVersion: apiVersionOf(resource),
-    kind: resource.kind,
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    created: metadata.creationTimestamp ?? '',
-  };
+  const { name, uid = '', creationTimestamp: created = '' } = metadata;
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid, created };
 }
 
 const SETTLED: ReadonlySet<RecordedState> = new Set(['done', 'failed', 'missing', 'unsupported']);

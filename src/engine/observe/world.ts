@@ -87,10 +87,8 @@ export class OwnWrites {
     const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
     const { object, at = 0 } = own.get(key) ?? {};
     if (!object) return seen;
-    const isSeen = hasReached(
-      seen?.metadata.resourceVersion ?? view.resourceVersion(),
-      object.metadata.resourceVersion,
-    );
+    const version = seen?.metadata.resourceVersion ?? view.resourceVersion();
+    const isSeen = hasReached(version, object.metadata.resourceVersion);
     if (isSeen || this.#clock.monotonic() - at > LAG_MS) {
       own.delete(key);
       return seen;

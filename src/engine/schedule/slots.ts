@@ -135,10 +135,6 @@ function planRefusal(context: DecisionContext, stage: Stage, candidates: readonl
 
 function refused(target: Target, { gate, reason }: Refusal, stopped: readonly GatedTarget[]): Choice {
   const why = because('FinishingInFlight', `Refit starts nothing new: ${reason.message}`);
-  return {
-    chosen: [],
-    waiting: [{ target, gate, reason: why, ends: FINISHING_ENDS, ofRollout: true }],
-    stopped,
-    refusal: reason,
-  };
+  const waiting = [{ target, gate, reason: why, ends: FINISHING_ENDS, ofRollout: true }];
+  return { chosen: [], waiting, stopped, refusal: reason };
 }

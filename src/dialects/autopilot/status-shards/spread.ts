@@ -91,12 +91,8 @@ function chunksOf(entries: readonly TargetStatus[], size: number): TargetStatus[
 }
 
 function changesOf(reference: ShardReference, lists: readonly TargetList[], world: World): Instruction[] {
-  const entries = new Map(
-    lists.map(({ command, list, entries: all }) => [
-      `${command}/${list}`,
-      new Map(all.map((entry) => [entry.name, entry])),
-    ]),
-  );
+  const byName = ({ entries }: TargetList) => new Map(entries.map((entry) => [entry.name, entry]));
+  const entries = new Map(lists.map((each) => [`${each.command}/${each.list}`, byName(each)]));
   return shardsOf(reference, world).flatMap((shard): Instruction[] => {
     if (!shard) return [];
     const own = entries.get(`${shard.command}/${shard.list}`);
