@@ -60,11 +60,9 @@ async function checkFileLimit(): Promise<void> {
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
   const limit = /^Max open files +(\d+)/m.exec(limits)?.[1];
   if (limit === undefined || Number(limit) >= LEAST_OPEN_FILES) return;
-  throw new RefitError(
-    'REFIT_AGENT',
-    `this process may open only ${limit} files, and the agent needs ${LEAST_OPEN_FILES}`,
-    { hint: 'raise LimitNOFILE in the unit of the agent, or `ulimit -n` where it is started' },
-  );
+  const hint = 'raise LimitNOFILE in the unit of the agent, or `ulimit -n` where it is started';
+  const message = `this process may open only ${limit} files, and the agent needs ${LEAST_OPEN_FILES}`;
+  throw new RefitError('REFIT_AGENT', message, { hint });
 }
 
 /** Resolves symbolic links: an update must not replace a link by a file. */

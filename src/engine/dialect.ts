@@ -131,39 +131,29 @@ export interface Endpoint {
 export interface Signal<P extends KubeObject = KubeObject> {
   read(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Observation;
   /** Starts the attempt named by the target's `since`; undefined if its object does not exist. */
-  send(world: World, rollout: Rollout, signalling: Signalling, plan: P): Instruction | undefined;
+  send(world: World, rollout: Rollout, signalling: Signalling, plan: P): Wanted;
   /** Tells the target that the leader did what it waits for; `now` in ms. */
-  acknowledge?(world: World, rollout: Rollout, stage: Stage, target: Target, now: number): Instruction | undefined;
+  acknowledge?(world: World, rollout: Rollout, stage: Stage, target: Target, now: number): Wanted;
   /** Ends the attempt before it touches the service. */
-  cancel?(
-    world: World,
-    rollout: Rollout,
-    stage: Stage,
-    target: Target,
-    reason: Reason,
-    now: number,
-  ): Instruction | undefined;
+  cancel?(world: World, rollout: Rollout, stage: Stage, target: Target, reason: Reason, now: number): Wanted;
   /** Whether the target could fetch its payload before its turn, or was asked to; undefined if it cannot. */
   prefetchOf?(world: World, rollout: Rollout, stage: Stage, target: Target): PrefetchState | undefined;
   /** Asks for that. The signal replaces it. */
-  prefetch?(world: World, rollout: Rollout, stage: Stage, target: Target, agent: AgentPolicy): Instruction | undefined;
+  prefetch?(world: World, rollout: Rollout, stage: Stage, target: Target, agent: AgentPolicy): Wanted;
   /** Ends that, and the check below. */
-  endPrefetch?(world: World, stage: Stage, target: Target): Instruction | undefined;
+  endPrefetch?(world: World, stage: Stage, target: Target): Wanted;
   /** What the target said about all its downloads; undefined if it cannot say anything. */
   downloadsOf?(world: World, rollout: Rollout, stage: Stage, target: Target): DownloadState | undefined;
   /** Asks it. The signal ends that. */
-  checkDownloads?(
-    world: World,
-    rollout: Rollout,
-    stage: Stage,
-    target: Target,
-    agent: AgentPolicy,
-  ): Instruction | undefined;
+  checkDownloads?(world: World, rollout: Rollout, stage: Stage, target: Target, agent: AgentPolicy): Wanted;
   /** Carried out before a pending target is recorded as intended, or one as failed. */
-  remember?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Instruction | undefined;
+  remember?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Wanted;
   /** Carried out after the target is verified and before it is recorded as done. */
-  finish?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Instruction | undefined;
+  finish?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Wanted;
 }
+
+/** Undefined if there is nothing to write. */
+type Wanted = Instruction | undefined;
 
 /** An effect as data; it does no harm when repeated. */
 export type Instruction =

@@ -7,7 +7,7 @@ import { printable } from '../../util/printable.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
 import { askLeader } from '../status/load.ts';
-import { type Inspection, inspect, viewAt } from '../status/observe.ts';
+import { type Inspection, inspect, inspectAll, viewAt } from '../status/observe.ts';
 import { isNamed, noPlan, refOf } from '../status/plan-names.ts';
 import { inSession, type Session, type SessionParts } from '../status/session.ts';
 import { noteLines } from '../status/text.ts';
@@ -38,9 +38,7 @@ export async function applyControl(control: Control, flags: ControlFlags, parts:
 
 async function carryOut(control: Control, session: Session, named: string | undefined, now: number) {
   const { client, abort, loaded, viewParts } = session;
-  const plans = loaded.flatMap((each) => each.plans().map((plan) => ({ each, plan })));
-  const inspections = await Promise.all(plans.map(async ({ each, plan }) => await inspect(each, plan, viewParts, now)));
-  let inspection = choosePlan(inspections, named, control.isMeant);
+  let inspection = choosePlan(await inspectAll(loaded, viewParts, now), named, control.isMeant);
   const { dialect } = inspection;
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const view = viewAt(inspection, now);

@@ -2,12 +2,13 @@
 import { planKind } from '../../api/autopilot/plan.ts';
 import { cattlePlanKind } from '../../api/cattle/plan.ts';
 import { readObject } from '../../api/read-object.ts';
+import { isFinal } from '../../engine/model/rollout.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { askLeader, type Loaded } from '../status/load.ts';
-import { type Inspection, inspect, type ViewParts, viewAt } from '../status/observe.ts';
+import { type Inspection, inspect, inspectAll, type ViewParts, viewAt } from '../status/observe.ts';
 import { inSession, type Session, type SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
 import { readText } from '../validate.ts';
@@ -71,15 +72,9 @@ export async function previewNew(
 }
 
 export async function previewOpen(loaded: readonly Loaded[], parts: ViewParts, now: number): Promise<PlanPreview[]> {
-  const all = loaded.flatMap((seen) => seen.plans().map((plan) => ({ seen, plan })));
-  const previews = await Promise.all(
-    all.map(async ({ seen, plan }) => {
-      const inspection = await inspect(seen, plan, parts, now);
-      const { phase } = inspection.snapshot.rollout;
-      return phase === 'new' || phase === 'running' ? [await previewAt(inspection, parts, now)] : [];
-    }),
-  );
-  return previews.flat().toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const open = (await inspectAll(loaded, parts, now)).filter(({ snapshot }) => !isFinal(snapshot.rollout));
+  const previews = await Promise.all(open.map(async (each) => await previewAt(each, parts, now)));
+  return previews.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 async function previewAt(inspection: Inspection, parts: ViewParts, now: number, present?: PlanPreview['phase']) {

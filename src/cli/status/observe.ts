@@ -28,13 +28,18 @@ export type Inspection = Awaited<ReturnType<typeof inspect>>;
 
 export async function observe(loaded: Loaded, parts: ViewParts, now: number): Promise<PlanView[]> {
   const { filter = {} } = parts;
-  const inspections = loaded.plans().map(async (plan) => await inspect(loaded, plan, parts, now));
-  const kept = (await Promise.all(inspections)).filter((each) => isKept(each, filter));
+  const kept = (await inspectAll([loaded], parts, now)).filter((each) => isKept(each, filter));
   return kept.map((each) => viewAt(each, now)).toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
 }
 
 function placeOf({ cluster = '', name }: PlanView): string {
   return `${cluster}/${name}`;
+}
+
+export async function inspectAll(loaded: readonly Loaded[], parts: ViewParts, now: number): Promise<Inspection[]> {
+  const plansOf = async (each: Loaded): Promise<Inspection[]> =>
+    await Promise.all(each.plans().map(async (plan) => await inspect(each, plan, parts, now)));
+  return (await Promise.all(loaded.map(plansOf))).flat();
 }
 
 /** More than there are gates that ask, so that a fault cannot loop. */

@@ -100,12 +100,8 @@ function selectionOf(spec: TargetSpec | undefined): string | undefined {
 }
 
 function payloadsOf({ platforms }: Update): Record<string, Payload> {
-  return Object.fromEntries(
-    Object.entries(platforms).map(([platform, { url, sha256 }]): [string, Payload] => [
-      platform,
-      { url, ...(sha256 ? { sha256: sha256.toLowerCase() } : {}) },
-    ]),
-  );
+  const payloadOf = ({ url, sha256 }: Payload): Payload => (sha256 ? { url, sha256: sha256.toLowerCase() } : { url });
+  return Object.fromEntries(Object.entries(platforms).map(([platform, each]) => [platform, payloadOf(each)]));
 }
 
 function keyOf(command: number, { procedure, role }: Part, name: string): string {

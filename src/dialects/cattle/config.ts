@@ -1,4 +1,5 @@
 /** Reads the environment variables of the original, with its defaults. */
+import type { Environment } from '../../http/proxy-choice.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import type { Logger } from '../../util/log.ts';
 
@@ -37,8 +38,6 @@ export function deadlineOf(own: number | undefined, settings: JobSettings): numb
   if (wanted === 0) return max > 0 ? max : undefined;
   return max > 0 ? Math.min(wanted, max) : wanted;
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** `backoffLimit` is read from SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT, and so on. */
 export function jobSettings(env: Environment, log: Logger): JobSettings {

@@ -58,18 +58,12 @@ export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelS
 }
 
 function requirementText({ key, operator, values = [] }: Requirement): string {
-  if ((operator === 'In' || operator === 'NotIn') && values.length === 0) {
-    throw new SelectorError(`${operator} of ${key} has no values`);
-  }
-  const list = `(${values.toSorted().join(',')})`;
-  const text = new Map([
-    ['In', `${key} in ${list}`],
-    ['NotIn', `${key} notin ${list}`],
-    ['Exists', key],
-    ['DoesNotExist', `!${key}`],
-  ]).get(operator);
-  if (text === undefined) throw new SelectorError(`"${operator}" is not a valid label selector operator`);
-  return text;
+  if (operator === 'Exists') return key;
+  if (operator === 'DoesNotExist') return `!${key}`;
+  if (operator !== 'In' && operator !== 'NotIn')
+    throw new SelectorError(`"${operator}" is not a valid label selector operator`);
+  if (values.length === 0) throw new SelectorError(`${operator} of ${key} has no values`);
+  return `${key} ${operator.toLowerCase()} (${values.toSorted().join(',')})`;
 }
 
 function keyOf(requirement: string): string {
