@@ -10,7 +10,7 @@ import { stuckMachines } from '../dialects/capi/stuck-machines.ts';
 import { fetchText } from '../dialects/capi/update-machine.ts';
 import { type CallUpdater, updaterClient } from '../dialects/capi/updaters/updater-client.ts';
 import * as workload from '../dialects/capi/workload-clusters.ts';
-import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
+import { policyWithin } from '../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';
@@ -65,7 +65,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const { apiPort, healthAddress: address } = flags;
   const health = address === undefined ? undefined : createHealthServer({ address, metrics });
   await health?.listening;
-  const policy = { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline };
+  const policy = policyWithin(flags.targetDeadline);
   const connect = async (path: string | undefined, context?: string) => {
     const config = await loadClusterConfig({ path, context });
     const client = createClient(config, { userAgent: component, onRequest: metrics.requested });

@@ -12,6 +12,7 @@ import { CONTROL_PLANE } from '../../src/dialects/node-endpoints.ts';
 import type { EndpointHealth } from '../../src/engine/model/decision.ts';
 import { viewsOf } from '../../src/engine/observe/world.ts';
 import { policyOfPlan } from '../../src/engine/policy/choose-policy.ts';
+import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
 import { type Node, nodes } from '../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
@@ -29,6 +30,7 @@ export class MachineScene {
   readonly api = new MemoryApi();
   readonly clock = new FakeClock(T0);
   health: readonly EndpointHealth[] = [];
+  policy: RolloutPolicy = POLICY;
   /** Text of every checksum file. */
   checksum = 'ab'.repeat(32);
   readonly read: string[] = [];
@@ -37,7 +39,17 @@ export class MachineScene {
   readonly #replaceStuck = stuckMachines(this.api.client, 30 * 60_000, this.clock);
   readonly #policies = this.api.view(upgradePolicies);
   readonly #seen = this.api.view(nodes);
-  readonly #views = [this.api.view(nodes)];
+  readonly #view = this.api.view(nodes);
+  /** It has watched all the time. */
+  readonly #reconcile = createReconciler({
+    dialect: capi,
+    client: this.api.client,
+    ...knowledgeOf(viewsOf([[nodes, this.#view]])),
+    plans: this.#view,
+    policyFor: () => this.policy,
+    clock: this.clock,
+    prober: { askControlPlane: async () => await Promise.resolve(this.health) },
+  });
 
   constructor(names: readonly string[], role: 'worker' | 'controller' = 'worker') {
     for (const name of names) {
@@ -79,18 +91,8 @@ export class MachineScene {
 
   /** What the leader does about one Node, seeing everything. */
   async lead(name: string): Promise<void> {
-    const [view] = this.#views;
-    if (!view) throw new Error('there is no view');
-    view.catchUp();
-    await createReconciler({
-      dialect: capi,
-      client: this.api.client,
-      ...knowledgeOf(viewsOf([[nodes, view]])),
-      plans: view,
-      policyFor: () => POLICY,
-      clock: this.clock,
-      prober: { askControlPlane: async () => await Promise.resolve(this.health) },
-    })(name);
+    this.#view.catchUp();
+    await this.#reconcile(name);
   }
 
   /** What the agent on the Node says. */
@@ -133,7 +135,7 @@ export class MachineScene {
       clusterOf: () => ({
         workload: this.api.client,
         seenNode: (name) => this.#seen.get(name),
-        policyFor: (node) => policyOfPlan(capi, this.#policies.list(), node, POLICY),
+        policyFor: (node) => policyOfPlan(capi, this.#policies.list(), node, this.policy),
       }),
       clock: this.clock,
     };

@@ -4,9 +4,11 @@ import { buildBudget, buildPod } from '../../../test/builders/pods.ts';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { MachineScene } from '../../../test/capi/machine-scene.ts';
 import { startStubServer } from '../../../test/faults/stub-server.ts';
+import type { UpdateMachineResponse } from '../../api/capi/hooks.ts';
 import { machines } from '../../api/capi/machine.ts';
 import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
+import { policyWithin } from '../../engine/policy/rollout-policy.ts';
 import { annotated, type Node, nodes, podDisruptionBudgets, pods } from '../../kube/resources.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
 import { RECORD_ANNOTATION, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
@@ -309,6 +311,30 @@ describe('Machines of the control plane', () => {
     scene.report('c1', 'Completed');
     for (const name of ['c1', 'c2']) await scene.lead(name);
     expect(isSignalled('c2')).toBe(true);
+  });
+});
+
+describe('an agent that has vanished after the signal', () => {
+  async function after(deadlineMs: number, waitMs: number): Promise<UpdateMachineResponse> {
+    const scene = new MachineScene(['w1']);
+    scene.policy = policyWithin(deadlineMs);
+    await scene.ask('w1');
+    for (let round = 0; round < 3; round++) {
+      await scene.lead('w1');
+      await scene.clock.advance(waitMs);
+    }
+    await scene.lead('w1');
+    return await scene.ask('w1');
+  }
+
+  test('with a deadline the update fails', async () => {
+    const late = failed('w1 did not report within its deadline');
+    expect(await after(7 * 24 * 3_600_000, 3_600_000)).toMatchObject(late);
+  });
+
+  test('without one it waits for ever', async () => {
+    const answer = await after(Number.POSITIVE_INFINITY, 365 * 24 * 3_600_000);
+    expect(answer).toMatchObject({ status: 'Success', retryAfterSeconds: 2 });
   });
 });
 

@@ -114,6 +114,11 @@ export const DEFAULT_POLICY: RolloutPolicy = {
   agent: {},
 };
 
+/** The default policy with another deadline; with Infinity no step has one either. */
+export function policyWithin(targetDeadlineMs: number): RolloutPolicy {
+  return { ...DEFAULT_POLICY, ...(targetDeadlineMs === NEVER ? WITHOUT_DEADLINES : { targetDeadlineMs }) };
+}
+
 /** Why the policy refuses the plan's downloads, one reason for each. */
 export function payloadProblems(stages: readonly Stage[], policy: RolloutPolicy): Reason[] {
   const { name, requireSha256, requireHttps } = policy;
