@@ -3,15 +3,10 @@ import { expect, test } from 'vitest';
 import { buildPod, type PodTraits } from '../../test/builders/pods.ts';
 import { DEFAULT_DRAIN, type DrainOptions, judgePod, type PodVerdict, sortPods } from './pods.ts';
 
-const EVICT: PodVerdict = { kind: 'evict' };
-const ENDING: PodVerdict = { kind: 'ending' };
-const left = (reason: string): PodVerdict => ({ kind: 'left', reason });
-const refused = (reason: string): PodVerdict => ({ kind: 'refused', reason });
-const DAEMON = left('belongs to a DaemonSet');
-const FINISHED = left('has finished');
-const LOCAL = refused('has data in an emptyDir volume, which would be lost');
-const BARE = refused('has no controller, so nobody would create it anew');
-const LOST = refused('belongs to a DaemonSet that is gone, so nobody would create it anew');
+const [EVICT, ENDING, LEFT] = ['evict', 'ending', 'left'] as const;
+const LOCAL = { refused: 'has data in an emptyDir volume, which would be lost' };
+const BARE = { refused: 'has no controller, so nobody would create it anew' };
+const LOST = { refused: 'belongs to a DaemonSet that is gone, so nobody would create it anew' };
 
 const STRICT: DrainOptions = { localData: 'refuse', unmanagedPods: 'refuse' };
 const mirror = { annotations: { 'kubernetes.io/config.mirror': 'hash' } };
@@ -25,9 +20,9 @@ test.each<[string, PodTraits, PodVerdict, PodVerdict]>([
   ['with an emptyDir', { emptyDir: true }, EVICT, LOCAL],
   ['without a controller', { controller: null }, EVICT, BARE],
   ['without a controller, with an emptyDir', { controller: null, emptyDir: true }, EVICT, LOCAL],
-  ['of a DaemonSet', daemon, DAEMON, DAEMON],
-  ['of a DaemonSet, with an emptyDir', { ...daemon, emptyDir: true }, DAEMON, DAEMON],
-  ['of a DaemonSet, on its way out', { ...daemon, metadata: deleted }, DAEMON, DAEMON],
+  ['of a DaemonSet', daemon, LEFT, LEFT],
+  ['of a DaemonSet, with an emptyDir', { ...daemon, emptyDir: true }, LEFT, LEFT],
+  ['of a DaemonSet, on its way out', { ...daemon, metadata: deleted }, LEFT, LEFT],
   ['of a DaemonSet that is gone', lost, EVICT, LOST],
   [
     'of another kind called DaemonSet',
@@ -45,20 +40,15 @@ test.each<[string, PodTraits, PodVerdict, PodVerdict]>([
     EVICT,
     BARE,
   ],
-  [
-    'from a file',
-    { controller: null, metadata: mirror },
-    left('is run by the kubelet from a file'),
-    left('is run by the kubelet from a file'),
-  ],
-  ['that succeeded', { phase: 'Succeeded' }, FINISHED, FINISHED],
+  ['from a file', { controller: null, metadata: mirror }, LEFT, LEFT],
+  ['that succeeded', { phase: 'Succeeded' }, LEFT, LEFT],
   [
     'that failed, without a controller, with an emptyDir',
     { phase: 'Failed', controller: null, emptyDir: true },
-    FINISHED,
-    FINISHED,
+    LEFT,
+    LEFT,
   ],
-  ['that succeeded and is on its way out', { phase: 'Succeeded', metadata: deleted }, FINISHED, FINISHED],
+  ['that succeeded and is on its way out', { phase: 'Succeeded', metadata: deleted }, LEFT, LEFT],
   ['on its way out', { metadata: deleted }, ENDING, ENDING],
   [
     'on its way out, without a controller, with an emptyDir',

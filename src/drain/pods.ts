@@ -7,13 +7,8 @@ import { isNotFound } from '../kube/status-error.ts';
 /** Marks a static pod, which the kubelet runs from a file: it cannot be evicted. */
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
-/** `reason` completes the sentence that begins with the pod's name. */
-export type PodVerdict =
-  | { readonly kind: 'evict' }
-  /** It terminates: waited for, and not evicted again. */
-  | { readonly kind: 'ending' }
-  | { readonly kind: 'left'; readonly reason: string }
-  | { readonly kind: 'refused'; readonly reason: string };
+/** A pod that is `ending` terminates: it is waited for. Why one is refused completes the sentence that begins with its name. */
+export type PodVerdict = 'evict' | 'ending' | 'left' | { readonly refused: string };
 
 export interface RefusedPod {
   /** `namespace/name`. */
@@ -23,30 +18,29 @@ export interface RefusedPod {
 
 /** As `kubectl drain`, but finished pods stay with their logs: the node comes back. `isOrphaned`: its DaemonSet is gone. */
 export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: (pod: Pod) => boolean): PodVerdict {
-  if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) return left('is run by the kubelet from a file');
-  if (['Succeeded', 'Failed'].includes(pod.status?.phase ?? '')) return left('has finished');
+  const isFinished = ['Succeeded', 'Failed'].includes(pod.status?.phase ?? '');
+  if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined || isFinished) return 'left';
   const orphaned = isDaemonPod(pod) && isOrphaned(pod);
-  if (isDaemonPod(pod) && !orphaned) return left('belongs to a DaemonSet');
-  if (options.podSelector !== undefined && !parseLabelSelector(options.podSelector)(pod))
-    return left('is not selected');
-  if (pod.metadata.deletionTimestamp !== undefined) return { kind: 'ending' };
+  if (isDaemonPod(pod) && !orphaned) return 'left';
+  if (options.podSelector !== undefined && !parseLabelSelector(options.podSelector)(pod)) return 'left';
+  if (pod.metadata.deletionTimestamp !== undefined) return 'ending';
   if (options.localData === 'refuse' && pod.spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined))
-    return refused('has data in an emptyDir volume, which would be lost');
+    return { refused: 'has data in an emptyDir volume, which would be lost' };
   if (options.unmanagedPods === 'refuse' && orphaned)
-    return refused('belongs to a DaemonSet that is gone, so nobody would create it anew');
+    return { refused: 'belongs to a DaemonSet that is gone, so nobody would create it anew' };
   if (options.unmanagedPods === 'refuse' && controllerOf(pod) === undefined)
-    return refused('has no controller, so nobody would create it anew');
-  return { kind: 'evict' };
+    return { refused: 'has no controller, so nobody would create it anew' };
+  return 'evict';
 }
 
 export function sortPods(pods: readonly Pod[], options: DrainOptions, isOrphaned: (pod: Pod) => boolean) {
   const judged = pods.map((pod) => ({ pod, verdict: judgePod(pod, options, isOrphaned) }));
-  const those = (kind: PodVerdict['kind']) => judged.flatMap(({ pod, verdict }) => (verdict.kind === kind ? pod : []));
+  const those = (wanted: PodVerdict) => judged.flatMap(({ pod, verdict }) => (verdict === wanted ? pod : []));
   return {
     evict: those('evict'),
     ending: those('ending'),
     refused: judged.flatMap(({ pod, verdict }) =>
-      verdict.kind === 'refused' ? [{ pod: keyOf(pod), reason: verdict.reason }] : [],
+      typeof verdict === 'object' ? [{ pod: keyOf(pod), reason: verdict.refused }] : [],
     ),
   };
 }
@@ -59,9 +53,6 @@ export function isDaemonPod(pod: Pod): boolean {
   const { kind, apiVersion = '' } = controllerOf(pod) ?? {};
   return kind === 'DaemonSet' && apiVersion.startsWith('apps/');
 }
-
-const left = (reason: string): PodVerdict => ({ kind: 'left', reason });
-const refused = (reason: string): PodVerdict => ({ kind: 'refused', reason });
 
 export interface DrainOptions {
   /** What happens to pods with an `emptyDir` volume, whose content is lost with the pod. */
