@@ -92,7 +92,7 @@ export async function announce(host: HostParts, object: SignalObject, stop: Abor
   const since = rfc3339(clock.now());
   const placeFor: DownloadChecksParts['placeFor'] = async (kind) => {
     if (kind === 'airgapupdate') return { directory: places.current.dataDirectory, held: [] };
-    const { binary } = await observeHost({ places, binary: host.binary }, IDLE);
+    const { binary } = await observeHost(host, IDLE);
     if (binary === undefined) return undefined;
     const { staged, part } = pathsBeside(binary);
     return { directory: dirname(binary), held: [staged, part] };
@@ -119,34 +119,30 @@ function limitsOf({ limits, veto }: AgentOptions): DownloadLimits {
 
 /** `nodeName`: of the host's Node; undefined when no pods run on the host. Throws while it is not known. */
 export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: () => string | undefined): Agent {
-  const { client, options, places, restarter, delegation, userAgent, clock, random, log } = host;
+  const { options, places, restarter, clock } = host;
   const { object, journal, accepts } = own;
-  const tools = { clock, random, log };
   const { stateDirectory, times, veto } = options;
   const beside = host.kubeadm ? 'replace' : options.beside;
-  const maintenance = nodeMaintenance({ client, nodeName, delegation, ...tools });
+  const maintenance = nodeMaintenance({ ...host, nodeName });
   const effects = {
+    ...host,
     stateDirectory,
     // Read each time: the service may restart with another data directory.
     get imagesDirectory() {
       return join(places.current.dataDirectory, 'images');
     },
-    userAgent,
     limits: limitsOf(options),
     // Else a plan could name an allowed version, and bring another.
     checkForced: veto.lowestVersion !== undefined || veto.refuseDowngrade,
     environment: process.env,
     maintenance,
-    restarter,
     files,
     fileTrust,
     tried: new Map<string, string>(),
-    ...tools,
   };
-  const observe = async (current: Journal) => await observeHost({ places, binary: host.binary }, current);
+  const observe = async (current: Journal) => await observeHost(host, current);
   const kubeadm = host.kubeadm && {
     ...effects,
-    client,
     host: host.kubeadm,
     shells: localShells,
     root: ROOT,
@@ -156,8 +152,9 @@ export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: 
   };
   const carryOut: AgentParts['perform'] = async (step, current, abort) =>
     kubeadm ? await performOnKubeadm(step, current, kubeadm, abort) : await perform(step, current, effects, abort);
-  const prefetcher = createPrefetcher({ observe, perform: carryOut, veto, beside, ...tools });
+  const prefetcher = createPrefetcher({ ...host, observe, perform: carryOut, veto, beside });
   return new Agent({
+    ...host,
     object,
     loadJournal: async () => {
       await keepSpare(journal);
@@ -179,6 +176,5 @@ export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: 
     beside,
     onRest: () => void clock.schedule(SETTLE_MS, collectGarbage),
     finished: finishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
-    ...tools,
   });
 }
