@@ -1,5 +1,5 @@
 /** Sends one GET or HEAD request: directly, or through a proxy, with a tunnel for https. */
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as https from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { connect, getCACertificates, setDefaultCACertificates, type TlsOptions } from 'node:tls';
@@ -28,19 +28,16 @@ export class ProxyRefusal extends Error {
 
 /** Resolves with the head of the answer; rejects like `node:http`, or with a ProxyRefusal. */
 export async function get({ address, headers, method, proxy }: Route, abort: AbortSignal): Promise<IncomingMessage> {
-  const isSafe = address.protocol === 'https:';
   const asked = { headers, method, signal: abort };
-  if (proxy === undefined) {
-    const ask = isSafe ? https.get : http.get;
-    return await answered((take) => ask(address, { ...asked, agent: false, ...trustFor(address) }, take));
-  }
-  if (!isSafe) return await throughProxy(proxy, { address, headers, method }, abort);
+  if (proxy === undefined)
+    return await answered(requesterFor(address)(address, { ...asked, agent: false, ...trustFor(address) }));
+  if (address.protocol === 'http:') return await throughProxy(proxy, { address, headers, method }, abort);
   // Node's own proxy support cannot be aborted meanwhile.
   const tunnel = await openTunnel(proxy, address, abort);
   const name = withoutBrackets(address.hostname);
   const createConnection = (): Socket =>
     connect({ socket: tunnel, host: name, ...(isIP(name) === 0 && { servername: name }), ...trustFor(address) });
-  return await answered((take) => https.get(address, { ...asked, createConnection }, take));
+  return await answered(https.request(address, { ...asked, createConnection }));
 }
 
 async function throughProxy(proxy: URL, route: Omit<Route, 'proxy'>, abort: AbortSignal): Promise<IncomingMessage> {
@@ -49,7 +46,7 @@ async function throughProxy(proxy: URL, route: Omit<Route, 'proxy'>, abort: Abor
   const auth = username === '' ? {} : { authorization: basicAuthorization(address) };
   const told = { ...headers, ...auth, ...credentialsFor(proxy), host };
   const options = { ...optionsFor(proxy, abort), method, path: origin + pathname + search, headers: told };
-  return await answered((take) => requesterFor(proxy)(options, take).end());
+  return await answered(requesterFor(proxy)(options));
 }
 
 async function openTunnel(proxy: URL, address: URL, abort: AbortSignal): Promise<Socket> {
@@ -68,8 +65,8 @@ async function openTunnel(proxy: URL, address: URL, abort: AbortSignal): Promise
   });
 }
 
-async function answered(send: (take: (response: IncomingMessage) => void) => ReturnType<typeof http.request>) {
-  return await new Promise<IncomingMessage>((resolve, reject) => send(resolve).once('error', reject));
+async function answered(request: ClientRequest): Promise<IncomingMessage> {
+  return await new Promise((resolve, reject) => request.once('response', resolve).once('error', reject).end());
 }
 
 function requesterFor({ protocol }: URL): typeof http.request {

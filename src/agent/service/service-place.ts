@@ -48,8 +48,9 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
     const isProven = proven.length > 0;
     const [only, ...more] = isProven ? proven : candidates;
     if (only === undefined) return { isProven, why: 'no process looks like the service: flags and defaults apply' };
-    if (more.length === 0) return { service: only, isProven, why: `from the command line of PID ${only.pid}` };
-    const pids = [only, ...more].map(({ pid }) => pid).join(', ');
+    const { pid, ...found } = only;
+    if (more.length === 0) return { found, isProven, why: `from the command line of PID ${pid}` };
+    const pids = [pid, ...more.map((each) => each.pid)].join(', ');
     return {
       isProven,
       why: `several processes may be the service (PIDs ${pids}): flags and defaults apply; choose one with --status-socket`,
@@ -60,20 +61,19 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
     const now = clock.monotonic();
     if (now - searchedAt < PAUSE_MS) return place;
     searchedAt = now;
-    const failed = (error: unknown) => ({ service: undefined, isProven: false, why: messageOf(error) });
-    const { service, isProven, why } = await findOne(ended).catch(failed);
+    const failed = (error: unknown) => ({ found: undefined, isProven: false, why: messageOf(error) });
+    const { found, isProven, why } = await findOne(ended).catch(failed);
     // Without proof, a place that was proven before counts: anybody may start a process that looks like the service.
-    const isBelieved = service !== undefined && (isProven || !isFound);
-    const found = !isBelieved ? fallback : { ...placeOf(service), ...flags };
-    const hasChanged = !sameJson(found, place);
-    if (isProven && service !== undefined) [fallback, isFound] = [found, true];
-    place = found;
+    const next = found && (isProven || !isFound) ? { ...found, ...flags } : fallback;
+    const hasChanged = !sameJson(next, place);
+    if (isProven && found) [fallback, isFound] = [next, true];
+    place = next;
     // Once, not after each search.
     const text = JSON.stringify([place, why]);
     if (text !== logged) log.info('place of the service', { ...place, why });
     logged = text;
     if (hasChanged) for (const listener of listeners) listener();
-    return found;
+    return next;
   };
   return {
     /** The result of the last search; before the first one, flags and defaults. */
@@ -94,9 +94,4 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
       }
     },
   };
-}
-
-function placeOf(service: FoundService): ServicePlace {
-  const { pid: _pid, ...place } = service;
-  return place;
 }

@@ -32,8 +32,10 @@ export interface PeriodicSchedule {
   /** The same as an UpgradePolicy has it; the Plan is held to it. */
   readonly written: WrittenWindow;
   /** How long before the window nodes download; undefined: they do not. */
-  readonly lead: { readonly text: string; readonly ms: number } | undefined;
+  readonly lead: Lead;
 }
+
+type Lead = { readonly text: string; readonly ms: number } | undefined;
 
 export type WrittenWindow = NonNullable<UpgradePolicySpec['windows']>[number];
 
@@ -62,7 +64,7 @@ export function readUpdateConfig(
     fail('spec.channel', channel, 'is no channel; use for example stable');
   const server = serverOf(updateServer, allowHttp, fail);
   const lead = leadOf(annotations[LEAD_TIME_ANNOTATION], fail);
-  const schedule = scheduleOf(spec.upgradeStrategy, { timeZone, lead }, fail);
+  const schedule = scheduleOf(spec.upgradeStrategy, timeZone, lead, fail);
   for (const [index, { k0supdate, airgapupdate }] of (planSpec?.commands ?? []).entries())
     if (!k0supdate && !airgapupdate)
       fail(`spec.planSpec.commands[${index}]`, {}, 'has no update; add k0supdate or airgapupdate');
@@ -75,7 +77,7 @@ export function readUpdateConfig(
   };
 }
 
-function leadOf(text: string | undefined, fail: Fail): PeriodicSchedule['lead'] {
+function leadOf(text: string | undefined, fail: Fail): Lead {
   const ms = text === undefined ? undefined : parseDuration(text);
   if (text !== undefined && ms === undefined)
     fail(`metadata.annotations[${LEAD_TIME_ANNOTATION}]`, text, 'is no length; use for example 2h');
@@ -97,14 +99,9 @@ function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefi
   return address.replace(/\/+$/, '');
 }
 
-/** What annotations say of a schedule. */
-interface Annotated extends Pick<PeriodicSchedule, 'lead'> {
-  readonly timeZone: string;
-}
-
-function scheduleOf(strategy: Strategy = {}, { timeZone, lead }: Annotated, fail: Fail): Schedule | undefined {
+function scheduleOf(strategy: Strategy = {}, timeZone: string, lead: Lead, fail: Fail): Schedule | undefined {
   const { type, cron = '', periodic = {} } = strategy;
-  if (type === 'periodic') return periodicOf(periodic, { timeZone, lead }, fail);
+  if (type === 'periodic') return periodicOf(periodic, timeZone, lead, fail);
   if (type !== 'cron') {
     fail('spec.upgradeStrategy.type', type, 'is no strategy; use periodic or cron');
     return undefined;
@@ -121,7 +118,7 @@ const AT = 'spec.upgradeStrategy.periodic';
 
 type Periodic = NonNullable<Strategy['periodic']>;
 
-function periodicOf(periodic: Periodic, { timeZone, lead }: Annotated, fail: Fail): PeriodicSchedule | undefined {
+function periodicOf(periodic: Periodic, timeZone: string, lead: Lead, fail: Fail): PeriodicSchedule | undefined {
   const { days = [], startTime = '', length = '' } = periodic;
   const known = days.flatMap((day, index) => {
     const found = WEEKDAYS.find((each) => each === day);
