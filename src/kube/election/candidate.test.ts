@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { cuttable, direct, PLACE, stand, TIMES } from '../../../test/builders/elections.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { LeaseServer, type Link, leaseClient } from '../../../test/faults/lease-server.ts';
-import { jsonLogger, type Logger } from '../../util/log.ts';
+import { jsonLogger, type Logger, silentLogger } from '../../util/log.ts';
 import type { RequestOptions } from '../client.ts';
 import { type Lease, leases } from '../resources.ts';
 import { StatusError, TransportError } from '../status-error.ts';
@@ -304,8 +304,8 @@ test('one who listens no more hears nothing, and one who fails keeps nothing fro
 test('a term ends by the clock alone, also where no timer ran, as on a machine that was halted', () => {
   let now = 0;
   const clock = { now: () => 0, monotonic: () => now, schedule: () => () => undefined };
-  const term = leadershipTerm(clock, TIMES);
-  term.extend(3, 0);
+  const term = leadershipTerm(clock, TIMES, silentLogger);
+  term.won(3, 0);
   now = 14_999;
   expect(term.term()).toEqual({ number: 3 });
   now = 15_000;
@@ -313,8 +313,8 @@ test('a term ends by the clock alone, also where no timer ran, as on a machine t
 });
 
 test('writes are over once the last of them is', async () => {
-  const term = leadershipTerm(new FakeClock(), TIMES);
-  term.extend(0, 0);
+  const term = leadershipTerm(new FakeClock(), TIMES, silentLogger);
+  term.won(0, 0);
   const [first, second] = [term.beginWrite(), term.beginWrite()];
   let isOver = false;
   const settled = term.settled().then(() => (isOver = true));

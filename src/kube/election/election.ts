@@ -1,5 +1,5 @@
 /** Leader election over a Lease: one holder at a time, judged by locally observed time alone. */
-import { type Clock, sleep } from '../../util/clock.ts';
+import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
@@ -7,7 +7,7 @@ import type { KubeClient } from '../client.ts';
 import { type Lease, leases } from '../resources.ts';
 import { ifFound, isAlreadyExists, isConflict, isNotFound, isVerdict, type StatusError } from '../status-error.ts';
 import { type Claim, holderOf, released, renewalOf, renewed, taken, transitionsOf } from './lease-record.ts';
-import { leadershipTerm, type Term, type TermTimes } from './write-guard.ts';
+import { type LeadershipTerm, leadershipTerm, type TermTimes } from './write-guard.ts';
 
 /** Times are in whole seconds: the Lease has no finer unit. Defaults as in client-go: 15 s, 10 s and 2 s. */
 export interface ElectionOptions extends Partial<Tools & ReturnType<typeof timesOf>> {
@@ -39,21 +39,21 @@ export function createElection(options: ElectionOptions) {
   }
   const log = all.log.child({ lease: name, identity });
   const lease = leaseOnServer(all);
-  const terms = ownTerms(clock, all, log);
+  const leadership = leadershipTerm(clock, all, log);
   let refusal: StatusError | undefined;
   /** Reads the lease; ends our leadership when the lease is no longer ours. */
   const refresh = async (abort?: AbortSignal): Promise<void> => {
     await lease.read(abort);
-    if (terms.isLeading() && !(lease.exists() && lease.ours())) terms.lost('another process took the lease');
+    if (leadership.isLeading() && !(lease.exists() && lease.ours())) leadership.lost('another process took the lease');
   };
   const write = async (next: (claim: Claim) => Lease): Promise<void> => {
     const sentAt = clock.monotonic();
-    terms.won(await lease.write(next), sentAt);
+    leadership.won(transitionsOf(await lease.write(next)), sentAt);
   };
   const prolong = async (): Promise<void> => {
     const ours = lease.ours();
     if (ours) await write((claim) => renewed(ours, claim));
-    else terms.lost('another process holds the lease');
+    else leadership.lost('another process holds the lease');
   };
   const acquire = async (abort: AbortSignal): Promise<void> => {
     await refresh(abort);
@@ -68,13 +68,13 @@ export function createElection(options: ElectionOptions) {
       if (!lease.hasChanged(error)) throw error;
       // Perhaps only a label changed, or an earlier claim arrived whose answer was lost: read it and try once more.
       await refresh();
-      if (terms.isLeading()) await prolong();
+      if (leadership.isLeading()) await prolong();
     }
   };
   /** One attempt to get or keep the lease; resolves with the milliseconds until the next one. */
   const step = async (abort: AbortSignal): Promise<number> => {
     try {
-      await (terms.isLeading() ? renew() : acquire(abort));
+      await (leadership.isLeading() ? renew() : acquire(abort));
       refusal = undefined;
     } catch (error) {
       const isRoutine = lease.hasChanged(error) || abort.aborted;
@@ -82,9 +82,10 @@ export function createElection(options: ElectionOptions) {
       const what = refusal ? 'the server refuses the lease' : 'cannot reach the lease';
       if (!isRoutine) log.warn(what, { problem: messageOf(error) });
       // Sooner the less of the term is left, but never so soon that it floods a failing server.
-      if (terms.isLeading()) return Math.min(retryPeriodMs, Math.max(retryPeriodMs / 10, terms.remainingMs() / 4));
+      if (leadership.isLeading())
+        return Math.min(retryPeriodMs, Math.max(retryPeriodMs / 10, leadership.remainingMs() / 4));
     }
-    if (terms.isLeading()) return retryPeriodMs;
+    if (leadership.isLeading()) return retryPeriodMs;
     // Until the lease may be free; jitter keeps two candidates apart.
     const [pauseMs, freeInMs] = [retryPeriodMs * (1 + random() * 0.2), lease.freeInMs()];
     return freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs;
@@ -92,9 +93,9 @@ export function createElection(options: ElectionOptions) {
   return {
     name,
     identity,
-    term: terms.term,
-    beginWrite: terms.beginWrite,
-    onChange: terms.onChange,
+    term: leadership.term,
+    beginWrite: leadership.beginWrite,
+    onChange: leadership.onChange,
     /** Who held the lease when it was last read; empty when nobody did. */
     leader: lease.holder,
     /** The server's last answer if it refuses us the lease: a right or the namespace is missing. */
@@ -105,16 +106,16 @@ export function createElection(options: ElectionOptions) {
         const pauseMs = await step(abort);
         await sleep(clock, pauseMs, abort).catch(() => undefined);
       }
-      terms.lost('stopping');
-      if (abort.reason !== NOT_RELEASED) await resign(lease, terms, log);
+      leadership.lost('stopping');
+      if (abort.reason !== NOT_RELEASED) await resign(lease, leadership, log);
     },
   };
 }
 
-async function resign(lease: LeaseOnServer, terms: OwnTerms, log: Logger): Promise<void> {
-  await terms.settled();
+async function resign(lease: LeaseOnServer, leadership: LeadershipTerm, log: Logger): Promise<void> {
+  await leadership.settled();
   if (!lease.ours()) return;
-  if (terms.mayHaveLateWrite())
+  if (leadership.mayHaveLateWrite())
     return log.warn('the lease is not released but expires: a write of ours may still reach the server');
   try {
     await lease.read();
@@ -176,55 +177,6 @@ function leaseOnServer(options: ElectionOptions & TermTimes & Pick<Tools, 'clock
     async release(): Promise<void> {
       const lease = ours();
       if (lease) await client.replace(leases, released(lease, clock.now()), limits);
-    },
-  };
-}
-
-type OwnTerms = ReturnType<typeof ownTerms>;
-
-/** When a term of ours begins and ends, and who hears of it. */
-function ownTerms(clock: Clock, times: TermTimes, log: Logger) {
-  const current = leadershipTerm(clock, times);
-  const listeners = new Set<(term: Term | undefined) => void>();
-  let isLeading = false;
-  let stopExpiry = (): void => undefined;
-  const notify = (term: Term | undefined): void => {
-    for (const listener of listeners) {
-      try {
-        listener(term);
-      } catch (error) {
-        log.error('a listener of the election failed', { problem: messageOf(error) });
-      }
-    }
-  };
-  const lost = (why: string): void => {
-    stopExpiry();
-    current.end();
-    if (!isLeading) return;
-    isLeading = false;
-    log.info('no longer leading', { why });
-    notify(undefined);
-  };
-  return {
-    ...current,
-    isLeading: () => isLeading,
-    lost,
-    won(lease: Lease, sentAt: number): void {
-      current.extend(transitionsOf(lease), sentAt);
-      stopExpiry();
-      const term = current.term();
-      // A late answer may arrive after the end of the term.
-      if (!term) return lost('the lease was renewed too late');
-      stopExpiry = clock.schedule(current.remainingMs(), () => lost('the lease was not renewed'));
-      if (isLeading) return;
-      isLeading = true;
-      log.info('leading', { term: term.number });
-      notify(term);
-    },
-    /** Calls `listener` when a term of ours begins, and with undefined when it ends; the returned function unsubscribes. */
-    onChange: (listener: (term: Term | undefined) => void): (() => void) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
     },
   };
 }

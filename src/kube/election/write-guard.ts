@@ -1,5 +1,7 @@
 /** Lets only the leader write: the term, the writes in progress, and a client that cuts short what could overlap with a successor. */
 import { type Clock, systemClock } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import type { Logger } from '../../util/log.ts';
 import { onAbort } from '../../util/waits.ts';
 import type { KubeClient } from '../client.ts';
 import { TransportError } from '../status-error.ts';
@@ -71,17 +73,57 @@ export interface TermTimes {
 /** Writes must end within this part of the lease's duration. The rest allows for clocks that run at different speeds. */
 const USABLE_PART = 0.9;
 
+export type LeadershipTerm = ReturnType<typeof leadershipTerm>;
+
 /** Times are monotonic and count from *before* a renewal was sent: others can only see it later. */
-export function leadershipTerm(clock: Clock, { leaseDurationMs, renewDeadlineMs }: TermTimes) {
+export function leadershipTerm(clock: Clock, { leaseDurationMs, renewDeadlineMs }: TermTimes, log: Logger) {
+  const listeners = new Set<(term: Term | undefined) => void>();
+  const running = new Set<Promise<void>>();
   let current: Term | undefined;
   let renewedAt = Number.NEGATIVE_INFINITY;
   let unansweredAt = Number.NEGATIVE_INFINITY;
-  const running = new Set<Promise<void>>();
+  let stopExpiry = (): void => undefined;
   const remainingMs = (): number => renewedAt + renewDeadlineMs - clock.monotonic();
   const term = (): Term | undefined => (remainingMs() > 0 ? current : undefined);
+  const notify = (): void => {
+    for (const listener of listeners) {
+      try {
+        listener(current);
+      } catch (error) {
+        log.error('a listener of the election failed', { problem: messageOf(error) });
+      }
+    }
+  };
+  const lost = (why: string): void => {
+    stopExpiry();
+    if (!current) return;
+    current = undefined;
+    log.info('no longer leading', { why });
+    notify();
+  };
   return {
     term,
     remainingMs,
+    lost,
+    isLeading: () => current !== undefined,
+    /** Our claim, sent at `sentAt` (monotonic), is in the lease. */
+    won(number: number, sentAt: number): void {
+      stopExpiry();
+      renewedAt = sentAt;
+      // A late answer may arrive after the end of the term.
+      if (remainingMs() <= 0) return lost('the lease was renewed too late');
+      const wasLeading = current !== undefined;
+      current = { number };
+      stopExpiry = clock.schedule(remainingMs(), () => lost('the lease was not renewed'));
+      if (wasLeading) return;
+      log.info('leading', { term: number });
+      notify();
+    },
+    /** Calls `listener` when a term of ours begins, and with undefined when it ends; the returned function unsubscribes. */
+    onChange: (listener: (term: Term | undefined) => void): (() => void) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
     beginWrite: (): GuardedWrite | undefined => {
       if (!term()) return undefined;
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -94,12 +136,6 @@ export function leadershipTerm(clock: Clock, { leaseDurationMs, renewDeadlineMs 
       };
       return { deadlineMs: writableUntil - clock.monotonic(), end };
     },
-    /** Our claim, sent at `sentAt` (monotonic), is in the lease. */
-    extend(number: number, sentAt: number): void {
-      current = { number };
-      renewedAt = sentAt;
-    },
-    end: () => void (current = undefined),
     /** True while a write without an answer could still reach the server: then the lease must expire by itself. */
     mayHaveLateWrite: () => clock.monotonic() - unansweredAt < leaseDurationMs,
     /** Resolves when every write in progress has ended. Each one ends before another can take the lease. */
