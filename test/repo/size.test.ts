@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_683,
+  'src/agent': 5_674,
   'src/api': 1_101,
   'src/cli': 4_622,
   'src/cmd': 976,
@@ -18,15 +18,15 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/capi': 2_154,
   'src/dialects/cattle': 2_050,
   'src/dialects/kubeadm': 2_168,
-  'src/drain': 827,
+  'src/drain': 818,
   'src/engine': 5_298,
-  'src/http': 339,
-  'src/kube': 3_098,
+  'src/http': 336,
+  'src/kube': 3_086,
   'src/kubeadm': 965,
   'src/process': 263,
   'src/runtime': 803,
   'src/signal': 521,
-  'src/updates': 1_931,
+  'src/updates': 1_928,
   'src/install': 823,
   'src/util': 854,
   'src/versions': 531,
