@@ -111,7 +111,8 @@ describe.each([
   });
 
   test('but not the report of the agent itself, a control, or what is of others', async () => {
-    expect((await annotate(own, 'policy-probe', [`${DATA}=${reported}`], kind)).stderr).toBe('');
+    const reports = [`${DATA}=${reported}`, 'upgrade.refit.dev/agent-heartbeat=x'];
+    expect((await annotate(own, 'policy-probe', reports, kind)).stderr).toBe('');
     const theirs = ['upgrade.refit.dev/pause=true', 'team=blue'];
     expect((await annotate('admin', 'policy-probe', theirs, kind)).stderr).toBe('');
   });
