@@ -171,8 +171,16 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
     ['a path with a detour', 'POST', `/x/..${UPDATE}`, 404],
     ['a path that goes on', 'POST', `${UPDATE}/`, 404],
     ['another method', 'GET', UPDATE, 405],
+    ['another method below a prefix', 'GET', `/refit/hooks${UPDATE}`, 405],
+    ['a prefix with a dot', 'POST', `/refit.dev${UPDATE}`, 404],
   ])('%s is refused', async (_name, method, path, code) => {
     expect((await post(caller(protocol), path, method === 'GET' ? '' : '{}', method)).status).toBe(code);
+  });
+
+  test('a prefix of the ExtensionConfig changes nothing', async () => {
+    const call = async (prefix: string) => await post(caller(protocol), `${prefix}/${HOOK_GROUP}/discovery`, '{}');
+    expect(await call('/refit/hooks_1')).toEqual(await call(''));
+    expect((await call('/refit/hooks_1')).status).toBe(200);
   });
 
   test.each([

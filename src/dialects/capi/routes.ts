@@ -19,9 +19,12 @@ const ROUTES: ReadonlyMap<string, HookName> = new Map([
   ...HANDLERS.map(({ name, hook }) => [`/${HOOK_GROUP}/${hook.toLowerCase()}/${name}`, hook] as const),
 ]);
 
+/** An ExtensionConfig may name one, where other extensions share the address. */
+const PREFIX = /^(?:\/[\w-]+)+(?=\/hooks\.)/;
+
 /** The hook, or an HTTP status. Paths are case-sensitive. */
 export function routeOf(method: string | undefined, path: string): HookName | 404 | 405 {
-  const hook = ROUTES.get(path);
+  const hook = ROUTES.get(path.replace(PREFIX, ''));
   if (hook === undefined) return 404;
   return method === 'POST' ? hook : 405;
 }
