@@ -41,22 +41,19 @@ export function recordedFailures(plan: CattlePlan): Failures {
 
 type Made = Omit<Rendering, 'settings' | 'node'> & { readonly node: Node | undefined };
 
-export interface Attempts {
-  /** True for a failed Job that the Plan would no longer make like this. */
-  isObsolete(job: Job, made: Made): boolean;
-  /** True for a recorded failure without a Job that does not count any more. */
-  isForgotten(name: string, plan: CattlePlan, failures: Failures, now: number): boolean;
-}
+export type Attempts = ReturnType<typeof attemptsOf>;
 
-export function attemptsOf(config: CattleConfig): Attempts {
+export function attemptsOf(config: CattleConfig) {
   const settings = config.job;
   let begun: number | undefined;
   return {
-    isObsolete: (job, { node, ...made }) =>
+    /** True for a failed Job that the Plan would no longer make like this. */
+    isObsolete: (job: Job, { node, ...made }: Made) =>
       node !== undefined &&
       holds(job, 'Failed') !== undefined &&
       isOutdated(job, jobOf(config, { ...made, node, settings })),
-    isForgotten(name, plan, { nodes, generation }, now) {
+    /** True for a recorded failure without a Job that does not count any more. */
+    isForgotten(name: string, plan: CattlePlan, { nodes, generation }: Failures, now: number) {
       begun ??= now;
       if (generation !== undefined && generation !== (plan.metadata.generation ?? 0)) return true;
       const { state, since = '' } = nodes.get(name) ?? {};

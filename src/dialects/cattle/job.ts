@@ -41,21 +41,18 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
   const annotations = copied(metadata.annotations, 'cattle.io/', 'kubectl.kubernetes.io/', COMMON_PREFIX);
   const ttl = ttlOf(rendering);
   const isLeaders = leaderDrains(plan, rendering.settings);
+  const held = isLeaders ? { [HELD_ANNOTATION]: 'true' } : {};
   const deadline = deadlineOf(spec?.jobActiveDeadlineSecs, config.job);
-  const { name, uid = '' } = metadata;
+  const { name, namespace, uid = '' } = metadata;
   const owner = { apiVersion: apiVersionOf(cattlePlans), kind: cattlePlans.kind, name, uid };
   const job: Job = {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
       name: rendering.name ?? jobNamesOf(name, node.metadata.name, hash)[0],
-      ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+      ...defined({ namespace }),
       labels,
-      annotations: {
-        ...annotations,
-        [TTL_ANNOTATION]: String(ttl),
-        ...(isLeaders ? { [HELD_ANNOTATION]: 'true' } : {}),
-      },
+      annotations: { ...annotations, [TTL_ANNOTATION]: String(ttl), ...held },
       ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: false }],
     },
     spec: {
@@ -65,7 +62,7 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
       podReplacementPolicy: config.job.podReplacementPolicy,
       ttlSecondsAfterFinished: ttl,
       ...(isLeaders ? { suspend: true } : {}),
-      ...(deadline === undefined ? {} : { activeDeadlineSeconds: deadline }),
+      ...defined({ activeDeadlineSeconds: deadline }),
       template: { metadata: { labels, annotations }, spec: podSpecOf(rendering) },
     },
   };
@@ -95,6 +92,8 @@ export function ttlOf({ plan, settings }: Pick<Rendering, 'plan' | 'settings'>):
   return delay > settings.ttlSecondsAfterFinish ? Math.ceil(delay) + 60 : settings.ttlSecondsAfterFinish;
 }
 
+const CORDONED = { key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' };
+
 function podSpecOf(rendering: Rendering): Record<string, unknown> {
   const { plan, node } = rendering;
   const { serviceAccountName, priorityClassName, imagePullSecrets, tolerations = [], upgrade } = plan.spec ?? {};
@@ -106,10 +105,7 @@ function podSpecOf(rendering: Rendering): Record<string, unknown> {
     dnsPolicy: 'ClusterFirstWithHostNet',
     restartPolicy: 'Never',
     ...defined({ serviceAccountName, priorityClassName, imagePullSecrets }),
-    tolerations: [
-      { key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' },
-      ...tolerations,
-    ],
+    tolerations: [CORDONED, ...tolerations],
     affinity: affinityOf(rendering, hostnameOf(node)),
     volumes: volumesOf(rendering),
     ...(init.length === 0 ? {} : { initContainers: init }),
@@ -122,34 +118,23 @@ function affinityOf({ plan }: Rendering, hostname: string): unknown {
   const others = plan.spec?.exclusive
     ? { key: EXCLUSIVE_LABEL, operator: 'In', values: ['true'] }
     : { key: PLAN_LABEL, operator: 'In', values: [plan.metadata.name] };
+  const nodeSelectorTerms = [{ matchExpressions: [node] }];
+  const apart = { labelSelector: { matchExpressions: [others] }, topologyKey: HOSTNAME_LABEL };
   return {
-    nodeAffinity: {
-      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [node] }] },
-    },
-    podAntiAffinity: {
-      requiredDuringSchedulingIgnoredDuringExecution: [
-        { labelSelector: { matchExpressions: [others] }, topologyKey: HOSTNAME_LABEL },
-      ],
-    },
+    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
+    podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] },
   };
 }
 
 function volumesOf({ plan }: Rendering): unknown[] {
   const { secrets = [], upgrade } = plan.spec ?? {};
-  const ofPod = (field: string): unknown => ({
-    path: field,
-    fieldRef: { apiVersion: 'v1', fieldPath: `metadata.${field}` },
-  });
+  const ofPod = (path: string): unknown => ({ path, fieldRef: { apiVersion: 'v1', fieldPath: `metadata.${path}` } });
   return [
     { name: 'host-root', hostPath: { path: '/', type: 'Directory' } },
     { name: 'pod-info', downwardAPI: { defaultMode: 0o644, items: [ofPod('labels'), ofPod('annotations')] } },
-    ...secrets.map((secret) => ({
-      name: secretVolumeName(secret),
-      secret: {
-        secretName: secret.name,
-        optional: secret.ignoreUpdates ?? false,
-        ...(secret.defaultMode === undefined ? {} : { defaultMode: secret.defaultMode }),
-      },
+    ...secrets.map(({ name, ignoreUpdates: optional = false, defaultMode }) => ({
+      name: secretVolumeName(name),
+      secret: defined({ secretName: name, optional, defaultMode }),
     })),
     ...(upgrade?.volumes ?? []).map(({ name, source }) => ({ name, hostPath: { path: source } })),
   ];
@@ -200,21 +185,16 @@ function container(name: string, spec: ContainerSpec, rendering: Rendering, secu
   return {
     name,
     image,
-    ...(command ? { command } : {}),
-    ...(args ? { args } : {}),
+    ...defined({ command, args }),
     env: environment(spec, rendering),
-    ...(envFrom ? { envFrom } : {}),
+    ...defined({ envFrom }),
     volumeMounts: [
       { name: 'host-root', mountPath: '/host' },
       { name: 'pod-info', mountPath: '/run/system-upgrade/pod', readOnly: true },
-      ...(plan.spec?.secrets ?? []).map((secret) => ({
-        name: secretVolumeName(secret),
-        mountPath: secretPath(secret),
-        readOnly: true,
-      })),
+      ...(plan.spec?.secrets ?? []).map(secretMount),
       ...(spec.volumes ?? []).map((volume) => ({ name: volume.name, mountPath: volume.destination })),
     ],
-    ...(securityContext === undefined ? {} : { securityContext }),
+    ...defined({ securityContext }),
     imagePullPolicy: settings.imagePullPolicy,
   };
 }
@@ -236,13 +216,13 @@ function environment({ envs = [] }: ContainerSpec, { plan, version, hash }: Rend
   ];
 }
 
-export function secretVolumeName({ name }: SecretSpec): string {
+export function secretVolumeName(name: string): string {
   return shortenedName('secret', name);
 }
 
-function secretPath({ name, path }: SecretSpec): string {
-  if (path.startsWith('/')) return path;
-  return `/run/system-upgrade/secrets/${path === '' ? name : path}`;
+function secretMount({ name, path }: SecretSpec): unknown {
+  const mountPath = path.startsWith('/') ? path : `/run/system-upgrade/secrets/${path === '' ? name : path}`;
+  return { name: secretVolumeName(name), mountPath, readOnly: true };
 }
 
 export function isWindows({ metadata: { labels } }: Node): boolean {
