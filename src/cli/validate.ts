@@ -103,13 +103,12 @@ function judgePlan(plan: Plan): Judgement {
 function unverified({ spec }: Plan): string[] {
   return spec.commands.flatMap((command, index) =>
     (['k0supdate', 'airgapupdate'] as const).flatMap((update) =>
-      Object.entries(command[update]?.platforms ?? {}).flatMap(([platform, { sha256 }]) =>
-        sha256
-          ? []
-          : [
-              `spec.commands[${index}].${update}.platforms.${platform}.sha256: is missing, so nodes run whatever the server sends; add the SHA-256 of the file`,
-            ],
-      ),
+      Object.entries(command[update]?.platforms ?? {})
+        .filter(([, { sha256 }]) => !sha256)
+        .map(
+          ([platform]) =>
+            `spec.commands[${index}].${update}.platforms.${platform}.sha256: is missing, so nodes run whatever the server sends; add the SHA-256 of the file`,
+        ),
     ),
   );
 }

@@ -62,7 +62,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const metrics = createMetrics(VERSION);
   const component = 'refit-capi-extension';
   // Ready once it serves the hooks.
-  const { apiPort, healthAddress: address } = flags;
+  const { apiPort, certDir, healthAddress: address } = flags;
   const health = address === undefined ? undefined : createHealthServer({ address, metrics });
   await health?.listening;
   const policy = policyWithin(flags.targetDeadline);
@@ -88,11 +88,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const parts = { management, clusterOf: clusters.of, ...tools };
   const server = await startExtensionServer({
     address: flags.address,
-    files: {
-      certificate: join(flags.certDir, 'tls.crt'),
-      key: join(flags.certDir, 'tls.key'),
-      clientAuthority: flags.clientCa,
-    },
+    files: { certificate: join(certDir, 'tls.crt'), key: join(certDir, 'tls.key'), clientAuthority: flags.clientCa },
     callTimeoutMs: flags.callTimeout,
     answer: hookService(parts),
     log,

@@ -150,9 +150,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   control('pause', 'Pauses a plan: no new node starts, nodes in progress finish.', {
     load: async () => (await import('../cli/controls/pause.ts')).pause,
   }),
-  control('resume', 'Resumes a paused plan.', {
-    load: async () => (await import('../cli/controls/pause.ts')).resume,
-  }),
+  control('resume', 'Resumes a paused plan.', { load: async () => (await import('../cli/controls/pause.ts')).resume }),
   control('abort', 'Ends a plan: nodes whose service is untouched are released, the others finish.', {
     options: [new Option('--reason <text>', 'why, shown with the plan; default: who ran this command')],
     load: async ({ reason }) => (await import('../cli/controls/abort.ts')).abort(reason),

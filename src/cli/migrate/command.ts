@@ -53,13 +53,10 @@ function nextOf({ isOurs, canSwitchOff, role }: MigratingHost): string {
 
 export function problemsOf({ hosts, isRunning }: MigrationFacts): string[] {
   const old = hosts.filter(({ canSwitchOff, isOurs }) => !canSwitchOff && !isOurs).map(({ name }) => name);
+  const tooOld = `${listed(old, MOST_NAMES)}: k0s before ${FIRST_WITH_SWITCH} keeps its own agent on workers whatever the flag says: upgrade first`;
   return [
     ...(isRunning ? ['a Plan is under way: wait for its end, or abort it with refit abort'] : []),
-    ...(old.length > 0
-      ? [
-          `${listed(old, MOST_NAMES)}: k0s before ${FIRST_WITH_SWITCH} keeps its own agent on workers whatever the flag says: upgrade first`,
-        ]
-      : []),
+    ...(old.length > 0 ? [tooOld] : []),
   ];
 }
 

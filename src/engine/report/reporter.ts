@@ -132,18 +132,13 @@ export function measurePlan(
   dialect: string,
   plan: string,
   { rollout }: Snapshot,
-  { phases, waits }: Decision,
-): void {
+  decision: Decision,
+) {
   const targets: Record<TargetPhase, number> = { ...TARGET_PHASES };
-  for (const phase of phases.values()) targets[phase]++;
-  const held = waits.filter(({ reason }) => !isUnasked(reason));
-  metrics.plan({
-    dialect,
-    plan,
-    phases: { ...ROLLOUT_PHASES, [rollout.phase]: 1 },
-    targets,
-    waits: held.map(({ gate, reason }) => ({ gate, reason: reason.code })),
-  });
+  for (const phase of decision.phases.values()) targets[phase]++;
+  const held = decision.waits.filter(({ reason }) => !isUnasked(reason));
+  const waits = held.map(({ gate, reason }) => ({ gate, reason: reason.code }));
+  metrics.plan({ dialect, plan, phases: { ...ROLLOUT_PHASES, [rollout.phase]: 1 }, targets, waits });
 }
 
 /** Measures the steps of every target that `after` newly records as done. */
