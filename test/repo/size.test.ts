@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_674,
   'src/api': 1_101,
-  'src/cli': 4_618,
+  'src/cli': 4_629,
   'src/cmd': 970,
   'src/dialects': 365,
   'src/dialects/autopilot': 1_031,

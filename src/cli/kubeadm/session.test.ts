@@ -1,10 +1,10 @@
 /** Proves that a run outlives an API server that goes away amid its work, where kubeadm replaces it, and only there. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import { parseManifest } from '../../dialects/kubeadm/manifest.ts';
+import { type ManifestHost, parseManifest } from '../../dialects/kubeadm/manifest.ts';
 import { TransportError } from '../../kube/status-error.ts';
 import { type Clock, sleep, systemClock } from '../../util/clock.ts';
-import { type KubeadmSession, throughOutages } from './session.ts';
+import { type KubeadmSession, onAll, throughOutages } from './session.ts';
 
 const hosts = '{name: cp1, role: controlPlane}, {name: cp2, role: controlPlane}';
 const binaries = '{kubeadm: {path: /a}, kubelet: {path: /b}}';
@@ -84,3 +84,25 @@ test('a second outage does not count the first', async () => {
   expect(await clock.runUntil(throughOutages(session, work))).toBe('done');
   expect(said.length).toBe(2);
 }, 60_000);
+
+test.each<[string, object, number]>([
+  ['32 hosts', {}, 32],
+  [
+    'no more logins into a bastion than its sshd takes without refusing some',
+    { bastion: { address: 'b', port: 22 } },
+    10,
+  ],
+])('at a time: %s, and all of them in the end', async (_name, more, most) => {
+  const many = Array.from(
+    { length: 100 },
+    (_, index): ManifestHost => ({ name: `w${index}`, role: 'worker', ...more }),
+  );
+  let [running, greatest] = [0, 0];
+  const names = await onAll(many, async ({ name }) => {
+    greatest = Math.max(greatest, ++running);
+    await Promise.resolve();
+    running--;
+    return name;
+  });
+  expect([greatest, names]).toEqual([most, many.map(({ name }) => name)]);
+});

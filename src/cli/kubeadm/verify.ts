@@ -16,7 +16,7 @@ import {
 } from '../../kubeadm/verify.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
-import type { KubeadmSession } from './session.ts';
+import { type KubeadmSession, turnsOf } from './session.ts';
 
 export type ClusterState = Awaited<ReturnType<typeof checkCluster>>;
 
@@ -54,7 +54,9 @@ export async function checkCluster(session: KubeadmSession) {
       problems.set(found, { component: 'verification', found, cure });
       return undefined;
     });
-  const answers = await Promise.all(manifest.hosts.map(async (host) => await unlessAway(readFacts(shells, host))));
+  const inTurn = turnsOf(manifest.hosts);
+  const reads = manifest.hosts.map((host) => inTurn(async () => await readFacts(shells, host)));
+  const answers = await Promise.all(reads.map(unlessAway));
   const facts = answers.filter((each) => each !== undefined);
   const [list, pods] = await Promise.all([
     unlessAway(client.listAll(nodes, { abort })),
