@@ -142,7 +142,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const startAgent = async (host: Host): Promise<void> => {
     const kubeconfig = await plane.kubeconfig(userOn(host));
     const args = [...refit.agent, 'agent', ...agentArguments(host, kubeconfig), ...(options.agentFlags ?? [])];
-    agents.set(host.name, await processes.start(`agent-${host.name}`, args, environmentOfAgents(options)));
+    agents.set(host.name, await processes.start(`agent-${host.name}`, args, environmentOn(host, options)));
   };
   await Promise.all(hosts.filter(({ name }) => options.agents?.includes(name) ?? true).map(startAgent));
   const everything = started.move();
@@ -175,8 +175,9 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   };
 }
 
-function environmentOfAgents({ refit, environment }: ClusterOptions): ClusterOptions['environment'] {
-  return { ...refit?.agentEnvironment, ...environment };
+/** Hosts share the machine: what an agent changes for Cluster API lies below its own root. */
+function environmentOn({ directory }: Host, { refit, environment }: ClusterOptions): ClusterOptions['environment'] {
+  return { ...refit?.agentEnvironment, ...environment, REFIT_ROOT: join(directory, 'root') };
 }
 
 /** The user of the agent on a host. */

@@ -10,6 +10,7 @@ test('the defaults are the original limits, and what can be found is', () => {
     object: 'node',
     procedure: 'k0s',
     kubeadm: {},
+    configurable: [],
     name: undefined,
     place: {},
     controller: { mode: undefined, apiAddress: undefined },
@@ -35,6 +36,9 @@ test('the defaults are the original limits, and what can be found is', () => {
 test.each([
   [['--procedure', 'kubeadm', '--object', 'controlnode'], '--procedure kubeadm works on a Node: leave out --object'],
   [['--kubeadm-config', '/x'], '--kubeadm-config needs --procedure kubeadm'],
+  [['--node-configuration', '/etc/a,/etc/../b'], '--node-configuration /etc/../b: expected files or folders'],
+  [['--node-configuration', '/etc/kubernetes'], '--node-configuration /etc/kubernetes: expected files or folders'],
+  [['--node-configuration', '/etc/a', '--object', 'controlnode'], '--node-configuration works on a Node'],
 ])('%j is refused', (args, message) => {
   expect(() => parseAgentOptions(args)).toThrow(message);
 });
@@ -65,6 +69,7 @@ test('every flag that help names is taken', () => {
     object: 'node',
     procedure: 'kubeadm',
     kubeadm: { config: '/x' },
+    configurable: ['/x'],
     name: '/x',
     place: { statusSocket: '/x', dataDirectory: '/x' },
     controller: { mode: 'controller+worker', apiAddress: 'fd00::1' },

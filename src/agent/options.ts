@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Procedure } from '../signal/agent-presence.ts';
 import { SIGNAL_OBJECTS } from '../signal/names.ts';
+import { isAllowance } from '../signal/node-configuration.ts';
 import { parseDuration } from '../util/duration.ts';
 import { messageOf, RefitError, usageError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
@@ -27,6 +28,7 @@ Upgrades the node it runs on when its Node or ControlNode carries a signal.
   --name <name>               name of the object; default: --hostname-override of the kubelet, AUTOPILOT_HOSTNAME, the host's name
   --kubeconfig <file>         default: KUBECONFIG, the pod's service account, ~/.kube/config
   --procedure <name>          what runs on this host: k0s or kubeadm; default k0s
+  --node-configuration <list> files and folders that Cluster API may change on this host; default: none
   --kubeadm-config <file>     UpgradeConfiguration for kubeadm: its options, such as patches; default: none
   --status-socket <path>      status socket of the service; default: from the running service
   --data-dir <directory>      data directory of the service; default: from the running service
@@ -85,6 +87,8 @@ export function parseAgentOptions(args: readonly string[]) {
     object: oneOf('object', flags.object, Object.keys(SIGNAL_OBJECTS) as (keyof typeof SIGNAL_OBJECTS)[]),
     procedure: oneOf<Procedure>('procedure', flags.procedure, ['k0s', 'kubeadm']),
     kubeadm: flags['kubeadm-config'] === undefined ? {} : { config: resolve(flags['kubeadm-config']) },
+    /** Files and folders that Cluster API may change. */
+    configurable: toAllowances(flags['node-configuration'], flags.object),
     /** Undefined: the name that host and service give. */
     name: flags.name,
     /** The rest is found from the running service. */
@@ -133,6 +137,7 @@ function readFlags(args: readonly string[]) {
         name: { type: 'string' },
         procedure: { type: 'string', default: 'k0s' },
         'kubeadm-config': { type: 'string' },
+        'node-configuration': { type: 'string', default: '' },
         'status-socket': { type: 'string' },
         'data-dir': { type: 'string' },
         binary: { type: 'string' },
@@ -178,6 +183,14 @@ function toCount(flag: string, text: string): number {
   const count = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(count) && count > 0) return count;
   throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not a whole number above 0`);
+}
+
+function toAllowances(list: string, object: string): string[] {
+  const allowed = list.split(',').filter((text) => text !== '');
+  const wrong = allowed.find((text) => !isAllowance(text));
+  if (wrong === undefined && (allowed.length === 0 || object === 'node')) return allowed;
+  const rule = 'expected files or folders that nothing else looks after';
+  throw new RefitError('REFIT_USAGE', `--node-configuration ${wrong ?? 'works on a Node'}: ${rule}`);
 }
 
 const isVersion = (text: string): boolean => parseVersion(text) !== undefined;

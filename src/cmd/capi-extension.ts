@@ -8,7 +8,7 @@ import { hookService } from '../dialects/capi/hook-service.ts';
 import { machineEvents } from '../dialects/capi/machine-events.ts';
 import { stuckMachines } from '../dialects/capi/stuck-machines.ts';
 import { fetchText } from '../dialects/capi/update-machine.ts';
-import { type CallUpdater, updaterClient } from '../dialects/capi/updaters/updater-client.ts';
+import { callNobody, updaterClient } from '../dialects/capi/updaters/updater-client.ts';
 import * as workload from '../dialects/capi/workload-clusters.ts';
 import { policyWithin } from '../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -160,7 +160,3 @@ function everyCluster(management: KubeClient, where: string | true, options: Sha
   const run = async (abort: AbortSignal) => await Promise.all([followed.run(abort), clusters.run(abort)]);
   return { of: clusters.of, run };
 }
-
-/** Otherwise anybody could have Refit send its own text to an updater, with Refit's certificate. */
-const callNobody: CallUpdater = async () =>
-  await Promise.reject(new Error('updaters are only called with --client-ca, not with --insecure-no-client-auth'));

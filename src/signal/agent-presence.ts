@@ -6,6 +6,7 @@ import { printable } from '../util/printable.ts';
 import { decodeReport, decodeSignal } from './annotations.ts';
 import { anAmount, aText, exactly, type Members, readMembers } from './members.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from './names.ts';
+import { isAllowance } from './node-configuration.ts';
 
 const ANSWER = {
   /** Bytes that downloads may take: rounded down, and measured now and then, asked or not. Absent while that is not known. */
@@ -29,6 +30,9 @@ const PRESENCE = {
   aside: exactly(true),
   /** What it can upgrade; absent: k0s. */
   procedure: exactly('kubeadm'),
+  /** Files and folders that Cluster API may change. */
+  configurable: (value: unknown): readonly string[] | undefined =>
+    Array.isArray(value) && value.every(isAllowance) ? value : undefined,
   /** Absent: an agent of a version that checks no downloads. */
   checked: (value: unknown): DownloadAnswer | undefined =>
     isRecord(value) && typeof value['id'] === 'string' ? { id: value['id'], ...readMembers(value, ANSWER) } : undefined,
@@ -66,6 +70,11 @@ export interface NodeAgent {
 /** The procedure of the agent that acts on the node's signals; undefined if it is not Refit's. */
 export function procedureOf(node: KubeObject): Procedure | undefined {
   return agentOf(node).ours ? (presenceOn(node)?.procedure ?? 'k0s') : undefined;
+}
+
+/** What the agent that acts on the node's signals may change there for Cluster API. */
+export function configurableOn(node: KubeObject): readonly string[] {
+  return (agentOf(node).ours && presenceOn(node)?.configurable) || [];
 }
 
 export function encodePresence(presence: AgentPresence): string {

@@ -24,6 +24,7 @@ export interface MachineClusterOptions {
   readonly workers: number;
   /** Whose Machine is of the control plane. */
   readonly controlPlane?: string;
+  readonly agentFlags?: readonly string[];
   /** True where pods run on the Nodes. */
   readonly played?: boolean;
   /** Of the extension; that of the documented user if absent. */
@@ -66,6 +67,7 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
     offers: [TO],
     restartDelayMs: 300,
     ...(options.played === undefined ? {} : { played: options.played }),
+    ...(options.agentFlags && { agentFlags: options.agentFlags }),
   });
   const { client } = cluster;
   await installMachines(client, systemClock);

@@ -9,13 +9,13 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_674,
+  'src/agent': 5_839,
   'src/api': 1_101,
   'src/cli': 4_629,
   'src/cmd': 970,
   'src/dialects': 365,
   'src/dialects/autopilot': 1_031,
-  'src/dialects/capi': 2_157,
+  'src/dialects/capi': 2_272,
   'src/dialects/cattle': 2_027,
   'src/dialects/kubeadm': 2_168,
   'src/drain': 818,
@@ -25,7 +25,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/kubeadm': 965,
   'src/process': 263,
   'src/runtime': 803,
-  'src/signal': 521,
+  'src/signal': 590,
   'src/updates': 1_928,
   'src/install': 823,
   'src/util': 854,

@@ -97,6 +97,9 @@ describe.each([
     ['a report by an operator', 'admin', `${DATA}=${reported}`],
     ['an end of a signal by an operator', 'admin', `${DATA}-`],
     ['a claim by the agent itself', own, 'upgrade.refit.dev/claimed-by=x'],
+    ['a configuration by the agent itself', own, 'upgrade.refit.dev/node-configuration=x'],
+    ['a configuration of an operator', 'admin', 'upgrade.refit.dev/node-configuration=x'],
+    ['a report of a configuration by an operator', 'admin', 'upgrade.refit.dev/node-configuration-report=x'],
     ['a rollout by the agent itself', own, `${ROLLOUT_ANNOTATION}=x`],
     ['another signal by the agent itself', own, `${DATA}=${reported.replace('id1', 'id2')}`],
     [
@@ -111,7 +114,8 @@ describe.each([
   });
 
   test('but not the report of the agent itself, a control, or what is of others', async () => {
-    const reports = [`${DATA}=${reported}`, 'upgrade.refit.dev/agent-heartbeat=x'];
+    const ours = ['agent-heartbeat', 'node-configuration-report'].map((name) => `upgrade.refit.dev/${name}=x`);
+    const reports = [`${DATA}=${reported}`, ...ours];
     expect((await annotate(own, 'policy-probe', reports, kind)).stderr).toBe('');
     const theirs = ['upgrade.refit.dev/pause=true', 'team=blue'];
     expect((await annotate('admin', 'policy-probe', theirs, kind)).stderr).toBe('');

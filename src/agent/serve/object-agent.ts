@@ -99,11 +99,13 @@ export async function announce(host: HostParts, object: SignalObject, stop: Abor
   };
   const limits = limitsOf(options);
   const checks = downloadChecks({ clock, limits, userAgent, environment: process.env, placeFor });
+  const { configurable } = options;
+  const own = { version, since, ...(configurable.length > 0 && { configurable }) };
   const presence = async (): Promise<AgentPresence> => {
-    if (host.kubeadm) return { version, since, procedure: 'kubeadm' };
+    if (host.kubeadm) return { ...own, procedure: 'kubeadm' };
     const service = await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(() => undefined);
     if (options.beside !== 'replace' && service?.ownAgent) return { version, since, aside: true };
-    return { version, since, checked: await checks(object.newest?.metadata.annotations) };
+    return { ...own, checked: await checks(object.newest?.metadata.annotations) };
   };
   const room = async (): Promise<number | undefined> => {
     const directory = host.kubeadm ? options.stateDirectory : (await placeFor('k0supdate'))?.directory;

@@ -7,6 +7,7 @@ import { type ControlNode, controlNodes, nodeNameOf, SIGNAL_OBJECTS } from '../.
 import { backoffDelay, sleep } from '../../util/clock.ts';
 import type { ErrorCode } from '../../util/errors.ts';
 import { aborted, onAbort } from '../../util/waits.ts';
+import { keepConfigured } from '../configuration/keep-configured.ts';
 import { findKubeadm, localShells } from '../kubeadm/perform-on-kubeadm.ts';
 import { leaseDelegation } from '../maintenance/lease-delegation.ts';
 import { type OwnObject, ownObject } from '../object/own-object.ts';
@@ -62,14 +63,15 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
 async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
   const object = ownObject({ ...host, resource: nodes, name });
   const common = { object, journal: host.paths.journal };
+  const configured = keepConfigured(host, name, object, stop);
   if (host.options.procedure === 'kubeadm') {
     const own = { ...host, kubeadm: await findKubeadm(name, ROOT, localShells(stop)) };
     const agent = createObjectAgent(own, { ...common, accepts: ['kubeadmupdate'] }, () => name);
-    await Promise.all([agent.run(stop), announce(own, object, stop)]);
+    await Promise.all([agent.run(stop), announce(own, object, stop), configured]);
     return;
   }
   const options = { ...common, accepts: ['k0supdate', 'airgapupdate'] } as const;
-  await Promise.all([serveNode(host, name, options, stop), announce(host, object, stop)]);
+  await Promise.all([serveNode(host, name, options, stop), announce(host, object, stop), configured]);
 }
 
 const RETRY = { base: 500, cap: 15_000 };

@@ -26,13 +26,19 @@ const handlersSchema = object('Names of handlers; those of its own discovery by 
   updateMachine: handler('UpdateMachine'),
 });
 
-const isOneServer = '[has(self.refit), has(self.url), has(self.service)].exists_one(given, given)';
-const hasAuthority = 'has(self.refit) != has(self.caBundle)';
-const isForServer = '!has(self.refit) || !(has(self.clientCertificate) || has(self.handlers))';
+const isOwn = '(has(self.refit) || has(self.nodeConfiguration))';
+const isOneServer =
+  '[has(self.refit), has(self.nodeConfiguration), has(self.url), has(self.service)].exists_one(given, given)';
+const hasAuthority = `${isOwn} != has(self.caBundle)`;
+const isForServer = `!${isOwn} || !(has(self.clientCertificate) || has(self.handlers))`;
 
 const updaterSchema = object('One updater.', {
   name: label('Its name in messages; unique in the list.'),
   refit: object("Refit's own updater, which changes `spec.version`.", {}).exactOptional(),
+  nodeConfiguration: object(
+    "Refit's own updater, which changes files on nodes whose agents allow it.",
+    {},
+  ).exactOptional(),
   url: optional(
     'Its server, such as `https://updater.example.com`.',
     z
@@ -71,7 +77,7 @@ const updaterSchema = object('One updater.', {
   ),
 }).meta(
   rules(
-    [isOneServer, 'exactly one of refit, url and service must be set'],
+    [isOneServer, 'exactly one of refit, nodeConfiguration, url and service must be set'],
     [hasAuthority, 'caBundle must be set with url or service, and only then'],
     [isForServer, 'clientCertificate and handlers are only for updaters with url or service'],
   ),

@@ -134,7 +134,7 @@ export function failure(message: string): UpdateMachineResponse {
 type Found = Exclude<Awaited<ReturnType<typeof findNode>>, string>;
 
 /** Returns a message if the Machine has no Node that is surely its own. */
-async function findNode({ workload, abort }: UpdateParts, title: string, machine: Machine) {
+export async function findNode({ workload, abort }: UpdateParts, title: string, machine: Machine) {
   const nodeName = machine.status?.nodeRef?.name;
   const node = nodeName === undefined ? undefined : await workload.get(nodes, nodeName, { abort });
   if (!node) return `${title} has no Node yet`;

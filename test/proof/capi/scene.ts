@@ -32,6 +32,9 @@ export interface SceneOptions {
 const WORKER_VERSIONS = Array.from({ length: 28 }, (_, index) => `v1.36.${index}+k0s.0`);
 export const CONTROL_PLANE_VERSIONS = ['v1.36.28+k0s.0', 'v1.36.29+k0s.0'] as const;
 
+/** Where the agents may change files. */
+export const CONFIGURABLE = '/etc/in-place';
+
 /** For two cores that others use, too. */
 export const PATIENCE_S = 240;
 
@@ -181,6 +184,7 @@ export async function openScene(options: SceneOptions, started: AsyncDisposableS
     version: WORKER_VERSIONS[0] ?? '',
     offers: [...WORKER_VERSIONS, ...CONTROL_PLANE_VERSIONS],
     restartDelayMs: 300,
+    agentFlags: ['--node-configuration', CONFIGURABLE],
     refit: { agent: [refit], controller: [refit] },
   });
   started.defer(async () => await cluster.stop());

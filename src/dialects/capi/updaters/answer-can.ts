@@ -1,6 +1,6 @@
 /** Answers CanUpdateMachine and CanUpdateMachineSet for all updaters of an UpdaterSet together. */
 import type { Triple } from '../../../api/capi/hooks.ts';
-import { CONTROL_PLANE_LABEL, machines, SET_LABELS } from '../../../api/capi/machine.ts';
+import { CONTROL_PLANE_LABEL, type Machine, machines, SET_LABELS } from '../../../api/capi/machine.ts';
 import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
 import { kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';
@@ -13,9 +13,10 @@ import { obstacleOn, STARTS_WITHIN_MS } from '../live-agents.ts';
 import { otherProcedure } from '../procedures.ts';
 import type { ClusterOf } from '../progress.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
+import { claimConfiguration } from './node-configuration.ts';
 import { tellRefused } from './refused-changes.ts';
 import { acceptedBy, recordAccepted } from './step-record.ts';
-import type { CallUpdater } from './updater-client.ts';
+import { type CallUpdater, callNobody } from './updater-client.ts';
 import { type CallParts, type Labels, listSets, setFor, updatersFor } from './updater-sets.ts';
 
 export interface CanParts extends CallParts {
@@ -58,6 +59,11 @@ export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequ
       if (missing === undefined) return answer;
       throw new Error(missing);
     }
+    if (updater.nodeConfiguration && callUpdater !== callNobody) {
+      const { lacking, own } = await nodesOf(parts, current);
+      if (lacking[0] !== undefined) throw new Error(lacking[0]);
+      return claimConfiguration(hook, shape, body, own);
+    }
     const answer = await callUpdater(updater, hook, body, AbortSignal.any([abort, share]));
     if (answer.status === 'Success') return answer;
     throw new Error(answer.message ?? 'it answered Failure without a message');
@@ -72,8 +78,9 @@ export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequ
   const message = describe(composition);
   if (composition.uncovered.length > 0) return accepted(hook, message);
   const changesVersion = composition.steps.some(({ changes }) => changes.includes('machine.spec.version'));
+  const takes = ({ name }: Updater): boolean => composition.steps.some(({ updater }) => updater === name);
   // The text of a kubelet may not tell whether its node runs that version, so Refit is not asked where it stays.
-  const needed = updaters.filter(({ refit }) => refit === undefined || changesVersion);
+  const needed = updaters.filter((each) => (each.refit ? changesVersion : !each.nodeConfiguration || takes(each)));
   if (needed.length > 0) await recordAccepted(parts, request, acceptedBy(set, needed));
   return accepted(hook, message, patchesTo(shape, current, composition.reached));
 }
@@ -124,36 +131,40 @@ function labelsOf({ machine, machineSet }: Triple): Labels {
 
 const SET_VERSION = ['spec', 'template', 'spec', 'version'];
 
-/** Why Refit cannot update the Machines. Throws for a Node that has just joined: an answer would have all replaced. */
-async function obstacleTo({ management, clusterOf, clock, abort }: CanParts, request: CanRequest) {
-  const { current, desired, settings } = request;
-  const { machine, machineSet } = current;
+/** The Machines with their Nodes, and which lack an agent. Throws for a Node that has just joined: an answer would have all replaced. */
+async function nodesOf({ management, clusterOf, clock, abort }: CanParts, { machine, machineSet }: Triple) {
   const { name, namespace = 'default', labels } = (machine ?? machineSet)?.metadata ?? { name: '' };
   const labelSelector = `${SET_LABELS.hash}=${labels?.[SET_LABELS.hash] ?? name}`;
   const found = machine
     ? [await management.get(machines, name, { namespace, abort })]
     : (await management.listAll(machines, { namespace, labelSelector, abort })).items;
-  const wanted = [valueAt(desired['machine'], ['spec', 'version']), valueAt(desired['machineSet'], SET_VERSION)];
-  const [version = ''] = wanted.filter((each) => typeof each === 'string');
   const [cluster, other] = new Set(found.map(clusterOf));
   if (other) throw new Error(`Machines of several clusters have the label ${labelSelector}`);
-  if (!cluster) return undefined;
-  const { workload } = cluster;
-  const all = new Map((await workload.listAll(nodes, { abort })).items.map((node) => [node.metadata.name, node]));
-  const own: Node[] = [];
-  const reasons = found.flatMap((each) => {
+  const seen = (await cluster?.workload.listAll(nodes, { abort }))?.items ?? [];
+  const all = new Map(seen.map((node) => [node.metadata.name, node]));
+  const own: { machine: Machine; node: Node }[] = [];
+  const lacking = found.flatMap((each) => {
     const node = all.get(each.status?.nodeRef?.name ?? '');
-    if (node) own.push(node);
-    if (node && agentOf(node).ours) return otherProcedure(each, version, node) ?? obstacleOn(node, clock.now()) ?? [];
+    if (node) own.push({ machine: each, node });
+    if (node && agentOf(node).ours) return obstacleOn(node, clock.now()) ?? [];
     const joined = clock.now() - Date.parse(node?.metadata.creationTimestamp ?? '');
-    const lacking = each.status?.nodeRef?.name;
-    if (joined < STARTS_WITHIN_MS) throw new Error(`node ${lacking} has just joined, and has no agent of Refit yet`);
-    return lacking === undefined ? [] : `node ${lacking} has no agent of Refit`;
+    const nodeName = each.status?.nodeRef?.name;
+    if (joined < STARTS_WITHIN_MS) throw new Error(`node ${nodeName} has just joined, and has no agent of Refit yet`);
+    return nodeName === undefined ? [] : `node ${nodeName} has no agent of Refit`;
   });
-  if (reasons[0] !== undefined || own.length === 0) return reasons[0];
-  const targets = own.map((node) => ({ name: node.metadata.name, current: kubeletVersionOf(node) }));
+  return { workload: cluster?.workload, labels, own, lacking };
+}
+
+/** Why Refit cannot update the Machines. */
+async function obstacleTo(parts: CanParts, { current, desired, settings }: CanRequest) {
+  const { workload, labels, own, lacking } = await nodesOf(parts, current);
+  const wanted = [valueAt(desired['machine'], ['spec', 'version']), valueAt(desired['machineSet'], SET_VERSION)];
+  const [version = ''] = wanted.filter((each) => typeof each === 'string');
+  const [reason] = [...lacking, ...own.flatMap(({ machine, node }) => otherProcedure(machine, version, node) ?? [])];
+  if (reason !== undefined || own.length === 0 || !workload) return reason;
+  const targets = own.map(({ node }) => ({ name: node.metadata.name, current: kubeletVersionOf(node) }));
   const role = labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller';
-  const about = parseJson((await workload.raw('/version', { abort })).body);
+  const about = parseJson((await workload.raw('/version', { abort: parts.abort })).body);
   const server = isRecord(about) ? String(about['gitVersion']) : '';
   if (!parseVersion(server)) throw new Error('the API server of the Nodes does not tell its version at /version');
   return brokenRule({ role, version, forced: false, targets }, server, settings);

@@ -95,7 +95,7 @@ export function patchesTo(shape: Shape, current: Triple, reached: Triple): Patch
   return Object.fromEntries(entries);
 }
 
-function withChange(shape: Shape, triple: Triple, desired: Triple, { part, path, to }: PartChange): Triple {
+export function withChange(shape: Shape, triple: Triple, desired: Triple, { part, path, to }: PartChange): Triple {
   const object = triple[part.object] ?? desired[part.object];
   return { ...triple, [part.object]: placed(object, [...shape.root, ...path], to) as unknown as HookObject };
 }

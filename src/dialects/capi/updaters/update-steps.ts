@@ -8,6 +8,7 @@ import { isDisabled } from '../can-update.ts';
 import type { NodeCluster } from '../progress.ts';
 import { DONE, failure, type UpdateParts, underWay, updateMachine, versionIn } from '../update-machine.ts';
 import type { CanParts } from './answer-can.ts';
+import { configureNode } from './node-configuration.ts';
 import {
   type Accepted,
   acceptedBy,
@@ -18,7 +19,7 @@ import {
   type StepRecord,
   saved,
 } from './step-record.ts';
-import type { UpdaterAnswer } from './updater-client.ts';
+import { callNobody, type UpdaterAnswer } from './updater-client.ts';
 import { listSets, setFor, updatersFor } from './updater-sets.ts';
 
 export type StepParts = Omit<UpdateParts, keyof NodeCluster> & CanParts;
@@ -54,7 +55,10 @@ const REFIT_ALONE: Updater = { name: 'Refit', refit: {} };
 async function chosenFor(parts: StepParts, { metadata }: Machine): Promise<Accepted> {
   const { labels = {} } = metadata;
   const set = setFor(await listSets(parts), labels);
-  return set ? acceptedBy(set, updatersFor(set, labels)) : { steps: [REFIT_ALONE.name] };
+  if (!set) return { steps: [REFIT_ALONE.name] };
+  // It does what it has accepted, and is recorded then.
+  const updaters = updatersFor(set, labels).filter(({ nodeConfiguration }) => !nodeConfiguration);
+  return acceptedBy(set, updaters);
 }
 
 /** One call about one Machine, as it is now. */
@@ -95,6 +99,9 @@ async function answerOf(call: StepCall, updater: Updater): Promise<UpdaterAnswer
   const { machine, request, callUpdater, abort } = call;
   const { desired } = request;
   if (updater.refit) return await updateMachine({ ...call, ...call.clusterOf(machine) }, request, machine);
+  // The Machine does not say what it is to be configured with, so the call is believed.
+  if (updater.nodeConfiguration && callUpdater !== callNobody)
+    return await configureNode({ ...call, ...call.clusterOf(machine) }, request, machine);
   const told = (error: unknown): Error => new Error(messageOf(error), { cause: error });
   return await callUpdater(updater, 'UpdateMachine', { desired }, abort).catch(told);
 }

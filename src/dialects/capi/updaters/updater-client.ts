@@ -28,6 +28,10 @@ export type CallUpdater = (
   abort: AbortSignal,
 ) => Promise<UpdaterAnswer>;
 
+/** Otherwise anybody could have Refit send its own text to an updater, with Refit's certificate. */
+export const callNobody: CallUpdater = async () =>
+  await Promise.reject(new Error('updaters but refit only work with --client-ca, not with --insecure-no-client-auth'));
+
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 const message = z.string().transform(brief).exactOptional();

@@ -9,19 +9,24 @@ const service = { namespace: 'updaters', name: 'files' };
 
 test.each<[string, Updater[], string[]]>([
   [
-    'one by URL, one by Service, and Refit',
+    'one by URL, one by Service, and both of Refit',
     [
       buildUpdater('a'),
       { name: 'b', service, caBundle: buildUpdater('b').caBundle ?? '' },
+      { name: 'configuration', nodeConfiguration: {} },
       { name: 'refit', refit: {} },
     ],
     [],
   ],
-  ['nothing', [{ name: 'a' }], ['spec.updaters[0]: sets none of them, expected exactly one of refit, url and service']],
+  [
+    'nothing',
+    [{ name: 'a' }],
+    ['spec.updaters[0]: sets none of them, expected exactly one of refit, nodeConfiguration, url and service'],
+  ],
   [
     'two of them',
     [buildUpdater('a', { refit: {} })],
-    ['spec.updaters[0]: sets refit and url, expected exactly one of refit, url and service'],
+    ['spec.updaters[0]: sets refit and url, expected exactly one of refit, nodeConfiguration, url and service'],
   ],
   ['plain http', [buildUpdater('a', { url: 'http://a.example.com' })], [`spec.updaters.0.url: ${NO_URL}`]],
   [
@@ -56,6 +61,11 @@ test.each<[string, Updater[], string[]]>([
       { name: 'b', refit: {} },
     ],
     ['spec.updaters: 2 are refit, expected at most one'],
+  ],
+  [
+    'a CA for the configuration of nodes',
+    [{ name: 'a', nodeConfiguration: {}, caBundle: buildUpdater('b').caBundle ?? '' }],
+    ['spec.updaters[0]: has caBundle, clientCertificate or handlers, which are only for updaters with url or service'],
   ],
   [
     'a certificate for Refit',

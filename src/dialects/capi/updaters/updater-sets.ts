@@ -57,13 +57,15 @@ export function setProblems({ spec }: UpdaterSet): string[] {
 }
 
 function updaterProblems(updater: Updater, index: number, names: readonly string[]): string[] {
-  const { name, refit, caBundle, clientCertificate, handlers } = updater;
+  const { name, refit, nodeConfiguration, caBundle, clientCertificate, handlers } = updater;
   const field = `spec.updaters[${index}]`;
-  const given = (['refit', 'url', 'service'] as const).filter((key) => updater[key] !== undefined);
+  const given = (['refit', 'nodeConfiguration', 'url', 'service'] as const).filter((key) => updater[key] !== undefined);
   if (given.length !== 1)
-    return [`${field}: sets ${given.join(' and ') || 'none of them'}, expected exactly one of refit, url and service`];
+    return [
+      `${field}: sets ${given.join(' and ') || 'none of them'}, expected exactly one of refit, nodeConfiguration, url and service`,
+    ];
   if (names.indexOf(name) !== index) return [`${field}.name: ${name} is there twice, expected a name of its own`];
-  if (refit)
+  if (refit ?? nodeConfiguration)
     return caBundle || clientCertificate || handlers
       ? [`${field}: has caBundle, clientCertificate or handlers, which are only for updaters with url or service`]
       : [];

@@ -1,4 +1,4 @@
-/** Two updaters behind one extension: neither covers the whole change, and both must do their part. */
+/** Two updaters behind one extension: neither covers the whole change, and both must do their part. First another's and Refit's, then both of Refit. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -7,9 +7,9 @@ import { updaterSets } from '../../../../src/api/refit/updater-set.ts';
 import { systemClock } from '../../../../src/util/clock.ts';
 import { freePort } from '../../../../tools/controlplane/ports.ts';
 import { type Process, startProcess } from '../../../../tools/controlplane/process.ts';
-import { NAMESPACE } from '../machines/objects.ts';
-import type { Scene } from '../scene.ts';
-import { useUpdaters, wantFile } from './uncovered.ts';
+import { bootstrapTemplate, NAMESPACE, WORKERS } from '../machines/objects.ts';
+import { CONFIGURABLE, type Scene } from '../scene.ts';
+import { useUpdaters, wantFile, wantTemplate } from './uncovered.ts';
 import { wantControlPlane } from './update.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../../../../examples/cluster-api-updater.ts');
@@ -59,7 +59,70 @@ export async function twoUpdaters(scene: Scene): Promise<void> {
   } finally {
     await files.stop();
   }
+  await bothOfRefit(scene);
   await cluster.client.delete(updaterSets, 'in-place');
+}
+
+const OWN = { path: `${CONFIGURABLE}/two-updaters`, content: 'by the agent' };
+
+async function bothOfRefit(scene: Scene): Promise<void> {
+  const { checks } = scene;
+  for (const host of scene.machineNodes.hosts.values())
+    await mkdir(join(host.directory, 'root', CONFIGURABLE), { recursive: true });
+  const updaters = [
+    { name: 'configuration', nodeConfiguration: {} },
+    { name: 'refit', refit: {} },
+  ];
+  await useUpdaters(scene, { uncovered: 'Refuse', updaters });
+  const workers = await scene.identities('workers');
+  const version = scene.nextVersion();
+  await checks.check(
+    'a file by the agents, then the version, of the workers: in place, by both updaters of Refit',
+    async () => {
+      await scene.apply(bootstrapTemplate(`${WORKERS}-own`, [...CONTENT, OWN]));
+      await wantTemplate(scene, `${WORKERS}-own`, { version });
+      await scene.settled('workers', version);
+      const wrong = await scene.wrongAfter('workers', version, workers);
+      return [...wrong, ...(await withoutFile(scene, workers.keys()))];
+    },
+  );
+  const [machine] = await scene.machines('control plane');
+  const current = machine?.spec.version ?? '';
+  const controlPlane = await scene.identities('control plane');
+  await checks.check('a file by the agents of the control plane: in place, no service was started', async () => {
+    const starts = JSON.stringify(scene.starts(controlPlane.keys()));
+    await wantControlPlane(scene, { kubeadmConfigSpec: { files: [...CONTENT, OWN] } });
+    await scene.until(
+      'the file on all Machines',
+      async () => (await withoutFile(scene, controlPlane.keys())).length === 0,
+    );
+    await scene.settled('control plane', current);
+    const wrong = await scene.wrongAfter('control plane', current, controlPlane);
+    const isSame = JSON.stringify(scene.starts(controlPlane.keys())) === starts;
+    return [...wrong, ...(isSame ? [] : ['a service was started, although only a file changed'])];
+  });
+  await checks.check('a file where no agent may write: refused, and once that is undone all goes on', async () => {
+    const calls = await scene.managers.calls('control-plane', 'CanUpdateMachine');
+    const files = [...CONTENT, OWN, { path: '/etc/elsewhere', content: 'x' }];
+    await wantControlPlane(scene, { kubeadmConfigSpec: { files } });
+    await scene.until('a refusal', async () => {
+      const { failed } = await scene.managers.calls('control-plane', 'CanUpdateMachine');
+      return failed > calls.failed;
+    });
+    await wantControlPlane(scene, { kubeadmConfigSpec: { files: [...CONTENT, OWN] } });
+    await scene.settled('control plane', current);
+    return await scene.wrongAfter('control plane', current, controlPlane);
+  });
+}
+
+/** Machines whose hosts do not have the file. */
+async function withoutFile({ machineNodes }: Scene, machines: Iterable<string>): Promise<string[]> {
+  const found = [...machines].map(async (name) => {
+    const path = join(machineNodes.host(name).directory, 'root', OWN.path);
+    const text = await readFile(path, 'utf8').catch(() => 'nothing');
+    return text === OWN.content ? [] : [`${OWN.path} of ${name} holds ${text}`];
+  });
+  return (await Promise.all(found)).flat();
 }
 
 /** Machines whose files the example has not written. */

@@ -1,0 +1,68 @@
+/** Shows what is on the disk when an agent ends in the middle of a change, and that the next one puts it back. */
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { changeHost, putBack } from './change-host.ts';
+
+const fileOf = (name: string, content: string) => ({
+  name,
+  content: Buffer.from(content).toString('base64'),
+  mode: 0o644,
+});
+const ITEMS = [fileOf('/etc/a', 'new'), fileOf('/etc/b', 'new'), fileOf('/etc/c', 'new')];
+const STOPPED = AbortSignal.abort(new Error('the agent ends'));
+const RUNNING = new AbortController().signal;
+
+let root = '';
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'refit-change-')));
+  for (const folder of ['etc', 'state']) await mkdir(join(root, folder));
+  await writeFile(join(root, 'etc/a'), 'old');
+});
+afterEach(async () => await rm(root, { recursive: true }));
+
+const parts = () => ({ root, stateDirectory: join(root, 'state') });
+const blocked = (): string => join(root, 'etc/.b.refit');
+/** Nothing can be written to /etc/b then. */
+const block = async (): Promise<unknown> => await mkdir(join(blocked(), 'in-the-way'), { recursive: true });
+const unblock = async (): Promise<void> => await rm(blocked(), { recursive: true });
+
+async function everything(): Promise<string[]> {
+  const names = (await readdir(join(root, 'etc'))).filter((name) => name !== '.b.refit');
+  return await Promise.all(names.map(async (name) => `${name}: ${await readFile(join(root, 'etc', name), 'utf8')}`));
+}
+
+test('an agent that ends between two files has the first one put back', async () => {
+  await block();
+  await expect(changeHost(parts(), ITEMS, STOPPED)).rejects.toThrow('the agent ends');
+  expect(await everything()).toEqual(['a: new']);
+  await unblock();
+  expect(await putBack(parts())).toBe(true);
+  expect(await everything()).toEqual(['a: old']);
+  expect(await putBack(parts())).toBe(false);
+});
+
+test('what cannot be put back is told, keeps nothing else from it, and is tried again', async () => {
+  await block();
+  await expect(changeHost(parts(), ITEMS, RUNNING)).rejects.toThrow(/^not everything was put back yet \(.*b.refit/);
+  expect(await everything()).toEqual(['a: old']);
+  await expect(putBack(parts())).rejects.toThrow('b.refit');
+  await unblock();
+  expect(await putBack(parts())).toBe(true);
+  expect(await everything()).toEqual(['a: old']);
+});
+
+test('after a change its journal is kept beside, and counts no more', async () => {
+  await changeHost(parts(), ITEMS, RUNNING);
+  expect(await everything()).toEqual(['a: new', 'b: new', 'c: new']);
+  expect(await readdir(join(root, 'state'))).toEqual(['journal-configuration.json.previous']);
+  expect(await putBack(parts())).toBe(false);
+});
+
+test('a file that cannot be replaced keeps all from being changed', async () => {
+  await mkdir(join(root, 'etc/c'));
+  await expect(changeHost(parts(), ITEMS, RUNNING)).rejects.toThrow('etc/c is not a plain file');
+  expect(await readFile(join(root, 'etc/a'), 'utf8')).toBe('old');
+  expect(await readdir(join(root, 'state'))).toEqual([]);
+});

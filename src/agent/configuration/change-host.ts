@@ -1,0 +1,59 @@
+/** Changes files on this host: all of them, or none. Killed anywhere, the next agent puts all back. */
+import { existsSync } from 'node:fs';
+import { readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ConfigurationItem } from '../../signal/node-configuration.ts';
+import { messageOf } from '../../util/errors.ts';
+import { sameJson } from '../../util/json.ts';
+import { syncPath, writeDurably } from '../state/durable-files.ts';
+import { type FileState, readRootFile, writeRootFile } from './root-file.ts';
+
+export interface ChangeParts {
+  /** Comes before each path; empty but in tests. */
+  readonly root: string;
+  /** Of the agent. */
+  readonly stateDirectory: string;
+}
+
+/** By path, what was there. */
+type Journal = readonly (readonly [path: string, before: FileState | undefined])[];
+
+/** Rejects with the reason once nothing is changed any more; if `stop` aborts, the next `putBack` does that. */
+export async function changeHost(parts: ChangeParts, items: readonly ConfigurationItem[], stop: AbortSignal) {
+  const gid = process.getgid?.() ?? 0;
+  const after = new Map(items.map(({ name, content, mode }) => [name, { content, mode, gid }]));
+  const before = new Map<string, FileState | undefined>();
+  for (const name of after.keys()) before.set(name, await readRootFile(parts.root + name));
+  const saved: Journal = [...before].filter(([name, state]) => !sameJson(state, after.get(name)));
+  if (saved.length === 0) return;
+  const journal = journalIn(parts);
+  await writeDurably(journal, JSON.stringify(saved));
+  try {
+    for (const [name] of saved) await writeRootFile(parts.root + name, after.get(name));
+  } catch (cause) {
+    stop.throwIfAborted();
+    const yet = (error: unknown): string => `not everything was put back yet (${messageOf(error)})`;
+    const end = await putBack(parts).then(() => 'everything was put back', yet);
+    throw new Error(`${end}, because of this`, { cause });
+  }
+  await rename(journal, `${journal}.previous`);
+  await syncPath(dirname(journal));
+}
+
+/** True if a change was not complete. */
+export async function putBack(parts: ChangeParts): Promise<boolean> {
+  const journal = journalIn(parts);
+  if (!existsSync(journal)) return false;
+  const saved = JSON.parse(await readFile(journal, 'utf8')) as Journal;
+  // One that cannot be put back must not keep the others from it.
+  const written = saved.map(async ([name, before]) => await writeRootFile(parts.root + name, before ?? undefined));
+  const failed = (await Promise.allSettled(written)).find((end) => end.status === 'rejected');
+  if (failed) throw failed.reason;
+  await rm(journal);
+  await syncPath(dirname(journal));
+  return true;
+}
+
+function journalIn({ stateDirectory }: ChangeParts): string {
+  return join(stateDirectory, 'journal-configuration.json');
+}

@@ -1,0 +1,39 @@
+/** Carries out what the Node asks for besides versions, as far as this host's own options allow it, and reports on the Node. */
+import { nodes } from '../../kube/resources.ts';
+import * as wire from '../../signal/node-configuration.ts';
+import { messageOf } from '../../util/errors.ts';
+import { keepDoing, type SignalObject } from '../object/signal-object.ts';
+import { type HostParts, ROOT } from '../serve/object-agent.ts';
+import { changeHost, putBack } from './change-host.ts';
+
+const RETRY = { base: 1_000, cap: 60_000 };
+
+/** Works on the Node `name` until `stop` aborts; never rejects. */
+export async function keepConfigured(parts: HostParts, name: string, object: SignalObject, stop: AbortSignal) {
+  const { client, options, log } = parts;
+  const host = { root: ROOT, stateDirectory: options.stateDirectory };
+  let reported = '';
+  const carryOut = async (items: readonly unknown[]): Promise<void> => {
+    const allowed = items.filter(wire.isConfigurable).filter((item) => wire.allows(options.configurable, item.name));
+    const wrong = items.find((item, index) => item !== allowed[index]);
+    if (wrong) throw new Error(`--node-configuration does not allow ${JSON.stringify(wrong).slice(0, 200)}`);
+    await changeHost(host, allowed, stop);
+  };
+  const work = async (): Promise<undefined> => {
+    if (await putBack(host)) log.warn('a change of the configuration was cut off, and was put back');
+    const { newest } = object;
+    const request = newest && wire.configurationRequestOn(newest);
+    // The watch may not have shown the report yet.
+    if (!request || request.uid === reported || wire.configurationReportOn(newest, request)) return;
+    const failure = await carryOut(request.items).then(() => undefined, messageOf);
+    stop.throwIfAborted();
+    log.info('the configuration of this host was asked for', { failure });
+    const text = JSON.stringify({ uid: request.uid, failure: failure?.slice(0, 600) });
+    const patch = { metadata: { annotations: { [wire.CONFIGURATION_REPORT_ANNOTATION]: text } } };
+    await client.patch(nodes, name, patch, { type: 'merge', abort: stop });
+    reported = request.uid;
+  };
+  const failed = (error: unknown, pauseMs: number): void =>
+    log.warn('cannot finish a change of the configuration; trying again', { reason: messageOf(error), pauseMs });
+  await keepDoing(work, failed, RETRY, { ...parts, object }, stop);
+}

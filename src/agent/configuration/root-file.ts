@@ -1,0 +1,50 @@
+/** Reads and replaces a file of root's that Cluster API names. Nobody but root may have a hand in what it is, or where it lies. */
+import { constants } from 'node:fs';
+import { lstat, open, realpath, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { syncPath } from '../state/durable-files.ts';
+import { assertTrustedPath, unless } from '../state/trusted-path.ts';
+
+export interface FileState {
+  /** In base64. */
+  readonly content: string;
+  readonly mode: number;
+  readonly gid: number;
+}
+
+const MOST_BYTES = 1024 * 1024;
+
+/** Undefined if there is none. Rejects for a symbolic link anywhere, a second name, no plain file, and what others could change. */
+export async function readRootFile(path: string): Promise<FileState | undefined> {
+  const folder = dirname(path);
+  await assertTrustedPath(folder);
+  if ((await realpath(folder)) !== folder) throw new Error(`${folder} is reached by a symbolic link`);
+  const found = await unless('ENOENT', lstat(path));
+  if (!found) return undefined;
+  if (!found.isFile() || found.nlink !== 1 || found.size > MOST_BYTES)
+    throw new Error(`${path} is not a plain file with a single name and at most 1 MiB`);
+  await assertTrustedPath(path);
+  await using handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  return { content: (await handle.readFile()).toString('base64'), mode: found.mode & 0o7777, gid: found.gid };
+}
+
+/** A reader finds the old file or the new one, also after power loss. Undefined removes it. */
+export async function writeRootFile(path: string, state: FileState | undefined): Promise<void> {
+  // Somebody may have changed a folder since it was looked at.
+  await readRootFile(path);
+  // Programs that read all files of a folder leave out those with a dot first.
+  const draft = join(dirname(path), `.${basename(path)}.refit`);
+  await rm(draft, { force: true });
+  if (state === undefined) await rm(path, { force: true });
+  else {
+    {
+      await using handle = await open(draft, 'wx', 0o600);
+      await handle.writeFile(Buffer.from(state.content, 'base64'));
+      await handle.chown(-1, state.gid);
+      await handle.chmod(state.mode);
+      await handle.sync();
+    }
+    await rename(draft, path);
+  }
+  await syncPath(dirname(path));
+}

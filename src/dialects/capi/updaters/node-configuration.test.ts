@@ -1,0 +1,242 @@
+/** Shows which changes of a KubeadmConfig are claimed, path by path, and that UpdateMachine is done only once the agent says so. */
+import { describe, expect, test } from 'vitest';
+import { fitting } from '../../../../sandbox/cluster/hook-schema.ts';
+import { identityOf } from '../../../../sandbox/cluster/machines.ts';
+import { MemoryApi } from '../../../../test/builders/memory-api.ts';
+import { buildPolicy } from '../../../../test/builders/rollout-policies.ts';
+import { later, T0 } from '../../../../test/builders/times.ts';
+import { buildUpdaterSet } from '../../../../test/builders/updater-sets.ts';
+import { buildTriple } from '../../../../test/capi/triples.ts';
+import { FakeClock } from '../../../../test/faults/fake-clock.ts';
+import type { CanUpdateResponse, UpdateMachineResponse } from '../../../api/capi/hooks.ts';
+import { machineDeployments, machines, SET_LABELS } from '../../../api/capi/machine.ts';
+import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
+import { annotated, type Node, nodes } from '../../../kube/resources.ts';
+import { encodePresence } from '../../../signal/agent-presence.ts';
+import { AGENT_ANNOTATION } from '../../../signal/names.ts';
+import {
+  CONFIGURATION_ANNOTATION,
+  CONFIGURATION_REPORT_ANNOTATION,
+  configurationRequestOn,
+} from '../../../signal/node-configuration.ts';
+import type { Json } from '../../../util/json.ts';
+import { silentLogger } from '../../../util/log.ts';
+import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE } from '../can-update.ts';
+import { canUpdate } from './answer-can.ts';
+import { applyPatches } from './hook-patch.ts';
+import { claimConfiguration } from './node-configuration.ts';
+import { STEPS_ANNOTATION } from './step-record.ts';
+import { updateInSteps } from './update-steps.ts';
+import { type CallUpdater, callNobody } from './updater-client.ts';
+
+const OWN: Updater = { name: 'configuration', nodeConfiguration: {} };
+const REFIT: Updater = { name: 'refit', refit: {} };
+const ALLOWED = ['/etc/demo'];
+const VERSION = 'v1.35.0';
+
+class Scene {
+  readonly api = new MemoryApi();
+  readonly clock = new FakeClock(T0);
+  callUpdater: CallUpdater = async () => await Promise.reject(new Error('there is no other updater'));
+
+  constructor(updaters: readonly Updater[] = [OWN, REFIT], allowed: readonly string[] = ALLOWED) {
+    this.api.put(updaterSets, buildUpdaterSet('all', updaters));
+    const { metadata, spec } = identityOf({ name: 'm1', node: 'n1' });
+    const labels = { [SET_LABELS.deployment]: 'md', [SET_LABELS.hash]: '1' };
+    this.api.put(machineDeployments, { metadata: { name: 'md', namespace: 'default' } });
+    this.api.put(machines, {
+      metadata: { name: 'm1', namespace: 'default', labels },
+      spec: { clusterName: 'stand-in', version: VERSION, ...spec },
+      status: { nodeRef: { name: 'n1' } },
+    });
+    this.api.put(nodes, { metadata: { name: 'n1', uid: 'u', annotations: metadata.annotations }, spec });
+    this.allow(allowed);
+  }
+
+  /** What the agent says that it may change. */
+  allow(configurable: readonly string[]): void {
+    this.note(AGENT_ANNOTATION, encodePresence({ version: '1', since: later(0), configurable }));
+  }
+
+  note(name: string, value: string): void {
+    this.api.change(nodes, 'n1', (node) => annotated(node, { [name]: value }));
+  }
+
+  get node(): Node {
+    return this.api.read(nodes, 'n1');
+  }
+
+  get #parts() {
+    const cluster = { workload: this.api.client, seenNode: () => undefined, policyFor: () => buildPolicy() };
+    return {
+      management: this.api.client,
+      clusterOf: () => cluster,
+      clock: this.clock,
+      abort: new AbortController().signal,
+      log: silentLogger,
+      callUpdater: this.callUpdater,
+      source: { url: 'https://example.com' },
+      readText: async () => await Promise.reject(new Error('nothing to read')),
+      replaceStuck: async () => await Promise.resolve(''),
+    };
+  }
+
+  async can(from: Json, to: Json, version = VERSION): Promise<CanUpdateResponse> {
+    const current = buildTriple({ machine: { version: VERSION }, bootstrap: from });
+    const desired = buildTriple({ machine: { version }, bootstrap: to });
+    const answer = await canUpdate(this.#parts, 'CanUpdateMachine', { current, desired }, 60_000);
+    return fitting('CanUpdateMachineResponse', answer);
+  }
+
+  /** What is not covered. Where all is, Cluster API compares the patched objects with the desired ones. */
+  async left(from: Json, to: Json): Promise<string[]> {
+    const answer = await this.can(from, to);
+    const [, left = ''] = /; leaves (.*)$/.exec(answer.message ?? '') ?? [];
+    if (left !== 'nothing') return left.split(', ');
+    const [current, desired] = [buildTriple({ bootstrap: from }), buildTriple({ bootstrap: to })];
+    return changesBetween(MACHINE_SHAPE, applyPatches(MACHINE_SHAPE, current, answer), desired).map(nameOf);
+  }
+
+  async update(bootstrap: Json): Promise<UpdateMachineResponse> {
+    const { machine, infrastructureMachine, bootstrapConfig } = buildTriple({
+      machine: { version: VERSION },
+      bootstrap,
+    });
+    if (!machine || !infrastructureMachine) throw new Error('there is no Machine');
+    const answer = await updateInSteps(this.#parts, { desired: { machine, infrastructureMachine, bootstrapConfig } });
+    return fitting('UpdateMachineResponse', answer);
+  }
+
+  report(more: object = {}): void {
+    this.note(
+      CONFIGURATION_REPORT_ANNOTATION,
+      JSON.stringify({ uid: configurationRequestOn(this.node)?.uid, ...more }),
+    );
+  }
+}
+
+const demo = (more: object = {}): Json => ({ files: [{ path: '/etc/demo/x', content: 'two', ...more }] });
+const FILES = ['bootstrap.spec.files'];
+
+describe('a change is claimed as a whole, or not at all', () => {
+  test.each<[string, Json, Json, string[]]>([
+    ['a new file', {}, demo(), []],
+    ['other content', demo(), demo({ content: 'three' }), []],
+    ['permissions and owner', demo(), demo({ permissions: '0600', owner: 'root' }), []],
+    ['base64', {}, demo({ content: 'AA==', encoding: 'base64' }), []],
+    ['gzip', {}, demo({ content: 'AA==', encoding: 'gzip+base64' }), FILES],
+    ['a file that goes', demo(), {}, FILES],
+    ['content of a Secret', {}, demo({ contentFrom: { secret: { name: 's', key: 'k' } } }), FILES],
+    ['content that is appended', {}, demo({ append: true }), FILES],
+    ['a file of another user', {}, demo({ owner: 'alice:alice' }), FILES],
+    ['a file that others may write to', {}, demo({ permissions: '0666' }), FILES],
+    ['a file that changes who runs it', {}, demo({ permissions: '4755' }), FILES],
+    ['a file that the agent may not change', {}, demo({ path: '/etc/other' }), FILES],
+    ['a file of kubeadm', {}, demo({ path: '/etc/kubernetes/x' }), FILES],
+    [
+      'one file twice',
+      {},
+      {
+        files: [
+          { path: '/etc/demo/x', content: 'a' },
+          { path: '/etc/demo/x', content: 'b' },
+        ],
+      },
+      FILES,
+    ],
+    ['a list of something else', {}, { files: 'x' }, FILES],
+    ['too much for a Node', {}, demo({ content: 'x'.repeat(60_000) }), FILES],
+    [
+      'another member beside it',
+      {},
+      { ntp: { servers: ['x'] }, ...(demo() as object) },
+      ['bootstrap.spec.ntp.servers'],
+    ],
+  ])('%s', async (_what, from, to, left) => {
+    expect(await new Scene().left(from, to)).toEqual(left);
+  });
+
+  test('nothing on nodes whose agents allow nothing, and only what all of them allow', async () => {
+    expect(await new Scene(undefined, []).left({}, demo())).toEqual(FILES);
+    expect(await new Scene(undefined, ['/etc/demo/other']).left({}, demo())).toEqual(FILES);
+    expect(await new Scene(undefined, ['/etc/demo/x']).left({}, demo())).toEqual([]);
+    expect(await new Scene([OWN]).left({}, demo())).toEqual([]);
+  });
+
+  test('nothing of another kind of bootstrap config', () => {
+    const scene = new Scene();
+    const triples = [{}, demo()].map((spec) => {
+      const triple = buildTriple({ bootstrap: spec });
+      return { ...triple, bootstrapConfig: { kind: 'RKE2Config', metadata: { name: 'm1' }, spec } };
+    });
+    const [current = {}, desired = {}] = triples;
+    const answer = claimConfiguration('CanUpdateMachine', MACHINE_SHAPE, { current, desired }, [scene]);
+    expect(answer.bootstrapConfigPatch).toBeUndefined();
+  });
+
+  test('in templates of MachineSets, too', () => {
+    const scene = new Scene();
+    const object = (kind: string, spec: Json) => ({ kind, metadata: { name: 'x' }, spec: { template: { spec } } });
+    const of = (spec: Json) => ({ bootstrapConfigTemplate: object('KubeadmConfigTemplate', spec) });
+    const [current, desired] = [of({}), of(demo())];
+    const answer = claimConfiguration('CanUpdateMachineSet', SET_SHAPE, { current, desired }, [scene]);
+    expect(changesBetween(SET_SHAPE, applyPatches(SET_SHAPE, current, answer), desired)).toEqual([]);
+  });
+
+  test('nothing where anybody may call', async () => {
+    const scene = new Scene();
+    scene.callUpdater = callNobody;
+    await expect(scene.can({}, demo())).rejects.toThrow('only work with --client-ca');
+  });
+});
+
+describe('UpdateMachine', () => {
+  test('has the agent do it, and is done once the agent says so', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 2 });
+    const request = configurationRequestOn(scene.node);
+    expect(request?.items).toEqual([{ name: '/etc/demo/x', content: 'dHdv', mode: 0o644 }]);
+    expect(await scene.update(demo())).toMatchObject({
+      message: 'updater configuration: node n1: waiting for its agent',
+    });
+    scene.note(CONFIGURATION_REPORT_ANNOTATION, JSON.stringify({ uid: 'of another request' }));
+    expect(await scene.update(demo())).toMatchObject({ retryAfterSeconds: 2 });
+    expect(configurationRequestOn(scene.node)).toEqual(request);
+    scene.report();
+    expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
+    expect(scene.api.read(machines, 'm1').metadata.annotations?.[STEPS_ANNOTATION]).toBeUndefined();
+  });
+
+  test('fails with the reason of the agent, until the request is removed', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    await scene.update(demo());
+    const first = configurationRequestOn(scene.node)?.uid;
+    scene.report({ failure: 'the disk is full' });
+    expect(await scene.update(demo())).toMatchObject({
+      status: 'Failure',
+      message: `updater configuration: node n1: the disk is full; to have it tried again: kubectl annotate node n1 ${CONFIGURATION_ANNOTATION}-`,
+    });
+    scene.note(CONFIGURATION_ANNOTATION, '');
+    expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 2 });
+    expect(configurationRequestOn(scene.node)?.uid).not.toBe(first);
+  });
+
+  test('is not done where the agent that accepted it may no longer', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    scene.allow([]);
+    expect(await scene.update(demo())).toMatchObject({
+      status: 'Failure',
+      message: expect.stringContaining('has no agent that may change') as string,
+    });
+  });
+
+  test('leaves it out where it accepted nothing', async () => {
+    const scene = new Scene();
+    scene.api.change(nodes, 'n1', (node) => ({ ...node, status: { nodeInfo: { kubeletVersion: VERSION } } }));
+    expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
+    expect(configurationRequestOn(scene.node)).toBeUndefined();
+  });
+});

@@ -1,0 +1,92 @@
+/** Refit's own updater of files: claims what all agents concerned may change, and has them do it. */
+import { randomUUID } from 'node:crypto';
+import type { UpdateMachineRequest } from '../../../api/capi/hooks.ts';
+import type { Machine } from '../../../api/capi/machine.ts';
+import { annotated, type Node, nodes } from '../../../kube/resources.ts';
+import { isConflict } from '../../../kube/status-error.ts';
+import { configurableOn } from '../../../signal/agent-presence.ts';
+import * as wire from '../../../signal/node-configuration.ts';
+import { unlessError } from '../../../util/errors.ts';
+import { isRecord, sameJson } from '../../../util/json.ts';
+import { printable } from '../../../util/printable.ts';
+import { accepted, type CanRequest, type Change, changesBetween, type Shape, valueAt } from '../can-update.ts';
+import { DONE, failure, findNode, type UpdateParts, underWay } from '../update-machine.ts';
+import { patchesTo, withChange } from './composition.ts';
+
+interface Concerned {
+  readonly node: Node;
+}
+
+/** `own`: the Nodes concerned. */
+export function claimConfiguration(
+  hook: string,
+  shape: Shape,
+  { current, desired }: CanRequest,
+  own: readonly Concerned[],
+) {
+  const changes = changesBetween(shape, current, desired).filter(({ part }) => part.name === 'bootstrap');
+  const wanted = desired[changes[0]?.part.object ?? ''];
+  const items = wanted?.kind?.startsWith('KubeadmConfig') ? itemsFor(valueAt(wanted, shape.root), own) : [];
+  const covered = changes.filter((change) => isCovered(change, items));
+  const reached = covered.reduce((triple, change) => withChange(shape, triple, desired, change), current);
+  return accepted(hook, `covers ${covered.length} changes`, patchesTo(shape, current, reached));
+}
+
+/** Has the node's agent bring all that it may change to what the objects say. Idempotent, on any replica. */
+export async function configureNode(parts: UpdateParts, { desired }: UpdateMachineRequest, machine: Machine) {
+  const found = await findNode(parts, `Machine ${machine.metadata.namespace}/${machine.metadata.name}`, machine);
+  if (typeof found === 'string') return failure(found);
+  const { node } = found;
+  const { name } = node.metadata;
+  const items = itemsFor(desired.bootstrapConfig?.spec, [found]);
+  const request = wire.configurationRequestOn(node);
+  if (request && sameJson(request.items, items)) {
+    const report = wire.configurationReportOn(node, request);
+    if (report?.failure === undefined) return report ? DONE : underWay(`node ${name}: waiting for its agent`);
+    const again = `kubectl annotate node ${name} ${wire.CONFIGURATION_ANNOTATION}-`;
+    return failure(`node ${name}: ${printable(report.failure)}; to have it tried again: ${again}`);
+  }
+  if (items.length === 0) return failure(`node ${name} has no agent that may change what the bootstrap config says`);
+  const text = JSON.stringify({ uid: randomUUID(), items } satisfies wire.ConfigurationRequest);
+  const written = annotated(node, { [wire.CONFIGURATION_ANNOTATION]: text });
+  // Another replica or the kubelet wrote the Node: the next call reads it again.
+  await unlessError(isConflict)(parts.workload.replace(nodes, written, { abort: parts.abort }));
+  return underWay(`node ${name}: waiting for its agent`);
+}
+
+/** What all agents may change; nothing if that is too much for a Node. */
+function itemsFor(spec: unknown, own: readonly Concerned[]): wire.ConfigurationItem[] {
+  const files = [...(byPath(valueAt(spec, ['files']))?.values() ?? [])].flatMap((entry) => fileOf(entry) ?? []);
+  const items = files.filter(
+    (item) => wire.isConfigurable(item) && own.every(({ node }) => wire.allows(configurableOn(node), item.name)),
+  );
+  return JSON.stringify(items).length > wire.MOST_CHARACTERS ? [] : items;
+}
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** Whether this change is all done once the items are. What leaves the list is not: what would be there without it is not known. */
+function isCovered({ path, from, to }: Change, items: readonly wire.ConfigurationItem[]): boolean {
+  const [before, after] = [byPath(from), byPath(to)];
+  if (path.join('.') !== 'files' || !before || !after || [...before.keys()].some((name) => !after.has(name)))
+    return false;
+  const isDone = (entry: Entry): boolean => items.some((item) => sameJson(item, fileOf(entry)));
+  return [...after].every(([name, entry]) => sameJson(before.get(name), entry) || isDone(entry));
+}
+
+/** Undefined if paths are missing, or there twice. */
+function byPath(list: unknown = []): Map<string, Entry> | undefined {
+  if (!Array.isArray(list) || !list.every((entry) => isRecord(entry) && typeof entry['path'] === 'string'))
+    return undefined;
+  const entries = new Map((list as Entry[]).map((entry) => [String(entry['path']), entry]));
+  return entries.size === list.length ? entries : undefined;
+}
+
+/** Of root, with all its content in the list; undefined for another. */
+function fileOf({ path, content, contentFrom, append, encoding, owner = 'root', permissions = '0644' }: Entry) {
+  const isOfRoot = /^root(:root)?$/.test(String(owner)) && /^0?[0-7]{3}$/.test(String(permissions));
+  const isWhole = contentFrom === undefined && append !== true && (encoding === undefined || encoding === 'base64');
+  if (!isOfRoot || !isWhole || typeof content !== 'string') return undefined;
+  const bytes = Buffer.from(content, encoding === 'base64' ? 'base64' : 'utf8');
+  return { name: String(path), content: bytes.toString('base64'), mode: Number.parseInt(String(permissions), 8) };
+}

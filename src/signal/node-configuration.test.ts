@@ -1,0 +1,88 @@
+/** Pins what nobody may have changed on a node, whatever an agent allows, and what counts as a request and a report. */
+import { expect, test } from 'vitest';
+import {
+  allows,
+  CONFIGURATION_ANNOTATION,
+  CONFIGURATION_REPORT_ANNOTATION,
+  configurationReportOn,
+  configurationRequestOn,
+  isAllowance,
+  isConfigurable,
+} from './node-configuration.ts';
+
+test.each([
+  ['/etc/chrony/chrony.conf', true],
+  ['/opt/a@b+c,d=e.conf', true],
+  ['/etc/kubernetes/manifests/x.yaml', false],
+  ['/etc/kubernetes', false],
+  ['/etc/kubernetes-extras/x', true],
+  ['/var/lib/kubelet/config.yaml', false],
+  ['/var/lib/refit/journal.json', false],
+  ['/etc/refit/agent.yaml', false],
+  ['/etc/systemd/system/refit-agent.service', false],
+  ['/etc/systemd/system/kubelet.service.d/20-x.conf', false],
+  ['/usr/lib/systemd/system/k0sworker.service', false],
+  ['/etc/systemd/system/chrony.service.d/x.conf', true],
+  ['/proc/sys/kernel/core_pattern', false],
+  ['/run/x', false],
+  ['/etc/../run/x', false],
+  ['/etc/./x', false],
+  ['/etc//x', false],
+  ['/etc/x/', false],
+  ['etc/x', false],
+  ['/', false],
+  ['/etc/a b', false],
+  [`/etc/${'x'.repeat(512)}`, false],
+])('%s may be changed: %j', (name, is) => {
+  expect(isConfigurable({ name, content: '', mode: 0o644 })).toBe(is);
+  expect(isAllowance(name)).toBe(is);
+});
+
+test.each([
+  [0o644, true],
+  [0o755, true],
+  [0o600, true],
+  [0o664, false],
+  [0o646, false],
+  [0o4755, false],
+])('a file with permissions %o: %j', (mode, is) => {
+  expect(isConfigurable({ name: '/etc/x', content: '', mode })).toBe(is);
+});
+
+test.each([undefined, 'x', [], { name: '/etc/x' }, { name: '/etc/x', content: '', mode: '0644' }, { content: '' }])(
+  'no item: %j',
+  (value) => {
+    expect(isConfigurable(value)).toBe(false);
+  },
+);
+
+test.each([
+  ['/etc/chrony', '/etc/chrony/chrony.conf', true],
+  ['/etc/chrony', '/etc/chrony', true],
+  ['/etc/chrony', '/etc/chronyd/x', false],
+])('%s allows %s: %j', (allowed, name, is) => {
+  expect(allows([allowed], name)).toBe(is);
+});
+
+const noted = (name: string, value: unknown) => ({
+  metadata: { name: 'n', annotations: { [name]: JSON.stringify(value) } },
+});
+const item = { name: '/etc/x', content: 'eA==', mode: 0o644 };
+
+test.each([
+  ['a request', { uid: 'u', items: [item] }, { uid: 'u', items: [item] }],
+  ['no uid', { items: [item] }, undefined],
+  ['no list', { uid: 'u', items: item }, undefined],
+  ['nothing', null, undefined],
+])('%s is read', (_what, value, request) => {
+  expect(configurationRequestOn(noted(CONFIGURATION_ANNOTATION, value))).toEqual(request);
+});
+
+test.each([
+  [{ uid: 'u' }, {}],
+  [{ uid: 'u', failure: 'why' }, { failure: 'why' }],
+  [{ uid: 'of another' }, undefined],
+  ['text', undefined],
+])('the report %j', (value, report) => {
+  expect(configurationReportOn(noted(CONFIGURATION_REPORT_ANNOTATION, value), { uid: 'u' })).toEqual(report);
+});

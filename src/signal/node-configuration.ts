@@ -1,0 +1,60 @@
+/** What Cluster API changes on a node besides its version: the request on the Node, and what the node's agent says of it. */
+import type { KubeObject } from '../kube/resources.ts';
+import { isRecord, parseJson } from '../util/json.ts';
+
+export const CONFIGURATION_ANNOTATION = 'upgrade.refit.dev/node-configuration';
+export const CONFIGURATION_REPORT_ANNOTATION = 'upgrade.refit.dev/node-configuration-report';
+
+/** Characters of the items of a request: a Node holds no more than 256 KiB of annotations. */
+export const MOST_CHARACTERS = 64 * 1024;
+
+export interface ConfigurationItem {
+  /** The path of a file. */
+  readonly name: string;
+  /** In base64. */
+  readonly content: string;
+  readonly mode: number;
+}
+
+export interface ConfigurationRequest {
+  /** Another one for each request. */
+  readonly uid: string;
+  readonly items: readonly unknown[];
+}
+
+/** One way only to write a path, so that names can be compared. */
+const PATH = /^(?:\/(?!\.\.?(?:\/|$))[\w.@+:,=-]+)+$/;
+/** What kubeadm, k0s and Refit look after themselves, and what is no file on a disk. */
+const RESERVED =
+  /^\/(?:proc|sys|dev|run|tmp|var\/(?:run|tmp)|etc\/(?:kubernetes|k0s|refit)|var\/lib\/(?:kubelet|etcd|k0s|refit))(?:\/|$)|\/(?:kubelet|k0s|refit)[\w.@-]*\.(?:service|socket|timer|path)(?:\.d)?(?:\/|$)/;
+/** False for what no setting allows. */
+export function isConfigurable(item: unknown): item is ConfigurationItem {
+  if (!isRecord(item)) return false;
+  const { name, content, mode } = item;
+  if (typeof name !== 'string' || typeof content !== 'string' || typeof mode !== 'number') return false;
+  // Who may write to a file of root's could have it read as something else.
+  return isAllowance(name) && (mode & ~0o755) === 0;
+}
+
+/** What an agent may be allowed: a file, or all files of a folder. */
+export function isAllowance(path: unknown): path is string {
+  return typeof path === 'string' && PATH.test(path) && path.length <= 512 && !RESERVED.test(path);
+}
+
+export function allows(allowed: readonly string[], name: string): boolean {
+  return allowed.some((each) => name === each || name.startsWith(`${each}/`));
+}
+
+/** Its items may be anything. */
+export function configurationRequestOn({ metadata }: KubeObject): ConfigurationRequest | undefined {
+  const value = parseJson(metadata.annotations?.[CONFIGURATION_ANNOTATION]);
+  if (!isRecord(value) || typeof value['uid'] !== 'string' || !Array.isArray(value['items'])) return undefined;
+  return { uid: value['uid'], items: value['items'] };
+}
+
+/** Of this request: written once all is done, or nothing is changed any more and there is a failure. */
+export function configurationReportOn({ metadata }: KubeObject, { uid }: Pick<ConfigurationRequest, 'uid'>) {
+  const value = parseJson(metadata.annotations?.[CONFIGURATION_REPORT_ANNOTATION]);
+  if (!isRecord(value) || value['uid'] !== uid) return undefined;
+  return { failure: typeof value['failure'] === 'string' ? value['failure'] : undefined };
+}

@@ -1,0 +1,99 @@
+/** A kubeadm host in a scratch root whose agent may change files: a real agent, stand-ins for all else. */
+import { randomUUID } from 'node:crypto';
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { vi } from 'vitest';
+import { REFIT } from '../../sandbox/refit.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import {
+  CONFIGURATION_ANNOTATION,
+  type ConfigurationItem,
+  configurationReportOn,
+} from '../../src/signal/node-configuration.ts';
+import { type AgentProcess, startAgentProcess } from './agent-process.ts';
+
+export function file(path: string, content: string, mode = 0o644): ConfigurationItem {
+  return { name: path, content: Buffer.from(content).toString('base64'), mode };
+}
+
+export class ConfiguredHost implements AsyncDisposable {
+  readonly root: string;
+  readonly name: string;
+  readonly #admin: KubeClient;
+  readonly #kubeconfig: string;
+  readonly #agents: AgentProcess[] = [];
+
+  private constructor(root: string, admin: KubeClient, kubeconfig: string) {
+    this.root = root;
+    this.name = `n-${root.split('-').at(-1)?.toLowerCase()}`;
+    this.#admin = admin;
+    this.#kubeconfig = kubeconfig;
+  }
+
+  static async arrive({ admin, kubeconfig }: { readonly admin: KubeClient; readonly kubeconfig: string }) {
+    const host = new ConfiguredHost(await mkdtemp(join(tmpdir(), 'refit-configured-')), admin, kubeconfig);
+    await host.put('etc/demo/old', 'old\n');
+    for (const name of ['kubeadm', 'kubelet']) await host.program(name, 'exit 0');
+    await chmod(host.root, 0o755);
+    await admin.create(nodes, { metadata: { name: host.name } });
+    return host;
+  }
+
+  at(path: string): string {
+    return join(this.root, path);
+  }
+
+  async put(path: string, content: string, mode = 0o644): Promise<void> {
+    await mkdir(dirname(this.at(path)), { recursive: true });
+    await writeFile(this.at(path), content, { mode });
+  }
+
+  async program(name: string, script: string): Promise<void> {
+    await this.put(`usr/bin/${name}`, `#!/bin/sh\n${script}\n`, 0o755);
+  }
+
+  async read(path: string): Promise<string | undefined> {
+    return await readFile(this.at(path), 'utf8').catch(() => undefined);
+  }
+
+  async mode(path: string): Promise<number> {
+    return (await stat(this.at(path))).mode & 0o7777;
+  }
+
+  start(...flags: string[]): AgentProcess {
+    const state = ['--state-dir', this.at('state'), '--run-dir', this.at('run'), '--config', this.at('none')];
+    const own = ['--procedure', 'kubeadm', '--name', this.name, '--kubeconfig', this.#kubeconfig];
+    const environment = { REFIT_ROOT: this.root, PATH: `${this.at('usr/bin')}:${process.env['PATH']}` };
+    const args = [...own, ...state, '--node-configuration', '/etc/demo', ...flags];
+    const agent = startAgentProcess([process.execPath, REFIT], args, environment);
+    this.#agents.push(agent);
+    return agent;
+  }
+
+  /** Resolves with the uid of the request. */
+  async ask(...items: ConfigurationItem[]): Promise<string> {
+    const uid = randomUUID();
+    const annotations = { [CONFIGURATION_ANNOTATION]: JSON.stringify({ uid, items }) };
+    await this.#admin.patch(nodes, this.name, { metadata: { annotations } }, { type: 'merge' });
+    return uid;
+  }
+
+  async answer(uid: string): Promise<{ readonly failure?: string | undefined }> {
+    return await this.until(async () => {
+      const report = configurationReportOn(await this.#admin.get(nodes, this.name), { uid });
+      if (!report) throw new Error(`no report; the agent said:\n${this.#agents.at(-1)?.log.slice(-15).join('\n')}`);
+      return report;
+    });
+  }
+
+  async until<T>(condition: () => Promise<T>): Promise<T> {
+    return await vi.waitFor(condition, { timeout: 150_000, interval: 20 });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#agents.map(async (agent) => await agent.stop('SIGKILL')));
+    await rm(this.root, { recursive: true, force: true });
+  }
+}
