@@ -61,7 +61,9 @@ function requestFor(name: string, more: Partial<BundleRequest> = {}): BundleRequ
 }
 
 async function place(request: BundleRequest, through: Files = files): Promise<void> {
-  await placeBundle(request, buildFetchTools({ clock, files: through }));
+  // An agent hands over all that it knows of its host: what the request says comes first.
+  const ofTheHost = { paths: {}, version: '0.0.0' };
+  await placeBundle(request, { ...buildFetchTools({ clock, files: through }), ...ofTheHost });
 }
 
 const placed = async (): Promise<string[]> => (await readdir(images)).toSorted();

@@ -29,7 +29,7 @@ const READABLE = 0o644;
 
 /** Resolves when the images directory has the bundle, also if others put it there, and older ones of ours are gone. */
 export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {
-  const place = async (limits: DownloadLimits): Promise<void> => await placeOnce({ ...asked, ...tools, limits });
+  const place = async (limits: DownloadLimits): Promise<void> => await placeOnce({ ...tools, ...asked, limits });
   const discard = async (): Promise<void> => await discardBundle(asked, tools.files);
   await whenThereIsRoom(place, discard, asked.limits, tools);
 }

@@ -64,8 +64,11 @@ function requestFor(url: string, more: Partial<DownloadRequest> = {}): DownloadR
   });
 }
 
+/** An agent hands over all that it knows of its host: what the request says comes first. */
+const OF_THE_HOST = { paths: {}, version: '0.0.0' };
+
 async function fetchNow(request: DownloadRequest, abort = new AbortController().signal): Promise<void> {
-  await download(request, buildFetchTools({ clock, abort }));
+  await download(request, { ...buildFetchTools({ clock, abort }), ...OF_THE_HOST });
 }
 
 /** As an agent that was killed leaves it: some bytes, and the note of what they belong to. */

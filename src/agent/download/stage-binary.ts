@@ -19,7 +19,7 @@ const EXECUTABLE = 0o755;
 /** Resolves when the binary is staged and on the disk; rejects with a reason for people, or with the reason of `abort`. */
 export async function download(request: DownloadRequest, tools: FetchTools): Promise<void> {
   const discard = async (): Promise<void> => await discardDownload(request, tools.files);
-  const stage = async (limits: DownloadLimits): Promise<void> => await stageOnce({ ...request, ...tools, limits });
+  const stage = async (limits: DownloadLimits): Promise<void> => await stageOnce({ ...tools, ...request, limits });
   await whenThereIsRoom(stage, discard, request.limits, tools);
 }
 
