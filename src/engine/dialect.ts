@@ -14,8 +14,7 @@ export interface World {
   get<T extends KubeObject>(resource: Resource<T>, name: string, namespace?: string): T | undefined;
 }
 
-/** The optional members are what only some dialects bring: without one the engine does without the feature. */
-export interface Dialect<P extends KubeObject = KubeObject> {
+export interface Dialect<P extends KubeObject = KubeObject> extends Capabilities<P> {
   readonly name: string;
   readonly plans: Resource<P>;
   /** The kinds that decisions depend on, beside the plans. */
@@ -28,6 +27,10 @@ export interface Dialect<P extends KubeObject = KubeObject> {
   objectOf(stage: Stage, target: Target, world: World): KubeObject | undefined;
   endpoints(world: World): readonly Endpoint[];
   readonly signal: Signal<P>;
+}
+
+/** What only some dialects bring. Without a capability the engine does without the feature. */
+interface Capabilities<P extends KubeObject> {
   readonly scope?: PlanScope<P>;
   /** What the keys of controls on a plan begin with, where others read its annotations too. */
   readonly controlPrefix?: string;
