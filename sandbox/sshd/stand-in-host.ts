@@ -38,6 +38,7 @@ export async function createStandInHost({
     await mkdir(join(root, folder), { recursive: true });
   await copyFile(kubeconfig, join(root, 'etc/kubernetes/admin.conf'));
   await writeFile(join(root, 'etc/hostname'), name);
+  await writeFile(join(root, 'var/lib/kubelet/config.yaml'), 'kind: KubeletConfiguration\n');
   for (const each of [version, ...offers]) {
     await writeScript(join(root, 'opt/kubernetes', each, 'kubeadm'), kubeadmOf(each));
     await writeScript(join(root, 'opt/kubernetes', each, 'kubelet'), kubeletOf(each));

@@ -5,6 +5,7 @@
 
 import {
   appendFileSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -22,7 +23,7 @@ import { type ConfigMap, configMaps, nodes, pods } from '../../src/kube/resource
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
 import { messageOf } from '../../src/util/errors.ts';
-import { parseVersion } from '../../src/util/version.ts';
+import { compareVersions, parseVersion } from '../../src/util/version.ts';
 import { parseKubeadm } from './kubeadm-command.ts';
 import { COMPONENTS } from './stand-in-host.ts';
 
@@ -56,8 +57,9 @@ async function kubeadm(own: string, args: readonly string[]): Promise<void> {
   if (phase) return;
   if (existsSync(MANIFESTS)) await replaceManifests(target, client);
   if (kind === 'apply') await recordVersion(client, config, target);
-  const kubelet = join(TEMPORARY, `kubeadm-kubelet-config-${Date.now()}`);
+  const kubelet = join(TEMPORARY, `kubeadm-kubelet-config-${stampNow()}`);
   mkdirSync(kubelet, { recursive: true });
+  copyFileSync(KUBELET_CONFIG, join(kubelet, 'config.yaml'));
   const { data } = await client.get(configMaps, 'kubelet-config', { namespace: KUBEADM_CONFIG.namespace });
   writeFileSync(KUBELET_CONFIG, `# written by kubeadm ${own}\n${data?.['kubelet'] ?? ''}`);
   process.stdout.write('[upgrade] SUCCESS!\n');
@@ -65,6 +67,11 @@ async function kubeadm(own: string, args: readonly string[]): Promise<void> {
 
 function minorOf(version: string): number {
   return parseVersion(version)?.minor ?? Number.NaN;
+}
+
+function isOlder(version: string, than: string): boolean {
+  const [a, b] = [parseVersion(version), parseVersion(than)];
+  return a !== undefined && b !== undefined && compareVersions(a, b) < 0;
 }
 
 /** As `stat -f` tells it. */
@@ -78,7 +85,7 @@ function checkVersions(own: string, kind: 'apply' | 'node', cluster: string, tar
   const [kubeadm, from, to] = [own, cluster, target].map(minorOf);
   if (kubeadm === undefined || from === undefined || to === undefined) return;
   if (to > from + 1) throw new Error(`[upgrade/version] FATAL: the cluster at ${cluster} cannot skip to ${target}`);
-  if (kind === 'apply' && kubeadm < to)
+  if (kind === 'apply' && isOlder(own, target))
     throw new Error(`[upgrade/version] FATAL: kubeadm ${own} is older than ${target}`);
   if (kind === 'node' && kubeadm < from) throw new Error(`kubeadm ${own} is older than the cluster at ${cluster}`);
   const missing = COMPONENTS.filter((name) => existsSync(MANIFESTS) && !existsSync(join(MANIFESTS, `${name}.yaml`)));
@@ -87,18 +94,19 @@ function checkVersions(own: string, kind: 'apply' | 'node', cluster: string, tar
 
 /** Each one: the current to the backup, the new one in its place. A kill between the two leaves neither. */
 async function replaceManifests(target: string, client: KubeClient): Promise<void> {
-  const stamp = new Date().toISOString().replaceAll(/\D/g, '');
+  const stamp = stampNow();
   const [fresh, backup] = [`kubeadm-upgraded-manifests${stamp}`, `kubeadm-backup-manifests-${stamp}`].map((name) =>
     join(TEMPORARY, name),
   );
   if (fresh === undefined || backup === undefined) return;
-  for (const folder of [fresh, backup, join(TEMPORARY, `kubeadm-backup-etcd-${stamp}`)])
-    mkdirSync(folder, { recursive: true });
+  const copy = join(TEMPORARY, `kubeadm-backup-etcd-${stamp}`, 'etcd/member/snap');
+  for (const folder of [fresh, backup, copy]) mkdirSync(folder, { recursive: true });
+  writeFileSync(join(copy, 'db'), '');
   for (const name of COMPONENTS) {
     const current = join(MANIFESTS, `${name}.yaml`);
     const text = readFileSync(current, 'utf8');
-    const next = name === 'etcd' ? text : text.replace(/(kube-[a-z-]+):v[\d.]+/, `$1:${target}`);
-    if (name !== 'etcd' && next === text) continue;
+    const next = manifestOf(name, text, target);
+    if (next === text) continue;
     writeFileSync(join(fresh, `${name}.yaml`), next);
     renameSync(current, join(backup, `${name}.yaml`));
     dieWhereAsked(name);
@@ -109,6 +117,17 @@ async function replaceManifests(target: string, client: KubeClient): Promise<voi
   for (const name of readdirSync(TEMPORARY)) {
     if (name.startsWith('kubeadm-upgraded-manifests')) rmSync(join(TEMPORARY, name), { recursive: true });
   }
+}
+
+/** That of etcd is another with each version of kubeadm too, whatever its image. */
+function manifestOf(name: string, text: string, target: string): string {
+  if (name === 'etcd') return `# kubeadm ${target}\n${text.replace(/^# kubeadm .*\n/, '')}`;
+  return text.replace(/(kube-[a-z-]+):v[\d.]+/, `$1:${target}`);
+}
+
+/** As kubeadm writes it: `2026-11-22-12-00-00`. */
+function stampNow(): string {
+  return new Date().toISOString().slice(0, 19).replaceAll(/[T:]/g, '-');
 }
 
 /** As the kubelet does: its pod in the API gets the image of the manifest. */

@@ -15,9 +15,10 @@ import { upgradeWithFaults } from './faults/faults.ts';
 import { rollBackKubelet } from './faults/roll-back.ts';
 import { upgradeByManagers } from './managers/upgrade.ts';
 import { Operator } from './operator.ts';
+import { recordKubeadm } from './recordings.ts';
 import { type Scene, upgrade } from './upgrade.ts';
 
-export type Part = 'upgrade' | 'faults' | 'roll-back' | 'another-way' | 'agents' | 'managers';
+export type Part = 'upgrade' | 'faults' | 'roll-back' | 'another-way' | 'agents' | 'managers' | 'recordings';
 
 export interface InsideOptions extends Omit<ClusterOptions, 'log' | 'way'> {
   /** Without it, the first two. */
@@ -90,6 +91,7 @@ try {
       async (scene) => await upgradeByManagers(scene, options.managers),
       madeByOthers,
     );
+  if (only === 'recordings') await withCluster('recorded', options, recordKubeadm);
   if (only === 'roll-back') await withCluster('rolled-back', options, rollBackKubelet);
 } catch (error) {
   await checks.check('the proof comes to its end', () => [messageOf(error)]);

@@ -31,12 +31,13 @@ Builds Kubernetes ${FROM} and ${TO}, makes machines of namespaces and a kubeadm 
                    \`another-way\`: a cluster that is made as differently as can be;
                    \`agents\`: a cluster that agents upgrade, led by the extension for Cluster API;
                    \`managers\`: a cluster that Cluster API's managers make and upgrade, by agents;
+                   \`recordings\`: kubeadm by itself, for test/fixtures/kubeadm;
                    \`roll-back\`: a kubelet that does not run, which takes Refit five minutes to be sure of
   --help           this text
 `;
 
-/** The upgrade as the guide has it, the one with faults, and four that take too long to run each time. */
-const PARTS: readonly Part[] = ['upgrade', 'faults', 'another-way', 'agents', 'managers', 'roll-back'];
+/** The upgrade as the guide has it, the one with faults, and five that take too long to run each time. */
+const PARTS: readonly Part[] = ['upgrade', 'faults', 'another-way', 'agents', 'managers', 'recordings', 'roll-back'];
 
 interface Command {
   readonly controlPlanes: number;

@@ -1,0 +1,34 @@
+/** Records what kubeadm itself does, without Refit, for the stand-in of the ordinary tests. */
+import { facts, type KubeadmHosts, readRecorded, record, writeRecorded } from '../../kubeadm/recording.ts';
+import type { Machine } from './machine/machine.ts';
+import type { Scene } from './upgrade.ts';
+import { settled } from './verify.ts';
+
+/** Writes the file anew: `git diff` shows what is another than before. */
+export async function recordKubeadm({ cluster, operator, checks, from, to }: Scene): Promise<void> {
+  const machineOf = (host: string): Machine => {
+    const found = cluster.machines.find(({ name }) => name === host);
+    if (found === undefined) throw new Error(`recordings need a machine ${host}: use --size 2+1 or more`);
+    return found;
+  };
+  const hosts: KubeadmHosts = {
+    from,
+    to,
+    root: (host) => machineOf(host).root,
+    async run(host, kubeadm, args) {
+      const program = kubeadm === to ? `/opt/kubernetes/${to}/kubeadm` : 'kubeadm';
+      const { stdout } = await machineOf(host).run(`${program} ${args} </dev/null 2>&1; code=$?; echo; echo $code`);
+      const lines = stdout.trimEnd().split('\n');
+      return { exitCode: Number(lines.at(-1)), output: lines.slice(0, -1).join('\n') };
+    },
+  };
+  await settled(cluster, operator);
+  await checks.check('kubeadm does what was recorded of it', async () => {
+    const before = await readRecorded().catch(() => []);
+    const now = await record(hosts);
+    await writeRecorded(now);
+    return now
+      .filter((each, index) => JSON.stringify(facts(each)) !== JSON.stringify(before[index] && facts(before[index])))
+      .map(({ host, command }) => `${host}: ${command} is another than in test/fixtures/kubeadm/recorded.json`);
+  });
+}

@@ -1,0 +1,59 @@
+/** Holds the stand-in for kubeadm to recordings of a real one: the same commands, one after the other, on hosts of the same kind. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
+import { run } from '../../tools/controlplane/run.ts';
+import type { Change } from '../kubeadm/changes.ts';
+import { orderOfManifests, type Recorded, readRecorded, record } from '../kubeadm/recording.ts';
+import { FROM, openScene, type Scene, TO, useCgroupV1 } from '../kubeadm/suite.ts';
+
+const RECORDED = await readRecorded();
+let scene: Scene;
+let done: readonly Recorded[] = [];
+
+beforeAll(async () => {
+  scene = await openScene(startJavascriptServer, { offers: [TO] });
+  const rootOf = (name: string): string => scene.cluster.host(name).root;
+  for (const { root } of scene.cluster.hosts) await useCgroupV1(root);
+  done = await record({
+    from: FROM,
+    to: TO,
+    root: rootOf,
+    async run(name, kubeadm, args) {
+      const root = rootOf(name);
+      const environment = { ...process.env, REFIT_ROOT: root };
+      const script = `"${root}/opt/kubernetes/${kubeadm}/kubeadm" ${args} </dev/null 2>&1; code=$?; echo; echo $code`;
+      const { stdout } = await run('sh', ['-c', script], { environment });
+      const lines = stdout.trimEnd().split('\n');
+      return { exitCode: Number(lines.at(-1)), output: lines.slice(0, -1).join('\n') };
+    },
+  });
+});
+afterAll(async () => await scene[Symbol.asyncDispose]());
+
+/** Which checks it names as failed. */
+const errorsIn = ({ output }: Recorded): string[] =>
+  output.flatMap((line) => /\[ERROR \w+\]/.exec(line)?.[0] ?? []).toSorted();
+
+/** The stand-in has no certificates and no kubeconfigs of components, and its kubelets say what wrote their configuration. */
+const OTHERS = /^\/etc\/kubernetes\/(?:pki\/|[a-z-]+\.conf$)|^\/var\/lib\/kubelet\//;
+const made = (changes: readonly Change[]): string[] =>
+  changes
+    .filter(({ path }) => !OTHERS.test(path))
+    .map(({ path, how, from }) => [path, how, from].join(' '))
+    .toSorted();
+
+describe.each(RECORDED.map((real, index) => [`${real.host}: ${real.command}`, index, real] as const))(
+  '%s',
+  (_name, index, real) => {
+    const standIn = (): Recorded => done[index] ?? expect.fail('the stand-in was not asked');
+
+    test('ends with the same exit code, for the same reason', () => {
+      expect([standIn().exitCode, errorsIn(standIn())]).toEqual([real.exitCode, errorsIn(real)]);
+    });
+
+    test('leaves the same files, manifests replaced in the same order', () => {
+      expect(made(standIn().changes)).toEqual(made(real.changes));
+      expect(orderOfManifests(standIn().changes)).toEqual(orderOfManifests(real.changes));
+    });
+  },
+);
