@@ -225,7 +225,7 @@ function proberOf({ config, apiPort, askThrough, writer, drainsNodes = true, abo
   const ask = askerOf(config);
   return {
     askControlPlane: async (endpoints, stop) => {
-      const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, abort: stop };
+      const options = { port: apiPort, deadlineMs: READYZ_TIMEOUT_MS, abort: stop };
       const direct: AskReadyz = async (host) => await ask(host, options);
       return await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
     },

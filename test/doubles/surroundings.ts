@@ -33,7 +33,7 @@ export function surroundingsFor(options: SurroundingsOptions): Surroundings & { 
     random: Math.random,
     log,
     pick,
-    askReadyz: async (host) => await ask(host, { port: apiPort, timeoutMs: times.readyz }),
+    askReadyz: async (host) => await ask(host, { port: apiPort, deadlineMs: times.readyz }),
     close: () => client.close(),
   };
 }

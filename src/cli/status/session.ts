@@ -44,7 +44,7 @@ export async function inSession(
   const contact = contactWith(clock);
   using client = createClient(config, { userAgent, onRequest: (record) => contact.note(record) });
   const askHost = askerOf(config);
-  const readyz = { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS };
+  const readyz = { port: flags.apiPort, deadlineMs: READYZ_TIMEOUT_MS };
   const direct: AskReadyz = async (host) => await askHost(host, readyz);
   const ask: AskControlPlane = async (endpoints) => await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
   const reading = { client, abort };

@@ -190,34 +190,31 @@ function eventCheck(kind: string): (event: unknown) => string | undefined {
   };
 }
 
-export interface ReadyzOptions {
+export interface ReadyzOptions extends RequestOptions {
   /** The port on every host; the port of the connection's own server by default. */
   readonly port?: number | undefined;
-  /** Milliseconds until a silent server counts as not ready. */
-  readonly timeoutMs: number;
-  readonly abort?: AbortSignal | undefined;
 }
 
-/** Asks the API server at an address for its HTTP status. */
-export function askerOf(config: ClusterConfig): (host: string, options: ReadyzOptions) => Promise<number> {
+/** Asks the API server at an address for its HTTP status. One that stays silent for the deadline is not ready. */
+export function askerOf(config: ClusterConfig) {
   const { origin, protocol } = new URL(config.server);
   const isProven = protocol === 'https:' && config.insecureSkipTlsVerify !== true;
   const known = credentialsOf(config, systemClock);
   const unknown = credentialsOf({ ...config, user: {} }, systemClock);
-  return async (host, options) => {
-    const server = originOf(config, host, options);
+  return async (host: string, { port, ...options }: ReadyzOptions): Promise<number> => {
+    const server = originOf(config, host, port);
     // Addresses come from Nodes: one that no certificate proves gets no credentials.
     const credentials = isProven || server === origin ? known : unknown;
     // A new connection: an old one does not prove that the server accepts clients.
     using client = createClient({ ...config, server }, { credentials, mostBytes: MOST_READYZ_BYTES });
-    return (await client.raw('/readyz', { deadlineMs: options.timeoutMs, abort: options.abort })).status;
+    return (await client.raw('/readyz', options)).status;
   };
 }
 
 /** Parses the whole URL: the setters of URL ignore bad values, and then the connection's own server would answer. */
-function originOf({ server }: ClusterConfig, host: string, options: ReadyzOptions): string {
-  const { protocol, port } = new URL(server);
-  const url = `${protocol}//${host.includes(':') ? `[${host}]` : host}:${options.port ?? port}`;
+function originOf({ server }: ClusterConfig, host: string, port?: number): string {
+  const own = new URL(server);
+  const url = `${own.protocol}//${host.includes(':') ? `[${host}]` : host}:${port ?? own.port}`;
   if (/^[\w.:-]+$/.test(host) && URL.canParse(url)) return new URL(url).origin;
   throw new Error(`"${host}" is not the address of an API server`);
 }

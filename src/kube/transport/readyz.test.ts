@@ -10,7 +10,7 @@ import { askerOf } from './http-client.ts';
 
 test.each([200, 500])('the answer %i of the address at the port of the connection', async (status) => {
   await using server = await startStubServer((_request, response) => response.writeHead(status).end());
-  expect(await askerOf(server.config)('127.0.0.1', { timeoutMs: 5_000 })).toBe(status);
+  expect(await askerOf(server.config)('127.0.0.1', { deadlineMs: 5_000 })).toBe(status);
   expect(server.requests.map(({ url }) => url)).toEqual(['/readyz']);
 });
 
@@ -30,14 +30,14 @@ test.each<[string, Partial<ClusterConfig>, boolean, string | undefined]>([
     await using server = await startStubServer((_request, response) => response.writeHead(200).end(), tls);
     const own = `${isSecure ? 'https' : 'http'}://127.0.0.9:1/prefix`;
     const config = { ...server.config, ...trust, server: own, user: { token: 't' } };
-    expect(await askerOf(config)('127.0.0.1', { port: server.port, timeoutMs: 5_000 })).toBe(200);
+    expect(await askerOf(config)('127.0.0.1', { port: server.port, deadlineMs: 5_000 })).toBe(200);
     expect(server.requests[0]?.headers.authorization).toBe(sent);
   },
 );
 
 test('the address of the connection gets the token in any case', async () => {
   await using server = await startStubServer((_request, response) => response.writeHead(200).end());
-  expect(await askerOf({ ...server.config, user: { token: 't' } })('127.0.0.1', { timeoutMs: 5_000 })).toBe(200);
+  expect(await askerOf({ ...server.config, user: { token: 't' } })('127.0.0.1', { deadlineMs: 5_000 })).toBe(200);
   expect(server.requests[0]?.headers.authorization).toBe('Bearer t');
 });
 
@@ -51,7 +51,7 @@ test('a credential plugin runs once for many questions', async () => {
   await using server = await startStubServer((_request, response) => response.writeHead(200).end());
   const exec = { apiVersion, command: 'sh', args, env: {}, provideClusterInfo: false };
   const ask = askerOf({ ...server.config, user: { exec } });
-  for (let round = 0; round < 3; round++) expect(await ask('127.0.0.1', { timeoutMs: 5_000 })).toBe(200);
+  for (let round = 0; round < 3; round++) expect(await ask('127.0.0.1', { deadlineMs: 5_000 })).toBe(200);
   expect(await readFile(runs, 'utf8')).toBe('run\n');
 });
 
@@ -59,18 +59,18 @@ test.each(['', ' ', '999.999.1.1', 'a/b', 'user@127.0.0.1', '127.0.0.1?', ':', '
   'what is no address is not asked, nor is anybody in its place: "%s"',
   async (host) => {
     await using server = await startStubServer((_request, response) => response.writeHead(200).end());
-    await expect(askerOf(server.config)(host, { timeoutMs: 5_000 })).rejects.toThrow('is not the address');
+    await expect(askerOf(server.config)(host, { deadlineMs: 5_000 })).rejects.toThrow('is not the address');
     expect(server.requests).toEqual([]);
   },
 );
 
 test('a server that takes the question and stays silent is none that answers, once its time is over', async () => {
   await using server = await startStubServer(() => undefined);
-  await expect(askerOf(server.config)('127.0.0.1', { timeoutMs: 500 })).rejects.toThrow('/readyz');
+  await expect(askerOf(server.config)('127.0.0.1', { deadlineMs: 500 })).rejects.toThrow('/readyz');
   expect(server.requests).toHaveLength(1);
 });
 
 test('an answer that is far too long is none that counts', async () => {
   await using server = await startStubServer((_request, response) => response.end('#'.repeat(1024 * 1024 + 1)));
-  await expect(askerOf(server.config)('127.0.0.1', { timeoutMs: 5_000 })).rejects.toThrow('/readyz');
+  await expect(askerOf(server.config)('127.0.0.1', { deadlineMs: 5_000 })).rejects.toThrow('/readyz');
 });
