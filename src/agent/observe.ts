@@ -99,10 +99,7 @@ function rulings({ veto: rules, clock, object }: ObserverParts) {
 const SEARCH_EVERY_MS = 250;
 
 /** Adds exits and the time without an answer to the facts; the process that the restart itself ended does not count. */
-export function countExits({
-  searchService,
-  clock,
-}: Pick<ObserverParts, 'searchService' | 'clock'>): (host: ServiceFacts, journal: Journal) => ServiceFacts {
+export function countExits({ searchService, clock }: Pick<ObserverParts, 'searchService' | 'clock'>) {
   const processes = new Set<string>();
   let searchedAt = Number.NEGATIVE_INFINITY;
   let lostAt: number | undefined;
@@ -111,7 +108,7 @@ export function countExits({
     searchedAt = now;
     return searchService(work);
   };
-  return (host, journal) => {
+  return (host: ServiceFacts, journal: Journal): ServiceFacts => {
     if (journal.phase !== 'restarted' && journal.phase !== 'soaking') {
       processes.clear();
       lostAt = undefined;

@@ -64,12 +64,7 @@ export interface LeaderTools {
   readonly events: EventRecorder;
 }
 
-export interface ControllerProcess extends Pick<Manager, 'run'> {
-  readonly dialects: readonly Dialect[];
-  policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
-  /** What has this name and may be a plan of any dialect, as last seen. */
-  seen(name: string): KubeObject | undefined;
-}
+export type ControllerProcess = Awaited<ReturnType<typeof prepareControllerProcess>>;
 
 const READYZ_TIMEOUT_MS = 5000;
 const [FORBIDDEN_MS, FORBIDDEN_PAUSE_MS] = [5_000, 1_000];
@@ -79,10 +74,7 @@ const LOOK_AGAIN_MS = 60_000;
 const REQUESTS_AT_ONCE = 32;
 
 /** Rejects if something that must be watched cannot be listed: an informer would retry forever without an error. */
-export async function prepareControllerProcess(
-  options: ControllerProcessOptions,
-  abort: AbortSignal,
-): Promise<ControllerProcess> {
+export async function prepareControllerProcess(options: ControllerProcessOptions, abort: AbortSignal) {
   const { component, client, config, lease, clock = systemClock, random = Math.random, log } = options;
   const { metrics = noMetrics } = options;
   const policies = await findPolicies(options, abort);
@@ -113,8 +105,13 @@ export async function prepareControllerProcess(
     server: printableUrl(config.server),
     dialects: dialects.map(({ name }) => name),
   });
-  const seen = (name: string): KubeObject | undefined => rollouts.flatMap(({ plans }) => plans.get(name) ?? [])[0];
-  return { dialects, policyFor, seen, run: async (stop) => await manager.run(stop) };
+  return {
+    dialects,
+    policyFor,
+    /** What has this name and may be a plan of any dialect, as last seen. */
+    seen: (name: string) => rollouts.flatMap(({ plans }) => plans.get(name) ?? [])[0],
+    run: async (stop: AbortSignal) => await manager.run(stop),
+  };
 }
 
 async function findPolicies(options: ControllerProcessOptions, abort: AbortSignal): Promise<Informer<UpgradePolicy>> {
@@ -185,9 +182,10 @@ async function withAccess(dialects: readonly Dialect[], options: ControllerProce
 
 interface ControllerParts
   extends Omit<ControllerProcessOptions, 'policies' | 'dialects' | keyof Tools>,
-    Omit<ControllerProcess, 'run' | 'seen'>,
     LeaderTools,
     Tools {
+  readonly dialects: readonly Dialect[];
+  readonly policyFor: (dialect: Dialect, plan: KubeObject) => RolloutPolicy;
   readonly policies: Informer<UpgradePolicy>;
   readonly reader: KubeClient;
   readonly metrics: Metrics;

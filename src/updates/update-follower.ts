@@ -108,9 +108,11 @@ export class UpdateFollower {
     const { clock } = this.#parts;
     const { config, settings } = followed;
     const memory = this.#memoryOf(config);
+    const created = Date.parse(config.metadata.creationTimestamp ?? '') || 0;
+    const dueAt = (): number => nextCheck(settings.schedule, { ...memory, created }, this.#parts, clock.now());
     const asked = config.metadata.annotations?.[CHECK_ANNOTATION];
     const isAsked = asked !== undefined && asked !== statusOf(config)?.obeyed;
-    const isTick = this.#nextCheck(config, settings, memory) <= clock.now();
+    const isTick = dueAt() <= clock.now();
     if (isTick) memory.due = clock.now();
     // The last leader took what it knew with it.
     const isUnknown = !memory.release && memory.failures === 0;
@@ -131,7 +133,7 @@ export class UpdateFollower {
       throw error;
     }
     memory.due = undefined;
-    const next = Math.min(this.#nextCheck(config, settings, memory), decision?.until ?? Number.POSITIVE_INFINITY);
+    const next = Math.min(dueAt(), decision?.until ?? Number.POSITIVE_INFINITY);
     const { reason, message } =
       decision && memory.problem === undefined ? decision : { reason: 'CheckFailed', message: memory.problem ?? '' };
     const window = nextWindow(settings.schedule, clock.now());
@@ -232,11 +234,6 @@ export class UpdateFollower {
     const memory: Memory = { failures: 0, generation, ...(known || Number.isNaN(checked) ? {} : { last: checked }) };
     this.#memories.set(uid, memory);
     return memory;
-  }
-
-  #nextCheck({ metadata }: UpdateConfig, { schedule }: UpdateSettings, { last, failures }: Memory): number {
-    const created = Date.parse(metadata.creationTimestamp ?? '') || 0;
-    return nextCheck(schedule, { last, failures, created }, this.#parts, this.#parts.clock.now());
   }
 
   async #observe(abort: AbortSignal): Promise<Cluster> {

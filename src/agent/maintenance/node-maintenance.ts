@@ -148,17 +148,10 @@ export type Cordoner = 'self' | 'leader' | 'unknown';
 /** The original's lease duration, for a lease that names none. */
 const USUAL_DURATION_S = 60;
 
-interface Renewal {
-  readonly text: string;
-  /** Monotonic milliseconds of its first observation. */
-  readonly since: number;
-  /** True when it happened while we watched. */
-  readonly isWitnessed: boolean;
-}
-
 /** Judges a lease that was just read. Remembers earlier answers, because clocks of different hosts prove nothing. */
 export function observeLease(clock: Clock): (lease: Lease | undefined) => Cordoner {
-  let renewal: Renewal | undefined;
+  /** `since`: monotonic milliseconds of its first observation. `isWitnessed`: it happened while we watched. */
+  let renewal: { readonly text: string; readonly since: number; readonly isWitnessed: boolean } | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
   const isHeld = (lease: Lease): boolean => {
     const durationMs = (lease.spec?.leaseDurationSeconds ?? USUAL_DURATION_S) * 1000;

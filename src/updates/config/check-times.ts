@@ -5,7 +5,7 @@ import type { Schedule } from './read-config.ts';
 
 export interface CheckHistory {
   /** Milliseconds since the Unix epoch; undefined before the first check. */
-  readonly last: number | undefined;
+  readonly last?: number | undefined;
   /** Failed checks in a row. */
   readonly failures: number;
   /** Since when the UpdateConfig exists. */

@@ -64,11 +64,8 @@ export async function sendFile(request: IncomingMessage, response: ServerRespons
   return await sendBytes(response, file, { from, to });
 }
 
-interface ByteRange {
-  readonly from: number;
-  /** The last byte. */
-  readonly to: number;
-}
+/** `to` is the last byte. */
+type ByteRange = { readonly from: number; readonly to: number };
 
 /** Undefined: the whole file. More than one range is answered with it, too (RFC 9110, 14.2). */
 function rangeOf({ headers }: IncomingMessage, size: number, etag: string): ByteRange | 'unsatisfiable' | undefined {
