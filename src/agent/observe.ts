@@ -2,6 +2,7 @@
 import { kubeletVersionOf } from '../kube/resources.ts';
 import { agentPolicyFor, decodeReport, decodeSignal, type SignalData } from '../signal/annotations.ts';
 import { rfc3339 } from '../util/clock.ts';
+import { defined } from '../util/json.ts';
 import type { Logger } from '../util/log.ts';
 import type { Prefetcher } from './download/prefetcher.ts';
 import { isBundle, type Journal, type Work } from './journal.ts';
@@ -64,14 +65,8 @@ export function stepInputs(parts: ObserverParts) {
     const isReported =
       signal !== undefined && decodeReport(object.newest?.metadata.annotations, signal.created)?.from !== undefined;
     const ruling = signal === undefined ? {} : rulingOn(signal, journal, host, steady());
-    const ours = {
-      ...ruling,
-      ...(beside && { beside }),
-      isReported,
-      ...(ended && { ended }),
-      ...(isStaged && { isStaged }),
-    };
-    return { signal, policy, journal, host, node, times, accepts, ...ours };
+    const ours = defined({ beside, ended, isReported, isStaged: isStaged || undefined });
+    return { signal, policy, journal, host, node, times, accepts, ...ruling, ...ours };
   };
   return { signalFor, gather };
 }

@@ -54,12 +54,8 @@ export async function perform(
     return await (isBundle(journal) ? bundleEffectOf(step, journal, running) : updateEffectOf(step, journal, running));
   } catch (error) {
     abort.throwIfAborted();
-    return {
-      ok: false,
-      reason: messageOf(error),
-      error,
-      ...(error instanceof DrainLateError ? { late: 'drain' } : {}),
-    };
+    const late = error instanceof DrainLateError && ({ late: 'drain' } as const);
+    return { ok: false, reason: messageOf(error), error, ...late };
   }
 }
 
