@@ -86,16 +86,14 @@ export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) 
     return agent;
   };
   const send = (request: WireRequest) => {
+    const length = request.body !== undefined && { 'content-length': Buffer.byteLength(request.body) };
     const outgoing = (isSecure ? https : http).request({
       protocol: base.protocol,
       hostname: base.hostname.replace(/^\[|\]$/g, ''),
       port: base.port,
       path: `${base.pathname.replace(/\/$/, '')}${request.path}`,
       method: request.method,
-      headers: {
-        ...request.headers,
-        ...(request.body !== undefined && { 'content-length': Buffer.byteLength(request.body) }),
-      },
+      headers: { ...request.headers, ...length },
       agent: agentFor(request.tls),
     });
     return follow(outgoing, request, isSecure ? 'secureConnect' : 'connect');
