@@ -121,13 +121,16 @@ function limitsOf({ limits, veto }: AgentOptions): DownloadLimits {
 
 /** `nodeName`: of the host's Node; undefined when no pods run on the host. Throws while it is not known. */
 export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: () => string | undefined): Agent {
-  const { options, places, restarter, clock } = host;
+  const { client, options, places, restarter, userAgent, clock, random, log } = host;
   const { object, journal, accepts } = own;
+  const tools = { clock, random, log };
   const { stateDirectory, times, veto } = options;
   const beside = host.kubeadm ? 'replace' : options.beside;
   const maintenance = nodeMaintenance({ ...host, nodeName });
   const effects = {
-    ...host,
+    ...tools,
+    restarter,
+    userAgent,
     stateDirectory,
     // Read each time: the service may restart with another data directory.
     get imagesDirectory() {
@@ -145,6 +148,7 @@ export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: 
   const observe = async (current: Journal) => await observeHost(host, current);
   const kubeadm = host.kubeadm && {
     ...effects,
+    client,
     host: host.kubeadm,
     shells: localShells,
     root: ROOT,
@@ -154,9 +158,9 @@ export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: 
   };
   const carryOut: AgentParts['perform'] = async (step, current, abort) =>
     kubeadm ? await performOnKubeadm(step, current, kubeadm, abort) : await perform(step, current, effects, abort);
-  const prefetcher = createPrefetcher({ ...host, observe, perform: carryOut, veto, beside });
+  const prefetcher = createPrefetcher({ ...tools, observe, perform: carryOut, veto, beside });
   return new Agent({
-    ...host,
+    ...tools,
     object,
     loadJournal: async () => {
       await keepSpare(journal);
