@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_839,
+  'src/agent': 5_821,
   'src/api': 1_101,
   'src/cli': 4_629,
   'src/cmd': 970,
@@ -21,12 +21,12 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 818,
   'src/engine': 5_293,
   'src/http': 336,
-  'src/kube': 3_086,
+  'src/kube': 3_081,
   'src/kubeadm': 965,
-  'src/process': 263,
+  'src/process': 261,
   'src/runtime': 803,
   'src/signal': 590,
-  'src/updates': 1_928,
+  'src/updates': 1_922,
   'src/install': 823,
   'src/util': 854,
   'src/versions': 531,
