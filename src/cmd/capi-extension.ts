@@ -10,6 +10,7 @@ import { stuckMachines } from '../dialects/capi/stuck-machines.ts';
 import { fetchText } from '../dialects/capi/update-machine.ts';
 import { callNobody, updaterClient } from '../dialects/capi/updaters/updater-client.ts';
 import * as workload from '../dialects/capi/workload-clusters.ts';
+import { askControlPlane } from '../engine/observe/probes.ts';
 import { policyWithin } from '../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
@@ -17,7 +18,7 @@ import { timesOf } from '../kube/election/election.ts';
 import { eventRecorder } from '../kube/event-recorder.ts';
 import { namespaces, secrets } from '../kube/resources.ts';
 import { describeProblem, ifAllowed, ifNew } from '../kube/status-error.ts';
-import { createClient } from '../kube/transport/http-client.ts';
+import { askerOf, createClient } from '../kube/transport/http-client.ts';
 import { createInformer } from '../kube/watch/informer.ts';
 import * as processes from '../process/controller-process.ts';
 import { createHealthServer } from '../runtime/health.ts';
@@ -50,6 +51,9 @@ export interface ExtensionFlags extends ControllerFlags {
 const AGAIN_MS = 5000;
 /** In the cluster that has the Nodes; see deploy/rbac-capi.yaml. */
 const LEASE = { namespace: 'refit-system', name: 'refit-capi-extension' };
+const LEASE_TITLE = `${LEASE.namespace}/${LEASE.name} in the cluster with the Nodes`;
+/** For one API server, while a caller waits. */
+const ASK_MS = 1000;
 
 /** Runs until `abort`. Every replica answers hook calls; the leader carries out the upgrades. */
 export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal): Promise<number> {
@@ -107,6 +111,8 @@ type SharedOptions = Omit<ProcessOptions, 'dialects' | 'config' | 'client'> &
 
 function oneCluster(options: SharedOptions & Pick<ProcessOptions, 'config' | 'client'>): workload.ServedCluster {
   let controller: processes.ControllerProcess | undefined;
+  const { apiPort } = options;
+  const ask = askerOf(options.config);
   let problem: string | undefined = 'it is being connected';
   /** If the process ended, the managers of Cluster API would not start either, for any of their clusters. */
   const prepared = async (abort: AbortSignal): Promise<processes.ControllerProcess> => {
@@ -127,6 +133,10 @@ function oneCluster(options: SharedOptions & Pick<ProcessOptions, 'config' | 'cl
     workload: options.client,
     policyFor: (node) => controller?.policyFor(capi, node) ?? options.policy,
     seenNode: (name) => controller?.seen(name),
+    whyIdle: () =>
+      problem ?? (controller?.leader() === '' ? `no leader: nobody holds Lease ${LEASE_TITLE}` : undefined),
+    askApiServers: async (endpoints, abort) =>
+      await askControlPlane(endpoints, async (host) => await ask(host, { port: apiPort, deadlineMs: ASK_MS, abort })),
     problem: () => problem,
     async run(abort) {
       controller = await prepared(abort);

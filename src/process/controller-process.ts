@@ -110,6 +110,8 @@ export async function prepareControllerProcess(options: ControllerProcessOptions
     policyFor,
     /** What has this name and may be a plan of any dialect, as last seen. */
     seen: (name: string) => rollouts.flatMap(({ plans }) => plans.get(name) ?? [])[0],
+    /** As far as is known; empty if nobody leads. */
+    leader: () => election?.leader() ?? identity,
     run: async (stop: AbortSignal) => await manager.run(stop),
   };
 }

@@ -31,6 +31,8 @@ export class MachineScene {
   readonly clock = new FakeClock(T0);
   health: readonly EndpointHealth[] = [];
   policy: RolloutPolicy = POLICY;
+  /** Why nothing goes on. */
+  idle: string | undefined;
   /** Text of every checksum file. */
   checksum = 'ab'.repeat(32);
   readonly read: string[] = [];
@@ -135,6 +137,8 @@ export class MachineScene {
       clusterOf: () => ({
         workload: this.api.client,
         seenNode: (name) => this.#seen.get(name),
+        whyIdle: () => this.idle,
+        askApiServers: async () => await Promise.resolve(this.health),
         policyFor: (node) => policyOfPlan(capi, this.#policies.list(), node, this.policy),
       }),
       clock: this.clock,

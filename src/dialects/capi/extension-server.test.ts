@@ -8,7 +8,7 @@ import { type CallerOptions, callHook, type Protocol, post } from '../../../sand
 import { fitting, schemaProblems } from '../../../sandbox/cluster/hook-schema.ts';
 import { T0 } from '../../../test/builders/times.ts';
 import { captured } from '../../../test/capi/captured.ts';
-import { POLICY } from '../../../test/capi/machine-scene.ts';
+import { buildNodeCluster } from '../../../test/capi/node-cluster.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import {
   createAuthority,
@@ -74,7 +74,7 @@ function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
     callTimeoutMs: 10_000,
     answer: hookService({
       management: client,
-      clusterOf: () => ({ workload: client, seenNode: () => undefined, policyFor: () => POLICY }),
+      clusterOf: () => buildNodeCluster(client),
       source: { url: 'https://example.com/{version}' },
       readText: async () => await Promise.resolve(''),
       callUpdater: async () => await Promise.reject(new Error('there is no updater')),

@@ -2,7 +2,8 @@
 import type { Machine } from '../../api/capi/machine.ts';
 import { drainPreviewer } from '../../drain/drain-preview.ts';
 import { decide } from '../../engine/decide/decide.ts';
-import type { Snapshot, Wait } from '../../engine/model/decision.ts';
+import type { Endpoint } from '../../engine/dialect.ts';
+import type { EndpointHealth, Snapshot, Wait } from '../../engine/model/decision.ts';
 import { isUnasked } from '../../engine/model/reasons.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import { gather, type Known } from '../../engine/observe/gather.ts';
@@ -11,6 +12,7 @@ import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
+import { CONTROL_PLANE, endpointOf } from '../node-endpoints.ts';
 import { capi } from './dialect.ts';
 
 /** The cluster with the Node of a Machine. */
@@ -19,6 +21,9 @@ export interface NodeCluster {
   /** As last seen by the watch of this process; undefined where it has not begun, too. */
   readonly seenNode: (name: string) => Node | undefined;
   readonly policyFor: (node: Node) => RolloutPolicy;
+  /** Why nothing goes on there; undefined while somebody leads. */
+  readonly whyIdle: () => string | undefined;
+  readonly askApiServers: (endpoints: readonly Endpoint[], abort: AbortSignal) => Promise<readonly EndpointHealth[]>;
 }
 
 /** Of a Machine in the API, not of one in a call. Throws REFIT_UNREACHABLE for a cluster that cannot be asked now. */
@@ -39,7 +44,8 @@ export async function progressOf(parts: ProgressParts, node: Node) {
   const policy: RolloutPolicy = { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
   const snapshot = await look(parts, node, policy);
   const { rollout } = snapshot;
-  const message = messageOf(snapshot, policy, parts.clock.now()) ?? `node ${node.metadata.name} is about to start`;
+  const waits = await messageOf(parts, snapshot, policy);
+  const message = [waits ?? `node ${node.metadata.name} is about to start`, parts.whyIdle() ?? []].flat().join('; ');
   return {
     isOver: isFinal(rollout),
     failed: rollout.phase !== 'done',
@@ -73,12 +79,18 @@ function isDrained({ facts }: Snapshot, { metadata, spec }: Node): boolean {
   return observation?.kind === 'working' && observation.waitsFor === 'drain' && spec?.unschedulable === true;
 }
 
-/** If no other gate waits, the API servers may be the reason. */
-function messageOf(snapshot: Snapshot, policy: RolloutPolicy, now: number): string | undefined {
-  const waitIn = (seen: Snapshot): Wait | undefined => decide(seen, policy, now).waits[0];
+/** If no other gate waits, the API servers may be the reason: only the leader probes them all the time. */
+async function messageOf(
+  { workload, askApiServers, clock, abort }: ProgressParts,
+  snapshot: Snapshot,
+  policy: RolloutPolicy,
+) {
+  const waitIn = (seen: Snapshot): Wait | undefined => decide(seen, policy, clock.now()).waits[0];
   const wait = waitIn(snapshot);
   const unasked = waitIn({ ...snapshot, controlPlane: undefined });
   const isHeld = wait !== undefined && wait.gate !== 'intended';
   if (isHeld || !unasked || !isUnasked(unasked.reason)) return wait?.reason.message;
-  return `node ${unasked.target} waits until every API server is ready`;
+  const { items } = await workload.listAll(nodes, { labelSelector: CONTROL_PLANE, abort });
+  const controlPlane = await askApiServers(items.map(endpointOf), abort);
+  return waitIn({ ...snapshot, controlPlane })?.reason.message;
 }

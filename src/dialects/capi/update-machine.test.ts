@@ -280,6 +280,15 @@ describe('what only the leader knows is looked up by whoever is asked', () => {
     expect(await scene.ask('m1')).toMatchObject(underWay('m1 is at ApplyingUpdate'));
   });
 
+  test('that nobody leads', async () => {
+    const scene = new MachineScene(['w1']);
+    scene.idle = 'no leader';
+    await scene.ask('w1');
+    expect(await scene.ask('w1')).toMatchObject(underWay('w1 is about to be signalled; no leader'));
+    scene.idle = undefined;
+    expect(await scene.ask('w1')).toMatchObject(underWay('w1 is about to be signalled'));
+  });
+
   test('what a policy says', async () => {
     const scene = new MachineScene(['w1']);
     scene.api.put(upgradePolicies, buildUpgradePolicy('calm', { paused: true }));
@@ -296,8 +305,10 @@ describe('Machines of the control plane', () => {
     await scene.ask('c1');
     await scene.lead('c1');
     expect(decodeSignal(scene.node('c1').metadata.annotations)).toBeUndefined();
-    expect(await scene.ask('c1')).toMatchObject(underWay('node c1 waits until every API server is ready'));
+    const down = 'the API server of c2 (/readyz says 500) is not ready';
+    expect(await scene.ask('c1')).toMatchObject(underWay(down));
     scene.health = [{ name: 'c2', ready: true }];
+    expect(await scene.ask('c1')).toMatchObject(underWay('c1 is about to be signalled'));
     await scene.lead('c1');
     expect(decodeSignal(scene.node('c1').metadata.annotations)?.command.version).toBe('v1.35.1');
   });

@@ -4,10 +4,10 @@ import { fitting } from '../../../../sandbox/cluster/hook-schema.ts';
 import { identityOf } from '../../../../sandbox/cluster/machines.ts';
 import { MemoryApi } from '../../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../../test/builders/nodes.ts';
-import { buildPolicy } from '../../../../test/builders/rollout-policies.ts';
 import { later, T0 } from '../../../../test/builders/times.ts';
 import { buildUpdater, buildUpdaterSet } from '../../../../test/builders/updater-sets.ts';
 import { captured } from '../../../../test/capi/captured.ts';
+import { buildNodeCluster } from '../../../../test/capi/node-cluster.ts';
 import { FakeClock } from '../../../../test/faults/fake-clock.ts';
 import type { HookObject, UpdateMachineRequest, UpdateMachineResponse } from '../../../api/capi/hooks.ts';
 import { type Machine, machineDeployments, machines } from '../../../api/capi/machine.ts';
@@ -115,7 +115,7 @@ class Scene {
     return {
       abort: ABORT,
       management: client,
-      clusterOf: () => ({ workload: client, seenNode: () => undefined, policyFor: () => buildPolicy() }),
+      clusterOf: () => buildNodeCluster(client),
       source: { url: '', checksumUrl: 'https://example.com' },
       readText: async () => await Promise.reject(new Error('the payload is asked for')),
       callUpdater: async ({ name }: Updater) => {

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { fitting } from '../../../../sandbox/cluster/hook-schema.ts';
 import { MemoryApi, refusal } from '../../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../../test/builders/nodes.ts';
-import { buildPolicy } from '../../../../test/builders/rollout-policies.ts';
 import { later, T0 } from '../../../../test/builders/times.ts';
 import { buildUpdater, buildUpdaterSet } from '../../../../test/builders/updater-sets.ts';
 import { captured } from '../../../../test/capi/captured.ts';
+import { buildNodeCluster } from '../../../../test/capi/node-cluster.ts';
 import { buildTriple, jsonPatch, mergePatch } from '../../../../test/capi/triples.ts';
 import { FakeClock } from '../../../../test/faults/fake-clock.ts';
 import type { CanUpdateResponse, Patches, Triple } from '../../../api/capi/hooks.ts';
@@ -44,8 +44,7 @@ class Scene {
   readonly clusters = new Map<string | undefined, NodeCluster>();
 
   clusterOf(name: string | undefined): NodeCluster {
-    const cluster = { workload: this.api.client, seenNode: () => undefined, policyFor: () => buildPolicy() };
-    return this.clusters.getOrInsert(name, cluster);
+    return this.clusters.getOrInsertComputed(name, () => buildNodeCluster(this.api.client));
   }
 
   async ask(

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { fitting } from '../../../../sandbox/cluster/hook-schema.ts';
 import { identityOf } from '../../../../sandbox/cluster/machines.ts';
 import { MemoryApi } from '../../../../test/builders/memory-api.ts';
-import { buildPolicy } from '../../../../test/builders/rollout-policies.ts';
 import { later, T0 } from '../../../../test/builders/times.ts';
 import { buildUpdaterSet } from '../../../../test/builders/updater-sets.ts';
+import { buildNodeCluster } from '../../../../test/capi/node-cluster.ts';
 import { buildTriple } from '../../../../test/capi/triples.ts';
 import { FakeClock } from '../../../../test/faults/fake-clock.ts';
 import type { CanUpdateResponse, UpdateMachineResponse } from '../../../api/capi/hooks.ts';
@@ -67,7 +67,7 @@ class Scene {
   }
 
   get #parts() {
-    const cluster = { workload: this.api.client, seenNode: () => undefined, policyFor: () => buildPolicy() };
+    const cluster = buildNodeCluster(this.api.client);
     return {
       management: this.api.client,
       clusterOf: () => cluster,

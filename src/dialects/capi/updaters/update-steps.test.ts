@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { fitting } from '../../../../sandbox/cluster/hook-schema.ts';
 import { MemoryApi } from '../../../../test/builders/memory-api.ts';
-import { buildPolicy } from '../../../../test/builders/rollout-policies.ts';
 import { T0 } from '../../../../test/builders/times.ts';
 import { buildUpdater, buildUpdaterSet } from '../../../../test/builders/updater-sets.ts';
+import { buildNodeCluster } from '../../../../test/capi/node-cluster.ts';
 import { FakeClock } from '../../../../test/faults/fake-clock.ts';
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../../api/capi/hooks.ts';
 import { type Machine, machines } from '../../../api/capi/machine.ts';
@@ -87,7 +87,7 @@ class Scene {
     return {
       abort: new AbortController().signal,
       management: { ...client, patch } as StepParts['management'],
-      clusterOf: () => ({ workload: client, seenNode: () => undefined, policyFor: () => buildPolicy() }),
+      clusterOf: () => buildNodeCluster(client),
       source: { url: '' },
       readText: async () => await Promise.reject(new Error('not used')),
       callUpdater: async ({ name }: Updater) => await this.#effect(async () => await this.#answer(name)),
