@@ -28,7 +28,7 @@ Upgrades the node it runs on when its Node or ControlNode carries a signal.
   --name <name>               name of the object; default: --hostname-override of the kubelet, AUTOPILOT_HOSTNAME, the host's name
   --kubeconfig <file>         default: KUBECONFIG, the pod's service account, ~/.kube/config
   --procedure <name>          what runs on this host: k0s or kubeadm; default k0s
-  --node-configuration <list> files and folders that Cluster API may change on this host; default: none
+  --node-configuration <list> files, folders and user:NAME (keys) that Cluster API may change on this host; default: none
   --kubeadm-config <file>     UpgradeConfiguration for kubeadm: its options, such as patches; default: none
   --status-socket <path>      status socket of the service; default: from the running service
   --data-dir <directory>      data directory of the service; default: from the running service
@@ -87,7 +87,7 @@ export function parseAgentOptions(args: readonly string[]) {
     object: oneOf('object', flags.object, Object.keys(SIGNAL_OBJECTS) as (keyof typeof SIGNAL_OBJECTS)[]),
     procedure: oneOf<Procedure>('procedure', flags.procedure, ['k0s', 'kubeadm']),
     kubeadm: flags['kubeadm-config'] === undefined ? {} : { config: resolve(flags['kubeadm-config']) },
-    /** Files and folders that Cluster API may change. */
+    /** Files, folders and users whose keys Cluster API may change. */
     configurable: toAllowances(flags['node-configuration'], flags.object),
     /** Undefined: the name that host and service give. */
     name: flags.name,
@@ -189,7 +189,7 @@ function toAllowances(list: string, object: string): string[] {
   const allowed = list.split(',').filter((text) => text !== '');
   const wrong = allowed.find((text) => !isAllowance(text));
   if (wrong === undefined && (allowed.length === 0 || object === 'node')) return allowed;
-  const rule = 'expected files or folders that nothing else looks after';
+  const rule = 'expected user:NAME, or files or folders that nothing else looks after';
   throw new RefitError('REFIT_USAGE', `--node-configuration ${wrong ?? 'works on a Node'}: ${rule}`);
 }
 

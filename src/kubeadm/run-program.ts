@@ -1,5 +1,5 @@
 /** Runs a program whose output and time are limited. */
-import { spawn } from 'node:child_process';
+import { type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { formatDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
@@ -15,16 +15,18 @@ export interface ProgramOptions {
   readonly input?: string;
   readonly patienceMs?: number | undefined;
   readonly abort?: AbortSignal;
+  /** Another user and environment than our own. */
+  readonly as?: Pick<SpawnOptions, 'uid' | 'gid' | 'env'>;
 }
 
 export async function runProgram(
   program: string,
   args: readonly string[],
-  { input = '', patienceMs = PATIENCE_MS, abort }: ProgramOptions,
+  { input = '', patienceMs = PATIENCE_MS, abort, as }: ProgramOptions,
 ): Promise<ShellResult> {
   using watch = new DisposableStack();
   return await new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: 'pipe' });
+    const child = spawn(program, args, { ...as, stdio: 'pipe' });
     const text = { stdout: '', stderr: '' };
     let broken: string | undefined;
     const giveUp = (why: string): void => {

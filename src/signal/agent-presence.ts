@@ -30,7 +30,7 @@ const PRESENCE = {
   aside: exactly(true),
   /** What it can upgrade; absent: k0s. */
   procedure: exactly('kubeadm'),
-  /** Files and folders that Cluster API may change. */
+  /** Files, folders and users whose keys Cluster API may change. */
   configurable: (value: unknown): readonly string[] | undefined =>
     Array.isArray(value) && value.every(isAllowance) ? value : undefined,
   /** Absent: an agent of a version that checks no downloads. */

@@ -33,6 +33,9 @@ test.each([
   ['/', false],
   ['/etc/a b', false],
   [`/etc/${'x'.repeat(512)}`, false],
+  ['user:alice', true],
+  ['user:Alice', false],
+  ['user:../x', false],
 ])('%s may be changed: %j', (name, is) => {
   expect(isConfigurable({ name, content: '', mode: 0o644 })).toBe(is);
   expect(isAllowance(name)).toBe(is);
@@ -60,6 +63,8 @@ test.each([
   ['/etc/chrony', '/etc/chrony/chrony.conf', true],
   ['/etc/chrony', '/etc/chrony', true],
   ['/etc/chrony', '/etc/chronyd/x', false],
+  ['user:a', 'user:a', true],
+  ['user:a', 'user:ab', false],
 ])('%s allows %s: %j', (allowed, name, is) => {
   expect(allows([allowed], name)).toBe(is);
 });

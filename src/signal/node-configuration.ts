@@ -9,7 +9,7 @@ export const CONFIGURATION_REPORT_ANNOTATION = 'upgrade.refit.dev/node-configura
 export const MOST_CHARACTERS = 64 * 1024;
 
 export interface ConfigurationItem {
-  /** The path of a file. */
+  /** The path of a file, or `user:NAME` for the keys of that user. */
   readonly name: string;
   /** In base64. */
   readonly content: string;
@@ -24,9 +24,11 @@ export interface ConfigurationRequest {
 
 /** One way only to write a path, so that names can be compared. */
 const PATH = /^(?:\/(?!\.\.?(?:\/|$))[\w.@+:,=-]+)+$/;
+const USER = /^user:[a-z_][a-z0-9_-]{0,31}$/;
 /** What kubeadm, k0s and Refit look after themselves, and what is no file on a disk. */
 const RESERVED =
   /^\/(?:proc|sys|dev|run|tmp|var\/(?:run|tmp)|etc\/(?:kubernetes|k0s|refit)|var\/lib\/(?:kubelet|etcd|k0s|refit))(?:\/|$)|\/(?:kubelet|k0s|refit)[\w.@-]*\.(?:service|socket|timer|path)(?:\.d)?(?:\/|$)/;
+
 /** False for what no setting allows. */
 export function isConfigurable(item: unknown): item is ConfigurationItem {
   if (!isRecord(item)) return false;
@@ -36,9 +38,10 @@ export function isConfigurable(item: unknown): item is ConfigurationItem {
   return isAllowance(name) && (mode & ~0o755) === 0;
 }
 
-/** What an agent may be allowed: a file, or all files of a folder. */
-export function isAllowance(path: unknown): path is string {
-  return typeof path === 'string' && PATH.test(path) && path.length <= 512 && !RESERVED.test(path);
+/** What an agent may be allowed: a file, all files of a folder, or the keys of a user. */
+export function isAllowance(text: unknown): text is string {
+  if (typeof text !== 'string' || text.length > 512) return false;
+  return USER.test(text) || (PATH.test(text) && !RESERVED.test(text));
 }
 
 export function allows(allowed: readonly string[], name: string): boolean {

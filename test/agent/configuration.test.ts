@@ -1,7 +1,7 @@
-/** Tests that an agent changes files all at once or not at all, wherever it is killed. */
-import { mkdir, rm, stat } from 'node:fs/promises';
+/** Tests that an agent changes files and keys all at once or not at all, wherever it is killed. */
+import { chmod, mkdir, rm, stat } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ConfiguredHost, file } from './configured-host.ts';
+import { ConfiguredHost, file, KEYS, keysOfAlice } from './configured-host.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 
 let cluster: MemoryCluster;
@@ -10,11 +10,15 @@ beforeAll(async () => {
 });
 afterAll(async () => await cluster.stop());
 
-const ITEMS = [file('/etc/demo/old', 'new\n', 0o600), file('/etc/demo/more', 'more\n')];
-const AFTER = ['new\n', 'more\n'];
+const ITEMS = [
+  file('/etc/demo/old', 'new\n', 0o600),
+  file('/etc/demo/more', 'more\n'),
+  keysOfAlice('ssh-ed25519 AAAA alice\n'),
+];
+const AFTER = ['new\n', 'more\n', 'ssh-ed25519 AAAA alice\n'];
 
 async function contents(host: ConfiguredHost): Promise<unknown[]> {
-  return await Promise.all(['etc/demo/old', 'etc/demo/more'].map(async (path) => await host.read(path)));
+  return await Promise.all(['etc/demo/old', 'etc/demo/more', KEYS].map(async (path) => await host.read(path)));
 }
 
 test('all is changed, and what is as asked for is left alone', async () => {
@@ -24,6 +28,7 @@ test('all is changed, and what is as asked for is left alone', async () => {
   expect(await host.answer(first)).toEqual({});
   expect(await contents(host)).toEqual(AFTER);
   expect([await host.mode('etc/demo/old'), await host.mode('etc/demo/more')]).toEqual([0o600, 0o644]);
+  expect(await host.mode(KEYS)).toBe(0o600);
   expect(await host.read('state/journal-configuration.json.previous')).toContain('/etc/demo/old');
   const { ino } = await stat(host.at('etc/demo/old'));
   const second = await host.ask(...ITEMS);
@@ -31,12 +36,28 @@ test('all is changed, and what is as asked for is left alone', async () => {
   expect((await stat(host.at('etc/demo/old'))).ino).toBe(ino);
 });
 
-test('a file outside of the allowed folders: nothing is changed', async () => {
+test.each([
+  ['a file outside of the allowed folders', file('/etc/other', 'x')],
+  ['the keys of another user', { ...keysOfAlice('ssh-ed25519 A\n'), name: 'user:root' }],
+])('%s: nothing is changed', async (_what, item) => {
   await using host = await ConfiguredHost.arrive(cluster);
   const before = await contents(host);
   host.start();
-  const { failure } = await host.answer(await host.ask(...ITEMS, file('/etc/other', 'x')));
-  expect(failure).toMatch(/^--node-configuration does not allow .*\/etc\/other/);
+  const { failure } = await host.answer(await host.ask(...ITEMS, item));
+  expect(failure).toMatch(/^--node-configuration does not allow /);
+  expect(failure).toContain(item.name);
+  expect(await contents(host)).toEqual(before);
+});
+
+test('keys that cannot be placed have the files before them put back', async () => {
+  await using host = await ConfiguredHost.arrive(cluster);
+  const before = await contents(host);
+  await chmod(host.at('home/alice'), 0o555);
+  host.start();
+  const { failure } = await host.answer(await host.ask(...ITEMS));
+  expect(failure).toMatch(
+    /^everything was put back, because of this: cannot use .ssh\/authorized_keys of user alice: /,
+  );
   expect(await contents(host)).toEqual(before);
 });
 
@@ -58,7 +79,7 @@ test('killed in the middle: the next agent puts all back, and begins anew', asyn
   await host.put('etc/demo/old', 'new\n');
   await host.put(
     'state/journal-configuration.json',
-    JSON.stringify([['/etc/demo/old', old], ['/etc/demo/more']]),
+    JSON.stringify([['/etc/demo/old', old], ['/etc/demo/more'], ['user:alice']]),
     0o600,
   );
   const next = host.start();

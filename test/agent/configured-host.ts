@@ -1,6 +1,6 @@
-/** A kubeadm host in a scratch root whose agent may change files: a real agent, stand-ins for all else. */
+/** A kubeadm host in a scratch root whose agent may change files and keys: a real agent, stand-ins for all else. */
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { vi } from 'vitest';
@@ -13,6 +13,14 @@ import {
   configurationReportOn,
 } from '../../src/signal/node-configuration.ts';
 import { type AgentProcess, startAgentProcess } from './agent-process.ts';
+
+/** The agent's own user where no other can be. */
+const USER = process.getuid?.() === 0 ? 65_534 : (process.getuid?.() ?? 0);
+export const KEYS = 'home/alice/.ssh/authorized_keys';
+
+export function keysOfAlice(content: string): ConfigurationItem {
+  return { name: 'user:alice', content: Buffer.from(content).toString('base64'), mode: 0o600 };
+}
 
 export function file(path: string, content: string, mode = 0o644): ConfigurationItem {
   return { name: path, content: Buffer.from(content).toString('base64'), mode };
@@ -34,9 +42,12 @@ export class ConfiguredHost implements AsyncDisposable {
 
   static async arrive({ admin, kubeconfig }: { readonly admin: KubeClient; readonly kubeconfig: string }) {
     const host = new ConfiguredHost(await mkdtemp(join(tmpdir(), 'refit-configured-')), admin, kubeconfig);
+    await host.put('etc/passwd', `root:x:0:0::/root:/bin/sh\nalice:x:${USER}:${USER}::/home/alice:/bin/sh\n`);
     await host.put('etc/demo/old', 'old\n');
     for (const name of ['kubeadm', 'kubelet']) await host.program(name, 'exit 0');
+    await mkdir(host.at('home/alice'), { recursive: true });
     await chmod(host.root, 0o755);
+    await chown(host.at('home/alice'), USER, USER);
     await admin.create(nodes, { metadata: { name: host.name } });
     return host;
   }
@@ -66,7 +77,7 @@ export class ConfiguredHost implements AsyncDisposable {
     const state = ['--state-dir', this.at('state'), '--run-dir', this.at('run'), '--config', this.at('none')];
     const own = ['--procedure', 'kubeadm', '--name', this.name, '--kubeconfig', this.#kubeconfig];
     const environment = { REFIT_ROOT: this.root, PATH: `${this.at('usr/bin')}:${process.env['PATH']}` };
-    const args = [...own, ...state, '--node-configuration', '/etc/demo', ...flags];
+    const args = [...own, ...state, '--node-configuration', '/etc/demo,user:alice', ...flags];
     const agent = startAgentProcess([process.execPath, REFIT], args, environment);
     this.#agents.push(agent);
     return agent;

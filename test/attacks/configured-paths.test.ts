@@ -1,8 +1,8 @@
 /** Somebody on a host prepares what Cluster API has changed there: links, names and files that would lead root elsewhere. */
 import { execFileSync } from 'node:child_process';
-import { chmod, chown, link, symlink } from 'node:fs/promises';
+import { chmod, chown, lchown, link, mkdir, symlink } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { ConfiguredHost, file } from '../agent/configured-host.ts';
+import { ConfiguredHost, file, KEYS, keysOfAlice } from '../agent/configured-host.ts';
 import { attackAsNobody, NOBODY, useCluster } from './rig.ts';
 
 const cluster = useCluster();
@@ -67,4 +67,27 @@ attackAsNobody('a folder that others may write to is refused', async () => {
 attackAsNobody('a file of another user is refused', async () => {
   const reason = await refusal(async (host) => await chown(host.at('etc/demo/old'), NOBODY, NOBODY), '/etc/demo/old');
   expect(reason).toContain(`belongs to user ${NOBODY}`);
+});
+
+attackAsNobody('keys that are a link to a file of root: the file is neither read nor written', async () => {
+  await using host = await ConfiguredHost.arrive(cluster());
+  await host.put('victim/secret', 'secret', 0o600);
+  await mkdir(host.at('home/alice/.ssh'));
+  await chown(host.at('home/alice/.ssh'), NOBODY, NOBODY);
+  await symlink(host.at('victim/secret'), host.at(KEYS));
+  await lchown(host.at(KEYS), NOBODY, NOBODY);
+  host.start();
+  const { failure } = await host.answer(await host.ask(keysOfAlice('ssh-ed25519 A\n')));
+  expect(failure).toContain('Permission denied');
+  expect(await host.read('victim/secret')).toBe('secret');
+});
+
+attackAsNobody('a folder of keys that is a link to one of root: nothing is written there', async () => {
+  await using host = await ConfiguredHost.arrive(cluster());
+  await mkdir(host.at('victim'));
+  await symlink(host.at('victim'), host.at('home/alice/.ssh'));
+  host.start();
+  const { failure } = await host.answer(await host.ask(keysOfAlice('ssh-ed25519 A\n')));
+  expect(failure).toContain('Permission denied');
+  expect(await host.read('victim/authorized_keys')).toBeUndefined();
 });

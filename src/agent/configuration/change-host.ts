@@ -1,4 +1,4 @@
-/** Changes files on this host: all of them, or none. Killed anywhere, the next agent puts all back. */
+/** Changes files and keys on this host: all of them, or none. Killed anywhere, the next agent puts all back. */
 import { existsSync } from 'node:fs';
 import { readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -7,6 +7,7 @@ import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import { syncPath, writeDurably } from '../state/durable-files.ts';
 import { type FileState, readRootFile, writeRootFile } from './root-file.ts';
+import { readKeys, writeKeys } from './user-keys.ts';
 
 export interface ChangeParts {
   /** Comes before each path; empty but in tests. */
@@ -15,21 +16,21 @@ export interface ChangeParts {
   readonly stateDirectory: string;
 }
 
-/** By path, what was there. */
-type Journal = readonly (readonly [path: string, before: FileState | undefined])[];
+/** By path, or by `user:NAME`, what was there. */
+type Journal = readonly (readonly [name: string, before: FileState | undefined])[];
 
 /** Rejects with the reason once nothing is changed any more; if `stop` aborts, the next `putBack` does that. */
 export async function changeHost(parts: ChangeParts, items: readonly ConfigurationItem[], stop: AbortSignal) {
   const gid = process.getgid?.() ?? 0;
   const after = new Map(items.map(({ name, content, mode }) => [name, { content, mode, gid }]));
   const before = new Map<string, FileState | undefined>();
-  for (const name of after.keys()) before.set(name, await readRootFile(parts.root + name));
+  for (const [name, wanted] of after) before.set(name, await read(parts, name, wanted));
   const saved: Journal = [...before].filter(([name, state]) => !sameJson(state, after.get(name)));
   if (saved.length === 0) return;
   const journal = journalIn(parts);
   await writeDurably(journal, JSON.stringify(saved));
   try {
-    for (const [name] of saved) await writeRootFile(parts.root + name, after.get(name));
+    for (const [name] of saved) await write(parts, name, after.get(name));
   } catch (cause) {
     stop.throwIfAborted();
     const yet = (error: unknown): string => `not everything was put back yet (${messageOf(error)})`;
@@ -46,12 +47,20 @@ export async function putBack(parts: ChangeParts): Promise<boolean> {
   if (!existsSync(journal)) return false;
   const saved = JSON.parse(await readFile(journal, 'utf8')) as Journal;
   // One that cannot be put back must not keep the others from it.
-  const written = saved.map(async ([name, before]) => await writeRootFile(parts.root + name, before ?? undefined));
+  const written = saved.map(async ([name, before]) => await write(parts, name, before ?? undefined));
   const failed = (await Promise.allSettled(written)).find((end) => end.status === 'rejected');
   if (failed) throw failed.reason;
   await rm(journal);
   await syncPath(dirname(journal));
   return true;
+}
+
+async function read({ root }: ChangeParts, name: string, wanted: FileState): Promise<FileState | undefined> {
+  return await (name.startsWith('/') ? readRootFile(root + name) : readKeys(root, name.slice('user:'.length), wanted));
+}
+
+async function write({ root }: ChangeParts, name: string, state: FileState | undefined): Promise<void> {
+  await (name.startsWith('/') ? writeRootFile(root + name, state) : writeKeys(root, name.slice('user:'.length), state));
 }
 
 function journalIn({ stateDirectory }: ChangeParts): string {

@@ -31,7 +31,7 @@ import { type CallUpdater, callNobody } from './updater-client.ts';
 
 const OWN: Updater = { name: 'configuration', nodeConfiguration: {} };
 const REFIT: Updater = { name: 'refit', refit: {} };
-const ALLOWED = ['/etc/demo'];
+const ALLOWED = ['/etc/demo', 'user:alice'];
 const VERSION = 'v1.35.0';
 
 class Scene {
@@ -116,7 +116,9 @@ class Scene {
 }
 
 const demo = (more: object = {}): Json => ({ files: [{ path: '/etc/demo/x', content: 'two', ...more }] });
+const alice = (keys: string[], more: object = {}): Json => ({ name: 'alice', sshAuthorizedKeys: keys, ...more });
 const FILES = ['bootstrap.spec.files'];
+const USERS = ['bootstrap.spec.users'];
 
 describe('a change is claimed as a whole, or not at all', () => {
   test.each<[string, Json, Json, string[]]>([
@@ -146,6 +148,12 @@ describe('a change is claimed as a whole, or not at all', () => {
     ],
     ['a list of something else', {}, { files: 'x' }, FILES],
     ['too much for a Node', {}, demo({ content: 'x'.repeat(60_000) }), FILES],
+    ['keys of a user', { users: [alice(['a'])] }, { users: [alice(['b', 'c'])] }, []],
+    ['a new user', {}, { users: [alice(['b'])] }, USERS],
+    ['a user who goes', { users: [alice(['a'])] }, { users: [] }, USERS],
+    ['the last key', { users: [alice(['a'])] }, { users: [alice([])] }, USERS],
+    ['a key of two lines', { users: [alice(['a'])] }, { users: [alice(['a\nb'])] }, USERS],
+    ['keys and a shell', { users: [alice(['a'])] }, { users: [alice(['b'], { shell: '/bin/sh' })] }, USERS],
     [
       'another member beside it',
       {},

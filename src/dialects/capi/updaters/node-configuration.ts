@@ -1,4 +1,4 @@
-/** Refit's own updater of files: claims what all agents concerned may change, and has them do it. */
+/** Refit's own updater of files and keys of users: claims what all agents concerned may change, and has them do it. */
 import { randomUUID } from 'node:crypto';
 import type { UpdateMachineRequest } from '../../../api/capi/hooks.ts';
 import type { Machine } from '../../../api/capi/machine.ts';
@@ -56,8 +56,10 @@ export async function configureNode(parts: UpdateParts, { desired }: UpdateMachi
 
 /** What all agents may change; nothing if that is too much for a Node. */
 function itemsFor(spec: unknown, own: readonly Concerned[]): wire.ConfigurationItem[] {
-  const files = [...(byPath(valueAt(spec, ['files']))?.values() ?? [])].flatMap((entry) => fileOf(entry) ?? []);
-  const items = files.filter(
+  const all = Object.entries(FIELDS).flatMap(([path, field]) =>
+    [...(byName(field, valueAt(spec, [path]))?.values() ?? [])].flatMap((entry) => field.item(entry) ?? []),
+  );
+  const items = all.filter(
     (item) => wire.isConfigurable(item) && own.every(({ node }) => wire.allows(configurableOn(node), item.name)),
   );
   return JSON.stringify(items).length > wire.MOST_CHARACTERS ? [] : items;
@@ -65,20 +67,39 @@ function itemsFor(spec: unknown, own: readonly Concerned[]): wire.ConfigurationI
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** Whether this change is all done once the items are. What leaves the list is not: what would be there without it is not known. */
-function isCovered({ path, from, to }: Change, items: readonly wire.ConfigurationItem[]): boolean {
-  const [before, after] = [byPath(from), byPath(to)];
-  if (path.join('.') !== 'files' || !before || !after || [...before.keys()].some((name) => !after.has(name)))
-    return false;
-  const isDone = (entry: Entry): boolean => items.some((item) => sameJson(item, fileOf(entry)));
-  return [...after].every(([name, entry]) => sameJson(before.get(name), entry) || isDone(entry));
+/** A list of a KubeadmConfig whose entries have names. */
+interface Field {
+  readonly key: string;
+  /** Undefined for an entry that cannot be carried out on a node that runs. */
+  readonly item: (entry: Entry) => wire.ConfigurationItem | undefined;
+  /** What of an entry must stay as it is; an entry without that may be new. */
+  readonly fixed: (entry: Entry) => unknown;
 }
 
-/** Undefined if paths are missing, or there twice. */
-function byPath(list: unknown = []): Map<string, Entry> | undefined {
-  if (!Array.isArray(list) || !list.every((entry) => isRecord(entry) && typeof entry['path'] === 'string'))
+const FIELDS: Readonly<Record<string, Field>> = {
+  files: { key: 'path', item: fileOf, fixed: () => undefined },
+  users: { key: 'name', item: keysOf, fixed: ({ sshAuthorizedKeys: _keys, ...others }) => others },
+};
+
+/** Whether this change is all done once the items are. What leaves a list is not: what would be there without it is not known. */
+function isCovered({ path, from, to }: Change, items: readonly wire.ConfigurationItem[]): boolean {
+  const field = FIELDS[path.join('.')];
+  const [before, after] = [byName(field, from), byName(field, to)];
+  if (!field || !before || !after || [...before.keys()].some((name) => !after.has(name))) return false;
+  return [...after].every(([name, entry]) => {
+    const was = before.get(name);
+    if (sameJson(was, entry)) return true;
+    return (
+      sameJson(was && field.fixed(was), field.fixed(entry)) && items.some((item) => sameJson(item, field.item(entry)))
+    );
+  });
+}
+
+/** Undefined if names are missing, or there twice. */
+function byName({ key = '' }: Partial<Field> = {}, list: unknown = []): Map<string, Entry> | undefined {
+  if (!Array.isArray(list) || !list.every((entry) => isRecord(entry) && typeof entry[key] === 'string'))
     return undefined;
-  const entries = new Map((list as Entry[]).map((entry) => [String(entry['path']), entry]));
+  const entries = new Map((list as Entry[]).map((entry) => [String(entry[key]), entry]));
   return entries.size === list.length ? entries : undefined;
 }
 
@@ -89,4 +110,12 @@ function fileOf({ path, content, contentFrom, append, encoding, owner = 'root', 
   if (!isOfRoot || !isWhole || typeof content !== 'string') return undefined;
   const bytes = Buffer.from(content, encoding === 'base64' ? 'base64' : 'utf8');
   return { name: String(path), content: bytes.toString('base64'), mode: Number.parseInt(String(permissions), 8) };
+}
+
+/** Without keys nobody could log in any more. */
+function keysOf({ name, sshAuthorizedKeys: keys }: Entry) {
+  if (!Array.isArray(keys) || keys.length === 0) return undefined;
+  if (!keys.every((key) => typeof key === 'string' && /^[ -~]+$/.test(key))) return undefined;
+  const text = keys.map((key) => `${key}\n`).join('');
+  return { name: `user:${String(name)}`, content: Buffer.from(text).toString('base64'), mode: 0o600 };
 }
