@@ -2,17 +2,7 @@
 import { resolve } from 'node:path';
 import { defined } from '../../util/json.ts';
 import type { ProcessId } from './host.ts';
-import {
-  allPids,
-  argumentsOf,
-  childrenOf,
-  findProcess,
-  isOlder,
-  ownerOf,
-  variableOf,
-  wasStartedFrom,
-  workingDirectoryOf,
-} from './processes.ts';
+import * as processes from './processes.ts';
 import { whyForeign } from './trusted-process.ts';
 
 export interface ServicePlace {
@@ -33,19 +23,21 @@ export const DEFAULT_PLACE = { statusSocket: '/run/k0s/status.sock', dataDirecto
 
 /** Every trusted process, none older than `than`, whose command line looks like k0s; only its status socket proves it. */
 export function findServices(than?: ProcessId): FoundService[] {
-  const pids = allPids().filter((pid) => than === undefined || !isOlder(findProcess(pid) ?? than, than));
+  const pids = processes
+    .allPids()
+    .filter((pid) => than === undefined || !processes.isOlder(processes.findProcess(pid) ?? than, than));
   return pids.flatMap((pid) => describeProcess(pid) ?? []);
 }
 
 /** The arguments come last: reading those of a foreign process may take gigabytes, or never end. */
 function describeProcess(pid: number): FoundService | undefined {
-  const args = whyForeign(pid) === undefined ? readServiceArguments(argumentsOf(pid)) : undefined;
+  const args = whyForeign(pid) === undefined ? readServiceArguments(processes.argumentsOf(pid)) : undefined;
   if (args === undefined) return undefined;
-  const directory = workingDirectoryOf(pid) ?? '/';
+  const directory = processes.workingDirectoryOf(pid) ?? '/';
   const dataDirectory = resolve(directory, args.dataDirectory ?? DEFAULT_PLACE.dataDirectory);
-  const isRoot = ownerOf(pid) === 0;
+  const isRoot = processes.ownerOf(pid) === 0;
   const usualSocket = isRoot ? DEFAULT_PLACE.statusSocket : resolve(dataDirectory, 'run', 'status.sock');
-  const hostname = variableOf(pid, 'AUTOPILOT_HOSTNAME') || undefined;
+  const hostname = processes.variableOf(pid, 'AUTOPILOT_HOSTNAME') || undefined;
   const statusSocket = resolve(directory, args.statusSocket ?? usualSocket);
   const { hostnameOverride } = args;
   return defined({ pid, statusSocket, dataDirectory, hostnameOverride, hostname });
@@ -54,11 +46,11 @@ function describeProcess(pid: number): FoundService | undefined {
 /** `original`, or a later child of its parent, that was started from `path`, whatever file is there now. */
 export function findService(path: string, original: Omit<ProcessId, 'pid'>): ProcessId | undefined {
   const { parent } = original;
-  for (const pid of childrenOf(parent) ?? allPids()) {
-    const process = findProcess(pid);
-    if (process?.parent !== parent || isOlder(process, original)) continue;
+  for (const pid of processes.childrenOf(parent) ?? processes.allPids()) {
+    const process = processes.findProcess(pid);
+    if (process?.parent !== parent || processes.isOlder(process, original)) continue;
     // Anybody's orphan is a child of PID 1, and chooses its arguments.
-    if (whyForeign(pid) === undefined && wasStartedFrom(pid, path)) return process;
+    if (whyForeign(pid) === undefined && processes.wasStartedFrom(pid, path)) return process;
   }
   return undefined;
 }

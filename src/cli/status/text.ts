@@ -8,20 +8,7 @@ import { age, aligned, table, wrapped } from '../phrases.ts';
 import { fixOf, runnerOf } from '../plan-runners.ts';
 import { picture } from './picture.ts';
 import { percentOf, remainingOf } from './progress.ts';
-import {
-  endLines,
-  failedRows,
-  isMoving,
-  isRoutine,
-  movingRows,
-  nextRows,
-  reasonLines,
-  rowOf,
-  type TargetRow,
-  targetsOf,
-  waitLines,
-  waitsByTarget,
-} from './sentences.ts';
+import * as sentences from './sentences.ts';
 import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
 
 /** Lines under one heading, such as `waits`. */
@@ -41,11 +28,11 @@ const COARSE_MS = 10_000;
 const MARGIN = 10;
 
 export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, medium: Medium): string[] {
-  const failed = failedRows(plan, now);
+  const failed = sentences.failedRows(plan, now);
   const sections: readonly Section[] = [
-    { heading: 'why', lines: reasonLines(plan, failed), style: 'red' },
-    { heading: 'waits', lines: waitLines(plan, now), style: 'yellow' },
-    { heading: 'ends', lines: endLines(plan.waits.filter((wait) => !isRoutine(wait))) },
+    { heading: 'why', lines: sentences.reasonLines(plan, failed), style: 'red' },
+    { heading: 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
+    { heading: 'ends', lines: sentences.endLines(plan.waits.filter((wait) => !sentences.isRoutine(wait))) },
     { heading: 'unknown', lines: plan.unseen ?? [] },
     { heading: 'agents', lines: agentLines(plan) },
     { heading: 'ahead', lines: aheadLines(plan) },
@@ -91,7 +78,7 @@ export function header(plan: PlanView, now: number, { paint, width }: Medium, pr
 }
 
 function stateAndCounts(plan: PlanView): string {
-  const targets = targetsOf(plan);
+  const targets = sentences.targetsOf(plan);
   const done = targets.filter((target) => target.phase === 'done').length;
   return targets.length === 0 ? plan.phase : `${plan.phase} ${done}/${targets.length}`;
 }
@@ -140,7 +127,7 @@ export function progressOf(plan: PlanView): string[] {
 /** The nodes on which another agent than ours acts, and what that one does not do. */
 export function agentLines(plan: PlanView): string[] {
   if (plan.phase === 'done') return [];
-  const others = targetsOf(plan).filter(({ agent }) => agent?.lacks !== undefined);
+  const others = sentences.targetsOf(plan).filter(({ agent }) => agent?.lacks !== undefined);
   const byAgent = Map.groupBy(others, ({ agent }) => agent?.title);
   return [...byAgent].map(([title, targets]) => {
     const names = new Set(targets.map(({ name }) => name));
@@ -149,42 +136,47 @@ export function agentLines(plan: PlanView): string[] {
 }
 
 function aheadLines(plan: PlanView): string[] {
-  const names = targetsOf(plan).flatMap(({ name, fetchesAhead }) => (fetchesAhead === true ? [name] : []));
+  const names = sentences.targetsOf(plan).flatMap(({ name, fetchesAhead }) => (fetchesAhead === true ? [name] : []));
   return names.length === 0 ? [] : [`downloading and trying out: ${listed(names, FEW)}`];
 }
 
 export function toDo(plan: PlanView): string[] {
   if (isRefused(plan))
     return [runnerOf(plan.dialect).corrected ?? 'This plan will be refused as it stands. Correct it.'];
-  const hasFailed = targetsOf(plan).some(({ phase, isThere }) => phase === 'failed' && isThere !== true);
+  const hasFailed = sentences.targetsOf(plan).some(({ phase, isThere }) => phase === 'failed' && isThere !== true);
   return hasFailed || !(isOpen(plan) || plan.phase === 'done') ? [fixOf(plan)] : [];
 }
 
-function targetTable(plan: PlanView, failed: readonly TargetRow[], now: number, { paint, width }: Medium): string[] {
-  const rows = [...failed, ...movingRows(plan, now), ...nextRows(plan)];
+function targetTable(
+  plan: PlanView,
+  failed: readonly sentences.TargetRow[],
+  now: number,
+  { paint, width }: Medium,
+): string[] {
+  const rows = [...failed, ...sentences.movingRows(plan, now), ...sentences.nextRows(plan)];
   if (rows.length === 0) return [];
   const longest = Math.max(...rows.map(({ name, state, age: time }) => name.length + state.length + time.length));
   const lines = aligned(longest + NARROW > width ? narrowRows(rows) : wideRows(rows), width - 2);
   return lines.flatMap((row, index) => (index > 0 && index <= failed.length ? row.map((it) => paint('red', it)) : row));
 }
 
-const wideRows = (rows: readonly TargetRow[]): string[][] => [
+const wideRows = (rows: readonly sentences.TargetRow[]): string[][] => [
   ['NODE', 'STATE', 'FOR', 'MESSAGE'],
   ...rows.map(({ name, state, age: time, message }) => [name, state, time, message]),
 ];
 
 /** The state first, and what may be long last, where it wraps. */
-const narrowRows = (rows: readonly TargetRow[]): string[][] => [
+const narrowRows = (rows: readonly sentences.TargetRow[]): string[][] => [
   ['STATE', 'FOR', 'NODE'],
   ...rows.map(({ name, state, age: time, message }) => [state, time, message === '' ? name : `${name}: ${message}`]),
 ];
 
 function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
-  const waits = waitsByTarget(plan);
-  const hasAgents = targetsOf(plan).some(({ agent }) => agent !== undefined);
+  const waits = sentences.waitsByTarget(plan);
+  const hasAgents = sentences.targetsOf(plan).some(({ agent }) => agent !== undefined);
   const rows = plan.stages.flatMap(({ role, version, targets }) =>
     targets.map((target) => {
-      const { name, state, age: time, message } = rowOf(target, waits.get(target.name), now);
+      const { name, state, age: time, message } = sentences.rowOf(target, waits.get(target.name), now);
       const agent = hasAgents ? [target.agent?.title ?? '-'] : [];
       return [name, state, time, role, target.from ?? '-', version, ...agent, message];
     }),
@@ -205,7 +197,7 @@ const FAILED: Mark = { word: 'failed', sign: '✗', style: 'red' };
 const PENDING: Mark = { word: 'pending', sign: '○' };
 
 function markOf(target: Pick<TargetView, 'phase'>): Mark {
-  if (isMoving(target)) return MOVING;
+  if (sentences.isMoving(target)) return MOVING;
   if (target.phase === 'pending') return PENDING;
   return target.phase === 'done' ? DONE : FAILED;
 }

@@ -7,30 +7,9 @@ import { type Medium, mediumOf } from '../output.ts';
 import { age } from '../phrases.ts';
 import { planFlag, runnerOf } from '../plan-runners.ts';
 import type { PlanFilter } from '../status/plan-names.ts';
-import {
-  endLines,
-  failedRows,
-  isMoving,
-  movingNames,
-  movingRows,
-  reasonLines,
-  rowOf,
-  sentenceOf,
-  targetsOf,
-  waitLines,
-} from '../status/sentences.ts';
+import * as sentences from '../status/sentences.ts';
 import { inSession, observeOnce, type SessionParts } from '../status/session.ts';
-import {
-  agentLines,
-  header,
-  isOpen,
-  isRefused,
-  noteLines,
-  notesOf,
-  renderSections,
-  type Section,
-  toDo,
-} from '../status/text.ts';
+import * as text from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 
 export interface WhyFlags extends ConnectionFlags, PlanFilter {}
@@ -51,22 +30,26 @@ export function whyLines(status: StatusView, node: string | undefined, now: numb
   if (plans.length === 0) return ['There is no plan.'];
   const blocks = plans.flatMap((plan) =>
     node === undefined
-      ? [[...header(plan, now, medium), ...renderSections(planSections(status, plan, now), medium)]]
+      ? [[...text.header(plan, now, medium), ...text.renderSections(planSections(status, plan, now), medium)]]
       : nodeBlocks(status, plan, node, now, medium),
   );
   if (blocks.length === 0) return [`No plan has ${node} among its targets.`];
   return blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]));
 }
 
-function planSections(status: StatusView, plan: PlanView, now: number): Section[] {
-  const failed = failedRows(plan, now);
+function planSections(status: StatusView, plan: PlanView, now: number): text.Section[] {
+  const failed = sentences.failedRows(plan, now);
   return [
-    ...(isOpen(plan) ? runnerSections(status, plan, now) : []),
-    { heading: 'why', lines: [...reasonLines(plan, failed), ...failed.map(sentenceOf)], style: 'red' },
-    ...(isOpen(plan) ? progress(status, plan, now) : []),
+    ...(text.isOpen(plan) ? runnerSections(status, plan, now) : []),
+    {
+      heading: 'why',
+      lines: [...sentences.reasonLines(plan, failed), ...failed.map(sentences.sentenceOf)],
+      style: 'red',
+    },
+    ...(text.isOpen(plan) ? progress(status, plan, now) : []),
     { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next)] : [] },
-    { heading: 'agents', lines: agentLines(plan) },
-    { heading: 'to do', lines: toDo(plan) },
+    { heading: 'agents', lines: text.agentLines(plan) },
+    { heading: 'to do', lines: text.toDo(plan) },
     { heading: 'you can', lines: controlsOf(plan) },
   ];
 }
@@ -77,8 +60,8 @@ function nodeBlocks(status: StatusView, plan: PlanView, node: string, now: numbe
     stage.targets
       .filter(({ name }) => name === node || isMachine(plan, node))
       .map((target) => [
-        ...header(plan, now, medium, `${target.name}  ${stage.role} of `),
-        ...renderSections([...sectionsOf(status, plan, stage, target, now), agentSection(target)], medium),
+        ...text.header(plan, now, medium, `${target.name}  ${stage.role} of `),
+        ...text.renderSections([...sectionsOf(status, plan, stage, target, now), agentSection(target)], medium),
       ]),
   );
 }
@@ -88,14 +71,20 @@ function isMachine({ kind, name }: PlanView, wanted: string): boolean {
 }
 
 /** Of an unknown agent there is nothing to say. */
-function agentSection({ agent, delay }: TargetView): Section {
+function agentSection({ agent, delay }: TargetView): text.Section {
   const lacks = agent?.lacks === undefined ? '' : `: ${agent.lacks}`;
   const isKnown = agent?.ours === true || lacks !== '';
   const waits = delay === undefined ? [] : [`has not begun: ${delay}`];
   return { heading: 'agent', lines: [...(isKnown ? [`${agent?.title}${lacks}`] : []), ...waits] };
 }
 
-function sectionsOf(status: StatusView, plan: PlanView, stage: StageView, target: TargetView, now: number): Section[] {
+function sectionsOf(
+  status: StatusView,
+  plan: PlanView,
+  stage: StageView,
+  target: TargetView,
+  now: number,
+): text.Section[] {
   const { phase, since, from } = target;
   if (phase === 'done') {
     const change = from === undefined ? `has ${stage.version}` : `went from ${from} to ${stage.version}`;
@@ -104,22 +93,22 @@ function sectionsOf(status: StatusView, plan: PlanView, stage: StageView, target
   const { reason, ...rest } = plan;
   const stages = [{ ...stage, targets: [target] }];
   const own: PlanView = { ...rest, stages, waits: waitsOf(plan, stage, target), next: [] };
-  const isStopped = !isOpen(plan) || isRefused(plan);
-  if (phase === 'failed') return whyAndToDo(sentenceOf(rowOf(target, undefined, now)), plan);
+  const isStopped = !text.isOpen(plan) || text.isRefused(plan);
+  if (phase === 'failed') return whyAndToDo(sentences.sentenceOf(sentences.rowOf(target, undefined, now)), plan);
   if (isStopped) return whyAndToDo(`not started: ${reason ?? 'no reason is recorded'}`, plan);
   return [
     ...runnerSections(status, plan, now),
     ...progress(status, own, now),
-    ...(isMoving(target) || plan.waits.some((wait) => wait.target === target.name)
+    ...(sentences.isMoving(target) || plan.waits.some((wait) => wait.target === target.name)
       ? []
       : [turnOf(plan, stage, target, now)]),
   ];
 }
 
-function whyAndToDo(line: string, plan: PlanView): Section[] {
+function whyAndToDo(line: string, plan: PlanView): text.Section[] {
   return [
     { heading: 'why', lines: [line], style: 'red' },
-    { heading: 'to do', lines: toDo(plan) },
+    { heading: 'to do', lines: text.toDo(plan) },
   ];
 }
 
@@ -127,10 +116,10 @@ function whyAndToDo(line: string, plan: PlanView): Section[] {
 function waitsOf({ waits }: PlanView, { active }: StageView, target: TargetView): readonly Wait[] {
   if (!active) return [];
   const own = waits.filter((wait) => wait.target === target.name);
-  return own.length > 0 || isMoving(target) ? own : waits.filter(({ ofStage }) => ofStage === true);
+  return own.length > 0 || sentences.isMoving(target) ? own : waits.filter(({ ofStage }) => ofStage === true);
 }
 
-function turnOf(plan: PlanView, stage: StageView, { name, since }: TargetView, now: number): Section {
+function turnOf(plan: PlanView, stage: StageView, { name, since }: TargetView, now: number): text.Section {
   const earlier = plan.stages.find(({ active }) => active);
   if (!stage.active && earlier)
     return { heading: 'waits', lines: [`until the ${earlier.role}s are done (${age(since, now)})`] };
@@ -141,14 +130,14 @@ function turnOf(plan: PlanView, stage: StageView, { name, since }: TargetView, n
 }
 
 /** What is in progress, what waits, what ends that, and what could not be checked. */
-function progress(status: StatusView, plan: PlanView, now: number): Section[] {
+function progress(status: StatusView, plan: PlanView, now: number): text.Section[] {
   // Without a leader nothing else counts yet, not even a deadline.
   const isLater = isLeaderless(status, plan);
-  const refused = isRefused(plan);
+  const refused = text.isRefused(plan);
   return [
-    { heading: 'now', lines: movingRows(plan, now).map(sentenceOf) },
-    { heading: isLater ? 'then' : 'waits', lines: waitLines(plan, now), style: 'yellow' },
-    { heading: 'ends', lines: refused ? [] : endLines(plan.waits) },
+    { heading: 'now', lines: sentences.movingRows(plan, now).map(sentences.sentenceOf) },
+    { heading: isLater ? 'then' : 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
+    { heading: 'ends', lines: refused ? [] : sentences.endLines(plan.waits) },
     { heading: 'fails', lines: refused || isLater ? [] : deadlineLines(plan, now) },
     { heading: 'unknown', lines: plan.unseen ?? [] },
   ];
@@ -156,7 +145,7 @@ function progress(status: StatusView, plan: PlanView, now: number): Section[] {
 
 /** When the first of the targets in progress fails if nothing changes. */
 function deadlineLines(plan: PlanView, now: number): string[] {
-  const moving = movingNames(plan);
+  const moving = sentences.movingNames(plan);
   const waiting = plan.waits.filter(
     ({ target, reason }) => target !== undefined && moving.has(target) && reason.code !== 'Intended',
   );
@@ -166,7 +155,7 @@ function deadlineLines(plan: PlanView, now: number): string[] {
     .toSorted((a, b) => Date.parse(a.until) - Date.parse(b.until));
   if (!first) return [`a node in progress fails when ${runnerOf(plan.dialect).limit}`];
   const { target, until } = first;
-  const own = targetsOf(plan).flatMap((each) => (each.name === target ? rollBackLine(each, now) : []));
+  const own = sentences.targetsOf(plan).flatMap((each) => (each.name === target ? rollBackLine(each, now) : []));
   if (own.length > 0) return own;
   return [
     Date.parse(until) > now
@@ -186,13 +175,13 @@ function rollBackLine({ name, rollsBack }: TargetView, now: number): string[] {
 
 /** Only of our own controller is it known whether it runs. */
 function runnerLines(status: StatusView, plan: PlanView, now: number): string[] {
-  const notes = noteLines({ ...status, plans: [plan] }, now);
+  const notes = text.noteLines({ ...status, plans: [plan] }, now);
   if (notes.length > 0 || plan.dialect === 'autopilot') return notes;
   return [`${runnerOf(plan.dialect).name} carries it out; whether that runs is not visible from here`];
 }
 
 /** The cause of everything else comes first, with what ends it. */
-function runnerSections(status: StatusView, plan: PlanView, now: number): Section[] {
+function runnerSections(status: StatusView, plan: PlanView, now: number): text.Section[] {
   const lines = runnerLines(status, plan, now);
   if (!isLeaderless(status, plan)) return [{ heading: 'note', lines }];
   return [
@@ -204,11 +193,11 @@ function runnerSections(status: StatusView, plan: PlanView, now: number): Sectio
 /** Clocks may differ: a leader that is only late may be at work. */
 function isLeaderless({ leader, silentSince }: StatusView, plan: PlanView): boolean {
   const isGone = leader.state === 'none' || leader.state === 'silent';
-  return isGone && silentSince === undefined && notesOf({ leader, plans: [plan] }).length > 0;
+  return isGone && silentSince === undefined && text.notesOf({ leader, plans: [plan] }).length > 0;
 }
 
 function controlsOf(plan: PlanView): string[] {
-  if (!isOpen(plan) || plan.abort !== undefined || isRefused(plan)) return [];
+  if (!text.isOpen(plan) || plan.abort !== undefined || text.isRefused(plan)) return [];
   const flag = planFlag(plan);
   return [`refit ${plan.paused === 'plan' ? 'resume' : 'pause'}${flag}, refit abort${flag}`];
 }

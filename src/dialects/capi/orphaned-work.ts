@@ -17,17 +17,9 @@ export function orphanedPlans(world: World): OrphanedPlan<Node>[] {
     if (uid === undefined) return [];
     const { planId = '', created = '', command } = orphanedSignalOn(node) ?? {};
     const role = isController(node) ? 'controller' : 'worker';
-    const version = command?.version ?? '';
-    const update = {
-      uid,
-      machine: node.metadata.name,
-      version,
-      role,
-      requested: planId,
-      platform: '',
-      url: '',
-      ...(command?.kind === 'kubeadmupdate' && { procedure: command.kind }),
-    } as const;
+    const asked = { machine: node.metadata.name, version: command?.version ?? '', requested: planId };
+    const procedure = command?.kind === 'kubeadmupdate' && { procedure: command.kind };
+    const update = { uid, ...asked, role, platform: '', url: '', ...procedure } as const;
     const reason = because('PlanGone', 'its update request was removed');
     const record = { uid, phase: 'failed', blocked: false, reason, state: 'failed', since: created } as const;
     return [{ plan: node, rollout: rolloutOf(node, update, record) }];

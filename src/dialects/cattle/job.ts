@@ -7,30 +7,18 @@ import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
 import { defined } from '../../util/json.ts';
 import { type CattleConfig, deadlineOf, type JobSettings } from './config.ts';
 import { leaderDrains } from './leader-drain.ts';
-import {
-  CONTROLLER_LABEL,
-  EXCLUSIVE_LABEL,
-  HELD_ANNOTATION,
-  HOSTNAME_LABEL,
-  hashLabelOf,
-  NODE_LABEL,
-  PLAN_LABEL,
-  selectorText,
-  shortenedName,
-  TTL_ANNOTATION,
-  VERSION_LABEL,
-} from './names.ts';
+import * as names from './names.ts';
 import { stamped } from './stamps.ts';
 
 /** The original's, which names of nodes that agree up to the first dot share, and one of the node alone. */
 export function jobNamesOf(planName: string, nodeName: string, hash: string): readonly [string, string] {
-  const nameOf = (node: string): string => shortenedName('apply', planName, 'on', node, 'with', hash);
+  const nameOf = (node: string): string => names.shortenedName('apply', planName, 'on', node, 'with', hash);
   return [nameOf(nodeName.split('.')[0] ?? ''), nameOf(nodeName)];
 }
 
 /** The hostname label, or else the name of the Node. */
 export function hostnameOf({ metadata }: Node): string {
-  return metadata.labels?.[HOSTNAME_LABEL] ?? metadata.name;
+  return metadata.labels?.[names.HOSTNAME_LABEL] ?? metadata.name;
 }
 
 /** The original creates Jobs paused and records the intent later. Here the intent is recorded first. */
@@ -41,7 +29,7 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
   const annotations = copied(metadata.annotations, 'cattle.io/', 'kubectl.kubernetes.io/', COMMON_PREFIX);
   const ttl = ttlOf(rendering);
   const isLeaders = leaderDrains(plan, rendering.settings);
-  const held = isLeaders ? { [HELD_ANNOTATION]: 'true' } : {};
+  const held = isLeaders ? { [names.HELD_ANNOTATION]: 'true' } : {};
   const deadline = deadlineOf(spec?.jobActiveDeadlineSecs, config.job);
   const { name, namespace, uid = '' } = metadata;
   const owner = { apiVersion: apiVersionOf(cattlePlans), kind: cattlePlans.kind, name, uid };
@@ -52,7 +40,7 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
       name: rendering.name ?? jobNamesOf(name, node.metadata.name, hash)[0],
       ...defined({ namespace }),
       labels,
-      annotations: { ...annotations, [TTL_ANNOTATION]: String(ttl), ...held },
+      annotations: { ...annotations, [names.TTL_ANNOTATION]: String(ttl), ...held },
       ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: false }],
     },
     spec: {
@@ -71,12 +59,12 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
 
 function labelsOf({ name }: CattleConfig, { plan, node, version, hash }: Rendering): Record<string, string> {
   return {
-    [CONTROLLER_LABEL]: name,
-    [EXCLUSIVE_LABEL]: String(plan.spec?.exclusive ?? false),
-    [NODE_LABEL]: node.metadata.name,
-    [PLAN_LABEL]: plan.metadata.name,
-    [VERSION_LABEL]: version,
-    [hashLabelOf(plan.metadata.name)]: hash,
+    [names.CONTROLLER_LABEL]: name,
+    [names.EXCLUSIVE_LABEL]: String(plan.spec?.exclusive ?? false),
+    [names.NODE_LABEL]: node.metadata.name,
+    [names.PLAN_LABEL]: plan.metadata.name,
+    [names.VERSION_LABEL]: version,
+    [names.hashLabelOf(plan.metadata.name)]: hash,
     ...copied(plan.metadata.labels, 'cattle.io/'),
   };
 }
@@ -114,12 +102,12 @@ function podSpecOf(rendering: Rendering): Record<string, unknown> {
 }
 
 function affinityOf({ plan }: Rendering, hostname: string): unknown {
-  const node = { key: HOSTNAME_LABEL, operator: 'In', values: [hostname] };
+  const node = { key: names.HOSTNAME_LABEL, operator: 'In', values: [hostname] };
   const others = plan.spec?.exclusive
-    ? { key: EXCLUSIVE_LABEL, operator: 'In', values: ['true'] }
-    : { key: PLAN_LABEL, operator: 'In', values: [plan.metadata.name] };
+    ? { key: names.EXCLUSIVE_LABEL, operator: 'In', values: ['true'] }
+    : { key: names.PLAN_LABEL, operator: 'In', values: [plan.metadata.name] };
   const nodeSelectorTerms = [{ matchExpressions: [node] }];
-  const apart = { labelSelector: { matchExpressions: [others] }, topologyKey: HOSTNAME_LABEL };
+  const apart = { labelSelector: { matchExpressions: [others] }, topologyKey: names.HOSTNAME_LABEL };
   return {
     nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
     podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] },
@@ -217,7 +205,7 @@ function environment({ envs = [] }: ContainerSpec, { plan, version, hash }: Rend
 }
 
 export function secretVolumeName(name: string): string {
-  return shortenedName('secret', name);
+  return names.shortenedName('secret', name);
 }
 
 function secretMount({ name, path }: SecretSpec): unknown {
@@ -247,7 +235,7 @@ export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
     [drain.disableEviction === true, '--disable-eviction=true'],
     [skipWaitForDeleteTimeout > 0, '--skip-wait-for-delete-timeout', String(skipWaitForDeleteTimeout)],
   ];
-  const selector = selectorText(drain.podSelector ?? {}, `!${CONTROLLER_LABEL}`);
+  const selector = names.selectorText(drain.podSelector ?? {}, `!${names.CONTROLLER_LABEL}`);
   const given = flags.flatMap(([isGiven, ...texts]) => (isGiven ? texts : []));
   return ['drain', nodeName, '--pod-selector', selector, ...given];
 }

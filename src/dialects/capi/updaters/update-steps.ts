@@ -9,16 +9,7 @@ import type { NodeCluster } from '../progress.ts';
 import { DONE, failure, type UpdateParts, underWay, updateMachine, versionIn } from '../update-machine.ts';
 import type { CanParts } from './answer-can.ts';
 import { configureNode } from './node-configuration.ts';
-import {
-  type Accepted,
-  acceptedBy,
-  acceptedOf,
-  idOf,
-  recordOn,
-  STEPS_ANNOTATION,
-  type StepRecord,
-  saved,
-} from './step-record.ts';
+import * as stepRecord from './step-record.ts';
 import { callNobody, type UpdaterAnswer } from './updater-client.ts';
 import { listSets, setFor, updatersFor } from './updater-sets.ts';
 
@@ -39,26 +30,26 @@ export async function updateInSteps(parts: StepParts, request: UpdateMachineRequ
   const [live, asked] = [machine.spec?.version, versionIn(desired.machine)];
   if (live !== asked)
     return failure(`${title} has spec.version ${live ?? 'no version'}, but the call asks for ${asked ?? 'none'}`);
-  const id = idOf(machine, desired);
-  const record = recordOn(machine, id);
+  const id = stepRecord.idOf(machine, desired);
+  const record = stepRecord.recordOn(machine, id);
   if (record) return await takeStep({ ...parts, machine, request }, record);
-  const chosen = (await acceptedOf(parts, machine)) ?? (await chosenFor(parts, machine));
+  const chosen = (await stepRecord.acceptedOf(parts, machine)) ?? (await chosenFor(parts, machine));
   if (chosen.steps.length === 0)
     return failure(`UpdaterSet ${chosen.set} has no updater for the labels of this Machine`);
   const first = { ...chosen, id, done: 0 };
-  const next = await saved(parts, machine, first);
+  const next = await stepRecord.saved(parts, machine, first);
   return next ? await takeStep({ ...parts, machine: next, request }, first) : CHANGED;
 }
 
 const REFIT_ALONE: Updater = { name: 'Refit', refit: {} };
 
-async function chosenFor(parts: StepParts, { metadata }: Machine): Promise<Accepted> {
+async function chosenFor(parts: StepParts, { metadata }: Machine): Promise<stepRecord.Accepted> {
   const { labels = {} } = metadata;
   const set = setFor(await listSets(parts), labels);
   if (!set) return { steps: [REFIT_ALONE.name] };
   // It does what it has accepted, and is recorded then.
   const updaters = updatersFor(set, labels).filter(({ nodeConfiguration }) => !nodeConfiguration);
-  return acceptedBy(set, updaters);
+  return stepRecord.acceptedBy(set, updaters);
 }
 
 /** One call about one Machine, as it is now. */
@@ -68,13 +59,13 @@ interface StepCall extends StepParts {
 }
 
 /** The record says which updater is called, before it is. */
-async function takeStep(call: StepCall, record: StepRecord): Promise<UpdateMachineResponse> {
+async function takeStep(call: StepCall, record: stepRecord.StepRecord): Promise<UpdateMachineResponse> {
   const { set, steps, done } = record;
   const name = steps[done] ?? '';
   const updater = set === undefined ? REFIT_ALONE : await updaterIn(call, set, name);
   if (!updater)
     return failure(
-      `updater ${name} is to update this Machine, but UpdaterSet ${set} no longer has it: put it back, or remove the annotation ${STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`,
+      `updater ${name} is to update this Machine, but UpdaterSet ${set} no longer has it: put it back, or remove the annotation ${stepRecord.STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`,
     );
   const answer = await answerOf(call, updater);
   if (answer instanceof Error) return underWay(`waiting for updater ${name}: ${answer.message}`);
@@ -85,7 +76,7 @@ async function takeStep(call: StepCall, record: StepRecord): Promise<UpdateMachi
     return { ...underWay(words), retryAfterSeconds: Math.min(retryAfterSeconds, LONGEST_RETRY) };
   const isLast = done + 1 === steps.length;
   // Without a record, no call can be answered before every updater has been called again.
-  const next = await saved(call, call.machine, isLast ? undefined : { ...record, done: done + 1 });
+  const next = await stepRecord.saved(call, call.machine, isLast ? undefined : { ...record, done: done + 1 });
   if (!next) return CHANGED;
   return isLast ? DONE : underWay(`updater ${name} is done, ${steps[done + 1]} is next`);
 }
