@@ -13,15 +13,23 @@ const RIGHT = 'refit-capi-delete';
 
 let scene: MachineCluster;
 
+const wanted = { machine: machineOf(NODE), version: TO };
+const deadline = `${NODE} did not report within its deadline`;
+
 beforeAll(async () => {
   scene = await openMachineCluster({ workers: 1 });
-  await scene.running.stop();
-  const [, ...flags] = scene.extension.commandLine;
-  const short = ['--target-deadline', '2s', '--delete-stuck-after', '2s'];
-  scene.running = await scene.cluster.startLeading('extension-short', 'capi-extension', [...flags, ...short]);
-  await scene.whenCallable('h2');
+  await restart('extension-short', '--target-deadline', '2s');
 });
 afterAll(async () => await scene[Symbol.asyncDispose]());
+
+async function restart(name: string, ...more: readonly string[]): Promise<void> {
+  await scene.running.stop();
+  const [, ...flags] = scene.extension.commandLine;
+  scene.running = await scene.cluster.startLeading(name, 'capi-extension', [...flags, ...more]);
+  await scene.whenCallable('h2');
+}
+
+const failed = async (): Promise<string> => await driveUpdate(scene.manager('h2'), wanted).then(String, messageOf);
 
 async function allow(): Promise<void> {
   const [role, binding] = [`clusterrole/${RIGHT}`, `clusterrolebinding/${RIGHT}`];
@@ -30,9 +38,20 @@ async function allow(): Promise<void> {
   await kubectlAs('admin', ['create', 'clusterrolebinding', RIGHT, `--clusterrole=${RIGHT}`, '--user=refit-capi']);
 }
 
-test('it is deleted once its node has been silent for long enough, and only with the right to do that', async () => {
+test('without that choice its update fails, and it stays', async () => {
   const { client, agents } = scene.cluster;
-  const machine = machineOf(NODE);
+  await agents.get(NODE)?.stop();
+  await writeDesired(scene.manager('h2'), wanted);
+  for (let call = 0; call < 2; call++) expect(await failed()).toMatch(new RegExp(`${deadline}$`));
+  expect(
+    (await client.get(machines, wanted.machine, { namespace: 'default' })).metadata.deletionTimestamp,
+  ).toBeUndefined();
+});
+
+test('it is deleted once its node has been silent for long enough, and only with the right to do that', async () => {
+  const { client } = scene.cluster;
+  const { machine } = wanted;
+  await restart('extension-deleting', '--target-deadline', '2s', '--delete-stuck-after', '2s');
   const owner = {
     apiVersion: 'cluster.x-k8s.io/v1beta2',
     kind: 'MachineSet',
@@ -42,11 +61,6 @@ test('it is deleted once its node has been silent for long enough, and only with
   };
   const patch = { metadata: { ownerReferences: [owner] } };
   await client.patch(machines, machine, patch, { namespace: 'default', type: 'merge' });
-  await agents.get(NODE)?.stop();
-  const wanted = { machine, version: TO };
-  await writeDesired(scene.manager('h2'), wanted);
-  const failed = async (): Promise<string> => await driveUpdate(scene.manager('h2'), wanted).then(String, messageOf);
-  const deadline = `${NODE} did not report within its deadline`;
   expect(await failed()).toContain(`${deadline}; its Machine is deleted once the node has said nothing new for 2 s`);
   await vi.waitFor(async () => expect(await failed()).toMatch(/cannot delete resource "machines"/), PATIENCE);
   await allow();
