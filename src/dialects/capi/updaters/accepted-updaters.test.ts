@@ -24,14 +24,20 @@ import { type StepParts, updateInSteps } from './update-steps.ts';
 const ABORT = new AbortController().signal;
 const REFIT: Updater = { name: 'refit', refit: {} };
 const FILER = buildUpdater('filer');
+const OWN: Updater = { name: 'configuration', nodeConfiguration: {} };
 const SET = buildUpdaterSet('in-place', [FILER, REFIT]);
+
+/** The Machine has this version before and after. */
+function filesOnly(version: string, request: CanRequest): CanRequest {
+  return JSON.parse(JSON.stringify(request).replaceAll(/"version":"[^"]*"/g, `"version":"${version}"`)) as CanRequest;
+}
 
 /** The recorded question of a manager, and then the update of one Machine. Only files change: its node runs the version. */
 class Scene {
   readonly api = new MemoryApi();
   readonly called: string[] = [];
+  readonly request: CanRequest;
   readonly #hook: CanHook;
-  readonly #request: CanRequest;
   readonly #name: string;
   readonly #version: string;
 
@@ -40,7 +46,7 @@ class Scene {
     this.#version = version;
     const isSet = hook === 'CanUpdateMachineSet';
     const { current, desired } = captured(isSet ? 'canupdatemachineset' : 'canupdatemachine-1').request;
-    this.#request = { current, desired };
+    this.request = { current, desired };
     const of = isSet ? captured('updatemachine-worker-joined').request.desired['machine'] : current['machine'];
     const { name, labels = {} } = (of as HookObject).metadata;
     this.#name = name;
@@ -53,19 +59,12 @@ class Scene {
       status: { nodeRef: { name: 'n1' } },
     });
     const status = { nodeInfo: { kubeletVersion } };
-    const presence = encodePresence({ version: '1.0.0', since: later(0) });
+    const presence = encodePresence({ version: '1.0.0', since: later(0), configurable: ['/etc/demo'] });
     const annotations = { ...identity.metadata.annotations, [AGENT_ANNOTATION]: presence };
     this.api.put(nodes, { ...buildNode('n1', { annotations }), spec: identity.spec, status });
   }
 
-  /** With a version, the Machine has it before and after. */
-  async accept(version?: string): Promise<void> {
-    const request =
-      version === undefined
-        ? this.#request
-        : (JSON.parse(
-            JSON.stringify(this.#request).replaceAll(/"version":"[^"]*"/g, `"version":"${version}"`),
-          ) as CanRequest);
+  async accept(request = this.request): Promise<void> {
     const parts = {
       ...this.#parts(),
       callUpdater: async () => await Promise.resolve({ status: 'Success', ...this.#patches() } as const),
@@ -176,7 +175,7 @@ describe('only files change, and the kubelet says less than spec.version', () =>
 
   test.each(['CanUpdateMachine', 'CanUpdateMachineSet'] as const)('%s: the node is not upgraded', async (hook) => {
     const scene = new Scene(hook, release, kubelet);
-    await scene.accept(release);
+    await scene.accept(filesOnly(release, scene.request));
     expect(await scene.update()).toMatchObject({ status: 'Success' });
     expect(scene.called).toEqual(['filer']);
     expect(scene.api.calls.filter((call) => call.startsWith('replace'))).toEqual([]);
@@ -185,8 +184,27 @@ describe('only files change, and the kubelet says less than spec.version', () =>
   test('the version changes for the Machines of another MachineSet: the node is upgraded', async () => {
     const scene = new Scene('CanUpdateMachineSet', release, kubelet);
     await scene.accept();
-    await scene.accept(release);
+    await scene.accept(filesOnly(release, scene.request));
     await expect(scene.update()).rejects.toThrow('the payload is asked for');
+  });
+});
+
+describe('the Machines of one MachineSet change only their version, those of another only their files', () => {
+  test.each([
+    ['version first', ([version, files]: CanRequest[]) => [version, files]],
+    ['files first', ([version, files]: CanRequest[]) => [files, version]],
+  ])('%s: all updaters are called, in the order of the set', async (_name, ordered) => {
+    const scene = new Scene('CanUpdateMachineSet', 'v1.35.1', 'v1.34.0');
+    scene.api.put(updaterSets, buildUpdaterSet('in-place', [REFIT, OWN]));
+    const { current, desired } = scene.request;
+    const { infrastructureMachineTemplate } = desired;
+    const before = { ...current, infrastructureMachineTemplate };
+    const { bootstrapConfigTemplate } = current;
+    const version = { current: before, desired: { ...desired, bootstrapConfigTemplate } };
+    const files = filesOnly('v1.35.1', { current: before, desired });
+    for (const request of ordered([version, files])) await scene.accept(request);
+    await expect(scene.update()).rejects.toThrow('the payload is asked for');
+    expect(scene.annotation).toContain('"steps":["refit","configuration"]');
   });
 });
 

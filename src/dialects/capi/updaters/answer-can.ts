@@ -15,7 +15,7 @@ import type { ClusterOf } from '../progress.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
 import { claimConfiguration } from './node-configuration.ts';
 import { tellRefused } from './refused-changes.ts';
-import { acceptedBy, recordAccepted } from './step-record.ts';
+import { recordAccepted } from './step-record.ts';
 import { type CallUpdater, callNobody } from './updater-client.ts';
 import { type CallParts, type Labels, listSets, setFor, updatersFor } from './updater-sets.ts';
 
@@ -81,7 +81,7 @@ export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequ
   const takes = ({ name }: Updater): boolean => composition.steps.some(({ updater }) => updater === name);
   // The text of a kubelet may not tell whether its node runs that version, so Refit is not asked where it stays.
   const needed = updaters.filter((each) => (each.refit ? changesVersion : !each.nodeConfiguration || takes(each)));
-  if (needed.length > 0) await recordAccepted(parts, request, acceptedBy(set, needed));
+  if (needed.length > 0) await recordAccepted(parts, request, set, needed);
   return accepted(hook, message, patchesTo(shape, current, composition.reached));
 }
 

@@ -41,8 +41,13 @@ export function acceptedBy({ metadata }: UpdaterSet, updaters: readonly Updater[
 }
 
 /** Written before the answer: until UpdateMachine is called, the UpdaterSet may be deleted or changed, or its labels. */
-export async function recordAccepted(parts: CallParts, request: CanRequest, accepted: Accepted): Promise<void> {
-  const { management, abort } = parts;
+export async function recordAccepted(
+  { management, abort }: CallParts,
+  request: CanRequest,
+  set: UpdaterSet,
+  updaters: readonly Updater[],
+): Promise<void> {
+  const accepted = acceptedBy(set, updaters);
   const { current, desired } = request;
   const { machine } = current;
   const { metadata } = machine ?? desired['machineSet'] ?? { metadata: { name: '' } };
@@ -57,9 +62,11 @@ export async function recordAccepted(parts: CallParts, request: CanRequest, acce
   if (!deployment || !hash) throw new Error(`MachineSet ${metadata.name} lacks a label of a MachineDeployment`);
   const owner = await management.get(machineDeployments, deployment, options);
   const { [hash]: before, ...others } = acceptedOn(owner);
-  // Machines come from more than one MachineSet: those of one may need fewer updaters.
-  const isLess = before?.set === accepted.set && accepted.steps.every((name) => before?.steps.includes(name));
-  const entries: [string, Accepted][] = [...Object.entries(others), [hash, isLess && before ? before : accepted]];
+  // Machines come from several MachineSets, and each may need others. What the set no longer has is first, since it fails.
+  const earlier = before?.set === set.metadata.name ? before.steps : [];
+  const place = (step: string): number => set.spec.updaters.findIndex(({ name }) => name === step);
+  const steps = [...new Set([...earlier, ...accepted.steps])].toSorted((one, other) => place(one) - place(other));
+  const entries: [string, Accepted][] = [...Object.entries(others), [hash, { ...accepted, steps }]];
   const annotations = { [STEPS_ANNOTATION]: JSON.stringify(Object.fromEntries(entries.slice(-MOST))) };
   const patch = { metadata: { resourceVersion: owner.metadata.resourceVersion, annotations } };
   await management.patch(machineDeployments, deployment, patch, options);
