@@ -116,6 +116,12 @@ describe('what is to be done', () => {
       false,
     ],
     [
+      'only what kubeadm keeps in the cluster, as after a restore of etcd: its leader leads again',
+      { hosts: NAMES.map((name) => facts(name, NEW)), nodes: NAMES.map((name) => node(name, NEW)) },
+      { followers: [], workers: [] },
+      false,
+    ],
+    [
       'what has begun goes on as it was asked for',
       { hosts: [facts('cp1', NEW), facts('cp2'), facts('w1')], plan: planIn('running') },
       {},

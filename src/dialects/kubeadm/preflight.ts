@@ -130,6 +130,8 @@ export function hostsOf({ leader, followers, kubelets, workers }: Request): stri
 function freshRequest({ manifest, hosts, nodes, clusterVersion }: Survey): Request {
   const done = new Set(hosts.filter((facts) => isDone(facts, nodes, manifest.version)).map(({ host }) => host.name));
   const first = controlPlaneOf(manifest)[0]?.name ?? '';
+  // As after a restore of etcd: only `kubeadm upgrade apply` upgrades what kubeadm keeps in the cluster.
+  if (clusterVersion !== undefined && clusterVersion !== manifest.version) done.delete(first);
   const apiServers = hosts.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []);
   const leaderIsDone = clusterVersion === manifest.version && done.has(first);
   const minor = parseVersion(manifest.version)?.minor;
