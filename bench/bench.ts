@@ -17,6 +17,7 @@ import { compareClients } from './client/compare.ts';
 import { drainFindings } from './drain/findings.ts';
 import { measureDrains } from './drain/measure.ts';
 import { type Findings, renderFindings, renderJson } from './figures.ts';
+import { measureSurveys } from './kubeadm/measure.ts';
 import { planFindings } from './plan/findings.ts';
 import { measurePlan } from './plan/measure.ts';
 import { CONTROLLERS, SLOTS, WORKERS } from './plan/rig.ts';
@@ -25,15 +26,15 @@ import { WORKERS as MANY, measureScale } from './scale/measure.ts';
 import { measureServer } from './server/measure.ts';
 import { measureStatus } from './status/measure.ts';
 
-const PARTS = ['drain', 'scale', 'client', 'status', 'plan', 'agent', 'server', 'cattle'] as const;
+const PARTS = ['drain', 'scale', 'client', 'status', 'plan', 'agent', 'server', 'cattle', 'kubeadm'] as const;
 type Part = (typeof PARTS)[number];
 
 const HELP = `Usage: npm run bench [-- options] [part]…
 
 Measures Refit on a real kube-apiserver (built on first use, see docs/internals/testenv.md): its client beside the official one, \`refit status\` beside kubectl, a
 plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent, and one agent by itself. On an API server in memory: drains, and a
-plan over ${MANY} workers. Beside nginx: the update server. Beside bare Jobs: a Plan of system-upgrade-controller over ${NODES} simulated nodes. Takes
-some fifteen minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
+plan over ${MANY} workers. Beside nginx: the update server. Beside bare Jobs: a Plan of system-upgrade-controller over ${NODES} simulated nodes. Over
+SSH: a survey of kubeadm hosts. Takes some fifteen minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
 
   part           only these of ${PARTS.join(', ')}
   --only <part>  the same, of one
@@ -128,6 +129,9 @@ async function measurePart(
       return await measureServer(parts);
     case 'cattle':
       return cattleFindings(await measureCattle(parts, say));
+    case 'kubeadm':
+      say('surveying a hundred kubeadm hosts over SSH');
+      return await measureSurveys(parts);
     case 'scale':
       return scaleFindings(await measureScale(parts, say));
   }
