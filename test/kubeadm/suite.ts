@@ -33,6 +33,8 @@ export interface Run {
 export interface SceneOptions {
   /** True where kwok is to play pods on the Nodes. */
   readonly played?: boolean;
+  /** Of every host at the start. */
+  readonly version?: string;
   readonly offers?: readonly string[];
   readonly kubeletConfiguration?: object;
   /** Of each role. */
@@ -42,7 +44,7 @@ export interface SceneOptions {
 /** Two control-plane hosts and two workers by default. */
 export async function openScene(
   startServer: StartServer,
-  { played = false, offers = [TO], kubeletConfiguration = {}, hosts = 2 }: SceneOptions = {},
+  { played = false, version = FROM, offers = [TO], kubeletConfiguration = {}, hosts = 2 }: SceneOptions = {},
 ): Promise<Scene> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
   const place = controlPlane();
@@ -52,7 +54,7 @@ export async function openScene(
     directory,
     controlPlane: hosts,
     workers: hosts,
-    version: FROM,
+    version,
     offers,
     kubeletConfiguration,
     played,

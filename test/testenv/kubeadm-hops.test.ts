@@ -1,25 +1,47 @@
 /** Tests `refit kubeadm plan` where the target is several minor versions away, with real ssh and a real API server. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
-import { openScene, type Scene } from '../kubeadm/suite.ts';
+import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
+import { openScene, type Scene, versions } from '../kubeadm/suite.ts';
 
-const HOP = 'v1.37.4';
+const [START, HOP, LAST] = ['v1.35.7', 'v1.36.3', 'v1.37.0'];
 let scene: Scene;
 beforeAll(async () => {
-  scene = await openScene(startJavascriptServer, { offers: [HOP] });
+  scene = await openScene(startJavascriptServer, { version: START, offers: [HOP, LAST], hosts: 1 });
 });
 afterAll(async () => await scene[Symbol.asyncDispose]());
 
+const binaries = (version: string): object => ({
+  kubeadm: { path: `/opt/kubernetes/${version}/kubeadm` },
+  kubelet: { path: `/opt/kubernetes/${version}/kubelet` },
+});
+
 test('a plan goes to the first minor version with its own binaries, and says what comes next', async () => {
-  const path = await scene.cluster.manifest('v1.39.1', (manifest) => {
-    const binaries = (version: string): object => ({
-      kubeadm: { path: `/opt/kubernetes/${version}/kubeadm` },
-      kubelet: { path: `/opt/kubernetes/${version}/kubelet` },
-    });
-    manifest['hops'] = [HOP, 'v1.38.2'].map((version) => ({ version, binaries: binaries(version) }));
+  const path = await scene.cluster.manifest('v1.38.1', (manifest) => {
+    manifest['hops'] = [HOP, LAST].map((version) => ({ version, binaries: binaries(version) }));
   });
   const run = scene.refit('plan', '-m', path);
   expect([await run.ended, run.stderr]).toEqual([0, '']);
-  expect(run.stdout).toMatch(/cp1 +leader +v1\.36\.2 → v1\.37\.4 +kubeadm upgrade apply v1\.37\.4\n/);
-  expect(run.stdout).toContain(`After ${HOP} comes v1.38.2, then v1.39.1: run the command again for each.\n`);
+  expect(run.stdout).toMatch(/cp1 +leader +v1\.35\.7 → v1\.36\.3 +kubeadm upgrade apply v1\.36\.3\n/);
+  expect(run.stdout).toContain(`After ${HOP} comes ${LAST}, then v1.38.1: run the command again for each.\n`);
+});
+
+test('the same command, once for each hop, brings every host to the last version', async () => {
+  const path = await scene.cluster.manifest(LAST, (manifest) => {
+    manifest['hops'] = [{ version: HOP, binaries: binaries(HOP) }];
+  });
+  for (const [version, next] of [
+    [HOP, `After ${HOP} comes ${LAST}: run the command again for each.\n`],
+    [LAST, 'Verified w1: '],
+  ] as const) {
+    const run = scene.refit('apply', '--yes', '-m', path);
+    expect([await run.ended, run.stdout]).toEqual([0, expect.stringContaining(next)]);
+    expect(await versions(scene)).toEqual(['cp1', 'w1'].map((name) => [name, version]));
+  }
+  const { host } = scene.cluster;
+  const commands = [HOP, LAST].map((version) => `upgrade apply --yes ${version}`);
+  expect(await logOf(host('cp1'), 'kubeadm')).toEqual(commands);
+  expect(await logOf(host('w1'), 'kubelet')).toEqual([`started ${HOP}`, `started ${LAST}`]);
+  const again = scene.refit('apply', '-m', path);
+  expect([await again.ended, again.stdout]).toEqual([0, expect.stringContaining('Nothing to do.\n')]);
 });
