@@ -4,7 +4,7 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { parse } from 'yaml';
 
 export interface KubeadmCommand {
-  readonly kind: 'apply' | 'node';
+  readonly kind: 'apply' | 'node' | 'plan';
   /** True for `phase preflight`. */
   readonly phase: boolean;
   readonly version: string | undefined;
@@ -22,20 +22,22 @@ const WHOLE: ParseArgsConfig['options'] = {
   'etcd-upgrade': { type: 'string' },
   patches: { type: 'string' },
 };
+const PLAN: ParseArgsConfig['options'] = { ...PREFLIGHT, output: { type: 'string', short: 'o' } };
 const YES = { yes: { type: 'boolean', short: 'y' } } as const;
 /** What kubeadm combines with --config. */
-const BESIDE_CONFIG = ['config', 'ignore-preflight-errors', 'yes'];
+const BESIDE_CONFIG = ['config', 'ignore-preflight-errors', 'output', 'yes'];
 
 /** @throws Error where kubeadm refuses the command line */
 export function parseKubeadm(args: readonly string[]): KubeadmCommand {
   const [verb, kind, ...rest] = args;
-  if (verb !== 'upgrade' || (kind !== 'apply' && kind !== 'node')) throw new Error(`unknown command ${args.join(' ')}`);
+  if (verb !== 'upgrade' || (kind !== 'apply' && kind !== 'node' && kind !== 'plan'))
+    throw new Error(`unknown command ${args.join(' ')}`);
   const phase = rest[0] === 'phase';
   if (phase && rest[1] !== 'preflight') throw new Error(`invalid subcommand "${rest[1]}"`);
   const parsed = parseArgs({
     args: phase ? rest.slice(2) : rest,
-    options: { ...(phase ? PREFLIGHT : WHOLE), ...(kind === 'apply' ? YES : {}) },
-    allowPositionals: kind === 'apply',
+    options: kind === 'plan' ? PLAN : { ...(phase ? PREFLIGHT : WHOLE), ...(kind === 'apply' ? YES : {}) },
+    allowPositionals: kind !== 'node',
   });
   const { positionals } = parsed;
   const values: Readonly<Record<string, string | boolean | undefined>> = parsed.values;

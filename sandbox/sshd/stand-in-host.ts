@@ -68,9 +68,11 @@ async function writeManifests(root: string, version: string): Promise<void> {
   }
 }
 
-/** Versions are told by the shell: they are asked for often, and Node takes a while to start. */
+/** Versions are told by the shell: they are asked for often, and Node takes a while to start. Its new manifest has no flags. */
 function kubeadmOf(version: string): string {
-  const diff = `[ "$1 $2" != "upgrade diff" ] || { echo "--- /etc/kubernetes/manifests/kube-apiserver.yaml"; exit 0; }`;
+  const file = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+  const lost = `sed -n 's/^ *- --/-&/p' "$REFIT_ROOT${file}"`;
+  const diff = `[ "$1 $2" != "upgrade diff" ] || { echo "--- ${file}"; ${lost}; exit 0; }`;
   return `if [ "$1" = version ]; then echo ${version}; exit 0; fi\n${diff}\n${PROGRAM} kubeadm ${version} "$@"\n`;
 }
 

@@ -41,7 +41,9 @@ async function kubeadm(own: string, args: readonly string[]): Promise<void> {
   using client = await connect();
   const config = await client.get(configMaps, KUBEADM_CONFIG.name, { namespace: KUBEADM_CONFIG.namespace });
   const cluster = kubernetesVersionOf(config);
-  appendFileSync(join(ROOT, 'var/log', phase ? 'kubeadm-preflight' : 'kubeadm'), `${args.join(' ')}\n`);
+  const isDone = !phase && kind !== 'plan';
+  appendFileSync(join(ROOT, 'var/log', isDone ? 'kubeadm' : 'kubeadm-preflight'), `${args.join(' ')}\n`);
+  if (kind === 'plan') return printPlan(cluster, wanted ?? own);
   if (kind === 'apply' && !existsSync(MANIFESTS)) throw new Error('failed to load admin kubeconfig');
   const target = kind === 'apply' ? (wanted ?? own) : cluster;
   checkVersions(own, kind, cluster, target);
@@ -63,6 +65,26 @@ async function kubeadm(own: string, args: readonly string[]): Promise<void> {
   const { data } = await client.get(configMaps, 'kubelet-config', { namespace: KUBEADM_CONFIG.namespace });
   writeFileSync(KUBELET_CONFIG, `# written by kubeadm ${own}\n${data?.['kubelet'] ?? ''}`);
   process.stdout.write('[upgrade] SUCCESS!\n');
+}
+
+/** As `-o json`. A text in `ROOT/plan-fails` is why it fails; one in `ROOT/manual-upgrade` is the group of a configuration that it cannot convert. */
+function printPlan(cluster: string, target: string): void {
+  if (!existsSync(MANIFESTS)) throw new Error('failed to load admin kubeconfig');
+  const fails = join(ROOT, 'plan-fails');
+  if (existsSync(fails)) throw new Error(readFileSync(fails, 'utf8'));
+  if (cluster === target) return;
+  const step = (name: string): object => ({ name, currentVersion: cluster, newVersion: target });
+  const components = COMPONENTS.filter((name) => name !== 'etcd').map(step);
+  const manual = join(ROOT, 'manual-upgrade');
+  const configVersions = (existsSync(manual) ? [readFileSync(manual, 'utf8')] : []).map((group) => ({
+    group,
+    currentVersion: 'v1alpha1',
+    preferredVersion: 'v1beta1',
+    manualUpgradeRequired: true,
+  }));
+  const availableUpgrades = [{ description: `version ${target}`, components }];
+  const plan = { kind: 'UpgradePlan', apiVersion: 'output.kubeadm.k8s.io/v1alpha3', availableUpgrades, configVersions };
+  process.stdout.write(`${JSON.stringify(plan, null, 4)}\n`);
 }
 
 function minorOf(version: string): number {
@@ -199,6 +221,6 @@ try {
   const programs = { kubelet, containerd, kubeadm };
   await programs[program as keyof typeof programs](version, args);
 } catch (error) {
-  process.stdout.write(`${messageOf(error)}\n`);
+  process.stderr.write(`${messageOf(error)}\n`);
   process.exitCode = 1;
 }

@@ -124,8 +124,9 @@ export function prepareScript(upgrade: Upgrade, host: Host, leads: boolean): str
   const command = isController ? 'apply phase preflight "$VERSION" --yes' : 'node phase preflight';
   const has = !isController || hasPhases(upgrade.version);
   const preflight = has ? `"$D/staged/kubeadm" upgrade ${command}${flags}\n` : '';
+  const plan = has && leads ? scriptFile('upgrade-plan.sh') : '';
   const names = `VERSION=${quoted(upgrade.version)}\n`;
-  return detached(`${names}${PRELUDE}${JOURNAL}${stageBody(upgrade).body}${preflight}`, LOCK_WAIT);
+  return detached(`${names}${PRELUDE}${JOURNAL}${stageBody(upgrade).body}${preflight}${plan}`, LOCK_WAIT);
 }
 
 /** Prints what kubeadm would change in the static pod manifests; nothing if no kubeadm of the target is on the host. Changes nothing. */

@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_855,
   'src/api': 1_101,
-  'src/cli': 4_610,
+  'src/cli': 4_615,
   'src/cmd': 975,
   'src/dialects': 365,
   'src/dialects/autopilot': 1_031,
@@ -22,7 +22,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/engine': 5_293,
   'src/http': 336,
   'src/kube': 3_081,
-  'src/kubeadm': 967,
+  'src/kubeadm': 968,
   'src/process': 263,
   'src/runtime': 803,
   'src/signal': 593,

@@ -38,10 +38,10 @@ test('the same command, once for each hop, brings every host to the last version
     expect([await run.ended, run.stdout]).toEqual([0, expect.stringContaining(next)]);
     expect(await versions(scene)).toEqual(['cp1', 'w1'].map((name) => [name, version]));
   }
-  const { host } = scene.cluster;
+  const { cluster } = scene;
   const commands = [HOP, LAST].map((version) => `upgrade apply --yes ${version}`);
-  expect(await logOf(host('cp1'), 'kubeadm')).toEqual(commands);
-  expect(await logOf(host('w1'), 'kubelet')).toEqual([`started ${HOP}`, `started ${LAST}`]);
+  expect(await logOf(cluster.host('cp1'), 'kubeadm')).toEqual(commands);
+  expect(await logOf(cluster.host('w1'), 'kubelet')).toEqual([`started ${HOP}`, `started ${LAST}`]);
   const again = scene.refit('apply', '-m', path);
   expect([await again.ended, again.stdout]).toEqual([0, expect.stringContaining('Nothing to do.\n')]);
 });

@@ -39,6 +39,8 @@ import { type ClusterState, checkCluster, isRight, verifyCluster } from './verif
 const ROLLED_OUT_MS = 300_000;
 /** Milliseconds. */
 const DIFF_MS = 60_000;
+/** In a unified diff; images change always. */
+const LOST_LINE = /^-(?!-- )(?! *image:)/m;
 
 /** Changes nothing. Resolves with the exit code; rejects with REFIT_REFUSED if a rule forbids the upgrade. */
 export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Promise<number> {
@@ -71,6 +73,8 @@ async function showDiff({ manifest, shells, output }: KubeadmSession, { request 
   const { code, stdout } = await diff.catch((error: unknown) => ({ code: 1, stdout: messageOf(error) }));
   if (stdout !== '')
     output.write(`kubeadm upgrade diff on ${host.name}${without}${code === 0 ? '' : ' failed'}:\n${stdout}\n`);
+  if (without === '' && LOST_LINE.test(stdout))
+    output.write('Did patches make what it takes away? Then set kubeadm.patches in the manifest, or it is lost.\n');
 }
 
 /** Resolves with the exit code: 0 done or nothing to do, 1 if anything failed or the answer was not yes. */

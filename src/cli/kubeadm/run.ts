@@ -101,6 +101,7 @@ async function prepare({ manifest, shells, output }: KubeadmSession, request: Re
       const { code, stdout } = await shells.run(host, prepareScript(manifest, host, leads));
       const said = `nothing was changed: ${stdout.trim().replaceAll(/\s*\n\s*/g, '; ')}`;
       if (code !== 0) throw new RefitError('REFIT_SSH', `${host.name} is not ready for the upgrade, ${said}`);
+      for (const line of stdout.match(/^warning kubeadm: .*$/gm) ?? []) output.write(`${line}\n`);
     });
   }
 }

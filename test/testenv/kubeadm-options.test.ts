@@ -1,0 +1,95 @@
+/** Tests what kubeadm itself brings to an upgrade: its plan and diff, configuration of the cluster, an UpgradeConfiguration. */
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
+import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
+import { PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
+import { configMaps, events, nodes } from '../../src/kube/resources.ts';
+import { openScene, type Run, type Scene, TO, versions } from '../kubeadm/suite.ts';
+
+const KUBELETS = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', maxPods: 42 };
+const PLAN = `upgrade plan ${TO} -o json --ignore-preflight-errors=all`;
+const FLAG = '    - --audit-log-maxage=7\n';
+let scene: Scene;
+let config = '';
+
+const inRoot = (name: string, path: string): string => join(scene.cluster.host(name).root, path);
+
+beforeAll(async () => {
+  scene = await openScene(startJavascriptServer, { hosts: 1 });
+  config = inRoot('cp1', 'etc/kubernetes/upgrade.yaml');
+  const upgrade = { apiVersion: 'kubeadm.k8s.io/v1beta4', kind: 'UpgradeConfiguration' };
+  await writeFile(config, stringify({ ...upgrade, timeouts: { upgradeManifests: '9m0s' } }));
+});
+afterAll(async () => await scene[Symbol.asyncDispose]());
+
+async function run(command: string, kubeadm: object): Promise<Run> {
+  const path = await scene.cluster.manifest(TO, (manifest) => Object.assign(manifest, { kubeadm }));
+  const started = scene.refit(command, ...(command === 'apply' ? ['--yes'] : []), '-m', path);
+  await started.ended;
+  return started;
+}
+
+test('a plan shows what an upgrade takes away from manifests, and asks for patches unless the manifest has them', async () => {
+  await appendFile(inRoot('cp1', 'etc/kubernetes/manifests/kube-apiserver.yaml'), FLAG);
+  const question = 'Did patches make what it takes away? Then set kubeadm.patches in the manifest, or it is lost.\n';
+  const without = await run('plan', {});
+  expect([await without.ended, without.stderr]).toEqual([0, '']);
+  expect(without.stdout).toMatch(/kubeadm upgrade diff on cp1:\n--- .*\n- {4}- --audit-log-maxage=7\n/);
+  expect(without.stdout).toContain(question);
+  const { stdout } = await run('plan', { patches: inRoot('cp1', 'etc/kubernetes') });
+  expect(stdout).toContain('kubeadm upgrade diff on cp1, which leaves out patches:\n');
+  expect(stdout).not.toContain(question);
+});
+
+test('where kubeadm upgrade plan fails, nothing was changed', async () => {
+  await writeFile(inRoot('cp1', 'plan-fails'), 'klog noise\nthe ConfigMap kube-proxy cannot be read');
+  const failed = await run('apply', {});
+  const line =
+    /^REFIT_SSH: cp1 is not ready for the upgrade, nothing was changed: .*ConfigMap kube-proxy cannot be read \(/;
+  expect([await failed.ended, failed.stderr]).toEqual([3, expect.stringMatching(line)]);
+  const { items } = await scene.cluster.client.list(nodes);
+  expect(items.filter(({ spec }) => spec?.unschedulable)).toEqual([]);
+  expect(await logOf(scene.cluster.host('cp1'), 'kubeadm')).toEqual([]);
+  await rm(inRoot('cp1', 'plan-fails'));
+});
+
+test('kubeadm says from the staged binary what a person must convert, before its first change', async () => {
+  await writeFile(inRoot('cp1', 'manual-upgrade'), 'kubeproxy.config.k8s.io');
+  const kubelet = stringify(KUBELETS);
+  const { namespace } = PLACE;
+  await scene.cluster.client.patch(configMaps, 'kubelet-config', { data: { kubelet } }, { namespace, type: 'merge' });
+  const done = await run('apply', { config });
+  expect([await done.ended, done.stderr]).toEqual([0, '']);
+  expect(done.stdout).toContain('warning kubeadm: it cannot read the kubeproxy.config.k8s.io in the cluster: convert');
+  const asked = await logOf(scene.cluster.host('cp1'), 'kubeadm-preflight');
+  expect(asked).toContain(PLAN);
+  expect(await logOf(scene.cluster.host('w1'), 'kubeadm-preflight')).not.toContain(PLAN);
+  expect(await versions(scene)).toEqual(['cp1', 'w1'].map((name) => [name, TO]));
+});
+
+test('settings of kubelets in ConfigMap kubelet-config are on each host', async () => {
+  for (const name of ['cp1', 'w1'])
+    expect([name, await readFile(inRoot(name, 'var/lib/kubelet/config.yaml'), 'utf8')]).toEqual([
+      name,
+      expect.stringContaining('\nmaxPods: 42\n'),
+    ]);
+});
+
+test('an UpgradeConfiguration, with the time-outs of kubeadm, reaches its preflight and its upgrade', async () => {
+  const ofPreflight = await logOf(scene.cluster.host('cp1'), 'kubeadm-preflight');
+  expect(ofPreflight).toContain(`upgrade apply phase preflight ${TO} --yes --config=${config}`);
+  for (const [name, verb] of [
+    ['cp1', `upgrade apply --yes ${TO}`],
+    ['w1', 'upgrade node'],
+  ] as const)
+    expect([name, await logOf(scene.cluster.host(name), 'kubeadm')]).toEqual([name, [`${verb} --config=${config}`]]);
+});
+
+test('the last Event of the last host is there when the run has ended', async () => {
+  const { items } = await scene.cluster.client.list(events);
+  const told = items.flatMap(({ reason, involvedObject: { name = '' } }) => (reason === 'Completed' ? name : []));
+  expect(told.toSorted()).toEqual(['cp1', PLACE.name, 'w1']);
+});
