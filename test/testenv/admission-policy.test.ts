@@ -15,6 +15,8 @@ import {
 import { NEW, Rig } from '../agent/rig.ts';
 import { apply, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
 
+/** Whoever removes them ends an update, or has it tried again. */
+const REQUESTS = ['upgrade.refit.dev/machine-update', 'upgrade.refit.dev/node-configuration'];
 const POLICY = 'deploy/admission-policy.yaml';
 let admin: KubeClient;
 let leader: KubeClient;
@@ -89,7 +91,8 @@ describe.each([
   const own = agentOf('policy-probe');
 
   beforeAll(async () => {
-    await signal('policy-probe', { [DATA]: data }, resource);
+    const requests = Object.fromEntries(REQUESTS.map((name) => [name, 'y']));
+    await signal('policy-probe', { ...requests, [DATA]: data }, resource);
   });
 
   test.each<[string, User, string]>([
@@ -100,6 +103,10 @@ describe.each([
     ['a configuration by the agent itself', own, 'upgrade.refit.dev/node-configuration=x'],
     ['a configuration of an operator', 'admin', 'upgrade.refit.dev/node-configuration=x'],
     ['a report of a configuration by an operator', 'admin', 'upgrade.refit.dev/node-configuration-report=x'],
+    ['an end of an update by the agent itself', own, 'upgrade.refit.dev/machine-update-'],
+    ['a retry by the agent itself', own, 'upgrade.refit.dev/node-configuration-'],
+    ['an update of an operator', 'admin', 'upgrade.refit.dev/machine-update='],
+    ['a retry by another agent', agentOf('policy-other'), 'upgrade.refit.dev/node-configuration-'],
     ['a rollout by the agent itself', own, `${ROLLOUT_ANNOTATION}=x`],
     ['another signal by the agent itself', own, `${DATA}=${reported.replace('id1', 'id2')}`],
     [
@@ -119,6 +126,13 @@ describe.each([
     expect((await annotate(own, 'policy-probe', reports, kind)).stderr).toBe('');
     const theirs = ['upgrade.refit.dev/pause=true', 'team=blue'];
     expect((await annotate('admin', 'policy-probe', theirs, kind)).stderr).toBe('');
+  });
+
+  test('but not the removal of a request by an operator', async () => {
+    const removals = REQUESTS.map((name) => `${name}-`);
+    expect((await annotate('admin', 'policy-probe', removals, kind)).stderr).toBe('');
+    const { metadata } = await admin.get(resource, 'policy-probe');
+    expect(Object.keys(metadata.annotations ?? {}).filter((name) => REQUESTS.includes(name))).toEqual([]);
   });
 });
 
