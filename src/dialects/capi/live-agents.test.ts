@@ -5,7 +5,7 @@ import { later, T0 } from '../../../test/builders/times.ts';
 import type { Node, NodeCondition } from '../../kube/resources.ts';
 import { encodePresence, type Heartbeat } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../signal/names.ts';
-import { obstacleOn } from './live-agents.ts';
+import { lackOfRoom, silenceOf } from './live-agents.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -29,23 +29,17 @@ test.each<[string, Node]>([
   ['sends no heartbeats, as earlier ones', nodeWith('')],
   ['sends none, and one before it did', nodeWith(beat(120), {}, -90 * MINUTE)],
   ['sends something else', nodeWith('{"at":7,"room":"much"}')],
-  ['does not know its room', nodeWith({ at: later(0) })],
   ['is on a node that no kubelet reports', nodeWith(beat(120), { lastHeartbeatTime: null })],
   ['is on a node that is not Ready', nodeWith(beat(4), { status: 'False' })],
 ])('an agent that %s: no obstacle', (_name, node) => {
-  expect(obstacleOn(node, T0)).toBeUndefined();
+  expect(silenceOf(node, T0)).toBeUndefined();
 });
 
 test.each<[string, Node, string]>([
   ['silent beside its kubelet', nodeWith(beat(120)), 'the agent on node w1 has been silent for 2 h'],
   ['silent with its kubelet', nodeWith(beat(4), { status: 'Unknown' }), `node w1 has been silent since ${later(-DAY)}`],
-  [
-    'without room',
-    nodeWith(beat(4, 1000)),
-    'node w1 has 1000 bytes free beside its reserve, and an update needs 268435456',
-  ],
 ])('an agent that is %s: the node and the reason', (_name, node, reason) => {
-  expect(obstacleOn(node, T0)).toBe(reason);
+  expect(silenceOf(node, T0)).toBe(reason);
 });
 
 test.each<[string, Node]>([
@@ -55,5 +49,17 @@ test.each<[string, Node]>([
     nodeWith(beat(4), { status: 'Unknown', lastTransitionTime: later(-MINUTE) }),
   ],
 ])('an agent %s: no answer, since it may be back soon', (_name, node) => {
-  expect(() => obstacleOn(node, T0)).toThrow(/^(the agent on )?node w1 has been silent .*, and may be back soon$/);
+  expect(() => silenceOf(node, T0)).toThrow(/^(the agent on )?node w1 has been silent .*, and may be back soon$/);
+});
+
+test.each<[string, Node, string | undefined]>([
+  ['has room', nodeWith(beat(4)), undefined],
+  ['does not know its room', nodeWith({ at: later(0) }), undefined],
+  [
+    'has none',
+    nodeWith(beat(4, 1000)),
+    'node w1 has 1000 bytes free beside its reserve, and an update needs 268435456',
+  ],
+])('an agent that %s', (_name, node, lack) => {
+  expect(lackOfRoom(node)).toBe(lack);
 });

@@ -9,7 +9,7 @@ import type { Logger } from '../../../util/log.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { judgePlan, type VersionRule, type VersionStage } from '../../../versions/plan-rules.ts';
 import { accepted, answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE, valueAt } from '../can-update.ts';
-import { obstacleOn, STARTS_WITHIN_MS } from '../live-agents.ts';
+import { lackOfRoom, STARTS_WITHIN_MS, silenceOf } from '../live-agents.ts';
 import { otherProcedure } from '../procedures.ts';
 import type { ClusterOf } from '../progress.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
@@ -146,7 +146,7 @@ async function nodesOf({ management, clusterOf, clock, abort }: CanParts, { mach
   const lacking = found.flatMap((each) => {
     const node = all.get(each.status?.nodeRef?.name ?? '');
     if (node) own.push({ machine: each, node });
-    if (node && agentOf(node).ours) return obstacleOn(node, clock.now()) ?? [];
+    if (node && agentOf(node).ours) return silenceOf(node, clock.now()) ?? [];
     const joined = clock.now() - Date.parse(node?.metadata.creationTimestamp ?? '');
     const nodeName = each.status?.nodeRef?.name;
     if (joined < STARTS_WITHIN_MS) throw new Error(`node ${nodeName} has just joined, and has no agent of Refit yet`);
@@ -160,7 +160,9 @@ async function obstacleTo(parts: CanParts, { current, desired, settings }: CanRe
   const { workload, labels, own, lacking } = await nodesOf(parts, current);
   const wanted = [valueAt(desired['machine'], ['spec', 'version']), valueAt(desired['machineSet'], SET_VERSION)];
   const [version = ''] = wanted.filter((each) => typeof each === 'string');
-  const [reason] = [...lacking, ...own.flatMap(({ machine, node }) => otherProcedure(machine, version, node) ?? [])];
+  const obstacleOn = ({ machine, node }: (typeof own)[number]) =>
+    otherProcedure(machine, version, node) ?? lackOfRoom(node) ?? [];
+  const [reason] = [...lacking, ...own.flatMap(obstacleOn)];
   if (reason !== undefined || own.length === 0 || !workload) return reason;
   const targets = own.map(({ node }) => ({ name: node.metadata.name, current: kubeletVersionOf(node) }));
   const role = labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller';

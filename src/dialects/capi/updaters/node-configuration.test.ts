@@ -13,7 +13,7 @@ import { machineDeployments, machines, SET_LABELS } from '../../../api/capi/mach
 import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
 import { annotated, type Node, nodes } from '../../../kube/resources.ts';
 import { encodePresence } from '../../../signal/agent-presence.ts';
-import { AGENT_ANNOTATION } from '../../../signal/names.ts';
+import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../../signal/names.ts';
 import {
   CONFIGURATION_ANNOTATION,
   CONFIGURATION_REPORT_ANNOTATION,
@@ -118,6 +118,14 @@ class Scene {
 const demo = (more: object = {}): Json => ({ files: [{ path: '/etc/demo/x', content: 'two', ...more }] });
 const alice = (keys: string[], more: object = {}): Json => ({ name: 'alice', sshAuthorizedKeys: keys, ...more });
 const FILES = ['bootstrap.spec.files'];
+
+test('a node without room for a payload: its files are claimed, and its version is not', async () => {
+  const scene = new Scene();
+  scene.note(HEARTBEAT_ANNOTATION, JSON.stringify({ at: later(0), room: 1000 }));
+  expect(await scene.left({}, demo())).toEqual([]);
+  const asked = scene.can({}, demo(), 'v1.35.1');
+  await expect(asked).rejects.toThrow('waiting for updater refit: node n1 has 1000 bytes free');
+});
 const USERS = ['bootstrap.spec.users'];
 
 describe('a change is claimed as a whole, or not at all', () => {

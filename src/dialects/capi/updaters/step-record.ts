@@ -41,12 +41,8 @@ export function acceptedBy({ metadata }: UpdaterSet, updaters: readonly Updater[
 }
 
 /** Written before the answer: until UpdateMachine is called, the UpdaterSet may be deleted or changed, or its labels. */
-export async function recordAccepted(
-  { management, abort }: CallParts,
-  request: CanRequest,
-  set: UpdaterSet,
-  updaters: readonly Updater[],
-): Promise<void> {
+export async function recordAccepted(parts: CallParts, request: CanRequest, set: UpdaterSet, updaters: Updater[]) {
+  const { management, abort } = parts;
   const accepted = acceptedBy(set, updaters);
   const { current, desired } = request;
   const { machine } = current;
