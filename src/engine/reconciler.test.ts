@@ -328,6 +328,22 @@ test('unknown preconditions of a new plan are reported, nothing is recorded, and
   expect(statesOf(api)).toEqual({ w1: 'intended' });
 });
 
+test('once a plan is gone, the next one in the same object is asked at once, and its failure is reported', async () => {
+  const unmet = async (): Promise<[]> => await Promise.reject(new Error('no answer'));
+  const clock = new FakeClock(T0);
+  let isThere = true;
+  const spoken = { ...dialect, scope: { isPlan: () => isThere }, preconditions: { unmet } };
+  const leader = new Leader(apiWith(buildTablePlan({ workers: ['w1'] })), clock, spoken);
+  await leader.see();
+  isThere = false;
+  await leader.see();
+  isThere = true;
+  await clock.advance(500);
+  expect(await leader.see()).toEqual({ requeueAfterMs: 2000 });
+  const failure = 'CannotDecide: could not check the preconditions of the plan: no answer';
+  expect(leader.told).toEqual([failure, failure]);
+});
+
 test('a probe without an answer is repeated after growing pauses, and reported when its reason changes', async () => {
   const api = apiWith(buildTablePlan({ workers: ['w1'] }));
   let [words, asked] = ['no answer', 0];

@@ -15,7 +15,7 @@ import type { Decision, NodeAction } from './model/decision.ts';
 import { because } from './model/reasons.ts';
 import { type Rollout, type Target, withTargets } from './model/rollout.ts';
 import { gather, type Known } from './observe/gather.ts';
-import { Answers, type BlockedDrains, type DrainDelegations, type Prober, probeBackoff } from './observe/probes.ts';
+import { Answers, type BlockedDrains, type ProbeBackoff, type Prober, probeBackoff } from './observe/probes.ts';
 import { type RefusedWrites, refusedWrites } from './observe/refused-writes.ts';
 import { watchTimes } from './observe/watch-times.ts';
 import type { View } from './observe/world.ts';
@@ -46,13 +46,14 @@ type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<R
 export function createReconciler(options: ReconcilerOptions): Reconcile {
   const { dialect, world, ownWrites, plans, clock } = options;
   const times = watchTimes(clock);
-  const drainDelegations: DrainDelegations = new Set();
+  const drainDelegations = new Set<string>();
   const blockedDrains: BlockedDrains = new Map();
-  const backoffs = probeBackoff();
+  const backoffsOf = new Map<string, ProbeBackoff>();
   const refusals = refusedWrites(clock, (rollout, at, reason) => options.reporter?.refused(rollout, at, reason));
 
   return async function reconcile(key, { abort } = {}) {
     const { name, namespace } = splitKey(key);
+    const backoffs = backoffsOf.getOrInsertComputed(key, probeBackoff);
     const answers = new Answers({ drainDelegations, blockedDrains, backoffs }, clock.monotonic());
     const effects = { ...options, abort, refusals, times };
     const cleanUp = async (): Promise<ReconcileResult> =>
@@ -64,6 +65,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.scope?.isPlan?.(plan) === false) {
         options.reporter?.gone(key);
         drainDelegations.clear();
+        backoffsOf.delete(key);
         return await cleanUp();
       }
       const policy = options.policyFor(plan);

@@ -26,9 +26,6 @@ export interface ProbeParts {
   readonly abort?: AbortSignal | undefined;
 }
 
-/** Attempts whose nodes delegated their drain; that holds until the attempt ends. */
-export type DrainDelegations = Set<string>;
-
 /** Milliseconds: shorter than the pause before a blocked drain is looked at again. */
 const PREVIEW_KEPT_MS = 4_000;
 
@@ -36,7 +33,8 @@ const PREVIEW_KEPT_MS = 4_000;
 export type BlockedDrains = Map<string, { readonly drainPreview: DrainPreview; readonly at: number }>;
 
 interface Memory {
-  readonly drainDelegations: DrainDelegations;
+  /** Attempts whose nodes delegated their drain; that holds until the attempt ends. */
+  readonly drainDelegations: Set<string>;
   readonly blockedDrains: BlockedDrains;
   readonly backoffs: ProbeBackoff;
 }
