@@ -37,7 +37,7 @@ export class MachineScene {
   checksum = 'ab'.repeat(32);
   readonly read: string[] = [];
   callUpdater: StepParts['callUpdater'] = async () => await Promise.reject(new Error('there is no updater'));
-  /** Half an hour of silence. */
+  /** Half an hour in which nothing is heard. */
   readonly #replaceStuck = stuckMachines(this.api.client, 30 * 60_000, this.clock);
   readonly #policies = this.api.view(upgradePolicies);
   readonly #seen = this.api.view(nodes);

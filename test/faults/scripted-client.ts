@@ -4,7 +4,7 @@ import type { KubeList, KubeObject } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 
 /** One step of a watch: an event, an error to throw, or staying silent until aborted; then the stream ends. */
-export type Step = WatchEvent<KubeObject> | Error | 'silence';
+export type Step = WatchEvent<KubeObject> | Error | 'nothing';
 
 export interface Scripts {
   /** One entry for each watch, in order; after the last one every watch stays silent. */
@@ -31,7 +31,7 @@ export function scriptedClient({ watches = [], lists = [] }: Scripts): ScriptedC
     },
     watch: (_resource: unknown, { abort, ...options }: WatchOptions) => {
       asked.push({ verb: 'watch', ...options });
-      return play(nextWatches.shift() ?? ['silence'], abort);
+      return play(nextWatches.shift() ?? ['nothing'], abort);
     },
   };
   return { client: client as unknown as KubeClient, asked };
@@ -40,7 +40,7 @@ export function scriptedClient({ watches = [], lists = [] }: Scripts): ScriptedC
 async function* play(steps: readonly Step[], abort: AbortSignal | undefined): AsyncGenerator<WatchEvent<KubeObject>> {
   for (const step of steps) {
     if (step instanceof Error) throw step;
-    if (step === 'silence') await untilAborted(abort);
+    if (step === 'nothing') await untilAborted(abort);
     else yield step;
   }
 }

@@ -14,7 +14,11 @@ export const RETIRED: readonly RetiredWord[] = [
   { broken: /(?<!s)tellers?\b/i, instead: 'reporter', examples: ['the tell~er', 'PlanTell~er'] },
   { broken: /stragglers?/i, instead: 'failed in flight', examples: ['strag~glers'] },
   { broken: /outlooks?/i, instead: 'drain preview', examples: ['the drain outl~ook'] },
-  { broken: /\bsilences\b|[a-z]Silences?\b/, instead: 'probe backoff', examples: ['sil~ences.ts', 'knownSil~ences'] },
+  {
+    broken: /silences?\b/i,
+    instead: 'staleness, or probe backoff',
+    examples: ['a sil~ence', 'sil~ences.ts', 'knownSil~ences'],
+  },
   { broken: /narrat(?:e|or|ion|ing)/i, instead: 'report', examples: ['narr~ates'] },
   {
     broken: /\b[nN]ews\b|kubelet-?news|[a-z]News\b/,

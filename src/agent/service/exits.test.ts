@@ -80,7 +80,7 @@ test.each<[string, Moment[], (number | undefined)[]]>([
   ],
 ])('%s', async (_name, moments, counts) => expect(await countOver(...moments)).toEqual(counts));
 
-test('a silence counts from the first answer that is missing, and ends with an answer', async () => {
+test('staleness counts from the first answer that is missing, and ends with an answer', async () => {
   const clock = new FakeClock();
   const count = countExits({ clock, searchService: () => undefined });
   const silentFor: (number | undefined)[] = [];

@@ -5,7 +5,7 @@ import { later, T0 } from '../../../test/builders/times.ts';
 import type { Node, NodeCondition } from '../../kube/resources.ts';
 import { encodePresence, type Heartbeat } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../signal/names.ts';
-import { lackOfRoom, silenceOf } from './live-agents.ts';
+import { lackOfRoom, stalenessOf } from './live-agents.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -32,14 +32,14 @@ test.each<[string, Node]>([
   ['is on a node that no kubelet reports', nodeWith(beat(120), { lastHeartbeatTime: null })],
   ['is on a node that is not Ready', nodeWith(beat(4), { status: 'False' })],
 ])('an agent that %s: no obstacle', (_name, node) => {
-  expect(silenceOf(node, T0)).toBeUndefined();
+  expect(stalenessOf(node, T0)).toBeUndefined();
 });
 
 test.each<[string, Node, string]>([
   ['silent beside its kubelet', nodeWith(beat(120)), 'the agent on node w1 has been silent for 2 h'],
   ['silent with its kubelet', nodeWith(beat(4), { status: 'Unknown' }), `node w1 has been silent since ${later(-DAY)}`],
 ])('an agent that is %s: the node and the reason', (_name, node, reason) => {
-  expect(silenceOf(node, T0)).toBe(reason);
+  expect(stalenessOf(node, T0)).toBe(reason);
 });
 
 test.each<[string, Node]>([
@@ -49,7 +49,7 @@ test.each<[string, Node]>([
     nodeWith(beat(4), { status: 'Unknown', lastTransitionTime: later(-MINUTE) }),
   ],
 ])('an agent %s: no answer, since it may be back soon', (_name, node) => {
-  expect(() => silenceOf(node, T0)).toThrow(/^(the agent on )?node w1 has been silent .*, and may be back soon$/);
+  expect(() => stalenessOf(node, T0)).toThrow(/^(the agent on )?node w1 has been silent .*, and may be back soon$/);
 });
 
 test.each<[string, Node, string | undefined]>([

@@ -60,7 +60,7 @@ test('one stream gives the list and the changes', async () => {
         event('DELETED', 'b', 'u2', 7),
         event('ADDED', 'c', 'u3', 8),
         bookmark(9),
-        'silence',
+        'nothing',
       ],
     ],
   });
@@ -85,7 +85,7 @@ test('nothing is told before the stream has the whole list', async () => {
 test.each([
   ['refuses the parameter', [[refusal(422, 'Invalid')]]],
   ['calls it a bad request', [[refusal(400, 'BadRequest')]]],
-  ['does not know it', [[event('ADDED', 'a', 'u1', 1), bookmark(3), 'silence']]],
+  ['does not know it', [[event('ADDED', 'a', 'u1', 1), bookmark(3), 'nothing']]],
 ] as [string, Scripts['watches'] & object][])('a server that %s is asked for pages', async (_name, watches) => {
   const rig = start({ watches, lists: [list(5, object('a', 'u1', 1))] });
   await rig.clock.advance(1_000);
@@ -100,7 +100,7 @@ test.each([
   ['an early end', []],
 ])('after %s the watch goes on from the last version', async (_name, ending) => {
   const first = [event('ADDED', 'a', 'u1', 1), initialEnd(5), event('MODIFIED', 'a', 'u1', 6), ...ending];
-  const rig = start({ watches: [first, [event('MODIFIED', 'a', 'u1', 7), 'silence']] });
+  const rig = start({ watches: [first, [event('MODIFIED', 'a', 'u1', 7), 'nothing']] });
   await rig.clock.advance(1_000);
   expect(versions(rig)).toEqual(['stream', '6']);
   expect(rig.told).toEqual(['+a/u1', '~a/u1:6', '~a/u1:7']);
@@ -113,7 +113,7 @@ test.each([
   ['an error event with reason Expired', [errorEvent(0, 'Expired')]],
 ])('%s: the list is read anew, and what vanished meanwhile is told', async (_name, ending) => {
   const first = [event('ADDED', 'a', 'u1', 1), event('ADDED', 'b', 'u2', 2), initialEnd(5), bookmark(6)];
-  const second = [event('ADDED', 'b', 'u2', 9), event('ADDED', 'c', 'u3', 8), initialEnd(20), 'silence' as const];
+  const second = [event('ADDED', 'b', 'u2', 9), event('ADDED', 'c', 'u3', 8), initialEnd(20), 'nothing' as const];
   const rig = start({ watches: [first, ending, second] });
   await rig.clock.advance(10_000);
   expect(versions(rig)).toEqual(['stream', '6', 'stream']);
@@ -122,14 +122,14 @@ test.each([
 
 test('delete and recreate under one name is never an update', async () => {
   const first = [event('ADDED', 'a', 'u1', 1), initialEnd(5), event('MODIFIED', 'a', 'u2', 6), refusal(410, 'Gone')];
-  const rig = start({ watches: [first, [event('ADDED', 'a', 'u3', 9), initialEnd(20), 'silence']] });
+  const rig = start({ watches: [first, [event('ADDED', 'a', 'u3', 9), initialEnd(20), 'nothing']] });
   await rig.clock.advance(1_000);
   expect(rig.told).toEqual(['+a/u1', '-a/u1', '+a/u2', '-a/u2', '+a/u3']);
 });
 
 test('a deletion of an earlier object of that name changes nothing', async () => {
   const rig = start({
-    watches: [[event('ADDED', 'a', 'u2', 4), initialEnd(5), event('DELETED', 'a', 'u1', 6), 'silence']],
+    watches: [[event('ADDED', 'a', 'u2', 4), initialEnd(5), event('DELETED', 'a', 'u1', 6), 'nothing']],
   });
   await rig.clock.advance(0);
   expect(rig.told).toEqual(['+a/u2']);
@@ -209,7 +209,7 @@ test.each<[string, unknown, number, number]>([
 
 test('a handler that throws keeps neither others nor later events from being told', async () => {
   const error = vi.fn<() => void>();
-  const watches = [[event('ADDED', 'a', 'u1', 1), initialEnd(5), event('MODIFIED', 'a', 'u1', 6), 'silence' as const]];
+  const watches = [[event('ADDED', 'a', 'u1', 1), initialEnd(5), event('MODIFIED', 'a', 'u1', 6), 'nothing' as const]];
   const clock = new FakeClock();
   const informer = createInformer(scriptedClient({ watches }).client, nodes, {
     clock,
@@ -231,7 +231,7 @@ test('a handler that throws keeps neither others nor later events from being tol
 });
 
 test('a handler that comes late hears of what is there, one that left hears nothing', async () => {
-  const rig = start({ watches: [[event('ADDED', 'a', 'u1', 1), initialEnd(5), 'silence']] });
+  const rig = start({ watches: [[event('ADDED', 'a', 'u1', 1), initialEnd(5), 'nothing']] });
   await rig.informer.whenSynced();
   const told: string[] = [];
   const leave = rig.informer.addHandler({ added: ({ metadata }) => told.push(metadata.name) });
@@ -241,7 +241,7 @@ test('a handler that comes late hears of what is there, one that left hears noth
 
 test('managed fields are dropped, all else is kept', async () => {
   const full = { metadata: { ...object('a', 'u1', 1).metadata, managedFields: [{ manager: 'x' }] }, future: 1 };
-  const rig = start({ watches: [[{ type: 'ADDED', object: full }, initialEnd(5), 'silence']] });
+  const rig = start({ watches: [[{ type: 'ADDED', object: full }, initialEnd(5), 'nothing']] });
   await rig.informer.whenSynced();
   expect(rig.informer.get('a')).toEqual({ ...object('a', 'u1', 1), future: 1 });
 });

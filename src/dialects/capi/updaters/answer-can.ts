@@ -9,7 +9,7 @@ import type { Logger } from '../../../util/log.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { judgePlan, type VersionRule, type VersionStage } from '../../../versions/plan-rules.ts';
 import { accepted, answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE, valueAt } from '../can-update.ts';
-import { lackOfRoom, STARTS_WITHIN_MS, silenceOf } from '../live-agents.ts';
+import { lackOfRoom, STARTS_WITHIN_MS, stalenessOf } from '../live-agents.ts';
 import { otherProcedure } from '../procedures.ts';
 import type { ClusterOf } from '../progress.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
@@ -146,7 +146,7 @@ async function nodesOf({ management, clusterOf, clock, abort }: CanParts, { mach
   const lacking = found.flatMap((each) => {
     const node = all.get(each.status?.nodeRef?.name ?? '');
     if (node) own.push({ machine: each, node });
-    if (node && agentOf(node).ours) return silenceOf(node, clock.now()) ?? [];
+    if (node && agentOf(node).ours) return stalenessOf(node, clock.now()) ?? [];
     const joined = clock.now() - Date.parse(node?.metadata.creationTimestamp ?? '');
     const nodeName = each.status?.nodeRef?.name;
     if (joined < STARTS_WITHIN_MS) throw new Error(`node ${nodeName} has just joined, and has no agent of Refit yet`);
