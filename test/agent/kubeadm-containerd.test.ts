@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
 import { parseFacts } from '../../src/kubeadm/probe.ts';
 import {
@@ -136,6 +136,7 @@ test('where its file was replaced but it was not restarted, it is restarted', as
   await copyFile('/bin/sleep', daemon);
   await chmod(daemon, 0o755);
   const running = spawn(daemon, ['600']);
+  onTestFinished(() => void running.kill());
   await once(running, 'spawn');
   await put(
     'usr/bin/systemctl',
