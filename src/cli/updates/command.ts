@@ -2,7 +2,7 @@
 import { type UpdateConfig, updateConfigs } from '../../api/autopilot/update-config.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
-import { ifFound } from '../../kube/status-error.ts';
+import { isNotFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { CHECK_ANNOTATION, statusOf } from '../../updates/status.ts';
 import { rfc3339, sleep } from '../../util/clock.ts';
@@ -64,9 +64,12 @@ async function connect({ kubeconfig, context }: ConnectionFlags): Promise<KubeCl
 }
 
 async function load(client: KubeClient, abort: AbortSignal): Promise<UpdateConfig[]> {
-  const found = await ifFound(client.listAll(updateConfigs, { abort }));
-  if (!found) throw new RefitError('REFIT_NO_CRD', 'the cluster has no kind UpdateConfig');
-  return found.items;
+  try {
+    return (await client.listAll(updateConfigs, { abort })).items;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    throw new RefitError('REFIT_NO_CRD', 'the cluster has no kind UpdateConfig', { cause: error });
+  }
 }
 
 function render(configs: readonly UpdateConfig[], flags: UpdatesFlags, { output, clock }: Parts): void {
