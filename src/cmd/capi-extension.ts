@@ -8,7 +8,7 @@ import { hookService } from '../dialects/capi/hook-service.ts';
 import { machineEvents } from '../dialects/capi/machine-events.ts';
 import { stuckMachines } from '../dialects/capi/stuck-machines.ts';
 import { fetchText } from '../dialects/capi/update-machine.ts';
-import { callNobody, updaterClient } from '../dialects/capi/updaters/updater-client.ts';
+import { updaterClient } from '../dialects/capi/updaters/updater-client.ts';
 import * as workload from '../dialects/capi/workload-clusters.ts';
 import { askControlPlane } from '../engine/observe/probes.ts';
 import { policyWithin } from '../engine/policy/rollout-policy.ts';
@@ -79,7 +79,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const { managementKubeconfig: other } = flags;
   const management = other === undefined ? client : (await connect(other)).client;
   const source = { url: flags.payloadUrl, checksumUrl: flags.checksumUrl };
-  const callUpdater = flags.insecureNoClientAuth === true ? callNobody : updaterClient(flags.updaterCerts);
+  const callUpdater = flags.insecureNoClientAuth === true ? undefined : updaterClient(flags.updaterCerts);
   const lease = { ...LEASE, ...timesOf(flags.leaseDuration) };
   const shared = { lease, component, policy, apiPort, metrics, log };
   const { workloadClusters: where } = flags;

@@ -22,7 +22,7 @@ import type { NodeCluster } from '../progress.ts';
 import { type CanHook, canUpdate } from './answer-can.ts';
 import { applyPatches } from './hook-patch.ts';
 
-type Answer = Patches | Error | 'silence';
+type Answer = Patches | Error | 'nothing';
 interface Asked {
   readonly updater: string;
   readonly current: Triple;
@@ -64,7 +64,7 @@ class Scene {
         const { current: from } = body as { current: Triple };
         this.asked.push({ updater: name, current: from });
         const answer = this.#answers[name] ?? {};
-        if (answer === 'silence') return await untilAborted(Promise.withResolvers<never>().promise, abort);
+        if (answer === 'nothing') return await untilAborted(Promise.withResolvers<never>().promise, abort);
         if (answer instanceof Error) return await Promise.reject(answer);
         return { status: 'Success', ...answer } as const;
       },
@@ -231,7 +231,7 @@ describe('a node without an agent of Refit', () => {
     const scene = sceneWith([REFIT], { ...presence, [HEARTBEAT_ANNOTATION]: heartbeat });
     scene.api.remove(updaterSets, 'all');
     const answer = await scene.ask('CanUpdateMachine', ...small);
-    expect(answer.message).toMatch(/^covers nothing: node w1 has 1000 bytes free/);
+    expect(answer.message).toMatch(/^covers nothing: node w1 has 0 MiB free/);
     expect(answer.machinePatch).toBeUndefined();
   });
 
@@ -319,7 +319,7 @@ describe('an updater that does not answer', () => {
 });
 
 test('an updater that keeps still does not use the time of the others', async () => {
-  const scene = new Scene({ sizer: 'silence' }, [{ ...SIZER, onUnavailable: 'Skip' }, REFIT]);
+  const scene = new Scene({ sizer: 'nothing' }, [{ ...SIZER, onUnavailable: 'Skip' }, REFIT]);
   const [from, to] = ['v1.35.0', 'v1.35.1'].map((version) => buildTriple({ machine: { version } })) as [Triple, Triple];
   const answer = await scene.ask('CanUpdateMachine', from, to, {}, 200);
   expect(leftBy(answer, from, to)).toEqual([]);

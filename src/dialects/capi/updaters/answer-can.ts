@@ -16,12 +16,13 @@ import { type Composition, compose, patchesTo } from './composition.ts';
 import { claimConfiguration } from './node-configuration.ts';
 import { tellRefused } from './refused-changes.ts';
 import { recordAccepted } from './step-record.ts';
-import { type CallUpdater, callNobody } from './updater-client.ts';
+import { type CallUpdater, UNPROVEN } from './updater-client.ts';
 import { type CallParts, type Labels, listSets, setFor, updatersFor } from './updater-sets.ts';
 
 export interface CanParts extends CallParts {
   readonly clusterOf: ClusterOf;
-  readonly callUpdater: CallUpdater;
+  /** Undefined where anybody may call: then only Refit's own updater works. */
+  readonly callUpdater: CallUpdater | undefined;
   readonly log: Logger;
 }
 
@@ -59,7 +60,8 @@ export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequ
       if (missing === undefined) return answer;
       throw new Error(missing);
     }
-    if (updater.nodeConfiguration && callUpdater !== callNobody) {
+    if (!callUpdater) throw new Error(UNPROVEN);
+    if (updater.nodeConfiguration) {
       const { lacking, own } = await nodesOf(parts, current);
       if (lacking[0] !== undefined) throw new Error(lacking[0]);
       return claimConfiguration(hook, shape, body, own);

@@ -10,7 +10,7 @@ import { DONE, failure, type UpdateParts, underWay, updateMachine, versionIn } f
 import type { CanParts } from './answer-can.ts';
 import { configureNode } from './node-configuration.ts';
 import * as stepRecord from './step-record.ts';
-import { callNobody, type UpdaterAnswer } from './updater-client.ts';
+import { UNPROVEN, type UpdaterAnswer } from './updater-client.ts';
 import { listSets, setFor, updatersFor } from './updater-sets.ts';
 
 export type StepParts = Omit<UpdateParts, keyof NodeCluster> & CanParts;
@@ -90,9 +90,9 @@ async function answerOf(call: StepCall, updater: Updater): Promise<UpdaterAnswer
   const { machine, request, callUpdater, abort } = call;
   const { desired } = request;
   if (updater.refit) return await updateMachine({ ...call, ...call.clusterOf(machine) }, request, machine);
+  if (!callUpdater) return new Error(UNPROVEN);
   // The Machine does not say what it is to be configured with, so the call is believed.
-  if (updater.nodeConfiguration && callUpdater !== callNobody)
-    return await configureNode({ ...call, ...call.clusterOf(machine) }, request, machine);
+  if (updater.nodeConfiguration) return await configureNode({ ...call, ...call.clusterOf(machine) }, request, machine);
   const told = (error: unknown): Error => new Error(messageOf(error), { cause: error });
   return await callUpdater(updater, 'UpdateMachine', { desired }, abort).catch(told);
 }

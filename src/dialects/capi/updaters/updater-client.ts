@@ -29,8 +29,7 @@ export type CallUpdater = (
 ) => Promise<UpdaterAnswer>;
 
 /** Otherwise anybody could have Refit send its own text to an updater, with Refit's certificate. */
-export const callNobody: CallUpdater = async () =>
-  await Promise.reject(new Error('updaters but refit only work with --client-ca, not with --insecure-no-client-auth'));
+export const UNPROVEN = 'updaters other than refit need --client-ca';
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
