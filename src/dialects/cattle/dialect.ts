@@ -22,7 +22,12 @@ import { windowsOf } from './window.ts';
 import { project } from './write-status.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
-const watchedJobs: Watched = { resource: jobs, labelSelector: PLAN_LABEL, isRelevant: hasJobMoved, transform: trimJob };
+const watchedJobs: Watched = {
+  resource: jobs,
+  labelSelector: PLAN_LABEL,
+  isRelevant: isJobChange,
+  transform: trimJob,
+};
 /** The original's rights do not let the controller read them. */
 const watchedPods: Watched = {
   resource: pods,
@@ -48,7 +53,7 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
       watchedNodes,
       watchedJobs,
       { ...watchedPods, namespace },
-      { resource: secrets, namespace, isRelevant: isRelevantSecretChange, namesIn: hashedSecrets },
+      { resource: secrets, namespace, isRelevant: isSecretChange, namesIn: hashedSecrets },
     ],
     resolve: (plan, world, now) =>
       resolve(plan, world, now, { attempts, secretOf: (name) => world.get(secrets, name, namespace) }),
@@ -98,12 +103,12 @@ function policyOf(plan: CattlePlan, policy: RolloutPolicy, { job }: CattleConfig
   return withDrainOf(plan, { ...policy, ...WITHOUT_DEADLINES, ...planWindows }, job);
 }
 
-function hasJobMoved(before: KubeObject, after: KubeObject): boolean {
+function isJobChange(before: KubeObject, after: KubeObject): boolean {
   const conditions = ({ status }: Job): unknown => [status?.startTime, status?.active, status?.conditions];
   return before.metadata.uid !== after.metadata.uid || !sameJson(conditions(before), conditions(after));
 }
 
-function isRelevantSecretChange(before: Secret, after: Secret): boolean {
+function isSecretChange(before: Secret, after: Secret): boolean {
   return before.type !== after.type || !sameJson(before.data, after.data);
 }
 

@@ -52,22 +52,22 @@ export function clientOver(caller: Caller, options: ClientOptions = {}): KubeCli
 
 /** Makes calls that read, which only `method` and content turn into others. */
 function callsOf({ deadlineMs: usual = 30_000 }: ClientOptions) {
-  const callTo = (verb: string, resource: string, path: string, options: RequestOptions): Call => {
+  const callAt = (verb: string, resource: string, path: string, options: RequestOptions): Call => {
     const { abort, deadlineMs = usual } = options;
     return { verb, resource, method: 'GET', path, abort, deadlineMs };
   };
-  const callOf = (verb: string, resource: Resource, options: RequestOptions, place: Address = {}): Call =>
-    callTo(verb, resource.plural, pathOf(resource, { namespace: options.namespace, ...place }), options);
-  return { callTo, callOf };
+  const callFor = (verb: string, resource: Resource, options: RequestOptions, place: Address = {}): Call =>
+    callAt(verb, resource.plural, pathOf(resource, { namespace: options.namespace, ...place }), options);
+  return { callAt, callFor };
 }
 
 function readsOver(caller: Caller, own: ClientOptions): Pick<KubeClient, 'get' | 'list' | 'listAll' | 'watch' | 'raw'> {
   const { mostItems = 1_000_000, watchIdleMs = 180_000 } = own;
-  const { callTo, callOf } = callsOf(own);
+  const { callAt, callFor } = callsOf(own);
   const list = async <T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> => {
     const { labelSelector, fieldSelector, limit, resourceVersion } = options;
     const query = { labelSelector, fieldSelector, limit, resourceVersion, continue: options.continue };
-    const call = { ...callOf('list', resource, options), query, check: listCheck(resource.kind) };
+    const call = { ...callFor('list', resource, options), query, check: listCheck(resource.kind) };
     const found = await caller.json<KubeList<T>>(call);
     // Servers omit both in the items of built-in lists, but not in watch events. This gives both one form.
     const form = { apiVersion: apiVersionOf(resource), kind: resource.kind };
@@ -90,35 +90,33 @@ function readsOver(caller: Caller, own: ClientOptions): Pick<KubeClient, 'get' |
       return { ...page, items };
     },
     get: async (resource, name, options = {}) =>
-      await caller.json({ ...callOf('get', resource, options, { name }), check: objectCheck(resource.kind) }),
+      await caller.json({ ...callFor('get', resource, options, { name }), check: objectCheck(resource.kind) }),
     watch(resource, options = {}) {
       const { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, sendInitialEvents } = options;
       const initial = sendInitialEvents ? { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' } : {};
       const selected = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, ...initial };
       const query = { ...selected, watch: true, allowWatchBookmarks: true };
-      const call = { ...callOf('watch', resource, options), query, check: eventCheck(resource.kind) };
+      const call = { ...callFor('watch', resource, options), query, check: eventCheck(resource.kind) };
       return caller.stream(call, watchIdleMs);
     },
-    raw: async (path, options = {}) => await caller.text(callTo('get', path.split('?')[0] ?? path, path, options)),
+    raw: async (path, options = {}) => await caller.text(callAt('get', path.split('?')[0] ?? path, path, options)),
   };
 }
 
 const METHODS = { create: 'POST', update: 'PUT', patch: 'PATCH' } as const;
 
-type Content = Pick<Call, 'body' | 'contentType' | 'query'>;
-
 function writesOver(
   caller: Caller,
   own: ClientOptions,
 ): Pick<KubeClient, 'create' | 'replace' | 'patch' | 'delete' | 'evict'> {
-  const { callTo, callOf } = callsOf(own);
+  const { callAt, callFor } = callsOf(own);
   /** The namespace of `options` comes before that of `place`. */
-  const written = (
+  const writeCall = (
     verb: keyof typeof METHODS,
     resource: Resource,
     place: Address,
     options: WriteOptions,
-    content: Content,
+    content: Pick<Call, 'body' | 'contentType' | 'query'>,
   ) => {
     const { subresource, namespace = place.namespace, fieldManager = own.fieldManager ?? 'refit' } = options;
     const path = pathOf(resource, { namespace, name: place.name, subresource });
@@ -126,34 +124,34 @@ function writesOver(
     // A subresource may answer with a kind of its own.
     const check = objectCheck(subresource === undefined ? resource.kind : undefined);
     const query = { fieldManager, ...content.query };
-    return { ...callTo(verb, label, path, options), method: METHODS[verb], check, ...content, query };
+    return { ...callAt(verb, label, path, options), method: METHODS[verb], check, ...content, query };
   };
   return {
     async create(resource, object, options = {}) {
       const { namespace, name } = object.metadata;
       const place = options.subresource === undefined ? { namespace } : { namespace, name };
-      return await caller.json(written('create', resource, place, options, { body: object }));
+      return await caller.json(writeCall('create', resource, place, options, { body: object }));
     },
     replace: async (resource, object, options = {}) =>
-      await caller.json(written('update', resource, object.metadata, options, { body: object })),
+      await caller.json(writeCall('update', resource, object.metadata, options, { body: object })),
     async patch(resource, name, patch, options) {
       const force = options.type === 'apply' ? options.force : undefined;
       const dryRun = options.dryRun ? 'All' : undefined;
       const content = { body: patch, contentType: CONTENT_TYPES[options.type], query: { force, dryRun } };
-      return await caller.json(written('patch', resource, { name }, options, content));
+      return await caller.json(writeCall('patch', resource, { name }, options, content));
     },
     async delete(resource, name, options = {}) {
       const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
       const preconditions = uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, gracePeriodSeconds, preconditions };
-      await caller.json({ ...callOf('delete', resource, options, { name }), method: 'DELETE', body });
+      await caller.json({ ...callFor('delete', resource, options, { name }), method: 'DELETE', body });
     },
     async evict({ name, namespace, uid }, options = {}) {
       const { gracePeriodSeconds } = options;
       const path = pathOf(pods, { namespace, name, subresource: 'eviction' });
       const deleteOptions = { gracePeriodSeconds, ...(uid === undefined ? {} : { preconditions: { uid } }) };
       const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace }, deleteOptions };
-      await caller.json({ ...callTo('create', 'pods/eviction', path, options), method: 'POST', body });
+      await caller.json({ ...callAt('create', 'pods/eviction', path, options), method: 'POST', body });
     },
   };
 }
@@ -190,7 +188,9 @@ function eventCheck(kind: string): (event: unknown) => string | undefined {
   };
 }
 
-export interface ReadyzOptions extends RequestOptions {
+export interface ReadyzOptions extends Pick<RequestOptions, 'abort'> {
+  /** Milliseconds. */
+  readonly deadlineMs: number;
   /** The port on every host; the port of the connection's own server by default. */
   readonly port?: number | undefined;
 }

@@ -73,7 +73,7 @@ export function requesterTo(config: ClusterConfig, options: RequesterOptions): C
       }),
     json: async <T>(call: Call) =>
       await within(call, async (limit) => {
-        const response = await sender.openWell(call, limit);
+        const response = await sender.openOrThrow(call, limit);
         const answer = parseAnswer(response, await readText(response, mostBytes));
         assertExpected(call, answer);
         return answer as T;
@@ -81,7 +81,7 @@ export function requesterTo(config: ClusterConfig, options: RequesterOptions): C
     async *stream<T>(call: Call, idleMs: number) {
       using limit = begin(call);
       try {
-        const response = await sender.openWell(call, limit);
+        const response = await sender.openOrThrow(call, limit);
         for await (const value of jsonLines(alive(response, limit, idleMs), MOST_EVENT_BYTES)) {
           assertExpected(call, value);
           yield value as T;
@@ -125,12 +125,12 @@ function senderTo(config: ClusterConfig, options: RequesterOptions, closed: Abor
     const { verb, method, resource, query = {}, contentType = 'application/json' } = call;
     const body = call.body === undefined ? undefined : JSON.stringify(call.body);
     const type = body === undefined ? {} : { 'content-type': contentType };
-    const told = { ...headers, accept: 'application/json', 'user-agent': userAgent, ...type };
+    const allHeaders = { ...headers, accept: 'application/json', 'user-agent': userAgent, ...type };
     const startedAt = clock.monotonic();
     let code = 0;
     try {
       const path = call.path + queryText(query);
-      const response = await transport.open({ method, path, headers: told, tls, body, abort });
+      const response = await transport.open({ method, path, headers: allHeaders, tls, body, abort });
       code = response.statusCode ?? 0;
       return response;
     } finally {
@@ -157,7 +157,7 @@ function senderTo(config: ClusterConfig, options: RequesterOptions, closed: Abor
     failure,
     open,
     /** Rejects with a StatusError when the server refuses. */
-    async openWell(call: Call, limit: TimeLimit): Promise<IncomingMessage> {
+    async openOrThrow(call: Call, limit: TimeLimit): Promise<IncomingMessage> {
       const response = await open(call, limit);
       if (isSuccess(response)) return response;
       const body = await readText(response, MOST_REFUSAL_BYTES);
