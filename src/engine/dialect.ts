@@ -34,8 +34,7 @@ interface Capabilities<P extends KubeObject> {
   readonly scope?: PlanScope<P>;
   /** What the keys of controls on a plan begin with, where others read its annotations too. */
   readonly controlPrefix?: string;
-  /** The record stands in the plan's status, not in the object. If its schema has no room for our conditions, they go into an annotation. */
-  readonly statusRecord?: { readonly conditionsInAnnotation?: boolean };
+  readonly statusRecord?: StatusRecord;
   /** Name of the Cluster that the plan is of, where there are several. */
   clusterOf?(plan: P): string | undefined;
   /** What the plan's status says could not be found out, one sentence each, for read-only commands. */
@@ -73,6 +72,12 @@ export interface PlanScope<P extends KubeObject> {
   readonly namespace?: string;
   readonly fieldSelector?: string;
   isPlan?(object: P): boolean;
+}
+
+/** The record stands in the plan's status subresource; otherwise in the object itself. */
+interface StatusRecord {
+  /** True if the status schema has no room for our conditions: they go into an annotation. */
+  readonly conditionsInAnnotation?: boolean;
 }
 
 /** Spreads the record of a large rollout over several objects; `resolve` reads them through the world. */
@@ -134,29 +139,29 @@ export interface Endpoint {
 export interface Signal<P extends KubeObject = KubeObject> {
   read(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Observation;
   /** Starts the attempt named by the target's `since`; undefined if its object does not exist. */
-  send(world: World, rollout: Rollout, signalling: Signalling, plan: P): Wanted;
+  send(world: World, rollout: Rollout, signalling: Signalling, plan: P): MaybeInstruction;
   /** Tells the target that the leader did what it waits for; `now` in ms. */
-  acknowledge?(world: World, rollout: Rollout, stage: Stage, target: Target, now: number): Wanted;
+  acknowledge?(world: World, rollout: Rollout, stage: Stage, target: Target, now: number): MaybeInstruction;
   /** Ends the attempt before it touches the service. */
-  cancel?(world: World, rollout: Rollout, stage: Stage, target: Target, reason: Reason, now: number): Wanted;
+  cancel?(world: World, rollout: Rollout, stage: Stage, target: Target, reason: Reason, now: number): MaybeInstruction;
   /** Whether the target could fetch its payload before its turn, or was asked to; undefined if it cannot. */
   prefetchOf?(world: World, rollout: Rollout, stage: Stage, target: Target): PrefetchState | undefined;
   /** Asks for that. The signal replaces it. */
-  prefetch?(world: World, rollout: Rollout, stage: Stage, target: Target, agent: AgentPolicy): Wanted;
+  prefetch?(world: World, rollout: Rollout, stage: Stage, target: Target, agent: AgentPolicy): MaybeInstruction;
   /** Ends that, and the check below. */
-  endPrefetch?(world: World, stage: Stage, target: Target): Wanted;
+  endPrefetch?(world: World, stage: Stage, target: Target): MaybeInstruction;
   /** What the target said about all its downloads; undefined if it cannot say anything. */
   downloadsOf?(world: World, rollout: Rollout, stage: Stage, target: Target): DownloadState | undefined;
   /** Asks it. The signal ends that. */
-  checkDownloads?(world: World, rollout: Rollout, stage: Stage, target: Target, agent: AgentPolicy): Wanted;
+  checkDownloads?(world: World, rollout: Rollout, stage: Stage, target: Target, agent: AgentPolicy): MaybeInstruction;
   /** Carried out before a pending target is recorded as intended, or one as failed. */
-  remember?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Wanted;
+  remember?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): MaybeInstruction;
   /** Carried out after the target is verified and before it is recorded as done. */
-  finish?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Wanted;
+  finish?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): MaybeInstruction;
 }
 
 /** Undefined if there is nothing to write. */
-type Wanted = Instruction | undefined;
+type MaybeInstruction = Instruction | undefined;
 
 /** An effect as data; it does no harm when repeated. */
 export type Instruction =
