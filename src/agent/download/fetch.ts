@@ -51,6 +51,7 @@ const MOST_WRONG = 3;
 
 type Outcome = 'fetched' | 'here';
 
+/** One fetch under way: what is wanted, into which part, and what looks at the bytes. */
 export type Fetching = FetchRequest & FetchTools & { readonly part: PartialFile; readonly inspect: Inspect };
 
 /** Resolves with `fetched` once the part is complete and, if a sha256 is wanted, has it. */

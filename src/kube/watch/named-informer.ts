@@ -14,7 +14,7 @@ export interface NamedInformerOptions<T extends KubeObject, O extends KubeObject
   readonly namesIn: (owner: O) => readonly string[];
 }
 
-/** For each object: no right to one must not stop the others. */
+/** Milliseconds for each object: no right to one must not stop the others. */
 const READ_WITHIN_MS = 5_000;
 
 export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
