@@ -6,8 +6,6 @@ import { isRecord } from '../util/json.ts';
 import { parseYaml } from '../util/yaml.ts';
 import type { CustomKind } from './crd.ts';
 
-type Issue = z.core.$ZodIssue;
-
 /** The types of zod in the words of YAML authors; every number in a Plan is an integer. */
 const EXPECTED: Readonly<Record<string, string>> = {
   string: 'a text',
@@ -67,7 +65,7 @@ function titleOf(value: unknown): string {
     : 'an object without kind and apiVersion';
 }
 
-function describe(issue: Issue, kind: string): string {
+function describe(issue: z.core.$ZodIssue, kind: string): string {
   const field = pathOf(issue.path) || `the ${kind}`;
   if (issue.code === 'unrecognized_keys') return `${field}: has no member ${issue.keys.join(', ')}, check the spelling`;
   if (issue.code !== 'invalid_type') return `${field}: ${issue.message}`;

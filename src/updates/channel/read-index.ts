@@ -58,9 +58,7 @@ export function readIndex(body: string): Release {
   return { ...release, withdrawn: Object.fromEntries(Object.entries(withdrawn).map(readWithdrawal)) };
 }
 
-type Entry = z.infer<typeof entrySchema>;
-
-function listedFiles(entries: readonly Entry[], kind: 'k0s' | 'airgap'): Downloads {
+function listedFiles(entries: readonly z.infer<typeof entrySchema>[], kind: 'k0s' | 'airgap'): Downloads {
   return Object.fromEntries(
     entries.flatMap(({ os, arch, k0s, url: older, k0ssha256, airgapbundle, airgapsha256 }) => {
       const [url, sha256] = kind === 'k0s' ? [k0s ?? older, k0ssha256] : [airgapbundle, airgapsha256];
