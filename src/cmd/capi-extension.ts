@@ -66,7 +66,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const metrics = createMetrics(VERSION);
   const component = 'refit-capi-extension';
   // Ready once it serves the hooks.
-  const { apiPort, certDir, healthAddress: address } = flags;
+  const { apiPort, certDir, healthAddress: address, managementKubeconfig: other, workloadClusters: where } = flags;
   const health = address === undefined ? undefined : createHealthServer({ address, metrics });
   await health?.listening;
   const policy = policyWithin(flags.targetDeadline);
@@ -76,13 +76,11 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
     return { config, client: started.use(client) };
   };
   const { config, client } = await connect(flags.kubeconfig, flags.context);
-  const { managementKubeconfig: other } = flags;
   const management = other === undefined ? client : (await connect(other)).client;
   const source = { url: flags.payloadUrl, checksumUrl: flags.checksumUrl };
   const callUpdater = flags.insecureNoClientAuth === true ? undefined : updaterClient(flags.updaterCerts);
   const lease = { ...LEASE, ...timesOf(flags.leaseDuration) };
   const shared = { lease, component, policy, apiPort, metrics, log };
-  const { workloadClusters: where } = flags;
   const one = oneCluster({ ...shared, config, client });
   const clusters = where === undefined ? { ...one, of: () => one } : everyCluster(client, where, shared);
   const events = eventRecorder({ client: management, component, log });

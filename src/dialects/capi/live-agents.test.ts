@@ -58,7 +58,7 @@ test.each<[string, Node, string | undefined]>([
   [
     'has none',
     nodeWith(beat(4, 1000)),
-    'node w1 has 1000 bytes free beside its reserve, and an update needs 268435456',
+    'node w1 has 255 MiB free beside its reserve, and an update needs 256 MiB',
   ],
 ])('an agent that %s', (_name, node, lack) => {
   expect(lackOfRoom(node)).toBe(lack);

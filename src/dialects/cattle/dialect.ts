@@ -22,12 +22,7 @@ import { windowsOf } from './window.ts';
 import { project } from './write-status.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
-const watchedJobs: Watched = {
-  resource: jobs,
-  labelSelector: PLAN_LABEL,
-  isRelevant: isJobChange,
-  transform: trimJob,
-};
+const watchedJobs: Watched = { resource: jobs, labelSelector: PLAN_LABEL, isRelevant: isJobChange, transform: trimJob };
 /** The original's rights do not let the controller read them. */
 const watchedPods: Watched = {
   resource: pods,

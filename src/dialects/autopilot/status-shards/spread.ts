@@ -7,16 +7,7 @@ import type { Instruction, StatusSharding, World, WorldObject } from '../../../e
 import type { RecordedState, Target } from '../../../engine/model/rollout.ts';
 import { apiVersionOf } from '../../../kube/resources.ts';
 import { phaseOfPlan, recordedStateOf } from '../states.ts';
-import {
-  counted,
-  entriesOf,
-  type Progress,
-  type ShardReference,
-  shardName,
-  shardReferenceOf,
-  shardsOf,
-  withShardReference,
-} from './merge.ts';
+import * as shardRecords from './merge.ts';
 import { listsOf, type TargetList, withLists } from './target-lists.ts';
 
 export interface Sizes {
@@ -37,7 +28,7 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
     spread(plan, record, world, now) {
       const lists = listsOf(record);
       const counts = countsOf(lists);
-      const known = shardReferenceOf(plan);
+      const known = shardRecords.shardReferenceOf(plan);
       const entries = lists.map((list) => list.entries);
       if (!known && !exceedPlan(entries, sizes.plan)) return { plan: record, writes: [] };
       const { reference, writes } = known
@@ -45,14 +36,14 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
         : begin(plan, lists, sizes.shard);
       const isOver = phaseOfPlan(record.status?.state) !== 'running';
       // The names of the StatusShards contain the version of the plan: the first record allows no other write in between.
-      const summary = known && counted(plan, counts, isOver, now);
-      const short = withShardReference(shortened(record, sizes.failures), reference, counts);
+      const summary = known && shardRecords.counted(plan, counts, isOver, now);
+      const short = shardRecords.withShardReference(shortened(record, sizes.failures), reference, counts);
       return { plan: short, writes, ...(summary ? { counted: summary } : {}) };
     },
 
     holding(plan, targets, world) {
-      const reference = shardReferenceOf(plan);
-      return reference && targets.length > 0 ? holdersOf(shardsOf(reference, world), targets) : [];
+      const reference = shardRecords.shardReferenceOf(plan);
+      return reference && targets.length > 0 ? holdersOf(shardRecords.shardsOf(reference, world), targets) : [];
     },
   };
 }
@@ -78,7 +69,7 @@ function begin(plan: Plan, lists: readonly TargetList[], size: number) {
   const reference = { prefix: `${name}-${hash.digest('hex').slice(0, 10)}`, count: contents.length };
   const ownerReferences = [{ apiVersion: apiVersionOf(plans), kind: plans.kind, name, uid }];
   const writes = contents.map((content, index): Instruction => {
-    const metadata = { name: shardName(reference, index), ownerReferences };
+    const metadata = { name: shardRecords.shardName(reference, index), ownerReferences };
     const object = { apiVersion: apiVersionOf(statusShards), kind: statusShards.kind, metadata, ...content };
     return { kind: 'create', resource: statusShards, object };
   });
@@ -90,14 +81,14 @@ function chunksOf(entries: readonly TargetStatus[], size: number): TargetStatus[
   return Array.from({ length: count }, (_, index) => entries.slice(index * size, (index + 1) * size));
 }
 
-function changesOf(reference: ShardReference, lists: readonly TargetList[], world: World): Instruction[] {
+function changesOf(reference: shardRecords.ShardReference, lists: readonly TargetList[], world: World): Instruction[] {
   const byName = ({ entries }: TargetList) => new Map(entries.map((entry) => [entry.name, entry]));
   const entries = new Map(lists.map((each) => [`${each.command}/${each.list}`, byName(each)]));
   return shardsOf(reference, world).flatMap((shard): Instruction[] => {
     if (!shard) return [];
     const own = entries.get(`${shard.command}/${shard.list}`);
     // The plan lists what is in flight. A leader with an old view must not undo an end that another leader wrote here.
-    const updated = entriesOf(shard).flatMap((known) => {
+    const updated = shardRecords.entriesOf(shard).flatMap((known) => {
       const entry = own?.get(known.name);
       return entry && recordedStateOf(entry.state) === 'intended' ? known : (entry ?? []);
     });
@@ -139,7 +130,7 @@ function shortened(record: Plan, maxFailures: number): Plan {
   );
 }
 
-function countsOf(lists: readonly TargetList[]): Progress {
+function countsOf(lists: readonly TargetList[]): shardRecords.Progress {
   const states = lists.flatMap(({ entries }) => entries.map(({ state }) => recordedStateOf(state)));
   const countOf = (wanted: RecordedState): number => states.filter((state) => state === wanted).length;
   const [total, done, inFlight, pending] = [states.length, countOf('done'), countOf('intended'), countOf('pending')];
