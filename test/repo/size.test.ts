@@ -9,13 +9,13 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_855,
+  'src/agent': 5_856,
   'src/api': 1_101,
-  'src/cli': 4_615,
+  'src/cli': 4_618,
   'src/cmd': 975,
   'src/dialects': 365,
   'src/dialects/autopilot': 1_031,
-  'src/dialects/capi': 2_306,
+  'src/dialects/capi': 2_308,
   'src/dialects/cattle': 1_951,
   'src/dialects/kubeadm': 2_168,
   'src/drain': 818,

@@ -57,7 +57,7 @@ test.each<[string, Node, string | undefined]>([
   ['does not know its room', nodeWith({ at: later(0) }), undefined],
   [
     'has none',
-    nodeWith(beat(4, 1000)),
+    nodeWith(beat(4, 256 * 1024 ** 2 - 1)),
     'node w1 has 255 MiB free beside its reserve, and an update needs 256 MiB',
   ],
 ])('an agent that %s', (_name, node, lack) => {

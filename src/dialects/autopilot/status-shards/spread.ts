@@ -84,7 +84,7 @@ function chunksOf(entries: readonly TargetStatus[], size: number): TargetStatus[
 function changesOf(reference: shardRecords.ShardReference, lists: readonly TargetList[], world: World): Instruction[] {
   const byName = ({ entries }: TargetList) => new Map(entries.map((entry) => [entry.name, entry]));
   const entries = new Map(lists.map((each) => [`${each.command}/${each.list}`, byName(each)]));
-  return shardsOf(reference, world).flatMap((shard): Instruction[] => {
+  return shardRecords.shardsOf(reference, world).flatMap((shard): Instruction[] => {
     if (!shard) return [];
     const own = entries.get(`${shard.command}/${shard.list}`);
     // The plan lists what is in flight. A leader with an old view must not undo an end that another leader wrote here.

@@ -124,7 +124,7 @@ test('a node without room for a payload: its files are claimed, and its version 
   scene.note(HEARTBEAT_ANNOTATION, JSON.stringify({ at: later(0), room: 1000 }));
   expect(await scene.left({}, demo())).toEqual([]);
   const asked = scene.can({}, demo(), 'v1.35.1');
-  await expect(asked).rejects.toThrow('waiting for updater refit: node n1 has 1000 bytes free');
+  await expect(asked).rejects.toThrow('waiting for updater refit: node n1 has 0 MiB free');
 });
 const USERS = ['bootstrap.spec.users'];
 
