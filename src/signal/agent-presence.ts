@@ -48,8 +48,9 @@ export interface AgentPresence extends Members<typeof PRESENCE> {
 export const HEARTBEAT_MS = 300_000;
 
 const HEARTBEAT = {
-  /** RFC 3339, by the clock of the host. */
+  /** RFC 3339, by the clock of the host. `since` is that of its agent: a clock may be put right, so times do not tell whose it is. */
   at: aText,
+  since: aText,
   /** Bytes that are free for a payload; absent if that is not known. */
   room: anAmount,
 };
@@ -102,8 +103,7 @@ export function downloadAnswerOn(object: KubeObject): DownloadAnswer | undefined
 export function heartbeatOn(node: KubeObject): Heartbeat {
   const value = parseJson(node.metadata.annotations?.[HEARTBEAT_ANNOTATION]);
   const heartbeat = isRecord(value) ? readMembers(value, HEARTBEAT) : {};
-  const isEarlier = Date.parse(heartbeat.at ?? '') < Date.parse(presenceOn(node)?.since ?? '');
-  return isEarlier ? {} : heartbeat;
+  return heartbeat.since === presenceOn(node)?.since ? heartbeat : {};
 }
 
 /** Others may write this annotation too: an invalid one is none. */

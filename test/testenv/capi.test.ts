@@ -80,7 +80,7 @@ test('a Machine whose agent ended: claimed while its last heartbeat is new, then
   const at = rfc3339(systemClock.now() - 3_600_000);
   const since = rfc3339(systemClock.now() - 7_200_000);
   const annotations = {
-    [HEARTBEAT_ANNOTATION]: JSON.stringify({ at }),
+    [HEARTBEAT_ANNOTATION]: JSON.stringify({ at, since }),
     [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since }),
   };
   await client.patch(nodes, 'worker2', { metadata: { annotations } }, { type: 'merge' });

@@ -29,10 +29,11 @@ export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Pro
   const announce = async (): Promise<number> => {
     const { newest } = object;
     const found = newest?.metadata.annotations ?? {};
+    const said = await presence();
     const annotations = {
-      [AGENT_ANNOTATION]: encodePresence(await presence()),
+      [AGENT_ANNOTATION]: encodePresence(said),
       // Only Cluster API wants to know: each one is a write.
-      ...(MACHINE_ANNOTATION in found && { [HEARTBEAT_ANNOTATION]: await heartbeat() }),
+      ...(MACHINE_ANNOTATION in found && { [HEARTBEAT_ANNOTATION]: await heartbeat(said.since) }),
     };
     if (newest !== undefined && Object.entries(annotations).some(([name, text]) => found[name] !== text))
       await client.patch(resource, newest.metadata.name, { metadata: { annotations } }, { type: 'merge', abort: stop });
@@ -44,13 +45,14 @@ export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Pro
 }
 
 /** Counted from the start, so that the agents of a fleet do not write at the same moment. */
-function heartbeats({ clock, room }: Pick<PresenceParts, 'clock' | 'room'>): () => Promise<string> {
+function heartbeats({ clock, room }: Pick<PresenceParts, 'clock' | 'room'>): (since: string) => Promise<string> {
   const start = clock.now();
   let last = { at: '', text: '' };
-  return async () => {
+  return async (since) => {
     const count = Math.floor((clock.now() - start) / HEARTBEAT_MS);
     const at = rfc3339(start + count * HEARTBEAT_MS);
-    if (last.at !== at) last = { at, text: JSON.stringify(defined({ at, room: await room() }) satisfies Heartbeat) };
+    if (last.at !== at)
+      last = { at, text: JSON.stringify(defined({ at, room: await room(), since }) satisfies Heartbeat) };
     return last.text;
   };
 }

@@ -19,7 +19,8 @@ function nodeWith(heartbeat: Heartbeat | string, ready: Partial<NodeCondition> =
   const condition = { type: 'Ready', status: 'True', lastHeartbeatTime: later(0), lastTransitionTime: later(-DAY) };
   return { ...buildNode('w1', { annotations }), status: { conditions: [{ ...condition, ...ready } as NodeCondition] } };
 }
-const beat = (minutes: number, room = 2 ** 30): Heartbeat => ({ at: later(-minutes * MINUTE), room });
+const since = later(-DAY);
+const beat = (minutes: number, room = 2 ** 30): Heartbeat => ({ at: later(-minutes * MINUTE), room, since });
 
 test.each<[string, Node]>([
   ['lives', nodeWith(beat(4))],
@@ -37,6 +38,11 @@ test.each<[string, Node]>([
 
 test.each<[string, Node, string]>([
   ['silent beside its kubelet', nodeWith(beat(120)), 'the agent on node w1 has been silent for 2 h'],
+  [
+    'silent, and whose clock was a day ahead when it started',
+    nodeWith({ ...beat(120), since: later(DAY) }, {}, DAY),
+    'the agent on node w1 has been silent for 2 h',
+  ],
   ['silent with its kubelet', nodeWith(beat(4), { status: 'Unknown' }), `node w1 has been silent since ${later(-DAY)}`],
 ])('an agent that is %s: the node and the reason', (_name, node, reason) => {
   expect(stalenessOf(node, T0)).toBe(reason);
@@ -54,7 +60,7 @@ test.each<[string, Node]>([
 
 test.each<[string, Node, string | undefined]>([
   ['has room', nodeWith(beat(4)), undefined],
-  ['does not know its room', nodeWith({ at: later(0) }), undefined],
+  ['does not know its room', nodeWith({ at: later(0), since }), undefined],
   [
     'has none',
     nodeWith(beat(4, 256 * 1024 ** 2 - 1)),

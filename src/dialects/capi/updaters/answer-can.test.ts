@@ -227,7 +227,7 @@ describe('a node without an agent of Refit', () => {
   });
 
   test('one that lives, but has no room: the version is not accepted either', async () => {
-    const heartbeat = JSON.stringify({ at: later(0), room: 1000 });
+    const heartbeat = JSON.stringify({ at: later(0), room: 1000, since: later(0) });
     const scene = sceneWith([REFIT], { ...presence, [HEARTBEAT_ANNOTATION]: heartbeat });
     scene.api.remove(updaterSets, 'all');
     const answer = await scene.ask('CanUpdateMachine', ...small);

@@ -121,7 +121,7 @@ const FILES = ['bootstrap.spec.files'];
 
 test('a node without room for a payload: its files are claimed, and its version is not', async () => {
   const scene = new Scene();
-  scene.note(HEARTBEAT_ANNOTATION, JSON.stringify({ at: later(0), room: 1000 }));
+  scene.note(HEARTBEAT_ANNOTATION, JSON.stringify({ at: later(0), room: 1000, since: later(0) }));
   expect(await scene.left({}, demo())).toEqual([]);
   const asked = scene.can({}, demo(), 'v1.35.1');
   await expect(asked).rejects.toThrow('waiting for updater refit: node n1 has 0 MiB free');

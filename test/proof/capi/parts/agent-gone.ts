@@ -47,7 +47,7 @@ async function silentAgents(scene: Scene, before: ReadonlyMap<string, Identity>,
       await cluster.agents.get(name)?.stop();
       const annotations = {
         [AGENT_ANNOTATION]: JSON.stringify({ version: '1.0.0', since }),
-        [HEARTBEAT_ANNOTATION]: JSON.stringify({ at }),
+        [HEARTBEAT_ANNOTATION]: JSON.stringify({ at, since }),
       };
       await cluster.client.patch(nodes, node, { metadata: { annotations } }, { type: 'merge' });
     }
