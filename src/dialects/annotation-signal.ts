@@ -34,15 +34,7 @@ import {
   REPORT_ANNOTATION,
   ROLLOUT_ANNOTATION,
 } from '../signal/names.ts';
-import {
-  decodeDownloadCheck,
-  decodePrefetch,
-  downloadCheckId,
-  encodeDownloadCheck,
-  encodePrefetch,
-  MOST_COMMANDS,
-  type Prefetch,
-} from '../signal/prefetch.ts';
+import * as prefetching from '../signal/prefetch.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { sameJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
@@ -85,10 +77,10 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
 
     prefetchOf(world, rollout, stage, target) {
       const object = objectOf(world, stage, target.name);
-      const asked = decodePrefetch(object?.metadata.annotations);
+      const asked = prefetching.decodePrefetch(object?.metadata.annotations);
       const isOurs = asked?.rollout === rollout.source.uid;
       const wanted = object && prefetchFor(object, rollout, stage);
-      const check = decodeDownloadCheck(object?.metadata.annotations);
+      const check = prefetching.decodeDownloadCheck(object?.metadata.annotations);
       if (check?.rollout === rollout.source.uid && isFinal(rollout)) return 'outdated';
       if (wanted === undefined) return isOurs ? 'outdated' : undefined;
       if (!isOurs) return 'possible';
@@ -99,7 +91,7 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
       const object = objectOf(world, stage, target.name);
       const wanted = object && prefetchFor(object, rollout, stage);
       if (!wanted) return undefined;
-      return replacing(resourceOf(stage), annotated(object, encodePrefetch({ ...wanted, policy })));
+      return replacing(resourceOf(stage), annotated(object, prefetching.encodePrefetch({ ...wanted, policy })));
     },
 
     endPrefetch(world, stage, target) {
@@ -135,7 +127,11 @@ function commandOf(stage: Stage, payload: Payload | undefined): SignalCommand {
 }
 
 /** Undefined where nothing may be fetched ahead: only our agent does it, and only what a sha256 verifies. */
-function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage): Omit<Prefetch, 'policy'> | undefined {
+function prefetchFor(
+  object: KubeObject,
+  { source }: Rollout,
+  stage: Stage,
+): Omit<prefetching.Prefetch, 'policy'> | undefined {
   const payload = stage.payloads?.[platformOf(object) ?? ''];
   if (payload?.sha256 === undefined || kindOf(stage) !== 'k0supdate' || !agentOf(object).ours) return undefined;
   return { rollout: source.uid, command: commandOf(stage, payload) };
@@ -150,12 +146,12 @@ function downloadChecks({ resourceOf }: Pick<Carriers, 'resourceOf'>): Pick<Sign
       const { annotations = {} } = object?.metadata ?? {};
       const commands = object && downloadsFor(object, rollout, stage, target);
       if (!answer || !commands?.length) return undefined;
-      const asked = decodeDownloadCheck(annotations);
+      const asked = prefetching.decodeDownloadCheck(annotations);
       const { room, bytes, problem } = answer;
       if (asked?.rollout !== rollout.source.uid || !sameJson(asked.commands, commands))
         return { answer: 'unasked', room };
       const { policy } = asked;
-      if (answer.id !== downloadCheckId(annotations)) return { answer: 'asked', policy, room };
+      if (answer.id !== prefetching.downloadCheckId(annotations)) return { answer: 'asked', policy, room };
       return { answer: problem === undefined ? 'possible' : 'impossible', policy, problem, bytes, room };
     },
 
@@ -163,7 +159,7 @@ function downloadChecks({ resourceOf }: Pick<Carriers, 'resourceOf'>): Pick<Sign
       const object = world.get(resourceOf(stage), target.name);
       if (!object) return undefined;
       const commands = downloadsFor(object, rollout, stage, target);
-      const check = encodeDownloadCheck({ rollout: rollout.source.uid, commands, policy });
+      const check = prefetching.encodeDownloadCheck({ rollout: rollout.source.uid, commands, policy });
       return replacing(resourceOf(stage), annotated(object, check));
     },
   };
@@ -175,7 +171,7 @@ function downloadsFor(object: KubeObject, { stages }: Rollout, { role }: Stage, 
     const payload = stage.payloads?.[platformOf(object) ?? ''];
     return payload && stage.role === role && namesIn(stage).has(name) ? [commandOf(stage, payload)] : [];
   });
-  return commands.slice(0, MOST_COMMANDS);
+  return commands.slice(0, prefetching.MOST_COMMANDS);
 }
 
 const namesIn = onceForEach(({ targets }: Stage) => new Set(targets.map(({ name }) => name)));
