@@ -12,7 +12,7 @@ import { controlPlaneOf, loadManifest, type Manifest, type ManifestHost } from '
 import { type ExpectedOutages, expectedOutages } from '../../dialects/kubeadm/outages.ts';
 import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
-import { openShells, type SshShells } from '../../dialects/kubeadm/ssh.ts';
+import { openShells, type SshShells, turnsOf } from '../../dialects/kubeadm/ssh.ts';
 import { webhookFindings } from '../../dialects/kubeadm/webhooks.ts';
 import { drainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
@@ -31,7 +31,6 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { stderrLogger } from '../../util/log.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import type { Tools } from '../../util/tools.ts';
-import { semaphore } from '../../util/waits.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Output, plainErrors, plainOutput } from '../output.ts';
 import { userName } from '../user-name.ts';
@@ -39,8 +38,6 @@ import { userName } from '../user-name.ts';
 /** Milliseconds for an API server to answer, once it listens and kubeadm has ended. */
 const BACK_WITHIN_MS = 60_000;
 const [ASK_AGAIN_MS, HOSTNAME_MS] = [500, 60_000];
-/** Hosts at a time: each takes processes here, and with sshd's default, more than ten logins at once into a bastion may be refused. */
-const [AT_ONCE, THROUGH_BASTION] = [32, 10];
 const ENDED = ': end that process if it hangs';
 
 export interface KubeadmFlags extends ConnectionFlags {
@@ -150,11 +147,6 @@ export async function onAll<T>(hosts: readonly ManifestHost[], work: (host: Mani
   const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [messageOf(answer.reason)] : []));
   if (failures.length > 0) throw new RefitError('REFIT_SSH', failures.join('; '));
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-}
-
-/** Of whatever is to be done on each of these hosts, at most some at a time. */
-export function turnsOf(hosts: readonly ManifestHost[]) {
-  return semaphore(hosts.some(({ bastion }) => bastion) ? THROUGH_BASTION : AT_ONCE);
 }
 
 /** Does `work` with the facts of all hosts, and again while kubeadm replaces the API server, as long as a step waits at most. */

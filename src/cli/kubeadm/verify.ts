@@ -1,4 +1,5 @@
 /** Looks at the whole cluster after an upgrade, and says what each host runs and what is wrong. */
+import { turnsOf } from '../../dialects/kubeadm/ssh.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { readFacts } from '../../kubeadm/probe.ts';
@@ -16,7 +17,7 @@ import {
 } from '../../kubeadm/verify.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
-import { type KubeadmSession, turnsOf } from './session.ts';
+import type { KubeadmSession } from './session.ts';
 
 export type ClusterState = Awaited<ReturnType<typeof checkCluster>>;
 

@@ -28,6 +28,7 @@ async function visit({ isWanted = true, more = '', looks = [''], requests = [], 
   );
   let now = 0;
   let asked = 0;
+  let [running, together] = [0, 0];
   const clock: Clock = {
     now: () => now,
     monotonic: () => now,
@@ -54,6 +55,9 @@ async function visit({ isWanted = true, more = '', looks = [''], requests = [], 
     addressesOf: async (names) => await Promise.resolve(names),
     shells: {
       async run({ name }) {
+        together = Math.max(together, ++running);
+        await Promise.resolve();
+        running--;
         if (name !== 'cp1') throw new Error(`${name} does not answer`);
         return await Promise.resolve({ code: 0, stdout: looks[asked++] ?? looks.at(-1) ?? '', stderr: '' });
       },
@@ -70,6 +74,7 @@ async function visit({ isWanted = true, more = '', looks = [''], requests = [], 
   const said = lines.map((line) => JSON.parse(line) as Record<string, string>);
   return {
     asked,
+    together,
     reads,
     seconds: now / 1000,
     names: said.map((each) => each['request']),
@@ -118,6 +123,12 @@ test('a short error of the API server, as a conflict, is no end', async () => {
 test('without the right nobody is waited for', async () => {
   const failures = [new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no right' })];
   expect(await visit({ looks: ['waits=\n'], failures })).toMatchObject({ asked: 1, problems: ['no right'] });
+});
+
+test('no more hosts are looked at together than ssh may reach at a time', async () => {
+  const more = Array.from({ length: 99 }, (_, at) => `, {name: w${at}, role: worker}`).join('');
+  const { together, problems } = await visit({ more });
+  expect([together, problems.length]).toEqual([32, 99]);
 });
 
 test('a host that does not answer is named, and holds up no other', async () => {

@@ -14,6 +14,7 @@ import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 import { type Known, NODE_USER, problemOfRequest } from './serving-request.ts';
+import { turnsOf } from './ssh.ts';
 
 export interface ApprovalParts extends Pick<Tools, 'clock' | 'log'> {
   readonly manifest: Manifest;
@@ -90,11 +91,12 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
     return stdout.includes('waits=') ? 'its kubelet has no certificate yet' : '';
   }
 
+  const inTurn = turnsOf(manifest.hosts);
   /** One host that does not answer, or a request that somebody else has changed, holds up no other host. */
   async function visit(host: ManifestHost): Promise<void> {
     let isOver = false;
     const look = async (): Promise<string> =>
-      await settle(host).catch((error: unknown) => {
+      await inTurn(async () => await settle(host)).catch((error: unknown) => {
         abort.throwIfAborted();
         isOver = isForbidden(error);
         return messageOf(error);

@@ -6,11 +6,14 @@ import type { Shells } from '../../kubeadm/host.ts';
 import { BROKEN, runProgram } from '../../kubeadm/run-program.ts';
 import { quoted } from '../../kubeadm/scripts.ts';
 import { RefitError } from '../../util/errors.ts';
+import { semaphore } from '../../util/waits.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 
 /** Their end closes the shared connections; running scripts continue on their hosts. */
 export type SshShells = Shells & AsyncDisposable;
 
+/** Hosts at a time: each takes processes here, and with sshd's default, more than ten logins at once into a bastion may be refused. */
+const [AT_ONCE, THROUGH_BASTION] = [32, 10];
 const CONNECT_TIMEOUT = 10;
 /** Seconds that a shared connection stays open after its last script, if this process is killed. */
 const PERSIST = 15;
@@ -45,6 +48,11 @@ export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
       await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** Of whatever is to be done on each of these hosts, at most some at a time. */
+export function turnsOf(hosts: readonly ManifestHost[]) {
+  return semaphore(hosts.some(({ bastion }) => bastion) ? THROUGH_BASTION : AT_ONCE);
 }
 
 /** Without a socket: of a bastion, on the way to a host. */
