@@ -15,9 +15,8 @@ const PAYLOAD_MIB = 256;
 export function stalenessOf(node: Node, now: number): string | undefined {
   const { name } = node.metadata;
   const ready = readyCondition(node);
-  const { at = '' } = heartbeatOn(node);
   // Kubelet and agent write both times by the clock of their host, so it may be wrong.
-  const silentMs = Date.parse(ready?.lastHeartbeatTime ?? '') - Date.parse(at);
+  const silentMs = Date.parse(ready?.lastHeartbeatTime ?? '') - Date.parse(heartbeatOn(node).at ?? '');
   const staleness =
     ready?.status === 'Unknown'
       ? `node ${name} has been silent since ${ready.lastTransitionTime}`

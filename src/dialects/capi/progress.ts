@@ -80,11 +80,8 @@ function isDrained({ facts }: Snapshot, { metadata, spec }: Node): boolean {
 }
 
 /** If no other gate waits, the API servers may be the reason: only the leader probes them all the time. */
-async function messageOf(
-  { workload, askApiServers, clock, abort }: ProgressParts,
-  snapshot: Snapshot,
-  policy: RolloutPolicy,
-) {
+async function messageOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutPolicy) {
+  const { workload, askApiServers, clock, abort } = parts;
   const waitIn = (seen: Snapshot): Wait | undefined => decide(seen, policy, clock.now()).waits[0];
   const wait = waitIn(snapshot);
   const unasked = waitIn({ ...snapshot, controlPlane: undefined });

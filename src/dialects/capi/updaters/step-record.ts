@@ -44,9 +44,8 @@ export function acceptedBy({ metadata }: UpdaterSet, updaters: readonly Updater[
 export async function recordAccepted(parts: CallParts, request: CanRequest, set: UpdaterSet, updaters: Updater[]) {
   const { management, abort } = parts;
   const accepted = acceptedBy(set, updaters);
-  const { current, desired } = request;
-  const { machine } = current;
-  const { metadata } = machine ?? desired['machineSet'] ?? { metadata: { name: '' } };
+  const { machine } = request.current;
+  const { metadata } = machine ?? request.desired['machineSet'] ?? { metadata: { name: '' } };
   const options = { type: 'merge', namespace: metadata.namespace ?? 'default', abort } as const;
   if (machine) {
     const record: StepRecord = { ...accepted, id: '', done: 0 };
