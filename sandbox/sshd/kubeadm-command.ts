@@ -46,7 +46,8 @@ export function parseKubeadm(args: readonly string[]): KubeadmCommand {
   if (config !== undefined && mixed.length > 0)
     throw new Error(`can not mix '--config' with arguments [${mixed.join(' ')}]`);
   // As kubeadm, which asks a question without it, and has nobody to answer.
-  if (kind === 'apply' && values['yes'] !== true) throw new Error('aborted');
+  if (kind === 'apply' && values['yes'] !== true)
+    throw new Error("won't proceed; the user didn't answer (Y|y) in order to continue");
   for (const flag of ['certificate-renewal', 'etcd-upgrade'])
     if (!['undefined', 'true', 'false'].includes(String(values[flag])))
       throw new Error(`invalid argument "${String(values[flag])}" for "--${flag}"`);

@@ -44,7 +44,8 @@ async function kubeadm(own: string, args: readonly string[]): Promise<void> {
   const isDone = !phase && kind !== 'plan';
   appendFileSync(join(ROOT, 'var/log', isDone ? 'kubeadm' : 'kubeadm-preflight'), `${args.join(' ')}\n`);
   if (kind === 'plan') return printPlan(cluster, wanted ?? own);
-  if (kind === 'apply' && !existsSync(MANIFESTS)) throw new Error('failed to load admin kubeconfig');
+  if (kind === 'apply' && !existsSync(MANIFESTS))
+    throw new Error('failed to load admin kubeconfig: open /etc/kubernetes/admin.conf: no such file or directory');
   const target = kind === 'apply' ? (wanted ?? own) : cluster;
   checkVersions(own, kind, cluster, target);
   if (isOnCgroupV1() && minorOf(own) >= 35 && !ignored.has('systemverification') && !ignored.has('all'))
@@ -69,7 +70,8 @@ async function kubeadm(own: string, args: readonly string[]): Promise<void> {
 
 /** As `-o json`. A text in `ROOT/plan-fails` is why it fails; one in `ROOT/manual-upgrade` is the group of a configuration that it cannot convert. */
 function printPlan(cluster: string, target: string): void {
-  if (!existsSync(MANIFESTS)) throw new Error('failed to load admin kubeconfig');
+  if (!existsSync(MANIFESTS))
+    throw new Error('failed to load admin kubeconfig: open /etc/kubernetes/admin.conf: no such file or directory');
   const fails = join(ROOT, 'plan-fails');
   if (existsSync(fails)) throw new Error(readFileSync(fails, 'utf8'));
   if (cluster === target) return;
@@ -106,9 +108,10 @@ function isOnCgroupV1(): boolean {
 function checkVersions(own: string, kind: 'apply' | 'node', cluster: string, target: string): void {
   const [kubeadm, from, to] = [own, cluster, target].map(minorOf);
   if (kubeadm === undefined || from === undefined || to === undefined) return;
-  if (to > from + 1) throw new Error(`[upgrade/version] FATAL: the cluster at ${cluster} cannot skip to ${target}`);
+  const specified = `Specified version to upgrade to "${target}"`;
+  if (to > from + 1) throw new Error(`${specified} is too high; kubeadm can upgrade only 1 minor version at a time`);
   if (kind === 'apply' && isOlder(own, target))
-    throw new Error(`[upgrade/version] FATAL: kubeadm ${own} is older than ${target}`);
+    throw new Error(`${specified} is higher than the kubeadm version "${own}". Upgrade kubeadm first`);
   if (kind === 'node' && kubeadm < from) throw new Error(`kubeadm ${own} is older than the cluster at ${cluster}`);
   const missing = COMPONENTS.filter((name) => existsSync(MANIFESTS) && !existsSync(join(MANIFESTS, `${name}.yaml`)));
   if (missing.length > 0) throw new Error(`[preflight] missing manifests: ${missing.join(', ')}`);
@@ -147,9 +150,13 @@ function manifestOf(name: string, text: string, target: string): string {
   return text.replace(/(kube-[a-z-]+):v[\d.]+/, `$1:${target}`);
 }
 
-/** As kubeadm writes it: `2026-11-22-12-00-00`. */
+/** As kubeadm writes it: `2026-11-22-12-00-00`. Never one that is there: kubeadm takes longer than a second. */
 function stampNow(): string {
-  return new Date().toISOString().slice(0, 19).replaceAll(/[T:]/g, '-');
+  const there = existsSync(TEMPORARY) ? readdirSync(TEMPORARY) : [];
+  for (let at = Date.now(); ; at += 1000) {
+    const stamp = new Date(at).toISOString().slice(0, 19).replaceAll(/[T:]/g, '-');
+    if (!there.some((name) => name.endsWith(stamp))) return stamp;
+  }
 }
 
 /** As the kubelet does: its pod in the API gets the image of the manifest. */
@@ -221,6 +228,6 @@ try {
   const programs = { kubelet, containerd, kubeadm };
   await programs[program as keyof typeof programs](version, args);
 } catch (error) {
-  process.stderr.write(`${messageOf(error)}\n`);
+  process.stderr.write(`error: ${messageOf(error)}\n`);
   process.exitCode = 1;
 }
