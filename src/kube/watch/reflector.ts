@@ -4,15 +4,7 @@ import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { KubeClient, Selection } from '../client.ts';
 import { type KubeObject, keyOf, type Resource } from '../resources.ts';
-import {
-  isForbidden,
-  isGone,
-  isInvalid,
-  isNotFound,
-  isUnauthorized,
-  StatusError,
-  TransportError,
-} from '../status-error.ts';
+import * as status from '../status-error.ts';
 import type { Store } from './store.ts';
 
 /** Annotation of the bookmark that ends a streamed list. */
@@ -64,7 +56,7 @@ export async function reflect<T extends KubeObject>(
     const options = { ...selection, resourceVersion, sendInitialEvents: found !== undefined, timeoutSeconds };
     for await (const event of client.watch(resource, options)) {
       // The server reports problems inside a stream as an event, above all an expired version.
-      if (event.type === 'ERROR') throw new StatusError(event.object);
+      if (event.type === 'ERROR') throw new status.StatusError(event.object);
       const { type, object } = event;
       if (!found) {
         if (type !== 'BOOKMARK') sink.apply(type, transform(object));
@@ -90,9 +82,9 @@ export async function reflect<T extends KubeObject>(
   };
   const recover = async (thrown: unknown): Promise<void> => {
     // Servers without the feature answer Invalid; older proxies and aggregated servers BadRequest.
-    const isRefused = isInvalid(thrown) || (thrown instanceof StatusError && thrown.code === 400);
+    const isRefused = status.isInvalid(thrown) || (thrown instanceof status.StatusError && thrown.code === 400);
     if (resourceVersion === undefined && isRefused) isPaged = true;
-    if (isGone(thrown) || pace.isSuspect(thrown)) resourceVersion = undefined;
+    if (status.isGone(thrown) || pace.isSuspect(thrown)) resourceVersion = undefined;
     const { pauseMs, isRoutine } = pace.failed(thrown);
     const fields = { problem: messageOf(thrown), retryInMs: Math.round(pauseMs) };
     if (isRoutine) log.debug('watch interrupted', fields);
@@ -113,17 +105,18 @@ function retryPace(clock: Clock, random: () => number) {
   return {
     succeeded: () => void (failures = 0),
     /** A server that keeps answering with failures may object to the version; one that does not answer says nothing about it. */
-    isSuspect: (thrown: unknown) => failures + 1 >= FAILURES_BEFORE_RELIST && !(thrown instanceof TransportError),
+    isSuspect: (thrown: unknown) =>
+      failures + 1 >= FAILURES_BEFORE_RELIST && !(thrown instanceof status.TransportError),
     /** Begins with short pauses when a server answers again. */
     failed(thrown: unknown) {
       const now = clock.monotonic();
-      const isAway = !(thrown instanceof StatusError) || thrown.code >= 500;
+      const isAway = !(thrown instanceof status.StatusError) || thrown.code >= 500;
       if (isAway) awayAt = now;
       else if (wasAway) failures = 0;
       wasAway = isAway;
-      const isDenied = isForbidden(thrown) || isUnauthorized(thrown) || isNotFound(thrown);
+      const isDenied = status.isForbidden(thrown) || status.isUnauthorized(thrown) || status.isNotFound(thrown);
       const cap = isDenied && now - awayAt >= STARTING_MS ? RETRY.denialCap : RETRY.cap;
-      const asked = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
+      const asked = thrown instanceof status.StatusError ? (thrown.retryAfterMs ?? 0) : 0;
       const pauseMs = Math.max(asked, backoffDelay(failures++, { base: RETRY.base, cap, random }));
       // Broken streams are routine; only repeated failures are worth a warning.
       return { pauseMs, isRoutine: failures <= 2 && !isDenied };
