@@ -64,7 +64,15 @@ export interface LeaderTools {
   readonly events: EventRecorder;
 }
 
-export type ControllerProcess = Awaited<ReturnType<typeof prepareControllerProcess>>;
+export interface ControllerProcess {
+  readonly dialects: readonly Dialect[];
+  policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
+  /** What has this name and may be a plan of any dialect, as last seen. */
+  seen(name: string): KubeObject | undefined;
+  /** As far as is known; empty if nobody leads. */
+  leader(): string;
+  run(stop: AbortSignal): Promise<void>;
+}
 
 const READYZ_TIMEOUT_MS = 5000;
 const [FORBIDDEN_MS, FORBIDDEN_PAUSE_MS] = [5_000, 1_000];
@@ -74,7 +82,10 @@ const LOOK_AGAIN_MS = 60_000;
 const REQUESTS_AT_ONCE = 32;
 
 /** Rejects if something that must be watched cannot be listed: an informer would retry forever without an error. */
-export async function prepareControllerProcess(options: ControllerProcessOptions, abort: AbortSignal) {
+export async function prepareControllerProcess(
+  options: ControllerProcessOptions,
+  abort: AbortSignal,
+): Promise<ControllerProcess> {
   const { component, client, config, lease, clock = systemClock, random = Math.random, log } = options;
   const { metrics = noMetrics } = options;
   const policies = await findPolicies(options, abort);
@@ -108,11 +119,9 @@ export async function prepareControllerProcess(options: ControllerProcessOptions
   return {
     dialects,
     policyFor,
-    /** What has this name and may be a plan of any dialect, as last seen. */
-    seen: (name: string) => rollouts.flatMap(({ plans }) => plans.get(name) ?? [])[0],
-    /** As far as is known; empty if nobody leads. */
+    seen: (name) => rollouts.flatMap(({ plans }) => plans.get(name) ?? [])[0],
     leader: () => election?.leader() ?? identity,
-    run: async (stop: AbortSignal) => await manager.run(stop),
+    run: async (stop) => await manager.run(stop),
   };
 }
 
