@@ -188,9 +188,10 @@ function toCount(flag: string, text: string): number {
 function toAllowances(list: string, object: string): string[] {
   const allowed = list.split(',').filter((text) => text !== '');
   const wrong = allowed.find((text) => !isAllowance(text));
-  if (wrong === undefined && (allowed.length === 0 || object === 'node')) return allowed;
-  const rule = 'expected user:NAME, or files or folders that nothing else looks after';
-  throw new RefitError('REFIT_USAGE', `--node-configuration ${wrong ?? 'works on a Node'}: ${rule}`);
+  const rule = `${wrong}: expected user:NAME, or a plain path that neither kubeadm, k0s nor Refit manages`;
+  if (wrong !== undefined) throw new RefitError('REFIT_USAGE', `--node-configuration ${rule}`);
+  if (allowed.length === 0 || object === 'node') return allowed;
+  throw new RefitError('REFIT_USAGE', '--node-configuration works on a Node: leave out --object');
 }
 
 const isVersion = (text: string): boolean => parseVersion(text) !== undefined;

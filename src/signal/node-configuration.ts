@@ -27,7 +27,7 @@ const PATH = /^(?:\/(?!\.\.?(?:\/|$))[\w.@+:,=-]+)+$/;
 const USER = /^user:[a-z_][a-z0-9_-]{0,31}$/;
 /** What kubeadm, k0s and Refit look after themselves, and what is no file on a disk. */
 const RESERVED =
-  /^\/(?:proc|sys|dev|run|tmp|var\/(?:run|tmp)|etc\/(?:kubernetes|k0s|refit)|var\/lib\/(?:kubelet|etcd|k0s|refit))(?:\/|$)|\/(?:kubelet|k0s|refit)[\w.@-]*\.(?:service|socket|timer|path)(?:\.d)?(?:\/|$)/;
+  /^\/(?:proc|sys|dev|run|tmp|var\/(?:run|tmp)|etc\/(?:kubernetes|k0s|refit)|var\/lib\/(?:kubelet|etcd|k0s|refit))(?:\/|$)|\/(?:kubelet|k0s|refit)[\w.@-]*\.(?:service|socket|timer|path)(?:\.d)?(?:\/|$)|\/\.[^/]+\.refit$/;
 
 /** False for what no setting allows. */
 export function isConfigurable(item: unknown): item is ConfigurationItem {

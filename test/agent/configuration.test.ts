@@ -56,7 +56,7 @@ test('keys that cannot be placed have the files before them put back', async () 
   host.start();
   const { failure } = await host.answer(await host.ask(...ITEMS));
   expect(failure).toMatch(
-    /^everything was put back, because of this: cannot use .ssh\/authorized_keys of user alice: /,
+    /^cannot change the files; all were put back: cannot use .ssh\/authorized_keys of user alice: /,
   );
   expect(await contents(host)).toEqual(before);
 });
@@ -67,19 +67,28 @@ test('what cannot be placed has all before it put back', async () => {
   await mkdir(host.at('etc/demo/.more.refit/in-the-way'), { recursive: true });
   host.start();
   const { failure } = await host.answer(await host.ask(...ITEMS));
-  expect(failure).toMatch(/put back.*, because of this: /);
+  expect(failure).toMatch(/^cannot change the files; all were put back: /);
   expect((await contents(host))[0]).toBe(before[0]);
 });
 
-test('killed in the middle: the next agent puts all back, and begins anew', async () => {
+test('where an agent was cut off in the middle, the next one puts all back, and begins anew', async () => {
   await using host = await ConfiguredHost.arrive(cluster);
   const before = await contents(host);
   // As an agent leaves them that ended before its last file.
-  const old = { content: Buffer.from('old\n').toString('base64'), mode: 0o644, gid: process.getgid?.() ?? 0 };
+  const state = (text: string) => ({
+    content: Buffer.from(text).toString('base64'),
+    mode: 0o644,
+    gid: process.getgid?.() ?? 0,
+  });
+  const fresh = state('new\n');
   await host.put('etc/demo/old', 'new\n');
   await host.put(
     'state/journal-configuration.json',
-    JSON.stringify([['/etc/demo/old', old], ['/etc/demo/more'], ['user:alice']]),
+    JSON.stringify([
+      ['/etc/demo/old', state('old\n'), fresh],
+      ['/etc/demo/more', undefined, fresh],
+      ['user:alice', undefined, fresh],
+    ]),
     0o600,
   );
   const next = host.start();

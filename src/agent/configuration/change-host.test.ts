@@ -43,13 +43,30 @@ test('an agent that ends between two files has the first one put back', async ()
   expect(await putBack(parts())).toBe(false);
 });
 
-test('what cannot be put back is told, keeps nothing else from it, and is tried again', async () => {
+test('what cannot be put back keeps nothing else from it, and is tried again', async () => {
   await block();
-  await expect(changeHost(parts(), ITEMS, RUNNING)).rejects.toThrow(/^not everything was put back yet \(.*b.refit/);
-  expect(await everything()).toEqual(['a: old']);
-  await expect(putBack(parts())).rejects.toThrow('b.refit');
+  await expect(changeHost(parts(), [...ITEMS, fileOf('/etc/d', 'new')], STOPPED)).rejects.toThrow('the agent ends');
+  await mkdir(join(root, 'etc/.a.refit/in-the-way'), { recursive: true });
+  await expect(putBack(parts())).rejects.toThrow('a.refit');
+  await rm(join(root, 'etc/.a.refit'), { recursive: true });
   await unblock();
   expect(await putBack(parts())).toBe(true);
+  expect(await everything()).toEqual(['a: old']);
+});
+
+test('what somebody else has written since then stays', async () => {
+  await block();
+  await expect(changeHost(parts(), ITEMS, STOPPED)).rejects.toThrow('the agent ends');
+  await unblock();
+  await writeFile(join(root, 'etc/a'), 'of an admin');
+  await writeFile(join(root, 'etc/c'), 'of an admin, too');
+  expect(await putBack(parts())).toBe(true);
+  expect(await everything()).toEqual(['a: of an admin', 'c: of an admin, too']);
+});
+
+test('a failure says that all were put back', async () => {
+  await block();
+  await expect(changeHost(parts(), ITEMS, RUNNING)).rejects.toThrow('cannot change the files; all were put back');
   expect(await everything()).toEqual(['a: old']);
 });
 

@@ -16,26 +16,26 @@ export interface ChangeParts {
   readonly stateDirectory: string;
 }
 
-/** By path, or by `user:NAME`, what was there. */
-type Journal = readonly (readonly [name: string, before: FileState | undefined])[];
+/** By path, or by `user:NAME`, what was there, and what was to be. */
+type Journal = readonly (readonly [name: string, before: FileState | undefined, after: FileState])[];
 
 /** Rejects with the reason once nothing is changed any more; if `stop` aborts, the next `putBack` does that. */
 export async function changeHost(parts: ChangeParts, items: readonly ConfigurationItem[], stop: AbortSignal) {
-  const gid = process.getgid?.() ?? 0;
-  const after = new Map(items.map(({ name, content, mode }) => [name, { content, mode, gid }]));
-  const before = new Map<string, FileState | undefined>();
-  for (const [name, wanted] of after) before.set(name, await read(parts, name, wanted));
-  const saved: Journal = [...before].filter(([name, state]) => !sameJson(state, after.get(name)));
+  const all = items.map(async ({ name, content, mode }) => {
+    const after = { content, mode, gid: process.getgid?.() ?? 0 };
+    return [name, await read(parts, name, after), after] as const;
+  });
+  const saved: Journal = (await Promise.all(all)).filter(([, before, after]) => !sameJson(before, after));
   if (saved.length === 0) return;
   const journal = journalIn(parts);
   await writeDurably(journal, JSON.stringify(saved));
   try {
-    for (const [name] of saved) await write(parts, name, after.get(name));
+    for (const [name, , after] of saved) await write(parts, name, after);
   } catch (cause) {
     stop.throwIfAborted();
-    const yet = (error: unknown): string => `not everything was put back yet (${messageOf(error)})`;
-    const end = await putBack(parts).then(() => 'everything was put back', yet);
-    throw new Error(`${end}, because of this`, { cause });
+    const yet = (error: unknown): string => `not all could be put back yet (${messageOf(error)})`;
+    const end = await putBack(parts).then(() => 'all were put back', yet);
+    throw new Error(`cannot change the files; ${end}`, { cause });
   }
   await rename(journal, `${journal}.previous`);
   await syncPath(dirname(journal));
@@ -47,7 +47,10 @@ export async function putBack(parts: ChangeParts): Promise<boolean> {
   if (!existsSync(journal)) return false;
   const saved = JSON.parse(await readFile(journal, 'utf8')) as Journal;
   // One that cannot be put back must not keep the others from it.
-  const written = saved.map(async ([name, before]) => await write(parts, name, before ?? undefined));
+  const written = saved.map(async ([name, before, after]) => {
+    // What somebody else wrote since then stays.
+    if (sameJson(await read(parts, name, after), after)) await write(parts, name, before ?? undefined);
+  });
   const failed = (await Promise.allSettled(written)).find((end) => end.status === 'rejected');
   if (failed) throw failed.reason;
   await rm(journal);
@@ -63,6 +66,4 @@ async function write({ root }: ChangeParts, name: string, state: FileState | und
   await (name.startsWith('/') ? writeRootFile(root + name, state) : writeKeys(root, name.slice('user:'.length), state));
 }
 
-function journalIn({ stateDirectory }: ChangeParts): string {
-  return join(stateDirectory, 'journal-configuration.json');
-}
+const journalIn = ({ stateDirectory }: ChangeParts): string => join(stateDirectory, 'journal-configuration.json');

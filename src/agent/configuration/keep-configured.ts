@@ -20,20 +20,21 @@ export async function keepConfigured(parts: HostParts, name: string, object: Sig
     await changeHost(host, allowed, stop);
   };
   const work = async (): Promise<undefined> => {
-    if (await putBack(host)) log.warn('a change of the configuration was cut off, and was put back');
+    if (await putBack(host)) log.warn('a change of files was cut off, and was put back');
     const { newest } = object;
     const request = newest && wire.configurationRequestOn(newest);
     // The watch may not have shown the report yet.
     if (!request || request.uid === reported || wire.configurationReportOn(newest, request)) return;
     const failure = await carryOut(request.items).then(() => undefined, messageOf);
     stop.throwIfAborted();
-    log.info('the configuration of this host was asked for', { failure });
+    if (failure === undefined) log.info('changed files for Cluster API');
+    else log.warn('cannot change files for Cluster API', { reason: failure });
     const text = JSON.stringify({ uid: request.uid, failure: failure?.slice(0, 600) });
     const patch = { metadata: { annotations: { [wire.CONFIGURATION_REPORT_ANNOTATION]: text } } };
     await client.patch(nodes, name, patch, { type: 'merge', abort: stop });
     reported = request.uid;
   };
   const failed = (error: unknown, pauseMs: number): void =>
-    log.warn('cannot finish a change of the configuration; trying again', { reason: messageOf(error), pauseMs });
+    log.warn('cannot finish a change of files; trying again', { reason: messageOf(error), pauseMs });
   await keepDoing(work, failed, RETRY, { ...parts, object }, stop);
 }

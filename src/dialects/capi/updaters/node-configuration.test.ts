@@ -133,11 +133,25 @@ describe('a change is claimed as a whole, or not at all', () => {
     ['a new file', {}, demo(), []],
     ['other content', demo(), demo({ content: 'three' }), []],
     ['permissions and owner', demo(), demo({ permissions: '0600', owner: 'root' }), []],
-    ['base64', {}, demo({ content: 'AA==', encoding: 'base64' }), []],
+    ['base64', {}, demo({ content: 'AA==', encoding: 'base64' }), FILES],
     ['gzip', {}, demo({ content: 'AA==', encoding: 'gzip+base64' }), FILES],
     ['a file that goes', demo(), {}, FILES],
     ['content of a Secret', {}, demo({ contentFrom: { secret: { name: 's', key: 'k' } } }), FILES],
     ['content that is appended', {}, demo({ append: true }), FILES],
+    ['content that cloud-init fills in', {}, demo({ content: '{{ ds.meta_data.local_ipv4 }}' }), FILES],
+    ['a member that nothing here knows', {}, demo({ contentFormat: 'go-template' }), FILES],
+    ['a draft of the agent', {}, demo({ path: '/etc/demo/.x.refit' }), FILES],
+    [
+      'a file below a file',
+      {},
+      {
+        files: [
+          { path: '/etc/demo/x', content: 'a' },
+          { path: '/etc/demo/x/y', content: 'b' },
+        ],
+      },
+      FILES,
+    ],
     ['a file of another user', {}, demo({ owner: 'alice:alice' }), FILES],
     ['a file that others may write to', {}, demo({ permissions: '0666' }), FILES],
     ['a file that changes who runs it', {}, demo({ permissions: '4755' }), FILES],
@@ -179,6 +193,19 @@ describe('a change is claimed as a whole, or not at all', () => {
     expect(await new Scene([OWN]).left({}, demo())).toEqual([]);
   });
 
+  test('nothing where another file of the list may not be changed: part of it would count as all', async () => {
+    const other = { path: '/etc/other', content: 'a' };
+    const [before, after] = [{ files: [other] }, { files: [other, { path: '/etc/demo/x', content: 'b' }] }];
+    expect(await new Scene().left(before, after)).toEqual(FILES);
+    expect(await new Scene(undefined, ['/etc/demo', '/etc/other']).left(before, after)).toEqual([]);
+  });
+
+  test('nothing where no Node is known', () => {
+    const [current, desired] = [buildTriple({ bootstrap: {} }), buildTriple({ bootstrap: demo() })];
+    const answer = claimConfiguration('CanUpdateMachine', MACHINE_SHAPE, { current, desired }, []);
+    expect(answer.bootstrapConfigPatch).toBeUndefined();
+  });
+
   test('nothing of another kind of bootstrap config', () => {
     const scene = new Scene();
     const triples = [{}, demo()].map((spec) => {
@@ -212,7 +239,7 @@ describe('UpdateMachine', () => {
     await scene.can({}, demo());
     expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 2 });
     const request = configurationRequestOn(scene.node);
-    expect(request?.items).toEqual([{ name: '/etc/demo/x', content: 'dHdv', mode: 0o644 }]);
+    expect(request?.items).toEqual([{ name: '/etc/demo/x', content: 'dHdvCg==', mode: 0o644 }]);
     expect(await scene.update(demo())).toMatchObject({
       message: 'updater configuration: node n1: waiting for its agent',
     });
@@ -242,10 +269,10 @@ describe('UpdateMachine', () => {
   test('is not done where the agent that accepted it may no longer', async () => {
     const scene = new Scene();
     await scene.can({}, demo());
-    scene.allow([]);
+    scene.allow(['/etc/demo/x/y', 'user:alice']);
     expect(await scene.update(demo())).toMatchObject({
       status: 'Failure',
-      message: expect.stringContaining('has no agent that may change') as string,
+      message: expect.stringContaining('has no agent that may change all files') as string,
     });
   });
 

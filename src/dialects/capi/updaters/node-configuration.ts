@@ -8,28 +8,22 @@ import { configurableOn } from '../../../signal/agent-presence.ts';
 import * as wire from '../../../signal/node-configuration.ts';
 import { unlessError } from '../../../util/errors.ts';
 import { isRecord, sameJson } from '../../../util/json.ts';
+import { counted } from '../../../util/phrases.ts';
 import { printable } from '../../../util/printable.ts';
 import { accepted, type CanRequest, type Change, changesBetween, type Shape, valueAt } from '../can-update.ts';
 import { DONE, failure, findNode, type UpdateParts, underWay } from '../update-machine.ts';
 import { patchesTo, withChange } from './composition.ts';
 
-interface Concerned {
-  readonly node: Node;
-}
+type Concerned = readonly { readonly node: Node }[];
 
 /** `own`: the Nodes concerned. */
-export function claimConfiguration(
-  hook: string,
-  shape: Shape,
-  { current, desired }: CanRequest,
-  own: readonly Concerned[],
-) {
+export function claimConfiguration(hook: string, shape: Shape, { current, desired }: CanRequest, own: Concerned) {
   const changes = changesBetween(shape, current, desired).filter(({ part }) => part.name === 'bootstrap');
   const wanted = desired[changes[0]?.part.object ?? ''];
   const items = wanted?.kind?.startsWith('KubeadmConfig') ? itemsFor(valueAt(wanted, shape.root), own) : [];
   const covered = changes.filter((change) => isCovered(change, items));
   const reached = covered.reduce((triple, change) => withChange(shape, triple, desired, change), current);
-  return accepted(hook, `covers ${covered.length} changes`, patchesTo(shape, current, reached));
+  return accepted(hook, `covers ${counted(covered.length, 'change')}`, patchesTo(shape, current, reached));
 }
 
 /** Has the node's agent bring all that it may change to what the objects say. Idempotent, on any replica. */
@@ -46,7 +40,8 @@ export async function configureNode(parts: UpdateParts, { desired }: UpdateMachi
     const again = `kubectl annotate node ${name} ${wire.CONFIGURATION_ANNOTATION}-`;
     return failure(`node ${name}: ${printable(report.failure)}; to have it tried again: ${again}`);
   }
-  if (items.length === 0) return failure(`node ${name} has no agent that may change what the bootstrap config says`);
+  if (items.length === 0)
+    return failure(`node ${name} has no agent that may change all files and keys in the bootstrap config`);
   const text = JSON.stringify({ uid: randomUUID(), items } satisfies wire.ConfigurationRequest);
   const written = annotated(node, { [wire.CONFIGURATION_ANNOTATION]: text });
   // Another replica or the kubelet wrote the Node: the next call reads it again.
@@ -54,15 +49,16 @@ export async function configureNode(parts: UpdateParts, { desired }: UpdateMachi
   return underWay(`node ${name}: waiting for its agent`);
 }
 
-/** What all agents may change; nothing if that is too much for a Node. */
-function itemsFor(spec: unknown, own: readonly Concerned[]): wire.ConfigurationItem[] {
+/** What Refit can change on a node that runs; nothing unless all agents may change all of it: part of it would count as all. */
+function itemsFor(spec: unknown, own: Concerned): wire.ConfigurationItem[] {
   const all = Object.entries(FIELDS).flatMap(([path, field]) =>
     [...(byName(field, valueAt(spec, [path]))?.values() ?? [])].flatMap((entry) => field.item(entry) ?? []),
   );
-  const items = all.filter(
-    (item) => wire.isConfigurable(item) && own.every(({ node }) => wire.allows(configurableOn(node), item.name)),
-  );
-  return JSON.stringify(items).length > wire.MOST_CHARACTERS ? [] : items;
+  const items = all.filter(wire.isConfigurable);
+  const mayAll = ({ node }: { node: Node }) => items.every(({ name }) => wire.allows(configurableOn(node), name));
+  const isTree = items.some(({ name }) => items.some((other) => other.name.startsWith(`${name}/`)));
+  const isTooMuch = JSON.stringify(items).length > wire.MOST_CHARACTERS;
+  return own.length > 0 && own.every(mayAll) && !isTree && !isTooMuch ? items : [];
 }
 
 type Entry = Readonly<Record<string, unknown>>;
@@ -103,12 +99,13 @@ function byName({ key = '' }: Partial<Field> = {}, list: unknown = []): Map<stri
   return entries.size === list.length ? entries : undefined;
 }
 
-/** Of root, with all its content in the list; undefined for another. */
-function fileOf({ path, content, contentFrom, append, encoding, owner = 'root', permissions = '0644' }: Entry) {
+/** Of root, with all its content in the list; undefined for another, and for one that cloud-init fills in. */
+function fileOf({ path, content, append, encoding, owner = 'root', permissions = '0644', ...others }: Entry) {
   const isOfRoot = /^root(:root)?$/.test(String(owner)) && /^0?[0-7]{3}$/.test(String(permissions));
-  const isWhole = contentFrom === undefined && append !== true && (encoding === undefined || encoding === 'base64');
-  if (!isOfRoot || !isWhole || typeof content !== 'string') return undefined;
-  const bytes = Buffer.from(content, encoding === 'base64' ? 'base64' : 'utf8');
+  const isWhole = Object.keys(others).length === 0 && append !== true && encoding === undefined;
+  if (!isOfRoot || !isWhole || typeof content !== 'string' || /\{[{%#]/.test(content)) return undefined;
+  // As on a new Machine: text ends with one line break.
+  const bytes = Buffer.from(content.replace(/([^\n])\n*$/, '$1\n'));
   return { name: String(path), content: bytes.toString('base64'), mode: Number.parseInt(String(permissions), 8) };
 }
 
