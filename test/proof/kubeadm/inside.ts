@@ -12,6 +12,7 @@ import { anotherWay } from './another-way/way.ts';
 import { Balancer } from './balancer.ts';
 import { BALANCER, type ClusterOptions, OPERATOR, startMachines, USUAL, type Way } from './cluster.ts';
 import { upgradeWithFaults } from './faults/faults.ts';
+import { restoreEtcd } from './faults/restore-etcd.ts';
 import { rollBackKubelet } from './faults/roll-back.ts';
 import { upgradeByManagers } from './managers/upgrade.ts';
 import { Operator } from './operator.ts';
@@ -74,13 +75,18 @@ async function withCluster(
 /** The machines run, and kubeadm has not. */
 const madeByOthers: Way = { ...USUAL, make: async () => await Promise.resolve() };
 
+async function upgradeAndRestore(scene: Scene): Promise<void> {
+  await upgrade(scene);
+  await restoreEtcd(scene);
+}
+
 const file = process.argv[2] ?? '';
 const options = JSON.parse(await readFile(file, 'utf8')) as InsideOptions;
 const checks = new Checks(log);
 await makeSwitch();
 try {
   const { only } = options;
-  if (only === undefined || only === 'upgrade') await withCluster('quiet', options, upgrade);
+  if (only === undefined || only === 'upgrade') await withCluster('quiet', options, upgradeAndRestore);
   if (only === undefined || only === 'faults') await withCluster('disturbed', options, upgradeWithFaults);
   if (only === 'another-way') await withCluster('another', options, upgradeAnotherWay, anotherWay);
   if (only === 'agents') await withCluster('agents', options, upgradeByAgents);

@@ -16,6 +16,7 @@ const TOOLS = {
   'apt-get': 'apt',
   curl: 'curl',
   pgrep: 'procps',
+  script: 'bsdutils',
 } as const;
 
 /** Each machine has its own copy of every image. */

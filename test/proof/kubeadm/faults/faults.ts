@@ -9,7 +9,8 @@ import type { Scene } from '../upgrade.ts';
 import { rolledOut, settled, verify } from '../verify.ts';
 import { applyUntil, type Ended } from './interrupted-apply.ts';
 
-const API_SERVER = 'etc/kubernetes/manifests/kube-apiserver.yaml';
+/** In the order in which kubeadm replaces their manifests. */
+const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 /** Longer than ssh takes to notice that a connection is dead. */
 const CUT_MS = 60_000;
 
@@ -27,7 +28,7 @@ export async function upgradeWithFaults(scene: Scene): Promise<void> {
     return ok && !/restore/i.test(stdout) ? [] : [lastLines(stdout + stderr)];
   });
   await killRefit(scene, `controller ${leader.name} Stage`);
-  await killKubeadm(scene, leader);
+  for (const component of COMPONENTS) await killKubeadm(scene, leader, component);
   if (second !== undefined)
     for (const step of third === undefined ? ['Drain'] : ['Drain', 'Kubeadm', 'Verify'])
       await killRefit(scene, `controller ${second.name} ${step}`);
@@ -59,15 +60,16 @@ const notReached = (line: string, { code, output }: Ended): string =>
   `"${line}" was never said; exit code ${code}: ${lastLines(output)}`;
 
 /** Between the two renames of a manifest: kubeadm alone never recovers from that. */
-async function killKubeadm({ operator, checks }: Scene, machine: Machine): Promise<void> {
-  await checks.check(`${machine.name}: kubeadm is killed while the API server has no manifest`, async () => {
-    const killer = machine.run(`kill-at-rename /${API_SERVER}`);
+async function killKubeadm({ operator, checks }: Scene, machine: Machine, component: string): Promise<void> {
+  const manifest = `etc/kubernetes/manifests/${component}.yaml`;
+  await checks.check(`${machine.name}: kubeadm is killed while ${component} has no manifest`, async () => {
+    const killer = machine.run(`kill-at-rename /${manifest}`);
     const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
     const killed = await killer;
     return [
       ...(killed.ok ? [] : [killed.stderr.trim()]),
       ...(ok ? ['apply says that all is well'] : []),
-      ...(existsSync(join(machine.root, API_SERVER)) ? [`${API_SERVER} is there: ${lastLines(stdout + stderr)}`] : []),
+      ...(existsSync(join(machine.root, manifest)) ? [`${manifest} is there: ${lastLines(stdout + stderr)}`] : []),
     ];
   });
   await checks.check(`plan: says that it restores the manifest on ${machine.name}`, async () => {

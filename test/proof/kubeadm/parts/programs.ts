@@ -59,7 +59,8 @@ export async function gatherPrograms(parts: string, options: BuildOptions): Prom
     await mkdir(join(parts, 'containerd', version), { recursive: true });
     await must('cp', [...(await ensureBuilt(recipes, own)), join(parts, 'containerd', version)]);
   }
-  const { etcd } = await ensureComponents(['etcd'], own);
+  const { etcd, etcdutl } = await ensureComponents(['etcd', 'etcdutl'], own);
+  await must('cp', [etcdutl, join(parts, 'bin', 'etcdutl')]);
   const standIn = join(parts, 'bin', 'stand-in');
   await buildFile('images/stand-in.go', standIn, own);
   await buildFile('faults/kill-at-rename.go', join(parts, 'bin', 'kill-at-rename'), own);
