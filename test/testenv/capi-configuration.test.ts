@@ -76,7 +76,7 @@ test('file, then version, although extension and agent are killed: neither is le
   await writeDesired(manager, wanted('two'));
   await driveUpdate(manager, wanted('two'));
   await Promise.all(work);
-  expect(await read()).toBe('two');
+  expect(await read()).toBe('two\n');
   expect(await hosts[0]?.version()).toBe(TO);
   const first = words.findIndex((text) => text.startsWith('node worker1'));
   expect(words.slice(first).some((text) => text.startsWith('updater configuration'))).toBe(false);
@@ -89,7 +89,7 @@ test('the file alone: the service is not restarted, and no node is drained', asy
   const manager = scene.manager('h2');
   expect(await askCanUpdate(manager, wanted('three'))).toEqual([]);
   await driveUpdate(manager, wanted('three'));
-  expect(await read()).toBe('three');
+  expect(await read()).toBe('three\n');
   expect(hosts[0]?.starts).toBe(starts);
   expect((await client.get(nodes, 'worker1')).spec?.unschedulable).toBeFalsy();
 });
@@ -110,5 +110,5 @@ test('a folder that is missing: the update fails with the reason, and goes on on
     { type: 'merge' },
   );
   await driveUpdate(manager, there);
-  expect(await readFile(join(root, 'etc/demo/missing/x'), 'utf8')).toBe('four');
+  expect(await readFile(join(root, 'etc/demo/missing/x'), 'utf8')).toBe('four\n');
 });
