@@ -184,7 +184,7 @@ export async function openScene(options: SceneOptions, started: AsyncDisposableS
     version: WORKER_VERSIONS[0] ?? '',
     offers: [...WORKER_VERSIONS, ...CONTROL_PLANE_VERSIONS],
     restartDelayMs: 300,
-    agentFlags: ['--node-configuration', CONFIGURABLE],
+    agentFlags: ['--node-configuration', `${CONFIGURABLE},/etc/two-updaters`],
     refit: { agent: [refit], controller: [refit] },
   });
   started.defer(async () => await cluster.stop());

@@ -63,7 +63,7 @@ export async function twoUpdaters(scene: Scene): Promise<void> {
   await cluster.client.delete(updaterSets, 'in-place');
 }
 
-const OWN = { path: `${CONFIGURABLE}/two-updaters`, content: 'by the agent' };
+const OWN = { path: `${CONFIGURABLE}/two-updaters`, content: 'by the agent\n' };
 
 async function bothOfRefit(scene: Scene): Promise<void> {
   const { checks } = scene;
