@@ -17,8 +17,8 @@ const AGENT =
 /** A command of sh that does not wait for its end. */
 export const START_AGENT = `setsid sh -c 'echo $$ >/run/refit-agent.pid; exec ${AGENT}' </dev/null >>${AGENT_LOG} 2>&1 &`;
 
-/** Node.js and the built Refit lie on the machine, as a release would. */
-export async function furnishAgent(machine: Machine, refit: string): Promise<void> {
+/** Node.js and the built Refit lie on the machine, as a release would; `options` of the agent, as in its file. */
+export async function furnishAgent(machine: Machine, refit: string, options: object = {}): Promise<void> {
   const at = (path: string): string => join(machine.root, path);
   await cp(dirname(refit), at('opt/refit/program'), { recursive: true });
   await cp(process.execPath, at('opt/refit/node'));
@@ -26,7 +26,8 @@ export async function furnishAgent(machine: Machine, refit: string): Promise<voi
   const upgrade = { apiVersion: KUBEADM, kind: 'UpgradeConfiguration', apply: ignored, node: ignored };
   await mkdir(at('etc/refit'));
   await writeFile(at('etc/refit/upgrade.yaml'), stringify(upgrade));
-  await writeFile(at('etc/refit/agent.yaml'), 'kubeadm-config: /etc/refit/upgrade.yaml\n');
+  const all = { 'kubeadm-config': '/etc/refit/upgrade.yaml', ...options };
+  await writeFile(at('etc/refit/agent.yaml'), stringify(all));
 }
 
 /** The list of what this machine offers, whose checksum proves all of it. */

@@ -10,13 +10,30 @@ export const WORKERS = `${CLUSTER}-workers`;
 const INFRASTRUCTURE = 'infrastructure.cluster.x-k8s.io';
 const MORE = '/etc/kubeadm-more.yaml';
 
-export interface ClusterWanted {
-  readonly controlPlanes: number;
-  readonly workers: number;
+/** What changes: the version by Refit's one updater, a file by its other one. */
+export interface Wanted {
   readonly version: string;
+  readonly motd: string;
 }
 
-export function clusterObjects({ controlPlanes, workers, version }: ClusterWanted): object[] {
+export const MOTD = '/etc/motd';
+/** What agents must allow: all files of the KubeadmConfigs. */
+export const FILES = [MORE, MOTD];
+
+const UPDATERS = {
+  apiVersion: 'upgrade.refit.dev/v1alpha1',
+  kind: 'UpdaterSet',
+  metadata: { name: 'in-place' },
+  spec: {
+    uncovered: 'Refuse',
+    updaters: [
+      { name: 'configuration', nodeConfiguration: {}, onUnavailable: 'Wait' },
+      { name: 'refit', refit: {} },
+    ],
+  },
+};
+
+export function clusterObjects(counts: { readonly controlPlanes: number; readonly workers: number }, wanted: Wanted) {
   const backend = { inMemory: {} };
   const infrastructureRef = reference(INFRASTRUCTURE, 'DevMachineTemplate', CLUSTER);
   return [
@@ -28,37 +45,47 @@ export function clusterObjects({ controlPlanes, workers, version }: ClusterWante
     of(INFRASTRUCTURE, 'DevCluster', CLUSTER, { backend, controlPlaneEndpoint: { host: OPERATOR, port: 6443 } }),
     of(INFRASTRUCTURE, 'DevMachineTemplate', CLUSTER, { template: { spec: { backend } } }),
     of('controlplane.cluster.x-k8s.io', 'KubeadmControlPlane', CLUSTER, {
-      replicas: controlPlanes,
-      version,
+      replicas: counts.controlPlanes,
+      version: wanted.version,
       rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0 } } },
       machineTemplate: { spec: { infrastructureRef } },
-      kubeadmConfigSpec: controlPlaneConfig(),
+      kubeadmConfigSpec: controlPlaneConfig(wanted),
     }),
-    of('bootstrap.cluster.x-k8s.io', 'KubeadmConfigTemplate', WORKERS, { template: { spec: workerConfig() } }),
-    workersOf(CLUSTER, workers, version),
+    workersTemplate(WORKERS, wanted),
+    workersOf(CLUSTER, counts.workers, wanted.version),
+    UPDATERS,
   ];
 }
 
-/** The provider fills these in, as cloud-init does from its metadata. */
+/** The provider fills the template in, as cloud-init does from its metadata. */
 const nodeRegistration = (): object => ({
   kubeletExtraArgs: [{ name: 'provider-id', value: '{{ ds.meta_data.provider_id }}' }],
   ...(onVersion1() && { ignorePreflightErrors: ['SystemVerification'] }),
 });
 
-const workerConfig = (): object => ({
-  joinConfiguration: { nodeRegistration: nodeRegistration() },
-  postKubeadmCommands: [START_AGENT],
-});
+/** A template is not changed: a MachineDeployment gets a new one. */
+export function workersTemplate(name: string, wanted: Wanted): object {
+  const spec = {
+    joinConfiguration: { nodeRegistration: nodeRegistration() },
+    files: [{ path: MOTD, content: wanted.motd }],
+    postKubeadmCommands: [START_AGENT],
+  };
+  return of('bootstrap.cluster.x-k8s.io', 'KubeadmConfigTemplate', name, { template: { spec } });
+}
 
-function controlPlaneConfig(): object {
+export function controlPlaneConfig(wanted: Wanted): object {
   const localAPIEndpoint = { advertiseAddress: '{{ ds.meta_data.local_ipv4 }}', bindPort: 6443 };
+  const registration = { nodeRegistration: nodeRegistration() };
   const kubelets = { ...KUBELET_CONFIGURATION, ...(onVersion1() && { failCgroupV1: false }) };
   return {
     clusterConfiguration: { imageRepository: REPOSITORY },
-    initConfiguration: { nodeRegistration: nodeRegistration(), localAPIEndpoint },
-    joinConfiguration: { nodeRegistration: nodeRegistration(), controlPlane: { localAPIEndpoint } },
-    // Cluster API has no fields for these, and kubeadm only wants them once.
-    files: [{ path: MORE, content: `---\n${documents([kubelets, PROXY_CONFIGURATION])}` }],
+    initConfiguration: { ...registration, localAPIEndpoint },
+    joinConfiguration: { ...registration, controlPlane: { localAPIEndpoint } },
+    files: [
+      // Cluster API has no fields for these, and kubeadm only wants them once.
+      { path: MORE, content: `---\n${documents([kubelets, PROXY_CONFIGURATION])}` },
+      { path: MOTD, content: wanted.motd },
+    ],
     preKubeadmCommands: [`[ ! -e /run/kubeadm/kubeadm.yaml ] || cat ${MORE} >>/run/kubeadm/kubeadm.yaml`],
     postKubeadmCommands: [START_AGENT],
   };

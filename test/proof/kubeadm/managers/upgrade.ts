@@ -16,24 +16,36 @@ import {
 } from '../../capi/machines/objects.ts';
 import { inWords, isSettled } from '../../capi/machines/settled.ts';
 import type { Program } from '../../capi/managers/programs.ts';
+import { differing } from '../../checks.ts';
 import { until } from '../../wait.ts';
 import { AGENT_LOG, furnishAgent, listOffers, serve } from '../agents/agent.ts';
 import type { Scene } from '../upgrade.ts';
 import { settled, verify } from '../verify.ts';
 import { startManagement } from './management.ts';
-import { CLUSTER, clusterObjects, WORKERS } from './objects.ts';
+import {
+  CLUSTER,
+  clusterObjects,
+  controlPlaneConfig,
+  FILES,
+  MOTD,
+  type Wanted,
+  WORKERS,
+  workersTemplate,
+} from './objects.ts';
 import { devClusters, provide } from './provider.ts';
 
 /** Three control planes one after the other, on two cores. */
 const PATIENCE_S = 1200;
+const OPTIONS = { 'node-configuration': FILES.join() };
 const MERGE = { type: 'merge', namespace: NAMESPACE } as const;
 
 export async function upgradeByManagers(scene: Scene, programs: readonly Program[]): Promise<void> {
   const { cluster, operator, checks, log, from, to } = scene;
-  const [first] = cluster.machines;
+  const { machines } = cluster;
+  const [first] = machines;
   if (first === undefined) throw new Error('a proof needs a control plane');
   await using started = new AsyncDisposableStack();
-  for (const machine of cluster.machines) await furnishAgent(machine, operator.refit);
+  for (const machine of machines) await furnishAgent(machine, operator.refit, OPTIONS);
   const server = await serve((await listOffers(first, to)).folder);
   started.defer(() => void server.close());
   const { refit, manifest } = operator;
@@ -43,7 +55,7 @@ export async function upgradeByManagers(scene: Scene, programs: readonly Program
   const counts = { controlPlanes: cluster.controlPlanes.length, workers: cluster.workers.length };
   try {
     await checks.check(`Cluster API makes a cluster of ${from}, and its bootstrap data starts the agents`, async () => {
-      await management.apply(...clusterObjects({ ...counts, version: from }));
+      await management.apply(...clusterObjects(counts, { version: from, motd: 'old\n' }));
       const status = { initialization: { provisioned: true } };
       await client.patch(devClusters, CLUSTER, { status }, { ...MERGE, subresource: 'status' });
       await until('the kubeconfig of the cluster', 300, async () => (await kubeconfigOf(client)) !== '');
@@ -54,21 +66,30 @@ export async function upgradeByManagers(scene: Scene, programs: readonly Program
       return [];
     });
     const before = await identities(client);
+    const wanted: Wanted = { version: to, motd: 'new\n' };
     const unchanged = async (): Promise<string[]> =>
       (await identities(client)).join() === before.join() ? [] : ['a Machine or its Node is another'];
     await checks.check('KubeadmControlPlane: all Machines in place', async () => {
-      await client.patch(controlPlanes, CLUSTER, { spec: { version: to } }, MERGE);
+      const spec = { version: to, kubeadmConfigSpec: controlPlaneConfig(wanted) };
+      await client.patch(controlPlanes, CLUSTER, { spec }, MERGE);
       await machinesAt(client, to, counts.controlPlanes);
       return await unchanged();
     });
     await checks.check('MachineDeployment: all Machines in place', async () => {
-      await client.patch(machineDeployments, WORKERS, { spec: { template: { spec: { version: to } } } }, MERGE);
+      const name = `${WORKERS}-next`;
+      await management.apply(workersTemplate(name, wanted));
+      const spec = { version: to, bootstrap: { configRef: { name } } };
+      await client.patch(machineDeployments, WORKERS, { spec: { template: { spec } } }, MERGE);
       await machinesAt(client, to, counts.controlPlanes + counts.workers);
       return await unchanged();
     });
+    await checks.check('the other updater has changed the file on each machine', async () => {
+      const texts = await Promise.all(machines.map(async ({ root }) => await readFile(join(root, MOTD), 'utf8')));
+      return differing(Object.fromEntries(machines.map(({ name }, index) => [name, texts[index]])), wanted.motd);
+    });
     await verify('after the managers', checks, cluster, operator, to);
   } finally {
-    for (const { name, root } of cluster.machines)
+    for (const { name, root } of machines)
       await operator.keep([`agent-${name}`], await readFile(join(root, AGENT_LOG), 'utf8').catch(() => ''));
     await operator.keep(['extension'], management.said());
   }
