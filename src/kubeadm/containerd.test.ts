@@ -1,7 +1,7 @@
 /** Shows when an upgraded containerd counts as up, and when the earlier one is put back. */
 import { expect, test } from 'vitest';
+import { jumpingClock } from '../../test/builders/jumping-clock.ts';
 import type { Node } from '../kube/resources.ts';
-import type { Clock } from '../util/clock.ts';
 import { silentLogger } from '../util/log.ts';
 import { upgradeContainerd } from './containerd.ts';
 import type { HostStepsParts } from './host-steps.ts';
@@ -14,17 +14,8 @@ const nodeWith = (containerRuntimeVersion: string): Node => ({
 
 /** How often it was put back, and what the upgrade says. */
 async function upgradeWith(node: () => Node): Promise<[number, string]> {
-  let now = 0;
   let times = 0;
-  const clock: Clock = {
-    now: () => now,
-    monotonic: () => now,
-    schedule(ms, callback) {
-      now += ms;
-      queueMicrotask(callback);
-      return () => undefined;
-    },
-  };
+  const clock = jumpingClock();
   const on: HostStepsParts = {
     shells: {
       async run(_host, script) {

@@ -1,9 +1,9 @@
 /** Shows when requests for serving certificates are looked at, and how long a request is waited for. */
 import { expect, test } from 'vitest';
+import { jumpingClock } from '../../../test/builders/jumping-clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import type { Clock } from '../../util/clock.ts';
 import { jsonLogger } from '../../util/log.ts';
 import { parseManifest } from './manifest.ts';
 import { approveServing } from './serving-certificates.ts';
@@ -26,18 +26,9 @@ async function visit({ isWanted = true, more = '', looks = [''], requests = [], 
     `{version: v1.36.3, approveServingCertificates: ${isWanted}, hosts: [{name: cp1, role: controlPlane}${more}], binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}`,
     'm.yaml',
   );
-  let now = 0;
   let asked = 0;
   let [running, together] = [0, 0];
-  const clock: Clock = {
-    now: () => now,
-    monotonic: () => now,
-    schedule(ms, callback) {
-      now += ms;
-      queueMicrotask(callback);
-      return () => undefined;
-    },
-  };
+  const clock = jumpingClock();
   const lines: string[] = [];
   const client = {
     async listAll({ kind }: Resource) {
@@ -76,7 +67,7 @@ async function visit({ isWanted = true, more = '', looks = [''], requests = [], 
     asked,
     together,
     reads,
-    seconds: now / 1000,
+    seconds: clock.now() / 1000,
     names: said.map((each) => each['request']),
     problems: said.map(({ why, problem }) => why ?? problem),
   };
