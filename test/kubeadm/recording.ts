@@ -22,7 +22,10 @@ export interface KubeadmHosts {
   readonly to: string;
   /** The folder that is `/` of the host. */
   root(host: Recorded['host']): string;
-  run(host: Recorded['host'], kubeadm: string, args: string): Promise<{ exitCode: number; output: string }>;
+  /** Where kubeadm of this version lies, as `sh` below finds it. */
+  kubeadm(host: Recorded['host'], version: string): string;
+  /** Runs a script there; resolves with what it printed. */
+  sh(host: Recorded['host'], script: string): Promise<string>;
 }
 
 /** What kubeadm says of its work: not what it found on the machine, and no warnings with their time. */
@@ -55,14 +58,16 @@ export async function record(hosts: KubeadmHosts): Promise<Recorded[]> {
     const look = async () => await filesBelow(hosts.root(host), '/etc/kubernetes', '/var/lib/kubelet/config.yaml');
     const before = await look();
     const started = performance.now();
-    const { exitCode, output } = await hosts.run(host, hosts[kubeadm], args.replace('TO', hosts.to));
+    const command = `"${hosts.kubeadm(host, hosts[kubeadm])}" ${args.replace('TO', hosts.to)}`;
+    const printed = await hosts.sh(host, `${command} </dev/null 2>&1; code=$?; echo; echo $code`);
+    const lines = printed.trimEnd().split('\n');
     recorded.push({
       command: `${kubeadm === 'to' ? 'kubeadm' : 'the earlier kubeadm'} ${args}`,
       host,
-      exitCode,
+      exitCode: Number(lines.at(-1)),
       took: Math.round((performance.now() - started) / 1000),
-      output: output
-        .split('\n')
+      output: lines
+        .slice(0, -1)
         .filter((line) => SAID.test(line))
         .map(withoutStamps),
       changes: changesBetween(before, await look()),

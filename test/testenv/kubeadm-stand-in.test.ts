@@ -1,4 +1,5 @@
 /** Holds the stand-in for kubeadm to recordings of a real one: the same commands, one after the other, on hosts of the same kind. */
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { run } from '../../tools/controlplane/run.ts';
@@ -18,13 +19,10 @@ beforeAll(async () => {
     from: FROM,
     to: TO,
     root: rootOf,
-    async run(name, kubeadm, args) {
-      const root = rootOf(name);
-      const environment = { ...process.env, REFIT_ROOT: root };
-      const script = `"${root}/opt/kubernetes/${kubeadm}/kubeadm" ${args} </dev/null 2>&1; code=$?; echo; echo $code`;
-      const { stdout } = await run('sh', ['-c', script], { environment });
-      const lines = stdout.trimEnd().split('\n');
-      return { exitCode: Number(lines.at(-1)), output: lines.slice(0, -1).join('\n') };
+    kubeadm: (name, version) => join(rootOf(name), 'opt/kubernetes', version, 'kubeadm'),
+    async sh(name, script) {
+      const environment = { ...process.env, REFIT_ROOT: rootOf(name) };
+      return (await run('sh', ['-c', script], { environment })).stdout;
     },
   });
 });

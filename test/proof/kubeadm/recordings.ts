@@ -15,12 +15,8 @@ export async function recordKubeadm({ cluster, operator, checks, from, to }: Sce
     from,
     to,
     root: (host) => machineOf(host).root,
-    async run(host, kubeadm, args) {
-      const program = kubeadm === to ? `/opt/kubernetes/${to}/kubeadm` : 'kubeadm';
-      const { stdout } = await machineOf(host).run(`${program} ${args} </dev/null 2>&1; code=$?; echo; echo $code`);
-      const lines = stdout.trimEnd().split('\n');
-      return { exitCode: Number(lines.at(-1)), output: lines.slice(0, -1).join('\n') };
-    },
+    kubeadm: (_host, version) => (version === to ? `/opt/kubernetes/${to}/kubeadm` : 'kubeadm'),
+    sh: async (host, script) => (await machineOf(host).run(script)).stdout,
   };
   await settled(cluster, operator);
   await checks.check('kubeadm does what was recorded of it', async () => {

@@ -1,11 +1,8 @@
 /** Upgrades a cluster by agents on its machines, led by the extension for Cluster API, as docs/guides/cluster-api.md tells. */
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { prepareExtension } from '../../../../sandbox/cluster/hook-extension.ts';
 import { type MachineUpdate, recordOf, UPDATE_ANNOTATION, updateOn } from '../../../../src/dialects/capi/rollout.ts';
 import { platformOf } from '../../../../src/engine/observe/gather.ts';
 import type { Node } from '../../../../src/kube/resources.ts';
@@ -16,6 +13,7 @@ import type { Machine } from '../machine/machine.ts';
 import type { Scene } from '../upgrade.ts';
 import { settled, verify } from '../verify.ts';
 import { AGENT_LOG, furnishAgent, listOffers, MIRROR, START_AGENT, serve } from './agent.ts';
+import { extensionFor, type RunningExtension, runExtension } from './extension.ts';
 
 const JOURNAL = '/var/lib/refit/kubeadm.journal';
 
@@ -57,13 +55,14 @@ export async function upgradeByAgents(scene: Scene): Promise<void> {
     await verify('after the agents', checks, cluster, operator, to);
   } finally {
     for (const machine of machines) await operator.keep([`agent-${machine.name}`], await textOf(machine, AGENT_LOG));
-    await operator.keep(['extension'], await extension.stop());
+    await extension.stop();
+    await operator.keep(['extension'], extension.said());
     server.close();
   }
 }
 
-/** With the rights of its guide. `stop` resolves with what it said. */
-async function startExtension({ operator }: Scene, first: Machine): Promise<{ stop: () => Promise<string> }> {
+/** With the rights of its guide. */
+async function startExtension({ operator }: Scene, first: Machine): Promise<RunningExtension> {
   const directory = dirname(operator.manifest);
   const crds = ['upgradepolicies', 'updatersets'].map((name) => `deploy/crds/upgrade.refit.dev_${name}.yaml`);
   const files = ['deploy/rbac-capi.yaml', ...crds].flatMap((file) => ['-f', file]);
@@ -71,19 +70,7 @@ async function startExtension({ operator }: Scene, first: Machine): Promise<{ st
   const kubeconfig = join(directory, 'refit-capi.conf');
   const user = await first.must('kubeadm kubeconfig user --client-name refit-capi --config /etc/kubeadm.yaml');
   await writeFile(kubeconfig, user);
-  const unused = { startLeading: async () => await Promise.reject(new Error('unused')), downloads: { url: MIRROR } };
-  const { commandLine } = await prepareExtension({ cluster: unused, directory, kubeconfig });
-  const child = spawn(process.execPath, [operator.refit, ...commandLine], { stdio: ['ignore', 'ignore', 'pipe'] });
-  const closed = once(child, 'close');
-  let said = '';
-  child.stderr.on('data', (chunk) => (said += String(chunk)));
-  return {
-    async stop() {
-      child.kill('SIGKILL');
-      await closed;
-      return said;
-    },
-  };
+  return runExtension(operator.refit, (await extensionFor(directory, kubeconfig)).commandLine);
 }
 
 const textOf = async ({ root }: Machine, path: string) => await readFile(join(root, path), 'utf8').catch(() => '');

@@ -1,10 +1,7 @@
 /** The management cluster: a real API server on loopback, Cluster API's managers, and Refit's extension for all its clusters. */
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { prepareExtension } from '../../../../sandbox/cluster/hook-extension.ts';
 import { applyManifest } from '../../../../tools/controlplane/apply.ts';
 import { startControlPlane } from '../../../../tools/controlplane/control-plane.ts';
 import { must } from '../../../../tools/release/commands.ts';
@@ -14,6 +11,7 @@ import { Managers } from '../../capi/managers/managers.ts';
 import type { Program } from '../../capi/managers/programs.ts';
 import { authoritySecret, extensionConfig } from '../../capi/parts/registration.ts';
 import { MIRROR } from '../agents/agent.ts';
+import { extensionFor, runExtension } from '../agents/extension.ts';
 import { NETWORK } from '../machine/machine.ts';
 
 export interface ManagementOptions {
@@ -51,8 +49,7 @@ export async function startManagement(
   );
   for (const file of ['rbac-capi-clusters.yaml', 'crds/upgrade.refit.dev_updatersets.yaml'])
     await applyManifest(kubeconfig, await readFile(join('deploy', file), 'utf8'));
-  const unused = { startLeading: async () => await Promise.reject(new Error('unused')), downloads: { url: MIRROR } };
-  const extension = await prepareExtension({ cluster: unused, directory, kubeconfig: await plane.kubeconfig('capi') });
+  const extension = await extensionFor(directory, await plane.kubeconfig('capi'));
 
   // What the provider does is done by provider.ts.
   const isReal = ({ name }: Program): boolean => name !== 'infrastructure';
@@ -64,15 +61,8 @@ export async function startManagement(
 
   const list = `${MIRROR}/{version}/SHA256SUMS`;
   const source = ['--workload-clusters', '--payload-url', list, '--checksum-url', `${list}.sha256`];
-  const args = [refit, ...extension.commandLine, ...source];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
-  const closed = once(child, 'close');
-  let said = '';
-  child.stderr.on('data', (chunk) => (said += String(chunk)));
-  started.defer(async () => {
-    child.kill('SIGKILL');
-    await closed;
-  });
+  const running = runExtension(refit, [...extension.commandLine, ...source]);
+  started.defer(async () => await running.stop());
   await apply(authoritySecret(extension.authority), extensionConfig(extension.url));
-  return { kubeconfig, apply, said: () => said };
+  return { kubeconfig, apply, said: () => running.said() };
 }
