@@ -298,7 +298,8 @@ describe('what is told of budgets is what the API server does', () => {
     const { items } = await stage.admin.list(podDisruptionBudgets, { namespace: NAMESPACE });
     const expectHealthy = (name: string, count: number): void =>
       expect(items.find(({ metadata }) => metadata.name === name)?.status?.currentHealthy).toBe(count);
-    for (const [name] of CASES) if (!/^(foreign|unready)/.test(name)) expectHealthy(name, 2);
+    // A pod of two budgets is counted for one of them, which the disruption controller picks by chance.
+    for (const [name] of CASES) if (!/^(foreign|unready|twice)/.test(name)) expectHealthy(name, 2);
     expectHealthy('unready', 0);
     expectHealthy('unready-free', 0);
   }
