@@ -21,6 +21,9 @@ export class CountReporter implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
     for (const line of flakyOnes(modules)) this.#print(`flaky: passed only at its second attempt: ${line}`);
+    for (const module of modules)
+      if (failedSetups(module) > 0)
+        this.#print(`set-up failed: ${module.relativeModuleId}: ${countLine(countOf([module], []))}`);
     if (this.#isSample)
       this.#print('Tests that are alike may have run as a sample. All of them: REFIT_WHOLE=1 npm test');
     this.#print(countLine(countOf(modules, unhandledErrors)));
@@ -31,11 +34,11 @@ export function countLine({ passed, failed, skipped }: Counts): string {
   return `${passed} passed, ${failed} failed, ${skipped} skipped`;
 }
 
-/** A file that cannot be loaded counts as one failed test, and so does an error outside of all tests. */
+/** A file that cannot be loaded counts as one failed test, and so does a set-up that fails, or an error outside of all tests. */
 function countOf(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): Counts {
   const counts = { passed: 0, failed: unhandledErrors.length, skipped: 0 };
   for (const module of modules) {
-    if (module.errors().length > 0) counts.failed += 1;
+    counts.failed += failedSetups(module);
     for (const test of module.children.allTests()) {
       const { state } = test.result();
       // A test that did not run did not pass.
@@ -43,6 +46,11 @@ function countOf(modules: readonly TestModule[], unhandledErrors: readonly Seria
     }
   }
   return counts;
+}
+
+/** Of the file, and of each suite in it. Their tests did not run, and are told as skipped. */
+function failedSetups(module: TestModule): number {
+  return [module, ...module.children.allSuites()].filter((suite) => suite.errors().length > 0).length;
 }
 
 /** Each with what its first attempt said, in one line: a failure that is rare is not seen again soon. */
