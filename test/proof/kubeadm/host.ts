@@ -5,7 +5,7 @@ import { until } from '../wait.ts';
 
 const INSTANCES = '/proc/sys/fs/inotify/max_user_instances';
 /** Each kubelet and each containerd takes some dozens; the usual 128 are for all of them. */
-const ENOUGH = 1024;
+const ENOUGH = 2048;
 
 /** The limit counts for all machines, since root is the same user everywhere. */
 export async function withInotify(work: () => Promise<void>): Promise<void> {

@@ -4,39 +4,26 @@ import { join } from 'node:path';
 import { systemClock } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import { must } from '../../../tools/release/commands.ts';
-import type { Program } from '../capi/managers/programs.ts';
 import { Checks } from '../checks.ts';
 import { upgradeByAgents } from './agents/upgrade.ts';
 import { upgradeAnotherWay } from './another-way/upgrade.ts';
 import { anotherWay } from './another-way/way.ts';
 import { Balancer } from './balancer.ts';
-import { BALANCER, type ClusterOptions, OPERATOR, startMachines, USUAL, type Way } from './cluster.ts';
+import { BALANCER, OPERATOR, startMachines, USUAL, type Way } from './cluster.ts';
 import { upgradeWithFaults } from './faults/faults.ts';
 import { restoreEtcd } from './faults/restore-etcd.ts';
 import { rollBackKubelet } from './faults/roll-back.ts';
 import { upgradeByManagers } from './managers/upgrade.ts';
 import { Operator } from './operator.ts';
+import { type InsideOptions, type Part, resultOf } from './options.ts';
 import { recordKubeadm } from './recordings.ts';
 import { type Scene, upgrade } from './upgrade.ts';
-
-export type Part = 'upgrade' | 'faults' | 'roll-back' | 'another-way' | 'agents' | 'managers' | 'recordings';
-
-export interface InsideOptions extends Omit<ClusterOptions, 'log' | 'way'> {
-  /** Without it, the first two. */
-  readonly only?: Part;
-  /** Of Cluster API, for the part that has them. */
-  readonly managers: readonly Program[];
-  /** The built command. */
-  readonly refit: string;
-  /** File for the outcome. */
-  readonly result: string;
-}
 
 const started = systemClock.monotonic();
 function log(line: string): void {
   const seconds = Math.round((systemClock.monotonic() - started) / 1000);
   process.stdout.write(
-    `${String(Math.floor(seconds / 60)).padStart(2)}:${String(seconds % 60).padStart(2, '0')} ${line}\n`,
+    `${String(Math.floor(seconds / 60)).padStart(2)}:${String(seconds % 60).padStart(2, '0')} ${options.part}: ${line}\n`,
   );
 }
 
@@ -65,7 +52,7 @@ async function withCluster(
   await way.make(cluster, own);
   const { refit, parts, from, to } = options;
   const kubectl = join(parts, to, 'kubectl');
-  const logs = join(options.directory, 'logs', name);
+  const logs = join(options.logs, name);
   const operator = new Operator(cluster, { directory, refit, kubectl, version: to, logs });
   await work({ cluster, operator, checks, log, from, to });
   for (const machine of cluster.machines) await machine.powerOff();
@@ -83,25 +70,25 @@ async function upgradeAndRestore(scene: Scene): Promise<void> {
 const file = process.argv[2] ?? '';
 const options = JSON.parse(await readFile(file, 'utf8')) as InsideOptions;
 const checks = new Checks(log);
+
+const PARTS: Readonly<Record<Part, () => Promise<void>>> = {
+  upgrade: async () => await withCluster('quiet', options, upgradeAndRestore),
+  faults: async () => await withCluster('disturbed', options, upgradeWithFaults),
+  'another-way': async () => await withCluster('another', options, upgradeAnotherWay, anotherWay),
+  agents: async () => await withCluster('agents', options, upgradeByAgents),
+  managers: async () => {
+    const work = async (scene: Scene): Promise<void> => await upgradeByManagers(scene, options.managers);
+    await withCluster('managed', options, work, madeByOthers);
+  },
+  recordings: async () => await withCluster('recorded', options, recordKubeadm),
+  'roll-back': async () => await withCluster('rolled-back', options, rollBackKubelet),
+};
 await makeSwitch();
 try {
-  const { only } = options;
-  if (only === undefined || only === 'upgrade') await withCluster('quiet', options, upgradeAndRestore);
-  if (only === undefined || only === 'faults') await withCluster('disturbed', options, upgradeWithFaults);
-  if (only === 'another-way') await withCluster('another', options, upgradeAnotherWay, anotherWay);
-  if (only === 'agents') await withCluster('agents', options, upgradeByAgents);
-  if (only === 'managers')
-    await withCluster(
-      'managed',
-      options,
-      async (scene) => await upgradeByManagers(scene, options.managers),
-      madeByOthers,
-    );
-  if (only === 'recordings') await withCluster('recorded', options, recordKubeadm);
-  if (only === 'roll-back') await withCluster('rolled-back', options, rollBackKubelet);
+  await PARTS[options.part]();
 } catch (error) {
   await checks.check('the proof comes to its end', () => [messageOf(error)]);
 }
-await writeFile(options.result, JSON.stringify(checks.outcome));
+await writeFile(resultOf(options), JSON.stringify(checks.outcome));
 // The machines end with this process.
 process.exit(0);

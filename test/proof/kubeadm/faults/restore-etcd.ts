@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Node } from '../../../../src/kube/resources.ts';
 import { lastLines } from '../../../../tools/controlplane/run.ts';
 import { until } from '../../wait.ts';
 import type { Operator } from '../operator.ts';
@@ -26,12 +27,12 @@ export async function restoreEtcd(scene: Scene): Promise<void> {
     await operator.keep(['restore-etcd'], output);
     if (code !== 0) return [lastLines(output)];
     // An API server that has just started knows no rights for a moment.
-    const answers = async (): Promise<boolean> =>
-      await operator.get('nodes').then(
-        () => true,
+    const haveReported = async (): Promise<boolean> =>
+      await operator.get<{ items: Node[] }>('nodes').then(
+        ({ items }) => items.every(({ status }) => status?.nodeInfo?.kubeletVersion === to),
         () => false,
       );
-    await until('the API to answer', 180, answers);
+    await until('the API to answer, and kubelets to report, which the snapshot has as they were', 300, haveReported);
     await settled(cluster, operator);
     const left = await operator.administer('get', 'configmap', '--ignore-not-found', '-o', 'name', AFTER);
     return left === '' ? [] : [`${AFTER} is still there`];
