@@ -1,4 +1,4 @@
-/** URLs with secrets: how to print one, and how to fetch one that contains a password. */
+/** URLs with secrets: how to print one, and how to send a password. */
 
 const HIDDEN = '***';
 
@@ -10,16 +10,6 @@ export function printableUrl(url: string): string {
   const userinfo = isWhole ? /^([a-zA-Z]+:[/\\]*)[^/\\]*@/ : /^([a-zA-Z][a-zA-Z\d+.-]*:[/\\]+)?.*@/s;
   const shown = address.replace(userinfo, (_all, scheme: string | undefined) => `${scheme ?? ''}${HIDDEN}@`);
   return rest.length > 1 ? `${shown}${rest[0]}${HIDDEN}` : `${shown}${rest}`;
-}
-
-/** `fetch` refuses a URL with a password, and quotes it in its error. */
-export function withoutUserinfo(url: string): { readonly address: string; readonly headers: Record<string, string> } {
-  const parsed = new URL(url);
-  if (parsed.username === '' && parsed.password === '') return { address: url, headers: {} };
-  const headers = { Authorization: basicAuthorization(parsed) };
-  parsed.username = '';
-  parsed.password = '';
-  return { address: parsed.href, headers };
 }
 
 export function basicAuthorization({ username, password }: URL): string {

@@ -239,7 +239,7 @@ test('a checksum that is not found is named without the secrets of its URL', asy
   });
   const { host } = new URL(server.config.server);
   const asked = fetchText(`http://me:secret@${host}/sums?sig=1`, AbortSignal.timeout(10_000));
-  await expect(asked).rejects.toThrow(`http://***@${host}/sums?*** returned HTTP 404`);
+  await expect(asked).rejects.toThrow(`cannot read http://***@${host}/sums?***: ${host} answered 404 Not Found`);
   expect(credentials).toEqual([`Basic ${Buffer.from('me:secret').toString('base64')}`]);
 });
 

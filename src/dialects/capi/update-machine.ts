@@ -4,15 +4,16 @@ import { HOOK_GROUP, type UpdateMachineRequest, type UpdateMachineResponse } fro
 import { CONTROL_PLANE_LABEL, type Machine, NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
 import type { Payload, Role } from '../../engine/model/rollout.ts';
 import { platformOf } from '../../engine/observe/gather.ts';
+import { chunksOf, httpGet } from '../../http/http-get.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import type { Procedure } from '../../signal/agent-presence.ts';
 import { textIn } from '../../util/bounded-file.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { RefitError } from '../../util/errors.ts';
+import { messageOf, RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
-import { printableUrl, withoutUserinfo } from '../../util/printable-url.ts';
+import { printableUrl } from '../../util/printable-url.ts';
 import { parseVersion } from '../../util/version.ts';
 import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
 import { orphanOn } from './orphaned-work.ts';
@@ -201,9 +202,10 @@ async function findPayload({ source, readText, abort }: UpdateParts, wanted: Wan
 }
 
 export async function fetchText(url: string, abort: AbortSignal): Promise<string> {
-  const { address, headers } = withoutUserinfo(url);
-  const response = await fetch(address, { headers, signal: abort });
-  if (!response.ok) throw new RefitError('REFIT_FILE', `${printableUrl(url)} returned HTTP ${response.status}`);
-  const tooLong = `${printableUrl(url)} has more than ${MAX_CHECKSUM_BYTES} bytes`;
-  return await textIn((response.body ?? []) as AsyncIterable<Buffer>, MAX_CHECKSUM_BYTES, tooLong);
+  try {
+    using answer = await httpGet({ url, headers: {}, source: '--checksum-url', environment: process.env }, abort);
+    return await textIn(chunksOf(answer.response), MAX_CHECKSUM_BYTES, `it has more than ${MAX_CHECKSUM_BYTES} bytes`);
+  } catch (cause) {
+    throw new RefitError('REFIT_FILE', `cannot read ${printableUrl(url)}: ${messageOf(cause)}`, { cause });
+  }
 }
