@@ -37,22 +37,15 @@ export function compareVersions(a: Version, b: Version): number {
   );
 }
 
-/** Compares digits as numbers: `k0s.9` comes before `k0s.10`. */
 function compareNaturally(a: string, b: string): number {
-  const [left, right] = [chunks(a), chunks(b)];
-  for (let index = 0; index < Math.max(left.length, right.length); index++) {
-    const [x, y] = [left[index], right[index]];
-    if (x === undefined || y === undefined) return x === undefined ? -1 : 1;
-    if (x === y) continue;
-    const [p, q] = [Number(x), Number(y)];
-    if (Number.isNaN(p) || Number.isNaN(q)) return x < y ? -1 : 1;
-    if (p !== q) return p - q;
-  }
-  return 0;
+  const [left, right] = [padded(a), padded(b)];
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
 }
 
-function chunks(text: string): string[] {
-  return text.match(/\d+|\D+/g) ?? [];
+/** Puts texts into the order of their numbers: `k0s.9` comes before `k0s.10`. */
+function padded(text: string): string {
+  return text.replaceAll(/\d+/g, (digits) => digits.padStart(20, '0'));
 }
 
 export function isNewerMinor(a: Version, b: Version): boolean {
