@@ -6,6 +6,7 @@ import type { ServiceStatus } from '../service/status-socket.ts';
 import { describeController } from './describe-controller.ts';
 
 const NO_FLAGS: AgentOptions['controller'] = { mode: undefined, apiAddress: undefined };
+const KNOWN = { type: 'InternalIP', address: '10.0.0.9' };
 
 async function describe(
   flags: Partial<AgentOptions['controller']>,
@@ -15,9 +16,8 @@ async function describe(
   return await describeController({
     name: 'c1',
     flags: { ...NO_FLAGS, ...flags },
-    statusSocket: () => '/s',
-    kubeletName: () => 'edge-1',
-    hasAddress: () => hasAddress,
+    places: { current: { statusSocket: '/s', dataDirectory: '/d', hostnameOverride: 'Edge-1' } },
+    object: { newest: { metadata: { name: 'c1' }, status: { addresses: hasAddress ? [KNOWN] : [] } } },
     askStatus: async () =>
       await (status ? Promise.resolve({ version: 'v1', pid: 1, ...status }) : Promise.reject(new Error('ENOENT'))),
     log: silentLogger,

@@ -13,7 +13,7 @@ import { leaseDelegation } from '../maintenance/lease-delegation.ts';
 import { type OwnObject, ownObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import { describeController } from '../registration/describe-controller.ts';
-import { controlNodeName, kubeletName, nodeName } from '../registration/host-name.ts';
+import { controlNodeName, nodeName } from '../registration/host-name.ts';
 import { keepRegistered } from '../registration/keep-registered.ts';
 import { askService } from '../service/trusted-service.ts';
 import { loadJournal } from '../state/journal-file.ts';
@@ -121,17 +121,9 @@ export async function serveController(host: HostParts, name: string, stop: Abort
 
 async function register(host: HostParts, object: OwnObject, name: string, stop: AbortSignal): Promise<void> {
   const { options, places, log } = host;
-  const describe = async (): ReturnType<typeof describeController> =>
-    await describeController({
-      name,
-      flags: options.controller,
-      statusSocket: () => places.current.statusSocket,
-      kubeletName: () => kubeletName(places.current),
-      hasAddress: () => newestOf(object)?.status?.addresses?.some(({ type }) => type === 'InternalIP') ?? false,
-      askStatus: async (socket) => await askService(socket, STATUS_TIMEOUT_MS),
-      log,
-    });
-  await keepRegistered({ ...host, object, describe }, stop);
+  const askStatus = async (socket: string) => await askService(socket, STATUS_TIMEOUT_MS);
+  const parts = { name, flags: options.controller, places, object, askStatus, log };
+  await keepRegistered({ ...host, object, describe: async () => await describeController(parts) }, stop);
 }
 
 /** Original leaders send airgap bundles only to Nodes, also on hosts whose updates go to a ControlNode. */
