@@ -57,7 +57,7 @@ export function stepInputs(parts: ObserverParts) {
     const signal = signalFor(journal);
     const policy = signal === undefined ? {} : agentPolicyFor(object.newest?.metadata.annotations, signal.created);
     const host = asksForService(signal, journal) ? withExits(await observe(journal), journal) : {};
-    const heartbeat = await heartbeatOf({ newest: object.newest, journal, steady }, stop);
+    const heartbeat = await heartbeatOf(journal, steady, stop);
     const node = { ...heartbeat, ...(await cordonFacts({ signal, journal, host, policy }, stop)) };
     const isNew = signal !== undefined && journal.phase === 'idle';
     const isStaged = isNew && (await prefetcher?.holds(signal.command)) === true;

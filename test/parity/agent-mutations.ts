@@ -9,7 +9,7 @@ import type { DownloadRequest } from '../../src/agent/download/stage-binary.ts';
 import { download } from '../../src/agent/download/stage-binary.ts';
 import { nextStep } from '../../src/agent/next-step.ts';
 import { ownObject } from '../../src/agent/object/own-object.ts';
-import { type HeartbeatQuestion, kubeletHeartbeat } from '../../src/agent/service/kubelet-heartbeat.ts';
+import { kubeletHeartbeat } from '../../src/agent/service/kubelet-heartbeat.ts';
 import type { OwnNodeFacts, StepInput } from '../../src/agent/step-input.ts';
 import type { Step } from '../../src/agent/steps/step.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -32,7 +32,7 @@ import { type Complaint, mutation } from './mutation.ts';
 
 type Decide = (input: StepInput) => Step;
 type Heartbeat = ReturnType<typeof kubeletHeartbeat>;
-type CheckHeartbeat = (heartbeat: Heartbeat, input: HeartbeatQuestion) => Promise<OwnNodeFacts>;
+type CheckHeartbeat = (heartbeat: Heartbeat, newest: Node, ...asked: Parameters<Heartbeat>) => Promise<OwnNodeFacts>;
 type Download = (request: DownloadRequest, tools: FetchTools) => Promise<void>;
 
 /** Forced, restarted, and what came up runs another file than the one that was put there. */
@@ -68,10 +68,11 @@ async function staleHeartbeatIsNoProof(check: CheckHeartbeat): Promise<Complaint
   const heartbeat = kubeletHeartbeat({
     maintenance: { readNode },
     ageOf: async () => await Promise.resolve(0),
+    object: { newest },
     clock,
     log: silentLogger,
   });
-  const node = await check(heartbeat, { newest, journal, steady: () => now });
+  const node = await check(heartbeat, newest, journal, () => now, new AbortController().signal);
   const step = nextStep(situation({ signal: signalAt('Restart'), journal, host: running(NEW, after), node, now }));
   return step.kind === 'await-service' ? undefined : `goes on to ${step.kind}`;
 }
@@ -181,8 +182,8 @@ export const AGENT_MUTATIONS = [
     },
     staleHeartbeatIsNoProof,
     {
-      real: async (heartbeat, input) => await heartbeat(input, new AbortController().signal),
-      mutated: async (_heartbeat, { newest }) => await Promise.resolve({ isReady: isReady(newest) }),
+      real: async (heartbeat, _newest, ...asked) => await heartbeat(...asked),
+      mutated: async (_heartbeat, newest) => await Promise.resolve({ isReady: isReady(newest) }),
     },
   ),
   mutation(

@@ -27,7 +27,7 @@ const TOLD_AT_NO_TIME: Node = {
 
 /** A host whose clock shows the agent's time, unless it is set, with what the API server has of its node. */
 class Place {
-  seen: Node | undefined;
+  newest: Node | undefined;
   has: Node | undefined;
   isAnswering = true;
   asked = 0;
@@ -37,19 +37,19 @@ class Place {
   startedAt = RESTARTED;
   readonly heartbeat: ReturnType<typeof kubeletHeartbeat>;
 
-  constructor(seen?: Node, has = seen) {
-    [this.seen, this.has] = [seen, has];
+  constructor(newest?: Node, has = newest) {
+    [this.newest, this.has] = [newest, has];
     const clock: Clock = { ...systemClock, now: () => this.now + this.setBy };
     const readNode = async (): Promise<Node | undefined> => {
       this.asked++;
       return await (this.isAnswering ? Promise.resolve(this.has) : Promise.reject(new Error('no answer')));
     };
     const ageOf = async (): Promise<number> => await Promise.resolve(this.now - this.startedAt);
-    this.heartbeat = kubeletHeartbeat({ maintenance: { readNode }, ageOf, clock, log: silentLogger });
+    this.heartbeat = kubeletHeartbeat({ maintenance: { readNode }, ageOf, object: this, clock, log: silentLogger });
   }
 
   async check(journal = SOAKING): Promise<object> {
-    return await this.heartbeat({ newest: this.seen, journal, steady: () => this.now }, NEVER);
+    return await this.heartbeat(journal, () => this.now, NEVER);
   }
 }
 
@@ -113,7 +113,7 @@ test.each([
   const place = new Place(told('True', -1_500));
   place.startedAt += offMs;
   expect(await place.check()).toEqual({ isReady: true });
-  place.seen = place.has = told('True', -3_500);
+  place.newest = place.has = told('True', -3_500);
   expect(await place.check()).toEqual(SILENT);
 });
 
@@ -133,9 +133,9 @@ test('a heartbeat is stale since the first stale answer, without a break', async
   expect(await place.check()).toEqual({ staleMs: 0 });
   place.now += 1_000;
   expect(await place.check()).toEqual({ staleMs: 1_000 });
-  place.seen = told('True', 30_000);
+  place.newest = told('True', 30_000);
   expect(await place.check()).toEqual({ isReady: true });
-  place.seen = told('True', -60_000);
+  place.newest = told('True', -60_000);
   expect(await place.check()).toEqual({ staleMs: 0 });
 });
 
@@ -152,7 +152,7 @@ test.each([
   const place = new Place(told('True', setBy + 1_500));
   place.setBy = setBy;
   expect(await place.check()).toEqual({ isReady: true });
-  place.seen = place.has = told('True', setBy - 1_500);
+  place.newest = place.has = told('True', setBy - 1_500);
   expect(await place.check()).toEqual(SILENT);
 });
 
@@ -160,6 +160,5 @@ test('who is told to stop gets no answer', async () => {
   const place = new Place(told('True', -60_000));
   place.isAnswering = false;
   const gone = AbortSignal.abort(new Error('over'));
-  const looked = { newest: place.seen, journal: SOAKING, steady: () => place.now };
-  await expect(place.heartbeat(looked, gone)).rejects.toThrow('over');
+  await expect(place.heartbeat(SOAKING, () => place.now, gone)).rejects.toThrow('over');
 });

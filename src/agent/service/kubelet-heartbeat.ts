@@ -1,5 +1,4 @@
 /** Tells whether the node's Ready condition is from after the restart, or a leftover of the kubelet before it. */
-
 import { type Node, readyCondition } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
@@ -13,17 +12,12 @@ export interface KubeletHeartbeatParts extends Pick<Tools, 'clock' | 'log'> {
   readonly maintenance: Pick<Maintenance, 'readNode'>;
   /** Milliseconds since the process started; any number when unknown. */
   readonly ageOf: (process: ProcessId) => Promise<number>;
-}
-
-export interface HeartbeatQuestion {
   /** The object with the signals. */
-  readonly newest: Node | undefined;
-  readonly journal: Journal;
-  readonly steady: () => number;
+  readonly object: { readonly newest: Node | undefined };
 }
 
 /** Answers empty when no new process is watched, and without a Ready condition. */
-export function kubeletHeartbeat({ clock, log, maintenance, ageOf }: KubeletHeartbeatParts) {
+export function kubeletHeartbeat({ clock, log, maintenance, ageOf, object }: KubeletHeartbeatParts) {
   /** Steady milliseconds since the API server first answered with a heartbeat from before the restart. */
   let staleSince: number | undefined;
   let logged = '';
@@ -44,9 +38,9 @@ export function kubeletHeartbeat({ clock, log, maintenance, ageOf }: KubeletHear
     return startedAt > restartedAt && startedAt <= since ? startedAt : restartedAt;
   };
   type Answer = Pick<OwnNodeFacts, 'isReady' | 'staleMs'>;
-  return async ({ newest, journal, steady }: HeartbeatQuestion, stop: AbortSignal): Promise<Answer> => {
+  return async (journal: Journal, steady: () => number, stop: AbortSignal): Promise<Answer> => {
     if (journal.phase !== 'soaking') return settled({});
-    const now = steady();
+    const [now, { newest }] = [steady(), object];
     // In today's wall clock: if it was set meanwhile, so was the kubelet's.
     const startedAt = clock.now() - (now - (await startOf(journal, now)));
     try {
