@@ -1,20 +1,20 @@
 /** Makes the Plan for a release. It says on itself which UpdateConfig and which release it comes from. */
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import { PLAN_NAME, type Plan, type PlanCommand } from '../../api/autopilot/plan.ts';
 import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { LEAD_TIME_ANNOTATION, PLAN_WINDOWS_ANNOTATION } from '../../engine/policy/plan-windows.ts';
-import { isRecord, parseJson } from '../../util/json.ts';
+import { parseJson } from '../../util/json.ts';
 import type { Release } from '../channel/read-index.ts';
 import type { PeriodicSchedule, UpdateSettings } from '../config/read-config.ts';
 
 /** JSON on a Plan that Refit created by itself; a Plan without it belongs to a person. */
 const ORIGIN_ANNOTATION = 'upgrade.refit.dev/update';
 
+const originSchema = z.object({ config: z.string(), version: z.string() });
+
 export function originOf({ metadata }: Plan) {
-  const value = parseJson(metadata.annotations?.[ORIGIN_ANNOTATION]);
-  if (!isRecord(value)) return undefined;
-  const { config, version } = value;
-  return typeof config === 'string' && typeof version === 'string' ? { config, version } : undefined;
+  return originSchema.safeParse(parseJson(metadata.annotations?.[ORIGIN_ANNOTATION])).data;
 }
 
 /** `previous` is the Plan that this one replaces. */
