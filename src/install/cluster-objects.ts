@@ -1,15 +1,8 @@
 /** Applies the objects of manifests to a cluster, and removes them. Both leave alone what somebody else brought. */
 import { customResourceDefinitions } from '../api/crd.ts';
 import type { KubeClient } from '../kube/client.ts';
-import {
-  clusterScoped,
-  type KubeObject,
-  keyOf,
-  namespaced,
-  namespaces,
-  podDisruptionBudgets,
-  type Resource,
-} from '../kube/resources.ts';
+import type { KubeObject, Resource } from '../kube/resources.ts';
+import * as resources from '../kube/resources.ts';
 import { ifFound } from '../kube/status-error.ts';
 import { sleep, systemClock } from '../util/clock.ts';
 import { RefitError } from '../util/errors.ts';
@@ -18,17 +11,17 @@ import { sameJson } from '../util/json.ts';
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
 const RESOURCES: readonly Resource[] = [
-  namespaces,
+  resources.namespaces,
   customResourceDefinitions,
-  podDisruptionBudgets,
-  namespaced('v1', 'ServiceAccount'),
-  namespaced('v1', 'Service'),
-  namespaced('apps/v1', 'Deployment'),
-  namespaced('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
-  namespaced(RBAC, 'Role'),
-  namespaced(RBAC, 'RoleBinding'),
-  clusterScoped(RBAC, 'ClusterRole'),
-  clusterScoped(RBAC, 'ClusterRoleBinding'),
+  resources.podDisruptionBudgets,
+  resources.namespaced('v1', 'ServiceAccount'),
+  resources.namespaced('v1', 'Service'),
+  resources.namespaced('apps/v1', 'Deployment'),
+  resources.namespaced('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
+  resources.namespaced(RBAC, 'Role'),
+  resources.namespaced(RBAC, 'RoleBinding'),
+  resources.clusterScoped(RBAC, 'ClusterRole'),
+  resources.clusterScoped(RBAC, 'ClusterRoleBinding'),
 ];
 
 /** Others bring these along, too: k0s its definitions and namespace, the original controller its own. */
@@ -145,5 +138,5 @@ async function lookUp({ kind, metadata: { name, namespace } }: KubeObject, { cli
 }
 
 function titleOf(object: KubeObject): string {
-  return `${object.kind?.toLowerCase()} ${keyOf(object)}`;
+  return `${object.kind?.toLowerCase()} ${resources.keyOf(object)}`;
 }

@@ -2,14 +2,7 @@
 import { escapeLikeGo, isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import { anAmount, aText, exactly, type Members, readMembers, recordOf } from './members.ts';
-import {
-  AGENT_POLICY_ANNOTATION,
-  REPORT_ANNOTATION,
-  ROLLOUT_ANNOTATION,
-  SIGNAL_DATA_ANNOTATION,
-  SIGNAL_STATUSES,
-  SIGNAL_VERSION_ANNOTATION,
-} from './names.ts';
+import * as names from './names.ts';
 
 const KINDS = ['k0supdate', 'airgapupdate', 'kubeadmupdate'] as const;
 
@@ -40,15 +33,18 @@ export function decodeSignal(annotations: Annotations | undefined): SignalData |
 
 /** Cached: thousands of nodes are read every second, and almost none has changed. */
 const decode = onceForEach((annotations: Annotations): SignalData | undefined =>
-  annotations[SIGNAL_VERSION_ANNOTATION] === 'v2'
-    ? toSignal(parseJson(annotations[SIGNAL_DATA_ANNOTATION]))
+  annotations[names.SIGNAL_VERSION_ANNOTATION] === 'v2'
+    ? toSignal(parseJson(annotations[names.SIGNAL_DATA_ANNOTATION]))
     : undefined,
 );
 
 /** The two annotations of a signal, in the key order and with the escapes that k0s itself writes. */
 export function encodeSignal({ planId, created, command, status }: SignalData): Record<string, string> {
   const data = { planId, created, command: encodeCommand(command), ...(status ? { status } : {}) };
-  return { [SIGNAL_VERSION_ANNOTATION]: 'v2', [SIGNAL_DATA_ANNOTATION]: escapeLikeGo(JSON.stringify(data)) };
+  return {
+    [names.SIGNAL_VERSION_ANNOTATION]: 'v2',
+    [names.SIGNAL_DATA_ANNOTATION]: escapeLikeGo(JSON.stringify(data)),
+  };
 }
 
 export function encodeCommand({ id, kind, url, version, sha256, forceupdate }: SignalCommand): object {
@@ -94,7 +90,7 @@ function isText(value: unknown): value is string {
 
 export const REASON_LIMIT = 512;
 
-const TIMES = Object.fromEntries(SIGNAL_STATUSES.map((status) => [status, anAmount]));
+const TIMES = Object.fromEntries(names.SIGNAL_STATUSES.map((status) => [status, anAmount]));
 
 const REPORT = {
   /** Version that ran before. */
@@ -117,12 +113,12 @@ export interface AgentReport extends Members<typeof REPORT> {
 }
 
 export function encodeReport(report: AgentReport): Record<string, string> {
-  return { [REPORT_ANNOTATION]: JSON.stringify({ ...report, reason: report.reason?.slice(0, REASON_LIMIT) }) };
+  return { [names.REPORT_ANNOTATION]: JSON.stringify({ ...report, reason: report.reason?.slice(0, REASON_LIMIT) }) };
 }
 
 /** Undefined when there is no report for the signal `created`. */
 export function decodeReport(annotations: Annotations | undefined, created: string): AgentReport | undefined {
-  const value = parseJson(annotations?.[REPORT_ANNOTATION]);
+  const value = parseJson(annotations?.[names.REPORT_ANNOTATION]);
   return isRecord(value) && value['created'] === created ? { created, ...readMembers(value, REPORT) } : undefined;
 }
 
@@ -167,16 +163,16 @@ export type AgentPolicy = Members<typeof POLICY>;
 
 /** No annotation for an empty policy. */
 export function encodeAgentPolicy(policy: AgentPolicy): Record<string, string> {
-  return Object.keys(policy).length === 0 ? {} : { [AGENT_POLICY_ANNOTATION]: JSON.stringify(policy) };
+  return Object.keys(policy).length === 0 ? {} : { [names.AGENT_POLICY_ANNOTATION]: JSON.stringify(policy) };
 }
 
 /** The policy for the signal named `created`; empty when the annotation belongs to another signal. */
 export function agentPolicyFor(annotations: Annotations | undefined, created: string): AgentPolicy {
-  const isOurs = annotations?.[ROLLOUT_ANNOTATION]?.endsWith(`/${created}`) === true;
+  const isOurs = annotations?.[names.ROLLOUT_ANNOTATION]?.endsWith(`/${created}`) === true;
   return isOurs ? decodeAgentPolicy(annotations) : {};
 }
 
 /** For any signal. */
 export function decodeAgentPolicy(annotations: Annotations | undefined): AgentPolicy {
-  return recordOf(POLICY)(parseJson(annotations?.[AGENT_POLICY_ANNOTATION])) ?? {};
+  return recordOf(POLICY)(parseJson(annotations?.[names.AGENT_POLICY_ANNOTATION])) ?? {};
 }

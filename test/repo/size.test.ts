@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_861,
+  'src/agent': 5_830,
   'src/api': 1_101,
   'src/cli': 4_611,
   'src/cmd': 973,
@@ -18,17 +18,17 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/capi': 2_303,
   'src/dialects/cattle': 1_951,
   'src/dialects/kubeadm': 2_178,
-  'src/drain': 818,
+  'src/drain': 774,
   'src/engine': 5_293,
-  'src/http': 336,
-  'src/kube': 3_072,
+  'src/http': 326,
+  'src/kube': 3_068,
   'src/kubeadm': 968,
   'src/process': 272,
   'src/runtime': 803,
-  'src/signal': 593,
-  'src/updates': 1_922,
-  'src/install': 823,
-  'src/util': 854,
+  'src/signal': 589,
+  'src/updates': 1_880,
+  'src/install': 807,
+  'src/util': 820,
   'src/versions': 531,
 };
 

@@ -1,14 +1,8 @@
 /** Builds the object to write: the last known one, with a new status in its signal and a report beside it. */
 import { withCordon } from '../../drain/cordon-marks.ts';
 import { annotated, type KubeObject, kubeletVersionOf, nodes } from '../../kube/resources.ts';
-import {
-  type AgentReport,
-  agentPolicyFor,
-  decodeReport,
-  encodeReport,
-  encodeSignal,
-  type SignalData,
-} from '../../signal/annotations.ts';
+import type { AgentReport, SignalData } from '../../signal/annotations.ts';
+import * as wire from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { defined } from '../../util/json.ts';
 import type { Journal } from '../journal.ts';
@@ -20,21 +14,21 @@ type ReportStep = Extract<Step, { kind: 'report' }>;
 export function withReport(object: KubeObject, signal: SignalData, step: ReportStep, journal: Journal, now: number) {
   const { annotations } = object.metadata;
   const status = { status: step.status, timestamp: rfc3339(now) };
-  const earlier = decodeReport(annotations, signal.created) ?? { created: signal.created };
+  const earlier = wire.decodeReport(annotations, signal.created) ?? { created: signal.created };
   const from = signal.command.kind === 'kubeadmupdate' ? (earlier.from ?? kubeletVersionOf(object)) : step.from;
   const report = reportOf({ ...step, ...defined({ from }) }, journal, earlier);
-  const reported = annotated(object, { ...encodeSignal({ ...signal, status }), ...encodeReport(report) });
+  const reported = annotated(object, { ...wire.encodeSignal({ ...signal, status }), ...wire.encodeReport(report) });
   return step.status === 'Cordoning' ? cordoned(reported, signal) : reported;
 }
 
 /** Says why a signal without a status waits; its first status replaces the reason. */
 export function withWait(object: KubeObject, { created }: SignalData, reason: string): KubeObject {
-  return annotated(object, encodeReport({ created, reason }));
+  return annotated(object, wire.encodeReport({ created, reason }));
 }
 
 /** Cordons in the leader's name if the policy asks for it: one write then reports Cordoning and cordons the node. */
 function cordoned(object: KubeObject, { created }: SignalData): KubeObject {
-  const { cordonFor } = agentPolicyFor(object.metadata.annotations, created);
+  const { cordonFor } = wire.agentPolicyFor(object.metadata.annotations, created);
   return object.kind === nodes.kind && cordonFor !== undefined ? withCordon(object, cordonFor) : object;
 }
 

@@ -8,14 +8,8 @@ import { z } from 'zod';
 import { readBounded } from '../../util/bounded-file.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { parseYaml } from '../../util/yaml.ts';
-import {
-  CATALOG_FILE,
-  type Catalog,
-  channelsSchema,
-  pathOfFile,
-  readCatalog,
-  versionSchema,
-} from '../server/catalog.ts';
+import type { Catalog } from '../server/catalog.ts';
+import * as catalogs from '../server/catalog.ts';
 
 /** Downloads to `path`, resumed if a part is there, and verified. Rejects with one sentence. */
 export type FileDownload = (url: string, sha256: string, path: string) => Promise<void>;
@@ -45,11 +39,11 @@ export async function publishBundle(publishing: Publishing): Promise<void> {
 
 /** One file with the catalog and all that it names, to carry into an air gap. */
 export async function packBundle(directory: string, archive: string): Promise<void> {
-  const hashes = hashesOf(await readCatalog(directory));
-  for (const hash of hashes) await verify(pathOfFile(directory, hash), hash);
+  const hashes = hashesOf(await catalogs.readCatalog(directory));
+  for (const hash of hashes) await verify(catalogs.pathOfFile(directory, hash), hash);
   const next = `${archive}.new`;
   await create({ file: next, cwd: directory, portable: true }, [
-    CATALOG_FILE,
+    catalogs.CATALOG_FILE,
     ...hashes.map((hash) => `files/${hash}`),
   ]);
   await settle(next, archive);
@@ -60,7 +54,7 @@ export async function unpackBundle(archive: string, directory: string): Promise<
   const incoming = join(directory, 'incoming');
   await rm(incoming, { recursive: true, force: true });
   await mkdir(join(incoming, 'files'), { recursive: true });
-  const isOurs = (path: string): boolean => path === CATALOG_FILE || /^files\/[0-9a-f]{64}$/.test(path);
+  const isOurs = (path: string): boolean => path === catalogs.CATALOG_FILE || /^files\/[0-9a-f]{64}$/.test(path);
   try {
     await extract({
       file: archive,
@@ -68,11 +62,11 @@ export async function unpackBundle(archive: string, directory: string): Promise<
       preserveOwner: false,
       filter: (path, entry) => isOurs(path) && 'type' in entry && entry.type === 'File',
     });
-    const catalog = await readCatalog(incoming);
+    const catalog = await catalogs.readCatalog(incoming);
     await mkdir(join(directory, 'files'), { recursive: true });
     for (const hash of hashesOf(catalog)) {
-      await verify(pathOfFile(incoming, hash), hash);
-      await settle(pathOfFile(incoming, hash), pathOfFile(directory, hash));
+      await verify(catalogs.pathOfFile(incoming, hash), hash);
+      await settle(catalogs.pathOfFile(incoming, hash), catalogs.pathOfFile(directory, hash));
     }
     await publish(directory, catalog);
   } catch (error) {
@@ -91,15 +85,15 @@ async function gather(wanted: WantedFile, { file, directory, download }: Publish
   const { version, platform, source, sha256 } = wanted;
   try {
     let found = sha256;
-    if (found === undefined || !(await isWhole(pathOfFile(directory, found), found))) {
+    if (found === undefined || !(await isWhole(catalogs.pathOfFile(directory, found), found))) {
       const part = join(directory, 'files', `${sha256 ?? 'copied'}.part`);
       if (/^https?:/i.test(source)) await download(source, sha256 ?? '', part);
       else await copyFile(resolve(dirname(file), source), part);
       found = await hashOf(part);
       if (sha256 !== undefined && found !== sha256) throw new Error(`its sha256 is ${found}, wanted ${sha256}`);
-      await settle(part, pathOfFile(directory, found));
+      await settle(part, catalogs.pathOfFile(directory, found));
     }
-    return { sha256: found, size: (await stat(pathOfFile(directory, found))).size };
+    return { sha256: found, size: (await stat(catalogs.pathOfFile(directory, found))).size };
   } catch (error) {
     throw problem(`release ${version}: cannot get the file for ${platform}: ${messageOf(error)}`, error);
   }
@@ -120,10 +114,10 @@ async function hashOf(path: string): Promise<string> {
 }
 
 async function publish(directory: string, catalog: Catalog): Promise<void> {
-  const next = join(directory, `${CATALOG_FILE}.new`);
+  const next = join(directory, `${catalogs.CATALOG_FILE}.new`);
   await using handle = await open(next, 'w');
   await handle.writeFile(`${JSON.stringify(catalog, undefined, 2)}\n`);
-  await settle(next, join(directory, CATALOG_FILE));
+  await settle(next, join(directory, catalogs.CATALOG_FILE));
 }
 
 /** In place as a whole, also after power loss, and readable for the account that serves it. */
@@ -151,8 +145,8 @@ const sourceSchema = z.strictObject({
 });
 
 const bundleSchema = z.strictObject({
-  releases: z.array(z.strictObject({ version: versionSchema, files: z.array(sourceSchema) })),
-  channels: channelsSchema,
+  releases: z.array(z.strictObject({ version: catalogs.versionSchema, files: z.array(sourceSchema) })),
+  channels: catalogs.channelsSchema,
 });
 
 export interface WantedFile {

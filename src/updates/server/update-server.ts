@@ -9,15 +9,8 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { closeOnAbort, listen } from '../../util/listen.ts';
 import type { Tools } from '../../util/tools.ts';
-import {
-  type Catalog,
-  type CatalogFile,
-  followCatalog,
-  pathOfFile,
-  readCatalog,
-  versionFor,
-  withdrawnOf,
-} from './catalog.ts';
+import type { Catalog, CatalogFile } from './catalog.ts';
+import * as catalogs from './catalog.ts';
 import { BLOCK_BYTES, BlockCache, sendFile } from './send-file.ts';
 
 export interface UpdateServerOptions extends Pick<Tools, 'clock' | 'log'> {
@@ -44,7 +37,7 @@ const MOST_OF_ONE = 1_000;
 /** Serves until `abort`. Rejects at once with REFIT_FILE or REFIT_USAGE. */
 export async function runUpdateServer(options: UpdateServerOptions, abort: AbortSignal): Promise<void> {
   const { directory, certificate, log } = options;
-  await readCatalog(directory);
+  await catalogs.readCatalog(directory);
   const tokens = await tokensOf(options).catch((error: unknown) => noTokens(options, messageOf(error)));
   if (tokens?.length === 0) noTokens(options, 'it has no token; write one a line');
   const answer = updateRequests(options);
@@ -77,10 +70,10 @@ function noTokens({ tokenFile }: UpdateServerOptions, why: string): never {
 function updateRequests(options: UpdateServerOptions) {
   const { directory, clock, log, metrics } = options;
   const cache = new BlockCache();
-  const latestCatalog = followCatalog(directory);
+  const latestCatalog = catalogs.followCatalog(directory);
   /** The path is as hard to guess as the content, so agents need no token. */
   const sendContent = async (sha256: string, request: IncomingMessage, response: ServerResponse): Promise<number> => {
-    const path = pathOfFile(directory, sha256);
+    const path = catalogs.pathOfFile(directory, sha256);
     // Running Plans need the files of releases that the catalog has dropped, too.
     const found = await stat(path, { throwIfNoEntry: false });
     if (!found?.isFile()) return refuse(response, 404);
@@ -98,7 +91,7 @@ function updateRequests(options: UpdateServerOptions) {
     if (!(await isAllowed(options, headers.authorization)))
       return refuse(response, 401, { 'www-authenticate': 'Bearer' });
     const catalog = await latestCatalog();
-    const version = versionFor(catalog, channel, clusterOf(request), minor);
+    const version = catalogs.versionFor(catalog, channel, clusterOf(request), minor);
     if (version === undefined) return refuse(response, 404);
     const base = baseOf(options, headers.host);
     if (base === undefined) return refuse(response, 400);
@@ -207,7 +200,7 @@ export function listedIndex(catalog: Catalog, channel: string, version: string, 
       ...(airgap && { airgapBundle: urlOf(base, version, airgap), airgapSha256: airgap.sha256 }),
     };
   });
-  return `${JSON.stringify({ channel, version, downloadURLs, withdrawn: withdrawnOf(catalog, channel) })}\n`;
+  return `${JSON.stringify({ channel, version, downloadURLs, withdrawn: catalogs.withdrawnOf(catalog, channel) })}\n`;
 }
 
 /** Has no hashes: serve it over TLS. */
@@ -218,7 +211,7 @@ export function mappedIndex(catalog: Catalog, channel: string, version: string, 
       files.flatMap((file) => (file.kind === kind ? [[file.platform, urlOf(base, version, file)]] : [])),
     );
   const downloadURLs = { k0s: of('k0s'), airgap: of('airgap') };
-  return `${JSON.stringify({ version, downloadURLs, withdrawn: withdrawnOf(catalog, channel) })}\n`;
+  return `${JSON.stringify({ version, downloadURLs, withdrawn: catalogs.withdrawnOf(catalog, channel) })}\n`;
 }
 
 /** Nodes name image bundles by the last segment. */
