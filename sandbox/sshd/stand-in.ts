@@ -199,6 +199,11 @@ async function kubelet(own: string, [name = '']: readonly string[]): Promise<voi
     appendFileSync(join(ROOT, 'var/log/kubelet'), `refused cgroup v1\n`);
     return;
   }
+  const flags = join(ROOT, 'var/lib/kubelet/kubeadm-flags.env');
+  if (minorOf(own) >= 35 && existsSync(flags) && readFileSync(flags, 'utf8').includes('--pod-infra-container-image')) {
+    appendFileSync(join(ROOT, 'var/log/kubelet'), `unknown flag: --pod-infra-container-image\n`);
+    return;
+  }
   using client = await connect();
   appendFileSync(join(ROOT, 'var/log/kubelet'), `started ${own}\n`);
   const now = rfc3339(systemClock.now());

@@ -176,7 +176,7 @@ export function kubeadmBody(verb: 'apply' | 'node', role: Host['role'], options:
   const body = `${replaced('kubeadm')}kubeadm ${command} || ${ended}\n${scriptFile('remove-copies.sh')}`;
   return role === 'controlPlane'
     ? { before: `${RESTORE}${scriptFile('record-run.sh')}${KEEP_CONFIGURATION}`, body }
-    : { before: KEEP_CONFIGURATION, body };
+    : { before: KEEP_CONFIGURATION, body: `${body}${scriptFile('kubelet-flags.sh')}` };
 }
 
 /** A host may have no kubectl. */

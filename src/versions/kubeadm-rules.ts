@@ -145,6 +145,8 @@ export interface KubeletFacts {
   readonly target?: string;
   /** Only DaemonSet and static pods run there. */
   readonly drained?: boolean;
+  /** A worker that may skip minor versions. */
+  readonly skips?: boolean;
   /** A new machine takes its place. */
   readonly replaced?: boolean;
   /** The only API server that it connects to; absent behind a load balancer. */

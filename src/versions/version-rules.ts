@@ -108,7 +108,7 @@ function stepFindings(who: string, now: Version, servers: readonly Version[], ta
 function* moveFindings(who: string, now: Version, next: Version, how: KubeletFacts): Iterable<Finding> {
   if (how.replaced || now.minor === next.minor) return;
   if (how.drained !== true) yield hard('R9', `the node of ${who} must be drained before its minor version changes`);
-  if (minorsBetween(now, next).length > 0)
+  if (how.skips !== true && minorsBetween(now, next).length > 0)
     yield hard('R13', `${who} ${goes(now, next)}: on the same host, kubeadm moves one minor version at a time (Kd)`);
   if (isNewerMinor(now, next)) yield force('R12', `${who} ${goes(now, next)}`);
 }
@@ -155,6 +155,12 @@ function kubectlFindings(kubectl: string | undefined, servers: readonly Version[
   return outside
     ? [hard('R6', `kubectl ${kubectl} is more than one minor version from an API server at ${textOf(outside)}`)]
     : [];
+}
+
+/** False if API servers cannot have this version before the kubelet moves, or if it cannot be read. */
+export function canStay(kubelet: string | undefined, servers: string): boolean {
+  const [now, next] = [kubelet, servers].map((text = '') => parseVersion(text));
+  return now !== undefined && next !== undefined && next.minor - now.minor <= allowedBehind(now);
 }
 
 function allowedBehind({ minor }: Version): number {

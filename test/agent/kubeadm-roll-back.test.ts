@@ -93,3 +93,14 @@ test('a failed rollout is followed by another: what was there before the first o
   expect(await onHost(rollBackScript('second'))).toBe(`Kubernetes ${OLD}\n`);
   expect(await contents()).toEqual(before);
 });
+
+test('a flag that only a skipped kubeadm removes is gone before the kubelet starts; a roll-back brings it back', async () => {
+  const before = 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1 --pod-infra-container-image=r:5000/pause:3.10 --v=2"\n';
+  const flags = async () => await readFile(join(root, 'var/lib/kubelet/kubeadm-flags.env'), 'utf8');
+  await put('new/kubeadm', `#!/bin/sh\necho ${NEW}\n`);
+  await put('var/lib/kubelet/kubeadm-flags.env', before);
+  await upgrade('r');
+  expect(await flags()).toBe('KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1 --v=2"\n');
+  await onHost(rollBackScript('r'));
+  expect(await flags()).toBe(before);
+});

@@ -11,13 +11,13 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_830,
   'src/api': 1_101,
-  'src/cli': 4_611,
+  'src/cli': 4_612,
   'src/cmd': 973,
   'src/dialects': 365,
   'src/dialects/autopilot': 1_022,
   'src/dialects/capi': 2_303,
   'src/dialects/cattle': 1_951,
-  'src/dialects/kubeadm': 2_178,
+  'src/dialects/kubeadm': 2_215,
   'src/drain': 774,
   'src/engine': 5_293,
   'src/http': 326,
@@ -29,7 +29,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/updates': 1_880,
   'src/install': 807,
   'src/util': 820,
-  'src/versions': 531,
+  'src/versions': 539,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];

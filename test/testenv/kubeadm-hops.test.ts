@@ -1,4 +1,6 @@
 /** Tests `refit kubeadm plan` where the target is several minor versions away, with real ssh and a real API server. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
@@ -44,4 +46,40 @@ test('the same command, once for each hop, brings every host to the last version
   expect(await logOf(cluster.host('w1'), 'kubelet')).toEqual([`started ${HOP}`, `started ${LAST}`]);
   const again = scene.refit('apply', '-m', path);
   expect([await again.ended, again.stdout]).toEqual([0, expect.stringContaining('Nothing to do.\n')]);
+});
+
+test('workers that may skip minor versions stay for a hop, and go straight to the last version', async () => {
+  const [from, hop, last] = ['v1.34.3', 'v1.35.7', 'v1.36.3'];
+  await scene[Symbol.asyncDispose]();
+  scene = await openScene(startJavascriptServer, { version: from, offers: [hop, last], hosts: 1 });
+  const { cluster } = scene;
+  const flags = join(cluster.host('w1').root, 'var/lib/kubelet/kubeadm-flags.env');
+  await writeFile(flags, 'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=registry.local:5000/pause:3.10"\n');
+  const path = await cluster.manifest(last, (manifest) => {
+    manifest['hops'] = [{ version: hop, binaries: binaries(hop) }];
+    manifest['workersSkipMinors'] = true;
+  });
+  const planned = scene.refit('plan', '-m', path);
+  expect([await planned.ended, planned.stderr]).toEqual([0, '']);
+  expect(planned.stdout).toContain(`Workers w1 stay as they are and go straight to ${last} later.\n`);
+  expect(planned.stdout).not.toMatch(/^w1 /m);
+  const found = [];
+  for (const version of [hop, last]) {
+    const run = scene.refit('apply', '--yes', '-m', path);
+    expect([await run.ended, run.stderr]).toEqual([0, '']);
+    expect(run.stdout).toContain(`Verified cp1: kube-apiserver ${version}`);
+    found.push(await versions(scene));
+  }
+  expect(found).toEqual([
+    [
+      ['cp1', hop],
+      ['w1', from],
+    ],
+    [
+      ['cp1', last],
+      ['w1', last],
+    ],
+  ]);
+  expect(await logOf(cluster.host('w1'), 'kubelet')).toEqual([`started ${last}`]);
+  expect(await logOf(cluster.host('w1'), 'kubeadm')).toEqual(['upgrade node']);
 });

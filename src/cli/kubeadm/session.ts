@@ -108,7 +108,7 @@ const nextStep: Choose = async (manifest, shells, client) =>
 /** Workers and the API server may be away. */
 export const controlPlaneAlone: Choose = async (manifest, shells) => {
   const hosts = controlPlaneOf(manifest);
-  return { manifest: await withNames({ ...manifest, hosts }, shells), later: [] };
+  return { manifest: await withNames({ ...manifest, hosts }, shells), later: [], stay: '' };
 };
 
 /** A host of KubeOne's manifest may have no name: then it is asked, as KubeOne does. */
@@ -128,7 +128,7 @@ async function withNames(manifest: Manifest, shells: SshShells): Promise<Manifes
 }
 
 async function hopOf(manifest: Manifest, shells: SshShells, client: KubeClient): Promise<Hop> {
-  if (manifest.hops.length === 0) return { manifest, later: [] };
+  if (manifest.hops.length === 0) return { manifest, later: [], stay: '' };
   const facts = await onAll(manifest.hosts, async (host) => await readFacts(shells, host));
   // The API server may be away.
   const { namespace, name } = PLACE;

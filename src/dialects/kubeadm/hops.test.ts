@@ -1,8 +1,8 @@
-/** Proves which of several hops a run goes, by what the hosts have and by a run that is not over. */
-import { expect, test } from 'vitest';
-import { parseFacts } from '../../kubeadm/probe.ts';
+/** Proves which of several hops a run goes, by what the hosts have and by a run that is not over, and which workers stay. */
+import { describe, expect, test } from 'vitest';
+import { type HostFacts, parseFacts } from '../../kubeadm/probe.ts';
 import { nextHop } from './hops.ts';
-import { parseManifest } from './manifest.ts';
+import { type Manifest, parseManifest } from './manifest.ts';
 import { newPlan, requestFor } from './plan-object.ts';
 
 const HOSTS = '{name: cp1, role: controlPlane}, {name: w1, role: worker}';
@@ -62,3 +62,57 @@ test('no hop lies beyond the version', () => {
   const text = `{version: v1.35.1, hosts: [${HOSTS}], hops: [{version: v1.36.0, binaries: ${binaries('v1.36.0')}}], binaries: ${binaries('v1.35.1')}}`;
   expect(() => parseManifest(text, 'm.yaml')).toThrow('v1.36.0 is not lower than v1.35.1, which comes next');
 });
+
+describe('workers that may skip minor versions', () => {
+  const minors = (from: number, to: number): string[] =>
+    Array.from({ length: to - from + 1 }, (_, index) => `v1.${from + index}.1`);
+  const skipping = (from: number, to: number) => {
+    const list = minors(from, to - 1).map((version) => `{version: ${version}, binaries: ${binaries(version)}}`);
+    const more = `workersSkipMinors: true, hops: [${list.join()}], binaries: ${binaries('v')}`;
+    return parseManifest(`{version: v1.${to}.1, hosts: [${HOSTS}, {name: w2, role: worker}], ${more}}`, 'm.yaml');
+  };
+  const ALL = 'cp1,w1,w2';
+  const stay = (version: string): string => `w1, w2 stay as they are and go straight to ${version} later.`;
+  const alone = (version: string): string => `${version} (without workers)`;
+
+  test.each<[string, number, number, readonly number[], readonly unknown[]]>([
+    ['stay at the first', 35, 37, [34, 34, 34], ['v1.35.1', 'cp1', stay('v1.37.1'), alone('v1.36.1'), 'v1.37.1']],
+    ['stay at the second, two behind', 35, 37, [35, 34, 34], ['v1.36.1', 'cp1', stay('v1.37.1'), 'v1.37.1']],
+    ['go straight to the last, three behind', 35, 37, [36, 34, 34], ['v1.37.1', ALL, '']],
+    ['stay as long as they may', 34, 37, [34, 33, 33], ['v1.35.1', 'cp1', stay('v1.36.1'), 'v1.36.1', 'v1.37.1']],
+    ['go before they would be four behind', 34, 37, [35, 33, 33], ['v1.36.1', ALL, '', 'v1.37.1']],
+    ['go before that also where the control plane has it', 34, 37, [36, 33, 33], ['v1.36.1', ALL, '', 'v1.37.1']],
+    ['wait for the last of them', 34, 37, [36, 36, 33], ['v1.36.1', ALL, '', 'v1.37.1']],
+    ['go with all once they are there', 34, 37, [36, 36, 36], ['v1.37.1', ALL, '']],
+    ['have it all', 35, 37, [37, 37, 37], ['v1.37.1', ALL, '']],
+    [
+      'do not stay with a kubelet that nobody can read',
+      35,
+      37,
+      [34, 34, 0],
+      ['v1.35.1', ALL, '', alone('v1.36.1'), 'v1.37.1'],
+    ],
+  ])('%s', (_name, from, to, found, expected) => {
+    const way = skipping(from, to);
+    const hop = nextHop(way, factsOf(way, found), undefined);
+    const names = hop.manifest.hosts.map(({ name }) => name).join();
+    expect([hop.manifest.version, names, hop.stay, ...hop.later]).toEqual(expected);
+  });
+
+  test('those that a run began with stay in it', () => {
+    const way = skipping(35, 37);
+    const at = { ...way, version: 'v1.35.1' };
+    const plan = newPlan(requestFor(at, { done: new Set(), leaderIsDone: false, isMinor: true }), 'sha256:1');
+    const { manifest: hop, stay: staying } = nextHop(way, factsOf(way, [34, 34, 34]), plan);
+    expect([hop.version, hop.hosts.length, staying]).toEqual(['v1.35.1', 3, '']);
+  });
+});
+
+/** Minor versions by host; 0 is one that cannot be read. */
+function factsOf({ hosts }: Manifest, minors: readonly number[]): HostFacts[] {
+  return hosts.map((host, index) => {
+    const version = minors[index] === 0 ? '' : `v1.${minors[index]}.1`;
+    const server = host.role === 'controlPlane' ? `image.kube-apiserver=r/kube-apiserver:${version}` : '';
+    return { host, ...parseFacts(`kubeadm=${version}\nkubelet=${version}\n${server}`) };
+  });
+}

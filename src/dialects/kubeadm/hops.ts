@@ -2,27 +2,54 @@
 import type { ConfigMap } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
-import type { Manifest } from './manifest.ts';
+import { canStay } from '../../versions/version-rules.ts';
+import { controlPlaneOf, type Manifest } from './manifest.ts';
 import { openRequest } from './plan-object.ts';
 
 export interface Hop {
+  /** Without workers that stay where they are. */
   readonly manifest: Manifest;
+  /** For people: what comes after it. */
   readonly later: readonly string[];
+  /** For people: which workers stay, and where they go next; empty if none does. */
+  readonly stay: string;
 }
 
-/** That of a run that is not over, else the first version that a host does not have yet. */
+/** That of a run that is not over, else the first version that one of its hosts does not have yet. */
 export function nextHop(manifest: Manifest, facts: readonly HostFacts[], plan: ConfigMap | undefined): Hop {
-  const way = [...manifest.hops, manifest];
-  const open = openRequest(plan)?.version;
-  const found = facts
-    .flatMap(({ kubeadm, kubelet, staticPods }) => [kubeadm, kubelet, staticPods['kube-apiserver']])
-    .flatMap((text) => parseVersion(text ?? '') ?? []);
-  const isMissing = (wanted: string): boolean => {
-    const version = parseVersion(wanted);
-    return version !== undefined && found.some((each) => compareVersions(each, version) < 0);
+  const open = openRequest(plan);
+  const way = wayOf(manifest, facts);
+  const at = way.findIndex(({ version, hosts }) => {
+    if (open !== undefined) return version === open.version;
+    return facts.some((each) => hosts.some(({ name }) => name === each.host.name) && isBehind(each, version));
+  });
+  const { version, binaries, hosts } = way[at] ?? manifest;
+  const after = at === -1 ? [] : way.slice(at + 1);
+  // Those that such a run began with stay in it.
+  const stays = hosts !== manifest.hosts && (open?.workers ?? []).length === 0;
+  const staying = manifest.hosts.filter((host) => stays && !hosts.includes(host)).map(({ name }) => name);
+  const next = after.find((hop) => hop.hosts === manifest.hosts)?.version;
+  return {
+    manifest: { ...manifest, version, binaries, hosts: stays ? hosts : manifest.hosts },
+    later: after.map((hop) => (hop.hosts === manifest.hosts ? hop.version : `${hop.version} (without workers)`)),
+    stay: staying.length === 0 ? '' : `${staying.join(', ')} stay as they are and go straight to ${next} later.`,
   };
-  const at = way.findIndex(({ version }) => (open === undefined ? isMissing(version) : version === open));
-  const { version, binaries } = way[at] ?? manifest;
-  const later = at === -1 ? [] : way.slice(at + 1).map((hop) => hop.version);
-  return { manifest: { ...manifest, version, binaries }, later };
+}
+
+/** Workers that may skip minor versions go as late as API servers allow their kubelets. */
+function wayOf(manifest: Manifest, facts: readonly HostFacts[]) {
+  const hops = [...manifest.hops, manifest];
+  let kubelets = facts.filter(({ host }) => host.role === 'worker').map(({ kubelet }) => kubelet);
+  return hops.map(({ version, binaries }, index) => {
+    const next = hops[index + 1]?.version;
+    const stay = manifest.workersSkipMinors && next !== undefined && kubelets.every((each) => canStay(each, next));
+    if (!stay) kubelets = [version];
+    return { version, binaries, hosts: stay ? controlPlaneOf(manifest) : manifest.hosts };
+  });
+}
+
+function isBehind({ kubeadm, kubelet, staticPods }: HostFacts, wanted: string): boolean {
+  const version = parseVersion(wanted);
+  const found = [kubeadm, kubelet, staticPods['kube-apiserver']].flatMap((text = '') => parseVersion(text) ?? []);
+  return version !== undefined && found.some((each) => compareVersions(each, version) < 0);
 }

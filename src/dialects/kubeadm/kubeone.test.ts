@@ -36,6 +36,7 @@ test('hosts, how to reach them, and the version; what is not read is named', () 
   expect(read(GOOD)).toEqual({
     version: 'v1.36.3',
     hops: [],
+    workersSkipMinors: false,
     concurrent: 1,
     etcdSnapshots: 2,
     approveServingCertificates: false,

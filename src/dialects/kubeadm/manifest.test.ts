@@ -23,6 +23,7 @@ test('what is left out, and a version without v', () => {
     ...GOOD,
     version: 'v1.36.3',
     hops: [],
+    workersSkipMinors: false,
     concurrent: 1,
     etcdSnapshots: 2,
     approveServingCertificates: false,
@@ -113,6 +114,7 @@ describe('what is wrong', () => {
       { ...GOOD, kubeadm: { config: '/upgrade.yaml' }, hosts: [cp1, { ...w1, kubeadm: { etcdUpgrade: false } }] },
       'kubeadm: host w1 has config and etcdUpgrade; kubeadm does not combine them, write etcdUpgrade into that file',
     ],
+    ['a text for a decision', { ...GOOD, workersSkipMinors: 'yes' }, 'workersSkipMinors: "yes"; expected boolean'],
     ['nothing', null, 'the manifest: null; expected object'],
   ])('%s', (_name, manifest, line) => {
     expect(() => parseManifest(stringify(manifest), 'cluster.yaml')).toThrow(`cluster.yaml: ${line}`);

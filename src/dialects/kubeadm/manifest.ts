@@ -84,6 +84,8 @@ const manifest = z.strictObject({
   version,
   /** Versions on the way, one for each minor version between. */
   hops: z.array(z.strictObject({ version, binaries })).default([]),
+  /** They stay while control planes go through the hops, as long as API servers allow their kubelets. */
+  workersSkipMinors: z.boolean().default(false),
   kubeconfig: z.string().min(1).exactOptional(),
   concurrent: z.int().min(1).default(1),
   hosts: z.array(host).min(1),

@@ -5,7 +5,7 @@ import type { ConfigMap, Node } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { hard, warn } from '../../versions/kubeadm-rules.ts';
 import { CONTROL_PLANE } from '../node-endpoints.ts';
-import { parseManifest } from './manifest.ts';
+import { type Manifest, parseManifest } from './manifest.ts';
 import { newPlan, type Request, requestOf } from './plan-object.ts';
 import { assess, type Survey } from './preflight.ts';
 
@@ -330,6 +330,34 @@ describe('what is refused', () => {
   ])('%s', (_name, change, wanted) => {
     const { findings } = assess({ ...fresh, ...change });
     expect(findings.map(({ rule, message }) => `${rule} ${message}`)).toEqual(wanted);
+  });
+});
+
+describe('a worker two minor versions behind', () => {
+  const hosts = [facts('cp1', NEW), facts('cp2', NEW), facts('w1', 'v1.34.1')];
+  const nodes = [node('cp1', NEW), node('cp2', NEW), node('w1', 'v1.34.1')];
+  const rules = (more: Partial<Manifest>, change: Partial<Survey> = {}): string[] => {
+    const survey = { ...fresh, hosts, nodes, clusterVersion: NEW, ...change };
+    return assess({ ...survey, manifest: { ...manifest, ...more } }).findings.map(({ rule }) => rule);
+  };
+
+  test('is refused, unless workers may skip minor versions', () => {
+    expect([rules({}), rules({ workersSkipMinors: true })]).toEqual([['R13', 'Kd'], []]);
+  });
+
+  test('is drained all the same', () => {
+    expect(rules({ workersSkipMinors: true }, { policy: undrained })).toEqual(['R9']);
+  });
+
+  test('stays in the way of API servers that would be four ahead', () => {
+    const far = [...nodes.slice(0, 2), node('w1', 'v1.33.1')];
+    expect(rules({ workersSkipMinors: true, version: MINOR }, { nodes: far })).toEqual(['R10']);
+  });
+
+  test('is no reason for a control-plane host to skip one', () => {
+    const late = [facts('cp1', NEW), facts('cp2', NEW, { kubelet: 'v1.34.1', kubeadm: 'v1.34.1' }), facts('w1', NEW)];
+    const nodesThen = [node('cp1', NEW), node('cp2', 'v1.34.1'), node('w1', NEW)];
+    expect(rules({ workersSkipMinors: true }, { hosts: late, nodes: nodesThen })).toEqual(['R13', 'Kd']);
   });
 });
 

@@ -4,9 +4,11 @@ import { describeBlockingBudget } from '../../drain/budgets.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { type ConfigMap, kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
+import type { Host } from '../../kubeadm/host.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { hasPhases } from '../../kubeadm/scripts.ts';
 import { etcdChecks, problemsOf, STATIC_PODS } from '../../kubeadm/verify.ts';
+import { defined } from '../../util/json.ts';
 import { compareVersions, minorsBetween, parseVersion } from '../../util/version.ts';
 import { etcdFacts, type Finding, hard, textOf, type VersionFacts, warn } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
@@ -215,7 +217,7 @@ function etcdHealth({ hosts }: Survey): Finding[] {
 
 function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey, resuming: boolean): VersionFacts {
   const controllers = hosts.filter(({ host }) => host.role === 'controlPlane');
-  const managed = new Set(manifest.hosts.map(({ name }) => name));
+  const managed = new Map(manifest.hosts.map((host) => [host.name, host]));
   const members = controllers.flatMap(({ staticPods }) => staticPods['etcd'] ?? []);
   const etcd = etcdFacts(members, manifest.version);
   return {
@@ -225,8 +227,9 @@ function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey
     oldestMaintained: OLDEST_MAINTAINED,
     kubelets: nodes.flatMap(({ metadata: { name }, status }) => {
       const version = status?.nodeInfo?.kubeletVersion;
-      const drained = policy.drain.enabled;
-      return version ? [{ name, version, ...(managed.has(name) ? { target: manifest.version, drained } : {}) }] : [];
+      const host = managed.get(name);
+      const way = { target: manifest.version, drained: policy.drain.enabled, skips: host && maySkip(manifest, host) };
+      return version ? [{ name, version, ...(host ? defined(way) : {}) }] : [];
     }),
     controllers: controllers.flatMap(({ staticPods }) =>
       (['kube-controller-manager', 'kube-scheduler'] as const).flatMap((name) => {
@@ -238,6 +241,11 @@ function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey
     // The staged kubeadm will run; its version is checked on the host before that.
     kubeadm: { verb: 'apply', version: manifest.version, ...(clusterVersion ? { cluster: clusterVersion } : {}) },
   };
+}
+
+/** kubeadm keeps nothing of its versions on a worker. */
+function maySkip({ workersSkipMinors }: Manifest, { role }: Host): boolean {
+  return workersSkipMinors && role === 'worker';
 }
 
 function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey, upgraded: readonly string[]): Finding[] {
@@ -259,7 +267,7 @@ function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey, upgraded: rea
       const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not go back to ${textOf(wanted)}`;
       findings.push(hard('containerd', `${back}; set containerd.version to ${textOf(has)} or later`));
     }
-    const managedBy = kubeadm ? { managedBy: kubeadm } : {};
+    const managedBy = kubeadm && !maySkip(manifest, host) ? { managedBy: kubeadm } : {};
     const own: VersionFacts = {
       apiServers: [],
       target: manifest.version,
