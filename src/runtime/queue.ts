@@ -14,13 +14,11 @@ export class WorkQueue {
   /** Keys that are due, in the order in which they were added. */
   readonly #due = new Set<string>();
   readonly #working = new Set<string>();
-  /** Monotonic milliseconds at which a delayed key becomes due. */
-  readonly #dueAt = new Map<string, number>();
+  /** Delayed keys: the monotonic milliseconds at which each becomes due, and what cancels its timer. */
+  readonly #delayed = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   readonly #restingUntil = new Map<string, number>();
   readonly #failures = new Map<string, number>();
   readonly #waiting: ((key: string | undefined) => void)[] = [];
-  #stopTimer: () => void = () => undefined;
-  #timerAt = Number.POSITIVE_INFINITY;
   #closed = false;
 
   constructor({ clock, random }: Pick<Tools, 'clock' | 'random'>) {
@@ -43,9 +41,14 @@ export class WorkQueue {
     if (this.#closed) return;
     if (ms <= 0) return this.add(key);
     const at = this.#clock.monotonic() + ms;
-    if (at >= (this.#dueAt.get(key) ?? Number.POSITIVE_INFINITY)) return;
-    this.#dueAt.set(key, at);
-    if (at < this.#timerAt) this.#arm(at);
+    const known = this.#delayed.get(key);
+    if (at >= (known?.at ?? Number.POSITIVE_INFINITY)) return;
+    known?.cancel();
+    const cancel = this.#clock.schedule(ms, () => {
+      this.#delayed.delete(key);
+      this.add(key);
+    });
+    this.#delayed.set(key, { at, cancel });
   }
 
   /** Adds the key after its own backoff, once the limit for all retries allows it. */
@@ -85,9 +88,9 @@ export class WorkQueue {
   /** Drops everything and ends every waiting `next`: the next leader lists all keys again. */
   close(): void {
     this.#closed = true;
-    this.#stopTimer();
+    for (const { cancel } of this.#delayed.values()) cancel();
     this.#due.clear();
-    this.#dueAt.clear();
+    this.#delayed.clear();
     this.#restingUntil.clear();
     for (const resolve of this.#waiting.splice(0)) resolve(undefined);
   }
@@ -112,23 +115,5 @@ export class WorkQueue {
     if (this.#closed || this.#waiting.length === 0) return;
     const key = this.#take();
     if (key !== undefined) this.#waiting.shift()?.(key);
-  }
-
-  /** One timer, for the earliest delay. */
-  #arm(at: number): void {
-    this.#stopTimer();
-    this.#timerAt = at;
-    this.#stopTimer = Number.isFinite(at)
-      ? this.#clock.schedule(at - this.#clock.monotonic(), () => this.#release())
-      : () => undefined;
-  }
-
-  #release(): void {
-    const now = this.#clock.monotonic();
-    this.#timerAt = Number.POSITIVE_INFINITY;
-    const ready = [...this.#dueAt].filter(([, at]) => at <= now).toSorted(([, a], [, b]) => a - b);
-    for (const [key] of ready) this.#dueAt.delete(key);
-    for (const [key] of ready) this.add(key);
-    this.#arm(Math.min(...this.#dueAt.values()));
   }
 }

@@ -24,7 +24,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/kube': 3_068,
   'src/kubeadm': 968,
   'src/process': 272,
-  'src/runtime': 803,
+  'src/runtime': 782,
   'src/signal': 589,
   'src/updates': 1_880,
   'src/install': 807,
