@@ -4,7 +4,7 @@ import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
 import { cattle } from '../../src/dialects/cattle/dialect.ts';
 import { jobOf } from '../../src/dialects/cattle/job.ts';
 import { decideOn } from '../../src/engine/decide/decide.ts';
-import { Evaluations } from '../../src/engine/decide/evaluate-target.ts';
+import { evaluationsFor } from '../../src/engine/decide/evaluate-target.ts';
 import { gather, type Known } from '../../src/engine/observe/gather.ts';
 import { watchTimes } from '../../src/engine/observe/watch-times.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
@@ -83,7 +83,7 @@ function sceneOf(count: number): { change(round: number): void; decide(): void }
     decide: () => {
       const now = systemClock.monotonic();
       const known: Known = { watch: (target, observation) => times.watch(target, observation, now) };
-      decideOn(new Evaluations(gather(dialect, recorded, world, NOW, known), DEFAULT_POLICY, NOW));
+      decideOn(evaluationsFor(gather(dialect, recorded, world, NOW, known), DEFAULT_POLICY, NOW));
     },
   };
 }

@@ -10,12 +10,12 @@ import { endIdleDrains, runNodeActions } from './act/run-node-actions.ts';
 import { batchMs, restOf } from './act/status-shards.ts';
 import { type Effects, isCurrent, type Sent, send } from './act/writes.ts';
 import { decideOn, recordedWork } from './decide/decide.ts';
-import { Evaluations } from './decide/evaluate-target.ts';
+import { evaluationsFor } from './decide/evaluate-target.ts';
 import type { Decision, NodeAction } from './model/decision.ts';
 import { because } from './model/reasons.ts';
 import { type Rollout, type Target, withTargets } from './model/rollout.ts';
 import { gather, type Known } from './observe/gather.ts';
-import { Answers, type BlockedDrains, type ProbeBackoff, type Prober, probeBackoff } from './observe/probes.ts';
+import { type Answers, answersOf, keptPreviews, type Prober, probeBackoff } from './observe/probes.ts';
 import { type RefusedWrites, refusedWrites } from './observe/refused-writes.ts';
 import { watchTimes } from './observe/watch-times.ts';
 import type { View } from './observe/world.ts';
@@ -47,14 +47,14 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   const { dialect, world, ownWrites, plans, clock } = options;
   const times = watchTimes(clock);
   const drainDelegations = new Set<string>();
-  const blockedDrains: BlockedDrains = new Map();
-  const backoffsOf = new Map<string, ProbeBackoff>();
+  const preview = keptPreviews();
+  const backoffsOf = new Map<string, ReturnType<typeof probeBackoff>>();
   const refusals = refusedWrites(clock, (rollout, at, reason) => options.reporter?.refused(rollout, at, reason));
 
   return async function reconcile(key, { abort } = {}) {
     const { name, namespace } = splitKey(key);
     const backoffs = backoffsOf.getOrInsertComputed(key, probeBackoff);
-    const answers = new Answers({ drainDelegations, blockedDrains, backoffs }, clock.monotonic());
+    const answers = answersOf({ drainDelegations, preview, backoffs }, clock.monotonic());
     const effects = { ...options, abort, refusals, times };
     const cleanUp = async (): Promise<ReconcileResult> =>
       soonest(await cleanUpOrphanedWork(effects, plans, key), { requeueAfterMs: refusals.nextMs() });
@@ -71,8 +71,8 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const policy = options.policyFor(plan);
       const now = clock.now();
       const snapshot = gather(dialect, plan, world, now, knownTo(effects, answers, policy.agent));
-      const evaluations = new Evaluations(snapshot, policy, now);
-      const outcome = await take(effects, answers, { plan, policy, snapshot, now, evaluations }, records);
+      const turn = { plan, ...evaluationsFor(snapshot, policy, now) };
+      const outcome = await take(effects, answers, turn, records);
       if (outcome === 'recorded') records++;
       // What was written ahead of the record is not left over: the next record needs it.
       else if (outcome === 'outdated') return RECHECK_SOON;
@@ -86,10 +86,9 @@ type Taken = ReconcileResult | 'recorded' | 'outdated' | undefined;
 
 /** One decision and its effects; undefined if the next decision can follow at once. `records`: so many since the plan was woken. */
 async function take(options: TermOptions, answers: Answers, turn: Turn, records: number): Promise<Taken> {
-  const { snapshot, now, evaluations } = turn;
-  const decision = decideOn(evaluations);
+  const { plan, policy, snapshot, now } = turn;
+  const decision = decideOn(turn);
   if (decision.probes.length > 0) {
-    const { plan, policy } = turn;
     // One without an answer blocks only the targets that need it. It is reported once and asked again later.
     const [failure] = await answers.add(decision.probes, plan, policy.drain.options, options);
     if (failure) options.reporter?.failed(plan, failure);
@@ -97,14 +96,14 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
   }
   const heldMs = decision.record ? batchMs(snapshot.rollout, decision.record, now, records) : 0;
   if (decision.record && heldMs === 0) {
-    const change = { plan: turn.plan, before: snapshot.rollout, after: decision.record };
+    const change = { plan, before: snapshot.rollout, after: decision.record };
     if (!(await record(options, change, now))) return 'outdated';
     options.reporter?.recorded(turn, decision.record, decision.waits);
     return 'recorded';
   }
   // While the record waits for its batch, signals and node actions for what is recorded already are not delayed.
   const isHeld = heldMs > 0;
-  const outcome = await act(options, turn, isHeld ? { ...decision, ...recordedWork(evaluations) } : decision);
+  const outcome = await act(options, turn, isHeld ? { ...decision, ...recordedWork(turn) } : decision);
   if (!outcome) return undefined;
   const requeueAfterMs = await options.reporter?.decided(turn, decision);
   const batch = isHeld ? [{ requeueAfterMs: heldMs }] : [];
@@ -117,13 +116,11 @@ function soonest(...outcomes: readonly ReconcileResult[]): Pick<ReconcileResult,
   return times.length === 0 ? {} : { requeueAfterMs: Math.min(...times) };
 }
 
-function knownTo({ drains, prober, refusals, times }: TermOptions, answers: Answers, agent: AgentPolicy): Known {
-  const { controlPlane, preconditions, drainPreviews, now } = answers;
+function knownTo(options: TermOptions, { known, now }: Answers, agent: AgentPolicy): Known {
+  const { drains, prober, refusals, times } = options;
   return {
-    controlPlane,
-    preconditions,
-    drainDelegationOf: (target) => answers.drainDelegationOf(target),
-    drainPreviews: prober.previewDrains && drainPreviews,
+    ...known,
+    drainPreviews: prober.previewDrains && known.drainPreviews,
     drainOf: (node, owner) => drains?.stateOf(node, owner),
     watch: (target, observation) => times.watch(target, observation, now),
     watchForeign: (work) => times.watchForeign(work),

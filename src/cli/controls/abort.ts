@@ -1,7 +1,7 @@
 /** Implements `refit abort`: cancels signals of nodes that have not started; the others finish, then the plan ends. */
 import { hostname } from 'node:os';
 import { nodeActionsOf } from '../../engine/decide/choose-node-actions.ts';
-import { Evaluations } from '../../engine/decide/evaluate-target.ts';
+import { evaluationsFor } from '../../engine/decide/evaluate-target.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import type { NodeAction } from '../../engine/model/decision.ts';
@@ -33,7 +33,7 @@ export function abort(reason = `by ${userName()}@${hostname()}`): Control {
 
 /** From the same node actions that the leader will run. */
 function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): string[] {
-  const nodeActions = nodeActionsOf(new Evaluations(snapshot, policy, now));
+  const nodeActions = nodeActionsOf(evaluationsFor(snapshot, policy, now));
   const cancelled = nodeActions.filter(({ kind }) => kind === 'cancel').map(({ target }) => target);
   const unsent = snapshot.rollout.stages
     .flatMap(({ targets }) => targets)

@@ -8,7 +8,7 @@ import { newPlan, PLACE, type Request } from '../../dialects/kubeadm/plan-object
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
 import { type ApproveServing, approveServing } from '../../dialects/kubeadm/serving-certificates.ts';
 import { nodeActionsOf } from '../../engine/decide/choose-node-actions.ts';
-import { Evaluations } from '../../engine/decide/evaluate-target.ts';
+import { evaluationsFor } from '../../engine/decide/evaluate-target.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { AskReadyz } from '../../engine/observe/probes.ts';
 import { createElection, type Election, timesOf } from '../../kube/election/election.ts';
@@ -190,7 +190,7 @@ async function untilCleanedUp(
       const now = clock.now();
       isClean &&= loaded.plans().every((plan) => {
         const snapshot = gather(dialect, plan, loaded.world, now, { isReadOnly: true });
-        return nodeActionsOf(new Evaluations(snapshot, controller.policyFor(dialect, plan), now)).length === 0;
+        return nodeActionsOf(evaluationsFor(snapshot, controller.policyFor(dialect, plan), now)).length === 0;
       });
     }
     if (isClean) return;

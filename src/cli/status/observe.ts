@@ -1,6 +1,6 @@
 /** Inspects all plans at one moment, with the same decision that the controller makes. */
 import { decide } from '../../engine/decide/decide.ts';
-import { Evaluations } from '../../engine/decide/evaluate-target.ts';
+import { evaluationsFor } from '../../engine/decide/evaluate-target.ts';
 import { explainToPeople } from '../../engine/decide/explain.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
@@ -92,14 +92,14 @@ function unprovenLines({ foreignWork }: Dialect, world: World, { rollout }: Snap
 /** Explains what is recorded, not what would be recorded next: without a controller that never happens. */
 export function viewAt({ dialect, plan, snapshot, policy, unseen }: Inspection, now: number): PlanView {
   const upcoming = decide(snapshot, policy, now).record ?? snapshot.rollout;
-  const explanation = explainToPeople(new Evaluations(snapshot, policy, now));
+  const explanation = explainToPeople(evaluationsFor(snapshot, policy, now));
   const [{ namespace }, cluster] = [plan.metadata, dialect.clusterOf?.(plan)];
   return viewOf(dialect, { namespace, cluster, snapshot, explanation, upcoming, policy, unseen });
 }
 
 /** Of what is recorded and of what would be recorded next: a new plan has gates too. */
 function questionsOf(snapshot: Snapshot, policy: RolloutPolicy, answers: InspectionAnswers, now: number): Question[] {
-  const decisions = [explainToPeople(new Evaluations(snapshot, policy, now)), decide(snapshot, policy, now)];
+  const decisions = [explainToPeople(evaluationsFor(snapshot, policy, now)), decide(snapshot, policy, now)];
   const probes = decisions.flatMap((each) => each.probes);
   const drains = drainsIn(snapshot, policy, now).filter(({ node }) => answers.known.drainOf(node) === undefined);
   const asked = new Map([...probes, ...drains].map((question) => [keyOf(question), question]));

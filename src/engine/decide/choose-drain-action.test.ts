@@ -14,7 +14,7 @@ import { because } from '../model/reasons.ts';
 import type { Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { decide } from './decide.ts';
-import { Evaluations } from './evaluate-target.ts';
+import { evaluationsFor } from './evaluate-target.ts';
 
 const OWNER = `plan-uid/${later(0)}/Plan`;
 const NODE: NodeView = { name: 'n1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
@@ -41,7 +41,7 @@ function evaluationOf(
     w1: { drainDelegation: true, node: OURS, observation: asking('drain'), ...facts },
   });
   const [target = buildTarget('w1')] = stage.targets;
-  const evaluation = new Evaluations(snapshot, buildPolicy(policy), T0 + now).of(stage, target);
+  const evaluation = evaluationsFor(snapshot, buildPolicy(policy), T0 + now).of(stage, target);
   return { stage, target, evaluation };
 }
 

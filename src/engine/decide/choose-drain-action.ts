@@ -12,30 +12,25 @@ import type { TargetEvaluation } from '../model/transitions.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 
-export interface DrainActionInput extends TargetContext {
-  readonly facts: TargetFacts;
-}
-
 /** Undefined if the target waits for nothing that the leader does. */
-export function chooseDrainAction(input: DrainActionInput): TargetEvaluation | undefined {
-  const { observation, drainDelegation, node } = input.facts;
+export function chooseDrainAction(context: TargetContext, facts: TargetFacts): TargetEvaluation | undefined {
+  const { observation, drainDelegation, node } = facts;
   if (observation.kind !== 'working' || observation.waitsFor === undefined) return undefined;
-  if (node && drainDelegation === 'unasked') return askDrainDelegation(input);
+  if (node && drainDelegation === 'unasked') return askDrainDelegation(context);
   if (node && isUnanswered(drainDelegation)) {
     return { phase: 'working', effect: 'node-action', gate: 'drain-delegation', ...untilAsked(drainDelegation) };
   }
-  return observation.waitsFor === 'drain' ? cordonAndDrain(input) : uncordonNode(input);
+  return observation.waitsFor === 'drain' ? cordonAndDrain(context, facts) : uncordonNode(context, facts);
 }
 
-function askDrainDelegation({ stage, target }: DrainActionInput): TargetEvaluation {
+function askDrainDelegation({ stage, target }: TargetContext): TargetEvaluation {
   const reason = because('DrainDelegationUnknown', `asking whether ${target.name} delegates its drain`);
   return { phase: 'working', effect: 'node-action', reason, probe: { kind: 'drain-delegation', stage, target } };
 }
 
 /** Cordon, drain, acknowledge: each starts once the one before it is observed. */
-function cordonAndDrain(input: DrainActionInput): TargetEvaluation {
-  const { snapshot, stage, target, facts, policy } = input;
-  const { node, drain } = facts;
+function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): TargetEvaluation {
+  const { snapshot, stage, target, policy } = context;
   const { name } = target;
   const acknowledge = { kind: 'acknowledge', stage, target, node: node?.name } as const;
   if (!node) return doing(because('InFlight', `${name} has no Node to drain`), acknowledge);
@@ -54,14 +49,14 @@ function cordonAndDrain(input: DrainActionInput): TargetEvaluation {
     return doing(because('Draining', `${name} is being drained`), begin);
   }
   if (drain.kind === 'drained') return doing(because('InFlight', `${name} is drained`), acknowledge);
-  return wait(input, node, drain);
+  return wait(context, node, drain);
 }
 
 function doing(reason: Reason, nodeAction: NodeAction): TargetEvaluation {
   return { phase: 'working', effect: 'node-action', reason, nodeAction };
 }
 
-function wait({ target, policy, now }: DrainActionInput, node: NodeView, drain: DrainState): TargetEvaluation {
+function wait({ target, policy, now }: TargetContext, node: NodeView, drain: DrainState): TargetEvaluation {
   const { stepDeadlines, drain: rules } = policy;
   const failed = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
   if (drain.kind === 'failed') {
@@ -88,9 +83,9 @@ export function uncordonOf({ observation }: TargetFacts, { drain }: RolloutPolic
 }
 
 /** The verifiers pass before pods come back. */
-function uncordonNode(input: DrainActionInput): TargetEvaluation {
-  const { stage, target, facts, policy } = input;
-  const verdict = evaluate(AFTER_TARGET, gateInput(input, freeSlots(stage)));
+function uncordonNode(context: TargetContext, facts: TargetFacts): TargetEvaluation {
+  const { stage, target, policy } = context;
+  const verdict = evaluate(AFTER_TARGET, gateInput(context, freeSlots(stage)));
   if (verdict.kind === 'pass') {
     const what = facts.node ? 'is being uncordoned' : 'is about to report its end';
     const reason = because('InFlight', `${target.name} ${what}`);

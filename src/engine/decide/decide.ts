@@ -5,12 +5,12 @@ import { activeStage, isFinal, ownerOf } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { advance } from './advance.ts';
 import { nodeActionsOf } from './choose-node-actions.ts';
-import { Evaluations } from './evaluate-target.ts';
+import { type Evaluations, evaluationsFor } from './evaluate-target.ts';
 import { explain } from './explain.ts';
 
 /** `now` in milliseconds since the Unix epoch. The same input always gives the same decision. */
 export function decide(snapshot: Snapshot, policy: RolloutPolicy, now: number): Decision {
-  return decideOn(new Evaluations(snapshot, policy, now));
+  return decideOn(evaluationsFor(snapshot, policy, now));
 }
 
 export function decideOn(evaluations: Evaluations): Decision {
@@ -30,7 +30,7 @@ export function recordedWork(evaluations: Evaluations): Pick<Decision, 'signals'
 function settle(evaluations: Evaluations): Evaluations {
   const { snapshot, policy, now } = evaluations;
   const rollout = advance(evaluations);
-  return rollout === snapshot.rollout ? evaluations : settle(new Evaluations({ ...snapshot, rollout }, policy, now));
+  return rollout === snapshot.rollout ? evaluations : settle(evaluationsFor({ ...snapshot, rollout }, policy, now));
 }
 
 function signalsOf(evaluations: Evaluations): Signalling[] {

@@ -1,6 +1,6 @@
 /** Evaluates one target: its observation, deadlines, row in the transition table, gates, and the state to record. */
 import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_TARGET, evaluate } from '../gates/registry.ts';
-import { type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
+import { factsOf, gateInput, type TargetContext } from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
 import { type RecordedState, type Stage, type Target, targetsIn } from '../model/rollout.ts';
@@ -18,24 +18,16 @@ const SECOND = 1000;
 /** Milliseconds: a node that drains itself may delegate its drain at any time, and no watch shows it. */
 const DELEGATION_RECHECK_MS = 10_000;
 
+export type Evaluations = ReturnType<typeof evaluationsFor>;
+
 /** One decision and its targets. Each target is evaluated at most once. */
-export class Evaluations implements DecisionContext {
-  readonly snapshot: Snapshot;
-  readonly policy: RolloutPolicy;
-  readonly now: number;
-  readonly #known = new Map<Target, TargetEvaluation>();
-
-  constructor(snapshot: Snapshot, policy: RolloutPolicy, now: number) {
-    this.snapshot = snapshot;
-    this.policy = policy;
-    this.now = now;
-  }
-
-  of(stage: Stage, target: Target): TargetEvaluation {
-    const { snapshot, policy, now } = this;
+export function evaluationsFor(snapshot: Snapshot, policy: RolloutPolicy, now: number) {
+  const known = new Map<Target, TargetEvaluation>();
+  const of = (stage: Stage, target: Target): TargetEvaluation => {
     const context = { snapshot, stage, target, policy, now };
-    return this.#known.getOrInsertComputed(target, () => withRefusal(evaluateTarget(context), context));
-  }
+    return known.getOrInsertComputed(target, () => withRefusal(evaluateTarget(context), context));
+  };
+  return { snapshot, policy, now, of };
 }
 
 function evaluateTarget(context: TargetContext): TargetEvaluation {
@@ -55,7 +47,7 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
     case 'verify':
       return verify(context, late);
     case 'node-action':
-      return chooseDrainAction({ ...context, facts }) ?? resting(target, phase, facts, 'none');
+      return chooseDrainAction(context, facts) ?? resting(target, phase, facts, 'none');
     case 'signal':
       return intend(context);
     case 'none':

@@ -11,7 +11,7 @@ import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import type { Snapshot, Wait } from '../model/decision.ts';
 import type { Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { Evaluations } from './evaluate-target.ts';
+import { evaluationsFor } from './evaluate-target.ts';
 import { explain, explainToPeople } from './explain.ts';
 
 const NOW = T0 + MINUTE;
@@ -35,7 +35,7 @@ function told({
   const w3 = { observation: working('Restart') };
   const snapshot = { ...buildSnapshot(buildRollout(stages), { w3, ...facts }), ...more };
   const line = ({ target = '', gate, ofStage }: Wait): string => `${target} ${gate}${ofStage ? '*' : ''}`.trim();
-  return explainToPeople(new Evaluations(snapshot, buildPolicy(policy), NOW)).waits.map(line);
+  return explainToPeople(evaluationsFor(snapshot, buildPolicy(policy), NOW)).waits.map(line);
 }
 
 const [MOVING, SLOT] = ['w3 working', 'slots*'];
@@ -86,8 +86,8 @@ test('read-only commands ask about a few of them, the leader about none', () => 
     ...facts,
     w3: { observation: working('Restart') },
   });
-  expect(explainToPeople(new Evaluations(snapshot, buildPolicy(), NOW)).probes).toHaveLength(10);
-  expect(explain(new Evaluations(snapshot, buildPolicy(), NOW)).probes).toEqual([]);
+  expect(explainToPeople(evaluationsFor(snapshot, buildPolicy(), NOW)).probes).toHaveLength(10);
+  expect(explain(evaluationsFor(snapshot, buildPolicy(), NOW)).probes).toEqual([]);
 });
 
 function nodeOf(name: string) {

@@ -11,7 +11,7 @@ import { NO_CONTROLS } from '../model/controls.ts';
 import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
-import { Evaluations } from './evaluate-target.ts';
+import { evaluationsFor } from './evaluate-target.ts';
 import { type Explanation, explain, explainToPeople, groupWaits } from './explain.ts';
 
 const FINISHING = 'the nodes in progress have ended; the plan ends then';
@@ -32,7 +32,7 @@ function explained(
   rollout: Rollout,
   { facts = atWork, more, policy, how = explain, now = 0 }: Options = {},
 ): Explanation {
-  return how(new Evaluations({ ...buildSnapshot(rollout, facts), ...more }, buildPolicy(policy), T0 + now));
+  return how(evaluationsFor({ ...buildSnapshot(rollout, facts), ...more }, buildPolicy(policy), T0 + now));
 }
 
 const last = (rollout: Rollout, options?: Options): unknown => explained(rollout, options).waits.at(-1);

@@ -10,7 +10,7 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import type { EndpointHealth, Snapshot, TargetFacts, Wait } from '../model/decision.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { decide } from './decide.ts';
-import { Evaluations } from './evaluate-target.ts';
+import { evaluationsFor } from './evaluate-target.ts';
 import { explain } from './explain.ts';
 
 const POLICY = buildPolicy();
@@ -181,7 +181,7 @@ describe('what stops everything', () => {
 
 describe('where each target is', () => {
   const phasesOf = (snapshot: Snapshot): object =>
-    Object.fromEntries(explain(new Evaluations(snapshot, POLICY, NOW)).phases);
+    Object.fromEntries(explain(evaluationsFor(snapshot, POLICY, NOW)).phases);
   const stage = buildStage('worker', [
     'w1',
     flying('w2'),
@@ -218,7 +218,7 @@ describe('where each target is', () => {
 test('a gate that blocks all targets is reported once, and none waits for a free slot', () => {
   const stage = buildStage('worker', [buildTarget('w1'), buildTarget('w2'), buildTarget('w3')]);
   const { waits } = explain(
-    new Evaluations(buildSnapshot(buildRollout([stage])), buildPolicy({ paused: true, name: 'nightly' }), T0),
+    evaluationsFor(buildSnapshot(buildRollout([stage])), buildPolicy({ paused: true, name: 'nightly' }), T0),
   );
   expect(waits.map(({ target, gate }) => ({ target, gate }))).toEqual([{ target: 'w1', gate: 'not-paused' }]);
 });

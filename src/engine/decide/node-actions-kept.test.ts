@@ -12,7 +12,7 @@ import type { NodeView, Observation, Snapshot, TargetFacts } from '../model/deci
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout, Stage } from '../model/rollout.ts';
 import { nodeActionsOf } from './choose-node-actions.ts';
-import { Evaluations } from './evaluate-target.ts';
+import { evaluationsFor } from './evaluate-target.ts';
 
 const node = (name: string, more: Partial<NodeView> = {}): NodeView => ({
   name,
@@ -40,7 +40,7 @@ interface Options {
 
 function actionsOf(stages: readonly Stage[], facts: Facts, { rollout, more }: Options = {}) {
   const snapshot = { ...buildSnapshot(buildRollout(stages, rollout), facts), ...more };
-  return nodeActionsOf(new Evaluations(snapshot, buildPolicy({ maxFailures: 9 }), T0));
+  return nodeActionsOf(evaluationsFor(snapshot, buildPolicy({ maxFailures: 9 }), T0));
 }
 
 const linesOf = (actions: ReturnType<typeof actionsOf>): string[] =>

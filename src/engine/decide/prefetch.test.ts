@@ -11,7 +11,7 @@ import type { Observation, PrefetchState, Snapshot, TargetFacts } from '../model
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout, Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { Evaluations } from './evaluate-target.ts';
+import { evaluationsFor } from './evaluate-target.ts';
 import { prefetchesOf } from './prefetch.ts';
 
 interface Options {
@@ -49,7 +49,7 @@ function lines(words: Words, { rollout, more, policy }: Options = {}, facts: Par
   });
   const built = buildRollout(stagesOf(words), { phase: 'running', ...rollout });
   const snapshot = { ...buildSnapshot(built, Object.fromEntries(given)), ...more };
-  const actions = prefetchesOf(new Evaluations(snapshot, buildPolicy(policy), T0));
+  const actions = prefetchesOf(evaluationsFor(snapshot, buildPolicy(policy), T0));
   return actions.map(({ kind, target }) => `${kind} ${target.name}`);
 }
 
@@ -97,7 +97,7 @@ test('nodes that swap their files come first: only what more nodes restart may f
     const waiting = { x: { prefetch: 'possible' as const }, y: { prefetch: 'possible' as const } };
     const stage = buildStage('worker', targets, { maxInFlight: 3 });
     const snapshot = buildSnapshot(buildRollout([stage], { phase: 'running' }), { ...facts, ...waiting });
-    return prefetchesOf(new Evaluations(snapshot, buildPolicy({}), T0)).map(({ target }) => target.name);
+    return prefetchesOf(evaluationsFor(snapshot, buildPolicy({}), T0)).map(({ target }) => target.name);
   };
   expect([rollout(['restart', 'apply']), rollout(['restart', 'restart', 'apply'])]).toEqual([[], ['x']]);
 });
@@ -120,7 +120,7 @@ test('in a lead time of two hours they begin within a minute or so; at other tim
     const [first, second] = [buildTarget('w1', state), buildTarget('w2', 'pending')];
     const facts = { w1: { observation: RESTARTING }, w2: { prefetch: 'possible' as const } };
     const snapshot = buildSnapshot(buildRollout([buildStage('worker', [first, second])], { phase: 'running' }), facts);
-    const [action] = prefetchesOf(new Evaluations(snapshot, buildPolicy(policy), T0));
+    const [action] = prefetchesOf(evaluationsFor(snapshot, buildPolicy(policy), T0));
     return action?.kind === 'prefetch' ? action.agent.spreadMs : action;
   };
   expect(asked({ planLeadMs: 7_200_000, planWindows }, 'pending')).toBe(60_000);

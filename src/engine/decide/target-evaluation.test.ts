@@ -12,7 +12,7 @@ import type { Observation, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
 import type { TargetEvaluation } from '../model/transitions.ts';
-import { Evaluations, isLate, stepEnd } from './evaluate-target.ts';
+import { evaluationsFor, isLate, stepEnd } from './evaluate-target.ts';
 
 interface Situation {
   readonly state?: RecordedState;
@@ -28,7 +28,7 @@ function evaluationsOf({ state = 'intended', facts = {}, more, problems = [], no
   const stage = buildStage('worker', [buildTarget('w1', state)], resting);
   const snapshot = { ...buildSnapshot(buildRollout([stage], { problems }), { w1: facts }), ...more };
   const [target = buildTarget('w1')] = stage.targets;
-  const evaluations = new Evaluations(snapshot, buildPolicy(), T0 + now);
+  const evaluations = evaluationsFor(snapshot, buildPolicy(), T0 + now);
   return { evaluations, stage, target };
 }
 

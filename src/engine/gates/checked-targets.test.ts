@@ -6,7 +6,7 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { T0 } from '../../../test/builders/times.ts';
-import { Evaluations } from '../decide/evaluate-target.ts';
+import { evaluationsFor } from '../decide/evaluate-target.ts';
 import { downloadChecksOf } from '../decide/prefetch.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { DownloadState, Snapshot, TargetFacts } from '../model/decision.ts';
@@ -85,7 +85,7 @@ test('a node of two commands is asked once', () => {
 
 function asked(given: Given, more: Partial<Snapshot> = {}): string[] {
   const snapshot = { ...snapshotOf(given), ...more };
-  return downloadChecksOf(new Evaluations(snapshot, buildPolicy(given.policy), T0)).map(({ target }) => target.name);
+  return downloadChecksOf(evaluationsFor(snapshot, buildPolicy(given.policy), T0)).map(({ target }) => target.name);
 }
 
 test('only those that were not asked yet, while the plan is to go on', () => {

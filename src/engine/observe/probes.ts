@@ -10,6 +10,7 @@ import type { Dialect, Endpoint, World } from '../dialect.ts';
 import type { EndpointHealth, Probe, Unanswered } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Target } from '../model/rollout.ts';
+import type { Known } from './gather.ts';
 
 /** Probes that are the same for all dialects. */
 export interface Prober {
@@ -29,109 +30,101 @@ export interface ProbeParts {
 /** Milliseconds: shorter than the pause before a blocked drain is looked at again. */
 const PREVIEW_KEPT_MS = 4_000;
 
-/** Drains that cannot end now, by node and options; `at` in milliseconds by the steady clock. */
-export type BlockedDrains = Map<string, { readonly drainPreview: DrainPreview; readonly at: number }>;
+type KeptPreviews = ReturnType<typeof keptPreviews>;
+
+/** Looks not again at once where a drain is blocked, whatever woke the plan. `now` in milliseconds by the steady clock. */
+export function keptPreviews() {
+  const blocked = new Map<string, { readonly drainPreview: DrainPreview; readonly at: number }>();
+  return async (previewer: Pick<DrainPreviewer, 'ahead'>, node: string, options: DrainOptions, now: number) => {
+    const key = `${node} ${JSON.stringify(options)}`;
+    const known = blocked.get(key);
+    if (known && now - known.at < PREVIEW_KEPT_MS) return known.drainPreview;
+    const drainPreview = await previewer.ahead(node, options);
+    const isBlocked = drainPreview.obstacles.length + drainPreview.refused.length > 0;
+    if (isBlocked) blocked.set(key, { drainPreview, at: now });
+    else blocked.delete(key);
+    return drainPreview;
+  };
+}
 
 interface Memory {
   /** Attempts whose nodes delegated their drain; that holds until the attempt ends. */
   readonly drainDelegations: Set<string>;
-  readonly blockedDrains: BlockedDrains;
+  readonly preview: KeptPreviews;
   readonly backoffs: ProbeBackoff;
 }
 
-export class Answers {
-  controlPlane: readonly EndpointHealth[] | Unanswered | undefined;
-  preconditions: readonly Reason[] | Unanswered | undefined;
-  readonly drainPreviews = new Map<string, DrainPreview | Unanswered>();
-  /** Shared by all targets that probe it. */
-  #health: Promise<readonly EndpointHealth[]> | undefined;
-  #previewer: Pick<DrainPreviewer, 'ahead'> | undefined;
-  readonly #memory: Memory;
-  readonly now: number;
+export type Answers = ReturnType<typeof answersOf>;
+
+/** `now` in milliseconds by the steady clock, the same for all probes: those due together are repeated together. */
+export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: number) {
   /** By key, because the target may be about to get another attempt. */
-  readonly #delegations = new Map<string, boolean | Unanswered>();
+  const delegations = new Map<string, boolean | Unanswered>();
+  const known = {
+    controlPlane: undefined as Known['controlPlane'],
+    preconditions: undefined as Known['preconditions'],
+    drainPreviews: new Map<string, DrainPreview | Unanswered>(),
+    drainDelegationOf: (target: Target) => drainDelegations.has(attemptOf(target)) || delegations.get(target.key),
+  } satisfies Known;
+  let previewer: Pick<DrainPreviewer, 'ahead'> | undefined;
 
-  /** `now` in milliseconds by the steady clock, the same for all probes: those due together are repeated together. */
-  constructor(memory: Memory, now: number) {
-    this.#memory = memory;
-    this.now = now;
-  }
+  const ask = async (probe: Probe, plan: KubeObject, options: DrainOptions, parts: ProbeParts): Promise<void> => {
+    const { dialect, client, world, prober, abort } = parts;
+    switch (probe.kind) {
+      case 'control-plane':
+        known.controlPlane = await prober.askControlPlane(dialect.endpoints(world), abort);
+        return;
+      case 'preconditions':
+        known.preconditions = (await dialect.preconditions?.unmet(client, plan, abort)) ?? [];
+        return;
+      case 'drain-preview':
+        previewer ??= prober.previewDrains?.(abort);
+        if (previewer) known.drainPreviews.set(probe.node, await preview(previewer, probe.node, options, now));
+        return;
+      case 'drain-delegation': {
+        const { stage, target } = probe;
+        const isDelegated = await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort);
+        delegations.set(target.key, isDelegated === true);
+        if (isDelegated) drainDelegations.add(attemptOf(target));
+      }
+    }
+  };
 
-  drainDelegationOf(target: Target): boolean | Unanswered | undefined {
-    return this.#memory.drainDelegations.has(attemptOf(target)) || this.#delegations.get(target.key);
-  }
+  const leave = (probe: Probe, unanswered: Unanswered): void => {
+    if (probe.kind === 'drain-preview') known.drainPreviews.set(probe.node, unanswered);
+    else if (probe.kind === 'drain-delegation') delegations.set(probe.target.key, unanswered);
+    else if (probe.kind === 'preconditions') known.preconditions = unanswered;
+    else known.controlPlane = unanswered;
+  };
 
   /** Resolves with a reason for each probe that newly fails; rejects only on abort. */
-  async add(probes: readonly Probe[], plan: KubeObject, options: DrainOptions, parts: ProbeParts): Promise<Reason[]> {
-    const { backoffs } = this.#memory;
-    const asked = probes.map(async (probe) => {
-      // A new attempt starts without backoff.
-      const question = probe.kind === 'drain-delegation' ? attemptOf(probe.target) : questionOf(probe);
+  const add = async (probes: readonly Probe[], plan: KubeObject, options: DrainOptions, parts: ProbeParts) => {
+    // A new attempt starts without backoff.
+    const keyOf = (probe: Probe) => (probe.kind === 'drain-delegation' ? attemptOf(probe.target) : questionOf(probe));
+    const questions = new Map(probes.map((probe) => [keyOf(probe), probe]));
+    const asked = [...questions].map(async ([question, probe]): Promise<Reason[]> => {
       const key = `${plan.metadata.uid} ${question}`;
-      const backoff = backoffs.of(key, this.now);
+      const backoff = backoffs.of(key, now);
       if (backoff) {
-        this.#leave(probe, backoff);
+        leave(probe, backoff);
         return [];
       }
       try {
-        await this.#ask(probe, plan, options, parts);
+        await ask(probe, plan, options, parts);
         backoffs.forget(key);
         return [];
       } catch (error) {
         parts.abort?.throwIfAborted();
         const reason = because('CannotDecide', `could not check ${questionOf(probe)}: ${messageOf(error)}`);
-        const { isNew, ...unanswered } = backoffs.add(key, reason, this.now);
-        this.#leave(probe, unanswered);
-        return isNew ? reason : [];
+        const { isNew, ...unanswered } = backoffs.add(key, reason, now);
+        leave(probe, unanswered);
+        return isNew ? [reason] : [];
       }
     });
     return (await settleAll(asked)).flat();
-  }
+  };
 
-  async #ask(probe: Probe, plan: KubeObject, options: DrainOptions, parts: ProbeParts): Promise<void> {
-    const { dialect, client, world, prober, abort } = parts;
-    switch (probe.kind) {
-      case 'control-plane':
-        this.#health ??= prober.askControlPlane(dialect.endpoints(world), abort);
-        this.controlPlane = await this.#health;
-        return;
-      case 'preconditions':
-        this.preconditions = (await dialect.preconditions?.unmet(client, plan, abort)) ?? [];
-        return;
-      case 'drain-preview': {
-        this.#previewer ??= prober.previewDrains?.(abort);
-        const drainPreview = this.#previewer && (await this.#preview(this.#previewer, probe.node, options));
-        if (drainPreview) this.drainPreviews.set(probe.node, drainPreview);
-        return;
-      }
-      case 'drain-delegation': {
-        const { stage, target } = probe;
-        const isDelegated = await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort);
-        this.#delegations.set(target.key, isDelegated === true);
-        if (isDelegated) this.#memory.drainDelegations.add(attemptOf(target));
-      }
-    }
-  }
-
-  /** Not again at once where a drain is blocked, whatever woke the plan. */
-  async #preview(previewer: Pick<DrainPreviewer, 'ahead'>, node: string, options: DrainOptions): Promise<DrainPreview> {
-    const { blockedDrains } = this.#memory;
-    const key = `${node} ${JSON.stringify(options)}`;
-    const known = blockedDrains.get(key);
-    if (known && this.now - known.at < PREVIEW_KEPT_MS) return known.drainPreview;
-    const drainPreview = await previewer.ahead(node, options);
-    const isBlocked = drainPreview.obstacles.length + drainPreview.refused.length > 0;
-    if (isBlocked) blockedDrains.set(key, { drainPreview, at: this.now });
-    else blockedDrains.delete(key);
-    return drainPreview;
-  }
-
-  #leave(probe: Probe, unanswered: Unanswered): void {
-    if (probe.kind === 'control-plane') this.controlPlane = unanswered;
-    else if (probe.kind === 'preconditions') this.preconditions = unanswered;
-    else if (probe.kind === 'drain-preview') this.drainPreviews.set(probe.node, unanswered);
-    else this.#delegations.set(probe.target.key, unanswered);
-  }
+  return { known, now, add };
 }
 
 function questionOf(probe: Probe): string {

@@ -6,7 +6,7 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
-import { Evaluations } from '../decide/evaluate-target.ts';
+import { evaluationsFor } from '../decide/evaluate-target.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import { heldMemory } from './reporter.ts';
 
@@ -18,7 +18,7 @@ function toldAt(held: ReturnType<typeof heldMemory>, at: number, stalled: Readon
     { observation: { kind: 'working', step: 'Starting', stalled: words, attempt: later(0), since: later(0) } },
   ]);
   const snapshot = buildSnapshot(buildRollout([buildStage('worker', targets)]), Object.fromEntries(facts));
-  const { stalled: told, stalls } = held.at('plan', new Evaluations(snapshot, buildPolicy(), T0 + at));
+  const { stalled: told, stalls } = held.at('plan', evaluationsFor(snapshot, buildPolicy(), T0 + at));
   return [told.map(({ target }) => target.name), [...stalls.values()].map((since) => since - T0)];
 }
 

@@ -10,17 +10,12 @@ import { factsOf } from '../gates/types.ts';
 import type { Decision, NodeAction, Snapshot, TargetPhase, Wait } from '../model/decision.ts';
 import { isUnasked, type Reason, type ReportedEvent } from '../model/reasons.ts';
 import { activeStage, isFinal, type Rollout, type RolloutPhase, stateChanges } from '../model/rollout.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { writeConditions, writeStalls } from './conditions.ts';
 import { cleanUpEvents, nodeActionEvents, planEvents, signalEvents, type TargetEvent, targetEvents } from './events.ts';
 
-export interface Turn {
+/** One decision on a plan. Each target is evaluated once. */
+export interface Turn extends Evaluations {
   readonly plan: KubeObject;
-  readonly policy: RolloutPolicy;
-  readonly snapshot: Snapshot;
-  /** Of this snapshot, policy and time: each target is evaluated once. */
-  readonly evaluations: Evaluations;
-  readonly now: number;
 }
 
 export type Reporter = ReturnType<typeof createReporter>;
@@ -58,7 +53,7 @@ export function createReporter(parts: ReporterParts) {
       const begins = snapshot.rollout.phase === 'new' && after.phase === 'running';
       const reason = begins ? uncheckedReason(snapshot, policy) : undefined;
       if (reason) onPlan(plan, { type: 'Warning', reason });
-      if (!known) onTargets(keyOf(plan), targetEvents(turn.evaluations, after));
+      if (!known) onTargets(keyOf(plan), targetEvents(turn, after));
       measureSteps(metrics, dialect.name, snapshot, after);
       if (!isFinal(after) || isFinal(snapshot.rollout)) return;
       const level = after.phase === 'done' ? 'info' : 'warn';
@@ -75,7 +70,7 @@ export function createReporter(parts: ReporterParts) {
     /** Nothing is left to do now. Resolves with the milliseconds after which there may be more to report. */
     async decided(turn: Turn, decision: Decision): Promise<number | undefined> {
       const { plan, snapshot, now } = turn;
-      const { stalled, rests, stalls } = held.at(keyOf(plan), turn.evaluations);
+      const { stalled, rests, stalls } = held.at(keyOf(plan), turn);
       onTargets(keyOf(plan), stalled);
       for (const event of dialect.planEvents?.(plan, plan, rests) ?? []) onPlan(plan, event);
       const stalledMs = await writeStalls(parts, plan, stalls, now);
@@ -115,7 +110,7 @@ const MESSAGES = {
   cancel: 'signal cancelled',
 };
 
-function actionMessage({ evaluations }: Turn, nodeAction: NodeAction): string {
+function actionMessage(evaluations: Evaluations, nodeAction: NodeAction): string {
   if (nodeAction.kind === 'clean-up') return nodeAction.cordon ? 'node uncordoned' : 'taint removed from node';
   if (nodeAction.kind !== 'acknowledge') return MESSAGES[nodeAction.kind];
   const { stage, target } = nodeAction;

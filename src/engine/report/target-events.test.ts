@@ -7,7 +7,7 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
-import { Evaluations } from '../decide/evaluate-target.ts';
+import { evaluationsFor } from '../decide/evaluate-target.ts';
 import type { Observation } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
@@ -38,7 +38,7 @@ test.each<[string, Observation, RecordedState, string[]]>([
   ['still at work', working('Restart'), 'intended', []],
 ])('%s', (_name, observation, state, told) => {
   const snapshot = buildSnapshot(rolloutOf('intended'), { w1: { observation } });
-  const evaluations = new Evaluations(snapshot, buildPolicy(), T0);
+  const evaluations = evaluationsFor(snapshot, buildPolicy(), T0);
   expect(said(targetEvents(evaluations, rolloutOf(state)))).toEqual(told);
 });
 
