@@ -34,7 +34,8 @@ interface Capabilities<P extends KubeObject> {
   readonly scope?: PlanScope<P>;
   /** What the keys of controls on a plan begin with, where others read its annotations too. */
   readonly controlPrefix?: string;
-  readonly statusRecord?: StatusRecord;
+  /** The record stands in the plan's status, whose schema has room for our conditions or not; absent: in the object itself. */
+  readonly statusRecord?: 'with-conditions' | 'without-conditions';
   /** Name of the Cluster that the plan is of, where there are several. */
   clusterOf?(plan: P): string | undefined;
   /** What the plan's status says could not be found out, one sentence each, for read-only commands. */
@@ -57,7 +58,6 @@ interface Capabilities<P extends KubeObject> {
   /** Checks a new plan by requests to the API server. Rejects when the server gives no answer. */
   readonly preconditions?: { unmet(client: KubeClient, plan: P, abort?: AbortSignal): Promise<readonly Reason[]> };
   readonly drainDelegation?: DrainDelegation;
-  readonly fleet?: { nodes(world: World): readonly Node[] };
   readonly foreignWork?: ForeignWorkFinder;
   /** Names the other plan that works on the node of the target, where one plan at a time may. */
   occupantOf?(world: World, target: Target, plan: P): string | undefined;
@@ -72,12 +72,6 @@ export interface PlanScope<P extends KubeObject> {
   readonly namespace?: string;
   readonly fieldSelector?: string;
   isPlan?(object: P): boolean;
-}
-
-/** The record stands in the plan's status subresource; otherwise in the object itself. */
-interface StatusRecord {
-  /** True if the status schema has no room for our conditions: they go into an annotation. */
-  readonly conditionsInAnnotation?: boolean;
 }
 
 /** Spreads the record of a large rollout over several objects; `resolve` reads them through the world. */

@@ -7,8 +7,9 @@ import { buildSnapshot } from '../../test/builders/snapshots.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../test/builders/times.ts';
+import type { ApiServer } from '../versions/plan-rules.ts';
 import { decide } from './decide/decide.ts';
-import type { ApiServerVersion, Decision, Snapshot, TargetFacts } from './model/decision.ts';
+import type { Decision, Snapshot, TargetFacts } from './model/decision.ts';
 import type { RecordedState, Stage } from './model/rollout.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 
@@ -16,12 +17,12 @@ const OLD = 'v1.34.9+x.0';
 const NOW = 'v1.35.4+x.0';
 const WANTED = 'v1.36.3+x.2';
 const LATER = T0 + 10 * MINUTE;
-const SERVERS: readonly ApiServerVersion[] = [{ name: 'c1', version: WANTED }];
+const SERVERS: readonly ApiServer[] = [{ name: 'c1', version: WANTED }];
 
 interface Situation {
   readonly stages: readonly Stage[];
   readonly facts: Readonly<Record<string, Partial<TargetFacts>>>;
-  readonly apiServers?: readonly ApiServerVersion[];
+  readonly apiServers?: readonly ApiServer[];
   readonly policy?: Partial<RolloutPolicy>;
 }
 

@@ -31,7 +31,8 @@ export interface VersionVerdict {
   readonly unchecked: readonly string[];
 }
 
-type ApiServer = Pick<VersionTarget, 'name'> & { readonly version?: string | undefined };
+/** Of one controller of the cluster, in the plan or not. */
+export type ApiServer = Pick<VersionTarget, 'name'> & { readonly version?: string | undefined };
 type AllowedRules = ReadonlySet<VersionRule>;
 
 const MAX_LISTED = 5;

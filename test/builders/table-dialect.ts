@@ -23,7 +23,7 @@ export const TABLE_OBJECTS: Readonly<Record<Role, Resource>> = {
 export const tableDialect: Dialect<TablePlan> = {
   name: 'table',
   plans: { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false },
-  statusRecord: {},
+  statusRecord: 'with-conditions',
   watched: Object.values(TABLE_OBJECTS).map((resource) => ({ resource, isRelevant })),
   resolve: ({ spec, status }) => status ?? spec,
   project: (rollout, plan) => ({ ...plan, status: rollout }),

@@ -5,7 +5,7 @@ import type { Dialect } from '../../engine/dialect.ts';
 import { isFinal, type Rollout, type Stage } from '../../engine/model/rollout.ts';
 import { isRelevant, trimNode } from '../../engine/observe/predicates.ts';
 import { withPlanWindows } from '../../engine/policy/plan-windows.ts';
-import { type KubeObject, type Node, nodes } from '../../kube/resources.ts';
+import type { KubeObject, Node } from '../../kube/resources.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
@@ -23,7 +23,7 @@ import { entriesIn, listOf, withEntries } from './status-shards/target-lists.ts'
 export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
   plans,
-  statusRecord: { conditionsInAnnotation: true },
+  statusRecord: 'without-conditions',
   shards,
   watched: [
     {
@@ -46,7 +46,6 @@ export const autopilot: Dialect<Plan> = {
   foreignWork,
   occupantOf,
   drainDelegation,
-  fleet: { nodes: (world) => world.list(nodes) },
   orphanedWork: { plans: orphanedPlans },
   signal,
 };

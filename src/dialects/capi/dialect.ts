@@ -25,7 +25,6 @@ export const capi: Dialect<Node> = {
   occupantOf,
   drainDelegation: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
   agents: { of: agentOf },
-  fleet: { nodes: (world) => world.list(nodes) },
   orphanedWork: { plans: orphanedPlans },
   // The leader always cordons and drains.
   signal: annotationSignal({ resourceOf: () => nodes, agent: { cordoning: 'leader' } }),

@@ -66,7 +66,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
   return {
     name: 'cattle',
     plans: cattlePlans,
-    statusRecord: {},
+    statusRecord: 'with-conditions',
     controlPrefix: CONTROL_PREFIX,
     watched: [watchedNodes, watchedJobs, watchedPods],
     resolve: (plan, world, now) => resolve(plan, world, now, {}),
@@ -80,8 +80,6 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.
     drainDelegation: { always: true, nodeOf: (_stage, { name }, world) => world.get(nodes, name) },
     occupantOf,
-    // Other plans, controllers and dialects make nodes unavailable too: `maxUnavailable` of a policy counts all.
-    fleet: { nodes: (world) => world.list(nodes) },
     // Its Job stands for a node that was deleted.
     objectOf: (_stage, { name }, world) => world.get(nodes, name) ?? jobOnNode(world, name),
     // A Plan does not say which nodes are controllers, so API server health is not checked.

@@ -26,7 +26,6 @@ export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<Conf
     objectOf: (_stage, { name }, world) => world.get(nodes, name),
     endpoints: endpointsOf,
     drainDelegation,
-    fleet: { nodes: (world) => world.list(nodes) },
     orphanedWork: { plans: orphanedPlans },
     signal: sshSignal(upgrades),
   };

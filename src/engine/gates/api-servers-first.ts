@@ -1,6 +1,5 @@
 /** Gate: no kubelet gets newer than any API server of the cluster, in the plan or not. */
-import { judgePlan } from '../../versions/plan-rules.ts';
-import type { ApiServerVersion } from '../model/decision.ts';
+import { type ApiServer, judgePlan } from '../../versions/plan-rules.ts';
 import type { Reason } from '../model/reasons.ts';
 import { momentAfter, recordedUpgrade } from '../observe/recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';
@@ -14,10 +13,10 @@ export const apiServersFirst: Gate = {
   evaluate({ stage, target: { name }, facts, earlier, apiServers, policy: { allow }, now }) {
     if (!apiServers || stage.keepsVersion === true) return PASS;
     const hasKubelet = stage.role === 'worker' || facts.node !== undefined;
-    const judge = (servers: readonly ApiServerVersion[]): Reason | undefined =>
+    const judge = (servers: readonly ApiServer[]): Reason | undefined =>
       judgePlan([{ ...stage, targets: [{ name, hasKubelet }] }], servers, allow).problems[0];
     // While controllers are upgraded, the kubelet of one may be ahead of the others.
-    const isMoving = (server: ApiServerVersion): boolean =>
+    const isMoving = (server: ApiServer): boolean =>
       stage.role === 'controller' && stage.targets.some((target) => target.name === server.name);
     const servers = apiServers.filter((server) => !isMoving(server));
     const reason = judge(servers);

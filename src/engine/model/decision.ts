@@ -5,6 +5,7 @@ import type { DrainState } from '../../drain/running-drains.ts';
 import type { Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
+import type { ApiServer } from '../../versions/plan-rules.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
 import type { Controls } from './controls.ts';
 import type { Reason } from './reasons.ts';
@@ -111,12 +112,6 @@ export interface NodeView {
   readonly taintOwner: string | undefined;
 }
 
-/** One controller of the cluster, in the plan or not. */
-export interface ApiServerVersion {
-  readonly name: string;
-  readonly version?: string | undefined;
-}
-
 /** Whether the API server of one controller answered `/readyz` with 2xx. */
 export interface EndpointHealth {
   readonly name: string;
@@ -150,7 +145,8 @@ export interface Snapshot {
   /** Unmet preconditions of a new plan; undefined if the dialect has none. */
   readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;
   /** Of every API server; undefined if the version skew rules do not apply. */
-  readonly apiServers?: readonly ApiServerVersion[] | undefined;
+  readonly apiServers?: readonly ApiServer[] | undefined;
+  /** All Nodes: other plans and dialects make them unavailable too. Undefined if they are not watched. */
   readonly fleet?: readonly Node[] | undefined;
   /** Milliseconds within which 90 % of the finished targets were done; undefined before the first. */
   readonly paceMs?: number | undefined;

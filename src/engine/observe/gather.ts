@@ -2,7 +2,7 @@
 import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
-import { type KubeObject, kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
+import { type KubeObject, kubeletVersionOf, type Node, nodes, readyCondition } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Dialect, World } from '../dialect.ts';
@@ -75,7 +75,7 @@ export function gatherFacts<P extends KubeObject>(scene: Scene<P>, now: number):
     facts,
     controlPlane,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) => freshWork(work, known, now)),
-    fleet: dialect.fleet?.nodes(world),
+    fleet: dialect.watched.some(({ resource }) => resource === nodes) ? world.list(nodes) : undefined,
     apiServers: dialect.versions ? dialect.endpoints(world) : undefined,
     paceMs: paceOf(rollout, facts),
     payloadsWatchedMs: hasStarted(rollout) ? undefined : known.watchPayloads?.(rollout),

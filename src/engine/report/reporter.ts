@@ -75,7 +75,7 @@ export function createReporter(parts: ReporterParts) {
       for (const event of dialect.planEvents?.(plan, plan, rests) ?? []) onPlan(plan, event);
       const stalledMs = await writeStalls(parts, plan, stalls, now);
       measurePlan(metrics, dialect.name, keyOf(plan), snapshot, decision);
-      if (dialect.statusRecord?.conditionsInAnnotation !== true || snapshot.rollout.phase === 'new') return stalledMs;
+      if (dialect.statusRecord !== 'without-conditions' || snapshot.rollout.phase === 'new') return stalledMs;
       const onEvent = (event: ReportedEvent): void => onPlan(plan, event);
       const writing = { ...parts, onEvent, writtenAt, now };
       return await writeConditions(writing, plan, snapshot.rollout, decision.waits);

@@ -45,7 +45,7 @@ function base(name: string): Omit<Dialect<WorkPlan>, 'signal'> {
   return {
     name,
     plans: WORK_PLANS,
-    statusRecord: {},
+    statusRecord: 'with-conditions',
     watched: [],
     resolve: ({ spec, status }) => status ?? spec,
     project: (rollout, plan) => ({ ...plan, status: rollout }),
