@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_830,
   'src/api': 1_101,
-  'src/cli': 4_612,
+  'src/cli': 4_609,
   'src/cmd': 973,
   'src/dialects': 365,
   'src/dialects/autopilot': 1_012,
@@ -19,7 +19,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/cattle': 1_949,
   'src/dialects/kubeadm': 2_214,
   'src/drain': 774,
-  'src/engine': 5_254,
+  'src/engine': 5_248,
   'src/http': 326,
   'src/kube': 3_068,
   'src/kubeadm': 968,

@@ -4,7 +4,7 @@ import { isUpgradedByLaterStage } from '../../engine/decide/retry.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { controlKey, RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
-import { type Stage, type Target, targetsIn } from '../../engine/model/rollout.ts';
+import { type Stage, type Target, targetsIn, withStages } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { runnerOf } from '../plan-runners.ts';
@@ -38,9 +38,7 @@ function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): re
   const title = titleOf(view);
   if (snapshot.controls.abort !== undefined)
     return refuse(`${title} was aborted, so no node of it can be retried; to start again: ${startOver}`);
-  const found = snapshot.rollout.stages.flatMap((stage) =>
-    stage.targets.filter((target) => target.name === name).map((target) => ({ stage, target })),
-  );
+  const found = withStages(snapshot.rollout).filter(({ target }) => target.name === name);
   if (found.length === 0) return refuse(`${name} is not a target of ${title}`);
   const failed = found.filter(({ target }) => target.state === 'failed');
   if (hasNoRetry && failed.length > 0)

@@ -2,7 +2,7 @@
 import { isStopping } from '../../engine/decide/budget.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import { censusFor, nodesAllowedAway } from '../../engine/gates/types.ts';
-import { isFinal, type Target, targetsIn } from '../../engine/model/rollout.ts';
+import { isFinal, type Target, targetsIn, withStages } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { groupsOf } from '../../engine/schedule/turns.ts';
 import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
@@ -144,8 +144,7 @@ function startOf(policy: RolloutPolicy, from: number, ms: number): number | unde
 
 /** What each target reported of its last successful update, of this plan or an earlier one; sorted. */
 function measured({ dialect, world, snapshot }: Inspection): number[] {
-  const targets = snapshot.rollout.stages.flatMap((stage) => stage.targets.map((target) => ({ stage, target })));
-  return targets
+  return withStages(snapshot.rollout)
     .flatMap(({ stage, target }) => {
       const annotations = dialect.objectOf(stage, target, world)?.metadata.annotations;
       const signal = decodeSignal(annotations);

@@ -1,5 +1,5 @@
 /** Large rollouts: when a record needs status shards, and how its changes are batched, so that none is late. */
-import { activeStage, isFinal, type Rollout, type Target } from '../model/rollout.ts';
+import { activeStage, isFinal, type Rollout, type Target, withStages } from '../model/rollout.ts';
 import { limitOf } from '../schedule/slots.ts';
 
 /** At most this many targets stand in a plan. Larger ones are recorded in status shards. */
@@ -89,13 +89,7 @@ function changedSlots(before: Rollout, after: Rollout): number {
 }
 
 /** Ignores times in the future: a clock that was wrong wrote them. */
-function lastRecordOf({ stages }: Rollout, now: number): number {
-  let last = 0;
-  for (const { targets } of stages) {
-    for (const { since } of targets) {
-      const recorded = Date.parse(since);
-      if (recorded <= now) last = Math.max(last, recorded);
-    }
-  }
-  return last;
+function lastRecordOf(rollout: Rollout, now: number): number {
+  const times = withStages(rollout).map(({ target }) => Date.parse(target.since));
+  return times.reduce((last, time) => (time <= now ? Math.max(last, time) : last), 0);
 }

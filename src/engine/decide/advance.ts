@@ -16,6 +16,7 @@ import {
   type Stage,
   type Target,
   targetsIn,
+  withStages,
   withTargets,
 } from '../model/rollout.ts';
 import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -133,13 +134,11 @@ export function admit(context: DecisionContext): Rollout {
   if (broken) return { ...rollout, phase: 'invalid', reason: broken };
   const refusals: Reason[] = [];
   const refused: Target[] = [];
-  for (const stage of rollout.stages) {
-    for (const target of stage.targets) {
-      const verdict = evaluate(BEFORE_ROLLOUT, gateInput({ ...context, stage, target }, freeSlots(stage)));
-      if (verdict.kind !== 'stop') continue;
-      refusals.push(verdict.reason);
-      refused.push({ ...target, state: refusedState(verdict.reason), since: rfc3339(now) });
-    }
+  for (const { stage, target } of withStages(rollout)) {
+    const verdict = evaluate(BEFORE_ROLLOUT, gateInput({ ...context, stage, target }, freeSlots(stage)));
+    if (verdict.kind !== 'stop') continue;
+    refusals.push(verdict.reason);
+    refused.push({ ...target, state: refusedState(verdict.reason), since: rfc3339(now) });
   }
   const refusal = together(refusals);
   if (!refusal) return { ...rollout, phase: 'running' };

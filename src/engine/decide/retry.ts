@@ -3,7 +3,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { ReasonCode } from '../model/reasons.ts';
-import { type Rollout, type Stage, type Target, targetsIn, withTargets } from '../model/rollout.ts';
+import { type Rollout, type Stage, type Target, targetsIn, withStages, withTargets } from '../model/rollout.ts';
 
 /** Milliseconds: recorded times have no fractions of a second. */
 const SECOND = 1000;
@@ -15,14 +15,11 @@ const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set(['DoneWithFailur
 export function withRetries(snapshot: Snapshot, now: number): Rollout {
   const { rollout, controls } = snapshot;
   if (controls.retries.size === 0 || controls.abort !== undefined) return rollout;
-  const again = rollout.stages.flatMap((stage) =>
-    stage.targets.filter((target) => isDue(snapshot, target) && isFree(rollout, stage, target)),
-  );
+  const again = withStages(rollout)
+    .filter(({ stage, target }) => isDue(snapshot, target) && isFree(rollout, stage, target))
+    .map(({ target }): Target => ({ ...target, state: 'pending', since: momentOf(snapshot, target, now) }));
   if (again.length === 0) return rollout;
-  const renewed = withTargets(
-    rollout,
-    again.map((target): Target => ({ ...target, state: 'pending', since: momentOf(snapshot, target, now) })),
-  );
+  const renewed = withTargets(rollout, again);
   const isKept = targetsIn(renewed, 'failed').length > 0 && !OF_THE_END.has(rollout.reason?.code);
   return { ...renewed, phase: 'running', reason: isKept ? rollout.reason : undefined };
 }

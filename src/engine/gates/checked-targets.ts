@@ -3,7 +3,7 @@ import { forDownloads } from '../../signal/prefetch.ts';
 import { sameJson } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { DownloadState, Snapshot } from '../model/decision.ts';
-import { hasStarted, type Stage, type Target } from '../model/rollout.ts';
+import { hasStarted, type Stage, type Target, withStages } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 export interface CheckedTarget {
@@ -20,16 +20,14 @@ export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
     if (hasStarted(rollout) || prefetch === 'none') return [];
     // A plan with windows of its own runs unattended: all.
     const most = prefetch === 'all' || planWindows !== undefined ? Infinity : MOST_CHECKED;
-    const able = rollout.stages.flatMap((stage) =>
-      stage.targets.flatMap((target): (CheckedTarget & { place: string })[] => {
-        const { downloads: said, isThere, platform } = facts.get(target.key) ?? {};
-        // Who has the version downloads nothing.
-        if (said === undefined || isThere === true) return [];
-        const isOld = said.policy !== undefined && !sameJson(said.policy, forDownloads(agent));
-        const downloads = isOld ? { ...said, answer: 'unasked' as const } : said;
-        return [{ stage, target, downloads, place: `${stage.id} ${platform}` }];
-      }),
-    );
+    const able = withStages(rollout).flatMap(({ stage, target }): (CheckedTarget & { place: string })[] => {
+      const { downloads: said, isThere, platform } = facts.get(target.key) ?? {};
+      // Who has the version downloads nothing.
+      if (said === undefined || isThere === true) return [];
+      const isOld = said.policy !== undefined && !sameJson(said.policy, forDownloads(agent));
+      const downloads = isOld ? { ...said, answer: 'unasked' as const } : said;
+      return [{ stage, target, downloads, place: `${stage.id} ${platform}` }];
+    });
     const chosen = [...Map.groupBy(able, ({ place }) => place).values()].flatMap((group) => {
       const first = group.slice(0, most);
       const bytes = first.reduce((most, { downloads }) => Math.max(most, downloads.bytes ?? 0), 0);

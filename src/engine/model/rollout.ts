@@ -120,14 +120,17 @@ export function targetsIn({ stages }: Pick<Rollout, 'stages'>, ...states: readon
   return stages.flatMap(({ targets }) => targets.filter(({ state }) => states.includes(state)));
 }
 
+/** Every target with its stage. Computed once per rollout: each decision needs it. */
+export const withStages = onceForEach(({ stages }: Pick<Rollout, 'stages'>) =>
+  stages.flatMap((stage) => stage.targets.map((target) => ({ stage, target }))),
+);
+
 /** The targets of `after` whose recorded state is new, each with what was recorded before. */
 export function stateChanges(before: Rollout, after: Rollout) {
-  const known = new Map(before.stages.flatMap(({ targets }) => targets.map((target) => [target.key, target] as const)));
-  return after.stages.flatMap((stage) =>
-    stage.targets
-      .map((target) => ({ stage, target, before: known.get(target.key) }))
-      .filter((change) => change.before?.state !== change.target.state),
-  );
+  const known = new Map(withStages(before).map(({ target }) => [target.key, target]));
+  return withStages(after)
+    .map(({ stage, target }) => ({ stage, target, before: known.get(target.key) }))
+    .filter((change) => change.before?.state !== change.target.state);
 }
 
 /** Replaces targets by key; returns the same object if there are none. */

@@ -18,7 +18,7 @@ import type {
   Unanswered,
 } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
-import { hasStarted, ownerOf, type Rollout, type Stage, type Target } from '../model/rollout.ts';
+import { hasStarted, ownerOf, type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
 import type { WatchFacts } from './watch-times.ts';
 
 /** What no watch shows: probe answers, and this process's own drains and watch times. */
@@ -64,11 +64,7 @@ interface Scene<P extends KubeObject> {
 export function gatherFacts<P extends KubeObject>(scene: Scene<P>, now: number): Omit<Snapshot, 'controls'> {
   const { dialect, rollout, world, known } = scene;
   const facts = new Map<string, TargetFacts>();
-  for (const stage of rollout.stages) {
-    for (const target of stage.targets) {
-      facts.set(target.key, factsOf(scene, stage, target));
-    }
-  }
+  for (const { stage, target } of withStages(rollout)) facts.set(target.key, factsOf(scene, stage, target));
   const { controlPlane } = known;
   return {
     rollout,
