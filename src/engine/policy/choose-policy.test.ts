@@ -2,9 +2,9 @@
 import { assert, constantFrom, property, shuffledSubarray } from 'fast-check';
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
-import { DIALECT_NAMES, type UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
-import { policyFor } from './choose-policy.ts';
-import { DEFAULT_POLICY } from './rollout-policy.ts';
+import { DIALECT_NAMES, type UpgradePolicy, type UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { type PlanRef, policyOfPlan } from './choose-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
 const [ONE, OTHER] = DIALECT_NAMES;
 const PLAN = { dialect: ONE, name: 'fleet' };
@@ -21,6 +21,11 @@ const NAMED_EXACTLY = buildUpgradePolicy('named-exactly', { plans: [{ dialect: O
 const ELSEWHERE = buildUpgradePolicy('elsewhere', { plans: [{ name: 'other' }, { dialect: OTHER, namespace: 'x' }] });
 const NONE = buildUpgradePolicy('none', { plans: [] });
 const EVERYTHING = [ALL, EVERY_ENTRY, DIALECT, NAMESPACE, NAMED, NAMED_EXACTLY, ELSEWHERE, NONE];
+
+function policyFor(policies: readonly UpgradePolicy[], { dialect, name, namespace }: PlanRef): RolloutPolicy {
+  const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
+  return policyOfPlan({ name: dialect }, policies, { metadata });
+}
 
 test.each<[string, Plans, boolean]>([
   ['no list', undefined, true],

@@ -20,12 +20,6 @@ type PlanEntry = NonNullable<UpgradePolicySpec['plans']>[number];
 /** In an entry each counts more than all after it together. */
 const MEMBERS = ['name', 'namespace', 'dialect'] as const;
 
-/** An invalid policy still counts, with its problems: it may forbid what a less specific one allows. */
-export function policyFor(policies: readonly UpgradePolicy[], plan: PlanRef, uncovered = DEFAULT_POLICY) {
-  const [first] = coveringPolicies(policies, plan);
-  return first ? readPolicy(first.policy) : uncovered;
-}
-
 /** Each with its most specific entry that matches the plan. */
 export function coveringPolicies(policies: readonly UpgradePolicy[], plan: PlanRef) {
   const matches = (entry: PlanEntry): boolean =>
@@ -58,7 +52,7 @@ export async function listPolicies(client: KubeClient, abort: AbortSignal): Prom
   return (await ifFound(client.listAll(upgradePolicies, { abort })))?.items;
 }
 
-/** `uncovered` is the policy of a plan that no UpgradePolicy covers. */
+/** An invalid policy still counts, with its problems: it may forbid what a less specific one allows. `uncovered`: without any. */
 export function policyOfPlan<P extends KubeObject>(
   dialect: Pick<Dialect<P>, 'name' | 'planRules'>,
   policies: readonly UpgradePolicy[],
@@ -66,6 +60,7 @@ export function policyOfPlan<P extends KubeObject>(
   uncovered: RolloutPolicy = DEFAULT_POLICY,
 ): RolloutPolicy {
   const { name, namespace } = plan.metadata;
-  const policy = policyFor(policies, { dialect: dialect.name, name, namespace }, uncovered);
+  const [first] = coveringPolicies(policies, { dialect: dialect.name, name, namespace });
+  const policy = first ? readPolicy(first.policy) : uncovered;
   return dialect.planRules?.apply(plan, policy) ?? policy;
 }

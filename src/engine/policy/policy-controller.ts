@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { ifFound, isForbidden } from '../../kube/status-error.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
-import { type ConditionUpdate, withCondition } from '../../runtime/conditions.ts';
+import { type Conditions, type ConditionUpdate, withCondition } from '../../runtime/conditions.ts';
 import { type Controller, fromMapping, generationChanged, type Predicate } from '../../runtime/controller.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -87,12 +87,12 @@ const MAX_PLANS = 100;
 
 /** `now` in ms. Returns the same object if nothing changes. */
 export function withStatus(policy: UpgradePolicy, context: PolicyContext, now: number): UpgradePolicy {
-  const known = policy.status?.conditions;
-  const status = {
-    ...generationOf(policy),
-    covers: coveredBy(policy, context),
-    conditions: [...withCondition(withCondition(known, readable(policy), now), conflicted(policy, context), now)],
-  };
+  const { generation } = policy.metadata;
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  const updates = [readable(policy), conflicted(policy, context)].map((each) => ({ ...each, ...observed }));
+  const known = policy.status?.conditions ?? [];
+  const conditions = updates.reduce<Conditions>((list, update) => withCondition(list, update, now), known);
+  const status = { ...observed, covers: coveredBy(policy, context), conditions: [...conditions] };
   return sameJson(status, policy.status) ? policy : { ...policy, status };
 }
 
@@ -107,10 +107,9 @@ function coveredBy(policy: UpgradePolicy, { policies, dialects, plans }: PolicyC
 function readable(policy: UpgradePolicy): ConditionUpdate {
   const { problems } = readPolicy(policy);
   const [first] = problems;
-  const more = generationOf(policy);
-  if (!first) return { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'every field is valid', ...more };
+  if (!first) return { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'every field is valid' };
   const message = problems.map((each) => each.message).join('; ');
-  return { type: 'Accepted', status: 'False', reason: first.code, message, ...more };
+  return { type: 'Accepted', status: 'False', reason: first.code, message };
 }
 
 /** Of two policies with the same entry, the one that does not apply says so. Not by plans: processes know different ones. */
@@ -122,19 +121,13 @@ function conflicted(policy: UpgradePolicy, { policies }: PolicyContext): Conditi
       ? [`ignored for ${entry}: UpgradePolicy ${first.toSorted()[0]} has the same entry and an earlier name`]
       : [];
   });
-  const found =
-    lost.length > 0
-      ? ({ status: 'True', reason: 'SameEntry', message: lost.join('; ') } as const)
-      : ({ status: 'False', reason: 'NoConflict', message: 'no other policy has the same entry' } as const);
-  return { type: 'Conflicted', ...found, ...generationOf(policy) };
+  return lost.length > 0
+    ? { type: 'Conflicted', status: 'True', reason: 'SameEntry', message: lost.join('; ') }
+    : { type: 'Conflicted', status: 'False', reason: 'NoConflict', message: 'no other policy has the same entry' };
 }
 
 function entriesOf({ spec: { plans = [{}] } }: UpgradePolicy): string[] {
   return plans.map((entry) => describeEntry(entry, 'all plans'));
-}
-
-function generationOf({ metadata: { generation } }: UpgradePolicy): { observedGeneration?: number } {
-  return generation === undefined ? {} : { observedGeneration: generation };
 }
 
 function titleOf({ dialect, namespace, name }: PlanRef): string {

@@ -43,7 +43,6 @@ function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPoli
   const { stepDeadlines, targetDeadlineMs, agent } = timesOf(spec, complain);
   const drain = drainOf(spec.drain ?? {});
   const drainMs = spec.deadlines?.drain === undefined ? Number.POSITIVE_INFINITY : stepDeadlines.drain;
-  const requireHttps = spec.payloads?.requireHttps ?? DEFAULT_POLICY.requireHttps;
   return {
     paused: spec.paused ?? false,
     maxFailures: spec.failureBudget ?? DEFAULT_POLICY.maxFailures,
@@ -58,21 +57,16 @@ function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPoli
     ),
     allow: new Set(spec.versions?.allow),
     requireSha256: spec.payloads?.requireSha256 ?? DEFAULT_POLICY.requireSha256,
-    requireHttps,
+    requireHttps: spec.payloads?.requireHttps ?? DEFAULT_POLICY.requireHttps,
     requireAgent: spec.agents?.require === 'Refit',
     prefetch: spec.prefetch ? PREFETCH[spec.prefetch] : DEFAULT_POLICY.prefetch,
-    agent: { ...agent, ...(requireHttps && { requireHttps }), ...reserveOf(spec), ...agentDrainOf(drain, drainMs) },
+    agent: { ...agent, ...agentDrainOf(drain, drainMs) },
   };
-}
-
-function reserveOf({ payloads }: UpgradePolicySpec): Pick<AgentPolicy, 'diskReserveBytes'> {
-  const reserve = payloads?.diskReserveMiB;
-  return reserve === undefined ? {} : { diskReserveBytes: reserve * 1024 * 1024 };
 }
 
 type Times = Pick<RolloutPolicy, 'stepDeadlines' | 'targetDeadlineMs' | 'agent'>;
 
-function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: Complain): Times {
+function timesOf({ deadlines = {}, drain, soak, payloads }: UpgradePolicySpec, complain: Complain): Times {
   const read = (field: string, text: string | undefined): number | undefined => readDuration(field, text, complain);
   const step = (name: TimedStep): number =>
     read(`deadlines.${name}`, deadlines[name]) ?? DEFAULT_POLICY.stepDeadlines[name];
@@ -84,6 +78,8 @@ function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: C
     restartTimeoutMs,
     readyTimeoutMs: deadlines.ready === undefined ? undefined : ready,
     downloadTimeoutMs: deadlines.download === undefined ? undefined : download,
+    requireHttps: payloads?.requireHttps || undefined,
+    diskReserveBytes: payloads?.diskReserveMiB === undefined ? undefined : payloads.diskReserveMiB * 1024 * 1024,
   });
   const stepDeadlines = {
     answer,
