@@ -31,7 +31,6 @@ export interface VersionVerdict {
   readonly unchecked: readonly string[];
 }
 
-/** Of one controller of the cluster, in the plan or not. */
 export type ApiServer = Pick<VersionTarget, 'name'> & { readonly version?: string | undefined };
 type AllowedRules = ReadonlySet<VersionRule>;
 

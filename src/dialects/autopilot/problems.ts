@@ -1,12 +1,5 @@
 /** Finds what is wrong with a Plan beyond its schema. Each problem names the field, what was found and what would be right. */
-import {
-  type AirgapUpdate,
-  type K0sUpdate,
-  PLAN_NAME,
-  type Plan,
-  type PlanCommand,
-  type TargetSpec,
-} from '../../api/autopilot/plan.ts';
+import * as api from '../../api/autopilot/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { Role } from '../../engine/model/rollout.ts';
 import { type Matcher, parseFieldSelector, parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
@@ -17,13 +10,13 @@ import { FIELDS } from './signal.ts';
 
 const VERSION = 'v1.36.3+k0s.0';
 
-export function problemsOf({ metadata, spec, status }: Plan): Reason[] {
+export function problemsOf({ metadata, spec, status }: api.Plan): Reason[] {
   const { name } = metadata;
   const { length } = spec.commands;
   const started = status?.commands.length || length;
   const changed = `is the number of commands, but the plan started with ${started}`;
   return [
-    ...problemIf(name !== PLAN_NAME, 'metadata.name', name, 'is not supported', `use "${PLAN_NAME}"`),
+    ...problemIf(name !== api.PLAN_NAME, 'metadata.name', name, 'is not supported', `use "${api.PLAN_NAME}"`),
     ...problemIf(spec.id === '', 'spec.id', '', 'is empty', 'use for example 2026-11-20'),
     ...problemIf(length === 0, 'spec.commands', [], 'is empty', 'add a command'),
     ...problemIf(started !== length, 'spec.commands', length, changed, 'restore them, or create a new Plan'),
@@ -31,7 +24,7 @@ export function problemsOf({ metadata, spec, status }: Plan): Reason[] {
   ];
 }
 
-function commandProblems({ k0supdate, airgapupdate }: PlanCommand, path: string): Reason[] {
+function commandProblems({ k0supdate, airgapupdate }: api.PlanCommand, path: string): Reason[] {
   if (!k0supdate && !airgapupdate) return [problem(path, {}, 'has no update', 'add k0supdate or airgapupdate')];
   return [
     ...(airgapupdate ? bundleProblems(airgapupdate, `${path}.airgapupdate`) : []),
@@ -39,7 +32,7 @@ function commandProblems({ k0supdate, airgapupdate }: PlanCommand, path: string)
   ];
 }
 
-function bundleProblems({ version, platforms, workers }: AirgapUpdate, at: string): Reason[] {
+function bundleProblems({ version, platforms, workers }: api.AirgapUpdate, at: string): Reason[] {
   return [
     ...problemIf(version === '', `${at}.version`, version, 'is empty', `use for example ${VERSION}`),
     ...platformProblems(platforms, `${at}.platforms`),
@@ -47,7 +40,7 @@ function bundleProblems({ version, platforms, workers }: AirgapUpdate, at: strin
   ];
 }
 
-function updateProblems(update: K0sUpdate, at: string): Reason[] {
+function updateProblems(update: api.K0sUpdate, at: string): Reason[] {
   const { controllers, workers } = update.targets;
   return [
     ...versionProblems(update, at),
@@ -57,14 +50,14 @@ function updateProblems(update: K0sUpdate, at: string): Reason[] {
   ];
 }
 
-function versionProblems({ version }: K0sUpdate, at: string): Reason[] {
+function versionProblems({ version }: api.K0sUpdate, at: string): Reason[] {
   if (!parseVersion(version))
     return [problem(`${at}.version`, version, 'is not a version', `use for example ${VERSION}`)];
   if (version.startsWith('v')) return [];
   return [problem(`${at}.version`, version, 'is no version that a node can report', `use v${version}`)];
 }
 
-function platformProblems(platforms: K0sUpdate['platforms'], at: string): Reason[] {
+function platformProblems(platforms: api.K0sUpdate['platforms'], at: string): Reason[] {
   const found = Object.entries(platforms);
   if (found.length === 0) return [problem(at, platforms, 'is empty', 'add a platform, for example linux-amd64')];
   return found.flatMap(([name, { url, sha256 = '' }]) => {
@@ -81,7 +74,7 @@ function platformProblems(platforms: K0sUpdate['platforms'], at: string): Reason
   });
 }
 
-function targetProblems(spec: TargetSpec | undefined, role: Role, at: string): Reason[] {
+function targetProblems(spec: api.TargetSpec | undefined, role: Role, at: string): Reason[] {
   if (!spec) return [];
   const { concurrent = 1 } = spec.limits ?? {};
   const twice = firstRepeated(spec.discovery.static?.nodes ?? []);

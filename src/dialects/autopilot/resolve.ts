@@ -1,13 +1,5 @@
 /** Turns a Plan into a rollout: as its status records it, or with newly found targets. */
-import {
-  type AirgapUpdate,
-  type CommandStatus,
-  type K0sUpdate,
-  type Plan,
-  type PlanCommand,
-  plans,
-  type TargetSpec,
-} from '../../api/autopilot/plan.ts';
+import * as api from '../../api/autopilot/plan.ts';
 import { mostInFlight } from '../../engine/act/status-shards.ts';
 import type { World } from '../../engine/dialect.ts';
 import {
@@ -25,7 +17,7 @@ import { phaseOfPlan, reasonOf, recordedStateOf } from './states.ts';
 import { mergeShards } from './status-shards/merge.ts';
 import { entriesIn, listOf } from './status-shards/target-lists.ts';
 
-export function resolve(stored: Plan, world: World, now: number): Rollout {
+export function resolve(stored: api.Plan, world: World, now: number): Rollout {
   const { plan, unread } = mergeShards(stored, world);
   const { spec, status } = plan;
   const phase = phaseOfPlan(status?.state);
@@ -33,7 +25,7 @@ export function resolve(stored: Plan, world: World, now: number): Rollout {
   const description = status?.commands.find((command) => command.description)?.description;
   const stages = phase === 'new' && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
   return {
-    source: sourceOf(plans, plan),
+    source: sourceOf(api.plans, plan),
     id: spec.id,
     phase,
     blocked: status?.state === 'Schedulable',
@@ -44,7 +36,7 @@ export function resolve(stored: Plan, world: World, now: number): Rollout {
   };
 }
 
-function newStages({ spec }: Plan, world: World, now: number): Stage[] {
+function newStages({ spec }: api.Plan, world: World, now: number): Stage[] {
   const since = rfc3339(now);
   return spec.commands.flatMap((command, id) =>
     partsOf(command).map((part) => {
@@ -63,7 +55,7 @@ function namesOf({ procedure, role, update, targets }: Part, world: World): stri
 }
 
 /** Includes recorded commands that were removed from the plan: their targets may be in flight. */
-function recordedStages({ spec, status }: Plan): Stage[] {
+function recordedStages({ spec, status }: api.Plan): Stage[] {
   return (status?.commands ?? []).flatMap((recorded) =>
     partsOf(spec.commands[recorded.id] ?? {}, recorded).map((part) => {
       const targets = entriesIn(recorded, listOf(part)).map(({ name, state, lastUpdatedTimestamp: since }): Target => {
@@ -92,7 +84,7 @@ function stageOf({ procedure, role, update, targets: spec }: Part, command: numb
   };
 }
 
-function selectionOf(spec: TargetSpec | undefined): string | undefined {
+function selectionOf(spec: api.TargetSpec | undefined): string | undefined {
   const { static: listed, selector } = spec?.discovery ?? {};
   if (listed || !selector) return undefined;
   const parts = [selector.labels && `labels "${selector.labels}"`, selector.fields && `fields "${selector.fields}"`];
@@ -108,29 +100,22 @@ function keyOf(command: number, { procedure, role }: Part, name: string): string
   return `${command}/${procedure === 'airgapupdate' ? 'bundle' : role}/${name}`;
 }
 
-export type Update = K0sUpdate | AirgapUpdate;
+type Update = api.K0sUpdate | api.AirgapUpdate;
 
-export interface Part {
+interface Part {
   readonly procedure: 'k0supdate' | 'airgapupdate';
   readonly role: Role;
   /** Undefined if the command was removed from the plan. */
   readonly update: Update | undefined;
-  readonly targets: TargetSpec | undefined;
+  readonly targets: api.TargetSpec | undefined;
 }
 
 /** In the order in which they run: image bundles first, since releases need them, then controllers, then workers. */
-export function partsOf({ k0supdate, airgapupdate }: PlanCommand, recorded: Partial<CommandStatus> = {}): Part[] {
-  const update = { procedure: 'k0supdate', update: k0supdate } as const;
-  const { controllers, workers } = k0supdate?.targets ?? {};
-  return [
-    ...(airgapupdate || recorded.airgapupdate
-      ? [{ procedure: 'airgapupdate', role: 'worker', update: airgapupdate, targets: airgapupdate?.workers } as const]
-      : []),
-    ...(k0supdate || recorded.k0supdate
-      ? ([
-          { ...update, role: 'controller', targets: controllers },
-          { ...update, role: 'worker', targets: workers },
-        ] as const)
-      : []),
+function partsOf({ k0supdate, airgapupdate }: api.PlanCommand, recorded: Partial<api.CommandStatus> = {}): Part[] {
+  const all: Part[] = [
+    { procedure: 'airgapupdate', role: 'worker', update: airgapupdate, targets: airgapupdate?.workers },
+    { procedure: 'k0supdate', role: 'controller', update: k0supdate, targets: k0supdate?.targets.controllers },
+    { procedure: 'k0supdate', role: 'worker', update: k0supdate, targets: k0supdate?.targets.workers },
   ];
+  return all.filter(({ procedure, update }) => (update ?? recorded[procedure]) !== undefined);
 }

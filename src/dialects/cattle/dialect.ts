@@ -17,7 +17,7 @@ import { CONTROL_PREFIX, PLAN_LABEL } from './names.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { stallIn } from './pods.ts';
 import { resolve } from './resolve.ts';
-import { jobOnNode, jobSignal, occupantOf } from './signal.ts';
+import { jobSignal, jobsAt, occupantOf } from './signal.ts';
 import { windowsOf } from './window.ts';
 import { project } from './write-status.ts';
 
@@ -81,7 +81,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     drainDelegation: { always: true, nodeOf: (_stage, { name }, world) => world.get(nodes, name) },
     occupantOf,
     // Its Job stands for a node that was deleted.
-    objectOf: (_stage, { name }, world) => world.get(nodes, name) ?? jobOnNode(world, name),
+    objectOf: (_stage, { name }, world) => world.get(nodes, name) ?? jobsAt(world, name)[0],
     // A Plan does not say which nodes are controllers, so API server health is not checked.
     endpoints: () => [],
     signal: jobSignal(config),
@@ -115,7 +115,6 @@ const REPLACED = new Set([
   'VersionUnknown',
   'ChannelUnanswered',
   'NoTargets',
-  'Warning',
 ]);
 const MOST_NAMES = 10;
 

@@ -140,16 +140,16 @@ export interface Rendering {
 
 type Container = Readonly<Record<string, unknown>>;
 
-export function initContainers({ plan, ...rest }: Rendering): Container[] {
+export function initContainers(rendering: Rendering): Container[] {
+  const { plan, node, settings } = rendering;
   const { prepare, drain, cordon, upgrade } = plan.spec ?? {};
-  const rendering = { plan, ...rest };
-  const name = rest.node.metadata.name;
-  const kubectl = { image: kubectlImageFor(rest.node, rest.settings), volumes: upgrade?.volumes ?? [] };
-  const host = windowsContext(rest.node);
+  const { name } = node.metadata;
+  const kubectl = { image: kubectlImageFor(node, settings), volumes: upgrade?.volumes ?? [] };
+  const host = windowsContext(node);
   const containers: Container[] = [];
   if (prepare)
     containers.push(container('prepare', tagged(prepare, rendering), rendering, host ?? prepare.securityContext));
-  if (leaderDrains(plan, rendering.settings)) return containers;
+  if (leaderDrains(plan, settings)) return containers;
   if (drain) containers.push(container('drain', { ...kubectl, args: drainArguments(drain, name) }, rendering, host));
   else if (cordon === true)
     containers.push(container('cordon', { ...kubectl, args: ['cordon', name] }, rendering, host));

@@ -47,7 +47,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       const node = world.get(nodes, target.name);
       const isClaimed = target.state === 'intended' && config.plansShareNodes !== true && node && mayBeSignalled(node);
       const claim = isClaimed ? withClaim : withoutClaim;
-      const last = lastOf(jobsOn(target.name, plan, world));
+      const own = jobsOn(target.name, plan, world);
+      const last = own.toSorted((a, b) => createdAt(a).localeCompare(createdAt(b))).at(-1);
       const marked = node && claim(withCordonMark(node, plan, target, last), claimOf(plan));
       return marked && marked !== node ? { kind: 'replace', resource: nodes, object: marked } : undefined;
     },
@@ -92,9 +93,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 /** Another Plan, also of another namespace, or a plan of another dialect. */
 export function occupantOf(world: World, { name, state }: Target, plan: CattlePlan): string | undefined {
   if (state === 'done') return undefined;
-  const other = byNode(world.list(jobs))
-    .get(name)
-    ?.find((job) => (isUnfinished(job) || isHeld(job)) && isOfSomePlan(job) && !isOf(job, plan));
+  const atWork = jobsAt(world, name).filter((job) => isUnfinished(job) || isHeld(job));
+  const other = atWork.find((job) => isOfSomePlan(job) && !isOf(job, plan));
   if (other) return `Plan ${other.metadata.namespace}/${other.metadata.labels?.[PLAN_LABEL]}`;
   const node = world.get(nodes, name);
   if (!node) return undefined;
@@ -120,17 +120,11 @@ function claimed(world: World, name: string, plan: CattlePlan): Observation {
 }
 
 export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: string, plan: CattlePlan): Job | undefined {
-  return byNode(world.list(jobs))
-    .get(nodeName)
-    ?.find((job) => isOf(job, plan) && isNamedFor(job, id));
+  return jobsOn(nodeName, plan, world).find((job) => isNamedFor(job, id));
 }
 
 function jobsOn(nodeName: string, plan: CattlePlan, world: World): Job[] {
-  return (byNode(world.list(jobs)).get(nodeName) ?? []).filter((job) => isOf(job, plan));
-}
-
-function lastOf(all: readonly Job[]): Job | undefined {
-  return all.reduce<Job | undefined>((last, job) => (last && createdAt(last) > createdAt(job) ? last : job), undefined);
+  return jobsAt(world, nodeName).filter((job) => isOf(job, plan));
 }
 
 const createdAt = ({ metadata }: Job): string => metadata.creationTimestamp ?? '';
@@ -143,8 +137,8 @@ function freeName(world: World, nodeName: string, { metadata }: CattlePlan, { id
 }
 
 /** Of any Plan. */
-export function jobOnNode(world: World, nodeName: string): Job | undefined {
-  return byNode(world.list(jobs)).get(nodeName)?.[0];
+export function jobsAt(world: World, nodeName: string): readonly Job[] {
+  return byNode(world.list(jobs)).get(nodeName) ?? [];
 }
 
 const byNode = onceForEach((all: readonly Job[]) => Map.groupBy(all, nodeOf));

@@ -1,11 +1,5 @@
 /** Carries out node actions: cordon, drain, uncordon, taint, acknowledge, cancel and clean up. */
-import {
-  withCordon,
-  withoutAnyCordon,
-  withoutCordon,
-  withoutPendingTaint,
-  withPendingTaint,
-} from '../../drain/cordon-marks.ts';
+import * as marks from '../../drain/cordon-marks.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 import { isRefusal } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
@@ -100,12 +94,12 @@ function instructionsFor(scene: Scene, nodeAction: Exclude<NodeAction, DrainActi
   const pending = pendingOwnerOf(rollout.source);
   switch (kind) {
     case 'cordon':
-      return changed(node, (before) => withCordon(withoutPendingTaint(before, pending), nodeAction.owner));
+      return changed(node, (before) => marks.withCordon(marks.withoutPendingTaint(before, pending), nodeAction.owner));
     case 'taint':
-      return changed(node, (before) => withPendingTaint(before, pending));
+      return changed(node, (before) => marks.withPendingTaint(before, pending));
     case 'clean-up': {
-      const uncordon = nodeAction.cordon ? withoutCordon : unchanged;
-      return changed(node, (before) => uncordon(nodeAction.taint ? withoutPendingTaint(before, pending) : before));
+      const uncordon = UNCORDON[nodeAction.cordon ? 'ours' : 'never'];
+      return changed(node, (it) => uncordon(nodeAction.taint ? marks.withoutPendingTaint(it, pending) : it));
     }
     case 'prefetch':
       return present(signal.prefetch?.(world, rollout, stage, target, nodeAction.agent));
@@ -122,12 +116,7 @@ function instructionsFor(scene: Scene, nodeAction: Exclude<NodeAction, DrainActi
   }
 }
 
-function unchanged(node: Node): Node {
-  return node;
-}
-
-const UNCORDON = { never: unchanged, ours: withoutCordon, always: withoutAnyCordon };
-
+const UNCORDON = { never: (node: Node) => node, ours: marks.withoutCordon, always: marks.withoutAnyCordon };
 type Change = (node: Node) => Node;
 
 function changed(node: Node | undefined, change: Change): Instruction[] {

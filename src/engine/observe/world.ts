@@ -6,25 +6,21 @@ import { type Clock, systemClock } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { World } from '../dialect.ts';
 
-export interface Views {
-  of<T extends KubeObject>(resource: Resource<T>): View<T>;
-}
+export type Views = <T extends KubeObject>(resource: Resource<T>) => View<T>;
 
 export function viewsOf(entries: Iterable<readonly [Resource, View<KubeObject>]>): Views {
   const views = new Map([...entries].map(([resource, view]) => [kindOf(resource), view]));
-  return {
-    of<T extends KubeObject>(resource: Resource<T>): View<T> {
-      const view = views.get(kindOf(resource)) as View<T> | undefined;
-      if (!view) throw new Error(`${resource.plural} are not watched`);
-      return view;
-    },
+  return <T extends KubeObject>(resource: Resource<T>) => {
+    const view = views.get(kindOf(resource)) as View<T> | undefined;
+    if (!view) throw new Error(`${resource.plural} are not watched`);
+    return view;
   };
 }
 
 export function freshWorld(views: Views, ownWrites: OwnWrites): World {
   return {
-    get: (resource, name, namespace) => ownWrites.latest(resource, views.of(resource), name, namespace),
-    list: (resource) => ownWrites.latestOfAll(resource, views.of(resource)),
+    get: (resource, name, namespace) => ownWrites.latest(resource, views(resource), name, namespace),
+    list: (resource) => ownWrites.latestOfAll(resource, views(resource)),
   };
 }
 
