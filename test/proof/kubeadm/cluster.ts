@@ -1,6 +1,6 @@
 /** Makes a cluster with kubeadm, as its documentation tells: one control plane, more of them, workers. */
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { must } from '../../../tools/release/commands.ts';
@@ -18,7 +18,8 @@ export interface ClusterOptions {
   readonly controlPlanes: number;
   readonly workers: number;
   readonly from: string;
-  readonly to: string;
+  /** What machines have beside, from low to high. */
+  readonly offers: readonly string[];
   readonly directory: string;
   readonly parts: string;
   readonly group: string;
@@ -52,6 +53,8 @@ export interface Cluster {
   /** The administrator's kubeconfig on this machine. */
   readonly kubeconfig: string;
   readonly way: Way;
+  /** In place of a machine that is off: a new one with its name and address, and nothing else of it. */
+  readonly replace: (machine: Machine) => Promise<void>;
 }
 
 const numbered = (name: string, count: number, first: number) =>
@@ -68,8 +71,9 @@ export async function startMachines(options: ClusterOptions): Promise<Cluster> {
   const identity = join(directory, 'identity');
   await must('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', identity]);
   const hosts = machines.map(({ address, name }) => `${address} ${name}\n`).join('') + way.names;
-  const images = [...new Set([...(await imageNames(parts, options.from)), ...(await imageNames(parts, options.to))])];
-  for (const machine of machines) {
+  const versions = [options.from, ...options.offers];
+  const images = [...new Set((await Promise.all(versions.map((each) => imageNames(parts, each)))).flat())];
+  const start = async (machine: Machine): Promise<void> => {
     const hostKey = join(directory, `host-key-${machine.name}`);
     await must('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', hostKey]);
     await mkdir(join(directory, machine.name));
@@ -77,7 +81,7 @@ export async function startMachines(options: ClusterOptions): Promise<Cluster> {
     await furnish(machine, {
       parts,
       version: options.from,
-      offers: options.to,
+      offers: options.offers,
       sandbox: images.find((name) => name.includes('/pause:')) ?? '',
       hosts,
       authorized: await readFile(`${identity}.pub`, 'utf8'),
@@ -91,8 +95,13 @@ export async function startMachines(options: ClusterOptions): Promise<Cluster> {
       images.filter((name) => isControlPlane || /\/(?:pause|kube-proxy|coredns):/.test(name)),
     );
     options.log(`${machine.name} runs`);
-  }
-  return { controlPlanes, workers, machines, identity, kubeconfig: join(directory, 'admin.conf'), way };
+  };
+  const replace = async (machine: Machine): Promise<void> => {
+    for (const name of [machine.name, `host-key-${machine.name}`]) await rm(join(directory, name), { recursive: true });
+    await start(machine);
+  };
+  for (const machine of machines) await start(machine);
+  return { controlPlanes, workers, machines, identity, kubeconfig: join(directory, 'admin.conf'), way, replace };
 }
 
 async function importImages(machine: Machine, names: readonly string[]): Promise<void> {

@@ -11,6 +11,7 @@ import { anotherWay } from './another-way/way.ts';
 import { Balancer } from './balancer.ts';
 import { BALANCER, OPERATOR, startMachines, USUAL, type Way } from './cluster.ts';
 import { upgradeWithFaults } from './faults/faults.ts';
+import { replaceHost } from './faults/replace-host.ts';
 import { restoreEtcd } from './faults/restore-etcd.ts';
 import { rollBackKubelet } from './faults/roll-back.ts';
 import { upgradeByManagers } from './managers/upgrade.ts';
@@ -50,11 +51,12 @@ async function withCluster(
   await using balancer = new Balancer(addresses, way.ports, BALANCER);
   await balancer.start(OPERATOR);
   await way.make(cluster, own);
-  const { refit, parts, from, to } = options;
+  const { refit, parts, from, offers } = options;
+  const [to = from] = offers.slice(-1);
   const kubectl = join(parts, to, 'kubectl');
   const logs = join(options.logs, name);
   const operator = new Operator(cluster, { directory, refit, kubectl, version: to, logs });
-  await work({ cluster, operator, checks, log, from, to });
+  await work({ cluster, operator, checks, log, from, hops: offers.slice(0, -1), to });
   for (const machine of cluster.machines) await machine.powerOff();
   await rm(directory, { recursive: true });
 }
@@ -82,6 +84,7 @@ const PARTS: Readonly<Record<Part, () => Promise<void>>> = {
   },
   recordings: async () => await withCluster('recorded', options, recordKubeadm),
   'roll-back': async () => await withCluster('rolled-back', options, rollBackKubelet),
+  'replace-host': async () => await withCluster('replaced', options, replaceHost),
 };
 await makeSwitch();
 try {

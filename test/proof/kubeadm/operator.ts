@@ -35,6 +35,12 @@ export class Operator {
     this.#options = options;
   }
 
+  /** Where the machines have those of a version. */
+  binaries(version: string): object {
+    const names = ['kubeadm', 'kubelet', 'kubectl'];
+    return Object.fromEntries(names.map((name) => [name, { path: `/opt/kubernetes/${version}/${name}` }]));
+  }
+
   /** Collects host keys and writes the manifest, as the guide tells; `more`: what the guide calls optional. */
   async prepare(more: object = {}): Promise<void> {
     const { machines, controlPlanes, identity, kubeconfig } = this.#cluster;
@@ -53,11 +59,7 @@ export class Operator {
         address: machine.address,
         role: controlPlanes.includes(machine) ? 'controlPlane' : 'worker',
       })),
-      binaries: {
-        kubeadm: { path: `/opt/kubernetes/${version}/kubeadm` },
-        kubelet: { path: `/opt/kubernetes/${version}/kubelet` },
-        kubectl: { path: `/opt/kubernetes/${version}/kubectl` },
-      },
+      binaries: this.binaries(version),
       ...(onVersion1() ? { kubeadm: { ignorePreflightErrors: ['SystemVerification'] } } : {}),
       ssh: { user: 'root', identityFile: identity, knownHostsFile: './known_hosts' },
       ...more,

@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import type { Program } from '../capi/managers/programs.ts';
 import type { ClusterOptions } from './cluster.ts';
 
-export type Part = 'upgrade' | 'faults' | 'roll-back' | 'another-way' | 'agents' | 'managers' | 'recordings';
+export type Part =
+  | 'upgrade'
+  | 'faults'
+  | 'roll-back'
+  | 'another-way'
+  | 'agents'
+  | 'managers'
+  | 'recordings'
+  | 'replace-host';
 
 export interface InsideOptions extends Omit<ClusterOptions, 'log' | 'way'> {
   readonly part: Part;

@@ -33,14 +33,23 @@ behind.
                    \`agents\`: a cluster that agents upgrade, led by the extension for Cluster API;
                    \`managers\`: a cluster that Cluster API's managers make and upgrade, by agents;
                    \`recordings\`: kubeadm by itself, for test/fixtures/kubeadm;
-                   \`roll-back\`: a kubelet that does not run, which takes Refit five minutes to be sure of
+                   \`roll-back\`: a kubelet that does not run, which takes Refit five minutes to be sure of;
+                   \`replace-host\`: members of etcd that are lost for good
   --help           this text
 `;
 
 /** The upgrade as the guide has it, and the one with faults: side by side, since each of them mostly waits. */
 const USUAL: readonly Part[] = ['upgrade', 'faults'];
-/** Five more take too long to run each time. */
-const PARTS: readonly Part[] = [...USUAL, 'another-way', 'agents', 'managers', 'recordings', 'roll-back'];
+/** More that take too long to run each time. */
+const PARTS: readonly Part[] = [
+  ...USUAL,
+  'another-way',
+  'agents',
+  'managers',
+  'recordings',
+  'roll-back',
+  'replace-host',
+];
 
 interface Command {
   readonly controlPlanes: number;
@@ -71,15 +80,16 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   await mkdir(join(directory, 'logs'));
   const now = (): number => systemClock.monotonic();
   const building = { environment: process.env, log, now, abort };
-  const programs = await gatherPrograms(parts, building);
+  const versions = [FROM, TO];
+  const programs = await gatherPrograms(parts, versions, building);
   const isManaged = command.chosen.includes('managers');
   const managers = isManaged ? await gatherManagers('1.14', building) : [];
   if (isManaged) await buildControlPlane({ log, abort });
   await gatherPackages(parts, log);
   await cp(programs.etcd, join(parts, 'etcd'));
-  await makeImages({ archives: join(parts, 'images'), versions: [FROM, TO], parts, ...programs });
+  await makeImages({ archives: join(parts, 'images'), versions, parts, ...programs });
   const refit = await buildRefit(join(directory, 'refit'), 'readable');
-  const shared = { ...command, managers, parts, from: FROM, to: TO, refit, logs: join(directory, 'logs') };
+  const shared = { ...command, managers, parts, from: FROM, offers: [TO], refit, logs: join(directory, 'logs') };
   const outcomes: Outcome[] = [];
   const enterPart = async (part: Part): Promise<void> => {
     const own = { part, directory: join(directory, part), group: groupOf(directory, part) };

@@ -14,6 +14,8 @@ export interface Scene {
   readonly checks: Checks;
   readonly log: (line: string) => void;
   readonly from: string;
+  /** Versions between, from low to high. */
+  readonly hops: readonly string[];
   readonly to: string;
 }
 

@@ -12,9 +12,10 @@ export interface ImageSources {
   /** Folder for the archives. Those that it has are not made again. */
   readonly archives: string;
   readonly versions: readonly string[];
-  /** Folders with the programs of each version, of Debian's packages, and two single programs. */
+  /** Folders with the programs of each version, of Debian's packages, and single programs. */
   readonly parts: string;
   readonly etcd: string;
+  readonly etcdctl: string;
   readonly standIn: string;
 }
 
@@ -42,7 +43,7 @@ export async function makeImages(sources: ImageSources): Promise<void> {
 export const archiveOf = (name: string): string => `${name.slice(REPOSITORY.length + 1).replace(':', '_')}.tar`;
 
 async function contentOf(name: string, version: string, sources: ImageSources): Promise<Omit<ImageParts, 'name'>> {
-  const { parts, etcd, standIn } = sources;
+  const { parts, etcd, etcdctl, standIn } = sources;
   const component = name.slice(REPOSITORY.length + 1).split(':')[0] ?? '';
   switch (component) {
     case 'pause':
@@ -50,7 +51,7 @@ async function contentOf(name: string, version: string, sources: ImageSources): 
     case 'coredns':
       return { files: { coredns: standIn }, entrypoint: ['/coredns'] };
     case 'etcd':
-      return { files: { 'usr/local/bin/etcd': etcd } };
+      return { files: { 'usr/local/bin/etcd': etcd, 'usr/local/bin/etcdctl': etcdctl } };
     case 'kube-proxy':
       return await kubeProxy(parts, version);
     default:

@@ -8,9 +8,9 @@ const HERE = import.meta.dirname;
 
 export interface Furniture {
   readonly parts: string;
-  /** What the machine begins with; `offers` lies below /opt/kubernetes. */
+  /** What the machine begins with; `offers` lie below /opt/kubernetes. */
   readonly version: string;
-  readonly offers: string;
+  readonly offers: readonly string[];
   /** Name of the image that holds a pod's namespaces. */
   readonly sandbox: string;
   /** Lines of /etc/hosts. */
@@ -26,11 +26,10 @@ export async function furnish({ root, usr, address }: Machine, furniture: Furnit
   const { parts, version, offers, folder } = furniture;
   const at = (...path: string[]): string => join(root, ...path);
   const installed = folder.startsWith('/usr/') ? join(usr, folder.slice('/usr/'.length)) : at(folder);
-  await mkdir(installed, { recursive: true });
-  await mkdir(at('opt/kubernetes', offers), { recursive: true });
-  for (const tool of ['kubeadm', 'kubelet', 'kubectl']) {
-    await copyFile(join(parts, version, tool), join(installed, tool));
-    await copyFile(join(parts, offers, tool), at('opt/kubernetes', offers, tool));
+  const folders = [[version, installed], ...offers.map((each) => [each, at('opt/kubernetes', each)])] as const;
+  for (const [from, to] of folders) {
+    await mkdir(to, { recursive: true });
+    for (const tool of ['kubeadm', 'kubelet', 'kubectl']) await copyFile(join(parts, from, tool), join(to, tool));
   }
   for (const tool of RUNTIME) await copyFile(join(parts, 'containerd', CONTAINERD.from, tool), at('local/bin', tool));
   for (const tool of await readdir(join(parts, 'bin'))) await symlink(`/opt/parts/bin/${tool}`, at('local/bin', tool));

@@ -7,7 +7,7 @@ import {
   ensureBuilt,
   ensureComponents,
 } from '../../../../tools/controlplane/build.ts';
-import { kubernetesProgram, type Recipe } from '../../../../tools/controlplane/components.ts';
+import { kubernetesProgram, RECIPES, type Recipe } from '../../../../tools/controlplane/components.ts';
 import { run } from '../../../../tools/controlplane/run.ts';
 import { findToolchain } from '../../../../tools/controlplane/toolchain.ts';
 import { must } from '../../../../tools/release/commands.ts';
@@ -35,17 +35,25 @@ const containerd = (name: string, module: string, version: string): Recipe => ({
   flags: ['-ldflags', `-s -w -X github.com/containerd/containerd/v2/version.Version=${version}`],
 });
 
+/** Of the same release as the tests' etcd. */
+const ETCDCTL: Recipe = { ...RECIPES.etcd, module: 'proof/etcdctl', package: 'go.etcd.io/etcd/etcdctl/v3' };
+
 export interface Programs {
   readonly etcd: string;
+  readonly etcdctl: string;
   /** Waits, and answers the probes of CoreDNS. */
   readonly standIn: string;
 }
 
-/** Makes the folders `v1.36.2`, `v1.36.3` and `bin` below `parts`. */
-export async function gatherPrograms(parts: string, options: BuildOptions): Promise<Programs> {
+/** Makes the folders `bin`, and one with the name of each version of Kubernetes, below `parts`. */
+export async function gatherPrograms(
+  parts: string,
+  versions: readonly string[],
+  options: BuildOptions,
+): Promise<Programs> {
   // Programs of some other version would be of no use.
   const own = { ...options, environment: { ...options.environment, KUBEBUILDER_ASSETS: undefined } };
-  for (const version of [FROM, TO]) {
+  for (const version of versions) {
     const recipes = PROGRAMS.map((name) => [name, kubernetesProgram(name, `proof/${version}`, version)] as const);
     await linkAll(join(parts, version), PROGRAMS, await ensureBuilt(recipes, own));
   }
@@ -60,11 +68,12 @@ export async function gatherPrograms(parts: string, options: BuildOptions): Prom
     await must('cp', [...(await ensureBuilt(recipes, own)), join(parts, 'containerd', version)]);
   }
   const { etcd, etcdutl } = await ensureComponents(['etcd', 'etcdutl'], own);
+  const [etcdctl = ''] = await ensureBuilt([['etcdctl', ETCDCTL]], own);
   await must('cp', [etcdutl, join(parts, 'bin', 'etcdutl')]);
   const standIn = join(parts, 'bin', 'stand-in');
   await buildFile('images/stand-in.go', standIn, own);
   await buildFile('faults/kill-at-rename.go', join(parts, 'bin', 'kill-at-rename'), own);
-  return { etcd, standIn };
+  return { etcd, etcdctl, standIn };
 }
 
 async function linkAll(directory: string, names: readonly string[], paths: readonly string[]): Promise<void> {
