@@ -2,24 +2,17 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse, stringify } from 'yaml';
-import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
+import { type ClusterConfig, clusterEntry } from '../../kube/config/cluster-config.ts';
 import type { ClientCertificate } from './issue.ts';
 
 /** YAML. The user's name is only a name in the file. */
 export async function kubeconfigWith(config: ClusterConfig, user: object): Promise<string> {
-  const { server, tlsServerName, insecureSkipTlsVerify, certificateAuthority } = config;
-  const pem = certificateAuthority;
+  const pem = config.certificateAuthority;
   const authority = pem && ('text' in pem ? pem.text : await readFile(pem.file, 'utf8'));
-  const cluster = {
-    server,
-    ...(authority !== undefined && { 'certificate-authority-data': base64(authority) }),
-    ...(tlsServerName !== undefined && { 'tls-server-name': tlsServerName }),
-    ...(insecureSkipTlsVerify === true && { 'insecure-skip-tls-verify': true }),
-  };
   return stringify({
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'cluster', cluster }],
+    clusters: [{ name: 'cluster', cluster: clusterEntry(config, authority) }],
     users: [{ name: 'agent', user }],
     contexts: [{ name: 'agent', context: { cluster: 'cluster', user: 'agent' } }],
     'current-context': 'agent',

@@ -1,4 +1,5 @@
 /** One resolved connection: the server, how to trust it, and the credentials. */
+import { defined } from '../../util/json.ts';
 
 /** PEM text, or a file that holds it and may be replaced while the process runs. */
 export type Pem = { readonly text: string } | { readonly file: string };
@@ -42,4 +43,14 @@ export interface ClusterConfig {
   readonly namespace: string;
   /** The kubeconfigs that it comes from, in the order of their entries; none in a pod. */
   readonly files: readonly string[];
+}
+
+/** As kubeconfigs have it. `authority` is PEM text. */
+export function clusterEntry(config: ClusterConfig, authority: string | undefined): object {
+  return defined({
+    server: config.server,
+    'certificate-authority-data': authority && Buffer.from(authority).toString('base64'),
+    'tls-server-name': config.tlsServerName,
+    'insecure-skip-tls-verify': config.insecureSkipTlsVerify || undefined,
+  });
 }

@@ -3,7 +3,7 @@ import { type ExecFileException, execFile } from 'node:child_process';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
-import type { ClusterConfig, ExecConfig } from './cluster-config.ts';
+import { type ClusterConfig, clusterEntry, type ExecConfig } from './cluster-config.ts';
 
 type ExecCredential = ReturnType<typeof readCredential>;
 
@@ -62,13 +62,7 @@ function failureOf(error: ExecFileException): string {
 }
 
 function execInfo(config: ExecConfig, cluster: ClusterConfig, caText: string | undefined): unknown {
-  const described = {
-    server: cluster.server,
-    ...(cluster.tlsServerName === undefined ? {} : { 'tls-server-name': cluster.tlsServerName }),
-    ...(cluster.insecureSkipTlsVerify ? { 'insecure-skip-tls-verify': true } : {}),
-    ...(caText === undefined ? {} : { 'certificate-authority-data': Buffer.from(caText).toString('base64') }),
-  };
-  const spec = { interactive: false, ...(config.provideClusterInfo ? { cluster: described } : {}) };
+  const spec = { interactive: false, ...(config.provideClusterInfo && { cluster: clusterEntry(cluster, caText) }) };
   return { apiVersion: config.apiVersion, kind: 'ExecCredential', spec };
 }
 

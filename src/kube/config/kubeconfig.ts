@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { readBounded } from '../../util/bounded-file.ts';
 import { messageOf, RefitError, unlessError } from '../../util/errors.ts';
-import { isRecord } from '../../util/json.ts';
+import { isRecord, parseJson } from '../../util/json.ts';
 import type { ClusterConfig } from './cluster-config.ts';
 import { type Entry, readCluster, readUser, refuseOutside, section, textField } from './kubeconfig-entries.ts';
 
@@ -71,7 +71,9 @@ async function parse(path: string, given?: string): Promise<Record<string, unkno
   const fail = (why: string): never => {
     throw new RefitError('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: ${why}`);
   };
-  const value = text.trimStart().startsWith('{') ? parseJson(text, fail) : await parseFirst(text, fail);
+  const value = text.trimStart().startsWith('{')
+    ? (parseJson(text) ?? fail('a brace, a quote or a comma is missing or too many'))
+    : await parseFirst(text, fail);
   if (isRecord(value)) return value;
   throw new RefitError('REFIT_KUBECONFIG', `${path} is not a kubeconfig: its content must be a mapping`);
 }
@@ -84,15 +86,6 @@ async function parseFirst(text: string, fail: (why: string) => never): Promise<u
   const { parseYaml } = await import('../../util/yaml.ts');
   // Some of the parser's sentences quote the text: `token: *abc` is an alias.
   return parseYaml(text, (why) => fail(why.replace(QUOTED, '')))[0];
-}
-
-/** JSON.parse quotes the text in its error, and with it a token. */
-function parseJson(text: string, fail: (why: string) => never): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return fail('a brace, a quote or a comma is missing or too many');
-  }
 }
 
 /** The first file that sets an entry wins. */
