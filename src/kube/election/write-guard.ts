@@ -25,13 +25,6 @@ export interface WriteGuard {
   beginWrite(): GuardedWrite | undefined;
 }
 
-/** The write was refused here and never sent. A TransportError, so that callers need no further case. */
-export class NotLeaderError extends TransportError {
-  constructor(what: string) {
-    super(`${what} refused: this process does not hold the leader lease`, { maybeApplied: false });
-  }
-}
-
 /** An aborted write may still reach the server, and then the lease has to expire: so its answer gets this time to come. */
 const LAST_ANSWER_MS = 3_000;
 
@@ -41,7 +34,9 @@ export function guardedClient(client: KubeClient, guard: WriteGuard, clock: Cloc
     if (what === undefined) return await send(options);
     options?.abort?.throwIfAborted();
     const write = guard.beginWrite();
-    if (!write) throw new NotLeaderError(what);
+    // A TransportError, so that callers need no further case.
+    if (!write)
+      throw new TransportError(`${what} refused: this process does not hold the leader lease`, { maybeApplied: false });
     using late = delayed(options?.abort, clock);
     const deadlineMs = Math.min(options?.deadlineMs ?? Number.POSITIVE_INFINITY, write.deadlineMs);
     try {
