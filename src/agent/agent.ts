@@ -1,5 +1,4 @@
 /** The agent's loop: observe the object and the host, decide, save the journal, act, save the journal. */
-
 import type { KubeObject } from '../kube/resources.ts';
 import { isConflict, isRefusal, StatusError } from '../kube/status-error.ts';
 import { decodeReport, type SignalData } from '../signal/annotations.ts';

@@ -1,5 +1,4 @@
 /** Tells from a Node which plan works on it: by a claim, which other dialects respect, or by a signal that has not ended. */
-
 import { annotated, type KubeObject, kubeletVersionOf, type Node, withoutAnnotations } from '../kube/resources.ts';
 import { decodeSignal, type SignalData } from './annotations.ts';
 import { AGENT_ANNOTATION, ATTEMPT_LABEL, isFinal, SIGNAL_VERSION_ANNOTATION } from './names.ts';

@@ -1,5 +1,4 @@
 /** Names on the wire that controller and agent share: annotations, statuses, and the objects that carry signals. */
-
 import { clusterScoped, type KubeObject, nodes, type Resource } from '../kube/resources.ts';
 
 export const SIGNAL_VERSION_ANNOTATION = 'k0sproject.io/autopilot-signal-version';

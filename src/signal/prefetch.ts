@@ -2,14 +2,8 @@
 import { hash } from 'node:crypto';
 import { defined, isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
-import {
-  type AgentPolicy,
-  type Annotations,
-  decodeAgentPolicy,
-  decodeCommand,
-  encodeCommand,
-  type SignalCommand,
-} from './annotations.ts';
+import type { AgentPolicy, Annotations, SignalCommand } from './annotations.ts';
+import * as signals from './annotations.ts';
 import { AGENT_POLICY_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION, PREFETCH_ANNOTATION } from './names.ts';
 
 export interface Prefetch extends Omit<DownloadCheck, 'commands'> {
@@ -32,7 +26,7 @@ export function encodeDownloadCheck(check: DownloadCheck): Record<string, string
 }
 
 function encode({ rollout, commands, policy }: DownloadCheck): string {
-  return JSON.stringify({ rollout, commands: commands.map(encodeCommand), policy: forDownloads(policy) });
+  return JSON.stringify({ rollout, commands: commands.map(signals.encodeCommand), policy: forDownloads(policy) });
 }
 
 /** Only what concerns downloads. */
@@ -69,7 +63,7 @@ export const MOST_COMMANDS = 8;
 function decode(text: string | undefined): DownloadCheck | undefined {
   const value = parseJson(text);
   if (!isRecord(value) || typeof value['rollout'] !== 'string' || !Array.isArray(value['commands'])) return undefined;
-  const commands = value['commands'].slice(0, MOST_COMMANDS).flatMap((command) => decodeCommand(command) ?? []);
-  const policy = decodeAgentPolicy({ [AGENT_POLICY_ANNOTATION]: JSON.stringify(value['policy'] ?? {}) });
+  const commands = value['commands'].slice(0, MOST_COMMANDS).flatMap((command) => signals.decodeCommand(command) ?? []);
+  const policy = signals.decodeAgentPolicy({ [AGENT_POLICY_ANNOTATION]: JSON.stringify(value['policy'] ?? {}) });
   return { rollout: value['rollout'], commands, policy };
 }

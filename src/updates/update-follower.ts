@@ -212,12 +212,9 @@ export class UpdateFollower {
     if (before && (sameJson(before, status) || (isFresh && sameJson(lasting(before), lasting(status))))) return;
     await ifFound(writer.patch(updateConfigs, name, statusPatch(status), { type: 'merge', abort }));
     if (!isNew) return;
-    log.info('update', { config: name, reason: status.reason, message: status.message });
-    events.record(config, {
-      type: NORMAL.has(status.reason) ? 'Normal' : 'Warning',
-      reason: status.reason,
-      message: status.message,
-    });
+    const { reason, message } = status;
+    log.info('update', { config: name, reason, message });
+    events.record(config, { type: NORMAL.has(reason) ? 'Normal' : 'Warning', reason, message });
   }
 
   async #release({ metadata }: UpdateConfig, abort: AbortSignal): Promise<void> {

@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_830,
+  'src/agent': 5_823,
   'src/api': 1_101,
   'src/cli': 4_609,
   'src/cmd': 973,
@@ -21,13 +21,13 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 774,
   'src/engine': 5_217,
   'src/http': 326,
-  'src/kube': 3_068,
+  'src/kube': 3_054,
   'src/kubeadm': 968,
   'src/process': 272,
   'src/runtime': 782,
-  'src/signal': 589,
-  'src/updates': 1_880,
-  'src/install': 807,
+  'src/signal': 581,
+  'src/updates': 1_871,
+  'src/install': 800,
   'src/util': 820,
   'src/versions': 539,
 };

@@ -9,9 +9,6 @@ export type SignalObject = Pick<
   'newest' | 'isKnown' | 'version' | 'onChange' | 'follow' | 'write' | 'refresh'
 >;
 
-/** An object that its agent also creates and keeps up to date. */
-export type RegisteredObject = SignalObject & Pick<OwnObject, 'claim' | 'writeStatus'>;
-
 /** Waits until the version of `object` is another than `version`, `woken` resolves, or `ms` have passed, if given. */
 export async function changeOrTimeout(
   object: Pick<SignalObject, 'version' | 'onChange'>,

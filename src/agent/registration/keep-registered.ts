@@ -2,12 +2,13 @@
 import type { ControlNode } from '../../signal/names.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
-import { keepDoing, type RegisteredObject } from '../object/signal-object.ts';
+import type { OwnObject } from '../object/own-object.ts';
+import { keepDoing } from '../object/signal-object.ts';
 import { type ControllerFacts, missingFields, withTrueStatus } from './control-node.ts';
 
 export interface RegistrationParts extends Tools {
   /** Somebody else follows it; it stays unknown until the API server knows its kind. */
-  readonly object: RegisteredObject;
+  readonly object: OwnObject;
   /** Undefined while the role of this host is unknown. */
   readonly describe: () => Promise<ControllerFacts | undefined>;
 }

@@ -3,7 +3,7 @@ import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { nodes } from '../../kube/resources.ts';
 import { describeProblem, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { createRoamingClient } from '../../kube/transport/roaming-client.ts';
-import { type ControlNode, controlNodes, nodeNameOf, SIGNAL_OBJECTS } from '../../signal/names.ts';
+import { controlNodes, nodeNameOf, SIGNAL_OBJECTS } from '../../signal/names.ts';
 import { backoffDelay, sleep } from '../../util/clock.ts';
 import type { ErrorCode } from '../../util/errors.ts';
 import { aborted, onAbort } from '../../util/waits.ts';
@@ -105,7 +105,7 @@ const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_KUBECONFIG', 'REFI
 /** Runs one agent for its ControlNode, and one for its Node, which gets the airgap bundles. Works until `stop` aborts. */
 export async function serveController(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
   const object = ownObject({ ...host, resource: controlNodes, name });
-  const nodeName = (): string | undefined => nodeNameOf(newestOf(object));
+  const nodeName = (): string | undefined => nodeNameOf(object.newest);
   const own = { object, journal: host.paths.journal, accepts: ['k0supdate'] } as const;
   const agent = createObjectAgent(host, own, () => {
     if (!object.isKnown) throw new Error(`ControlNode ${name} has not been read yet`);
@@ -132,10 +132,6 @@ async function serveOwnNode(host: HostParts, name: string, stop: AbortSignal): P
   const object = ownObject({ ...host, resource: nodes, name });
   const options = { object, journal: host.paths.airgapJournal, accepts: ['airgapupdate'] } as const;
   await serveNode({ ...host, log }, name, options, stop);
-}
-
-function newestOf(object: OwnObject): ControlNode | undefined {
-  return object.newest;
 }
 
 /** Runs `work` for each value of `current`, one run at a time. Rejects when a run rejects that was not aborted. */

@@ -226,13 +226,6 @@ function toStatus(call: Call, response: IncomingMessage, body: string): Status {
   const given = isRecord(value) && value['kind'] === 'Status' ? (value as unknown as Status) : undefined;
   if (given) return { ...given, code, details: { ...details, ...given.details } };
   const text = body.trim().slice(0, 200) || response.statusMessage || 'no text';
-  const reason = code === 404 ? 'NotFound' : '';
-  return {
-    kind: 'Status',
-    status: 'Failure',
-    code,
-    reason,
-    details,
-    message: `${call.method} ${call.path}: ${code} ${text}`,
-  };
+  const message = `${call.method} ${call.path}: ${code} ${text}`;
+  return { kind: 'Status', status: 'Failure', code, reason: code === 404 ? 'NotFound' : '', details, message };
 }

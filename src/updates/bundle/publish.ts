@@ -42,10 +42,8 @@ export async function packBundle(directory: string, archive: string): Promise<vo
   const hashes = hashesOf(await catalogs.readCatalog(directory));
   for (const hash of hashes) await verify(catalogs.pathOfFile(directory, hash), hash);
   const next = `${archive}.new`;
-  await create({ file: next, cwd: directory, portable: true }, [
-    catalogs.CATALOG_FILE,
-    ...hashes.map((hash) => `files/${hash}`),
-  ]);
+  const members = [catalogs.CATALOG_FILE, ...hashes.map((hash) => `files/${hash}`)];
+  await create({ file: next, cwd: directory, portable: true }, members);
   await settle(next, archive);
 }
 

@@ -25,12 +25,8 @@ export class BlockCache {
 
 async function readBlock(path: string, index: number): Promise<Buffer> {
   await using handle = await open(path);
-  const { buffer, bytesRead } = await handle.read(
-    Buffer.allocUnsafeSlow(BLOCK_BYTES),
-    0,
-    BLOCK_BYTES,
-    index * BLOCK_BYTES,
-  );
+  const [buffer, position] = [Buffer.allocUnsafeSlow(BLOCK_BYTES), index * BLOCK_BYTES];
+  const { bytesRead } = await handle.read({ buffer, position });
   return buffer.subarray(0, bytesRead);
 }
 
