@@ -1,5 +1,6 @@
 /** Chooses the proxy of a download from the environment, as Go's HTTP client does, which the original uses. */
 import { BlockList, isIP } from 'node:net';
+import { ifPossible } from '../util/errors.ts';
 
 /** Such as `process.env`. Names count in both spellings, capitals first. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -18,21 +19,17 @@ export function proxyFor(address: URL, environment: Environment): URL | undefine
   if (named === '' || isExempt(address, read('NO_PROXY'))) return undefined;
   if (/^socks/i.test(named))
     throw new Error(`${name} names a SOCKS proxy, which is not supported: use an http or https proxy`);
-  const proxy = readProxy(named.includes('://') ? named : `http://${named}`);
+  const proxy = ifPossible(() => readProxy(named.includes('://') ? named : `http://${named}`));
   // Without the value: it may contain a password.
   if (proxy === undefined) throw new Error(`${name} is not a proxy URL; use for example http://192.0.2.1:3128`);
   return proxy;
 }
 
 function readProxy(text: string): URL | undefined {
-  try {
-    const proxy = new URL(text);
-    // A URL keeps a bare %: such credentials cannot be decoded.
-    decodeURIComponent(`${proxy.username}:${proxy.password}`);
-    return PORTS[proxy.protocol] === undefined ? undefined : proxy;
-  } catch {
-    return undefined;
-  }
+  const proxy = new URL(text);
+  // A URL keeps a bare %: such credentials cannot be decoded.
+  decodeURIComponent(`${proxy.username}:${proxy.password}`);
+  return PORTS[proxy.protocol] === undefined ? undefined : proxy;
 }
 
 function isExempt({ hostname, port, protocol }: URL, noProxy: string): boolean {

@@ -141,3 +141,12 @@ export const unlessError =
       if (isExpected(error)) return undefined;
       throw error;
     });
+
+/** Undefined where it throws. */
+export function ifPossible<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}

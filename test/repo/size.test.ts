@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_823,
+  'src/agent': 5_802,
   'src/api': 1_101,
   'src/cli': 4_609,
   'src/cmd': 973,
@@ -20,15 +20,15 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/kubeadm': 2_214,
   'src/drain': 774,
   'src/engine': 5_217,
-  'src/http': 326,
+  'src/http': 323,
   'src/kube': 3_054,
   'src/kubeadm': 968,
   'src/process': 272,
   'src/runtime': 782,
   'src/signal': 581,
-  'src/updates': 1_871,
+  'src/updates': 1_864,
   'src/install': 800,
-  'src/util': 820,
+  'src/util': 829,
   'src/versions': 539,
 };
 

@@ -1,5 +1,6 @@
 /** The file name of an airgap bundle: what its server suggests, made safe as the original does. */
 import type { Answer } from '../../http/http-get.ts';
+import { ifPossible } from '../../util/errors.ts';
 
 /** Name of a partial bundle: a bundle of this name would be removed with what is left of a download. */
 export const PARTIAL_BUNDLE = '.refit-airgap.part';
@@ -28,7 +29,7 @@ export function bundleNameIn(url: URL): string | undefined {
 }
 
 function nameIn({ pathname }: URL): string | undefined {
-  const segments = decoded(pathname)?.split('/') ?? [];
+  const segments = ifPossible(() => decodeURIComponent(pathname))?.split('/') ?? [];
   return safeName(segments.findLast((segment) => segment !== ''));
 }
 
@@ -46,16 +47,8 @@ function suggestionIn(disposition: string): string | undefined {
   }
   // A header that does not parse to its end is not trusted at all.
   if (!/^[;\s]*$/.test(disposition.slice(end))) return undefined;
-  const encoded = /^(?:utf-8|us-ascii)'[^']*'(.*)$/i.exec(parameters.get('filename*') ?? '')?.[1];
-  return (encoded === undefined ? undefined : decoded(encoded)) ?? parameters.get('filename');
-}
-
-function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
+  const [, encoded] = /^(?:utf-8|us-ascii)'[^']*'(.*)$/i.exec(parameters.get('filename*') ?? '') ?? [];
+  return (encoded && ifPossible(() => decodeURIComponent(encoded))) ?? parameters.get('filename');
 }
 
 const MAX_BYTES = 255;

@@ -1,6 +1,7 @@
 /** Reads the process table: which process has a PID, which file it executes, and which one is the service. */
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { readFile, realpath } from 'node:fs/promises';
+import { ifPossible } from '../../util/errors.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
 
 /** The process with this PID; undefined when there is none, or only a zombie. */
@@ -66,12 +67,12 @@ export function workingDirectoryOf(pid: number): string | undefined {
 }
 
 export function ownerOf(pid: number): number | undefined {
-  return unlessGone(() => statSync(`/proc/${pid}`).uid);
+  return ifPossible(() => statSync(`/proc/${pid}`).uid);
 }
 
 /** From proc_pid_task_children(5); undefined when the kernel does not have it. */
 export function childrenOf(parent: number): number[] | undefined {
-  return unlessGone(() =>
+  return ifPossible(() =>
     readdirSync(`/proc/${parent}/task`)
       .map((thread) => readFileSync(`/proc/${parent}/task/${thread}/children`, 'utf8'))
       .flatMap((list) => [...list.matchAll(/\d+/g)].map(Number)),
@@ -95,7 +96,7 @@ export async function leadsTo(path: string, file: string): Promise<boolean> {
 
 /** Device and number of a file or directory; a link counts as its target. */
 export function identityOf(path: string): string | undefined {
-  return unlessGone(() => {
+  return ifPossible(() => {
     const { dev, ino } = statSync(path, { bigint: true });
     return `${dev}:${ino}`;
   });
@@ -110,20 +111,11 @@ let boot: string | undefined;
 
 /** What the kernel alone answers, at once: a promise for each of a host's processes takes ten times as long. Empty: gone. */
 export function kernelText(path: string): string {
-  return unlessGone(() => readFileSync(path, 'utf8')) ?? '';
+  return ifPossible(() => readFileSync(path, 'utf8')) ?? '';
 }
 
 function linkOf(path: string): string | undefined {
-  return unlessGone(() => readlinkSync(path));
-}
-
-/** Undefined when the process or file that `read` asks for is gone, or unreadable. */
-export function unlessGone<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
+  return ifPossible(() => readlinkSync(path));
 }
 
 /** Signals the process unless it is gone; a process that reuses its PID is left alone. */

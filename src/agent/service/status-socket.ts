@@ -1,8 +1,9 @@
 /** Waits for the status socket, and reads it: the service answers with its version, PID and role. */
-import { existsSync, type FSWatcher, watch } from 'node:fs';
+import { existsSync, watch } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { basename, dirname } from 'node:path';
 import { textIn } from '../../util/bounded-file.ts';
+import { ifPossible } from '../../util/errors.ts';
 import { http } from '../../util/http.ts';
 import { defined, isRecord } from '../../util/json.ts';
 
@@ -56,7 +57,7 @@ function nonEmpty(value: unknown): string | undefined {
 
 /** Calls `listener` when the file comes, until it is unsubscribed. Undefined: ask, it is there or cannot be watched. */
 export function watchForSocket(socket: string, listener: () => void): (() => void) | undefined {
-  const watcher = watcherOf(dirname(socket));
+  const watcher = ifPossible(() => watch(dirname(socket)));
   watcher?.on('error', listener);
   watcher?.on('change', (_, name) => {
     if (name === basename(socket)) listener();
@@ -65,12 +66,4 @@ export function watchForSocket(socket: string, listener: () => void): (() => voi
   if (watcher && !existsSync(socket)) return () => watcher.close();
   watcher?.close();
   return undefined;
-}
-
-function watcherOf(directory: string): FSWatcher | undefined {
-  try {
-    return watch(directory);
-  } catch {
-    return undefined;
-  }
 }

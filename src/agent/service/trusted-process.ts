@@ -1,7 +1,8 @@
 /** Decides which processes the agent believes: those of root, or of its own user, outside of containers. */
 import { statSync } from 'node:fs';
+import { ifPossible } from '../../util/errors.ts';
 import { isTrustedUser } from '../state/trusted-path.ts';
-import { identityOf, kernelText, unlessGone } from './processes.ts';
+import { identityOf, kernelText } from './processes.ts';
 
 const SET_ID = 0o6000;
 
@@ -12,7 +13,7 @@ export function whyForeign(pid: number): string | undefined {
   if (users === undefined) return 'is gone';
   const foreign = users.find((uid) => !isTrustedUser(uid));
   if (foreign !== undefined) return `belongs to user ${foreign}, not to root`;
-  const mode = unlessGone(() => statSync(`/proc/${pid}/exe`).mode) ?? 0;
+  const mode = ifPossible(() => statSync(`/proc/${pid}/exe`).mode) ?? 0;
   // sudo is root in every way while it waits for a password.
   if ((mode & SET_ID) !== 0) return 'runs a set-user-id program, with arguments that anybody may choose';
   return isElsewhere(pid) ? 'runs in a container' : undefined;

@@ -2,6 +2,7 @@
 import { Cron } from 'croner';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
+import { ifPossible } from '../../util/errors.ts';
 
 export interface CronSchedule {
   /** The first moment after `time`, both in milliseconds since the Unix epoch; undefined if none comes. */
@@ -21,8 +22,8 @@ export function readCron(text: string, timeZone: string): CronSchedule {
   const fields = pattern.split(/\s+/);
   if (fields.length === 6) return scheduleOf(pattern, timeZone);
   if (fields.length !== 5) throw new Error(`"${text}" is no cron schedule; ${EXAMPLE}`);
-  const crontab = attempt(`0 ${pattern}`, timeZone);
-  const k0s = attempt(`${pattern} *`, timeZone);
+  const crontab = ifPossible(() => scheduleOf(`0 ${pattern}`, timeZone));
+  const k0s = ifPossible(() => scheduleOf(`${pattern} *`, timeZone));
   const only = crontab ?? k0s;
   if (!only) throw new Error(`"${text}" is no cron schedule; ${EXAMPLE}`);
   if (!crontab || !k0s) return only;
@@ -38,14 +39,6 @@ function everyDuration(text: string, every: string): CronSchedule {
   if (ms < 1_000) throw new Error(`"${text}" is no cron schedule; use at least a second, such as "@every 6h"`);
   // From the epoch on, so that every leader has the same moments.
   return { next: (time) => (Math.floor(time / ms) + 1) * ms };
-}
-
-function attempt(pattern: string, timeZone: string): CronSchedule | undefined {
-  try {
-    return scheduleOf(pattern, timeZone);
-  } catch {
-    return undefined;
-  }
 }
 
 function scheduleOf(pattern: string, timeZone: string): CronSchedule {
