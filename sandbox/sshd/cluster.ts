@@ -19,6 +19,7 @@ import {
 import { isNotFound } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
+import type { Validity } from '../../tools/controlplane/certs.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { createMissing } from '../cluster/objects.ts';
@@ -42,6 +43,7 @@ export interface SshClusterOptions {
   readonly kubeletConfiguration?: object;
   /** True where kwok is to play pods on the Nodes. */
   readonly played?: boolean;
+  readonly certificates?: Validity | undefined;
 }
 
 export interface SshCluster {
@@ -63,7 +65,7 @@ const HEARTBEAT_MS = 10_000;
 
 export async function startSshCluster(options: SshClusterOptions): Promise<SshCluster> {
   await using started = new AsyncDisposableStack();
-  const { directory, version, offers } = options;
+  const { directory, version, offers, certificates, adminKubeconfig: kubeconfig } = options;
   await mkdir(directory, { recursive: true });
   const identity = join(directory, 'identity');
   await makeKey(identity);
@@ -77,7 +79,7 @@ export async function startSshCluster(options: SshClusterOptions): Promise<SshCl
   for (const [index, name] of names.entries()) {
     const role = index < options.controlPlane ? 'controlPlane' : 'worker';
     const root = join(directory, name, 'root');
-    const host = await createStandInHost({ name, role, root, version, offers, kubeconfig: options.adminKubeconfig });
+    const host = await createStandInHost({ name, role, root, version, offers, kubeconfig, certificates });
     hosts.push(host);
     const server = await options.startServer({ host, directory: join(directory, name), clientKey: `${identity}.pub` });
     started.defer(async () => await server.stop());

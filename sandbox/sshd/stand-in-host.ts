@@ -1,6 +1,8 @@
 /** A stand-in kubeadm host: a directory with the binaries, manifests and credentials of a real host. */
 import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Validity } from '../../tools/controlplane/certs.ts';
+import { makeCertificates } from './stand-in-certificates.ts';
 
 export interface StandInHost {
   readonly name: string;
@@ -12,6 +14,8 @@ export interface StandInOptions extends StandInHost {
   readonly version: string;
   /** Versions whose binaries lie ready below /opt/kubernetes on the host. */
   readonly offers: readonly string[];
+  /** Of kubeadm's certificates on control-plane hosts; without it they have none. */
+  readonly certificates?: Validity | undefined;
   /** Of the administrator, as every control-plane host has it. */
   readonly kubeconfig: string;
 }
@@ -33,6 +37,7 @@ export async function createStandInHost({
   version,
   offers,
   kubeconfig,
+  certificates,
 }: StandInOptions): Promise<StandInHost> {
   for (const folder of ['run', 'usr/bin', 'var/log', 'var/lib/kubelet', 'etc/kubernetes/tmp', 'hooks/die-without'])
     await mkdir(join(root, folder), { recursive: true });
@@ -54,6 +59,7 @@ export async function createStandInHost({
   // Root or not, the host is ours.
   await writeScript(join(root, 'usr/bin/sudo'), '[ "$1" = -n ] && shift\nexec "$@"\n');
   if (role === 'controlPlane') await writeManifests(root, version);
+  if (role === 'controlPlane' && certificates) makeCertificates(root, certificates);
   return { name, role, root };
 }
 
@@ -64,7 +70,10 @@ async function writeManifests(root: string, version: string): Promise<void> {
     const tag = component === 'etcd' ? ETCD : version;
     const spec = `spec:\n  containers:\n  - name: ${component}\n    image: registry.local:5000/${component}:${tag}\n`;
     await mkdir(join(root, 'etc/kubernetes/manifests'), { recursive: true });
-    await writeFile(join(root, `etc/kubernetes/manifests/${component}.yaml`), `apiVersion: v1\nkind: Pod\n${spec}`);
+    await writeFile(
+      join(root, `etc/kubernetes/manifests/${component}.yaml`),
+      `apiVersion: v1\nkind: Pod\nmetadata:\n  name: ${component}\n${spec}`,
+    );
   }
 }
 
@@ -99,7 +108,7 @@ async function writeScript(path: string, body: string): Promise<void> {
 /** Every line that a program has left in its log on the host. */
 export async function logOf(
   { root }: StandInHost,
-  program: 'kubeadm' | 'kubeadm-preflight' | 'kubelet' | 'systemctl',
+  program: 'kubeadm' | 'kubeadm-preflight' | 'kubelet' | 'static-pods' | 'systemctl',
 ): Promise<string[]> {
   const text = await readFile(join(root, 'var/log', program), 'utf8').catch(() => '');
   return text.split('\n').filter((line) => line !== '');

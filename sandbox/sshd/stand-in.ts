@@ -25,6 +25,7 @@ import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
 import { messageOf } from '../../src/util/errors.ts';
 import { compareVersions, parseVersion } from '../../src/util/version.ts';
 import { parseKubeadm } from './kubeadm-command.ts';
+import { renewCertificate } from './stand-in-certificates.ts';
 import { COMPONENTS } from './stand-in-host.ts';
 
 const ROOT = process.env['REFIT_ROOT'] ?? '';
@@ -37,6 +38,7 @@ const TMPFS = 0x01021994;
 const KUBEADM_CONFIG = { namespace: 'kube-system', name: 'kubeadm-config' };
 
 async function kubeadm(own: string, args: readonly string[]): Promise<void> {
+  if (args[0] === 'certs') return renew(args);
   const { kind, phase, version: wanted, ignored } = parseKubeadm(args);
   using client = await connect();
   const config = await client.get(configMaps, KUBEADM_CONFIG.name, { namespace: KUBEADM_CONFIG.namespace });
@@ -66,6 +68,14 @@ async function kubeadm(own: string, args: readonly string[]): Promise<void> {
   const { data } = await client.get(configMaps, 'kubelet-config', { namespace: KUBEADM_CONFIG.namespace });
   writeFileSync(KUBELET_CONFIG, `# written by kubeadm ${own}\n${data?.['kubelet'] ?? ''}`);
   process.stdout.write('[upgrade] SUCCESS!\n');
+}
+
+/** It does not need the API. A file `hooks/die-without/certs` kills it before the second. */
+function renew([, verb, name = '', ...rest]: readonly string[]): void {
+  if (verb !== 'renew' || name === '' || rest.length > 0) throw new Error(`unknown command certs ${verb} ${name}`);
+  appendFileSync(join(ROOT, 'var/log/kubeadm'), `certs renew ${name}\n`);
+  process.stdout.write(renewCertificate(ROOT, name));
+  dieWhereAsked('certs');
 }
 
 /** As `-o json`. A text in `ROOT/plan-fails` is why it fails; one in `ROOT/manual-upgrade` is the group of a configuration that it cannot convert. */

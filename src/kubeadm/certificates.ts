@@ -7,36 +7,56 @@ export interface Certificate {
   /** Its path on the host. */
   readonly file: string;
   readonly isAuthority: boolean;
-  /** Milliseconds since the Unix epoch. */
+  /** Milliseconds since the Unix epoch: its end, and from when on that is near. */
   readonly until: number;
+  readonly soon: number;
+  /** What `kubeadm certs renew` calls it; undefined if that would not make it as it is. */
+  readonly renewal?: string | undefined;
 }
 
 const DAY_MS = 86_400_000;
 /** kubelets renew their own certificate months before its end: one that is nearer to it does not. */
 const [SOON_MS, AUTHORITY_SOON_MS] = [30 * DAY_MS, 180 * DAY_MS];
+const OF_KUBELET = '/var/lib/kubelet/';
 
-/** From base64 of DER, and the path. */
-export function certificateIn(line: string): Certificate | undefined {
+/** Each line has base64 of DER, and the path; `keys` are paths. kubeadm renews only what an authority here has made, whose key is here. */
+export function certificatesIn(lines: readonly string[], keys: readonly string[]): Certificate[] {
+  const all = lines.flatMap((line) => certificateIn(line) ?? []);
+  const signers = all.filter(({ file, x509 }) => x509.ca && keys.includes(file.replace(/crt$/, 'key')));
+  return all.map(({ file, x509 }) => {
+    const isOurs = !x509.ca && !file.startsWith(OF_KUBELET) && signers.some((by) => x509.verify(by.x509.publicKey));
+    const [, ofEtcd, name] = /\/(etcd\/)?([^/]+?)(?:\.crt)?$/.exec(file) ?? [];
+    const renewal = ofEtcd ? `etcd-${name}` : name;
+    return { file, isAuthority: x509.ca, ...timesOf(x509), renewal: isOurs ? renewal : undefined };
+  });
+}
+
+function certificateIn(line: string) {
   const [text = '', file = ''] = line.split(/ (.*)/);
   try {
-    const { ca: isAuthority, validTo } = new X509Certificate(Buffer.from(text, 'base64'));
-    return { file, isAuthority, until: Date.parse(validTo) };
+    return { file, x509: new X509Certificate(Buffer.from(text, 'base64')) };
   } catch {
     return undefined;
   }
 }
 
-/** `isRenewed`: kubeadm is about to renew those in /etc/kubernetes, except authorities. */
+export function timesOf({ ca, validFrom, validTo }: X509Certificate): Pick<Certificate, 'until' | 'soon'> {
+  const until = Date.parse(validTo);
+  // Some have a short life from the start.
+  const most = (until - Date.parse(validFrom)) / 10;
+  return { until, soon: until - Math.min(ca ? AUTHORITY_SOON_MS : SOON_MS, most) };
+}
+
+/** `isRenewed`: kubeadm is about to renew what it can. */
 export function endingSoon(certificates: readonly Certificate[], now: number, isRenewed: boolean): Problem[] {
-  return certificates.flatMap(({ file, isAuthority, until }) => {
-    const isOfKubelet = file.startsWith('/var/lib/kubelet/');
-    if (until - now > (isAuthority ? AUTHORITY_SOON_MS : SOON_MS)) return [];
-    if (isRenewed && !isAuthority && !isOfKubelet) return [];
+  return certificates.flatMap(({ file, isAuthority, until, soon, renewal }) => {
+    if (now < soon || (isRenewed && renewal !== undefined)) return [];
+    const byKubeadm =
+      renewal === undefined ? 'no authority of kubeadm here made it: renew it yourself' : 'run kubeadm certs renew all';
     const ofKubelet = 'the kubelet does not renew it: see journalctl -u kubelet on the host';
-    const cure = isAuthority ? 'kubeadm never renews an authority: plan its rotation' : 'run kubeadm certs renew all';
-    return [
-      { found: `${file} ${until < now ? 'ended' : 'ends'} on ${dateOf(until)}`, cure: isOfKubelet ? ofKubelet : cure },
-    ];
+    const ofLeaf = file.startsWith(OF_KUBELET) ? ofKubelet : byKubeadm;
+    const cure = isAuthority ? 'kubeadm never renews an authority: plan its rotation' : ofLeaf;
+    return [{ found: `${file} ${until < now ? 'ended' : 'ends'} on ${dateOf(until)}`, cure }];
   });
 }
 

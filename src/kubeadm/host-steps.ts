@@ -28,7 +28,7 @@ export interface HostStepsParts extends Pick<Tools, 'clock' | 'log'> {
 const SHELL_RETRIES = 20;
 const SHELL_RETRY_MS = 3000;
 /** Milliseconds for components to come up, and for etcd to recover from the restart before. */
-const [VERIFY_MS, ETCD_MS] = [300_000, 120_000];
+export const [VERIFY_MS, ETCD_MS] = [300_000, 120_000];
 
 /** All that can be checked before the host is drained, kubeadm's own preflight too. Stages the binaries; replaces nothing. */
 export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<void> {
@@ -61,7 +61,7 @@ export async function carryOutOnceMore(on: HostStepsParts, step: HostStep, body:
   }
 }
 
-async function succeed(on: HostStepsParts, step: HostStep, script: string): Promise<void> {
+export async function succeed(on: HostStepsParts, step: HostStep, script: string): Promise<void> {
   const { code, stdout } = await run(on, script);
   on.abort.throwIfAborted();
   if (code === 0) return;

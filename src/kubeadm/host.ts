@@ -39,8 +39,8 @@ export interface Containerd {
   readonly binaries: Readonly<Record<string, Binary>>;
 }
 
-/** A host runs both parts at once, or its control plane part first and its kubelet later. */
-export type Part = 'kubeadm' | 'kubelet';
+/** A host runs the first two at once, or its control plane part first and its kubelet later. */
+export type Part = 'kubeadm' | 'kubelet' | 'certificates';
 
 export interface ShellResult {
   readonly code: number;

@@ -38,6 +38,7 @@ test('a control-plane host in the middle of an upgrade', () => {
     apiPort: 7443,
     staticPods: { 'kube-apiserver': 'v1.36.3', 'kube-scheduler': 'v1.36.2' },
     certificates: [],
+    leavesCertificates: false,
     etcd: undefined,
     missing: [
       {
@@ -60,6 +61,7 @@ test('a host with nothing on it', () => {
     staticPods: {},
     missing: [],
     certificates: [],
+    leavesCertificates: false,
     etcd: undefined,
   });
 });

@@ -2,7 +2,7 @@
 import { RefitError } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
 import { type Finding, hard, type NodeFacts, warn } from '../versions/kubeadm-rules.ts';
-import { type Certificate, certificateIn, endingSoon } from './certificates.ts';
+import { type Certificate, certificatesIn, endingSoon } from './certificates.ts';
 import { ETCD_FACTS, type EtcdAnswer, etcdAnswer, etcdFactsAt } from './etcd.ts';
 import type { Host, Shells, Upgrade } from './host.ts';
 import { FACTS, optionsFor, PRELUDE, probeScript } from './scripts.ts';
@@ -23,6 +23,10 @@ export interface HostFacts {
   /** On hosts of the control plane: manifests that are missing although backups of them exist. */
   readonly missing: readonly MissingManifest[];
   readonly certificates: readonly Certificate[];
+  /** By the UpgradeConfiguration of the manifest. */
+  readonly leavesCertificates?: boolean;
+  /** Which of them kubeadm should renew now, if the manifest allows it; only `probeHost` says that. */
+  readonly toRenew?: string;
   readonly etcd: EtcdAnswer | undefined;
 }
 
@@ -37,10 +41,12 @@ const PATIENCE_MS = 60_000;
 
 export async function probeHost(shells: Shells, upgrade: Upgrade, host: Host, now: number): Promise<HostFacts> {
   const facts = await factsBy(probeScript(upgrade, host, now), shells, host);
-  const isRenewed = optionsFor(upgrade, host).certificateRenewal !== false;
+  const isRenewed = optionsFor(upgrade, host).certificateRenewal !== false && facts.leavesCertificates !== true;
   const ending = endingSoon(facts.certificates, now, isRenewed);
   const warnings = ending.map(({ found, cure }) => warn('certificate', `${found}; ${cure}`));
-  return { ...facts, problems: [...facts.problems, ...warnings] };
+  const renewable = facts.certificates.filter(({ renewal }) => isRenewed && renewal !== undefined);
+  const soon = endingSoon(renewable, now, false);
+  return { ...facts, toRenew: soon.map(({ found }) => found).join(', '), problems: [...facts.problems, ...warnings] };
 }
 
 /** Only what an upgrade should have changed. */
@@ -103,7 +109,8 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
       .find((found) => Number.isInteger(found) && found > 0 && found <= 65_535),
     staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
     missing: all('missing').flatMap((line) => missingIn(line) ?? []),
-    certificates: all('certificate').flatMap((line) => certificateIn(line) ?? []),
+    certificates: certificatesIn(all('certificate'), all('key')),
+    leavesCertificates: all('renewal').includes('off'),
     etcd: etcdAnswer(all('etcd')),
   };
 }

@@ -5,7 +5,7 @@ import { parseVersion } from '../util/version.ts';
 import type { Binary, Containerd, Host, KubeadmOptions, Upgrade } from './host.ts';
 import { scriptFile } from './script-file.ts';
 
-export type HostStep = 'stage' | 'containerd' | 'kubeadm' | 'kubelet';
+export type HostStep = 'stage' | 'containerd' | 'kubeadm' | 'kubelet' | 'certificates';
 
 export interface StepContext {
   readonly step: HostStep;
@@ -35,6 +35,7 @@ export const KEEP = scriptFile('keep.sh');
 export const KEEP_CONFIGURATION = `${KEEP}${scriptFile('keep-configuration.sh')}`;
 export const LISTENS = scriptFile('listens.sh');
 export const FACTS = scriptFile('facts.sh');
+export const API_SERVER = scriptFile('api-server.sh');
 
 /** Prints facts as lines `name=value`; `hard` and `warn` have sentences. Changes nothing. `now`: milliseconds, here. */
 export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
@@ -47,7 +48,7 @@ export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   );
   if (role === 'controlPlane' && upgrade.etcdSnapshotCertificate !== undefined)
     paths.push('command -v openssl >/dev/null || echo "no openssl in PATH: it encrypts the snapshot of etcd"\n');
-  const facts = `NEED=${IMAGES[role]}\nNOW=${Math.round(now / 1000)}\nPATCHED=${given.join('')}\n${scriptFile('host.sh')}${scriptFile('cni.sh')}${FACTS}`;
+  const facts = `NEED=${IMAGES[role]}\nNOW=${Math.round(now / 1000)}\nPATCHED=${given.join('')}\nCONFIG=${quoted(config ?? '')}\n${scriptFile('host.sh')}${scriptFile('cni.sh')}${FACTS}`;
   return `VERSION=${quoted(upgrade.version)}
 ${PRELUDE}${WRONG}{ ${scriptFile('in-path.sh')}${each(binaries, 'probe')}${containerd ? ofContainerd(containerd, 'probe_containerd') : ''}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
 ${scriptFile('room.sh')}

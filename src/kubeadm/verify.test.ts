@@ -8,8 +8,10 @@ import { addonCheck, etcdChecks, hostChecks, problemsOf, STATIC_PODS } from './v
 const VERSION = 'v1.36.3';
 const NOW = Date.parse('2026-11-21T00:00:00Z');
 const DAY = 86_400_000;
-const AUTHORITY = { file: '/etc/kubernetes/pki/ca.crt', isAuthority: true, until: NOW + 3000 * DAY };
-const LEAF = { file: '/etc/kubernetes/pki/apiserver.crt', isAuthority: false, until: NOW + 365 * DAY };
+const LATER = { until: NOW + 365 * DAY, soon: NOW + 335 * DAY };
+const ENDING = { until: NOW + 5 * DAY, soon: NOW - 25 * DAY };
+const AUTHORITY = { file: '/etc/kubernetes/pki/ca.crt', isAuthority: true, ...LATER };
+const LEAF = { file: '/etc/kubernetes/pki/apiserver.crt', isAuthority: false, ...LATER, renewal: 'apiserver' };
 
 function facts(more: Partial<HostFacts> = {}): HostFacts {
   const staticPods = { ...Object.fromEntries(STATIC_PODS.map((name) => [name, VERSION])), etcd: '3.6.8-0' };
@@ -98,7 +100,7 @@ test.each<[string, Partial<HostFacts>, readonly Pod[], string, readonly string[]
   ],
   [
     'a certificate that has ended',
-    { certificates: [AUTHORITY, { ...LEAF, until: NOW - DAY }] },
+    { certificates: [AUTHORITY, { ...LEAF, until: NOW - DAY, soon: NOW - 31 * DAY }] },
     PODS,
     VERSION,
     ['certificates: /etc/kubernetes/pki/apiserver.crt ended on 2026-11-20; run kubeadm certs renew all'],
@@ -191,18 +193,24 @@ test('etcd: a host whose member cannot be asked keeps it; one without a manifest
 });
 
 test.each<[string, object, boolean, string | undefined]>([
-  ['a leaf that kubeadm is about to renew', { ...LEAF, until: NOW + 5 * DAY }, true, undefined],
-  ['a leaf that kubeadm is not to renew', { ...LEAF, until: NOW + 5 * DAY }, false, 'run kubeadm certs renew all'],
+  ['a leaf that kubeadm is about to renew', { ...LEAF, ...ENDING }, true, undefined],
+  ['a leaf that kubeadm is not to renew', { ...LEAF, ...ENDING }, false, 'run kubeadm certs renew all'],
   ['a leaf with a year', LEAF, false, undefined],
   [
+    'a leaf that kubeadm did not make',
+    { ...LEAF, ...ENDING, renewal: undefined },
+    true,
+    'no authority of kubeadm here made it: renew it yourself',
+  ],
+  [
     'an authority, whatever kubeadm renews',
-    { ...AUTHORITY, until: NOW + 100 * DAY },
+    { ...AUTHORITY, ...ENDING },
     true,
     'kubeadm never renews an authority: plan its rotation',
   ],
   [
     'of the kubelet',
-    { ...LEAF, file: '/var/lib/kubelet/pki/kubelet-client-current.pem', until: NOW + 5 * DAY },
+    { ...LEAF, ...ENDING, file: '/var/lib/kubelet/pki/kubelet-client-current.pem', renewal: undefined },
     true,
     `the kubelet does not renew it: ${KUBELET_LOG}`,
   ],

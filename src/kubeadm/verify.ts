@@ -25,7 +25,7 @@ export interface Check {
 }
 
 const ASK_AGAIN_MS = 1000;
-const KUBELET_LOG = 'see journalctl -u kubelet on the host';
+export const KUBELET_LOG = 'see journalctl -u kubelet on the host';
 
 export const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
 
@@ -45,7 +45,7 @@ export function hostChecks(state: HostState, version: string, parts: readonly Pa
   const names = host.role === 'controlPlane' ? [...STATIC_PODS, ...(staticPods['etcd'] ? ['etcd'] : [])] : [];
   const reported = state.node && kubeletVersionOf(state.node);
   return [
-    ...(parts.includes('kubeadm')
+    ...(parts.some((part) => part !== 'kubelet')
       ? [...names.map((name) => podCheck(name, state, version)), binaryCheck('kubeadm', kubeadm, version)]
       : []),
     ...(parts.includes('kubelet')
@@ -72,12 +72,16 @@ function podCheck(component: string, { facts, pods: all }: HostState, version: s
   const { name } = facts.host;
   const wanted = facts.staticPods[component];
   if (component !== 'etcd' && !isAt(wanted, version)) return binaryCheck(component, wanted, version);
-  const pod = all.find(({ metadata, spec }) => spec?.nodeName === name && metadata.labels?.['component'] === component);
+  const pod = podOf(all, name, component);
   if (!pod) return { component, found: 'the API server knows no pod of it', cure: KUBELET_LOG };
   const tag = tagOf(pod.spec?.containers?.[0]?.image ?? '');
   if (tag !== wanted) return { component, found: `its pod still has ${tag ?? 'no version'}`, cure: KUBELET_LOG };
   if (readyCondition(pod)?.status === 'True') return { component, found: tag ?? '' };
   return { component, found: 'its pod is not ready', cure: `see kubectl -n kube-system logs ${pod.metadata.name}` };
+}
+
+export function podOf(all: readonly Pod[], node: string, component: string): Pod | undefined {
+  return all.find(({ metadata, spec }) => spec?.nodeName === node && metadata.labels?.['component'] === component);
 }
 
 /** Only what has ended is wrong. */

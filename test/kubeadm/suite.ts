@@ -8,6 +8,7 @@ import { REFIT } from '../../sandbox/refit.ts';
 import { type SshCluster, startSshCluster } from '../../sandbox/sshd/cluster.ts';
 import type { StartServer } from '../../sandbox/sshd/server.ts';
 import { nodes } from '../../src/kube/resources.ts';
+import type { Validity } from '../../tools/controlplane/certs.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
 
@@ -39,12 +40,21 @@ export interface SceneOptions {
   readonly kubeletConfiguration?: object;
   /** Of each role. */
   readonly hosts?: number;
+  /** Of kubeadm's certificates on control-plane hosts. */
+  readonly certificates?: Validity;
 }
 
 /** Two control-plane hosts and two workers by default. */
 export async function openScene(
   startServer: StartServer,
-  { played = false, version = FROM, offers = [TO], kubeletConfiguration = {}, hosts = 2 }: SceneOptions = {},
+  {
+    played = false,
+    version = FROM,
+    offers = [TO],
+    kubeletConfiguration = {},
+    hosts = 2,
+    certificates,
+  }: SceneOptions = {},
 ): Promise<Scene> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
   const place = controlPlane();
@@ -58,6 +68,7 @@ export async function openScene(
     offers,
     kubeletConfiguration,
     played,
+    certificates,
     url: place.url,
     adminKubeconfig: await kubeconfigFor('admin'),
     kubeconfig: await kubeconfigFor('kubeadm'),

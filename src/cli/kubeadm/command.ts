@@ -6,6 +6,7 @@ import {
   assess,
   describeRefused,
   hostsOf,
+  isEmpty,
   membershipFindings,
   type Survey,
 } from '../../dialects/kubeadm/preflight.ts';
@@ -39,8 +40,8 @@ import { type ClusterState, checkCluster, isRight, verifyCluster } from './verif
 const ROLLED_OUT_MS = 300_000;
 /** Milliseconds. */
 const DIFF_MS = 60_000;
-/** In a unified diff; images change always. */
-const LOST_LINE = /^-(?!-- )(?! *image:)/m;
+/** In a unified diff; images change always, and Refit's own annotation goes. */
+const LOST_LINE = /^-(?!-- )(?! *(image|annotations|upgrade\.refit\.dev\/certificates):)/m;
 
 /** Changes nothing. Resolves with the exit code; rejects with REFIT_REFUSED if a rule forbids the upgrade. */
 export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Promise<number> {
@@ -97,7 +98,8 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
       (each) => !each.startsWith('0 '),
     );
     const then = after.length > 0 ? `, then ${after.join(' and ')}` : '';
-    const question = `Upgrade ${hostsOf(request).length} hosts to ${manifest.version}${then}?`;
+    const renewal = request.certificates.map((name) => `Renew the certificates of ${name}. `).join('');
+    const question = `${renewal}Upgrade ${hostsOf(request).length} hosts to ${manifest.version}${then}?`;
     if (!(await confirm(question, flags, session))) return EXIT.failed;
     if (isHostsDone(shown.assessment)) return await finish(flags, session, shown);
     const decide = async (): Promise<Assessment> => {
@@ -152,7 +154,7 @@ export function isNothing(assessment: Assessment): boolean {
 }
 
 function isHostsDone({ request, resumes }: Assessment): boolean {
-  return hostsOf(request).length === 0 && !resumes;
+  return isEmpty(request) && !resumes;
 }
 
 async function show(session: KubeadmSession, flags: KubeadmFlags, survey: Survey) {
@@ -244,7 +246,9 @@ export function planLines(survey: Survey, { request, resumes, findings }: Assess
     `${versionOf(name)} → ${request.version}`,
     command,
   ];
+  const renewed = survey.hosts.filter(({ host }) => request.certificates.includes(host.name));
   const rows = [
+    ...renewed.map(({ host }) => [host.name, 'control plane', versionOf(host.name), 'kubeadm certs renew']),
     ...request.leader.map((name) => row(name, 'leader', `kubeadm upgrade apply ${request.version}`)),
     ...request.followers.map((name) => row(name, 'follower', 'kubeadm upgrade node')),
     ...request.kubelets.map((name) => row(name, 'control plane', 'kubelet, once every API server has the version')),
@@ -255,7 +259,8 @@ export function planLines(survey: Survey, { request, resumes, findings }: Assess
     ...(resumes ? [`An upgrade to ${request.version} has begun: it continues where it stopped.`] : []),
     ...(rows.length > 0 ? [...table(['HOST', 'ROLE', 'VERSION', 'COMMAND'], rows), ''] : []),
     ...(left.length > 0 && !resumes ? [`Already at ${request.version}: ${left.join(', ')}`] : []),
-    ...(rows.length > 0 ? procedureLines(survey, request) : []),
+    ...(hostsOf(request).length > 0 ? procedureLines(survey, request) : []),
+    ...renewed.map(({ host, toRenew }) => `${host.name} restarts its static pods with new certificates: ${toRenew}`),
     ...findings.map(
       ({ rule, severity, message }) => `${severity === 'warn' ? 'warning' : 'refused'} ${rule}: ${message}`,
     ),

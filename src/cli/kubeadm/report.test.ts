@@ -41,7 +41,15 @@ function node(name: string, report: Partial<Report>) {
   return { metadata: { name, ...metadata } };
 }
 
-const request = { version: NEW, concurrent: 1, leader: ['cp1'], followers: [], kubelets: [], workers: ['w1', 'w2'] };
+const request = {
+  version: NEW,
+  concurrent: 1,
+  certificates: [],
+  leader: ['cp1'],
+  followers: [],
+  kubelets: [],
+  workers: ['w1', 'w2'],
+};
 const ended = {
   survey: { hosts: [facts('cp1', OLD), facts('w1', OLD), facts('w2', OLD), facts('w3', NEW)] } as unknown as Survey,
   assessment: {
@@ -78,6 +86,12 @@ test('each host with its command, its versions before and after, and the time of
     spent: { Stage: 1500, Kubeadm: 90_000 },
   });
   expect(report).toMatchObject({ version: NEW, outcome: 'failed', checks: [{ of: 'w1', component: 'kubelet' }] });
+});
+
+test('a host that only gets new certificates', () => {
+  const renewal = { ...request, certificates: ['w3'] };
+  const { hosts } = reportOf({ ...ended, assessment: { ...ended.assessment, request: renewal } });
+  expect(hosts.map(({ name, command }) => [name, command]).at(-1)).toEqual(['w3', 'kubeadm certs renew']);
 });
 
 test('where the API server does not say what was done, the report does not guess', () => {

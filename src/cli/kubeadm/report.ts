@@ -24,7 +24,7 @@ export interface Ended {
 
 export function reportOf({ survey, assessment, state, ...times }: Ended) {
   const { request, findings, digest } = assessment;
-  const wanted = new Set(hostsOf(request));
+  const wanted = new Set([...request.certificates, ...hostsOf(request)]);
   const hosts = survey.hosts.map((before) => {
     const { name, role } = before.host;
     const node = wanted.has(name) ? state?.nodes?.find(({ metadata }) => metadata.name === name) : undefined;
@@ -47,7 +47,8 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
   return { version: request.version, digest, ...times, hosts, findings, checks };
 }
 
-function commandOf(name: string, { leader, version }: Request): string {
+function commandOf(name: string, { leader, version, certificates }: Request): string {
+  if (certificates.includes(name)) return 'kubeadm certs renew';
   return `kubeadm upgrade ${leader.includes(name) ? `apply ${version}` : 'node'}`;
 }
 

@@ -5,7 +5,7 @@ import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
 import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
 import { controlPlaneOf } from '../../dialects/kubeadm/manifest.ts';
 import { newPlan, PLACE, type Request } from '../../dialects/kubeadm/plan-object.ts';
-import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
+import { type Assessment, hostsOf, isEmpty } from '../../dialects/kubeadm/preflight.ts';
 import { type ApproveServing, approveServing } from '../../dialects/kubeadm/serving-certificates.ts';
 import { nodeActionsOf } from '../../engine/decide/choose-node-actions.ts';
 import { evaluationsFor } from '../../engine/decide/evaluate-target.ts';
@@ -64,11 +64,11 @@ export async function carryOut(
     const { request, resumes, continues, start } = await decide();
     const writer = guardedClient(client, election, clock);
     if (!resumes) {
-      if (hostsOf(request).length === 0) {
+      if (isEmpty(request)) {
         session.output.write('Nothing to do: another run has done it.\n');
         return EXIT.ok;
       }
-      if (!continues) await untilAborted(prepare(session, request), abort);
+      if (!continues && hostsOf(request).length > 0) await untilAborted(prepare(session, request), abort);
       if (!continues && request.leader.length + request.followers.length > 0)
         await untilAborted(takeSnapshot(session), abort);
       // The object of an ended rollout goes: the new one needs its own uid, by which hosts tell rollouts apart.

@@ -1,5 +1,5 @@
 /** The session of `refit kubeadm`: manifest, API connection and shells on the hosts, and the survey through them. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, X509Certificate } from 'node:crypto';
 import { hostname } from 'node:os';
 import { parse } from 'yaml';
 import { planAddons, readAddon } from '../../dialects/kubeadm/addons.ts';
@@ -24,13 +24,16 @@ import { leaderIdentity } from '../../kube/election/lease-record.ts';
 import { type ConfigMap, configMaps, nodes } from '../../kube/resources.ts';
 import { describeProblem, ifFound, TransportError } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
+import { dateOf, timesOf } from '../../kubeadm/certificates.ts';
 import { type HostFacts, probeHost, readFacts } from '../../kubeadm/probe.ts';
 import { LOCK_WAIT } from '../../kubeadm/scripts.ts';
+import { readBounded } from '../../util/bounded-file.ts';
 import { sleep, systemClock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { stderrLogger } from '../../util/log.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import type { Tools } from '../../util/tools.ts';
+import { type Finding, warn } from '../../versions/kubeadm-rules.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Output, plainErrors, plainOutput } from '../output.ts';
 import { userName } from '../user-name.ts';
@@ -213,7 +216,18 @@ export async function surveyCluster(session: KubeadmSession, hosts: readonly Hos
   const tools = { client, writer: client, clock: session.clock, force: flags.forceConflicts, abort };
   const read = flags.skipAddons ? [] : manifest.addons.map(readAddon);
   const addons = await planAddons(tools, await Promise.all(read));
-  return { manifest, hosts, nodes: items, pools, rollsPools, addons, ...found };
+  const kubeconfig = await kubeconfigFindings(session);
+  return { manifest, hosts, nodes: items, pools, rollsPools, addons, kubeconfig, ...found };
+}
+
+/** It is a copy, which nobody renews. */
+async function kubeconfigFindings({ config, clock }: KubeadmSession): Promise<Finding[]> {
+  const pem = config.user.clientCertificate;
+  if (!pem) return [];
+  const { until, soon } = timesOf(new X509Certificate('text' in pem ? pem.text : await readBounded(pem.file)));
+  const found = `the client certificate of ${config.files.join(', ')} ends on ${dateOf(until)}`;
+  const cure = 'copy admin.conf from a control-plane host once it is renewed, or run kubeadm kubeconfig user there';
+  return clock.now() < soon ? [] : [warn('certificate', `${found}: ${cure}`)];
 }
 
 async function previewDrains(

@@ -247,6 +247,7 @@ test('kubeadm and Cluster API', async () => {
     concurrent: 1,
     leader: ['w1'],
     followers: [],
+    certificates: [],
     kubelets: [],
     workers: ['w2', 'w3'],
   };

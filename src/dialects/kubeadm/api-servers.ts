@@ -2,11 +2,11 @@
 import type { AskReadyz } from '../../engine/observe/probes.ts';
 import type { Shells } from '../../kubeadm/host.ts';
 import { scriptFile } from '../../kubeadm/script-file.ts';
-import { PRELUDE } from '../../kubeadm/scripts.ts';
+import { API_SERVER, PRELUDE } from '../../kubeadm/scripts.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 
-const READYZ = `${PRELUDE}${scriptFile('readyz.sh')}`;
+const READYZ = `${PRELUDE}${API_SERVER}${scriptFile('readyz.sh')}`;
 
 /** More than the script may take: a connection may have to be opened first. */
 const PATIENCE_MS = 20_000;

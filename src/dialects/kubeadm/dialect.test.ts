@@ -16,6 +16,7 @@ const [NOW, ATTEMPT] = [Date.parse('2026-11-20T08:00:00Z'), '2026-11-20T08:00:00
 const REQUEST: Request = {
   version: 'v1.36.3',
   concurrent: 2,
+  certificates: [],
   leader: ['cp1'],
   followers: ['cp2'],
   kubelets: [],
@@ -113,6 +114,19 @@ describe('what is seen of a target', () => {
   ])('%s', (_name, works, object, wanted) => {
     expect(seen(works, object)).toBe(wanted);
   });
+});
+
+test('certificates come first, without a drain, and no version is expected of them', () => {
+  const renewal = planOf({ ...REQUEST, certificates: ['w1'], leader: [], followers: [], workers: [] });
+  const calls: unknown[] = [];
+  const place = placeOf(atWork(false, calls), node(), renewal, 'certificates');
+  expect(place.rollout.stages.map(({ id, keepsVersion }) => [id, keepsVersion === true])[0]).toEqual([
+    'certificates',
+    true,
+  ]);
+  expect(place.dialect.drainDelegation?.nodeOf(place.stage, place.target, place.world)).toBeUndefined();
+  const over = node({ target: 'certificates/w1', state: 'finished', step: 'Verify', touched: true });
+  expect(seen(atWork(false), over, renewal, 'certificates')).toBe('succeeded');
 });
 
 describe('a minor version, which kubelets get once every API server has it', () => {

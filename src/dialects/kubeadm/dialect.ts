@@ -49,7 +49,7 @@ function resolve(plan: ConfigMap, _world: World, now: number): Rollout {
 }
 
 function stagesOf(request: Request, now: number): Stage[] {
-  const { version, concurrent, leader, followers, kubelets, workers } = request;
+  const { version, concurrent, certificates, leader, followers, kubelets, workers } = request;
   const stage = (id: string, role: Stage['role'], names: readonly string[], procedure?: Part): Stage => ({
     id,
     command: 0,
@@ -61,7 +61,9 @@ function stagesOf(request: Request, now: number): Stage[] {
     targets: names.map((name) => ({ key: `${id}/${name}`, name, state: 'pending', since: rfc3339(now) })),
   });
   const first = kubelets.length > 0 ? 'kubeadm' : undefined;
+  const renewal = { ...stage('certificates', 'controller', certificates, 'certificates'), keepsVersion: true };
   return [
+    ...(certificates.length > 0 ? [renewal] : []),
     stage(LEADER, 'controller', leader, first),
     stage('followers', 'controller', followers, first),
     stage('kubelets', 'controller', kubelets, 'kubelet'),

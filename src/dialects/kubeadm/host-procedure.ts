@@ -5,9 +5,10 @@ import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { isConflict, isForbidden, isUnauthorized, StatusError, TransportError } from '../../kube/status-error.ts';
 import { upgradeContainerd } from '../../kubeadm/containerd.ts';
-import type { Part, Shells } from '../../kubeadm/host.ts';
+import type { Shells } from '../../kubeadm/host.ts';
 import * as hostSteps from '../../kubeadm/host-steps.ts';
 import { etcdAnswers } from '../../kubeadm/probe.ts';
+import { renewCertificates } from '../../kubeadm/renew-certificates.ts';
 import { kubeadmBody, kubeletBody, optionsFor, stageBody } from '../../kubeadm/scripts.ts';
 import { controlPlanePods } from '../../kubeadm/verify.ts';
 import { rfc3339, sleep } from '../../util/clock.ts';
@@ -32,7 +33,7 @@ export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
 
 /** Milliseconds. A single API server is down for more than a minute while kubeadm replaces it, so writes are retried. */
 const RETRY_MS = 1000;
-const PART_STEPS: Readonly<Record<Part, string>> = { kubeadm: 'Kubeadm', kubelet: 'Kubelet' };
+const PART_STEPS = { kubeadm: 'Kubeadm', kubelet: 'Kubelet', certificates: 'Certificates' } as const;
 const VERIFY = 'Verify';
 
 export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
@@ -98,15 +99,15 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
     const host = hostIn(manifest, name);
     const on = stepsOn(host, procedure, work, abort);
     const kubeadm = kubeadmBody(verb, host.role, optionsFor(manifest, host));
-    await report.enter(STAGE);
-    await hostSteps.carryOut(on, 'stage', stageBody(manifest));
+    await stage(on, report);
     if (parts.includes('kubelet')) await untilEmpty();
     await replaceContainerd(on, report);
     for (const part of parts) {
-      if (part === 'kubeadm') await hostSteps.untilEtcdIsHealthy(on);
-      if (part === 'kubeadm' && host.role === 'controlPlane') outages.begin(name);
+      if (part !== 'kubelet') await hostSteps.untilEtcdIsHealthy(on);
+      if (part !== 'kubelet' && host.role === 'controlPlane') outages.begin(name);
       await report.enter(PART_STEPS[part], { touched: true });
-      await hostSteps.carryOut(on, part, part === 'kubeadm' ? kubeadm : kubeletBody(manifest.binaries));
+      if (part === 'certificates') await renewCertificates(on);
+      else await hostSteps.carryOut(on, part, part === 'kubeadm' ? kubeadm : kubeletBody(manifest.binaries));
     }
     await report.enter(VERIFY);
     await verify(on);
@@ -142,6 +143,13 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
       }
     },
   };
+}
+
+/** Certificates need no binaries. */
+async function stage(on: ReturnType<typeof stepsOn>, report: ReturnType<typeof reportOf>): Promise<void> {
+  if (on.parts.includes('certificates')) return;
+  await report.enter(STAGE);
+  await hostSteps.carryOut(on, 'stage', stageBody(on.manifest));
 }
 
 /** Where the host was drained: a new kubelet may need it. */

@@ -11,6 +11,8 @@ export const PLACE = { namespace: 'kube-system', name: 'refit-kubeadm' } as cons
 const request = z.object({
   version: z.string(),
   concurrent: z.int().min(1),
+  /** Control-plane hosts that are not upgraded, and whose certificates end soon. */
+  certificates: z.array(z.string()).default([]),
   /** In order; without hosts that already had the version. */
   leader: z.array(z.string()),
   followers: z.array(z.string()),
@@ -56,10 +58,11 @@ export interface Progress {
   readonly leaderIsDone: boolean;
   /** An API server is a minor version behind: no kubelet may be newer than an API server that it can reach. */
   readonly isMinor: boolean;
+  readonly toRenew?: ReadonlySet<string>;
 }
 
 /** Assigns hosts to stages. The leader runs `kubeadm upgrade apply`. */
-export function requestFor(manifest: Manifest, { done, leaderIsDone, isMinor }: Progress): Request {
+export function requestFor(manifest: Manifest, { done, leaderIsDone, isMinor, toRenew }: Progress): Request {
   const open = (role: string): string[] =>
     manifest.hosts.filter((host) => host.role === role && !done.has(host.name)).map(({ name }) => name);
   const controlPlane = open('controlPlane');
@@ -68,6 +71,7 @@ export function requestFor(manifest: Manifest, { done, leaderIsDone, isMinor }: 
   return {
     version: manifest.version,
     concurrent: manifest.concurrent,
+    certificates: [...(toRenew ?? [])].filter((name) => !controlPlane.includes(name)),
     leader: controlPlane.slice(0, leaders),
     followers: controlPlane.slice(leaders),
     kubelets: isMinor && severalApiServers ? controlPlane : [],

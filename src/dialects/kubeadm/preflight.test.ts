@@ -14,6 +14,7 @@ const KUBEONE = 'kubeone.io/upgrade-in-progress';
 const REQUEST: Request = {
   version: NEW,
   concurrent: 1,
+  certificates: [],
   leader: ['cp1'],
   followers: ['cp2'],
   kubelets: [],
@@ -56,6 +57,7 @@ function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): Host
 
 const RUNTIME = { containerd: { path: '/c' }, 'containerd-shim-runc-v2': { path: '/s' } };
 const SOUND = { problems: [], busy: [], apiPort: undefined, certificates: [], etcd: undefined };
+const RENEWING = { toRenew: '/etc/kubernetes/pki/apiserver.crt ends on 2026-12-01' };
 const NAMES = ['cp1', 'cp2', 'w1'];
 const fresh: Survey = {
   manifest,
@@ -155,6 +157,31 @@ describe('what is to be done', () => {
       false,
     ],
     ['a patch where nodes are not drained', { policy: undrained }, {}, false],
+    [
+      'certificates that end soon, of hosts that are not upgraded: an upgrade renews the others',
+      {
+        hosts: [facts('cp1', NEW, RENEWING), facts('cp2', OLD, RENEWING), facts('w1')],
+        nodes: [node('cp1', NEW), node('cp2'), node('w1')],
+        clusterVersion: NEW,
+        plan: planIn('failed'),
+      },
+      { certificates: ['cp1'], leader: [], followers: ['cp2'] },
+      false,
+    ],
+    [
+      'certificates alone, though binaries of the upgrade before are gone',
+      {
+        hosts: [
+          facts('cp1', NEW, { ...RENEWING, problems: [hard('host', 'no file')] }),
+          facts('cp2', NEW),
+          facts('w1', NEW),
+        ],
+        nodes: NAMES.map((name) => node(name, NEW)),
+        clusterVersion: NEW,
+      },
+      { certificates: ['cp1'], leader: [], followers: [], workers: [] },
+      false,
+    ],
   ])('%s', (_name, change, request, resumes) => {
     const assessment = assess({ ...fresh, ...change });
     expect(assessment).toMatchObject({ request: { ...REQUEST, ...request }, resumes, findings: [] });
@@ -442,4 +469,15 @@ test('an upgrade of hosts is followed by all addons, since kubeadm overwrites; e
   expect([namesOf({}), namesOf({ ...done, clusterVersion: NEW })]).toEqual([['dns', 'net'], ['net']]);
   const { findings } = assess({ ...fresh, addons: [plan] });
   expect(findings).toContainEqual(expect.objectContaining({ severity: 'warn', message: 'dns: it stays' }));
+});
+
+test('certificates that nobody renews are told of every host; only those of the operator without one', () => {
+  const problems = [warn('certificate', 'it ends'), warn('host', 'its clock is off')];
+  const hosts = [facts('cp1', NEW, { problems }), facts('cp2', NEW), facts('w1', NEW)];
+  const there = { hosts, nodes: NAMES.map((name) => node(name, NEW)), clusterVersion: NEW };
+  const kubeconfig = [warn('certificate', 'yours ends')];
+  expect(assess({ ...fresh, ...there, kubeconfig }).findings).toEqual([
+    ...kubeconfig,
+    warn('certificate', 'cp1: it ends'),
+  ]);
 });

@@ -41,6 +41,8 @@ export interface Survey {
   readonly rollsPools: boolean;
   /** Without those that are skipped. */
   readonly addons: readonly AddonPlan[];
+  /** About that of the person who runs the command. */
+  readonly kubeconfig?: readonly Finding[];
 }
 
 export interface Assessment {
@@ -92,6 +94,7 @@ export function assess(survey: Survey): Assessment {
     findings: [
       ...known,
       ...(continues ? [] : [...readyFindings(survey), ...etcdHealth(survey)]),
+      ...(survey.kubeconfig ?? []),
       ...unique(judgeVersions(versionFacts(survey, continues))),
       ...unique(hostFindings(survey, hostsOf(request))),
       ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
@@ -108,7 +111,7 @@ export function assess(survey: Survey): Assessment {
 function digestOf(survey: Survey, fresh: Request, begin: string): string {
   const { manifest, policy, plan, pools, rollsPools, addons } = survey;
   // What comes after the hosts is still under the digest of the whole plan.
-  const isAfter = plan && hostsOf(fresh).length === 0 && recordOf(plan)?.phase === 'done';
+  const isAfter = plan && isEmpty(fresh) && recordOf(plan)?.phase === 'done';
   const ended = isAfter ? requestOf(plan) : undefined;
   const isSame = ended?.version === manifest.version;
   const [request, start] = isSame ? [ended, plan?.data?.['start'] ?? ''] : [fresh, begin];
@@ -124,6 +127,11 @@ function digestOf(survey: Survey, fresh: Request, begin: string): string {
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }
 
+export function isEmpty(request: Request): boolean {
+  return hostsOf(request).length + request.certificates.length === 0;
+}
+
+/** Those to upgrade. */
 export function hostsOf({ leader, followers, kubelets, workers }: Request): string[] {
   return [...new Set([...leader, ...followers, ...kubelets, ...workers])];
 }
@@ -138,7 +146,8 @@ function freshRequest({ manifest, hosts, nodes, clusterVersion }: Survey): Reque
   const leaderIsDone = clusterVersion === manifest.version && done.has(first);
   const minor = parseVersion(manifest.version)?.minor;
   const isMinor = apiServers.some((version) => parseVersion(version)?.minor !== minor);
-  return requestFor(manifest, { done, leaderIsDone, isMinor });
+  const toRenew = new Set(hosts.filter(({ toRenew: ending }) => ending).map(({ host }) => host.name));
+  return requestFor(manifest, { done, leaderIsDone, isMinor, toRenew });
 }
 
 function isDone({ host, kubeadm, kubelet, staticPods }: HostFacts, nodes: readonly Node[], version: string): boolean {
@@ -158,7 +167,7 @@ function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): F
   }
   if (!open) return [];
   const names = manifest.hosts.map(({ name }) => name);
-  const lost = hostsOf(open).filter((name) => !names.includes(name));
+  const lost = [...open.certificates, ...hostsOf(open)].filter((name) => !names.includes(name));
   if (open.version !== manifest.version) {
     const message = `an upgrade to ${open.version} is in progress (ConfigMap ${PLACE.namespace}/${PLACE.name}); finish it with its own manifest first`;
     return [hard('F4', message)];
@@ -283,13 +292,14 @@ export function describeRefused(name: string, why: string): string {
   return `${name}.yaml is missing and its backup is not restored: ${why}; restore the manifest by hand`;
 }
 
-/** Only of hosts that are upgraded: on others the files may be gone. */
+/** Only of hosts that are upgraded: on others the files may be gone. Certificates end everywhere. */
 function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
   const wanted = hostsOf(request);
   const late = `kubeadm ${request.version} has no phases: it checks a control-plane host only at its turn`;
-  const mine = hosts.filter(({ host }) => wanted.includes(host.name));
-  const found = mine.flatMap(({ host, problems }) =>
-    problems.map((problem) => ({ ...problem, message: `${host.name}: ${problem.message}` })),
+  const found = hosts.flatMap(({ host, problems }) =>
+    problems
+      .filter(({ rule }) => rule === 'certificate' || wanted.includes(host.name))
+      .map((problem) => ({ ...problem, message: `${host.name}: ${problem.message}` })),
   );
   return hasPhases(request.version) ? found : [...found, warn('host', late)];
 }

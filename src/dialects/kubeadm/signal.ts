@@ -95,7 +95,8 @@ export const drainDelegation: DrainDelegation = {
 };
 
 function partsOf({ procedure }: Stage): readonly Part[] {
-  return procedure === 'kubeadm' || procedure === 'kubelet' ? [procedure] : ['kubeadm', 'kubelet'];
+  const [part] = (['kubeadm', 'kubelet', 'certificates'] as const).filter((each) => each === procedure);
+  return part ? [part] : ['kubeadm', 'kubelet'];
 }
 
 /** Only the kubelet step needs a drain. */

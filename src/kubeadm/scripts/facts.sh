@@ -15,6 +15,7 @@ for name in apiserver apiserver-kubelet-client apiserver-etcd-client front-proxy
   file=$R$pki/$name.crt
   [ ! -e "$file" ] || echo "certificate=$(first <"$file") ${file#"$R"}"
 done
+for name in ca front-proxy-ca etcd/ca; do [ ! -e "$R$pki/$name.key" ] || echo "key=$pki/$name.key"; done
 file=$R/var/lib/kubelet/pki/kubelet-client-current.pem
 [ ! -e "$file" ] || echo "certificate=$(first <"$file") ${file#"$R"}"
 for name in admin super-admin controller-manager scheduler; do

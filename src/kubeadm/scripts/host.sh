@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Facts of a host. NEED: KiB for new images; NOW: seconds, there; PATCHED: not empty if kubeadm patches configurations.
+# Facts of a host. NEED: KiB for new images; NOW: seconds, there; PATCHED: not empty if kubeadm patches configurations; CONFIG: an UpgradeConfiguration.
 df -kP "$R/var/lib/containerd" 2>/dev/null | awk -v need="$NEED" 'NR == 2 && $4 < need {
   printf "warn=%s has %d MiB free, new images may need %d MiB\n", $6, $4 / 1024, need / 1024 }'
 off=$(($(date +%s) - NOW))
@@ -24,3 +24,4 @@ grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/de
   { [ -n "$PATCHED" ] && grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml"; } ||
   echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null || true)"
 echo "containerd=$(containerd --version 2>/dev/null || true)"
+! grep -qs '^ *certificateRenewal: *false' "$CONFIG" || echo renewal=off

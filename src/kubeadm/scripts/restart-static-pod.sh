@@ -1,0 +1,16 @@
+# shellcheck shell=sh disable=SC2154
+# Gives the static pod of FILE the annotation NAME, which is the whole LINE. It is where kubeadm writes annotations, or nowhere.
+if ! grep -qxF -e "$LINE" "$FILE"; then
+  if grep -qx '  annotations:' "$FILE"; then after=annotations; else after=metadata; fi
+  { grep -qx 'metadata:' "$FILE" && ! grep -q '^ \{0,2\}annotations: *[^ ]' "$FILE"; } ||
+    fail "${FILE##*/} has no metadata as kubeadm writes it: nothing was restarted"
+  cp -p "$FILE" "$D/manifest"
+  awk -v name="    $NAME:" -v line="$LINE" -v after="$after" '
+    index($0, name) == 1 { next }
+    { print }
+    $0 == "metadata:" && after == "metadata" { print "  annotations:"; print line }
+    $0 == "  annotations:" && after == "annotations" { print line }
+  ' "$FILE" >"$D/manifest"
+  place "$D/manifest" "$FILE"
+  rm "$D/manifest"
+fi

@@ -1,0 +1,193 @@
+/** Certificates of a control-plane host are renewed, by its scripts on real files, and its static pods start anew. */
+import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { makeCertificates, renewCertificate } from '../../sandbox/sshd/stand-in-certificates.ts';
+import type { Pod } from '../../src/kube/resources.ts';
+import type { HostStepsParts } from '../../src/kubeadm/host-steps.ts';
+import { renewCertificates } from '../../src/kubeadm/renew-certificates.ts';
+import { silentLogger } from '../../src/util/log.ts';
+import { run } from '../../tools/controlplane/run.ts';
+import { jumpingClock } from '../builders/jumping-clock.ts';
+import { endOf } from '../kubeadm/static-pods.ts';
+
+const DAY = 86_400_000;
+const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+const RENEWED = 'upgrade.refit.dev/certificates';
+const ANNOTATED = 'kubeadm.kubernetes.io/etcd.advertise-client-urls: https://10.0.0.11:2379';
+let root = '';
+let server: Server;
+
+const pathOf = (component: string): string => join(root, `etc/kubernetes/manifests/${component}.yaml`);
+const pem = async (name: string): Promise<string> => await readFile(join(root, 'etc/kubernetes/pki', name), 'utf8');
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'refit-certificates-'));
+  for (const folder of ['run', 'usr/bin', 'var/lib', 'etc/kubernetes/manifests'])
+    await mkdir(join(root, folder), { recursive: true });
+  makeCertificates(root, { notBefore: Date.now() - 345 * DAY, notAfter: Date.now() + 20 * DAY });
+  await cp(join(root, 'etc'), join(root, 'renewed/etc'), { recursive: true });
+  const names = [
+    'apiserver',
+    'apiserver-kubelet-client',
+    'apiserver-etcd-client',
+    'front-proxy-client',
+    'scheduler.conf',
+  ];
+  const others = ['etcd-server', 'etcd-peer', 'etcd-healthcheck-client', 'super-admin.conf', 'controller-manager.conf'];
+  for (const name of [...names, ...others]) renewCertificate(join(root, 'renewed'), name);
+  server = createServer({ cert: await pem('apiserver.crt'), key: await pem('apiserver.key') }, (_asked, answer) =>
+    answer.end(),
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  for (const component of COMPONENTS) {
+    const annotations = component === 'etcd' ? `  annotations:\n    ${ANNOTATED}\n` : '';
+    const flags = [
+      `--advertise-address=127.0.0.1`,
+      `--secure-port=${port}`,
+      '--tls-cert-file=/etc/kubernetes/pki/apiserver.crt',
+    ];
+    const list = [...flags, '--client-ca-file=/etc/kubernetes/pki/ca.crt'].map((flag) => `    - ${flag}\n`).join('');
+    const metadata = `metadata:\n${annotations}  labels:\n    component: ${component}\n  name: ${component}\n`;
+    const container = `  - name: ${component}\n    image: r:5000/${component}:v1.36.3\n    command:\n    - ${component}\n`;
+    const flagged = component === 'kube-apiserver' ? list : '';
+    await writeFile(
+      pathOf(component),
+      `apiVersion: v1\nkind: Pod\n${metadata}spec:\n  containers:\n${container}${flagged}`,
+    );
+  }
+  const renew =
+    'echo "$*" >>"$REFIT_ROOT/kubeadm"; [ ! -e "$REFIT_ROOT/dies" ] || exit 1; cp -r "$REFIT_ROOT/renewed/etc" "$REFIT_ROOT"';
+  await writeFile(join(root, 'usr/bin/kubeadm'), `#!/bin/sh\n[ "$1" != version ] || exit 0\n${renew}\n`, {
+    mode: 0o755,
+  });
+});
+afterEach(async () => {
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  await rm(root, { recursive: true });
+});
+
+interface Seen {
+  /** What the kubelet started anew, in order. */
+  readonly started: string[];
+  readonly work: Promise<void>;
+}
+
+/** `reloads`: the API server reads its files by itself. */
+function renewed(rollout: string, kubelet: (component: string) => boolean, reloads = true): Seen {
+  const started: string[] = [];
+  const known = new Map<string, string>();
+  const pods = async (): Promise<Pod[]> => {
+    if (reloads) server.setSecureContext({ cert: await pem('apiserver.crt'), key: await pem('apiserver.key') });
+    return await Promise.all(
+      COMPONENTS.map(async (component) => {
+        const { metadata } = parse(await readFile(pathOf(component), 'utf8')) as Pod;
+        const own = metadata.annotations?.[RENEWED] ?? '';
+        if (own === rollout && known.get(component) !== own && kubelet(component)) started.push(component);
+        if (kubelet(component)) known.set(component, own);
+        const annotations = { ...metadata.annotations, [RENEWED]: known.get(component) ?? '' };
+        const status = { conditions: [{ type: 'Ready', status: 'True' as const }] };
+        return { metadata: { ...metadata, annotations }, spec: { nodeName: 'cp1' }, status };
+      }),
+    );
+  };
+  const clock = jumpingClock();
+  const environment = { REFIT_ROOT: root, PATH: `${join(root, 'usr/bin')}:${process.env['PATH']}` };
+  const on: HostStepsParts = {
+    shells: {
+      run: async (_host, input) => {
+        const { ok, stdout, stderr } = await run('sh', ['-s'], { environment, input });
+        return { code: ok ? 0 : 1, stdout, stderr };
+      },
+    },
+    host: { name: 'cp1', role: 'controlPlane' },
+    rollout,
+    version: 'v1.36.3',
+    parts: ['certificates'],
+    members: async () => await Promise.resolve(new Map()),
+    node: async () => await Promise.resolve({ metadata: { name: 'cp1' } }),
+    pods,
+    // Every real look takes a moment.
+    clock: { ...clock, monotonic: () => 60 * clock.monotonic() },
+    log: silentLogger,
+    abort: new AbortController().signal,
+  };
+  return { started, work: renewCertificates(on) };
+}
+
+const asked = async (): Promise<string[]> =>
+  (await readFile(join(root, 'kubeadm'), 'utf8')).trim().split('\n').toSorted();
+const ALL = [
+  'apiserver',
+  'apiserver-etcd-client',
+  'apiserver-kubelet-client',
+  'controller-manager.conf',
+  'etcd-healthcheck-client',
+  'etcd-peer',
+  'etcd-server',
+  'front-proxy-client',
+  'scheduler.conf',
+  'super-admin.conf',
+].map((name) => `certs renew ${name}`);
+
+test('each certificate of kubeadm is renewed, and each static pod starts anew, etcd first; a second time nothing', async () => {
+  const before = await stat(pathOf('etcd'));
+  const first = renewed('r1', () => true);
+  await first.work;
+  expect(await asked()).toEqual(ALL);
+  expect(first.started).toEqual(COMPONENTS);
+  expect(await endOf(root, 'apiserver')).toBeGreaterThan(Date.now() + 300 * DAY);
+  expect(await readFile(pathOf('etcd'), 'utf8')).toContain(
+    `  annotations:\n    ${RENEWED}: "r1"\n    ${ANNOTATED}\n  labels:`,
+  );
+  expect(await readFile(pathOf('kube-scheduler'), 'utf8')).toContain(
+    `metadata:\n  annotations:\n    ${RENEWED}: "r1"\n  labels:`,
+  );
+  expect((await stat(pathOf('etcd'))).mode).toBe(before.mode);
+  const again = renewed('r1', () => true);
+  await again.work;
+  expect(await asked()).toEqual(ALL);
+  const another = renewed('r2', () => true);
+  await another.work;
+  expect(another.started).toEqual(COMPONENTS);
+  expect((await readFile(pathOf('etcd'), 'utf8')).match(new RegExp(RENEWED, 'g'))).toHaveLength(1);
+});
+
+test('the next static pod waits for the one before', async () => {
+  const { started, work } = renewed('r1', (component) => component !== 'kube-apiserver');
+  await expect(work).rejects.toThrow('kube-apiserver was not started anew by the kubelet; see journalctl');
+  expect(started).toEqual(['etcd']);
+  expect(await readFile(pathOf('kube-scheduler'), 'utf8')).not.toContain(RENEWED);
+});
+
+test('where kubeadm fails, nothing starts anew; the next run asks it again', async () => {
+  await writeFile(join(root, 'dies'), '');
+  await expect(renewed('r1', () => true).work).rejects.toThrow('step certificates failed with exit code 1');
+  expect(await readFile(pathOf('etcd'), 'utf8')).not.toContain(RENEWED);
+  await rm(join(root, 'dies'));
+  await renewed('r1', () => true).work;
+  expect(await endOf(root, 'etcd/server')).toBeGreaterThan(Date.now() + 300 * DAY);
+});
+
+test('an API server that still serves the old certificate is told', async () => {
+  await expect(renewed('r1', () => true, false).work).rejects.toThrow(
+    /^the API server does not serve \/etc\/kubernetes\/pki\/apiserver\.crt, its certificate ends on: \w/,
+  );
+});
+
+test('what kubeadm did not make is left alone: its authority has no key here', async () => {
+  await rm(join(root, 'etc/kubernetes/pki/ca.key'));
+  await renewed('r1', () => true).work;
+  expect(await asked()).toEqual(ALL.filter((line) => /etcd|front-proxy/.test(line)));
+});
+
+test('a manifest that is not as kubeadm writes it stays as it is', async () => {
+  const odd = (await readFile(pathOf('etcd'), 'utf8')).replace('  annotations:\n', '  annotations: {a: b}\n');
+  await writeFile(pathOf('etcd'), odd.replace(`    ${ANNOTATED}\n`, ''));
+  await expect(renewed('r1', () => true).work).rejects.toThrow('etcd.yaml has no metadata as kubeadm writes it');
+});
