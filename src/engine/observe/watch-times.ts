@@ -1,72 +1,53 @@
 /** How long this process has watched each target report the same, so that deadlines do not depend on other clocks. */
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { Clock } from '../../util/clock.ts';
+import { onceForEach } from '../../util/memo.ts';
 import type { ForeignWork, Observation, TargetFacts } from '../model/decision.ts';
-import type { RecordedState, Rollout, Target } from '../model/rollout.ts';
+import type { Rollout, Target } from '../model/rollout.ts';
 
 export type WatchFacts = Pick<TargetFacts, 'watchedMs' | 'followedMs'>;
 
-interface Watched {
-  readonly state: RecordedState;
-  readonly observation: Observation;
-  /** What the target reports, as text to compare. */
-  readonly report: string;
-  /** Milliseconds by the steady clock. */
-  readonly at: number;
-  /** The same for the first observation of its attempt in this recorded state. */
-  readonly firstAt: number;
-}
-
 /** For one term of leadership: earlier observations have not been watched since. */
 export function watchTimes(clock: Pick<Clock, 'monotonic'>) {
-  const watched = new Map<string, Watched>();
-  /** What was said last about each key, and since when. */
-  const lastSaid = new Map<string, { readonly words: string; readonly at: number }>();
-  const since = (key: string, words: string): number => {
-    const now = clock.monotonic();
-    const known = lastSaid.get(key);
-    const said = known?.words === words ? known : { words, at: now };
-    lastSaid.set(key, said);
-    return now - said.at;
-  };
+  const [reports, attempts, foreign, payloads] = [lastWords(), lastWords(), lastWords(), lastWords()];
   return {
     /** Milliseconds since the first observation of the attempt, whatever step the node reports. */
-    watchForeign: ({ role, name, attempt }: ForeignWork): number => since(`foreign ${role}/${name}`, attempt),
-
+    watchForeign: ({ role, name, attempt }: ForeignWork): number =>
+      foreign(`${role}/${name}`, attempt, clock.monotonic()),
     /** Since when plan and policy ask for these payloads. What nodes say does not count: one could say something new for ever. */
     watchPayloads({ source, stages }: Rollout, policy: AgentPolicy): number {
-      const payloads = stages.map((stage) => [stage.version, stage.payloads]);
-      return since(`payloads ${source.uid}`, JSON.stringify([payloads, policy]));
+      const asked = stages.map((stage) => [stage.version, stage.payloads]);
+      return payloads(source.uid, JSON.stringify([asked, policy]), clock.monotonic());
     },
-
     /** `now`: the steady time of the decision. */
-    watch(target: Pick<Target, 'key' | 'state'>, observation: Observation, now = clock.monotonic()): WatchFacts {
-      const { key, state } = target;
-      const before = watched.get(key);
-      const isSame = before?.observation === observation && before.state === state;
-      const current = isSame ? before : watchedAs(before, state, observation, now);
-      watched.set(key, current);
+    watch(
+      { key, state }: Pick<Target, 'key' | 'state'>,
+      observation: Observation,
+      now = clock.monotonic(),
+    ): WatchFacts {
+      const attempt = observation.kind === 'none' ? '' : observation.attempt;
+      const followedMs = attempts(key, `${state} ${attempt}`, now);
       // Time before the attempt does not count.
-      return { watchedMs: now - current.at, followedMs: state === 'intended' ? now - current.firstAt : 0 };
+      return { watchedMs: reports(key, reportOf(observation), now), followedMs: state === 'intended' ? followedMs : 0 };
     },
   };
 }
 
-function watchedAs(before: Watched | undefined, state: RecordedState, observation: Observation, now: number): Watched {
-  const report = reportOf(observation);
-  const at = before?.report === report ? before.at : now;
-  const isFollowed = before?.state === state && attemptOf(before.observation) === attemptOf(observation);
-  return { state, observation, report, at, firstAt: isFollowed ? before.firstAt : now };
+/** Milliseconds for which nothing but these words was said about a key; `now` by the steady clock. */
+function lastWords() {
+  const last = new Map<string, { readonly words: string; readonly at: number }>();
+  return (key: string, words: string, now: number): number => {
+    const known = last.get(key);
+    const said = known?.words === words ? known : { words, at: now };
+    last.set(key, said);
+    return now - said.at;
+  };
 }
 
-function attemptOf(observation: Observation): string {
-  return observation.kind === 'none' ? '' : observation.attempt;
-}
-
-function reportOf(observation: Observation): string {
+const reportOf = onceForEach((observation: Observation): string => {
   if (observation.kind === 'none') return '';
   // A success is not a new one because the node gives it another time.
   if (observation.kind === 'succeeded') return [observation.kind, observation.attempt].join(' ');
   const step = observation.kind === 'working' ? observation.step : '';
   return [observation.kind, observation.attempt, observation.since, step].join(' ');
-}
+});
