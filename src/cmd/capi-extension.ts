@@ -67,8 +67,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const component = 'refit-capi-extension';
   // Ready once it serves the hooks.
   const { apiPort, certDir, healthAddress: address, managementKubeconfig: other, workloadClusters: where } = flags;
-  const health = address === undefined ? undefined : createHealthServer({ address, metrics });
-  await health?.listening;
+  const health = address === undefined ? undefined : await createHealthServer({ address, metrics });
   const policy = policyWithin(flags.targetDeadline);
   const connect = async (path: string | undefined, context?: string) => {
     const config = await loadClusterConfig({ path, context });

@@ -27,8 +27,8 @@ export async function runServe(directory: string, flags: ServeFlags, abort: Abor
   const metrics = createMetrics(VERSION);
   const certificate =
     certDir === undefined ? undefined : { certificate: join(certDir, 'tls.crt'), key: join(certDir, 'tls.key') };
-  const health = healthAddress === undefined ? undefined : createHealthServer({ address: healthAddress, metrics });
-  await health?.listening;
+  const health =
+    healthAddress === undefined ? undefined : await createHealthServer({ address: healthAddress, metrics });
   const options = { directory, address, url, certificate, tokenFile, metrics, clock, log: stderrLogger(logLevel) };
   await Promise.all([runUpdateServer(options, abort), health?.run(abort)]);
   return EXIT.ok;

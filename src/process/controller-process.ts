@@ -107,9 +107,7 @@ export async function prepareControllerProcess(
   for (const controller of options.controllers?.(tools) ?? []) manager.addController(controller);
   if (options.healthAddress !== undefined) {
     const waitingFor = (): string[] => manager.waitingFor();
-    const health = createHealthServer({ address: options.healthAddress, metrics, waitingFor });
-    await health.listening;
-    manager.addRunnable(health);
+    manager.addRunnable(await createHealthServer({ address: options.healthAddress, metrics, waitingFor }));
   }
   log.info(`${component} starts`, {
     identity,

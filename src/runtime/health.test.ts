@@ -6,14 +6,14 @@ import { createHealthServer } from './health.ts';
 import { createMetrics, noMetrics } from './metrics.ts';
 
 async function serve(waiting: string[], metrics = noMetrics): Promise<string> {
-  const server = createHealthServer({ address: '127.0.0.1:0', waitingFor: () => waiting, metrics });
+  const server = await createHealthServer({ address: '127.0.0.1:0', waitingFor: () => waiting, metrics });
   const stop = new AbortController();
   const running = server.run(stop.signal);
   onTestFinished(async () => {
     stop.abort();
     await running;
   });
-  return `http://127.0.0.1:${(await server.listening).port}`;
+  return `http://127.0.0.1:${server.port}`;
 }
 
 test.each([
@@ -61,15 +61,12 @@ test('metrics that cannot be made are an error, not an end', async () => {
 
 test('an address that is none, or taken, is told', async () => {
   const options = { waitingFor: () => [], metrics: noMetrics };
-  const abort = new AbortController().signal;
-  await expect(createHealthServer({ ...options, address: 'here' }).run(abort)).rejects.toThrow(
-    '"here" is not an address',
-  );
-  await expect(createHealthServer({ ...options, address: 'localhost:65536' }).run(abort)).rejects.toThrow(
+  await expect(createHealthServer({ ...options, address: 'here' })).rejects.toThrow('"here" is not an address');
+  await expect(createHealthServer({ ...options, address: 'localhost:65536' })).rejects.toThrow(
     '"localhost:65536" is not an address',
   );
   const taken = new URL(await serve([])).host;
-  await expect(createHealthServer({ ...options, address: taken }).run(abort)).rejects.toThrow('EADDRINUSE');
+  await expect(createHealthServer({ ...options, address: taken })).rejects.toThrow('EADDRINUSE');
 });
 
 test('a head without an end is cut off, and connections beyond the limit are closed', async () => {

@@ -1,6 +1,6 @@
 /** Serves /healthz (the process runs), /readyz (its caches are synced) and /metrics. */
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { messageOf } from '../util/errors.ts';
 import { closeOnAbort, listen } from '../util/listen.ts';
 import type { Runnable } from './manager.ts';
@@ -27,8 +27,8 @@ const MOST_AT_ONCE = 256;
 /** Milliseconds in which a probe that came among many others is answered: the kubelet ends a process that refuses it. */
 const PROBE_MS = 250;
 
-/** Listens at once, before caches are synced; serves until `run` is aborted. */
-export function createHealthServer(options: HealthOptions): Runnable & { readonly listening: Promise<AddressInfo> } {
+/** Listens already, before caches are synced; serves until `run` is aborted. Rejects with REFIT_USAGE. */
+export async function createHealthServer(options: HealthOptions): Promise<Runnable & { readonly port: number }> {
   const server = createServer(LIMITS, (request, response) => {
     answer(request.url ?? '/', options, response).catch((error: unknown) =>
       respond(response, 500, `${messageOf(error)}\n`),
@@ -47,17 +47,8 @@ export function createHealthServer(options: HealthOptions): Runnable & { readonl
     if (open.size > MOST_AT_ONCE) closeOldest();
     if (open.size > MAX_CONNECTIONS) cut ??= setTimeout(closeOldest, PROBE_MS).unref();
   });
-  const listening = listen(server, options.address);
-  // `run` rejects with it.
-  listening.catch(() => undefined);
-  return {
-    name: 'health',
-    listening,
-    async run(abort) {
-      await listening;
-      await closeOnAbort(server, abort);
-    },
-  };
+  const { port } = await listen(server, options.address);
+  return { name: 'health', port, run: async (abort) => await closeOnAbort(server, abort) };
 }
 
 async function answer(url: string, { waitingFor, metrics }: HealthOptions, response: ServerResponse): Promise<void> {
