@@ -9,7 +9,7 @@ import { type Controller, fromObject, generationChanged } from '../../runtime/co
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf, unlessError } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
-import { CHANNEL_TYPE, type ConditionUpdate, conditionOf, says, withVerdicts } from './conditions.ts';
+import { CHANNEL_TYPE, type ConditionUpdate, conditionOf, says, withoutCondition, withVerdict } from './conditions.ts';
 import { mungeVersion } from './latest.ts';
 
 export interface ChannelParts extends Pick<Tools, 'clock' | 'log'> {
@@ -46,7 +46,8 @@ export function channelController(parts: ChannelParts): Controller {
         return await follow(parts, plan, plan.spec.channel, answers);
       }
       answers.delete(key);
-      if (plan && conditionOf(plan, CHANNEL_TYPE)) await record(parts.writer, plan, withoutFailure);
+      if (plan && conditionOf(plan, CHANNEL_TYPE))
+        await record(parts.writer, plan, (it) => withoutCondition(it, CHANNEL_TYPE));
       return {};
     },
     concurrency: 2,
@@ -80,9 +81,9 @@ async function follow(parts: ChannelParts, plan: CattlePlan, channel: string, an
 const RESOLVED: ConditionUpdate = { type: 'LatestResolved', status: 'True', reason: 'Channel', message: '' };
 
 function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan {
-  const isKnown = says(plan, RESOLVED) && plan.status?.latestVersion === version;
-  if (isKnown && !conditionOf(plan, CHANNEL_TYPE)) return plan;
-  return withStatus(withoutFailure(plan), RESOLVED, now, { latestVersion: version });
+  const resolved = withVerdict(withoutCondition(plan, CHANNEL_TYPE), RESOLVED, now);
+  const { status } = resolved;
+  return status?.latestVersion === version ? resolved : { ...resolved, status: { ...status, latestVersion: version } };
 }
 
 /** A resolved version stays, so a rollout continues while its channel is unavailable: that has a condition of its own. */
@@ -92,17 +93,7 @@ function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan
   const failure: ConditionUpdate = says(plan, RESOLVED)
     ? { type: CHANNEL_TYPE, status: 'True', reason: 'ResolveFailed', message: failing }
     : { type: 'LatestResolved', status: 'False', reason: 'Error', message };
-  return says(plan, failure) ? plan : withStatus(plan, failure, now);
-}
-
-function withoutFailure({ status, ...plan }: CattlePlan): CattlePlan {
-  const kept = (status?.conditions ?? []).filter(({ type }) => type !== CHANNEL_TYPE);
-  return { ...plan, status: { ...status, conditions: kept } };
-}
-
-function withStatus(plan: CattlePlan, verdict: ConditionUpdate, now: number, more: CattlePlan['status'] = {}) {
-  const conditions = withVerdicts(plan.status?.conditions ?? [], [verdict], now);
-  return { ...plan, status: { ...plan.status, conditions, ...more } };
+  return withVerdict(plan, failure, now);
 }
 
 /** The engine writes the same status: on a conflict, applies the change again to the current object. False if nothing changes. */

@@ -27,18 +27,24 @@ export function conditionOf(plan: CattlePlan, type: string): CattleCondition | u
 export function withStalls(plan: CattlePlan, stalls: ReadonlyMap<string, boolean>, now: number): CattlePlan {
   const { message: before = '' } = conditionOf(plan, STALLED_TYPE) ?? {};
   const told = [...stalls].flatMap(([message, lasts]) => (lasts || before.includes(message) ? message : []));
-  const { conditions = [], ...status } = plan.status ?? {};
-  if (told.length === 0) {
-    const kept = conditions.filter(({ type }) => type !== STALLED_TYPE);
-    return kept.length === conditions.length ? plan : { ...plan, status: { ...status, conditions: kept } };
-  }
+  if (told.length === 0) return withoutCondition(plan, STALLED_TYPE);
   const message = listedSentences(told.toSorted(), MOST_STALLS);
-  const verdict: ConditionUpdate = { type: STALLED_TYPE, status: 'True', reason: 'Stalled', message };
-  return says(plan, verdict)
-    ? plan
-    : { ...plan, status: { ...status, conditions: withVerdicts(conditions, [verdict], now) } };
+  return withVerdict(plan, { type: STALLED_TYPE, status: 'True', reason: 'Stalled', message }, now);
 }
 
+/** The same object if it has none of that type. */
+export function withoutCondition(plan: CattlePlan, type: string): CattlePlan {
+  const { conditions = [] } = plan.status ?? {};
+  const kept = conditions.filter((each) => each.type !== type);
+  return kept.length === conditions.length ? plan : { ...plan, status: { ...plan.status, conditions: kept } };
+}
+
+/** The same object if it says so already. */
+export function withVerdict(plan: CattlePlan, verdict: ConditionUpdate, now: number): CattlePlan {
+  if (says(plan, verdict)) return plan;
+  const conditions = withVerdicts(plan.status?.conditions ?? [], [verdict], now);
+  return { ...plan, status: { ...plan.status, conditions } };
+}
 /** What the status says that read-only commands cannot find out by themselves. */
 export function unknownsOf(plan: CattlePlan): string[] {
   const { message: stalled = '' } = conditionOf(plan, STALLED_TYPE) ?? {};
