@@ -5,7 +5,7 @@ import { evaluationsFor } from '../../engine/decide/evaluate-target.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import type { NodeAction } from '../../engine/model/decision.ts';
-import { isFinal, isOwnedBy, type Target } from '../../engine/model/rollout.ts';
+import { isFinal, isOwnedBy, type Target, targetsIn } from '../../engine/model/rollout.ts';
 import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import { isMoving } from '../status/sentences.ts';
@@ -35,9 +35,8 @@ export function abort(reason = `by ${userName()}@${hostname()}`): Control {
 function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): string[] {
   const nodeActions = nodeActionsOf(evaluationsFor(snapshot, policy, now));
   const cancelled = nodeActions.filter(({ kind }) => kind === 'cancel').map(({ target }) => target);
-  const unsent = snapshot.rollout.stages
-    .flatMap(({ targets }) => targets)
-    .filter((target) => target.state === 'intended' && factsOf(snapshot, target).observation.kind === 'none');
+  const intended = targetsIn(snapshot.rollout, 'intended');
+  const unsent = intended.filter((target) => factsOf(snapshot, target).observation.kind === 'none');
   const released = new Set([...cancelled, ...unsent].map(({ name }) => name));
   const stages = view.stages.map((stage) => ({
     ...stage,

@@ -5,7 +5,7 @@ import { explainToPeople } from '../../engine/decide/explain.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
-import { isFinal } from '../../engine/model/rollout.ts';
+import { isFinal, targetsIn } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { CONDITIONS_ANNOTATION, conditionsIn } from '../../engine/report/conditions.ts';
@@ -115,15 +115,13 @@ function keyOf(question: Question): string {
 function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: number): DrainProbe[] {
   if (isFinal(rollout) || !policy.drain.enabled) return [];
   const earliest = now - policy.stepDeadlines.drain + 1000;
-  return rollout.stages.flatMap(({ targets }) =>
-    targets.flatMap((target): DrainProbe[] => {
-      const { observation, drainDelegation, node } = factsOf({ facts }, target);
-      const isDrained = observation.kind === 'working' && observation.waitsFor === 'drain' && drainDelegation === true;
-      if (!isDrained || !node?.unschedulable || target.state !== 'intended') return [];
-      const began = Date.parse(observation.since);
-      return [{ kind: 'drain', node: node.name, since: Math.max(Number.isNaN(began) ? now : began, earliest) }];
-    }),
-  );
+  return targetsIn(rollout, 'intended').flatMap((target): DrainProbe[] => {
+    const { observation, drainDelegation, node } = factsOf({ facts }, target);
+    const isDrained = observation.kind === 'working' && observation.waitsFor === 'drain' && drainDelegation === true;
+    if (!isDrained || !node?.unschedulable) return [];
+    const began = Date.parse(observation.since);
+    return [{ kind: 'drain', node: node.name, since: Math.max(Number.isNaN(began) ? now : began, earliest) }];
+  });
 }
 
 /** The targets of a plan without status wait since it was created. */

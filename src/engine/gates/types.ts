@@ -5,25 +5,22 @@ import { isTaken } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Probe, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
-import { type Rollout, type Stage, stagesBefore, type Target, targetsIn } from '../model/rollout.ts';
+import { type Stage, stagesBefore, type Target, targetsIn } from '../model/rollout.ts';
 import type { NodeLimit, RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type CheckedTarget, targetsToCheck } from './checked-targets.ts';
 
 export interface GateInput
-  extends Pick<Snapshot, 'controlPlane' | 'apiServers' | 'foreignWork' | 'controls' | 'payloadsWatchedMs'> {
-  readonly stage: Stage;
-  readonly target: Target;
+  extends Omit<TargetContext, 'snapshot'>,
+    Pick<Snapshot, 'controlPlane' | 'apiServers' | 'foreignWork' | 'controls' | 'payloadsWatchedMs'> {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];
   /** How many targets of the stage may still start, this one included. */
   readonly room: number;
-  readonly policy: RolloutPolicy;
   readonly census: NodeCensus | undefined;
   /** Empty once a target has started. */
   readonly checked: readonly CheckedTarget[];
   /** Milliseconds that such a target takes; undefined before one was measured. */
   readonly expectedMs: number | undefined;
-  readonly now: number;
 }
 
 export type Verdict =
@@ -90,19 +87,18 @@ export interface TargetContext extends DecisionContext {
 
 /** `room` is the number of targets that may still start, this one included. */
 export function gateInput(context: TargetContext, room: number, known?: NodeCensus): GateInput {
-  const { snapshot, stage, target, policy, now } = context;
+  const { snapshot, stage, target, policy } = context;
   const census = known ?? censusFor(snapshot, policy);
   const { rollout, paceMs } = snapshot;
   const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(rollout, stage)];
   const checked = targetsToCheck(snapshot)(policy);
   // A target that took longer would have failed.
   const expectedMs = paceMs && Math.min(paceMs, policy.targetDeadlineMs);
-  return { ...snapshot, stage, target, facts, earlier, room, policy, census, checked, expectedMs, now };
+  return { ...snapshot, ...context, facts, earlier, room, census, checked, expectedMs };
 }
 
 export function censusFor(snapshot: Snapshot, { maxUnavailable }: RolloutPolicy): NodeCensus | undefined {
-  const { fleet, facts, rollout } = snapshot;
-  return fleet && maxUnavailable !== undefined ? censuses(fleet)(facts)(rollout) : undefined;
+  return maxUnavailable === undefined ? undefined : censusIn(snapshot);
 }
 
 /** The name of its Node, as far as it is known: a controller may have another one. */
@@ -110,17 +106,12 @@ export function nodeNameOf(target: Target, { node }: TargetFacts): string {
   return node?.name ?? target.name;
 }
 
-/** Computed once per fleet, facts and rollout: it reads every node, and each target in flight needs it. */
-const censuses = onceForEach((fleet: readonly Node[]) =>
-  onceForEach((facts: Snapshot['facts']) =>
-    onceForEach((rollout: Rollout) =>
-      censusOf(
-        fleet,
-        targetsIn(rollout, 'intended').map((target) => nodeNameOf(target, factsOf({ facts }, target))),
-      ),
-    ),
-  ),
-);
+/** Computed once per snapshot: it reads every node, and each target in flight needs it. */
+const censusIn = onceForEach((snapshot: Snapshot): NodeCensus | undefined => {
+  const intended = targetsIn(snapshot.rollout, 'intended');
+  const inFlight = intended.map((target) => nodeNameOf(target, factsOf(snapshot, target)));
+  return snapshot.fleet && censusOf(snapshot.fleet, inFlight);
+});
 
 export interface NodeCensus {
   readonly all: ReadonlySet<string>;
