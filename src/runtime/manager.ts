@@ -95,14 +95,9 @@ function leadership({ election, runnables, metrics, ...parts }: LeadershipParts)
     group = groupOf(parts);
     for (const runnable of runnables) group.start(runnable);
   };
-  const end = async (): Promise<void> => {
-    const ending = group;
-    group = undefined;
-    await ending?.stop();
-  };
   const change = (term: Term | undefined): void => {
     if (election) metrics.leading(election.name, term !== undefined);
-    turn = turn.then(async () => (term ? begin() : await end()));
+    turn = turn.then(async () => (term ? begin() : await group?.stop()));
     turn.catch(parts.onFailure);
   };
   return {
