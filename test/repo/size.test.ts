@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_802,
   'src/api': 1_101,
-  'src/cli': 4_626,
+  'src/cli': 4_623,
   'src/cmd': 972,
   'src/dialects': 348,
   'src/dialects/autopilot': 990,
@@ -19,7 +19,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/cattle': 1_939,
   'src/dialects/kubeadm': 2_239,
   'src/drain': 774,
-  'src/engine': 5_180,
+  'src/engine': 5_174,
   'src/http': 323,
   'src/kube': 3_054,
   'src/kubeadm': 1_048,

@@ -3,7 +3,7 @@ import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-pol
 import { LEADER_LEASE } from '../../dialects/registry.ts';
 import type { Dialect, Watched, World } from '../../engine/dialect.ts';
 import { freshWorld, NOTHING, OwnWrites, type View, viewsOf } from '../../engine/observe/world.ts';
-import { listPolicies, policyOfPlan } from '../../engine/policy/choose-policy.ts';
+import { listPolicies } from '../../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient, Selection } from '../../kube/client.ts';
 import { holderOf } from '../../kube/election/lease-record.ts';
@@ -111,7 +111,7 @@ export interface Policies {
 const NO_POLICIES: Policies = { list: () => [] };
 
 /** For plans without a policy: the controller's `--target-deadline` is not visible here; steps have the default deadlines. */
-const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
+export const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
 
 /** A cluster without the kind has none. */
 export async function loadPolicies({ client, abort }: Reading): Promise<Policies> {
@@ -132,10 +132,6 @@ export async function followPolicies(reading: Reading, first: Policies, onChange
   await informer.whenSynced(reading.abort);
   informer.addHandler({ added: onChange, updated: onChange, deleted: onChange });
   return { list: () => informer.list() };
-}
-
-export function policyOf(policies: Policies, dialect: Pick<Dialect, 'name' | 'planRules'>, plan: KubeObject) {
-  return policyOfPlan(dialect, policies.list(), plan, UNCOVERED);
 }
 
 export type LeaderView =

@@ -7,12 +7,13 @@ import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
 import { isFinal, targetsIn } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/observe/gather.ts';
+import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { CONDITIONS_ANNOTATION, conditionsIn } from '../../engine/report/conditions.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { listed } from '../../util/phrases.ts';
 import { type DrainProbe, type InspectionAnswers, inspectionAnswers, type Question, type Sources } from './answers.ts';
-import { type Loaded, type Policies, policyOf } from './load.ts';
+import { type Loaded, type Policies, UNCOVERED } from './load.ts';
 import { isKept, type PlanFilter } from './plan-names.ts';
 import { type PlanView, viewOf } from './view.ts';
 
@@ -49,7 +50,7 @@ const MAX_ROUNDS = 10;
 export async function inspect(of: Pick<Loaded, 'dialect' | 'world'>, plan: KubeObject, parts: ViewParts, now: number) {
   const { dialect, world } = of;
   const { sources, policies } = parts;
-  const policy = policyOf(policies, dialect, plan);
+  const policy = policyOfPlan(dialect, policies.list(), plan, UNCOVERED);
   const answers = inspectionAnswers(sources, { dialect, plan, world, options: policy.drain.options });
   const look = (): Snapshot => sinceCreation(gather(dialect, plan, world, now, answers.known));
   let snapshot = look();

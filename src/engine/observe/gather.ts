@@ -39,13 +39,7 @@ export interface Known {
   readonly refusalOf?: ((rollout: Rollout, target: Target) => Unanswered | undefined) | undefined;
 }
 
-export function gather<P extends KubeObject>(
-  dialect: Dialect<P>,
-  plan: P,
-  world: World,
-  now: number,
-  known: Known = {},
-): Snapshot {
+export function gather(dialect: Dialect, plan: KubeObject, world: World, now: number, known: Known = {}): Snapshot {
   const rollout = dialect.resolve(plan, world, now);
   const waitsFor = dialect.preconditions !== undefined && known.isReadOnly !== true;
   const preconditions = known.preconditions ?? (waitsFor ? 'unasked' : undefined);
@@ -53,15 +47,15 @@ export function gather<P extends KubeObject>(
   return { ...facts, controls: controlsOn(plan, dialect.controlPrefix), preconditions };
 }
 
-interface Scene<P extends KubeObject> {
-  readonly dialect: Dialect<P>;
-  readonly plan: P;
+interface Scene {
+  readonly dialect: Dialect;
+  readonly plan: KubeObject;
   readonly rollout: Rollout;
   readonly world: World;
   readonly known: Known;
 }
 
-export function gatherFacts<P extends KubeObject>(scene: Scene<P>, now: number): Omit<Snapshot, 'controls'> {
+export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls'> {
   const { dialect, rollout, world, known } = scene;
   const facts = new Map<string, TargetFacts>();
   for (const { stage, target } of withStages(rollout)) facts.set(target.key, factsOf(scene, stage, target));
@@ -87,7 +81,7 @@ function freshWork(work: ForeignWork, { watchForeign }: Known, now: number): Obs
   return isOld || leftMs <= 0 ? [] : [{ ...work, since: rfc3339(now - ageMs), leftMs }];
 }
 
-function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Target): TargetFacts {
+function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
   const { dialect, plan, world, rollout, known } = scene;
   const object = dialect.objectOf(stage, target, world);
   if (!object) return { exists: false, observation: { kind: 'none' } };
@@ -126,7 +120,7 @@ function isThere({ versions }: Pick<Dialect, 'versions'>, stage: Stage, object: 
   return versions?.runs?.(object, stage.version);
 }
 
-function delegationOf({ dialect, known }: Scene<KubeObject>, target: Target): TargetFacts['drainDelegation'] {
+function delegationOf({ dialect, known }: Scene, target: Target): TargetFacts['drainDelegation'] {
   if (!dialect.drainDelegation) return false;
   if (dialect.drainDelegation.always || known.isReadOnly) return true;
   return known.drainDelegationOf?.(target) ?? 'unasked';
