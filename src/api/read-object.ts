@@ -18,11 +18,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
 };
 
 /** The one object of `kinds` in `text`, as written, without defaults. REFIT_FILE names `file` and the field. */
-export function readObject(
-  text: string,
-  file: string,
-  kinds: readonly [CustomKind, ...CustomKind[]],
-): { readonly kind: CustomKind; readonly object: KubeObject } {
+export function readObject(text: string, file: string, kinds: readonly [CustomKind, ...CustomKind[]]) {
   const fail = (why: string): never => {
     throw new RefitError('REFIT_FILE', `${file}: ${why}`, { hint: FIELDS_HINT });
   };

@@ -127,11 +127,7 @@ function commandOf(stage: Stage, payload: Payload | undefined): SignalCommand {
 }
 
 /** Undefined where nothing may be fetched ahead: only our agent does it, and only what a sha256 verifies. */
-function prefetchFor(
-  object: KubeObject,
-  { source }: Rollout,
-  stage: Stage,
-): Omit<prefetching.Prefetch, 'policy'> | undefined {
+function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage) {
   const payload = stage.payloads?.[platformOf(object) ?? ''];
   if (payload?.sha256 === undefined || kindOf(stage) !== 'k0supdate' || !agentOf(object).ours) return undefined;
   return { rollout: source.uid, command: commandOf(stage, payload) };

@@ -52,12 +52,7 @@ async function previewFile({ kind: { resource }, object }: Read, session: Sessio
 }
 
 /** As if it were created at `now`; a status in the file is ignored. */
-export async function previewNew(
-  object: KubeObject,
-  seen: Loaded,
-  parts: ViewParts,
-  now: number,
-): Promise<PlanPreview> {
+export async function previewNew(object: KubeObject, seen: Loaded, parts: ViewParts, now: number) {
   const { status: _recorded, ...plan } = object as KubeObject & { status?: unknown };
   const { name, namespace } = plan.metadata;
   const { dialect, world } = seen;

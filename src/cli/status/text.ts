@@ -147,12 +147,7 @@ export function toDo(plan: PlanView): string[] {
   return hasFailed || !(isOpen(plan) || plan.phase === 'done') ? [fixOf(plan)] : [];
 }
 
-function targetTable(
-  plan: PlanView,
-  failed: readonly sentences.TargetRow[],
-  now: number,
-  { paint, width }: Medium,
-): string[] {
+function targetTable(plan: PlanView, failed: sentences.TargetRow[], now: number, { paint, width }: Medium): string[] {
   const rows = [...failed, ...sentences.movingRows(plan, now), ...sentences.nextRows(plan)];
   if (rows.length === 0) return [];
   const longest = Math.max(...rows.map(({ name, state, age: time }) => name.length + state.length + time.length));

@@ -47,10 +47,7 @@ export function withDrainOf(plan: CattlePlan, policy: RolloutPolicy, settings: J
 }
 
 /** Plans of k0s have the same kind, and other namespaces other controllers. */
-export function markOf({
-  namespace = '',
-  uid = '',
-}: Pick<ObjectMeta, 'namespace' | 'uid'>): NonNullable<Source['mark']> {
+export function markOf({ namespace = '', uid = '' }: ObjectMeta): NonNullable<Source['mark']> {
   return { kind: CORDON_KIND, plan: `${namespace}/${uid}` };
 }
 

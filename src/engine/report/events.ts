@@ -55,10 +55,7 @@ export function nodeActionEvents(rollout: Rollout, nodeAction: NodeAction): Targ
 }
 
 /** Events on Nodes whose plan is gone. Removing a taint needs none. */
-export function cleanUpEvents(
-  { reason }: Rollout,
-  nodeAction: NodeAction,
-): (ReportedEvent & { readonly node: string })[] {
+export function cleanUpEvents({ reason }: Rollout, nodeAction: NodeAction): (ReportedEvent & { node: string })[] {
   const { node } = nodeAction;
   if (node === undefined || !reason) return [];
   if (nodeAction.kind === 'cancel') return [{ type: 'Warning', reason, node }];

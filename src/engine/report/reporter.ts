@@ -122,13 +122,7 @@ const ROLLOUT_PHASES: Record<RolloutPhase, number> = { new: 0, running: 0, incom
 const IN_FLIGHT_PHASES = { intended: 0, signalled: 0, working: 0, verifying: 0 } as const;
 const TARGET_PHASES = { pending: 0, ...IN_FLIGHT_PHASES, missing: 0, unsupported: 0, ...ENDED } as const;
 
-export function measurePlan(
-  metrics: Metrics,
-  dialect: string,
-  plan: string,
-  { rollout }: Snapshot,
-  decision: Decision,
-) {
+function measurePlan(metrics: Metrics, dialect: string, plan: string, { rollout }: Snapshot, decision: Decision) {
   const targets: Record<TargetPhase, number> = { ...TARGET_PHASES };
   for (const phase of decision.phases.values()) targets[phase]++;
   const held = decision.waits.filter(({ reason }) => !isUnasked(reason));
@@ -137,7 +131,7 @@ export function measurePlan(
 }
 
 /** Measures the steps of every target that `after` newly records as done. */
-export function measureSteps(metrics: Metrics, dialect: string, snapshot: Snapshot, after: Rollout): void {
+function measureSteps(metrics: Metrics, dialect: string, snapshot: Snapshot, after: Rollout): void {
   for (const { target } of stateChanges(snapshot.rollout, after)) {
     if (target.state !== 'done') continue;
     const { observation } = factsOf(snapshot, target);
