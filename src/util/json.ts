@@ -1,4 +1,5 @@
 /** Plain JSON values: their types, equality and a stable text form. */
+import { ifPossible } from './errors.ts';
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
@@ -21,12 +22,7 @@ function sorted(record: Record<string, unknown>): Record<string, unknown> {
 }
 
 export function parseJson(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return text === undefined ? undefined : ifPossible((): unknown => JSON.parse(text));
 }
 
 type Defined<T> = { [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined> } & {

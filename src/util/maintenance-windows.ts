@@ -1,4 +1,5 @@
 /** When work may start: windows that recur in a time zone, and blackouts. */
+import { ifPossible } from './errors.ts';
 
 /** Opens on `days` at local `startMinute`; closes after `lengthMs` of real time, or at local `endMinute`. */
 export interface MaintenanceWindow {
@@ -55,12 +56,7 @@ export function nextStart(timetable: Timetable, now: number, durationMs: number)
 }
 
 export function isTimeZone(name: string): boolean {
-  try {
-    return Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name).timeZoneId !== '';
-  } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
-  }
+  return ifPossible(() => Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name)) !== undefined;
 }
 
 /** The open time that includes `time` or comes next; it starts at `time` at the earliest. */

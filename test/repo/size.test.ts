@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_802,
+  'src/agent': 5_788,
   'src/api': 1_095,
   'src/cli': 4_613,
   'src/cmd': 972,
@@ -28,7 +28,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/signal': 581,
   'src/updates': 1_864,
   'src/install': 800,
-  'src/util': 829,
+  'src/util': 821,
   'src/versions': 539,
 };
 

@@ -1,7 +1,7 @@
 /** Labels the node's own lease: only a node whose lease has the label is drained by a leader that cordons centrally. */
 import type { KubeClient } from '../../kube/client.ts';
 import { leases } from '../../kube/resources.ts';
-import { isForbidden, isInvalid, isNotFound, isRefusal } from '../../kube/status-error.ts';
+import { ifAllowed, ifFound, isInvalid, isRefusal } from '../../kube/status-error.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { messageOf, unlessError } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
@@ -32,14 +32,9 @@ export function leaseDelegation(client: KubeClient) {
     async isExpected(name: string, abort: AbortSignal): Promise<boolean> {
       // The node and a leader may then wait for each other, which does no harm.
       if (!isRefused) return true;
-      try {
-        const lease = await client.get(leases, name, { namespace: NODE_LEASES, abort });
-        return lease.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined;
-      } catch (error) {
-        if (isNotFound(error)) return false;
-        if (isForbidden(error)) return true;
-        throw error;
-      }
+      const found = ifFound(client.get(leases, name, { namespace: NODE_LEASES, abort }));
+      const isLabelled = found.then((lease) => lease?.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined);
+      return (await ifAllowed(isLabelled)) ?? true;
     },
   };
 }

@@ -4,15 +4,15 @@ import { RefitError } from '../../util/errors.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import { IDLE, type Journal } from '../journal.ts';
 import { type Files, isDiskFull, writeDurably } from './durable-files.ts';
+import { unless } from './trusted-path.ts';
 
 /** Raise it when an older or newer agent could misread what this one writes. */
 const FORMAT = 2;
 
 /** Idle when there is no journal. Refuses a journal it cannot read: forgetting a half-done update would be worse. */
 export async function loadJournal(path: string, files: Pick<Files, 'readFile'> = fsPromises): Promise<Journal> {
-  const text = await files.readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw new RefitError('REFIT_FILE', `cannot read the journal ${path}`, { cause: error });
+  const text = await unless('ENOENT', files.readFile(path, 'utf8')).catch((cause: unknown) => {
+    throw new RefitError('REFIT_FILE', `cannot read the journal ${path}`, { cause });
   });
   if (text === undefined) return IDLE;
   const file = parse(text);

@@ -7,7 +7,7 @@ import { parseJson } from '../../util/json.ts';
 import { isSameProcess, type ProcessId } from '../service/host.ts';
 import { findProcess } from '../service/processes.ts';
 import { syncPath } from './durable-files.ts';
-import { assertTrustedPath, isTrustedUser } from './trusted-path.ts';
+import { assertTrustedPath, isTrustedUser, unless } from './trusted-path.ts';
 
 /** Throws REFIT_FILE when it is unusable or others could change it, REFIT_AGENT when another agent works on this host. */
 export async function openStateDirectory(path: string, runDirectory: string): Promise<StatePaths> {
@@ -95,7 +95,8 @@ export async function takeLock(path: string, pid: number): Promise<void> {
         throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) uses ${dirname(path)}`);
       }
       // Only one agent can create it; overwriting would let two win at the same moment.
-      if (!(await tryLink(draft, `${path}.${latest + 1}`))) continue;
+      const linked = link(draft, `${path}.${latest + 1}`).then(() => true);
+      if (!(await unless('EEXIST', linked))) continue;
       const outdated = latest === 0 ? older : [latest, ...older];
       for (const number of outdated) await rm(`${path}.${number}`, { force: true });
       return;
@@ -113,16 +114,6 @@ async function generations(path: string): Promise<number[]> {
     .map((name) => Number(name.slice(prefix.length)))
     .filter((number) => number > 0)
     .toSorted((a, b) => b - a);
-}
-
-async function tryLink(draft: string, lock: string): Promise<boolean> {
-  try {
-    await link(draft, lock);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  }
 }
 
 async function readHolder(lock: string): Promise<ProcessId | undefined> {

@@ -8,7 +8,7 @@ import { HOOK_GROUP, type HookName, type Patches } from '../../../api/capi/hooks
 import type { Updater } from '../../../api/refit/updater-set.ts';
 import { textIn } from '../../../util/bounded-file.ts';
 import { messageOf } from '../../../util/errors.ts';
-import { isRecord } from '../../../util/json.ts';
+import { isRecord, parseJson } from '../../../util/json.ts';
 import { untilAborted } from '../../../util/waits.ts';
 import { brief, describeIssue } from './hook-patch.ts';
 
@@ -145,11 +145,9 @@ async function post(
   const answer = await untilAborted(answering(), signal).catch((error: unknown) => {
     throw new Error(abort.aborted ? 'no answer in time' : `no answer from ${address.host}: ${messageOf(error)}`);
   });
-  try {
-    return JSON.parse(answer) as unknown;
-  } catch {
-    throw new Error('its answer is not JSON');
-  }
+  const value = parseJson(answer);
+  if (value === undefined) throw new Error('its answer is not JSON');
+  return value;
 }
 
 function baseOf({ url, service }: Updater): string {

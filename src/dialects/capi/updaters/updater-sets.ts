@@ -5,7 +5,7 @@ import type { KubeClient } from '../../../kube/client.ts';
 import { matchesLabels } from '../../../kube/selectors.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import type { Clock } from '../../../util/clock.ts';
-import { RefitError } from '../../../util/errors.ts';
+import { ifPossible, RefitError } from '../../../util/errors.ts';
 import { describeIssue } from './hook-patch.ts';
 
 export type Labels = Readonly<Record<string, string>>;
@@ -74,9 +74,5 @@ function updaterProblems(updater: Updater, index: number, names: readonly string
 }
 
 function isPem(bundle: string): boolean {
-  try {
-    return new X509Certificate(Buffer.from(bundle, 'base64')).raw.length > 0;
-  } catch {
-    return false;
-  }
+  return ifPossible(() => new X509Certificate(Buffer.from(bundle, 'base64'))) !== undefined;
 }
