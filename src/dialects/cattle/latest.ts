@@ -1,5 +1,5 @@
 /** Resolves a Plan to its latest version and hash, or to problems in the words of the original. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { Secret } from '../../kube/resources.ts';
@@ -25,7 +25,7 @@ export function latestHash(plan: CattlePlan, version: string, secrets: readonly 
   const paths = plan.metadata.annotations?.[DIGEST_ANNOTATION];
   const digest = paths ? digestOf(plan, paths) : '';
   const parts = [version, plan.spec?.serviceAccountName ?? '', digest, ...secrets.map(secretHash)];
-  return createHash('sha224').update(parts.join('')).digest('hex');
+  return hash('sha224', parts.join(''));
 }
 
 /** Replaces digits that could form words. */
@@ -34,9 +34,7 @@ const LETTERS: Readonly<Record<string, string>> = { '0': 'g', '1': 'h', '3': 'k'
 /** Ten characters, as kubectl makes them for generated Secrets; from the content and the name. */
 export function secretHash({ metadata, type = '', data, immutable }: Secret): string {
   const content = { data: data ?? null, immutable, kind: 'Secret', name: metadata.name, type };
-  const hex = createHash('sha256')
-    .update(escapeLikeGo(stableStringify(content)))
-    .digest('hex');
+  const hex = hash('sha256', escapeLikeGo(stableStringify(content)));
   return hex.slice(0, 10).replaceAll(/[013ae]/g, (digit) => LETTERS[digit] ?? digit);
 }
 

@@ -1,5 +1,5 @@
 /** Labels, annotations, shortened names and selectors as `upgrade.cattle.io` writes them, since other tools read them. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { KubeObject, LabelSelector } from '../../kube/resources.ts';
 import { type Requirement, SelectorError } from '../../kube/selectors.ts';
 
@@ -40,7 +40,7 @@ const MAX = 64;
 export function shortenedName(...parts: readonly string[]): string {
   const full = parts.join('-');
   if (full.length < MAX) return full;
-  const digest = createHash('sha256').update(full).digest('hex');
+  const digest = hash('sha256', full);
   const cut = MAX - 7;
   const endsWell = /[a-z0-9]/.test(full.charAt(cut - 1));
   return endsWell ? `${full.slice(0, cut)}-${digest.slice(0, 5)}` : `${full.slice(0, cut - 1)}-${digest.slice(0, 6)}`;

@@ -1,5 +1,5 @@
 /** Turns a Plan into a rollout: which nodes are selected, done, or hold a slot. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { World } from '../../engine/dialect.ts';
 import { controlsOn } from '../../engine/model/controls.ts';
@@ -175,8 +175,4 @@ const inOrder = onceForEachWith((all: readonly Node[], salt) => {
   return placed.toSorted((a, b) => (a.order < b.order ? -1 : 1)).map(({ node }) => node);
 });
 
-const orderOf = onceForEachWith(({ metadata }: Node, salt) =>
-  createHash('sha256')
-    .update(`${metadata.uid ?? ''}${salt}`)
-    .digest('hex'),
-);
+const orderOf = onceForEachWith(({ metadata }: Node, salt) => hash('sha256', `${metadata.uid ?? ''}${salt}`));

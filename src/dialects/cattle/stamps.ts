@@ -1,5 +1,5 @@
 /** What the original's library writes on every object that it applies: with it, the original knows our Jobs and leaves them alone. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { annotated, type Job } from '../../kube/resources.ts';
@@ -20,8 +20,8 @@ const MOST_JSON_BYTES = 1 << 20;
 /** `controller` is the name of the controller. */
 export function stamped(job: Job, controller: string, { metadata }: CattlePlan): Job {
   const { name, namespace = '' } = metadata;
-  const hash = createHash('sha1').update(`${controller}${OWNER_KIND}${name}${namespace}`).digest('hex');
-  const labels = { ...job.metadata.labels, [`${PREFIX}/hash`]: hash };
+  const digest = hash('sha1', `${controller}${OWNER_KIND}${name}${namespace}`);
+  const labels = { ...job.metadata.labels, [`${PREFIX}/hash`]: digest };
   const annotations = {
     ...job.metadata.annotations,
     [`${PREFIX}/id`]: controller,
@@ -30,10 +30,8 @@ export function stamped(job: Job, controller: string, { metadata }: CattlePlan):
     [`${PREFIX}/owner-namespace`]: namespace,
   };
   const object = { ...job, metadata: { ...job.metadata, labels, annotations } };
-  const applied = gzipSync(JSON.stringify(cut(object)))
-    .toString('base64')
-    .replaceAll('=', '');
-  return annotated(object, { [STAMP_ANNOTATION]: applied });
+  const packed = gzipSync(JSON.stringify(cut(object))).toString('base64');
+  return annotated(object, { [STAMP_ANNOTATION]: packed.replaceAll('=', '') });
 }
 
 /** True if the Job was made from another pod template than `wanted`. A Job without a stamp counts as made from the same. */
@@ -56,10 +54,7 @@ function cut(value: unknown, isKept = false, isInList = false): unknown {
   if (typeof value === 'string') return isKept ? value : Buffer.from(value).subarray(0, MOST).toString();
   if (Array.isArray(value)) return value.map((item) => cut(item, false, true));
   if (!isRecord(value)) return value;
-  const members = Object.entries(value).map(([key, member]) => [
-    key,
-    cut(member, isInList && WHOLE.has(key), isInList),
-  ]);
+  const members = Object.entries(value).map(([key, it]) => [key, cut(it, isInList && WHOLE.has(key), isInList)]);
   return Object.fromEntries(members);
 }
 

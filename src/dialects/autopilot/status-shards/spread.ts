@@ -1,5 +1,5 @@
 /** Splits a large status: the Plan lists the targets that are in flight or failed, StatusShards hold all of them. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type Plan, plans, type TargetStatus } from '../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
 import { exceedPlan, PLAN_HOLDS } from '../../../engine/act/status-shards.ts';
@@ -65,8 +65,8 @@ function begin(plan: Plan, lists: readonly TargetList[], size: number) {
   );
   const { name, uid = '', resourceVersion } = plan.metadata;
   // One that exists already has the right content.
-  const hash = createHash('sha256').update(JSON.stringify([uid, resourceVersion, contents]));
-  const reference = { prefix: `${name}-${hash.digest('hex').slice(0, 10)}`, count: contents.length };
+  const digest = hash('sha256', JSON.stringify([uid, resourceVersion, contents]));
+  const reference = { prefix: `${name}-${digest.slice(0, 10)}`, count: contents.length };
   const ownerReferences = [{ apiVersion: apiVersionOf(plans), kind: plans.kind, name, uid }];
   const writes = contents.map((content, index): Instruction => {
     const metadata = { name: shardRecords.shardName(reference, index), ownerReferences };
