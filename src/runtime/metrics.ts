@@ -90,13 +90,9 @@ function workMetrics({ gauge, counter, histogram }: Define) {
   const leading = gauge('leader_election_master_status', '1 while this process holds the lease `name`.', 'name');
   const depth = gauge('workqueue_depth', 'Keys that wait for a worker of controller `name`.', 'name');
   const retries = counter('workqueue_retries_total', 'Failed reconciles that controller `name` retries.', 'name');
-  const reconciles = histogram(
-    'refit_reconcile_duration_seconds',
-    'Time of one reconcile by controller and outcome (success, requeue, error).',
-    [...REQUEST_BUCKETS, 60],
-    'controller',
-    'outcome',
-  );
+  const took = 'Time of one reconcile by controller and outcome (success, requeue, error).';
+  const buckets = [...REQUEST_BUCKETS, 60];
+  const reconciles = histogram('refit_reconcile_duration_seconds', took, buckets, 'controller', 'outcome');
   return {
     leading: (lease: string, isLeading: boolean): void => leading.set({ name: lease }, isLeading ? 1 : 0),
     queueDepth: (name: string, keys: number): void => depth.set({ name }, keys),

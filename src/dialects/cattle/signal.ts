@@ -209,13 +209,9 @@ function timesOf({ metadata, status }: Job, condition?: Condition): { attempt: s
 /** Adds the plan's labels, the hash label last, and uncordons if its Job cordoned. */
 export function finished(node: Node, plan: CattlePlan, hash: string, version: string): Node {
   const { metadata, spec } = plan;
-  const labels = {
-    ...node.metadata.labels,
-    ...Object.fromEntries(
-      Object.entries(spec?.postCompleteLabels ?? {}).map(([key, value]) => [key, expanded(value, version, hash)]),
-    ),
-    [hashLabelOf(metadata.name)]: hash,
-  };
+  const wanted = Object.entries(spec?.postCompleteLabels ?? {});
+  const own = Object.fromEntries(wanted.map(([key, value]) => [key, expanded(value, version, hash)]));
+  const labels = { ...node.metadata.labels, ...own, [hashLabelOf(metadata.name)]: hash };
   const labelled = withoutClaim({ ...node, metadata: { ...node.metadata, labels } }, claimOf(plan));
   return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(labelled) : labelled, plan);
 }

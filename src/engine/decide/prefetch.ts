@@ -29,10 +29,8 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
   const most = aheadIn(next, isEarly ? 'all' : policy.prefetch);
   const turns = isEarly ? most : turnsIn(evaluations, next);
   const free = Math.max(0, Math.min(most, turns) - asked.length);
-  const chosen = next
-    .slice(0, most)
-    .filter((pair) => !asked.includes(pair))
-    .slice(0, free);
+  const unasked = next.slice(0, most).filter((pair) => !asked.includes(pair));
+  const chosen = unasked.slice(0, free);
   const kept = new Set([...chosen, ...asked]);
   // The signal of an intended target takes it away.
   const ended = pairs.filter((pair) => stateOf(pair) !== 'possible' && !kept.has(pair) && pair[1].state !== 'intended');
