@@ -60,9 +60,6 @@ interface Progress {
   readonly spent: Readonly<Record<string, number>>;
 }
 
-/** The agent's own cordon and drain, if any. `undone`: uncordoned. `stuck`: not uncordoned when the failure was reported. */
-export type OwnDrainState = 'started' | 'done' | 'undone' | 'stuck';
-
 export interface UpdateJournal extends Progress {
   readonly phase: UpdatePhase;
   readonly work: Work;
@@ -74,7 +71,8 @@ export interface UpdateJournal extends Progress {
   readonly since?: number;
   /** When the last restart was ordered (steady milliseconds); a restarted agent does not reset it. */
   readonly restartedAt?: number;
-  readonly drain?: OwnDrainState;
+  /** The agent's own cordon and drain, if any. `undone`: uncordoned. `stuck`: not uncordoned when the failure was reported. */
+  readonly drain?: 'started' | 'done' | 'undone' | 'stuck';
   /** True when it was taken up at Cordoning, after its journal was lost. */
   readonly begunLate?: true;
 }

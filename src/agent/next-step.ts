@@ -1,14 +1,8 @@
 /** Decides what the agent does next: a pure table over the signal's status, the journal's phase and the host's facts. */
 import type { SignalData } from '../signal/annotations.ts';
 import { sameJson } from '../util/json.ts';
-import {
-  type ActiveJournal,
-  type BundleJournal,
-  isBundle,
-  type Journal,
-  mayBeCordoned,
-  signalKeyOf,
-} from './journal.ts';
+import type { ActiveJournal, BundleJournal, Journal } from './journal.ts';
+import * as journals from './journal.ts';
 import type { ServiceFacts } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
 import { beforeRollBack, besideK0s } from './steps/beside-k0s.ts';
@@ -23,11 +17,12 @@ export function nextStep(input: StepInput): Step {
     return besideK0s(input) ?? (input.ended === undefined ? takeUp : answerEnded)({ ...input, signal });
   }
   const isCurrent = isCurrentSignal(signal, journal);
-  if (isBundle(journal)) return isCurrent ? nextBundleStep(journal, signal?.status?.status) : { kind: 'clean-up' };
+  if (journals.isBundle(journal))
+    return isCurrent ? nextBundleStep(journal, signal?.status?.status) : { kind: 'clean-up' };
   if (!isCurrent) return windDown({ ...input, journal });
   const step = besideK0s(input) ?? nextUpdateStep({ ...input, journal });
   // What we cordoned we uncordon, even for a signal that is somebody else's work.
-  if (step.kind === 'stand-aside' && mayBeCordoned(journal)) return { kind: 'uncordon' };
+  if (step.kind === 'stand-aside' && journals.mayBeCordoned(journal)) return { kind: 'uncordon' };
   if (step.kind === 'roll-back') return beforeRollBack(input, step.reason) ?? step;
   const isRisky = step.kind === 'download' || step.kind === 'swap';
   return isRisky && input.veto !== undefined ? { kind: 'give-up', reason: input.veto, refused: true } : step;
@@ -41,12 +36,12 @@ export function isAtRest(signal: SignalData | undefined, journal: Journal): bool
 /** True while the object carries the signal that the journal is about, with a status that is not final. */
 export function isCurrentSignal(signal: SignalData | undefined, { work }: ActiveJournal): boolean {
   if (!isOpen(signal)) return false;
-  return sameJson(work.signal, signalKeyOf(signal));
+  return sameJson(work.signal, journals.signalKeyOf(signal));
 }
 
 /** An airgap bundle does not touch the service. */
 export function asksForService(signal: SignalData | undefined, journal: Journal): boolean {
-  return journal.phase === 'idle' ? signal?.command.kind === 'k0supdate' : !isBundle(journal);
+  return journal.phase === 'idle' ? signal?.command.kind === 'k0supdate' : !journals.isBundle(journal);
 }
 
 export function asksWhoCordons(signal: SignalData | undefined, journal: Journal): boolean {

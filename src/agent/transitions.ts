@@ -1,17 +1,8 @@
 /** How the journal changes: before each step, and after its outcome. */
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import type { SignalData } from '../signal/annotations.ts';
-import {
-  type ActiveJournal,
-  type BundleJournal,
-  type Failure,
-  IDLE,
-  isBundle,
-  type Journal,
-  type OwnDrainState,
-  type UpdateJournal,
-  type UpdatePhase,
-} from './journal.ts';
+import type { ActiveJournal, BundleJournal, Failure, Journal, UpdateJournal, UpdatePhase } from './journal.ts';
+import * as journals from './journal.ts';
 import type { ProcessId } from './service/host.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 
@@ -20,7 +11,7 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
   if (step.kind === 'begin') return step.as;
   // Written, with the status: it is carried on without an API server, too.
   if (step.kind === 'upgrade-host') return { ...journal };
-  if (journal.phase === 'idle' || isBundle(journal)) return journal;
+  if (journal.phase === 'idle' || journals.isBundle(journal)) return journal;
   if (step.kind === 'cordon-and-drain') return journal.drain === 'started' ? journal : { ...journal, drain: 'started' };
   if (step.kind === 'swap') return { ...journal, phase: 'swapping' };
   if (step.kind === 'restart') return restarting(journal, step.process, now);
@@ -36,9 +27,9 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
 
 /** The journal after the step's outcome; the same object when a failed step is to be taken again. */
 export function journalAfter(step: Step, journal: Journal, outcome: StepOutcome, now: number): Journal {
-  if (journal.phase === 'idle' || step.kind === 'clean-up' || step.kind === 'stand-aside') return IDLE;
+  if (journal.phase === 'idle' || step.kind === 'clean-up' || step.kind === 'stand-aside') return journals.IDLE;
   if (outcome.ok && step.kind === 'report') return entering(journal, step.status, now);
-  if (isBundle(journal)) return bundleAfter(step, journal, outcome);
+  if (journals.isBundle(journal)) return bundleAfter(step, journal, outcome);
   if (!outcome.ok) return AFTER_FAILURE[step.kind]?.(journal, outcome.reason, outcome.late) ?? journal;
   if (step.kind === 'restart') return { ...journal, phase: isRollingBack(journal) ? 'restartedBack' : 'restarted' };
   const drain = DRAIN_AFTER[step.kind];
@@ -49,7 +40,7 @@ export function journalAfter(step: Step, journal: Journal, outcome: StepOutcome,
 
 /** After a restart of the agent the service gets its whole time again: the host may have been off. */
 export function resumed(journal: Journal, now: number): Journal {
-  if (journal.phase === 'idle' || isBundle(journal) || journal.since === undefined) return journal;
+  if (journal.phase === 'idle' || journals.isBundle(journal) || journal.since === undefined) return journal;
   const { restartedAt = now, ...rest } = journal;
   // Later than now: the clock was set back since, so the time means nothing.
   return { ...rest, since: now, ...(restartedAt < now && { restartedAt }) };
@@ -78,7 +69,7 @@ const PHASE_AFTER: Readonly<Partial<Record<Step['kind'], UpdatePhase>>> = {
   'roll-back': 'swappedBack',
 };
 
-const DRAIN_AFTER: Readonly<Partial<Record<Step['kind'], OwnDrainState>>> = {
+const DRAIN_AFTER: Readonly<Partial<Record<Step['kind'], UpdateJournal['drain']>>> = {
   'cordon-and-drain': 'done',
   uncordon: 'undone',
 };
