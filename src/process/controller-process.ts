@@ -109,11 +109,8 @@ export async function prepareControllerProcess(
     const waitingFor = (): string[] => manager.waitingFor();
     manager.addRunnable(await createHealthServer({ address: options.healthAddress, metrics, waitingFor }));
   }
-  log.info(`${component} starts`, {
-    identity,
-    server: printableUrl(config.server),
-    dialects: dialects.map(({ name }) => name),
-  });
+  const names = dialects.map(({ name }) => name);
+  log.info(`${component} starts`, { identity, server: printableUrl(config.server), dialects: names });
   return {
     dialects,
     policyFor,

@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_788,
+  'src/agent': 5_767,
   'src/api': 1_095,
   'src/cli': 4_613,
   'src/cmd': 972,
@@ -21,9 +21,9 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 774,
   'src/engine': 5_163,
   'src/http': 323,
-  'src/kube': 3_054,
+  'src/kube': 3_044,
   'src/kubeadm': 1_048,
-  'src/process': 270,
+  'src/process': 267,
   'src/runtime': 764,
   'src/signal': 581,
   'src/updates': 1_864,

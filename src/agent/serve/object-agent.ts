@@ -68,12 +68,7 @@ function collectGarbage(): void {
 }
 
 /** Works on the Node `name` until `stop` aborts; rejects only when the journal cannot be read. */
-export async function serveNode(
-  host: HostParts,
-  name: string,
-  options: ServedObject,
-  stop: AbortSignal,
-): Promise<void> {
+export async function serveNode(host: HostParts, name: string, options: ServedObject, stop: AbortSignal) {
   const { object: node } = options;
   const agent = createObjectAgent(host, options, () => name);
   const offer = async (abort: AbortSignal): Promise<void> => await host.delegation.offer(name, abort);

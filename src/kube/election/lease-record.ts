@@ -43,11 +43,8 @@ export function renewed(lease: Lease, claim: Claim, more: Lease['spec'] = {}): L
   const merged = { ...lease.metadata.labels, ...labels };
   const metadata = { ...lease.metadata, ...(Object.keys(merged).length > 0 ? { labels: merged } : {}) };
   const own = { holderIdentity: identity, leaseDurationSeconds: durationSeconds, renewTime: microTime(now) };
-  return {
-    ...lease,
-    metadata,
-    spec: { acquireTime: own.renewTime, leaseTransitions: 0, ...lease.spec, ...own, ...more },
-  };
+  const spec = { acquireTime: own.renewTime, leaseTransitions: 0, ...lease.spec, ...own, ...more };
+  return { ...lease, metadata, spec };
 }
 
 /** k0s writes the identity into a label as well. */
