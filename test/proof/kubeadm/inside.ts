@@ -9,6 +9,7 @@ import { upgradeByAgents } from './agents/upgrade.ts';
 import { upgradeAnotherWay } from './another-way/upgrade.ts';
 import { anotherWay } from './another-way/way.ts';
 import { Balancer } from './balancer.ts';
+import { renewCertificates } from './certificates/renew.ts';
 import { BALANCER, OPERATOR, startMachines, USUAL, type Way } from './cluster.ts';
 import { upgradeWithFaults } from './faults/faults.ts';
 import { replaceHost } from './faults/replace-host.ts';
@@ -85,6 +86,7 @@ const PARTS: Readonly<Record<Part, () => Promise<void>>> = {
   recordings: async () => await withCluster('recorded', options, recordKubeadm),
   'roll-back': async () => await withCluster('rolled-back', options, rollBackKubelet),
   'replace-host': async () => await withCluster('replaced', options, replaceHost),
+  certificates: async () => await withCluster('renewed', options, renewCertificates),
 };
 await makeSwitch();
 try {

@@ -11,7 +11,8 @@ export type Part =
   | 'agents'
   | 'managers'
   | 'recordings'
-  | 'replace-host';
+  | 'replace-host'
+  | 'certificates';
 
 export interface InsideOptions extends Omit<ClusterOptions, 'log' | 'way'> {
   readonly part: Part;

@@ -34,7 +34,8 @@ behind.
                    \`managers\`: a cluster that Cluster API's managers make and upgrade, by agents;
                    \`recordings\`: kubeadm by itself, for test/fixtures/kubeadm;
                    \`roll-back\`: a kubelet that does not run, which takes Refit five minutes to be sure of;
-                   \`replace-host\`: members of etcd that are lost for good
+                   \`replace-host\`: members of etcd that are lost for good;
+                   \`certificates\`: a cluster of ${TO} whose certificates end soon
   --help           this text
 `;
 
@@ -49,7 +50,13 @@ const PARTS: readonly Part[] = [
   'recordings',
   'roll-back',
   'replace-host',
+  'certificates',
 ];
+
+/** From low to high, where they are others than usual. */
+const VERSIONS: Readonly<Partial<Record<Part, readonly string[]>>> = {
+  certificates: [TO, TO],
+};
 
 interface Command {
   readonly controlPlanes: number;
@@ -80,7 +87,8 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   await mkdir(join(directory, 'logs'));
   const now = (): number => systemClock.monotonic();
   const building = { environment: process.env, log, now, abort };
-  const versions = [FROM, TO];
+  const [from = FROM, ...offers] = VERSIONS[command.chosen[0] ?? 'upgrade'] ?? [FROM, TO];
+  const versions = [...new Set([from, ...offers])];
   const programs = await gatherPrograms(parts, versions, building);
   const isManaged = command.chosen.includes('managers');
   const managers = isManaged ? await gatherManagers('1.14', building) : [];
@@ -89,7 +97,7 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   await cp(programs.etcd, join(parts, 'etcd'));
   await makeImages({ archives: join(parts, 'images'), versions, parts, ...programs });
   const refit = await buildRefit(join(directory, 'refit'), 'readable');
-  const shared = { ...command, managers, parts, from: FROM, offers: [TO], refit, logs: join(directory, 'logs') };
+  const shared = { ...command, managers, parts, from, offers, refit, logs: join(directory, 'logs') };
   const outcomes: Outcome[] = [];
   const enterPart = async (part: Part): Promise<void> => {
     const own = { part, directory: join(directory, part), group: groupOf(directory, part) };

@@ -130,7 +130,9 @@ async function hostIsDone(machine: Machine, { controlPlanes, way }: Cluster, ver
   const kubeadm = (await machine.must('kubeadm version -o short')).trim();
   const kubelet = (await machine.must('kubelet --version')).trim();
   const kubectl = (await machine.must('kubectl version --client')).split('\n')[0];
-  const journal = (await readFile(join(machine.root, 'var/lib/refit/kubeadm.journal'), 'utf8')).trim().split('\n');
+  // A host without work has none.
+  const text = await readFile(join(machine.root, 'var/lib/refit/kubeadm.journal'), 'utf8').catch(() => '');
+  const journal = text.trim().split('\n');
   // One that failed was replaced by the next.
   const last = journal.at(-1)?.split(' ')[0] ?? '';
   const unended = journal.filter(
