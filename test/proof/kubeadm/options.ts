@@ -12,7 +12,8 @@ export type Part =
   | 'managers'
   | 'recordings'
   | 'replace-host'
-  | 'certificates';
+  | 'certificates'
+  | 'hops';
 
 export interface InsideOptions extends Omit<ClusterOptions, 'log' | 'way'> {
   readonly part: Part;

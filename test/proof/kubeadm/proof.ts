@@ -18,7 +18,7 @@ import { cgroupsOf, removeCgroups, withInotify } from './host.ts';
 import { makeImages } from './images/kubernetes.ts';
 import { type InsideOptions, type Part, resultOf } from './options.ts';
 import { gatherPackages } from './parts/packages.ts';
-import { FROM, gatherPrograms, TO } from './parts/programs.ts';
+import { EARLIER, FROM, gatherPrograms, TO } from './parts/programs.ts';
 import { demandHost } from './requirements.ts';
 
 const HELP = `Usage: npm run proof:kubeadm -- [--size N+M] [--only PART]
@@ -27,7 +27,7 @@ Builds Kubernetes ${FROM} and ${TO}, makes machines of namespaces and a kubeadm 
 \`refit kubeadm apply\`, and looks at everything afterwards; beside it once more, with faults. Needs root. Nothing is left
 behind.
 
-  --size N+M       control planes and workers (default 3+2)
+  --size N+M       control planes and workers (default 3+2, for \`hops\` 1+1)
   --only PART      \`upgrade\`: the first cluster; \`faults\`: the second one;
                    \`another-way\`: a cluster that is made as differently as can be;
                    \`agents\`: a cluster that agents upgrade, led by the extension for Cluster API;
@@ -35,7 +35,8 @@ behind.
                    \`recordings\`: kubeadm by itself, for test/fixtures/kubeadm;
                    \`roll-back\`: a kubelet that does not run, which takes Refit five minutes to be sure of;
                    \`replace-host\`: members of etcd that are lost for good;
-                   \`certificates\`: a cluster of ${TO} whose certificates end soon
+                   \`certificates\`: a cluster of ${TO} whose certificates end soon;
+                   \`hops\`: one minor version after the other, from ${EARLIER[0]}, which is built, too
   --help           this text
 `;
 
@@ -51,11 +52,13 @@ const PARTS: readonly Part[] = [
   'roll-back',
   'replace-host',
   'certificates',
+  'hops',
 ];
 
 /** From low to high, where they are others than usual. */
 const VERSIONS: Readonly<Partial<Record<Part, readonly string[]>>> = {
   certificates: [TO, TO],
+  hops: [...EARLIER, TO],
 };
 
 interface Command {
@@ -66,7 +69,7 @@ interface Command {
 
 function parseCommand(args: string[]): Command | undefined {
   const options = { size: { type: 'string' }, only: { type: 'string' }, help: { type: 'boolean' } } as const;
-  const { size = '3+2', only, help } = parsed(() => parseArgs({ args, options })).values;
+  const { only, size = only === 'hops' ? '1+1' : '3+2', help } = parsed(() => parseArgs({ args, options })).values;
   if (help === true) return undefined;
   const [, controlPlanes, workers] = /^([1-5])\+([1-3])$/.exec(size) ?? [];
   if (controlPlanes === undefined)

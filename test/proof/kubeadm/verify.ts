@@ -27,10 +27,23 @@ interface Workload {
   readonly status: Readonly<Record<string, number | undefined>>;
 }
 
-export async function verify(title: string, checks: Checks, cluster: Cluster, operator: Operator, version: string) {
+/** `workersAt`: a version that workers stay at while control planes go on. */
+export async function verify(
+  title: string,
+  checks: Checks,
+  cluster: Cluster,
+  operator: Operator,
+  version: string,
+  workersAt: string = version,
+): Promise<void> {
   const { hasMembers, hasProxy } = cluster.way;
   const check: Checks['check'] = async (name, look) => await checks.check(`${title}: ${name}`, look);
-  await verifyNodes(check, cluster, operator, version);
+  const versionOf = (machine: Machine): string => (cluster.workers.includes(machine) ? workersAt : version);
+  await verifyNodes(check, cluster, operator);
+  await check(
+    `every kubelet runs ${[...new Set([version, workersAt])].join(', or on workers ')}`,
+    async () => await kubeletVersions(cluster, operator, versionOf),
+  );
   await check(`static pods run ${version} and are ready`, async () => await staticPods(cluster, operator, version));
   if (hasProxy) await check('kube-proxy and CoreDNS are rolled out', async () => await rolledOut(operator, version));
   await check(`kubeadm-config says ${version}`, async () => {
@@ -39,22 +52,34 @@ export async function verify(title: string, checks: Checks, cluster: Cluster, op
     return differing({ kubeadmVersion: kubernetesVersion }, version);
   });
   if (hasMembers) await check('etcd has all its members, and each is healthy', async () => await etcdIsWhole(cluster));
-  for (const machine of cluster.machines) {
+  for (const machine of cluster.machines.filter((each) => versionOf(each) === version)) {
     const title = `${machine.name}: binaries, journal and manifests`;
     await check(title, async () => await hostIsDone(machine, cluster, version));
   }
 }
 
-async function verifyNodes(check: Checks['check'], cluster: Cluster, operator: Operator, version: string) {
+async function verifyNodes(check: Checks['check'], cluster: Cluster, operator: Operator) {
   const { items } = await operator.get<{ items: Node[] }>('nodes');
   const each = (look: (node: Node) => unknown, expected: unknown): string[] =>
     differing(Object.fromEntries(items.map((node) => [node.metadata.name, look(node)])), expected);
   const isCordoned = ({ spec, metadata }: Node): boolean =>
     spec?.unschedulable === true || CORDON_MARK in (metadata.annotations ?? {});
   await check('every machine has its Node', () => differing({ Nodes: items.length }, cluster.machines.length));
-  await check(`every kubelet runs ${version}`, () => each(({ status }) => status?.nodeInfo?.kubeletVersion, version));
   await check('every Node is Ready', () => each(isReady, true));
   await check('no cordon is left, and no mark of one', () => each(isCordoned, false));
+}
+
+async function kubeletVersions(
+  { machines, way }: Cluster,
+  operator: Operator,
+  versionOf: (machine: Machine) => string,
+): Promise<string[]> {
+  const { items } = await operator.get<{ items: Node[] }>('nodes');
+  return machines.flatMap((machine) => {
+    const name = way.nodeName(machine);
+    const found = items.find(({ metadata }) => metadata.name === name)?.status?.nodeInfo?.kubeletVersion;
+    return differing({ [name]: found }, versionOf(machine));
+  });
 }
 
 /** The kubelet was restarted a moment ago: its probes must succeed once more. */

@@ -1,0 +1,68 @@
+/** Upgrades of several minor versions, with the manifest and the commands of docs/guides/kubeadm.md. */
+import { dirname } from 'node:path';
+import { lastLines } from '../../../../tools/controlplane/run.ts';
+import { changed, lastingContainers, startLasting } from '../containers.ts';
+import type { Machine } from '../machine/machine.ts';
+import type { Scene } from '../upgrade.ts';
+import { rolledOut, settled, verify } from '../verify.ts';
+
+interface Hop {
+  readonly version: string;
+  readonly workersAt: string;
+  /** Patterns of lines that the plan has. */
+  readonly said: readonly string[];
+}
+
+export async function upgradeByHops(scene: Scene): Promise<void> {
+  const { machines } = scene.cluster;
+  await takeHops(scene, {}, ({ before, version, comes }) => ({
+    version,
+    workersAt: version,
+    said: [...rows(machines, before, version), ...comes],
+  }));
+}
+
+const rows = (machines: readonly Machine[], before: string, version: string): string[] =>
+  machines.map(({ name }) => `^${name} .*${before} → ${version}`);
+
+interface Steps {
+  readonly before: string;
+  readonly version: string;
+  /** What the plan says of the hops after this one. */
+  readonly comes: readonly string[];
+}
+
+async function takeHops(scene: Scene, more: object, hopOf: (steps: Steps) => Hop): Promise<void> {
+  const { cluster, operator, checks, from, hops, to } = scene;
+  await operator.prepare({ hops: hops.map((version) => ({ version, binaries: operator.binaries(version) })), ...more });
+  await settled(cluster, operator);
+  await startLasting(operator, dirname(operator.manifest));
+  await checks.check(`a cluster of ${from} is there`, async () => await rolledOut(operator, from));
+  const way = [from, ...hops, to];
+  for (const [index, version] of way.slice(1).entries()) {
+    const [next] = way.slice(index + 2);
+    const comes = next === undefined ? [] : [`^After ${version} comes ${next}`];
+    await takeHop(scene, hopOf({ before: way[index] ?? from, version, comes }));
+  }
+  await checks.check('apply once more: nothing is to be done', async () => {
+    const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
+    return ok && /nothing/i.test(stdout) ? [] : [lastLines(stdout + stderr)];
+  });
+}
+
+async function takeHop({ cluster, operator, checks }: Scene, { version, workersAt, said }: Hop): Promise<void> {
+  await checks.check(`plan: says who goes to ${version}, and what comes after`, async () => {
+    const { ok, stdout, stderr } = await operator.kubeadm('plan');
+    const missing = said.filter((pattern) => !new RegExp(pattern, 'm').test(stdout));
+    return [...(ok ? [] : [lastLines(stdout + stderr)]), ...missing.map((pattern) => `the plan lacks ${pattern}`)];
+  });
+  const containers = await lastingContainers(operator);
+  await checks.check(
+    `apply to ${version}: ends with exit code 0`,
+    async () => await operator.succeeds('apply', '--yes'),
+  );
+  await verify(`at ${version}`, checks, cluster, operator, version, workersAt);
+  await checks.check(`at ${version}: no container was restarted that no drain evicts`, async () =>
+    changed(containers, await lastingContainers(operator)),
+  );
+}
