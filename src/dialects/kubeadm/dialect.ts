@@ -10,7 +10,7 @@ import type { Part } from '../../kubeadm/host.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
 import { orphanedRollout } from '../orphaned-rollout.ts';
-import { PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
+import { PLACE, RENEWAL, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
 import { drainDelegation, type HostUpgrades, LEADER, sshSignal } from './signal.ts';
 
 /** `upgrades` is undefined for commands that only read. */
@@ -61,7 +61,7 @@ function stagesOf(request: Request, now: number): Stage[] {
     targets: names.map((name) => ({ key: `${id}/${name}`, name, state: 'pending', since: rfc3339(now) })),
   });
   const first = kubelets.length > 0 ? 'kubeadm' : undefined;
-  const renewal = { ...stage('certificates', 'controller', certificates, 'certificates'), keepsVersion: true };
+  const renewal = { ...stage(RENEWAL, 'controller', certificates, 'certificates'), keepsVersion: true };
   return [
     ...(certificates.length > 0 ? [renewal] : []),
     stage(LEADER, 'controller', leader, first),

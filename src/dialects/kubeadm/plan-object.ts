@@ -8,6 +8,9 @@ import { controlPlaneOf, type Manifest } from './manifest.ts';
 /** Name of the ConfigMap and of the Lease. */
 export const PLACE = { namespace: 'kube-system', name: 'refit-kubeadm' } as const;
 
+/** The stage of hosts that get new certificates. */
+export const RENEWAL = 'certificates';
+
 const request = z.object({
   version: z.string(),
   concurrent: z.int().min(1),

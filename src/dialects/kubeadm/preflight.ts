@@ -4,11 +4,9 @@ import { describeBlockingBudget } from '../../drain/budgets.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { type ConfigMap, kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
-import type { Host } from '../../kubeadm/host.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { hasPhases } from '../../kubeadm/scripts.ts';
 import { etcdChecks, problemsOf, STATIC_PODS } from '../../kubeadm/verify.ts';
-import { defined } from '../../util/json.ts';
 import { compareVersions, minorsBetween, parseVersion } from '../../util/version.ts';
 import { etcdFacts, type Finding, hard, textOf, type VersionFacts, warn } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
@@ -16,7 +14,7 @@ import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
 import type { AddonPlan } from './addons.ts';
 import { type Pool, poolFindings, poolsToRoll } from './machine-pools.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
-import { openRequest, PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
+import { openRequest, PLACE, RENEWAL, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
 import type { WebhookFinding } from './webhooks.ts';
 
 export interface Survey {
@@ -137,7 +135,7 @@ export function hostsOf({ leader, followers, kubelets, workers }: Request): stri
 }
 
 /** Leaves out hosts on which everything has the target version. */
-function freshRequest({ manifest, hosts, nodes, clusterVersion }: Survey): Request {
+function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey): Request {
   const done = new Set(hosts.filter((facts) => isDone(facts, nodes, manifest.version)).map(({ host }) => host.name));
   const first = controlPlaneOf(manifest)[0]?.name ?? '';
   // As after a restore of etcd: only `kubeadm upgrade apply` upgrades what kubeadm keeps in the cluster.
@@ -146,7 +144,10 @@ function freshRequest({ manifest, hosts, nodes, clusterVersion }: Survey): Reque
   const leaderIsDone = clusterVersion === manifest.version && done.has(first);
   const minor = parseVersion(manifest.version)?.minor;
   const isMinor = apiServers.some((version) => parseVersion(version)?.minor !== minor);
-  const toRenew = new Set(hosts.filter(({ toRenew: ending }) => ending).map(({ host }) => host.name));
+  // Their files may be new, though not everything has loaded them.
+  const begun = (plan && recordOf(plan))?.stages.find(({ id }) => id === RENEWAL)?.targets ?? [];
+  const left = begun.filter(({ state }) => state !== 'done').map(({ name }) => name);
+  const toRenew = new Set([...left, ...hosts.filter((each) => each.toRenew).map(({ host }) => host.name)]);
   return requestFor(manifest, { done, leaderIsDone, isMinor, toRenew });
 }
 
@@ -237,8 +238,9 @@ function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey
     kubelets: nodes.flatMap(({ metadata: { name }, status }) => {
       const version = status?.nodeInfo?.kubeletVersion;
       const host = managed.get(name);
-      const way = { target: manifest.version, drained: policy.drain.enabled, skips: host && maySkip(manifest, host) };
-      return version ? [{ name, version, ...(host ? defined(way) : {}) }] : [];
+      const skips = manifest.workersSkipMinors && host?.role === 'worker';
+      const way = { target: manifest.version, drained: policy.drain.enabled, skips };
+      return version ? [{ name, version, ...(host ? way : {}) }] : [];
     }),
     controllers: controllers.flatMap(({ staticPods }) =>
       (['kube-controller-manager', 'kube-scheduler'] as const).flatMap((name) => {
@@ -250,11 +252,6 @@ function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey
     // The staged kubeadm will run; its version is checked on the host before that.
     kubeadm: { verb: 'apply', version: manifest.version, ...(clusterVersion ? { cluster: clusterVersion } : {}) },
   };
-}
-
-/** kubeadm keeps nothing of its versions on a worker. */
-function maySkip({ workersSkipMinors }: Manifest, { role }: Host): boolean {
-  return workersSkipMinors && role === 'worker';
 }
 
 function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey, upgraded: readonly string[]): Finding[] {
@@ -276,7 +273,9 @@ function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey, upgraded: rea
       const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not go back to ${textOf(wanted)}`;
       findings.push(hard('containerd', `${back}; set containerd.version to ${textOf(has)} or later`));
     }
-    const managedBy = kubeadm && !maySkip(manifest, host) ? { managedBy: kubeadm } : {};
+    // kubeadm keeps nothing of its versions on a worker.
+    const skips = manifest.workersSkipMinors && host.role === 'worker';
+    const managedBy = kubeadm && !skips ? { managedBy: kubeadm } : {};
     const own: VersionFacts = {
       apiServers: [],
       target: manifest.version,
