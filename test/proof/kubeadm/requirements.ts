@@ -20,7 +20,7 @@ const TOOLS = {
 } as const;
 
 /** Each machine has its own copy of every image. */
-const NEEDED_GIB = 12;
+const NEEDED_GIB = 20;
 
 export async function demandHost(): Promise<void> {
   if (process.getuid?.() !== 0)
