@@ -34,6 +34,7 @@ const TEMPORARY = join(ROOT, 'etc/kubernetes/tmp');
 /** Milliseconds that each component takes to come up anew. */
 const COMPONENT_MS = 60;
 const KUBELET_CONFIG = join(ROOT, 'var/lib/kubelet/config.yaml');
+const KUBELET_FLAGS = join(ROOT, 'var/lib/kubelet/kubeadm-flags.env');
 const TMPFS = 0x01021994;
 const KUBEADM_CONFIG = { namespace: 'kube-system', name: 'kubeadm-config' };
 
@@ -67,6 +68,8 @@ async function kubeadm(own: string, args: readonly string[]): Promise<void> {
   copyFileSync(KUBELET_CONFIG, join(kubelet, 'config.yaml'));
   const { data } = await client.get(configMaps, 'kubelet-config', { namespace: KUBEADM_CONFIG.namespace });
   writeFileSync(KUBELET_CONFIG, `# written by kubeadm ${own}\n${data?.['kubelet'] ?? ''}`);
+  // No other version does.
+  if (minorOf(own) === 35) writeFileSync(KUBELET_FLAGS, flagsNow().replace(/ *--pod-infra-container-image=[^ "]*/, ''));
   process.stdout.write('[upgrade] SUCCESS!\n');
 }
 
@@ -98,6 +101,8 @@ function printPlan(cluster: string, target: string): void {
   const plan = { kind: 'UpgradePlan', apiVersion: 'output.kubeadm.k8s.io/v1alpha3', availableUpgrades, configVersions };
   process.stdout.write(`${JSON.stringify(plan, null, 4)}\n`);
 }
+
+const flagsNow = (): string => (existsSync(KUBELET_FLAGS) ? readFileSync(KUBELET_FLAGS, 'utf8') : '');
 
 function minorOf(version: string): number {
   return parseVersion(version)?.minor ?? Number.NaN;
@@ -205,13 +210,12 @@ async function containerd(own: string, [name = '']: readonly string[]): Promise<
 
 /** What a kubelet tells of itself after its start. */
 async function kubelet(own: string, [name = '']: readonly string[]): Promise<void> {
-  if (isOnCgroupV1() && minorOf(own) >= 35 && !/^failCgroupV1: false$/m.test(readFileSync(KUBELET_CONFIG, 'utf8'))) {
-    appendFileSync(join(ROOT, 'var/log/kubelet'), `refused cgroup v1\n`);
+  if (minorOf(own) >= 35 && flagsNow().includes('--pod-infra-container-image')) {
+    appendFileSync(join(ROOT, 'var/log/kubelet'), `unknown flag: --pod-infra-container-image\n`);
     return;
   }
-  const flags = join(ROOT, 'var/lib/kubelet/kubeadm-flags.env');
-  if (minorOf(own) >= 35 && existsSync(flags) && readFileSync(flags, 'utf8').includes('--pod-infra-container-image')) {
-    appendFileSync(join(ROOT, 'var/log/kubelet'), `unknown flag: --pod-infra-container-image\n`);
+  if (isOnCgroupV1() && minorOf(own) >= 35 && !/^failCgroupV1: false$/m.test(readFileSync(KUBELET_CONFIG, 'utf8'))) {
+    appendFileSync(join(ROOT, 'var/log/kubelet'), `refused cgroup v1\n`);
     return;
   }
   using client = await connect();

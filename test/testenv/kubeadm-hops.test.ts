@@ -53,8 +53,11 @@ test('workers that may skip minor versions stay for a hop, and go straight to th
   await scene[Symbol.asyncDispose]();
   scene = await openScene(startJavascriptServer, { version: from, offers: [hop, last], hosts: 1 });
   const { cluster } = scene;
-  const flags = join(cluster.host('w1').root, 'var/lib/kubelet/kubeadm-flags.env');
-  await writeFile(flags, 'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=registry.local:5000/pause:3.10"\n');
+  for (const { root } of cluster.hosts)
+    await writeFile(
+      join(root, 'var/lib/kubelet/kubeadm-flags.env'),
+      'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=registry.local:5000/pause:3.10"\n',
+    );
   const path = await cluster.manifest(last, (manifest) => {
     manifest['hops'] = [{ version: hop, binaries: binaries(hop) }];
     manifest['workersSkipMinors'] = true;

@@ -1,7 +1,9 @@
 /** Holds the stand-in for kubeadm to recordings of a real one: the same commands, one after the other, on hosts of the same kind. */
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
+import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import type { Change } from '../kubeadm/changes.ts';
 import { orderOfManifests, type Recorded, readRecorded, record } from '../kubeadm/recording.ts';
@@ -67,3 +69,11 @@ describe.each(RECORDED.map((real, index) => [`${real.host}: ${real.command}`, in
     });
   },
 );
+
+test('a kubelet from v1.35 on refuses the flag that kubeadm before it writes', async () => {
+  const host = scene.cluster.host('w1');
+  const flags = 'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=images.refit.internal/pause:3.10.1"\n';
+  await writeFile(join(host.root, 'var/lib/kubelet/kubeadm-flags.env'), flags);
+  await run(join(host.root, 'usr/bin/kubelet'), [host.name], { environment: { REFIT_ROOT: host.root } });
+  expect((await logOf(host, 'kubelet')).at(-1)).toBe('unknown flag: --pod-infra-container-image');
+});
