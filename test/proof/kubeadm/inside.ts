@@ -15,7 +15,7 @@ import { upgradeWithFaults } from './faults/faults.ts';
 import { replaceHost } from './faults/replace-host.ts';
 import { restoreEtcd } from './faults/restore-etcd.ts';
 import { rollBackKubelet } from './faults/roll-back.ts';
-import { upgradeByHops } from './hops/hops.ts';
+import { skipMinors, upgradeByHops } from './hops/hops.ts';
 import { upgradeByManagers } from './managers/upgrade.ts';
 import { Operator } from './operator.ts';
 import { type InsideOptions, type Part, resultOf } from './options.ts';
@@ -89,6 +89,7 @@ const PARTS: Readonly<Record<Part, () => Promise<void>>> = {
   'replace-host': async () => await withCluster('replaced', options, replaceHost),
   certificates: async () => await withCluster('renewed', options, renewCertificates),
   hops: async () => await withCluster('hopped', options, upgradeByHops),
+  'skipped-minors': async () => await withCluster('skipped', options, skipMinors),
 };
 await makeSwitch();
 try {

@@ -13,7 +13,8 @@ export type Part =
   | 'recordings'
   | 'replace-host'
   | 'certificates'
-  | 'hops';
+  | 'hops'
+  | 'skipped-minors';
 
 export interface InsideOptions extends Omit<ClusterOptions, 'log' | 'way'> {
   readonly part: Part;

@@ -27,7 +27,7 @@ Builds Kubernetes ${FROM} and ${TO}, makes machines of namespaces and a kubeadm 
 \`refit kubeadm apply\`, and looks at everything afterwards; beside it once more, with faults. Needs root. Nothing is left
 behind.
 
-  --size N+M       control planes and workers (default 3+2, for \`hops\` 1+1)
+  --size N+M       control planes and workers (default 3+2; the last two: 1+1)
   --only PART      \`upgrade\`: the first cluster; \`faults\`: the second one;
                    \`another-way\`: a cluster that is made as differently as can be;
                    \`agents\`: a cluster that agents upgrade, led by the extension for Cluster API;
@@ -36,7 +36,8 @@ behind.
                    \`roll-back\`: a kubelet that does not run, which takes Refit five minutes to be sure of;
                    \`replace-host\`: members of etcd that are lost for good;
                    \`certificates\`: a cluster of ${TO} whose certificates end soon;
-                   \`hops\`: one minor version after the other, from ${EARLIER[0]}, which is built, too
+                   \`hops\`: one minor version after the other, from ${EARLIER[0]}, which is built, too;
+                   \`skipped-minors\`: the same, but workers go straight to ${TO}
   --help           this text
 `;
 
@@ -53,12 +54,14 @@ const PARTS: readonly Part[] = [
   'replace-host',
   'certificates',
   'hops',
+  'skipped-minors',
 ];
 
 /** From low to high, where they are others than usual. */
 const VERSIONS: Readonly<Partial<Record<Part, readonly string[]>>> = {
   certificates: [TO, TO],
   hops: [...EARLIER, TO],
+  'skipped-minors': [...EARLIER, TO],
 };
 
 interface Command {
@@ -67,9 +70,11 @@ interface Command {
   readonly chosen: readonly Part[];
 }
 
+const isSmall = (only?: string): boolean => only === 'hops' || only === 'skipped-minors';
+
 function parseCommand(args: string[]): Command | undefined {
   const options = { size: { type: 'string' }, only: { type: 'string' }, help: { type: 'boolean' } } as const;
-  const { only, size = only === 'hops' ? '1+1' : '3+2', help } = parsed(() => parseArgs({ args, options })).values;
+  const { only, size = isSmall(only) ? '1+1' : '3+2', help } = parsed(() => parseArgs({ args, options })).values;
   if (help === true) return undefined;
   const [, controlPlanes, workers] = /^([1-5])\+([1-3])$/.exec(size) ?? [];
   if (controlPlanes === undefined)

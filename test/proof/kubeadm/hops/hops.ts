@@ -22,6 +22,16 @@ export async function upgradeByHops(scene: Scene): Promise<void> {
   }));
 }
 
+/** Workers stay where they are, and go straight to the last version at the end. */
+export async function skipMinors(scene: Scene): Promise<void> {
+  const { cluster, from, to } = scene;
+  await takeHops(scene, { workersSkipMinors: true }, ({ before, version, comes }) => {
+    const workersAt = version === to ? to : from;
+    const workers = workersAt === to ? rows(cluster.workers, from, to) : [`^Workers w1.* stay .* ${to} later`];
+    return { version, workersAt, said: [...rows(cluster.controlPlanes, before, version), ...workers, ...comes] };
+  });
+}
+
 const rows = (machines: readonly Machine[], before: string, version: string): string[] =>
   machines.map(({ name }) => `^${name} .*${before} → ${version}`);
 

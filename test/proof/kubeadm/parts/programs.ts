@@ -15,7 +15,7 @@ import { must } from '../../../../tools/release/commands.ts';
 export const FROM = 'v1.36.2';
 export const TO = 'v1.36.3';
 /** Where several minor versions are gone through. */
-export const EARLIER = ['v1.35.4'] as const;
+export const EARLIER = ['v1.34.4', 'v1.35.4'] as const;
 
 /** The machines begin with the first one. */
 export const CONTAINERD = { from: 'v2.3.3', to: 'v2.3.4' } as const;
