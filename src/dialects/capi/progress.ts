@@ -43,13 +43,18 @@ export async function progressOf(parts: ProgressParts, node: Node) {
   // Only the leader may end a drain at its deadline.
   const policy: RolloutPolicy = { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
   const snapshot = await look(parts, node, policy);
-  const { rollout } = snapshot;
-  const waits = await messageOf(parts, snapshot, policy);
-  const message = [waits ?? `node ${node.metadata.name} is about to start`, parts.whyIdle() ?? []].flat().join('; ');
+  const { rollout, facts } = snapshot;
+  const { name } = node.metadata;
+  const wait = await waitOf(parts, snapshot, policy);
+  const idle = parts.whyIdle();
+  const message = [wait?.reason.message ?? `node ${name} is about to start`, idle ?? []].flat().join('; ');
+  const isBegun = facts.get(name)?.observation.kind !== 'none';
   return {
     isOver: isFinal(rollout),
     failed: rollout.phase !== 'done',
     message: rollout.reason?.message ?? message,
+    /** True while a person, a clock, a budget or another node must end a wait first. */
+    isHeld: idle !== undefined || wait?.reason.code === 'DrainBlocked' || (!isBegun && isGate(wait)),
     /** Milliseconds since its last change was recorded. */
     ageMs: parts.clock.now() - Date.parse(rollout.stages[0]?.targets[0]?.since ?? ''),
   };
@@ -79,15 +84,16 @@ function isDrained({ facts }: Snapshot, { metadata, spec }: Node): boolean {
   return observation?.kind === 'working' && observation.waitsFor === 'drain' && spec?.unschedulable === true;
 }
 
+const isGate = (wait?: Wait): boolean => wait !== undefined && wait.gate !== 'intended';
+
 /** If no other gate waits, the API servers may be the reason: only the leader probes them all the time. */
-async function messageOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutPolicy) {
+async function waitOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutPolicy) {
   const { workload, askApiServers, clock, abort } = parts;
   const waitIn = (seen: Snapshot): Wait | undefined => decide(seen, policy, clock.now()).waits[0];
   const wait = waitIn(snapshot);
   const unasked = waitIn({ ...snapshot, controlPlane: undefined });
-  const isHeld = wait !== undefined && wait.gate !== 'intended';
-  if (isHeld || !unasked || !isUnasked(unasked.reason)) return wait?.reason.message;
+  if (isGate(wait) || !unasked || !isUnasked(unasked.reason)) return wait;
   const { items } = await workload.listAll(nodes, { labelSelector: CONTROL_PLANE, abort });
   const controlPlane = await askApiServers(items.map(endpointOf), abort);
-  return waitIn({ ...snapshot, controlPlane })?.reason.message;
+  return waitIn({ ...snapshot, controlPlane });
 }

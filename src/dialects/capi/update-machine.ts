@@ -42,8 +42,8 @@ export async function updateMachine(parts: UpdateParts, { desired: { machine } }
   const seen = parts.seenNode(live.status?.nodeRef?.name ?? '');
   // What it says that is at work is known without a question. Everything else is looked up.
   if (seen && disagreementOf(live, seen) === undefined && isFor(wanted, updateOn(seen))) {
-    const { isOver, message } = await progressOf(parts, seen);
-    if (!isOver) return underWay(message);
+    const progress = await progressOf(parts, seen);
+    if (!progress.isOver) return underWay(progress.message, secondsAt(progress));
   }
   const found = await findNode(parts, `Machine ${wanted.machine}`, live);
   return typeof found === 'string' ? failure(found) : await follow(parts, wanted, found);
@@ -59,7 +59,8 @@ async function follow(parts: UpdateParts, wanted: Wanted, found: Found) {
   const isSame = isFor(wanted, update);
   if (progress && !progress.isOver) {
     // An earlier update must end first: a node must not be left half upgraded.
-    return underWay(isSame ? progress.message : `waiting for the update to ${update.version}: ${progress.message}`);
+    const message = isSame ? progress.message : `waiting for the update to ${update.version}: ${progress.message}`;
+    return underWay(message, secondsAt(progress));
   }
   if (progress?.failed && isSame)
     return failure(`${progress.message}${await parts.replaceStuck(found.machine, node, parts.abort)}`);
@@ -118,13 +119,17 @@ export function versionIn({ spec }: UpdateMachineRequest['desired']['machine']):
 }
 
 const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;
-/** Seconds: calls are cheap, and steps take seconds to minutes. */
-const RETRY_SECONDS = 2;
+/** Seconds: calls are cheap, and the steps of an agent take seconds to minutes. */
+const SOON = 2;
+/** Seconds: Cluster API itself looks so often at a drain. It asks no sooner, and the leader waits for no call. */
+const LATER = 20;
+
+const secondsAt = ({ isHeld }: Progress): number => (isHeld ? LATER : SOON);
 
 export const DONE: UpdateMachineResponse = { ...HEAD, status: 'Success', retryAfterSeconds: 0 };
 
-export function underWay(message: string): UpdateMachineResponse {
-  return { ...HEAD, status: 'Success', message, retryAfterSeconds: RETRY_SECONDS };
+export function underWay(message: string, retryAfterSeconds = SOON): UpdateMachineResponse {
+  return { ...HEAD, status: 'Success', message, retryAfterSeconds };
 }
 
 /** Needs a person; the caller retries anyway, with a growing backoff. */
@@ -148,7 +153,7 @@ export async function findNode({ workload, abort }: UpdateParts, title: string, 
 }
 
 /** Nodes of two clusters may have the same name, so the name alone proves nothing. Undefined if everything agrees. */
-function disagreementOf({ metadata, spec, status }: Machine, node: Node): string | undefined {
+export function disagreementOf({ metadata, spec, status }: Machine, node: Node): string | undefined {
   const { annotations = {}, uid = '' } = node.metadata;
   const { cluster, namespace, machine } = NODE_ANNOTATIONS;
   const facts: [ofMachine: string, wanted: string | undefined, ofNode: string, found: string | undefined][] = [
