@@ -1,6 +1,7 @@
 /** The Machines of a stand-in cluster: a minimal definition of the kind, and objects as Cluster API leaves them. */
 import {
   CONTROL_PLANE_LABEL,
+  clusters,
   type Machine,
   machineDeployments,
   machines,
@@ -12,9 +13,11 @@ import { apiVersionOf, nodes, type Resource } from '../../src/kube/resources.ts'
 import type { Clock } from '../../src/util/clock.ts';
 import { createMissing, untilServed } from './objects.ts';
 
+export const MACHINE_KINDS: readonly Resource[] = [machines, machineDeployments, clusters];
+
 /** The real definitions have far more fields; whatever they hold is kept. */
 export async function installMachines(client: KubeClient, clock: Clock): Promise<void> {
-  for (const resource of [machines, machineDeployments]) await install(client, resource, clock);
+  for (const resource of MACHINE_KINDS) await install(client, resource, clock);
 }
 
 async function install(client: KubeClient, resource: Resource, clock: Clock): Promise<void> {

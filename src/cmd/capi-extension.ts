@@ -5,6 +5,7 @@ import { VERSION } from '../cli/version.ts';
 import { capi } from '../dialects/capi/dialect.ts';
 import { startExtensionServer } from '../dialects/capi/extension-server.ts';
 import { hookService } from '../dialects/capi/hook-service.ts';
+import { machineCare } from '../dialects/capi/machine-care.ts';
 import { machineEvents } from '../dialects/capi/machine-events.ts';
 import { stuckMachines } from '../dialects/capi/stuck-machines.ts';
 import { fetchText } from '../dialects/capi/update-machine.ts';
@@ -19,7 +20,7 @@ import { eventRecorder } from '../kube/event-recorder.ts';
 import { namespaces, secrets } from '../kube/resources.ts';
 import { describeProblem, ifAllowed, ifNew } from '../kube/status-error.ts';
 import { askerOf, createClient } from '../kube/transport/http-client.ts';
-import { createInformer } from '../kube/watch/informer.ts';
+import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import * as processes from '../process/controller-process.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { createMetrics } from '../runtime/metrics.ts';
@@ -79,7 +80,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const source = { url: flags.payloadUrl, checksumUrl: flags.checksumUrl };
   const callUpdater = flags.insecureNoClientAuth === true ? undefined : updaterClient(flags.updaterCerts);
   const lease = { ...LEASE, ...timesOf(flags.leaseDuration) };
-  const shared = { lease, component, policy, apiPort, metrics, log };
+  const shared = { management, lease, component, policy, apiPort, metrics, log };
   const one = oneCluster({ ...shared, config, client });
   const clusters = where === undefined ? { ...one, of: () => one } : everyCluster(client, where, shared);
   const events = eventRecorder({ client: management, component, log });
@@ -104,18 +105,20 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
 type ProcessOptions = processes.ControllerProcessOptions;
 /** What is the same for every cluster. */
 type SharedOptions = Omit<ProcessOptions, 'dialects' | 'config' | 'client'> &
-  Required<Pick<ProcessOptions, 'policy' | 'lease' | 'metrics'>>;
+  Required<Pick<ProcessOptions, 'policy' | 'lease' | 'metrics'>> & { readonly management: KubeClient };
 
 function oneCluster(options: SharedOptions & Pick<ProcessOptions, 'config' | 'client'>): workload.ServedCluster {
   let controller: processes.ControllerProcess | undefined;
-  const { apiPort } = options;
+  const { apiPort, management } = options;
+  const controllers = ({ writer }: processes.LeaderTools, plans: readonly Informer[]) =>
+    plans.map((seen) => machineCare({ management, writer, seen }));
   const ask = askerOf(options.config);
   let problem: string | undefined = 'it is being connected';
   /** If the process ended, the managers of Cluster API would not start either, for any of their clusters. */
   const prepared = async (abort: AbortSignal): Promise<processes.ControllerProcess> => {
     for (;;) {
       try {
-        return await processes.prepareControllerProcess({ ...options, dialects: [capi] }, abort);
+        return await processes.prepareControllerProcess({ ...options, dialects: [capi], controllers }, abort);
       } catch (error) {
         const { code, message } = describeProblem(error);
         // A server that starts refuses everything, and a proxy without one answers with a page.

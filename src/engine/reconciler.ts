@@ -2,7 +2,6 @@
 
 import { type KubeObject, splitKey } from '../kube/resources.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts';
-import type { AgentPolicy } from '../signal/annotations.ts';
 import { type Clock, rfc3339 } from '../util/clock.ts';
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
 import { record } from './act/record.ts';
@@ -70,7 +69,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       }
       const policy = options.policyFor(plan);
       const now = clock.now();
-      const snapshot = gather(dialect, plan, world, now, knownTo(effects, answers, policy.agent));
+      const snapshot = gather(dialect, plan, world, now, knownTo(effects, answers, policy));
       const turn = { plan, ...evaluationsFor(snapshot, policy, now) };
       const outcome = await take(effects, answers, turn, records);
       if (outcome === 'recorded') records++;
@@ -116,15 +115,20 @@ function soonest(...outcomes: readonly ReconcileResult[]): Pick<ReconcileResult,
   return times.length === 0 ? {} : { requeueAfterMs: Math.min(...times) };
 }
 
-function knownTo(options: TermOptions, { known, now }: Answers, agent: AgentPolicy): Known {
+function knownTo(options: TermOptions, { known, now }: Answers, policy: RolloutPolicy): Known {
   const { drains, prober, refusals, times } = options;
   return {
     ...known,
     drainPreviews: prober.previewDrains && known.drainPreviews,
     drainOf: (node, owner) => drains?.stateOf(node, owner),
-    watch: (target, observation) => times.watch(target, observation, now),
+    watch: (target, observation) => {
+      if (policy.heldBy === undefined) return times.watch(target, observation, now);
+      // Nothing is late while nothing may go on, and its time begins anew afterwards.
+      times.watch(target, { kind: 'none' }, now);
+      return { watchedMs: 0, followedMs: 0 };
+    },
     watchForeign: (work) => times.watchForeign(work),
-    watchPayloads: (rollout) => times.watchPayloads(rollout, agent),
+    watchPayloads: (rollout) => times.watchPayloads(rollout, policy.agent),
     refusalOf: (rollout, target) => refusals.of(rollout, target),
   };
 }
@@ -134,7 +138,7 @@ async function act(options: TermOptions, turn: Turn, decision: Decision): Promis
   const { signals, nodeActions, recheckAfterMs } = decision;
   const { plan, snapshot } = turn;
   const { rollout } = snapshot;
-  endIdleDrains(options, snapshot);
+  endIdleDrains(options, turn);
   // At once: a node that waits for us is not held up by the start of another.
   const [sending, running] = [send(options, plan, rollout, signals), runAll(options, turn, nodeActions)];
   await Promise.allSettled([sending, running]);

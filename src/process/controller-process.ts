@@ -37,7 +37,8 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   readonly config: ClusterConfig;
   readonly client: KubeClient;
   readonly dialects: readonly Dialect[] | ((tools: LeaderTools) => readonly Dialect[]);
-  readonly controllers?: (tools: LeaderTools) => readonly Controller[];
+  /** `plans`: those of each dialect. */
+  readonly controllers?: (tools: LeaderTools, plans: readonly Informer[]) => readonly Controller[];
   readonly lease?: Omit<ElectionOptions, 'client' | 'identity' | keyof Tools>;
   /** A lease that the caller holds. Without this and without `lease`, the process always leads. */
   readonly held?: WriteGuard;
@@ -104,7 +105,8 @@ export async function prepareControllerProcess(
     policyOfPlan(dialect, policies.list(), plan, options.policy);
   const shared = { reader: client, writer, policies, clock, random, log, metrics };
   const rollouts = addControllers(manager, { ...options, election, ...shared, ...tools, dialects, policyFor, abort });
-  for (const controller of options.controllers?.(tools) ?? []) manager.addController(controller);
+  const plans = rollouts.map((rollout) => rollout.plans);
+  for (const controller of options.controllers?.(tools, plans) ?? []) manager.addController(controller);
   if (options.healthAddress !== undefined) {
     const waitingFor = (): string[] => manager.waitingFor();
     manager.addRunnable(await createHealthServer({ address: options.healthAddress, metrics, waitingFor }));

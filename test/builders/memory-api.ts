@@ -90,15 +90,18 @@ export class MemoryApi {
             throw refusal(409, 'Conflict');
           this.remove(resource, name);
         }),
-      /** Merges members of `metadata` only; null removes an annotation. */
+      /** Merges members of `metadata` only; null removes an annotation or label. */
       patch: async <T extends KubeObject>(resource: Resource<T>, name: string, patch: Pick<T, 'metadata'>) =>
         await this.#answer(`patch ${resource.plural}/${name}`, () => {
           const { metadata, ...rest } = this.read(resource, name);
           const wanted = patch.metadata.resourceVersion ?? metadata.resourceVersion;
           if (wanted !== metadata.resourceVersion) throw refusal(409, 'Conflict');
-          const merged = Object.entries({ ...metadata.annotations, ...patch.metadata.annotations });
-          const annotations = Object.fromEntries(merged.filter(([, value]) => (value as string | null) !== null));
-          return this.put(resource, { ...rest, metadata: { ...metadata, ...patch.metadata, annotations } } as T);
+          const merged = (key: 'annotations' | 'labels'): Record<string, string> => {
+            const entries = Object.entries({ ...metadata[key], ...patch.metadata[key] });
+            return Object.fromEntries(entries.filter(([, value]) => (value as string | null) !== null));
+          };
+          const both = { annotations: merged('annotations'), labels: merged('labels') };
+          return this.put(resource, { ...rest, metadata: { ...metadata, ...patch.metadata, ...both } } as T);
         }),
     };
     return used as unknown as KubeClient;

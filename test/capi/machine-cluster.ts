@@ -6,8 +6,7 @@ import type { Cluster } from '../../sandbox/cluster/cluster.ts';
 import { type CallerOptions, callHook, type Protocol } from '../../sandbox/cluster/hook-caller.ts';
 import { type Extension, prepareExtension } from '../../sandbox/cluster/hook-extension.ts';
 import { askCanUpdate, driveUpdate, type ManagerOptions, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
-import { createMachine, installMachines, joinNode } from '../../sandbox/cluster/machines.ts';
-import { machineDeployments, machines } from '../../src/api/capi/machine.ts';
+import { createMachine, installMachines, joinNode, MACHINE_KINDS } from '../../sandbox/cluster/machines.ts';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { nodes } from '../../src/kube/resources.ts';
@@ -49,8 +48,7 @@ export function machineOf(node: string): string {
 }
 
 export async function uninstallMachines(client: KubeClient): Promise<void> {
-  for (const { plural, group } of [machines, machineDeployments])
-    await client.delete(customResourceDefinitions, `${plural}.${group}`);
+  for (const { plural, group } of MACHINE_KINDS) await client.delete(customResourceDefinitions, `${plural}.${group}`);
 }
 
 /** Its end may be why nobody can call. */

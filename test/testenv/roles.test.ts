@@ -160,6 +160,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   },
   'cluster.x-k8s.io/machines@default': { capi: 'get list patch' },
   'cluster.x-k8s.io/machinedeployments@default': { capi: 'get patch' },
+  'cluster.x-k8s.io/clusters@default': { capi: 'get' },
   'cluster.x-k8s.io/machinesets@default': {},
   'cluster.x-k8s.io/machines/status@default': {},
   'core/serviceaccounts/token@default': {},

@@ -9,6 +9,7 @@ export interface Machine extends KubeObject {
     version?: string;
     providerID?: string;
     bootstrap?: { configRef?: { kind?: string } };
+    deletion?: { nodeDrainTimeoutSeconds?: number };
   };
   status?: { nodeRef?: { name?: string; uid?: string } };
 }
@@ -16,6 +17,12 @@ export interface Machine extends KubeObject {
 export const machines = namespaced<Machine>('cluster.x-k8s.io/v1beta2', 'Machine', 'machines');
 
 export const machineDeployments = namespaced('cluster.x-k8s.io/v1beta2', 'MachineDeployment', 'machinedeployments');
+
+export interface Cluster extends KubeObject {
+  spec?: { paused?: boolean };
+}
+
+export const clusters = namespaced<Cluster>('cluster.x-k8s.io/v1beta2', 'Cluster', 'clusters');
 
 /** On each MachineSet of a MachineDeployment and on its Machines. */
 export const SET_LABELS = { deployment: 'cluster.x-k8s.io/deployment-name', hash: 'machine-template-hash' } as const;

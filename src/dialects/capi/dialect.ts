@@ -9,7 +9,7 @@ import { agentOf } from '../../signal/agent-presence.ts';
 import { annotationSignal, occupantOf } from '../annotation-signal.ts';
 import { endpointsOf, isController } from '../node-endpoints.ts';
 import { orphanedPlans, orphanedSignalOn } from './orphaned-work.ts';
-import { project, recordOf, resolve, updateOn } from './rollout.ts';
+import { project, recordOf, resolve, updateOn, withRules } from './rollout.ts';
 
 export const capi: Dialect<Node> = {
   name: 'capi',
@@ -17,6 +17,7 @@ export const capi: Dialect<Node> = {
   scope: { isPlan: (node) => updateOn(node) !== undefined },
   watched: [{ resource: nodes, isRelevant }],
   clusterOf: ({ metadata: { annotations } }) => annotations?.[NODE_ANNOTATIONS.cluster],
+  planRules: { apply: withRules },
   resolve: (node, _world, now) => resolve(node, now),
   project,
   objectOf: (_stage, { name }, world) => world.get(nodes, name),

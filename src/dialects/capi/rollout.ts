@@ -4,6 +4,7 @@ import { machines } from '../../api/capi/machine.ts';
 import { withoutControls } from '../../engine/model/controls.ts';
 import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { RecordedState, Role, Rollout, RolloutPhase, Stage } from '../../engine/model/rollout.ts';
+import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { annotated, apiVersionOf, type KubeObject, type Node } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseJson } from '../../util/json.ts';
@@ -32,6 +33,8 @@ const updateSchema = z.object({
   sha256: z.string().exactOptional(),
   /** Of a kubeadm node; absent: k0s. */
   procedure: z.literal('kubeadmupdate').exactOptional(),
+  /** As Cluster API's objects have them: which one is paused, and how long a drain may take; 0: as the policy says. */
+  rules: z.object({ paused: z.string().exactOptional(), drainSeconds: z.int().min(0) }).exactOptional(),
 });
 
 const recordSchema = z.object({
@@ -56,7 +59,24 @@ export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord
 }
 
 export function withUpdate<T extends KubeObject>(node: T, update: MachineUpdate): T {
-  return annotated(withoutControls(node), { [UPDATE_ANNOTATION]: JSON.stringify(update) });
+  return withRequest(withoutControls(node), update);
+}
+
+export function withRequest<T extends KubeObject>(node: T, update: MachineUpdate): T {
+  return annotated(node, { [UPDATE_ANNOTATION]: JSON.stringify(update) });
+}
+
+/** A drain by Cluster API leaves the other pods, too. */
+const DRAINED = 'cluster.x-k8s.io/drain notin (skip,Skip)';
+
+/** If an UpgradePolicy covers the Node, that says how long a drain may take. */
+export function withRules(node: Node, policy: RolloutPolicy): RolloutPolicy {
+  const { paused, drainSeconds = 0 } = updateOn(node)?.rules ?? {};
+  const drain = { ...policy.drain, options: { ...policy.drain.options, podSelector: DRAINED } };
+  const ruled = { ...policy, ...(paused && { heldBy: paused }), drain };
+  if (drainSeconds === 0 || policy.name !== undefined) return ruled;
+  const stepDeadlines = { ...policy.stepDeadlines, drain: drainSeconds * 1000 };
+  return { ...ruled, stepDeadlines, drain: { ...drain, onDeadline: 'proceed' } };
 }
 
 export function resolve(node: Node, now: number): Rollout {

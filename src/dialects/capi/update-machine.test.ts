@@ -15,6 +15,8 @@ import { RECORD_ANNOTATION, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 import { fetchText } from './update-machine.ts';
 
 const underWay = (message: string): object => ({ status: 'Success', message, retryAfterSeconds: 2 });
+/** Asked again later, since nothing can change soon. */
+const held = (message: string): object => ({ status: 'Success', message, retryAfterSeconds: 20 });
 const failed = (message: string): object => ({ status: 'Failure', message, retryAfterSeconds: 0 });
 const DONE = { status: 'Success', retryAfterSeconds: 0 };
 
@@ -264,8 +266,9 @@ describe('what only the leader knows is looked up by whoever is asked', () => {
     const scene = withPod(role);
     scene.api.put(podDisruptionBudgets, budget);
     await scene.ask('m1');
-    const { message } = await scene.ask('m1');
+    const { message, retryAfterSeconds } = await scene.ask('m1');
     expect(message).toMatch(/^m1 cannot be drained: .*it wants 1 of its 1 pods healthy at all times/);
+    expect(retryAfterSeconds).toBe(20);
   });
 
   test('how far the drain is, and that only while there is one', async () => {
@@ -276,6 +279,8 @@ describe('what only the leader knows is looked up by whoever is asked', () => {
     expect(await scene.ask('m1')).toMatchObject(underWay('m1 is being cordoned'));
     scene.api.change(nodes, 'm1', (node) => ({ ...node, spec: { ...node.spec, unschedulable: true } }));
     expect(await scene.ask('m1')).toMatchObject(underWay('1 pod is left on node m1'));
+    scene.api.put(podDisruptionBudgets, budget);
+    expect(await scene.ask('m1')).toMatchObject({ retryAfterSeconds: 20 });
     scene.report('m1', 'ApplyingUpdate');
     expect(await scene.ask('m1')).toMatchObject(underWay('m1 is at ApplyingUpdate'));
   });
@@ -284,7 +289,7 @@ describe('what only the leader knows is looked up by whoever is asked', () => {
     const scene = new MachineScene(['w1']);
     scene.idle = 'no leader';
     await scene.ask('w1');
-    expect(await scene.ask('w1')).toMatchObject(underWay('w1 is about to be signalled; no leader'));
+    expect(await scene.ask('w1')).toMatchObject(held('w1 is about to be signalled; no leader'));
     scene.idle = undefined;
     expect(await scene.ask('w1')).toMatchObject(underWay('w1 is about to be signalled'));
   });
@@ -293,8 +298,7 @@ describe('what only the leader knows is looked up by whoever is asked', () => {
     const scene = new MachineScene(['w1']);
     scene.api.put(upgradePolicies, buildUpgradePolicy('calm', { paused: true }));
     await scene.ask('w1');
-    const { message } = await scene.ask('w1');
-    expect(message).toContain('UpgradePolicy calm');
+    expect(await scene.ask('w1')).toMatchObject(held('UpgradePolicy calm has spec.paused: nothing new starts'));
   });
 });
 
@@ -306,7 +310,7 @@ describe('Machines of the control plane', () => {
     await scene.lead('c1');
     expect(decodeSignal(scene.node('c1').metadata.annotations)).toBeUndefined();
     const down = 'the API server of c2 (/readyz says 500) is not ready';
-    expect(await scene.ask('c1')).toMatchObject(underWay(down));
+    expect(await scene.ask('c1')).toMatchObject(held(down));
     scene.health = [{ name: 'c2', ready: true }];
     expect(await scene.ask('c1')).toMatchObject(underWay('c1 is about to be signalled'));
     await scene.lead('c1');
@@ -337,6 +341,25 @@ describe('an agent that has vanished after the signal', () => {
     await scene.lead('w1');
     return await scene.ask('w1');
   }
+
+  test('while somebody holds it up no time counts, and afterwards it begins anew', async () => {
+    const scene = new MachineScene(['w1']);
+    await scene.ask('w1');
+    await scene.lead('w1');
+    const policy = policyWithin(3_600_000);
+    for (const more of [{ heldBy: 'Cluster default/prod' }, {}]) {
+      for (let round = 0; round < 3; round++) {
+        scene.policy = { ...policy, ...more };
+        await scene.lead('w1');
+        await scene.clock.advance('heldBy' in more ? 3_600_000 : 60_000);
+      }
+    }
+    await scene.lead('w1');
+    expect(await scene.ask('w1')).toMatchObject({ status: 'Success' });
+    await scene.clock.advance(3_600_000);
+    await scene.lead('w1');
+    expect(await scene.ask('w1')).toMatchObject({ status: 'Failure' });
+  });
 
   test('with a deadline the update fails', async () => {
     const late = failed('w1 did not report within its deadline');

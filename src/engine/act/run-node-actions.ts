@@ -4,8 +4,8 @@ import { type Node, nodes } from '../../kube/resources.ts';
 import { isRefusal } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction } from '../dialect.ts';
-import { factsOf } from '../gates/types.ts';
-import type { NodeAction, Snapshot } from '../model/decision.ts';
+import { type DecisionContext, factsOf } from '../gates/types.ts';
+import type { NodeAction } from '../model/decision.ts';
 import { ownerOf, pendingOwnerOf, type Rollout, type Target } from '../model/rollout.ts';
 import { areUnchanged, carryOut, type Effects } from './writes.ts';
 
@@ -77,11 +77,12 @@ async function beginDrain(scene: Scene, { node, target, options }: DrainAction, 
 }
 
 /** Ends drains that no target waits for any more, as after a failure: an uncordoned node keeps the pods that it gets. */
-export function endIdleDrains({ drains }: Pick<Effects, 'drains'>, snapshot: Snapshot): void {
+export function endIdleDrains({ drains }: Pick<Effects, 'drains'>, { snapshot, policy }: DecisionContext): void {
   for (const target of snapshot.rollout.stages.flatMap(({ targets }) => targets)) {
     const { drain, node, observation } = factsOf(snapshot, target);
     const isAsking = observation.kind === 'working' && observation.waitsFor === 'drain';
-    if (drain && node && !(isAsking && target.state === 'intended')) drains?.forget(node.name);
+    const isWanted = isAsking && target.state === 'intended' && policy.heldBy === undefined;
+    if (drain && node && !isWanted) drains?.forget(node.name);
   }
 }
 

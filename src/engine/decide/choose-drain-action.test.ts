@@ -149,6 +149,30 @@ test.each<[string, TargetFacts['drain'], { policy?: Partial<RolloutPolicy>; now?
     },
   ],
   [
+    'the very end, where the drain may be left out then',
+    draining({ blockedBy: WEB }),
+    { now: DRAIN_MS, policy: { drain: { ...buildPolicy().drain, onDeadline: 'proceed' } } },
+    {
+      ...AT_WORK,
+      reason: because(
+        'InFlight',
+        `w1 was not drained within ${formatDuration(DRAIN_MS)}: 2 pods are left on node n1: ${WEB}`,
+      ),
+      nodeAction: expect.objectContaining({ kind: 'acknowledge', node: 'n1' }) as unknown,
+    },
+  ],
+  [
+    'somebody who holds up the plan',
+    { kind: 'drained', since: T0 },
+    { policy: { heldBy: 'Cluster default/prod' } },
+    {
+      ...AT_WORK,
+      gate: 'not-paused',
+      reason: because('Paused', 'Cluster default/prod is paused: w1 is not drained'),
+      ends: 'Cluster default/prod is resumed',
+    },
+  ],
+  [
     'a pod that may not go',
     { kind: 'failed', since: T0, reason: 'default/db has local data' },
     {},

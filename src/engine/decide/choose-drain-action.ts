@@ -32,6 +32,10 @@ function askDrainDelegation({ stage, target }: TargetContext): TargetEvaluation 
 function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): TargetEvaluation {
   const { snapshot, stage, target, policy } = context;
   const { name } = target;
+  if (policy.heldBy !== undefined) {
+    const reason = because('Paused', `${policy.heldBy} is paused: ${name} is not drained`);
+    return { phase: 'working', effect: 'node-action', gate: 'not-paused', reason, ends: `${policy.heldBy} is resumed` };
+  }
   const acknowledge = { kind: 'acknowledge', stage, target, node: node?.name } as const;
   if (!node) return doing(because('InFlight', `${name} has no Node to drain`), acknowledge);
   if (!policy.drain.enabled) {
@@ -56,7 +60,7 @@ function doing(reason: Reason, nodeAction: NodeAction): TargetEvaluation {
   return { phase: 'working', effect: 'node-action', reason, nodeAction };
 }
 
-function wait({ target, policy, now }: TargetContext, node: NodeView, drain: DrainState): TargetEvaluation {
+function wait({ stage, target, policy, now }: TargetContext, node: NodeView, drain: DrainState): TargetEvaluation {
   const { stepDeadlines, drain: rules } = policy;
   const failed = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
   if (drain.kind === 'failed') {
@@ -67,8 +71,9 @@ function wait({ target, policy, now }: TargetContext, node: NodeView, drain: Dra
   const what = `${left === 1 ? '1 pod is' : `${left} pods are`} left on node ${node.name}`;
   const why = blockedBy === undefined ? what : `${what}: ${blockedBy}`;
   if (now >= deadline) {
-    const limit = `within ${formatDuration(stepDeadlines.drain)}`;
-    return { ...failed, reason: because('DrainTooLong', `${target.name} was not drained ${limit}: ${why}`) };
+    const message = `${target.name} was not drained within ${formatDuration(stepDeadlines.drain)}: ${why}`;
+    if (rules.onDeadline !== 'proceed') return { ...failed, reason: because('DrainTooLong', message) };
+    return doing(because('InFlight', message), { kind: 'acknowledge', stage, target, node: node.name });
   }
   const code = blockedBy === undefined ? 'Draining' : 'DrainBlocked';
   const until = Number.isFinite(deadline) ? { until: rfc3339(deadline), recheckMs: deadline - now } : {};

@@ -14,7 +14,7 @@ export const drainPossible: Gate = {
   probesEachTarget: true,
   evaluate({ facts: { drainPreview, node }, target: { name }, policy }) {
     if (!node || drainPreview === undefined || !policy.drain.enabled) return PASS;
-    if (policy.drain.cordonOnly === true) return PASS;
+    if (policy.drain.cordonOnly === true || policy.drain.onDeadline === 'proceed') return PASS;
     if (drainPreview === 'unasked') {
       const probe = { kind: 'drain-preview', node: node.name } as const;
       const message = `checking what blocks a drain of ${name}`;

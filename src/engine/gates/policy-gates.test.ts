@@ -48,6 +48,11 @@ test('a paused policy is named', () => {
   );
 });
 
+test('whoever holds up the plan is named', () => {
+  const evaluated = notPaused.evaluate({ policy: policy({ heldBy: 'Machine default/m1' }), controls: NO_CONTROLS });
+  expect(said(evaluated)).toBe('wait Paused: Machine default/m1 is paused: nothing new starts');
+});
+
 /** From 07:00 to 09:00 in UTC, an hour before and after the beginning of the test. */
 const WINDOW: MaintenanceWindow = { days: [], startMinute: 7 * 60, lengthMs: 2 * HOUR, timeZone: 'UTC' };
 const DARK: Blackout = { from: T0 - HOUR, to: T0 + 30 * MINUTE };

@@ -87,7 +87,7 @@ export const hasStarted = onceForEach(({ stages }: Rollout) =>
   stages.some(({ targets }) => targets.some(({ state }) => state !== 'pending')),
 );
 
-export function isFinal(rollout: Rollout): boolean {
+export function isFinal(rollout: Pick<Rollout, 'phase'>): boolean {
   return rollout.phase !== 'new' && rollout.phase !== 'running';
 }
 

@@ -19,8 +19,8 @@ export interface DrainPolicy {
   /** Nothing is evicted. */
   readonly cordonOnly?: boolean;
   readonly options: DrainOptions;
-  /** wait: without end · stop: the rollout fails · skip: the target fails and counts against the failure budget. */
-  readonly onDeadline: 'wait' | 'stop' | 'skip';
+  /** wait: without end · stop: the rollout fails · skip: the target fails and counts against the failure budget · proceed: without it. */
+  readonly onDeadline: 'wait' | 'stop' | 'skip' | 'proceed';
   readonly softTaint: boolean;
   /** ours: only nodes that the rollout cordoned itself · always: any node. */
   readonly uncordon: 'ours' | 'always';
@@ -33,6 +33,8 @@ export interface RolloutPolicy {
   readonly problems: readonly Reason[];
   /** Nothing starts; nodes in progress finish. */
   readonly paused: boolean;
+  /** Who holds up the plan: no next step begins; what an agent has begun ends. */
+  readonly heldBy?: string;
   /** Targets that may fail before the rollout stops; of controllers none. */
   readonly maxFailures: number;
   /** Nodes that may be not Ready or unschedulable for any reason, the next target included. */

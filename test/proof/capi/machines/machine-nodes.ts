@@ -8,7 +8,7 @@ import { CONTROL_PLANE_LABEL } from '../../../../src/api/capi/machine.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { configMaps, nodes, pods } from '../../../../src/kube/resources.ts';
 import { isAlreadyExists } from '../../../../src/kube/status-error.ts';
-import { sleep, systemClock } from '../../../../src/util/clock.ts';
+import { rfc3339, sleep, systemClock } from '../../../../src/util/clock.ts';
 import { messageOf } from '../../../../src/util/errors.ts';
 import { capiMachines, NAMESPACE, type ProofMachine } from './objects.ts';
 
@@ -47,6 +47,23 @@ export class MachineNodes {
     const host = this.hosts.get(machine);
     if (host === undefined) throw new Error(`Machine ${machine} has no host`);
     return host;
+  }
+
+  /** Its kubelet says nothing until the returned function is called. */
+  mute(machine: string): () => void {
+    const host = this.host(machine);
+    this.#reporting.splice(this.#reporting.indexOf(host), 1);
+    return () => void this.#reporting.push(host);
+  }
+
+  /** Its Node is not Ready, as far as its kubelet says nothing else. */
+  async breakNode(machine: string): Promise<void> {
+    const { client } = this.#options.cluster;
+    const { status } = await client.get(nodes, machine);
+    const others = (status?.conditions ?? []).filter(({ type }) => type !== 'Ready');
+    const lastTransitionTime = rfc3339(systemClock.now());
+    const conditions = [...others, { type: 'Ready', status: 'False', reason: 'ProofBreaksIt', lastTransitionTime }];
+    await client.patch(nodes, machine, { status: { conditions } }, { type: 'merge', subresource: 'status' });
   }
 
   async stop(): Promise<void> {
@@ -128,7 +145,7 @@ export class MachineNodes {
     const { client, agents } = this.#options.cluster;
     await agents.get(name)?.stop();
     this.hosts.delete(name);
-    this.#reporting.splice(this.#reporting.indexOf(host), 1);
+    if (this.#reporting.includes(host)) this.#reporting.splice(this.#reporting.indexOf(host), 1);
     await host.stop();
     await deleteObjects(client, name);
     for (const component of STATIC_PODS)

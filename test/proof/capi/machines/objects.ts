@@ -34,6 +34,7 @@ export const capiMachines = namespaced<ProofMachine>(API, 'Machine', 'machines')
 export const machineSets = namespaced<Scalable>(API, 'MachineSet', 'machinesets');
 export const machineDeployments = namespaced<Scalable>(API, 'MachineDeployment', 'machinedeployments');
 export const machineHealthChecks = namespaced(API, 'MachineHealthCheck', 'machinehealthchecks');
+export const capiClusters = namespaced(API, 'Cluster', 'clusters');
 export const controlPlanes = namespaced<Scalable>(CONTROL_PLANE_API, 'KubeadmControlPlane', 'kubeadmcontrolplanes');
 
 export interface ClusterWanted {

@@ -9,6 +9,8 @@ import { interfered } from './interfered.ts';
 import { killed } from './killed.ts';
 import { noAnswer } from './no-answer.ts';
 import { oneControlPlane } from './one-control-plane.ts';
+import { paused } from './paused.ts';
+import { remediation } from './remediation.ts';
 import { observed } from './schema.ts';
 import { secondCluster } from './second-cluster.ts';
 import { sizes } from './sizes.ts';
@@ -26,6 +28,8 @@ export const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = 
   'no-answer': noAnswer,
   'failed-update': failedUpdate,
   'deleted-midway': deletedMidway,
+  paused,
+  remediation,
   'bad-answers': badAnswers,
   ahead,
   interfered,

@@ -1,0 +1,114 @@
+/** While updates run, keeps their rules as Cluster API's objects have them, and MachineHealthChecks away from their Machines. */
+import { clusters, type Machine, machines, NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
+import { isFinal } from '../../engine/model/rollout.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { keyOf, type Node, nodes, splitKey } from '../../kube/resources.ts';
+import { ifFound, ifUnchanged, isForbidden, isNotFound } from '../../kube/status-error.ts';
+import type { Informer } from '../../kube/watch/informer.ts';
+import { type Controller, fromMapping, type ReconcileContext } from '../../runtime/controller.ts';
+import { decodeSignal } from '../../signal/annotations.ts';
+import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
+import { unlessError } from '../../util/errors.ts';
+import { sameJson } from '../../util/json.ts';
+import { settleAll } from '../../util/waits.ts';
+import { type MachineUpdate, recordOf, updateOn, withRequest } from './rollout.ts';
+import { disagreementOf } from './update-machine.ts';
+
+/** `management`: of the cluster with the Machines. `writer`: of that with the Nodes. */
+interface CareParts {
+  readonly management: KubeClient;
+  readonly writer: KubeClient;
+  readonly seen: Pick<Informer<Node>, 'get' | 'list'>;
+}
+
+/** MachineHealthChecks leave out a Machine with it, whatever its value. Another value than ours is a person's, and stays. */
+const SKIP = { annotation: 'cluster.x-k8s.io/skip-remediation', ours: 'upgrade.refit.dev' };
+/** Beside it, since only labels can be selected by. */
+export const HELD_LABEL = 'upgrade.refit.dev/skips-remediation';
+
+/** No watch shows Machines: these are about as many requests as Cluster API makes itself. */
+const LOOK_MS = 5_000;
+
+export function machineCare(parts: CareParts & { readonly seen: Informer<Node> }): Controller {
+  const { management, seen } = parts;
+  // Also what comes, as at the start of a term: an earlier leader may have left something.
+  const isConcerned = (node: Node, before?: Node): boolean =>
+    !before || [node, before].some((each) => activeUpdate(each) !== undefined);
+  return {
+    name: 'machine-care',
+    sources: [fromMapping(seen, () => ['all'], isConcerned)],
+    reconcile: async (_all, context) => {
+      const asked = seen.list().flatMap((node) => activeUpdate(node)?.machine ?? []);
+      const held = await management.listAll(machines, { labelSelector: HELD_LABEL, abort: context.abort });
+      const left = held.items.filter((machine) => isOfCluster(seen, machine)).map(keyOf);
+      await settleAll([...new Set([...asked, ...left])].map(async (key) => await care(parts, key, context)));
+      return asked.length > 0 ? { requeueAfterMs: LOOK_MS } : {};
+    },
+    concurrency: 1,
+    timeoutMs: 60_000,
+  };
+}
+
+function activeUpdate(node: Node): MachineUpdate | undefined {
+  const update = updateOn(node);
+  const record = update && recordOf(node, update);
+  return record && isFinal(record) ? undefined : update;
+}
+
+/** Others are in the same place, and the Node of one may be gone. */
+function isOfCluster({ list }: CareParts['seen'], { metadata, spec }: Machine): boolean {
+  const { cluster, namespace } = NODE_ANNOTATIONS;
+  const isThere = ({ metadata: { annotations: at = {} } }: Node): boolean =>
+    at[cluster] === spec?.clusterName && at[namespace] === metadata.namespace;
+  return list().some(isThere);
+}
+
+/** `key` is that of a Machine. */
+async function care({ management, writer, seen }: CareParts, key: string, context: ReconcileContext): Promise<void> {
+  const { name, namespace } = splitKey(key);
+  const { abort } = context;
+  const machine = await ifFound(management.get(machines, name, { namespace, abort }));
+  if (!machine) return;
+  const node = seen.get(machine.status?.nodeRef?.name ?? '');
+  const update = node && activeUpdate(node);
+  if (!node || update?.machine !== key || disagreementOf(machine, node) !== undefined)
+    return await holdOff(management, machine, false, abort);
+  const rules = await rulesOf(management, machine, context);
+  const asked = withRequest(node, { ...update, rules });
+  if (!sameJson(update.rules, rules)) await ifUnchanged(writer.replace(nodes, asked, { abort }));
+  await holdOff(management, machine, isTouched(node, update), abort);
+}
+
+const unlessUntold = unlessError((error) => isForbidden(error) || isNotFound(error));
+let isSaid = false;
+
+/** A Cluster that the API server does not show counts as not paused, which is said once. */
+async function rulesOf(management: KubeClient, { metadata, spec }: Machine, { abort, log }: ReconcileContext) {
+  const { name, namespace, annotations = {} } = metadata;
+  const { clusterName = '', deletion: { nodeDrainTimeoutSeconds: drainSeconds = 0 } = {} } = spec ?? {};
+  const cluster = await unlessUntold(management.get(clusters, clusterName, { namespace, abort }));
+  if (!cluster && !isSaid) log.info('cannot read Clusters: whether one is paused does not count');
+  isSaid ||= !cluster;
+  const own = 'cluster.x-k8s.io/paused' in annotations && `Machine ${namespace}/${name}`;
+  const paused = cluster?.spec?.paused ? `Cluster ${namespace}/${clusterName}` : own;
+  return { drainSeconds, ...(paused && { paused }) };
+}
+
+/** From the end of the drain to the recorded end: before, a node that breaks is none of our doing. */
+const TOUCHED = ['ApplyingUpdate', 'Restart', 'RollingBack', 'UnCordoning', 'Completed'];
+
+function isTouched(node: Node, update: MachineUpdate): boolean {
+  const { annotations = {} } = node.metadata;
+  const isOurs = annotations[ROLLOUT_ANNOTATION] === `${update.uid}/${recordOf(node, update)?.since}`;
+  return isOurs && TOUCHED.includes(decodeSignal(annotations)?.status?.status ?? '');
+}
+
+async function holdOff(management: KubeClient, { metadata }: Machine, isHeld: boolean, abort: AbortSignal) {
+  const { name, namespace, resourceVersion, annotations: { [SKIP.annotation]: found } = {}, labels = {} } = metadata;
+  if (isHeld ? found !== undefined : found !== SKIP.ours && labels[HELD_LABEL] === undefined) return;
+  const [value, label] = isHeld ? [SKIP.ours, ''] : [null, null];
+  const annotations = isHeld || found === SKIP.ours ? { [SKIP.annotation]: value } : {};
+  const patch = { metadata: { resourceVersion, annotations, labels: { [HELD_LABEL]: label } } };
+  // A conflict is an error, and tried again.
+  await ifFound(management.patch(machines, name, patch, { type: 'merge', namespace, abort }));
+}
