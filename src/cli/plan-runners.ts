@@ -25,7 +25,7 @@ export interface PlanRunner {
 const AGENT_LIMIT = 'its --target-deadline has passed since the signal';
 const ANEW = 'delete the Plan and apply it again';
 const KUBEADM = 'run `refit kubeadm apply` again: it continues where it stopped';
-const CAPI = 'remove the request from the Node: the next call starts again';
+const CAPI = 'run `refit retry` with the name of the Machine: the next call starts again';
 
 const RUNNERS: Readonly<Record<string, PlanRunner>> = {
   autopilot: { name: '`refit controller`', limit: AGENT_LIMIT, startOver: ANEW, again: ANEW },

@@ -3,6 +3,7 @@ import { Argument, InvalidArgumentError, Option } from 'commander';
 import { completionOf, SHELLS, type Shell } from '../cli/completion.ts';
 import type { ControlFlags } from '../cli/controls/command.ts';
 import type { Control } from '../cli/controls/control.ts';
+import type { ApproveFlags } from '../cli/controls/machines.ts';
 import type { KubeadmApplyFlags, KubeadmFlags } from '../cli/kubeadm/session.ts';
 import type { MigrateFlags } from '../cli/migrate/command.ts';
 import {
@@ -156,9 +157,21 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: async ({ reason }) => (await import('../cli/controls/abort.ts')).abort(reason),
   }),
   control('retry', 'Tries a failed node again, and continues its plan.', {
-    argument: new Argument('<node>', 'name of the node'),
-    load: async (_flags, { argument = '' }) => (await import('../cli/controls/retry.ts')).retry(argument),
+    argument: new Argument('<node>', 'name of the node, or of its Machine'),
+    load: async (flags, { argument = '', ...call }) => {
+      const { retryMachine } = await import('../cli/controls/machines.ts');
+      if (await retryMachine(argument, flags, await partsOf(call))) return undefined;
+      return (await import('../cli/controls/retry.ts')).retry(argument);
+    },
   }),
+  {
+    name: 'approve',
+    summary: 'Lets Cluster API replace a Machine, or those of a MachineSet, where an UpdaterSet asks.',
+    argument: new Argument('<object>', 'machine/NAME or machineset/NAME'),
+    options: [...CLUSTER_OPTIONS, new Option('-n, --namespace <name>', 'its namespace').default('default')],
+    run: async (flags: ApproveFlags, { argument = '', ...call }) =>
+      await (await import('../cli/controls/machines.ts')).approve(argument, flags, await partsOf(call)),
+  },
   {
     name: 'updates',
     summary: 'Shows the channels that the cluster follows: what runs, what is offered, and what comes next.',
@@ -301,8 +314,11 @@ async function partsOf({ abort }: CommandCall): Promise<SessionParts> {
 }
 
 interface ControlSpec extends Pick<CommandSpec, 'argument' | 'options'> {
-  /** Only `abort` has a reason. */
-  readonly load: (flags: ControlFlags & { readonly reason?: string }, call: CommandCall) => Promise<Control>;
+  /** Only `abort` has a reason. Resolves with undefined once all is done. */
+  readonly load: (
+    flags: ControlFlags & { readonly reason?: string },
+    call: CommandCall,
+  ) => Promise<Control | undefined>;
 }
 
 /** A command that changes one plan. */
@@ -311,7 +327,8 @@ function control(name: string, summary: string, { options = [], load, ...rest }:
   const plan = new Option('--plan <kind/name>', which);
   const run = async (flags: ControlFlags, call: CommandCall): Promise<number> => {
     const { applyControl } = await import('../cli/controls/command.ts');
-    return await applyControl(await load(flags, call), flags, await partsOf(call));
+    const change = await load(flags, call);
+    return change ? await applyControl(change, flags, await partsOf(call)) : 0;
   };
   return { name, summary, options: [...CONNECTION_OPTIONS, plan, ...options], run, ...rest };
 }

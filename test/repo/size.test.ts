@@ -10,9 +10,9 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_767,
-  'src/api': 1_102,
-  'src/cli': 4_613,
-  'src/cmd': 975,
+  'src/api': 1_103,
+  'src/cli': 4_687,
+  'src/cmd': 992,
   'src/dialects': 338,
   'src/dialects/autopilot': 990,
   'src/dialects/capi': 2_441,

@@ -10,7 +10,8 @@ import { configurableOn } from '../../src/signal/agent-presence.ts';
 import { configurationRequestOn } from '../../src/signal/node-configuration.ts';
 import { buildUpdaterSet } from '../builders/updater-sets.ts';
 import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
-import { apply } from './control-plane.ts';
+import { apply, kubeconfigFor } from './control-plane.ts';
+import { runRefit } from './refit-process.ts';
 
 const NAME = 'capi-configuration';
 const PATIENCE = { timeout: 150_000, interval: 50 };
@@ -95,20 +96,14 @@ test('the file alone: the service is not restarted, and no node is drained', asy
 });
 
 test('a folder that is missing: the update fails with the reason, and goes on once it is none', async () => {
-  const { client } = scene.cluster;
   const manager = scene.manager('h2');
   const there = wanted('four', '/etc/demo/missing/x');
   expect(await askCanUpdate(manager, there)).toEqual([]);
   await expect(driveUpdate(manager, there)).rejects.toThrow(
-    /updater configuration: node worker1: .*etc\/demo\/missing/,
+    /updater configuration: node worker1: .*etc\/demo\/missing.*; to have it tried again: refit retry worker1$/,
   );
   await mkdir(join(root, 'etc/demo/missing'));
-  await client.patch(
-    nodes,
-    'worker1',
-    { metadata: { annotations: { 'upgrade.refit.dev/node-configuration': null } } },
-    { type: 'merge' },
-  );
+  expect(await runRefit('retry', machine, '--kubeconfig', await kubeconfigFor('operator'))).toMatchObject({ code: 0 });
   await driveUpdate(manager, there);
   expect(await readFile(join(root, 'etc/demo/missing/x'), 'utf8')).toBe('four\n');
 });

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { driveUpdate } from '../../sandbox/cluster/machine-manager.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
-import { UPDATE_ANNOTATION } from '../../src/dialects/capi/rollout.ts';
+import { updateOn } from '../../src/dialects/capi/rollout.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { buildUpgradePolicy } from '../builders/policies.ts';
 import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
-import { kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { kubeconfigFor } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
@@ -89,15 +89,20 @@ test('an abort fails the call with its reason; after the advice of why, the next
     /^Machine default\/machine-of-worker2 of Cluster stand-in \(\S+\) is aborted: wrong release\./,
   );
   expect(await ended).toMatchObject({ message: 'the plan was aborted: wrong release' });
-  expect((await told('why', ABORTED)).stdout).toContain(
-    'Aborted. To start again: remove the request from the Node: the next call starts again.',
-  );
-  expect((await told('retry', ABORTED, '--plan', `capi/${ABORTED}`)).stderr).toContain(
-    'was aborted, so no node of it can be retried; to start again: remove the request from the Node',
-  );
+  const advice = 'run `refit retry` with the name of the Machine: the next call starts again';
+  expect((await told('why', ABORTED)).stdout).toContain(`Aborted. To start again: ${advice}.`);
 
   await open();
-  expect((await kubectlAs('operator', ['annotate', 'node', ABORTED, `${UPDATE_ANNOTATION}-`])).stderr).toBe('');
+  const requestOf = async () => updateOn(await scene.cluster.client.get(nodes, ABORTED));
+  const before = await requestOf();
+  expect(await told('retry', machineOf(ABORTED))).toEqual({
+    code: 0,
+    stdout: 'Machine default/machine-of-worker2 is updated again when Cluster API calls next.',
+    stderr: '',
+  });
+  expect(await requestOf()).toBeUndefined();
   await driveUpdate(scene.manager('h2'), { machine: machineOf(ABORTED), version: TO });
   expect((await scene.cluster.client.get(nodes, ABORTED)).status?.nodeInfo?.kubeletVersion).toBe(TO);
+  expect((await requestOf())?.uid).not.toBe(before?.uid);
+  expect((await told('retry', ABORTED)).stderr).toContain('worker2 of Machine default/machine-of-worker2');
 });

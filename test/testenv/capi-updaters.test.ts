@@ -17,7 +17,8 @@ import { freePort } from '../../tools/controlplane/ports.ts';
 import { type Process, startProcess } from '../../tools/controlplane/process.ts';
 import { ANY_CA, buildUpdaterSet, bundleOf } from '../builders/updater-sets.ts';
 import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
-import { apply, kubectlAs } from './control-plane.ts';
+import { apply, kubeconfigFor } from './control-plane.ts';
+import { runRefit } from './refit-process.ts';
 
 const EXAMPLE = new URL('../../examples/cluster-api-updater.ts', import.meta.url).pathname;
 const NAME = 'capi-updaters';
@@ -117,9 +118,15 @@ test('with Ask, the command of the message lets Cluster API replace the Machine'
   const { files } = updaters;
   await setUpdaters([files.updater, REFIT], 'Ask');
   const asked = await askCanUpdate(scene.manager('h2'), wanted).then(String, messageOf);
-  const [, object = ''] = /kubectl annotate updaterset capi-updaters --overwrite (.*)'/.exec(asked) ?? [];
-  expect(object).toBe(`upgrade.refit.dev/approved='Machine default/${wanted.machine}`);
-  await kubectlAs('admin', ['annotate', 'updaterset', NAME, '--overwrite', object.replace("'", '')]);
+  const [, command = ''] = /to have it replaced: refit (.*)$/.exec(asked) ?? [];
+  expect(command).toBe(`approve machine/${wanted.machine} --namespace default`);
+  const operator = ['--kubeconfig', await kubeconfigFor('operator')];
+  const other = await runRefit('approve', 'machine/other', ...operator);
+  expect(other).toMatchObject({ code: 1 });
+  expect(other.stderr.join()).toContain(
+    `machine default/other does not wait for approval; what waits: Machine default/`,
+  );
+  expect(await runRefit(...command.split(' '), ...operator)).toMatchObject({ code: 0, stderr: [] });
   expect(await askCanUpdate(scene.manager('h2'), wanted)).toContain('bootstrap.spec.ntp.servers');
 });
 

@@ -59,8 +59,8 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     kubeadm: 'update',
     capi: 'update',
   },
-  'upgrade.refit.dev/updatersets': { capi: 'list' },
-  'upgrade.refit.dev/updatersets/status': { capi: 'patch' },
+  'upgrade.refit.dev/updatersets': { capi: 'list', operator: 'list' },
+  'upgrade.refit.dev/updatersets/status': { capi: 'patch', operator: 'patch' },
   'flowcontrol.apiserver.k8s.io/flowschemas': { controller: 'get list', viewer: 'get list', operator: 'get list' },
   'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': {
     controller: 'get list',

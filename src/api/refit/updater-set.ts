@@ -100,8 +100,8 @@ const specSchema = object('The updaters, and for which Machines.', {
     .describe('Asked in this order; each gets the changes that the ones before it leave.'),
   uncovered: choice(
     'What happens with a change that no updater covers. `Replace`, the default: Cluster API replaces the Machine. `Refuse`: ' +
-      'nothing is accepted and nothing replaced, until you undo the change or an updater covers it. `Ask`: the same, until the ' +
-      'annotation `upgrade.refit.dev/approved` of the UpdaterSet names the object.',
+      'nothing is accepted and nothing replaced, until you undo the change or an updater covers it. `Ask`: the same, until ' +
+      '`refit approve` names the object.',
     'Replace',
     'Refuse',
     'Ask',
@@ -114,7 +114,8 @@ const uncoveredSchema = object('What was refused last.', {
   asked: time('When Cluster API asked for it last; up to 5 minutes old.'),
 });
 
-const statusSchema = object('Written by the extension only.', {
+const statusSchema = object('Written by the extension, and by `refit approve`.', {
+  approved: list('What may be replaced although nobody covers its change, such as `Machine prod/cp-1`.', z.string()),
   uncovered: list('Machines and MachineSets whose change is refused; at most 20.', uncoveredSchema),
   conditions: conditionsSchema.exactOptional(),
 });

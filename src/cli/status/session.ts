@@ -33,6 +33,11 @@ export interface Session extends Reading {
 
 const READYZ_TIMEOUT_MS = 3000;
 
+/** For commands that need no plan. */
+export async function connect({ kubeconfig, context }: ConnectionFlags, userAgent: string) {
+  return createClient(await loadClusterConfig({ path: kubeconfig, context }), { userAgent });
+}
+
 /** Closes the client after `work`. It lists first, also for a watch: a list fails at once, an informer retries forever. */
 export async function inSession(
   flags: ConnectionFlags & PlanFilter,

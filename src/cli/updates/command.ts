@@ -1,9 +1,7 @@
 /** Runs `refit updates` and `refit updates check`: what each UpdateConfig follows, and what it will do next. */
 import { type UpdateConfig, updateConfigs } from '../../api/autopilot/update-config.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { isNotFound } from '../../kube/status-error.ts';
-import { createClient } from '../../kube/transport/http-client.ts';
 import { CHECK_ANNOTATION, statusOf } from '../../updates/status.ts';
 import { rfc3339, sleep } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -11,7 +9,7 @@ import { EXIT, RefitError } from '../../util/errors.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { table } from '../phrases.ts';
-import type { SessionParts } from '../status/session.ts';
+import { connect, type SessionParts } from '../status/session.ts';
 
 export interface UpdatesFlags extends ConnectionFlags {
   readonly output: 'text' | 'json';
@@ -20,7 +18,7 @@ export interface UpdatesFlags extends ConnectionFlags {
 type Parts = Pick<SessionParts, 'clock' | 'output' | 'abort'>;
 
 export async function showUpdates(flags: UpdatesFlags, parts: Parts): Promise<number> {
-  using client = await connect(flags);
+  using client = await connect(flags, 'refit-updates');
   render(await load(client, parts.abort), flags, parts);
   return EXIT.ok;
 }
@@ -33,7 +31,7 @@ const BAD = ['CheckFailed', 'InvalidConfig'];
 /** Asks the leader to check now, and shows what it found. */
 export async function checkUpdates(name: string | undefined, flags: UpdatesFlags, parts: Parts): Promise<number> {
   const { clock, abort } = parts;
-  using client = await connect(flags);
+  using client = await connect(flags, 'refit-updates');
   const asked = new Date(clock.now()).toISOString();
   const wanted = (await load(client, abort)).filter(({ metadata }) => name === undefined || metadata.name === name);
   if (wanted.length === 0)
@@ -57,10 +55,6 @@ export async function checkUpdates(name: string | undefined, flags: UpdatesFlags
       });
     await sleep(clock, POLL_MS, abort);
   }
-}
-
-async function connect({ kubeconfig, context }: ConnectionFlags): Promise<KubeClient & Disposable> {
-  return createClient(await loadClusterConfig({ path: kubeconfig, context }), { userAgent: 'refit-updates' });
 }
 
 async function load(client: KubeClient, abort: AbortSignal): Promise<UpdateConfig[]> {

@@ -87,13 +87,10 @@ export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequ
   return accepted(hook, message, patchesTo(shape, current, composition.reached));
 }
 
-/** Names of objects that may be replaced, such as `Machine prod/cp-1`, with commas between them. */
-const APPROVED_ANNOTATION = 'upgrade.refit.dev/approved';
-
-const TITLE = /^[A-Za-z]+ [a-z0-9.-]+\/[a-z0-9.-]+$/;
+const TITLE = /^([A-Za-z]+) ([a-z0-9.-]+)\/([a-z0-9.-]+)$/;
 
 /** Why Cluster API must wait; undefined if it may go on, in place or by replacement. */
-function holdBy({ metadata, spec }: UpdaterSet, updaters: readonly Updater[], composition: Composition, title: string) {
+function holdBy({ spec, status }: UpdaterSet, updaters: readonly Updater[], composition: Composition, title: string) {
   const { unanswered, uncovered } = composition;
   const policyOf = (name: string) => updaters.find((updater) => updater.name === name)?.onUnavailable ?? 'Wait';
   const awaited = unanswered.find(
@@ -101,13 +98,12 @@ function holdBy({ metadata, spec }: UpdaterSet, updaters: readonly Updater[], co
   );
   if (awaited) return `waiting for updater ${awaited.updater}: ${awaited.reason}`;
   if (uncovered.length > 0 && spec.uncovered === 'Refuse') return `refused, because it ${describe(composition)}`;
-  const approved = metadata.annotations?.[APPROVED_ANNOTATION]?.split(',').map((each) => each.trim()) ?? [];
-  if (uncovered.length > 0 && spec.uncovered === 'Ask' && !approved.includes(title)) {
+  if (uncovered.length > 0 && spec.uncovered === 'Ask' && status?.approved?.includes(title) !== true) {
     // The title is the caller's, and somebody runs this in a shell.
-    if (!TITLE.test(title))
+    const [, kind, namespace, name] = TITLE.exec(title) ?? [];
+    if (!kind)
       return `refused, because ${JSON.stringify(title.slice(0, 100))} names no object, such as Machine prod/cp-1`;
-    const all = [...approved, title].filter((each) => TITLE.test(each)).join(',');
-    const command = `kubectl annotate updaterset ${metadata.name} --overwrite ${APPROVED_ANNOTATION}='${all}'`;
+    const command = `refit approve ${kind.toLowerCase()}/${name} --namespace ${namespace}`;
     return `waits for approval, because it ${describe(composition)}; to have it replaced: ${command}`;
   }
   return undefined;

@@ -259,7 +259,7 @@ describe('UpdateMachine', () => {
     scene.report({ failure: 'the disk is full' });
     expect(await scene.update(demo())).toMatchObject({
       status: 'Failure',
-      message: `updater configuration: node n1: the disk is full; to have it tried again: kubectl annotate node n1 ${CONFIGURATION_ANNOTATION}-`,
+      message: `updater configuration: node n1: the disk is full; to have it tried again: refit retry n1`,
     });
     scene.note(CONFIGURATION_ANNOTATION, '');
     expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 2 });

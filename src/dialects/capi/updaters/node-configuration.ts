@@ -37,8 +37,7 @@ export async function configureNode(parts: UpdateParts, { desired }: UpdateMachi
   if (request && sameJson(request.items, items)) {
     const report = wire.configurationReportOn(node, request);
     if (report?.failure === undefined) return report ? DONE : underWay(`node ${name}: waiting for its agent`);
-    const again = `kubectl annotate node ${name} ${wire.CONFIGURATION_ANNOTATION}-`;
-    return failure(`node ${name}: ${printable(report.failure)}; to have it tried again: ${again}`);
+    return failure(`node ${name}: ${printable(report.failure)}; to have it tried again: refit retry ${name}`);
   }
   if (items.length === 0)
     return failure(`node ${name} has no agent that may change all files and keys in the bootstrap config`);

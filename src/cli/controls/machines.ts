@@ -1,0 +1,75 @@
+/** Implements what is for Machines of Cluster API only: `refit approve`, and `refit retry` for one of them. */
+import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
+import { updaterSets } from '../../api/refit/updater-set.ts';
+import { recordOf, UPDATE_ANNOTATION, updateOn } from '../../dialects/capi/rollout.ts';
+import { isFinal } from '../../engine/model/rollout.ts';
+import { jsonPointer } from '../../kube/json-patch.ts';
+import { kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
+import { ifAllowed } from '../../kube/status-error.ts';
+import * as wire from '../../signal/node-configuration.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
+import { printable } from '../../util/printable.ts';
+import { mayBePartOf } from '../../versions/release-parts.ts';
+import { connect, type SessionParts } from '../status/session.ts';
+import type { ControlFlags } from './command.ts';
+
+/** Removes the request on its Node, so that the next call makes another one. False if nothing of Cluster API has failed there. */
+export async function retryMachine(name: string, flags: ControlFlags, { abort, output }: SessionParts) {
+  if (flags.plan !== undefined && !/^(capi|machine|node)\//i.test(flags.plan)) return false;
+  using client = await connect(flags, 'refit-control');
+  const all = (await ifAllowed(client.listAll(nodes, { abort })))?.items ?? [];
+  const node = all.find((each) => namesOf(each).includes(name) && failuresOn(each).length > 0);
+  if (!node) return false;
+  const removed = failuresOn(node).flatMap((key) => {
+    const path = jsonPointer(['metadata', 'annotations', key]);
+    // Another request is another one's.
+    return [
+      { op: 'test', path, value: node.metadata.annotations?.[key] },
+      { op: 'remove', path },
+    ];
+  });
+  await client.patch(nodes, node.metadata.name, removed, { type: 'json', abort });
+  const said = `Machine ${namesOf(node).at(-1)} is updated again when Cluster API calls next.`;
+  output.write(`${printable(said)}\n`);
+  return true;
+}
+
+function namesOf({ metadata: { name, annotations = {} } }: Node): string[] {
+  const { [NODE_ANNOTATIONS.machine]: machine = name, [NODE_ANNOTATIONS.namespace]: namespace } = annotations;
+  return [name, machine, `${namespace}/${machine}`];
+}
+
+/** Annotations of requests that came to no good end. */
+function failuresOn(node: Node): string[] {
+  const [update, asked] = [updateOn(node), wire.configurationRequestOn(node)];
+  const phase = (update && recordOf(node, update)?.phase) ?? 'new';
+  const isReached = phase === 'done' && mayBePartOf(kubeletVersionOf(node) ?? '', update?.version ?? '');
+  return [
+    ...(isFinal({ phase }) && !isReached ? [UPDATE_ANNOTATION] : []),
+    ...(asked && wire.configurationReportOn(node, asked)?.failure !== undefined ? [wire.CONFIGURATION_ANNOTATION] : []),
+  ];
+}
+
+export interface ApproveFlags extends ControlFlags {
+  readonly namespace: string;
+}
+
+/** `named`: such as `machine/cp-1`. Resolves with 0, also if it was approved before. */
+export async function approve(named: string, flags: ApproveFlags, { abort, output }: SessionParts): Promise<number> {
+  using client = await connect(flags, 'refit-control');
+  const wanted = named.replace('/', ` ${flags.namespace}/`).toLowerCase();
+  const asking = (await client.listAll(updaterSets, { abort })).items.flatMap(({ metadata, spec, status = {} }) =>
+    spec.uncovered === 'Ask' ? (status.uncovered ?? []).map(({ object }) => ({ metadata, status, object })) : [],
+  );
+  const found = asking.find(({ object }) => object.toLowerCase() === wanted);
+  if (!found) {
+    const waiting = asking.map(({ object }) => object).join(', ') || 'nothing does';
+    throw new RefitError('REFIT_CONTROL', `${wanted} does not wait for approval; what waits: ${printable(waiting)}`);
+  }
+  const { metadata, status, object } = found;
+  const approved = [...new Set([...(status.approved ?? []), object])];
+  const patch = { metadata: { resourceVersion: metadata.resourceVersion }, status: { approved } };
+  await client.patch(updaterSets, metadata.name, patch, { type: 'merge', subresource: 'status', abort });
+  output.write(`${printable(object)} is approved: Cluster API replaces it when it asks next.\n`);
+  return EXIT.ok;
+}
