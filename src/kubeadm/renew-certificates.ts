@@ -9,6 +9,7 @@ import { KUBELET_LOG, podOf } from './verify.ts';
 
 /** Of a static pod: which rollout renewed what it has loaded. */
 const RENEWED = 'upgrade.refit.dev/certificates';
+const FORM = scriptFile('static-pod-form.sh');
 
 export async function renewCertificates(on: HostStepsParts): Promise<void> {
   const { shells, host, rollout } = on;
@@ -16,8 +17,10 @@ export async function renewCertificates(on: HostStepsParts): Promise<void> {
   await until(on, VERIFY_MS, async () => (found = await readFacts(shells, host)) && []);
   const names = (found?.certificates ?? []).flatMap(({ renewal }) => renewal ?? []);
   const body = `for name in ${names.map(quoted).join(' ')}; do kubeadm certs renew "$name"; done`;
-  await carryOut(on, 'certificates', { body });
-  for (const component of Object.keys(found?.staticPods ?? {})) {
+  const components = Object.keys(found?.staticPods ?? {});
+  const forms = components.map((component) => `form_of "$MANIFESTS/${component}.yaml"\n`);
+  await carryOut(on, 'certificates', { before: `${FORM}${forms.join('')}`, body });
+  for (const component of components) {
     await succeed(on, 'certificates', restartScript(component, rollout));
     await until(on, VERIFY_MS, async () => {
       const pod = podOf(await on.pods(), host.name, component);
@@ -33,7 +36,7 @@ export async function renewCertificates(on: HostStepsParts): Promise<void> {
 function restartScript(component: string, rollout: string): string {
   const line = `    ${RENEWED}: "${rollout}"`;
   const names = `FILE=$MANIFESTS/${quoted(`${component}.yaml`)}\nNAME=${quoted(RENEWED)}\nLINE=${quoted(line)}\n`;
-  return detached(`${PRELUDE}${names}${scriptFile('restart-static-pod.sh')}`, LOCK_WAIT);
+  return detached(`${PRELUDE}${FORM}${names}${scriptFile('restart-static-pod.sh')}`, LOCK_WAIT);
 }
 
 /** On the disk, and what the API server serves: it reads its files by itself. */

@@ -1,11 +1,12 @@
 /** Certificates of a control-plane host are renewed, by its scripts on real files, and its static pods start anew. */
+import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { parse } from 'yaml';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
 import { makeCertificates, renewCertificate } from '../../sandbox/sshd/stand-in-certificates.ts';
 import type { Pod } from '../../src/kube/resources.ts';
 import type { HostStepsParts } from '../../src/kubeadm/host-steps.ts';
@@ -186,8 +187,33 @@ test('what kubeadm did not make is left alone: its authority has no key here', a
   expect(await asked()).toEqual(ALL.filter((line) => /etcd|front-proxy/.test(line)));
 });
 
-test('a manifest that is not as kubeadm writes it stays as it is', async () => {
-  const odd = (await readFile(pathOf('etcd'), 'utf8')).replace('  annotations:\n', '  annotations: {a: b}\n');
-  await writeFile(pathOf('etcd'), odd.replace(`    ${ANNOTATED}\n`, ''));
-  await expect(renewed('r1', () => true).work).rejects.toThrow('etcd.yaml has no metadata as kubeadm writes it');
+describe('a manifest that is not as kubeadm writes it stays as it is, and nothing is renewed', () => {
+  const deeper = (text: string): string => text.replace(`    ${ANNOTATED}`, `      ${ANNOTATED}`);
+  test.each<[string, string, (text: string) => string]>([
+    ['in one line', 'etcd', (text) => text.replace(`annotations:\n    ${ANNOTATED}`, 'annotations: {a: b}')],
+    ['with four spaces', 'etcd', (text) => stringify(parse(text), { indent: 4 })],
+    ['with annotations by six spaces', 'etcd', deeper],
+    ['with annotations by three spaces', 'etcd', (text) => text.replace(`    ${ANNOTATED}`, `   ${ANNOTATED}`)],
+    ['without metadata', 'etcd', (text) => text.replace(/metadata:[^]*spec:/, 'spec:')],
+    ['the last of them', 'kube-scheduler', (text) => stringify(parse(text), { indent: 4 })],
+  ])('%s', async (_form, component, change) => {
+    const odd = change(await readFile(pathOf(component), 'utf8'));
+    await writeFile(pathOf(component), odd);
+    await expect(renewed('r1', () => true).work).rejects.toThrow(
+      `${component}.yaml has no metadata as kubeadm writes it`,
+    );
+    expect(await readFile(pathOf(component), 'utf8')).toBe(odd);
+    expect(existsSync(join(root, 'kubeadm'))).toBe(false);
+  });
+});
+
+test('comments and empty lines are no part of the form', async () => {
+  const text = await readFile(pathOf('etcd'), 'utf8');
+  await writeFile(pathOf('etcd'), text.replace('  annotations:\n', '# ours\n  annotations:\n\n        # of kubeadm\n'));
+  await renewed('r1', () => true).work;
+  expect((parse(await readFile(pathOf('etcd'), 'utf8')) as Pod).metadata).toEqual({
+    annotations: { [RENEWED]: 'r1', 'kubeadm.kubernetes.io/etcd.advertise-client-urls': 'https://10.0.0.11:2379' },
+    labels: { component: 'etcd' },
+    name: 'etcd',
+  });
 });

@@ -22,7 +22,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/engine': 5_176,
   'src/http': 323,
   'src/kube': 3_044,
-  'src/kubeadm': 1_048,
+  'src/kubeadm': 1_056,
   'src/process': 269,
   'src/runtime': 764,
   'src/signal': 581,

@@ -2,8 +2,7 @@
 # Gives the static pod of FILE the annotation NAME, which is the whole LINE. It is where kubeadm writes annotations, or nowhere.
 if ! grep -qxF -e "$LINE" "$FILE"; then
   if grep -qx '  annotations:' "$FILE"; then after=annotations; else after=metadata; fi
-  { grep -qx 'metadata:' "$FILE" && ! grep -q '^ \{0,2\}annotations: *[^ ]' "$FILE"; } ||
-    fail "${FILE##*/} has no metadata as kubeadm writes it: nothing was restarted"
+  form_of "$FILE"
   cp -p "$FILE" "$D/manifest"
   awk -v name="    $NAME:" -v line="$LINE" -v after="$after" '
     index($0, name) == 1 { next }

@@ -1,0 +1,12 @@
+# shellcheck shell=sh disable=SC2154
+# form_of FILE: fails unless its metadata stand as kubeadm writes them, or with no annotations.
+form_of() {
+  awk '
+    /^ *(#|$)/ { next }
+    before == "metadata:" { found = 1; wrong = wrong || !/^  [^ ]/ }
+    before == "  annotations:" && /^   ([^ ]|  )/ { wrong = 1 }
+    /^(  )?annotations: *[^ ]/ { wrong = 1 }
+    { before = $0 }
+    END { exit wrong || !found }
+  ' "$1" || fail "${1##*/} has no metadata as kubeadm writes it: nothing was restarted"
+}
