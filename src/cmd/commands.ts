@@ -315,10 +315,7 @@ async function partsOf({ abort }: CommandCall): Promise<SessionParts> {
 
 interface ControlSpec extends Pick<CommandSpec, 'argument' | 'options'> {
   /** Only `abort` has a reason. Resolves with undefined once all is done. */
-  readonly load: (
-    flags: ControlFlags & { readonly reason?: string },
-    call: CommandCall,
-  ) => Promise<Control | undefined>;
+  readonly load: (flags: ControlFlags & { reason?: string }, call: CommandCall) => Promise<Control | undefined>;
 }
 
 /** A command that changes one plan. */

@@ -11,8 +11,8 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_767,
   'src/api': 1_103,
-  'src/cli': 4_687,
-  'src/cmd': 992,
+  'src/cli': 4_695,
+  'src/cmd': 989,
   'src/dialects': 338,
   'src/dialects/autopilot': 990,
   'src/dialects/capi': 2_441,

@@ -124,8 +124,18 @@ test('with Ask, the command of the message lets Cluster API replace the Machine'
   const other = await runRefit('approve', 'machine/other', ...operator);
   expect(other).toMatchObject({ code: 1 });
   expect(other.stderr.join()).toContain(
-    `machine default/other does not wait for approval; what waits: Machine default/`,
+    `Machine default/other does not wait for approval; what waits: Machine default/`,
   );
+  const { client } = scene.cluster;
+  const write = async (status: Partial<UpdaterSet['status']>) =>
+    await client.patch(updaterSets, NAME, { status }, { type: 'merge', subresource: 'status' });
+  expect(await runRefit(...command.split(' '), ...operator)).toMatchObject({ code: 0, stderr: [] });
+  expect((await client.get(updaterSets, NAME)).status?.approved).toEqual([`Machine default/${wanted.machine}`]);
+  // The list has room for 20: others may have taken it.
+  const others = Array.from({ length: 20 }, (_, index) => `Machine default/m${index}`);
+  const told = { message: 'refused', asked: new Date(systemClock.now()).toISOString() };
+  await write({ approved: [], uncovered: others.map((object) => ({ ...told, object })) });
+  expect(await runRefit('approve', wanted.machine, ...operator)).toMatchObject({ code: 1 });
   expect(await runRefit(...command.split(' '), ...operator)).toMatchObject({ code: 0, stderr: [] });
   expect(await askCanUpdate(scene.manager('h2'), wanted)).toContain('bootstrap.spec.ntp.servers');
 });

@@ -1,7 +1,8 @@
 /** Implements what is for Machines of Cluster API only: `refit approve`, and `refit retry` for one of them. */
 import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
-import { updaterSets } from '../../api/refit/updater-set.ts';
+import { type UpdaterSet, updaterSets } from '../../api/refit/updater-set.ts';
 import { recordOf, UPDATE_ANNOTATION, updateOn } from '../../dialects/capi/rollout.ts';
+import { MOST } from '../../dialects/capi/updaters/refused-changes.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import { jsonPointer } from '../../kube/json-patch.ts';
 import { kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
@@ -57,19 +58,26 @@ export interface ApproveFlags extends ControlFlags {
 /** `named`: such as `machine/cp-1`. Resolves with 0, also if it was approved before. */
 export async function approve(named: string, flags: ApproveFlags, { abort, output }: SessionParts): Promise<number> {
   using client = await connect(flags, 'refit-control');
-  const wanted = named.replace('/', ` ${flags.namespace}/`).toLowerCase();
-  const asking = (await client.listAll(updaterSets, { abort })).items.flatMap(({ metadata, spec, status = {} }) =>
-    spec.uncovered === 'Ask' ? (status.uncovered ?? []).map(({ object }) => ({ metadata, status, object })) : [],
-  );
-  const found = asking.find(({ object }) => object.toLowerCase() === wanted);
-  if (!found) {
-    const waiting = asking.map(({ object }) => object).join(', ') || 'nothing does';
-    throw new RefitError('REFIT_CONTROL', `${wanted} does not wait for approval; what waits: ${printable(waiting)}`);
+  // As the hooks name it.
+  const object = named
+    .replace('/', ` ${flags.namespace}/`)
+    .replace(/^machine/i, 'Machine')
+    .replace(/set /i, 'Set ');
+  const all = (await client.listAll(updaterSets, { abort })).items.filter(({ spec }) => spec.uncovered === 'Ask');
+  const waiting = ({ status }: UpdaterSet) => (status?.uncovered ?? []).map((each) => each.object);
+  const asking = all.filter((each) => waiting(each).includes(object));
+  // A full list leaves some out.
+  const mayAsk = (set: UpdaterSet) => waiting(set).length >= MOST && /^Machine(Set)? /.test(object);
+  const sets = asking.length > 0 ? asking : all.filter(mayAsk);
+  if (sets.length === 0) {
+    const others = all.flatMap(waiting).join(', ') || 'nothing does';
+    throw new RefitError('REFIT_CONTROL', `${object} does not wait for approval; what waits: ${printable(others)}`);
   }
-  const { metadata, status, object } = found;
-  const approved = [...new Set([...(status.approved ?? []), object])];
-  const patch = { metadata: { resourceVersion: metadata.resourceVersion }, status: { approved } };
-  await client.patch(updaterSets, metadata.name, patch, { type: 'merge', subresource: 'status', abort });
+  for (const { metadata, status } of sets) {
+    const approved = [...new Set([...(status?.approved ?? []), object])];
+    const patch = { metadata: { resourceVersion: metadata.resourceVersion }, status: { approved } };
+    await client.patch(updaterSets, metadata.name, patch, { type: 'merge', subresource: 'status', abort });
+  }
   output.write(`${printable(object)} is approved: Cluster API replaces it when it asks next.\n`);
   return EXIT.ok;
 }

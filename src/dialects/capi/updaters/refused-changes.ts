@@ -4,7 +4,7 @@ import { withCondition } from '../../../runtime/conditions.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { type CallParts, listSets } from './updater-sets.ts';
 
-const MOST = 20;
+export const MOST = 20;
 const LONGEST = 1000;
 /** Cluster API asks again after 17 minutes at the latest. */
 const [FORGET_MS, RENEW_MS] = [30 * 60_000, 5 * 60_000];
