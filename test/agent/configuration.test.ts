@@ -1,6 +1,7 @@
 /** Tests that an agent changes files and keys all at once or not at all, wherever it is killed. */
 import { chmod, mkdir, rm, stat } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ApiFaultsOptions, startApiFaults } from '../faults/api-faults.ts';
 import { ConfiguredHost, file, KEYS, keysOfAlice } from './configured-host.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 
@@ -101,4 +102,27 @@ test('where an agent was cut off in the middle, the next one puts all back, and 
   expect(await host.answer(uid)).toEqual({});
   expect(await contents(host)).toEqual(AFTER);
   await rm(host.at('state'), { recursive: true });
+});
+
+test('a failure that cannot be reported is not carried out again for that', async () => {
+  let refuses = true;
+  const fault: ApiFaultsOptions['fault'] = ({ method }) =>
+    refuses && method === 'PATCH' ? { kind: 'answer', code: 403, reason: 'Forbidden' } : undefined;
+  const faults = await startApiFaults({ upstream: { url: cluster.url }, fault });
+  try {
+    const kubeconfig = await cluster.kubeconfigFor(faults.url);
+    await using host = await ConfiguredHost.arrive({ admin: cluster.admin, kubeconfig });
+    await chmod(host.at('home/alice'), 0o555);
+    const agent = host.start();
+    const uid = await host.ask(...ITEMS);
+    const count = (message: string): number => agent.log.filter((line) => line.includes(message)).length;
+    await host.until(
+      async () => await Promise.resolve(expect(count('cannot finish a change of files')).toBeGreaterThan(2)),
+    );
+    refuses = false;
+    expect((await host.answer(uid)).failure).toContain('cannot change the files; all were put back');
+    expect(count('cannot change files for Cluster API')).toBe(1);
+  } finally {
+    await faults.stop();
+  }
 });

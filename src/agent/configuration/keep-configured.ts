@@ -12,7 +12,8 @@ const RETRY = { base: 1_000, cap: 60_000 };
 export async function keepConfigured(parts: HostParts, name: string, object: SignalObject, stop: AbortSignal) {
   const { client, options, log } = parts;
   const host = { root: ROOT, stateDirectory: options.stateDirectory };
-  let reported = '';
+  /** Kept until it is reported: what failed is not done again for that. */
+  let outcome: { readonly uid: string; readonly failure?: string | undefined } | undefined;
   const carryOut = async (items: readonly unknown[]): Promise<void> => {
     const allowed = items.filter(wire.isConfigurable).filter((item) => wire.allows(options.configurable, item.name));
     const wrong = items.find((item, index) => item !== allowed[index]);
@@ -23,16 +24,16 @@ export async function keepConfigured(parts: HostParts, name: string, object: Sig
     if (await putBack(host)) log.warn('a change of files was cut off, and was put back');
     const { newest } = object;
     const request = newest && wire.configurationRequestOn(newest);
-    // The watch may not have shown the report yet.
-    if (!request || request.uid === reported || wire.configurationReportOn(newest, request)) return;
-    const failure = await carryOut(request.items).then(() => undefined, messageOf);
-    stop.throwIfAborted();
-    if (failure === undefined) log.info('changed files for Cluster API');
-    else log.warn('cannot change files for Cluster API', { reason: failure });
-    const text = JSON.stringify({ uid: request.uid, failure: failure?.slice(0, 600) });
-    const patch = { metadata: { annotations: { [wire.CONFIGURATION_REPORT_ANNOTATION]: text } } };
+    if (!request || wire.configurationReportOn(newest, request)) return;
+    if (outcome?.uid !== request.uid) {
+      const failure = await carryOut(request.items).then(() => undefined, messageOf);
+      stop.throwIfAborted();
+      outcome = { uid: request.uid, failure: failure?.slice(0, 600) };
+      if (failure === undefined) log.info('changed files for Cluster API');
+      else log.warn('cannot change files for Cluster API', { reason: failure });
+    }
+    const patch = { metadata: { annotations: { [wire.CONFIGURATION_REPORT_ANNOTATION]: JSON.stringify(outcome) } } };
     await client.patch(nodes, name, patch, { type: 'merge', abort: stop });
-    reported = request.uid;
   };
   const failed = (error: unknown, pauseMs: number): void =>
     log.warn('cannot finish a change of files; trying again', { reason: messageOf(error), pauseMs });
