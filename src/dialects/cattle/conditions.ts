@@ -45,6 +45,7 @@ export function withVerdict(plan: CattlePlan, verdict: ConditionUpdate, now: num
   const conditions = withVerdicts(plan.status?.conditions ?? [], [verdict], now);
   return { ...plan, status: { ...plan.status, conditions } };
 }
+
 /** What the status says that read-only commands cannot find out by themselves. */
 export function unknownsOf(plan: CattlePlan): string[] {
   const { message: stalled = '' } = conditionOf(plan, STALLED_TYPE) ?? {};

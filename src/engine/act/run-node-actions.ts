@@ -118,6 +118,7 @@ function instructionsFor(scene: Scene, nodeAction: Exclude<NodeAction, DrainActi
 }
 
 const UNCORDON = { never: (node: Node) => node, ours: marks.withoutCordon, always: marks.withoutAnyCordon };
+
 type Change = (node: Node) => Node;
 
 function changed(node: Node | undefined, change: Change): Instruction[] {

@@ -1,6 +1,6 @@
 /** Evaluates one target: its observation, deadlines, row in the transition table, gates, and the state to record. */
 import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_TARGET, evaluate } from '../gates/registry.ts';
-import { factsOf, gateInput, type TargetContext } from '../gates/types.ts';
+import { type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
 import { type RecordedState, type Stage, type Target, targetsIn } from '../model/rollout.ts';
@@ -18,10 +18,12 @@ const SECOND = 1000;
 /** Milliseconds: a node that drains itself may delegate its drain at any time, and no watch shows it. */
 const DELEGATION_RECHECK_MS = 10_000;
 
-export type Evaluations = ReturnType<typeof evaluationsFor>;
-
 /** One decision and its targets. Each target is evaluated at most once. */
-export function evaluationsFor(snapshot: Snapshot, policy: RolloutPolicy, now: number) {
+export interface Evaluations extends DecisionContext {
+  of(stage: Stage, target: Target): TargetEvaluation;
+}
+
+export function evaluationsFor(snapshot: Snapshot, policy: RolloutPolicy, now: number): Evaluations {
   const known = new Map<Target, TargetEvaluation>();
   const of = (stage: Stage, target: Target): TargetEvaluation => {
     const context = { snapshot, stage, target, policy, now };

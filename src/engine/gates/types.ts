@@ -87,14 +87,14 @@ export interface TargetContext extends DecisionContext {
 
 /** `room` is the number of targets that may still start, this one included. */
 export function gateInput(context: TargetContext, room: number, known?: NodeCensus): GateInput {
-  const { snapshot, stage, target, policy } = context;
+  const { snapshot, stage, target, policy, now } = context;
   const census = known ?? censusFor(snapshot, policy);
   const { rollout, paceMs } = snapshot;
   const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(rollout, stage)];
   const checked = targetsToCheck(snapshot)(policy);
   // A target that took longer would have failed.
   const expectedMs = paceMs && Math.min(paceMs, policy.targetDeadlineMs);
-  return { ...snapshot, ...context, facts, earlier, room, census, checked, expectedMs };
+  return { ...snapshot, stage, target, policy, now, facts, earlier, room, census, checked, expectedMs };
 }
 
 export function censusFor(snapshot: Snapshot, { maxUnavailable }: RolloutPolicy): NodeCensus | undefined {

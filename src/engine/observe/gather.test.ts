@@ -4,9 +4,10 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildTablePlan, tableDialect, withAnswer } from '../../../test/builders/table-dialect.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
-import type { KubeObject, Node } from '../../kube/resources.ts';
+import { type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import { gather, platformOf } from './gather.ts';
+import { isRelevant } from './predicates.ts';
 
 function factsOf(object: KubeObject | undefined): TargetFacts | undefined {
   const world = buildWorld([], object ? [object] : []);
@@ -53,4 +54,13 @@ test.each([
   ['no labels', undefined, undefined],
 ])('the platform of an object with %s', (_name, labels, platform) => {
   expect(platformOf({ metadata: { name: 'n', ...(labels ? { labels } : {}) } })).toBe(platform);
+});
+
+test.each([
+  ['counted, by whatever object their kind is given', [{ resource: { ...nodes }, isRelevant }], ['w1']],
+  ['not counted where they are not watched', [], undefined],
+])('nodes are %s', (_name, watched, names) => {
+  const dialect = { ...tableDialect, watched };
+  const { fleet } = gather(dialect, buildTablePlan({ workers: ['w1'] }), buildWorld([], [node]), T0);
+  expect(fleet?.map(({ metadata }) => metadata.name)).toEqual(names);
 });

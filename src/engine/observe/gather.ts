@@ -20,6 +20,7 @@ import type {
 import type { Reason } from '../model/reasons.ts';
 import { hasStarted, ownerOf, type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
 import type { WatchFacts } from './watch-times.ts';
+import { kindOf } from './world.ts';
 
 /** What no watch shows: probe answers, and this process's own drains and watch times. */
 export interface Known {
@@ -59,13 +60,13 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
   const { dialect, rollout, world, known } = scene;
   const facts = new Map<string, TargetFacts>();
   for (const { stage, target } of withStages(rollout)) facts.set(target.key, factsOf(scene, stage, target));
-  const { controlPlane } = known;
+  const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
   return {
     rollout,
     facts,
-    controlPlane,
+    controlPlane: known.controlPlane,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) => freshWork(work, known, now)),
-    fleet: dialect.watched.some(({ resource }) => resource === nodes) ? world.list(nodes) : undefined,
+    fleet: watchesNodes ? world.list(nodes) : undefined,
     apiServers: dialect.versions ? dialect.endpoints(world) : undefined,
     paceMs: paceOf(rollout, facts),
     payloadsWatchedMs: hasStarted(rollout) ? undefined : known.watchPayloads?.(rollout),

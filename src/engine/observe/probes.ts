@@ -32,7 +32,7 @@ const PREVIEW_KEPT_MS = 4_000;
 
 type KeptPreviews = ReturnType<typeof keptPreviews>;
 
-/** Looks not again at once where a drain is blocked, whatever woke the plan. `now` in milliseconds by the steady clock. */
+/** Does not preview a blocked drain again at once, whatever woke the plan. `now` in milliseconds by the steady clock. */
 export function keptPreviews() {
   const blocked = new Map<string, { readonly drainPreview: DrainPreview; readonly at: number }>();
   return async (previewer: Pick<DrainPreviewer, 'ahead'>, node: string, options: DrainOptions, now: number) => {
@@ -60,12 +60,11 @@ export type Answers = ReturnType<typeof answersOf>;
 export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: number) {
   /** By key, because the target may be about to get another attempt. */
   const delegations = new Map<string, boolean | Unanswered>();
-  const known = {
-    controlPlane: undefined as Known['controlPlane'],
-    preconditions: undefined as Known['preconditions'],
-    drainPreviews: new Map<string, DrainPreview | Unanswered>(),
+  const drainPreviews = new Map<string, DrainPreview | Unanswered>();
+  const known: { -readonly [Fact in keyof Known]: Known[Fact] } = {
+    drainPreviews,
     drainDelegationOf: (target: Target) => drainDelegations.has(attemptOf(target)) || delegations.get(target.key),
-  } satisfies Known;
+  };
   let previewer: Pick<DrainPreviewer, 'ahead'> | undefined;
 
   const ask = async (probe: Probe, plan: KubeObject, options: DrainOptions, parts: ProbeParts): Promise<void> => {
@@ -79,7 +78,7 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
         return;
       case 'drain-preview':
         previewer ??= prober.previewDrains?.(abort);
-        if (previewer) known.drainPreviews.set(probe.node, await preview(previewer, probe.node, options, now));
+        if (previewer) drainPreviews.set(probe.node, await preview(previewer, probe.node, options, now));
         return;
       case 'drain-delegation': {
         const { stage, target } = probe;
@@ -91,7 +90,7 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
   };
 
   const leave = (probe: Probe, unanswered: Unanswered): void => {
-    if (probe.kind === 'drain-preview') known.drainPreviews.set(probe.node, unanswered);
+    if (probe.kind === 'drain-preview') drainPreviews.set(probe.node, unanswered);
     else if (probe.kind === 'drain-delegation') delegations.set(probe.target.key, unanswered);
     else if (probe.kind === 'preconditions') known.preconditions = unanswered;
     else known.controlPlane = unanswered;

@@ -120,7 +120,7 @@ export class OwnWrites {
   }
 }
 
-const kindOf = onceForEach((resource: Resource) => pathOf(resource));
+export const kindOf = onceForEach((resource: Resource) => pathOf(resource));
 
 function hasReached(seen: string | undefined, wanted: string | undefined): boolean {
   return wanted === undefined || (seen !== undefined && compareResourceVersions(seen, wanted) >= 0);

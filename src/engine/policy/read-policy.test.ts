@@ -1,5 +1,5 @@
 /** What an UpgradePolicy means, and the problems of an invalid one. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { HOUR, MINUTE, SECOND } from '../../../test/builders/times.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
@@ -105,6 +105,13 @@ describe('times', () => {
   test('a target that waits for a drain waits for ever', () => {
     const policy = read({ drain: { onDeadline: 'Wait' }, deadlines: { drain: '5m' } });
     expect([policy.stepDeadlines.drain, policy.targetDeadlineMs]).toEqual([Infinity, Infinity]);
+  });
+
+  test('agents hear of https that the default requires, as gates do', () => {
+    using required = vi.spyOn(DEFAULT_POLICY, 'requireHttps', 'get').mockReturnValue(true);
+    const { requireHttps, agent } = read({});
+    expect([requireHttps, agent]).toEqual([true, { requireHttps: true }]);
+    expect(required).toHaveBeenCalled();
   });
 
   test('agents get the policy, and use their flags for the rest', () => {

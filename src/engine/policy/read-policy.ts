@@ -40,7 +40,8 @@ function problem(name: string, field: string, what: string): Reason {
 }
 
 function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPolicy, 'name' | 'problems'> {
-  const { stepDeadlines, targetDeadlineMs, agent } = timesOf(spec, complain);
+  const { stepDeadlines, targetDeadlineMs, agent: agentTimes } = timesOf(spec, complain);
+  const { agent: agentRules, ...payloadRules } = payloadRulesOf(spec);
   const drain = drainOf(spec.drain ?? {});
   const drainMs = spec.deadlines?.drain === undefined ? Number.POSITIVE_INFINITY : stepDeadlines.drain;
   return {
@@ -56,17 +57,16 @@ function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPoli
       (each, index) => readBlackout(each, `blackouts[${index}]`, complain) ?? [],
     ),
     allow: new Set(spec.versions?.allow),
-    requireSha256: spec.payloads?.requireSha256 ?? DEFAULT_POLICY.requireSha256,
-    requireHttps: spec.payloads?.requireHttps ?? DEFAULT_POLICY.requireHttps,
+    ...payloadRules,
     requireAgent: spec.agents?.require === 'Refit',
     prefetch: spec.prefetch ? PREFETCH[spec.prefetch] : DEFAULT_POLICY.prefetch,
-    agent: { ...agent, ...agentDrainOf(drain, drainMs) },
+    agent: { ...agentTimes, ...agentRules, ...agentDrainOf(drain, drainMs) },
   };
 }
 
 type Times = Pick<RolloutPolicy, 'stepDeadlines' | 'targetDeadlineMs' | 'agent'>;
 
-function timesOf({ deadlines = {}, drain, soak, payloads }: UpgradePolicySpec, complain: Complain): Times {
+function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: Complain): Times {
   const read = (field: string, text: string | undefined): number | undefined => readDuration(field, text, complain);
   const step = (name: TimedStep): number =>
     read(`deadlines.${name}`, deadlines[name]) ?? DEFAULT_POLICY.stepDeadlines[name];
@@ -78,8 +78,6 @@ function timesOf({ deadlines = {}, drain, soak, payloads }: UpgradePolicySpec, c
     restartTimeoutMs,
     readyTimeoutMs: deadlines.ready === undefined ? undefined : ready,
     downloadTimeoutMs: deadlines.download === undefined ? undefined : download,
-    requireHttps: payloads?.requireHttps || undefined,
-    diskReserveBytes: payloads?.diskReserveMiB === undefined ? undefined : payloads.diskReserveMiB * 1024 * 1024,
   });
   const stepDeadlines = {
     answer,
@@ -90,6 +88,13 @@ function timesOf({ deadlines = {}, drain, soak, payloads }: UpgradePolicySpec, c
     ready,
   };
   return { stepDeadlines, targetDeadlineMs: read('deadlines.target', deadlines.target) ?? sumOf(stepDeadlines), agent };
+}
+
+function payloadRulesOf({ payloads = {} }: UpgradePolicySpec) {
+  const { requireSha256 = DEFAULT_POLICY.requireSha256, requireHttps = DEFAULT_POLICY.requireHttps } = payloads;
+  const diskReserveBytes = payloads.diskReserveMiB === undefined ? undefined : payloads.diskReserveMiB * 1024 * 1024;
+  const agent: AgentPolicy = defined({ requireHttps: requireHttps || undefined, diskReserveBytes });
+  return { requireSha256, requireHttps, agent };
 }
 
 function readDuration(field: string, text: string | undefined, complain: Complain): number | undefined {
