@@ -1,11 +1,11 @@
 /** Certificates of a control-plane host are renewed, by its scripts on real files, and its static pods start anew. */
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { makeCertificates, renewCertificate } from '../../sandbox/sshd/stand-in-certificates.ts';
 import type { Pod } from '../../src/kube/resources.ts';
@@ -79,8 +79,15 @@ interface Seen {
   readonly work: Promise<void>;
 }
 
+const ON_HOST = { path: process.env['PATH'] ?? '', log: silentLogger };
+
 /** `reloads`: the API server reads its files by itself. */
-function renewed(rollout: string, kubelet: (component: string) => boolean, reloads = true): Seen {
+function renewed(
+  rollout: string,
+  kubelet: (component: string) => boolean,
+  reloads = true,
+  { path, log } = ON_HOST,
+): Seen {
   const started: string[] = [];
   const known = new Map<string, string>();
   const pods = async (): Promise<Pod[]> => {
@@ -98,7 +105,7 @@ function renewed(rollout: string, kubelet: (component: string) => boolean, reloa
     );
   };
   const clock = jumpingClock();
-  const environment = { REFIT_ROOT: root, PATH: `${join(root, 'usr/bin')}:${process.env['PATH']}` };
+  const environment = { REFIT_ROOT: root, PATH: `${join(root, 'usr/bin')}:${path}` };
   const on: HostStepsParts = {
     shells: {
       run: async (_host, input) => {
@@ -115,7 +122,7 @@ function renewed(rollout: string, kubelet: (component: string) => boolean, reloa
     pods,
     // Every real look takes a moment.
     clock: { ...clock, monotonic: () => 60 * clock.monotonic() },
-    log: silentLogger,
+    log,
     abort: new AbortController().signal,
   };
   return { started, work: renewCertificates(on) };
@@ -179,6 +186,21 @@ test('an API server that still serves the old certificate is told', async () => 
   await expect(renewed('r1', () => true, false).work).rejects.toThrow(
     /^the API server does not serve \/etc\/kubernetes\/pki\/apiserver\.crt, its certificate ends on: \w/,
   );
+});
+
+test('a host without curl is told, and is done all the same', async () => {
+  const tools = join(root, 'tools');
+  await mkdir(tools);
+  for (const folder of ['/usr/bin', '/bin', '/usr/sbin', '/sbin'])
+    for (const name of await readdir(folder))
+      if (name !== 'curl') await symlink(join(folder, name), join(tools, name)).catch(() => undefined);
+  const warn = vi.fn<typeof silentLogger.warn>();
+  const { started, work } = renewed('r1', () => true, true, { path: tools, log: { ...silentLogger, warn } });
+  await work;
+  expect(started).toEqual(COMPONENTS);
+  expect(warn).toHaveBeenCalledExactlyOnceWith('no curl on the host: what its API server serves is not checked', {
+    node: 'cp1',
+  });
 });
 
 test('what kubeadm did not make is left alone: its authority has no key here', async () => {
