@@ -70,14 +70,14 @@ export function requestFor(manifest: Manifest, { done, leaderIsDone, isMinor, to
     manifest.hosts.filter((host) => host.role === role && !done.has(host.name)).map(({ name }) => name);
   const controlPlane = open('controlPlane');
   const leaders = leaderIsDone ? 0 : 1;
-  const severalApiServers = controlPlaneOf(manifest).length > 1;
+  const all = controlPlaneOf(manifest).map(({ name }) => name);
   return {
     version: manifest.version,
     concurrent: manifest.concurrent,
-    certificates: [...(toRenew ?? [])].filter((name) => !controlPlane.includes(name)),
+    certificates: all.filter((name) => toRenew?.has(name) && !controlPlane.includes(name)),
     leader: controlPlane.slice(0, leaders),
     followers: controlPlane.slice(leaders),
-    kubelets: isMinor && severalApiServers ? controlPlane : [],
+    kubelets: isMinor && all.length > 1 ? controlPlane : [],
     workers: open('worker'),
   };
 }
