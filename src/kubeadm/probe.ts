@@ -102,6 +102,8 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
     problems: [
       ...all('hard').map((message) => hard('host', message)),
       ...all('warn').map((message) => warn('host', message)),
+      ...all('stopped').map((message) => hard('kubelet', message)),
+      ...all('clock').map((message) => warn('clock', message)),
     ],
     busy: all('busy'),
     apiPort: all('apiPort')

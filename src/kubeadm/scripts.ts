@@ -52,7 +52,7 @@ export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   return `VERSION=${quoted(upgrade.version)}
 ${PRELUDE}${WRONG}{ ${scriptFile('in-path.sh')}${each(binaries, 'probe')}${containerd ? ofContainerd(containerd, 'probe_containerd') : ''}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
 ${scriptFile('room.sh')}
-} | sed '/^warn=/!s/^/hard=/'
+} | sed -E '/^(warn|stopped)=/!s/^/hard=/'
 ${LISTENS}${facts}${role === 'controlPlane' ? `${BACKUPS}${scriptFile('missing-manifests.sh')}` : ''}`;
 }
 

@@ -64,6 +64,8 @@ const KUBEONE_LOCK = 'kubeone.io/upgrade-in-progress';
 const LOGIN = ['user', 'identityFile', 'knownHostsFile', 'configFile'];
 /** Rules that apply to each host separately. */
 const OF_ONE_HOST = new Set(['Kd', 'cgroup', 'containerd', 'kernel']);
+/** What stops a renewal of certificates, too. */
+const OF_RENEWAL = new Set(['kubelet', 'clock']);
 /** Minor of v1: the oldest of the three maintained releases. */
 const OLDEST_MAINTAINED = 34;
 
@@ -72,8 +74,8 @@ export function assess(survey: Survey): Assessment {
   const open = openRequest(plan);
   const resumes = open !== undefined && open.version === manifest.version;
   // A failed rollout is over, but its hosts may be half upgraded.
-  const continues =
-    plan !== undefined && recordOf(plan)?.phase !== 'done' && requestOf(plan)?.version === manifest.version;
+  const isSame = plan !== undefined && requestOf(plan)?.version === manifest.version;
+  const continues = isSame && recordOf(plan)?.phase !== 'done' && (resumes || !onlyRenewed(plan));
   const request = resumes ? open : freshRequest(survey);
   const uids = survey.hosts.map(({ host }) => nodeNamed(host.name, survey.nodes)?.metadata.uid);
   const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
@@ -123,6 +125,12 @@ function digestOf(survey: Survey, fresh: Request, begin: string): string {
     LOGIN.includes(key) ? undefined : value,
   );
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
+}
+
+/** Nothing was begun but the renewal of certificates, which leaves no host half upgraded. */
+function onlyRenewed(plan: ConfigMap): boolean {
+  const begun = recordOf(plan)?.stages.filter(({ targets }) => targets.some(({ state }) => state !== 'pending')) ?? [];
+  return begun.length > 0 && begun.every(({ id }) => id === RENEWAL);
 }
 
 export function isEmpty(request: Request): boolean {
@@ -291,13 +299,14 @@ export function describeRefused(name: string, why: string): string {
   return `${name}.yaml is missing and its backup is not restored: ${why}; restore the manifest by hand`;
 }
 
-/** Only of hosts that are upgraded: on others the files may be gone. Certificates end everywhere. */
+/** Of hosts that are not upgraded the files may be gone. Certificates end everywhere. */
 function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
-  const wanted = hostsOf(request);
+  const upgraded = hostsOf(request);
+  const all = [...upgraded, ...request.certificates];
   const late = `kubeadm ${request.version} has no phases: it checks a control-plane host only at its turn`;
   const found = hosts.flatMap(({ host, problems }) =>
     problems
-      .filter(({ rule }) => rule === 'certificate' || wanted.includes(host.name))
+      .filter(({ rule }) => rule === 'certificate' || (OF_RENEWAL.has(rule) ? all : upgraded).includes(host.name))
       .map((problem) => ({ ...problem, message: `${host.name}: ${problem.message}` })),
   );
   return hasPhases(request.version) ? found : [...found, warn('host', late)];

@@ -1,0 +1,113 @@
+/** Proves what preflight plans and refuses where all hosts have the version, and certificates end soon. */
+import { expect, test } from 'vitest';
+import { DEFAULT_POLICY } from '../../engine/policy/rollout-policy.ts';
+import type { ConfigMap, Node } from '../../kube/resources.ts';
+import type { HostFacts } from '../../kubeadm/probe.ts';
+import { hard, warn } from '../../versions/kubeadm-rules.ts';
+import { CONTROL_PLANE } from '../node-endpoints.ts';
+import { parseManifest } from './manifest.ts';
+import { newPlan, requestFor } from './plan-object.ts';
+import { assess, type Survey } from './preflight.ts';
+
+const VERSION = 'v1.36.3';
+const NAMES = ['cp1', 'cp2', 'w1'];
+const PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+const manifest = parseManifest(
+  `version: ${VERSION}
+hosts: [{ name: cp1, role: controlPlane }, { name: cp2, role: controlPlane }, { name: w1, role: worker }]
+binaries: { kubeadm: { path: /a }, kubelet: { path: /b } }`,
+  'cluster.yaml',
+);
+/** That of `cp1` has failed. */
+const RENEWED = {
+  id: 'certificates',
+  targets: [
+    { name: 'cp1', state: 'failed' },
+    { name: 'cp2', state: 'pending' },
+  ],
+};
+
+function node(name: string, ready: 'True' | 'False' = 'True'): Node {
+  return {
+    metadata: { name, labels: name.startsWith('cp') ? { [CONTROL_PLANE]: '' } : {} },
+    status: { nodeInfo: { kubeletVersion: VERSION }, conditions: [{ type: 'Ready', status: ready }] },
+  };
+}
+
+/** All certificates on each host end soon. */
+function surveyOf(more: Partial<HostFacts>): Survey {
+  const facts = manifest.hosts.map((host) => ({
+    host,
+    kubeadm: VERSION,
+    kubelet: VERSION,
+    ground: {},
+    staticPods: host.role === 'controlPlane' ? Object.fromEntries(PODS.map((pod) => [pod, VERSION])) : {},
+    problems: [],
+    busy: [],
+    apiPort: undefined,
+    missing: [],
+    certificates: [],
+    etcd: undefined,
+    toRenew: ['apiserver.crt ends soon'] as never,
+    ...more,
+  }));
+  return {
+    manifest,
+    hosts: facts,
+    nodes: NAMES.map((name) => node(name)),
+    clusterVersion: VERSION,
+    allowsCgroupV1: false,
+    configuration: [],
+    plan: undefined,
+    policy: DEFAULT_POLICY,
+    drainPreviews: new Map(),
+    webhooks: [],
+    pools: undefined,
+    rollsPools: false,
+    addons: [],
+  };
+}
+
+function planWith(phase: string, stages: readonly object[]): ConfigMap {
+  const request = requestFor(manifest, {
+    done: new Set(NAMES),
+    leaderIsDone: true,
+    isMinor: false,
+    toRenew: new Set(NAMES),
+  });
+  const plan = newPlan(request, 'sha256:1');
+  return { ...plan, data: { ...plan.data, rollout: JSON.stringify({ phase, blocked: false, stages }) } };
+}
+
+test('a clock that is off and a kubelet that does not run are told, files of an upgrade not', () => {
+  const problems = [warn('clock', 'is off'), hard('kubelet', 'stopped'), hard('host', 'no binary')];
+  const { findings } = assess(surveyOf({ problems }));
+  const told = ['cp1', 'cp2'].flatMap((name) => [
+    warn('clock', `${name}: is off`),
+    hard('kubelet', `${name}: stopped`),
+  ]);
+  expect(findings).toEqual(told);
+});
+
+test('a worker with the files of a former control plane has none of them renewed', () => {
+  expect(assess(surveyOf({})).request.certificates).toEqual(['cp1', 'cp2']);
+});
+
+test('a failed renewal leaves no host half upgraded: the next plan checks all as for the first time', () => {
+  const nodes = NAMES.map((name) => node(name, name === 'cp1' ? 'False' : 'True'));
+  const survey = { ...surveyOf({}), nodes, plan: planWith('failed', [RENEWED]) };
+  const { continues, findings } = assess(survey);
+  expect([continues, findings.map(({ rule }) => rule)]).toEqual([false, ['F3']]);
+});
+
+test.each([
+  ['one that runs', 'running', [RENEWED]],
+  [
+    'one after which an upgrade began',
+    'failed',
+    [RENEWED, { id: 'leader', targets: [{ name: 'cp1', state: 'failed' }] }],
+  ],
+  ['one of which nothing is recorded yet', 'new', []],
+])('%s goes on where it stopped', (_which, phase, stages) => {
+  expect(assess({ ...surveyOf({}), plan: planWith(phase, stages) }).continues).toBe(true);
+});
