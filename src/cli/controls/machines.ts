@@ -59,10 +59,8 @@ export interface ApproveFlags extends ControlFlags {
 export async function approve(named: string, flags: ApproveFlags, { abort, output }: SessionParts): Promise<number> {
   using client = await connect(flags, 'refit-control');
   // As the hooks name it.
-  const object = named
-    .replace('/', ` ${flags.namespace}/`)
-    .replace(/^machine/i, 'Machine')
-    .replace(/set /i, 'Set ');
+  const title = named.replace('/', ` ${flags.namespace}/`);
+  const object = title.replace(/^machine/i, 'Machine').replace(/set /i, 'Set ');
   const all = (await client.listAll(updaterSets, { abort })).items.filter(({ spec }) => spec.uncovered === 'Ask');
   const waiting = ({ status }: UpdaterSet) => (status?.uncovered ?? []).map((each) => each.object);
   const asking = all.filter((each) => waiting(each).includes(object));
