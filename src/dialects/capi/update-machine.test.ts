@@ -1,5 +1,8 @@
 /** Proves UpdateMachine: idempotent, done only when it is true, one update after the other. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { startHttpsMirror } from '../../../test/agent/https-mirror.ts';
 import { buildBudget, buildPod } from '../../../test/builders/pods.ts';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { MachineScene } from '../../../test/capi/machine-scene.ts';
@@ -234,15 +237,28 @@ test.each([
 });
 
 test('a checksum that is not found is named without the secrets of its URL', async () => {
-  const credentials: unknown[] = [];
-  await using server = await startStubServer(({ headers }, response) => {
-    credentials.push(headers.authorization);
-    response.writeHead(404).end();
-  });
+  await using server = await startStubServer((_request, response) => response.writeHead(404).end());
   const { host } = new URL(server.config.server);
   const asked = fetchText(`http://me:secret@${host}/sums?sig=1`, AbortSignal.timeout(10_000));
   await expect(asked).rejects.toThrow(`cannot read http://***@${host}/sums?***: ${host} answered 404 Not Found`);
-  expect(credentials).toEqual([`Basic ${Buffer.from('me:secret').toString('base64')}`]);
+  const authorization = `Basic ${Buffer.from('me:secret').toString('base64')}`;
+  const named = { 'user-agent': 'refit-capi-extension', 'accept-encoding': 'identity' };
+  expect(server.requests.map(({ headers }) => headers)).toEqual([expect.objectContaining({ authorization, ...named })]);
+});
+
+test('a checksum is not read from plain http after a redirect from https', async () => {
+  await using plain = await startStubServer((_request, response) => response.end(`${'a'.repeat(64)}  k0s`));
+  const location = plain.config.server;
+  await using mirror = await startHttpsMirror((_request, response) => response.writeHead(302, { location }).end());
+  const script = `import { fetchText } from '${new URL('./update-machine.ts', import.meta.url).href}';
+    const asked = fetchText('${mirror.server.config.server}', new AbortController().signal);
+    process.stdout.write(await asked.catch(({ message }) => message));
+    process.exit();`;
+  const args = ['--no-warnings', '--input-type=module', '--eval', script];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...mirror.trust } });
+  const [from, to] = [mirror, { server: plain }].map(({ server }) => `127.0.0.1:${server.port}`);
+  expect(stdout).toMatch(new RegExp(`: a redirect of ${from} leads from https to plain http at ${to}$`));
+  expect([mirror.server.requests.length, plain.requests.length]).toEqual([1, 0]);
 });
 
 test('a checksum that is none stops it before anything is asked for', async () => {
