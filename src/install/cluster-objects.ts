@@ -1,8 +1,7 @@
 /** Applies the objects of manifests to a cluster, and removes them. Both leave alone what somebody else brought. */
 import { customResourceDefinitions } from '../api/crd.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { KubeObject, Resource } from '../kube/resources.ts';
-import * as resources from '../kube/resources.ts';
+import * as kube from '../kube/resources.ts';
 import { ifFound } from '../kube/status-error.ts';
 import { sleep, systemClock } from '../util/clock.ts';
 import { RefitError } from '../util/errors.ts';
@@ -10,18 +9,18 @@ import { sameJson } from '../util/json.ts';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
-const RESOURCES: readonly Resource[] = [
-  resources.namespaces,
+const RESOURCES: readonly kube.Resource[] = [
+  kube.namespaces,
   customResourceDefinitions,
-  resources.podDisruptionBudgets,
-  resources.namespaced('v1', 'ServiceAccount'),
-  resources.namespaced('v1', 'Service'),
-  resources.namespaced('apps/v1', 'Deployment'),
-  resources.namespaced('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
-  resources.namespaced(RBAC, 'Role'),
-  resources.namespaced(RBAC, 'RoleBinding'),
-  resources.clusterScoped(RBAC, 'ClusterRole'),
-  resources.clusterScoped(RBAC, 'ClusterRoleBinding'),
+  kube.podDisruptionBudgets,
+  kube.namespaced('v1', 'ServiceAccount'),
+  kube.namespaced('v1', 'Service'),
+  kube.namespaced('apps/v1', 'Deployment'),
+  kube.namespaced('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
+  kube.namespaced(RBAC, 'Role'),
+  kube.namespaced(RBAC, 'RoleBinding'),
+  kube.clusterScoped(RBAC, 'ClusterRole'),
+  kube.clusterScoped(RBAC, 'ClusterRoleBinding'),
 ];
 
 /** Others bring these along, too: k0s its definitions and namespace, the original controller its own. */
@@ -42,13 +41,13 @@ export interface ObjectsRun {
 }
 
 /** One line for each object, as kubectl prints them. Changes nothing where a Deployment is somebody else's. */
-export async function applyObjects(objects: readonly KubeObject[], run: ObjectsRun): Promise<void> {
+export async function applyObjects(objects: readonly kube.KubeObject[], run: ObjectsRun): Promise<void> {
   for (const object of objects) if (object.kind === 'Deployment') await assertNotForeign(object, run);
   for (const object of objects) run.write(`${titleOf(object)} ${await applyOne(object, run)}\n`);
 }
 
 /** Such as the original system-upgrade-controller, or what Helm installed. */
-async function assertNotForeign(object: KubeObject, run: ObjectsRun): Promise<void> {
+async function assertNotForeign(object: kube.KubeObject, run: ObjectsRun): Promise<void> {
   const { found } = await lookUp(object, run);
   const { name, namespace } = object.metadata;
   if (!found || isOurs(found)) return;
@@ -58,7 +57,7 @@ async function assertNotForeign(object: KubeObject, run: ObjectsRun): Promise<vo
 }
 
 /** What is applied to an object that is being deleted goes with it. */
-async function whenGone(object: KubeObject, run: ObjectsRun): ReturnType<typeof lookUp> {
+async function whenGone(object: kube.KubeObject, run: ObjectsRun): ReturnType<typeof lookUp> {
   for (let second = 0; second < GONE_WITHIN_S; second++) {
     const now = await lookUp(object, run);
     if (now.found?.metadata.deletionTimestamp === undefined) return now;
@@ -69,7 +68,7 @@ async function whenGone(object: KubeObject, run: ObjectsRun): ReturnType<typeof 
   throw new RefitError('REFIT_INSTALL', `${titleOf(object)} is still being deleted`, { hint });
 }
 
-async function applyOne(object: KubeObject, run: ObjectsRun): Promise<string> {
+async function applyOne(object: kube.KubeObject, run: ObjectsRun): Promise<string> {
   const { resource, address, found: before } = await whenGone(object, run);
   const { name, labels } = object.metadata;
   const isManaged = before?.metadata.labels?.[LABEL] !== undefined;
@@ -82,7 +81,7 @@ async function applyOne(object: KubeObject, run: ObjectsRun): Promise<string> {
   return before.metadata.resourceVersion === after.metadata.resourceVersion ? 'unchanged' : 'configured';
 }
 
-type Objects = readonly KubeObject[];
+type Objects = readonly kube.KubeObject[];
 
 /** What an installed one of the other components needs stays. Without `withPlans`, so do definitions and namespaces. */
 export async function removeObjects(
@@ -113,11 +112,11 @@ async function neededOf(others: readonly Objects[], run: ObjectsRun): Promise<Ma
   return needed;
 }
 
-interface Deployment extends KubeObject {
+interface Deployment extends kube.KubeObject {
   readonly spec?: { readonly selector?: unknown };
 }
 
-async function removeOne(object: KubeObject, run: ObjectsRun): Promise<string> {
+async function removeOne(object: kube.KubeObject, run: ObjectsRun): Promise<string> {
   const { resource, address, found } = await lookUp(object, run);
   if (!found) return 'not found';
   if (!isOurs(found)) return 'left as it is: refit install did not make it';
@@ -125,18 +124,18 @@ async function removeOne(object: KubeObject, run: ObjectsRun): Promise<string> {
   return 'deleted';
 }
 
-function isOurs({ metadata }: KubeObject): boolean {
+function isOurs({ metadata }: kube.KubeObject): boolean {
   return metadata.labels?.[LABEL] === OWNER;
 }
 
 /** The object as the cluster has it, and where that is. */
-async function lookUp({ kind, metadata: { name, namespace } }: KubeObject, { client, abort }: ObjectsRun) {
+async function lookUp({ kind, metadata: { name, namespace } }: kube.KubeObject, { client, abort }: ObjectsRun) {
   const resource = RESOURCES.find((each) => each.kind === kind);
   if (resource === undefined) throw new RefitError('REFIT_INTERNAL', `${kind} ${name} is of no kind that is installed`);
   const address = { namespace, abort };
   return { resource, address, found: await ifFound(client.get(resource, name, address)) };
 }
 
-function titleOf(object: KubeObject): string {
-  return `${object.kind?.toLowerCase()} ${resources.keyOf(object)}`;
+function titleOf(object: kube.KubeObject): string {
+  return `${object.kind?.toLowerCase()} ${kube.keyOf(object)}`;
 }

@@ -142,7 +142,7 @@ export const unlessError =
       throw error;
     });
 
-/** Undefined where it throws. */
+/** Undefined where it throws. For calls whose every error means the same. */
 export function ifPossible<T>(work: () => T): T | undefined {
   try {
     return work();

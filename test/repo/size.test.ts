@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_768,
+  'src/agent': 5_770,
   'src/api': 1_103,
   'src/cli': 4_693,
   'src/cmd': 989,
@@ -21,13 +21,13 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 774,
   'src/engine': 5_184,
   'src/http': 323,
-  'src/kube': 3_044,
+  'src/kube': 3_045,
   'src/kubeadm': 1_056,
   'src/process': 269,
   'src/runtime': 764,
   'src/signal': 581,
   'src/updates': 1_864,
-  'src/install': 800,
+  'src/install': 799,
   'src/util': 821,
   'src/versions': 539,
 };

@@ -1,7 +1,7 @@
 /** Downloads a payload into a partial file: with retries, resumption, limits and verification. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { dirname } from 'node:path';
-import * as http from '../../http/http-get.ts';
+import * as web from '../../http/http-get.ts';
 import type { Environment } from '../../http/proxy-choice.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import { backoffDelay, sleep } from '../../util/clock.ts';
@@ -31,7 +31,7 @@ export interface FetchTools extends Tools {
 
 /** What is here already is not read. */
 export type Inspect = (
-  answer: http.Answer,
+  answer: web.Answer,
   validator: string | undefined,
 ) => Promise<{ readonly isHere: boolean; readonly name?: string }>;
 
@@ -76,7 +76,7 @@ async function fetchWhole(fetching: Fetching, deadline: number): Promise<Outcome
     try {
       return await attempt(fetching, deadline - clock.monotonic());
     } catch (error) {
-      if (!(error instanceof http.TransientError)) throw error;
+      if (!(error instanceof web.TransientError)) throw error;
       if (part.bytes > before) barren = 0;
       if (barren + 1 === MAX_BARREN_ATTEMPTS) throw new Error(`gave up after ${barren + 1} attempts`, { cause: error });
       const waitMs = backoffDelay(barren, { ...RETRY, random });
@@ -89,11 +89,11 @@ async function fetchWhole(fetching: Fetching, deadline: number): Promise<Outcome
 /** One request; the bytes it received stay in the part. */
 async function attempt(fetching: Fetching, remainingMs: number): Promise<Outcome> {
   const { limits, clock, abort } = fetching;
-  using guard = http.stallGuard(limits.stallMs, remainingMs, clock, abort);
+  using guard = web.stallGuard(limits.stallMs, remainingMs, clock, abort);
   try {
     const get = requestFor(fetching);
     const headers = { ...get.headers, ...conditionsOf(fetching) };
-    using answer = await http.httpGet({ ...get, headers }, guard.abort);
+    using answer = await web.httpGet({ ...get, headers }, guard.abort);
     guard.touch();
     return await take(answer, fetching, guard);
   } catch (error) {
@@ -103,7 +103,7 @@ async function attempt(fetching: Fetching, remainingMs: number): Promise<Outcome
 }
 
 /** Held to the rules for downloads. */
-export function requestFor(asked: Pick<Fetching, 'url' | 'sha256' | 'userAgent' | 'limits' | 'environment'>): http.Get {
+export function requestFor(asked: Pick<Fetching, 'url' | 'sha256' | 'userAgent' | 'limits' | 'environment'>): web.Get {
   const { url, sha256, userAgent, limits, environment } = asked;
   const { requireHttps, allowInsecureRedirect, httpsWithoutHash, allowedHosts } = limits;
   return {
@@ -116,7 +116,7 @@ export function requestFor(asked: Pick<Fetching, 'url' | 'sha256' | 'userAgent' 
   };
 }
 
-async function take(answer: http.Answer, fetching: Fetching, guard: http.StallGuard): Promise<Outcome> {
+async function take(answer: web.Answer, fetching: Fetching, guard: web.StallGuard): Promise<Outcome> {
   const { part, limits, paths, files } = fetching;
   const { response, url } = answer;
   const { statusCode = 0 } = response;
@@ -130,7 +130,7 @@ async function take(answer: http.Answer, fetching: Fetching, guard: http.StallGu
   if (part.bytes + expected > maxBytes) throw tooBig(fetching);
   const room = diskRoom(dirname(paths.part), reserveBytes, files, part.bytes);
   await room.require(expected);
-  for await (const chunk of http.chunksOf(response)) {
+  for await (const chunk of web.chunksOf(response)) {
     guard.touch();
     if (part.bytes + chunk.length > maxBytes) throw tooBig(fetching);
     await room.count(chunk.length);
@@ -149,11 +149,11 @@ function conditionsOf({ part: { bytes, origin }, unless }: Fetching): OutgoingHt
 async function confirmWhole(part: PartialFile, response: IncomingMessage): Promise<'fetched'> {
   if (response.headers['content-range'] === `bytes */${part.bytes}`) return 'fetched';
   await part.restart({});
-  throw new http.TransientError('the payload became shorter than what was fetched of it');
+  throw new web.TransientError('the payload became shorter than what was fetched of it');
 }
 
 /** True when the payload is here already; otherwise the part is made ready for the answer's first byte. */
-async function isHere(answer: http.Answer, { part, inspect }: Fetching): Promise<boolean> {
+async function isHere(answer: web.Answer, { part, inspect }: Fetching): Promise<boolean> {
   const { response } = answer;
   const validator = validatorOf(response);
   if (response.statusCode === 206) {
@@ -173,7 +173,7 @@ async function continueAt(part: PartialFile, response: IncomingMessage, validato
     return;
   }
   await part.restart({});
-  throw new http.TransientError('the server continued another payload');
+  throw new web.TransientError('the server continued another payload');
 }
 
 /** The only part of a URL that may be logged: the rest may contain a password or a signature. */

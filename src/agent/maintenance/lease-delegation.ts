@@ -28,7 +28,7 @@ export function leaseDelegation(client: KubeClient) {
         throw error;
       }
     },
-    /** False when the API server refused the label and the lease lacks it: then no leader drains the node. */
+    /** False when the API server refused the label and the lease lacks it: then no leader drains the node. True if it may not be read. */
     async isExpected(name: string, abort: AbortSignal): Promise<boolean> {
       // The node and a leader may then wait for each other, which does no harm.
       if (!isRefused) return true;

@@ -2,7 +2,7 @@
 import { withCordon } from '../../drain/cordon-marks.ts';
 import { annotated, type KubeObject, kubeletVersionOf, nodes } from '../../kube/resources.ts';
 import type { AgentReport, SignalData } from '../../signal/annotations.ts';
-import * as wire from '../../signal/annotations.ts';
+import * as signals from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { defined } from '../../util/json.ts';
 import type { Journal } from '../journal.ts';
@@ -14,21 +14,22 @@ type ReportStep = Extract<Step, { kind: 'report' }>;
 export function withReport(object: KubeObject, signal: SignalData, step: ReportStep, journal: Journal, now: number) {
   const { annotations } = object.metadata;
   const status = { status: step.status, timestamp: rfc3339(now) };
-  const earlier = wire.decodeReport(annotations, signal.created) ?? { created: signal.created };
+  const earlier = signals.decodeReport(annotations, signal.created) ?? { created: signal.created };
   const from = signal.command.kind === 'kubeadmupdate' ? (earlier.from ?? kubeletVersionOf(object)) : step.from;
   const report = reportOf({ ...step, ...defined({ from }) }, journal, earlier);
-  const reported = annotated(object, { ...wire.encodeSignal({ ...signal, status }), ...wire.encodeReport(report) });
+  const answered = signals.encodeSignal({ ...signal, status });
+  const reported = annotated(object, { ...answered, ...signals.encodeReport(report) });
   return step.status === 'Cordoning' ? cordoned(reported, signal) : reported;
 }
 
 /** Says why a signal without a status waits; its first status replaces the reason. */
 export function withWait(object: KubeObject, { created }: SignalData, reason: string): KubeObject {
-  return annotated(object, wire.encodeReport({ created, reason }));
+  return annotated(object, signals.encodeReport({ created, reason }));
 }
 
 /** Cordons in the leader's name if the policy asks for it: one write then reports Cordoning and cordons the node. */
 function cordoned(object: KubeObject, { created }: SignalData): KubeObject {
-  const { cordonFor } = wire.agentPolicyFor(object.metadata.annotations, created);
+  const { cordonFor } = signals.agentPolicyFor(object.metadata.annotations, created);
   return object.kind === nodes.kind && cordonFor !== undefined ? withCordon(object, cordonFor) : object;
 }
 

@@ -40,7 +40,8 @@ export function kubeletHeartbeat({ clock, log, maintenance, ageOf, object }: Kub
   type Answer = Pick<OwnNodeFacts, 'isReady' | 'staleMs'>;
   return async (journal: Journal, steady: () => number, stop: AbortSignal): Promise<Answer> => {
     if (journal.phase !== 'soaking') return settled({});
-    const [now, { newest }] = [steady(), object];
+    const now = steady();
+    const { newest } = object;
     // In today's wall clock: if it was set meanwhile, so was the kubelet's.
     const startedAt = clock.now() - (now - (await startOf(journal, now)));
     try {

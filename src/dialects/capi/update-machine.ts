@@ -187,7 +187,7 @@ interface WantedPayload extends Pick<MachineUpdate, 'version' | 'platform'> {
 export type ReadText = (url: string, abort: AbortSignal) => Promise<string>;
 
 const MAX_CHECKSUM_BYTES = 64 * 1024;
-const CHECKSUM_HEADERS = { 'user-agent': 'refit-capi-extension', 'accept-encoding': 'identity' };
+const HEADERS = { 'user-agent': 'refit-capi-extension', 'accept-encoding': 'identity' };
 
 /** Rejects if there is a `checksumUrl` without a readable checksum. */
 async function findPayload({ source, readText, abort }: UpdateParts, wanted: WantedPayload): Promise<Payload> {
@@ -209,8 +209,7 @@ async function findPayload({ source, readText, abort }: UpdateParts, wanted: Wan
 
 export async function fetchText(url: string, abort: AbortSignal): Promise<string> {
   try {
-    const request = { url, headers: CHECKSUM_HEADERS, source: '--checksum-url', environment: process.env };
-    using answer = await httpGet(request, abort);
+    using answer = await httpGet({ url, headers: HEADERS, source: '--checksum-url', environment: process.env }, abort);
     return await textIn(chunksOf(answer.response), MAX_CHECKSUM_BYTES, `it has more than ${MAX_CHECKSUM_BYTES} bytes`);
   } catch (cause) {
     throw new RefitError('REFIT_FILE', `cannot read ${printableUrl(url)}: ${messageOf(cause)}`, { cause });

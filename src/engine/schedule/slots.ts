@@ -1,7 +1,7 @@
 /** How many targets of a stage may start now, failed ones at work counted, and which: in list order, so that a repeated decision is the same. */
 import { onceForEach } from '../../util/memo.ts';
 import { BEFORE_TARGET, evaluate, type Refusal } from '../gates/registry.ts';
-import * as gates from '../gates/types.ts';
+import * as gating from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { RecordedState, Stage, Target } from '../model/rollout.ts';
@@ -40,7 +40,7 @@ export function failedInFlightIn(snapshot: Snapshot, now: number) {
     .filter(({ failedHoldSlots }) => failedHoldSlots !== true)
     .flatMap(({ targets }) => targets.filter(({ state }) => state === 'failed'))
     .flatMap((target) => {
-      const { observation, ready } = gates.factsOf(snapshot, target);
+      const { observation, ready } = gating.factsOf(snapshot, target);
       const isAtWork = observation.kind === 'sent' || observation.kind === 'working';
       if (!isAtWork || ready === false) return [];
       // The node's own time may be ahead or unreadable: it cannot hold the slot for long after the recorded failure.
@@ -54,7 +54,7 @@ export function failedInFlightIn(snapshot: Snapshot, now: number) {
 }
 
 /** A target that a gate does not let start. With `ofRollout` the other targets were not asked. */
-export interface GatedTarget extends Partial<Omit<gates.Waiting, 'kind' | 'reason'>>, Pick<gates.Gate, 'ofRollout'> {
+export interface GatedTarget extends Partial<Omit<gating.Waiting, 'kind' | 'reason'>>, Pick<gating.Gate, 'ofRollout'> {
   readonly target: Target;
   readonly gate: string;
   readonly reason: Reason;
@@ -76,7 +76,7 @@ const MAX_BLOCKED_PROBES = 50;
 
 /** A waiting worker does not stop the workers behind it. A waiting controller does: two away can cost the quorum. */
 export function chooseTargets(
-  context: gates.DecisionContext,
+  context: gating.DecisionContext,
   stage: Stage,
   candidates: readonly Target[],
   slots: number,
@@ -86,16 +86,16 @@ export function chooseTargets(
   const waiting: GatedTarget[] = [];
   const stopped: GatedTarget[] = [];
   const waitOf = turnsOf(context, stage);
-  let census = gates.censusFor(snapshot, policy);
+  let census = gating.censusFor(snapshot, policy);
   let [probes, blocked] = [0, 0];
   for (const target of groupsOf(context, candidates).flat()) {
     if (chosen.length >= slots) break;
     const verdict =
       waitOf(target) ??
-      evaluate(BEFORE_TARGET, gates.gateInput({ ...context, stage, target }, slots - chosen.length, census));
+      evaluate(BEFORE_TARGET, gating.gateInput({ ...context, stage, target }, slots - chosen.length, census));
     if (verdict.kind === 'pass') {
       chosen.push(target);
-      census = census && gates.withBusy(census, gates.nodeNameOf(target, gates.factsOf(snapshot, target)));
+      census = census && gating.withBusy(census, gating.nodeNameOf(target, gating.factsOf(snapshot, target)));
     }
     if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
     if (verdict.kind === 'stop' && verdict.ofPlan) return refused(target, verdict, stopped);
@@ -111,13 +111,13 @@ export function chooseTargets(
 }
 
 /** The first candidate for which the plan is wrong, however late its turn is: the targets before it would start in vain. */
-function planRefusal(context: gates.DecisionContext, stage: Stage, candidates: readonly Target[]) {
+function planRefusal(context: gating.DecisionContext, stage: Stage, candidates: readonly Target[]) {
   const refusing = BEFORE_TARGET.filter(({ mayRefusePlan }) => mayRefusePlan === true);
   const passed = new Set<string | undefined>();
   for (const target of candidates) {
-    const { version } = gates.factsOf(context.snapshot, target);
+    const { version } = gating.factsOf(context.snapshot, target);
     if (passed.has(version)) continue;
-    const verdict = evaluate(refusing, gates.gateInput({ ...context, stage, target }, 1));
+    const verdict = evaluate(refusing, gating.gateInput({ ...context, stage, target }, 1));
     if (verdict.kind === 'pass') passed.add(version);
     if (verdict.kind === 'stop' && verdict.ofPlan) return { target, verdict };
   }

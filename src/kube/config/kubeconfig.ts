@@ -71,6 +71,7 @@ async function parse(path: string, given?: string): Promise<Record<string, unkno
   const fail = (why: string): never => {
     throw new RefitError('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: ${why}`);
   };
+  // JSON.parse quotes the text in its error, and with it a token.
   const value = text.trimStart().startsWith('{')
     ? (parseJson(text) ?? fail('a brace, a quote or a comma is missing or too many'))
     : await parseFirst(text, fail);

@@ -5,7 +5,7 @@ import type { Call, Caller, KubeClient, ListOptions, PatchType, RequestOptions, 
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import { credentialsOf } from '../config/credentials.ts';
 import type { Address, KubeList, KubeObject, Resource } from '../resources.ts';
-import * as resources from '../resources.ts';
+import * as kube from '../resources.ts';
 import { TransportError } from '../status-error.ts';
 import { type RequesterOptions, requesterTo } from './requester.ts';
 
@@ -50,7 +50,7 @@ function callsOf({ deadlineMs: usual = 30_000 }: ClientOptions) {
     return { verb, resource, method: 'GET', path, abort, deadlineMs };
   };
   const callFor = (verb: string, resource: Resource, options: RequestOptions, place: Address = {}): Call =>
-    callAt(verb, resource.plural, resources.pathOf(resource, { namespace: options.namespace, ...place }), options);
+    callAt(verb, resource.plural, kube.pathOf(resource, { namespace: options.namespace, ...place }), options);
   return { callAt, callFor };
 }
 
@@ -63,7 +63,7 @@ function readsOver(caller: Caller, own: ClientOptions): Pick<KubeClient, 'get' |
     const call = { ...callFor('list', resource, options), query, check: listCheck(resource.kind) };
     const found = await caller.json<KubeList<T>>(call);
     // Servers omit both in the items of built-in lists, but not in watch events. This gives both one form.
-    const form = { apiVersion: resources.apiVersionOf(resource), kind: resource.kind };
+    const form = { apiVersion: kube.apiVersionOf(resource), kind: resource.kind };
     const items = (found.items ?? []).map((item) => (item.kind === undefined ? { ...form, ...item } : item));
     return { ...found, items };
   };
@@ -112,7 +112,7 @@ function writesOver(
     content: Pick<Call, 'body' | 'contentType' | 'query'>,
   ) => {
     const { subresource, namespace = place.namespace, fieldManager = own.fieldManager ?? 'refit' } = options;
-    const path = resources.pathOf(resource, { namespace, name: place.name, subresource });
+    const path = kube.pathOf(resource, { namespace, name: place.name, subresource });
     const label = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
     // A subresource may answer with a kind of its own.
     const check = objectCheck(subresource === undefined ? resource.kind : undefined);
@@ -141,7 +141,7 @@ function writesOver(
     },
     async evict({ name, namespace, uid }, options = {}) {
       const { gracePeriodSeconds } = options;
-      const path = resources.pathOf(resources.pods, { namespace, name, subresource: 'eviction' });
+      const path = kube.pathOf(kube.pods, { namespace, name, subresource: 'eviction' });
       const deleteOptions = { gracePeriodSeconds, ...(uid === undefined ? {} : { preconditions: { uid } }) };
       const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace }, deleteOptions };
       await caller.json({ ...callAt('create', 'pods/eviction', path, options), method: 'POST', body });
