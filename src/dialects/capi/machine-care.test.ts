@@ -81,6 +81,17 @@ test.each<[string, (scene: MachineScene) => Promise<void> | void]>([
   expect(marks()).toEqual({ annotations: {}, isLabelled: false });
 });
 
+test('a hold that comes late, after the end of the update, is found, too', async () => {
+  const { scene, look, marks } = await sceneOf();
+  scene.report('w1', 'Failed');
+  await scene.lead('w1');
+  expect(await look()).toEqual({ requeueAfterMs: 300_000 });
+  const held = { labels: { [HELD_LABEL]: '' }, annotations: OURS };
+  scene.api.change(machines, 'm-w1', (machine) => ({ ...machine, metadata: { ...machine.metadata, ...held } }));
+  await look();
+  expect(marks()).toEqual({ annotations: {}, isLabelled: false });
+});
+
 test("a person's own annotation is neither replaced nor removed", async () => {
   const { scene, look, marks } = await sceneOf();
   const theirs = { [SKIP]: '' };
@@ -116,6 +127,11 @@ test('a Machine of a cluster without a Node here is left as it is', async () => 
   const { scene, look } = await sceneOf();
   const metadata = { name: 'other', namespace: 'default', labels: { [HELD_LABEL]: '' }, annotations: OURS };
   scene.api.put(machines, { metadata, spec: { clusterName: 'elsewhere' } });
+  await look();
+  expect(scene.api.read(machines, 'other').metadata.annotations).toEqual(OURS);
+  const asked = updateOn(scene.node('w1'));
+  // A kubelet can write what its Node asks for.
+  if (asked) scene.api.change(nodes, 'w1', (node) => withRequest(node, { ...asked, machine: 'default/other' }));
   await look();
   expect(scene.api.read(machines, 'other').metadata.annotations).toEqual(OURS);
 });

@@ -40,9 +40,10 @@ export function machineCare(parts: CareParts & { readonly seen: Informer<Node> }
     reconcile: async (_all, context) => {
       const asked = seen.list().flatMap((node) => activeUpdate(node)?.machine ?? []);
       const held = await management.listAll(machines, { labelSelector: HELD_LABEL, abort: context.abort });
-      const left = held.items.filter((machine) => isOfCluster(seen, machine)).map(keyOf);
+      const left = held.items.map(keyOf);
       await settleAll([...new Set([...asked, ...left])].map(async (key) => await care(parts, key, context)));
-      return asked.length > 0 ? { requeueAfterMs: LOOK_MS } : {};
+      // A late write of an earlier leader may leave a hold.
+      return { requeueAfterMs: asked.length > 0 ? LOOK_MS : 60 * LOOK_MS };
     },
     concurrency: 1,
     timeoutMs: 60_000,
@@ -68,7 +69,7 @@ async function care({ management, writer, seen }: CareParts, key: string, contex
   const { name, namespace } = splitKey(key);
   const { abort } = context;
   const machine = await ifFound(management.get(machines, name, { namespace, abort }));
-  if (!machine) return;
+  if (!machine || !isOfCluster(seen, machine)) return;
   const node = seen.get(machine.status?.nodeRef?.name ?? '');
   const update = node && activeUpdate(node);
   if (!node || update?.machine !== key || disagreementOf(machine, node) !== undefined)
