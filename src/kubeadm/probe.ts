@@ -25,8 +25,8 @@ export interface HostFacts {
   readonly certificates: readonly Certificate[];
   /** By the UpgradeConfiguration of the manifest. */
   readonly leavesCertificates?: boolean;
-  /** Which of them kubeadm should renew now, if the manifest allows it; only `probeHost` says that. */
-  readonly toRenew?: string;
+  /** Which of them kubeadm should renew now, and why; undefined where it may not. Only `probeHost` says that. */
+  readonly toRenew?: readonly string[] | undefined;
   readonly etcd: EtcdAnswer | undefined;
 }
 
@@ -44,9 +44,9 @@ export async function probeHost(shells: Shells, upgrade: Upgrade, host: Host, no
   const isRenewed = optionsFor(upgrade, host).certificateRenewal !== false && facts.leavesCertificates !== true;
   const ending = endingSoon(facts.certificates, now, isRenewed);
   const warnings = ending.map(({ found, cure }) => warn('certificate', `${found}; ${cure}`));
-  const renewable = facts.certificates.filter(({ renewal }) => isRenewed && renewal !== undefined);
-  const soon = endingSoon(renewable, now, false);
-  return { ...facts, toRenew: soon.map(({ found }) => found).join(', '), problems: [...facts.problems, ...warnings] };
+  const renewable = facts.certificates.filter(({ renewal }) => renewal !== undefined);
+  const toRenew = isRenewed ? endingSoon(renewable, now, false).map(({ found }) => found) : undefined;
+  return { ...facts, toRenew, problems: [...facts.problems, ...warnings] };
 }
 
 /** Only what an upgrade should have changed. */

@@ -260,10 +260,10 @@ export function planLines(survey: Survey, { request, resumes, findings }: Assess
     ...(rows.length > 0 ? [...table(['HOST', 'ROLE', 'VERSION', 'COMMAND'], rows), ''] : []),
     ...(left.length > 0 && !resumes ? [`Already at ${request.version}: ${left.join(', ')}`] : []),
     ...(hostsOf(request).length > 0 ? procedureLines(survey, request) : []),
-    ...renewed.map(
-      ({ host, toRenew }) =>
-        `${host.name} restarts its static pods with new certificates: ${toRenew || 'the last run did not'}`,
-    ),
+    ...renewed.map(({ host, toRenew = [] }) => {
+      const why = toRenew.length > 0 ? `: ${toRenew.join(', ')}` : ', since the last run did not finish that';
+      return `${host.name} restarts its static pods with new certificates${why}`;
+    }),
     ...findings.map(
       ({ rule, severity, message }) => `${severity === 'warn' ? 'warning' : 'refused'} ${rule}: ${message}`,
     ),

@@ -56,8 +56,8 @@ function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): Host
 }
 
 const RUNTIME = { containerd: { path: '/c' }, 'containerd-shim-runc-v2': { path: '/s' } };
-const SOUND = { problems: [], busy: [], apiPort: undefined, certificates: [], etcd: undefined };
-const RENEWING = { toRenew: '/etc/kubernetes/pki/apiserver.crt ends on 2026-12-01' };
+const SOUND = { problems: [], busy: [], apiPort: undefined, certificates: [], toRenew: [], etcd: undefined };
+const RENEWING = { toRenew: ['/etc/kubernetes/pki/apiserver.crt ends on 2026-12-01'] };
 const NAMES = ['cp1', 'cp2', 'w1'];
 const fresh: Survey = {
   manifest,
@@ -82,6 +82,13 @@ function planIn(phase: string): ConfigMap {
   const plan = newPlan(REQUEST, 'sha256:1');
   return { ...plan, data: { ...plan.data, rollout: JSON.stringify({ phase, blocked: false, stages: [] }) } };
 }
+
+function upgraded(names: readonly string[], more: Partial<HostFacts> = {}): Partial<Survey> {
+  const hosts = names.map((name) => facts(name, NEW, more));
+  return { hosts, nodes: names.map((name) => node(name, NEW)), clusterVersion: NEW };
+}
+
+const alone = { ...manifest, hosts: manifest.hosts.filter(({ name }) => name !== 'cp2') };
 
 /** That of `cp1` and `cp2` has failed. */
 function renewalWith(...states: readonly string[]): ConfigMap {
@@ -115,16 +122,7 @@ describe('what is to be done', () => {
       {},
       false,
     ],
-    [
-      'nothing',
-      {
-        hosts: NAMES.map((name) => facts(name, NEW)),
-        nodes: NAMES.map((name) => node(name, NEW)),
-        clusterVersion: NEW,
-      },
-      { leader: [], followers: [], workers: [] },
-      false,
-    ],
+    ['nothing', upgraded(NAMES), { leader: [], followers: [], workers: [] }, false],
     [
       'only what kubeadm keeps in the cluster, as after a restore of etcd: its leader leads again',
       { hosts: NAMES.map((name) => facts(name, NEW)), nodes: NAMES.map((name) => node(name, NEW)) },
@@ -178,13 +176,20 @@ describe('what is to be done', () => {
     ],
     [
       'certificates that a run before has renewed, where not everything has loaded them',
-      {
-        hosts: NAMES.map((name) => facts(name, NEW)),
-        nodes: NAMES.map((name) => node(name, NEW)),
-        clusterVersion: NEW,
-        plan: renewalWith('done', 'failed'),
-      },
+      { ...upgraded(NAMES), plan: renewalWith('done', 'failed') },
       { certificates: ['cp2'], leader: [], followers: [], workers: [] },
+      false,
+    ],
+    [
+      'no certificates, where the manifest no longer allows what a run before has begun',
+      { ...upgraded(NAMES, { toRenew: undefined }), plan: renewalWith('done', 'failed') },
+      { certificates: [], leader: [], followers: [], workers: [] },
+      false,
+    ],
+    [
+      'no certificates of a host that the manifest no longer lists, though a run before has begun with it',
+      { manifest: alone, ...upgraded(['cp1', 'w1']), plan: renewalWith('failed', 'failed') },
+      { certificates: ['cp1'], leader: [], followers: [], workers: [] },
       false,
     ],
     [

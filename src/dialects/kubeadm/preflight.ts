@@ -155,7 +155,8 @@ function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey):
   // Their files may be new, though not everything has loaded them.
   const begun = (plan && recordOf(plan))?.stages.find(({ id }) => id === RENEWAL)?.targets ?? [];
   const left = begun.filter(({ state }) => state !== 'done').map(({ name }) => name);
-  const toRenew = new Set([...left, ...hosts.filter((each) => each.toRenew).map(({ host }) => host.name)]);
+  const renewed = hosts.filter(({ host, toRenew }) => toRenew && (toRenew.length > 0 || left.includes(host.name)));
+  const toRenew = new Set(renewed.map(({ host }) => host.name));
   return requestFor(manifest, { done, leaderIsDone, isMinor, toRenew });
 }
 
