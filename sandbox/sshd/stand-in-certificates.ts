@@ -1,5 +1,6 @@
 /** The certificates of a stand-in control-plane host: made as `kubeadm init` makes them, renewed as `kubeadm certs renew` does. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createAuthority, issueServer, type Validity } from '../../tools/controlplane/certs.ts';
 
@@ -18,13 +19,13 @@ export function makeCertificates(root: string, validity: Validity): void {
     const made = createAuthority(subjectOf(authority), { ...validity, notAfter: validity.notAfter + 9 * YEAR_MS });
     write(join(root, FOLDER, `${authority}.crt`), made.certificate);
     write(join(root, FOLDER, `${authority}.key`), made.key);
-    for (const name of names) issue(root, authority, join(FOLDER, `${name}.crt`), validity);
+    for (const name of names) issueThen(root, authority, join(FOLDER, `${name}.crt`), validity);
   }
-  for (const name of KUBECONFIGS) issue(root, 'ca', `etc/kubernetes/${name}.conf`, validity);
+  for (const name of KUBECONFIGS) issueThen(root, 'ca', `etc/kubernetes/${name}.conf`, validity);
 }
 
 /** `name` as kubeadm calls it. A certificate that is not there is not made, as kubeadm's. */
-export function renewCertificate(root: string, name: string): string {
+export function renewCertificate(root: string, name: string, lifeMs = YEAR_MS): string {
   const file = name.endsWith('.conf')
     ? `etc/kubernetes/${name}`
     : join(FOLDER, `${name.replace(/^etcd-/, 'etcd/')}.crt`);
@@ -33,13 +34,21 @@ export function renewCertificate(root: string, name: string): string {
   if (!existsSync(join(root, file))) return `MISSING! ${name}\n`;
   if (!existsSync(join(root, FOLDER, `${authority}.key`)))
     return `Detected external ${authority}, ${name} can't be renewed\n`;
-  issue(root, authority, file, { notBefore: Date.now() - 300_000, notAfter: Date.now() + YEAR_MS });
+  issue(root, authority, file, Date.now() + lifeMs);
   return `certificate ${name} renewed\n`;
 }
 
-function issue(root: string, authority: string, file: string, validity: Validity): void {
+function issueThen(root: string, authority: string, file: string, { notBefore, notAfter }: Validity): void {
+  issue(root, authority, file, notAfter);
+  utimesSync(join(root, file), notBefore / 1000, notBefore / 1000);
+}
+
+/** It begins with its authority, as kubeadm's. */
+function issue(root: string, authority: string, file: string, notAfter: number): void {
+  const by = new X509Certificate(readFileSync(join(root, FOLDER, `${authority}.crt`)));
   const key = readFileSync(join(root, FOLDER, `${authority}.key`), 'utf8');
   const names = { dns: ['localhost'], addresses: ['127.0.0.1'] };
+  const validity = { notBefore: Date.parse(by.validFrom), notAfter };
   const made = issueServer({ subject: subjectOf(authority), key }, names, validity);
   const data = Buffer.from(made.certificate).toString('base64');
   if (file.endsWith('.conf')) return write(join(root, file), `users:\n- user:\n    client-certificate-data: ${data}\n`);

@@ -8,16 +8,20 @@ const NOW = Date.parse('2026-11-21T00:00:00Z');
 const DAY = 86_400_000;
 const PKI = '/etc/kubernetes/pki';
 const life = (days: number, left: number) => ({ notBefore: NOW + (left - days) * DAY, notAfter: NOW + left * DAY });
+const AUTHORITY = life(3650, 3000);
 const [KUBERNETES, ETCD, OTHER] = ['kubernetes', 'etcd-ca', 'company'].map((commonName) => {
   const subject = { commonName };
-  return { subject, ...createAuthority(subject, life(3650, 3000)) };
+  return { subject, ...createAuthority(subject, AUTHORITY) };
 }) as [Authority, Authority, Authority];
 type Authority = ReturnType<typeof createAuthority> & { readonly subject: { readonly commonName: string } };
 
-const lineOf = (certificate: string, file: string): string =>
-  `${new X509Certificate(certificate).raw.toString('base64')} ${file}`;
+const lineOf = (certificate: string, file: string, written = NOW): string =>
+  `${new X509Certificate(certificate).raw.toString('base64')} ${written / 1000} ${file}`;
+/** As kubeadm makes it: it begins with its authority. */
 function leaf(by: Authority, file: string, [days, left]: readonly [number, number] = [365, 20]): string {
-  return lineOf(issueServer(by, { dns: ['cp1'], addresses: [] }, life(days, left)).certificate, file);
+  const { notBefore: written, notAfter } = life(days, left);
+  const made = issueServer(by, { dns: ['cp1'], addresses: [] }, { notBefore: AUTHORITY.notBefore, notAfter });
+  return lineOf(made.certificate, file, written);
 }
 const AUTHORITIES = [lineOf(KUBERNETES.certificate, `${PKI}/ca.crt`), lineOf(ETCD.certificate, `${PKI}/etcd/ca.crt`)];
 const KEYS = [`${PKI}/ca.key`, `${PKI}/etcd/ca.key`];
@@ -46,11 +50,24 @@ test.each([
   ['a year, 31 days left', [365, 31], false],
   ['a year, 29 days left', [365, 29], true],
   ['a year, ended', [365, -1], true],
+  ['10 days, made just now', [10, 10], false],
+  ['29 days, made just now', [29, 29], false],
   ['30 days, 4 left: it was made so', [30, 4], false],
   ['30 days, 2 left', [30, 2], true],
 ] as const)('its end is near: %s', (_name, days, isNear) => {
   const found = read(leaf(KUBERNETES, `${PKI}/apiserver.crt`, days));
   expect(endingSoon(found ? [found] : [], NOW, false)).toHaveLength(isNear ? 1 : 0);
+});
+
+test('of an authority, and of what another program made, the dates count', () => {
+  const authority = createAuthority({ commonName: 'kubernetes' }, life(3650, 170)).certificate;
+  const { certificate } = issueClient(OTHER, { commonName: 'system:node:cp1' }, life(10, 9));
+  const lines = [
+    lineOf(authority, `${PKI}/ca.crt`),
+    lineOf(certificate, '/var/lib/kubelet/pki/k.pem', NOW - 365 * DAY),
+  ];
+  const found = endingSoon(certificatesIn(lines, KEYS), NOW, false);
+  expect(found.map((problem) => problem.found)).toEqual([`${PKI}/ca.crt ends on 2027-05-10`]);
 });
 
 test('what is no certificate is left out', () => {

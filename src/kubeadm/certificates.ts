@@ -19,31 +19,32 @@ const DAY_MS = 86_400_000;
 const [SOON_MS, AUTHORITY_SOON_MS] = [30 * DAY_MS, 180 * DAY_MS];
 const OF_KUBELET = '/var/lib/kubelet/';
 
-/** Each line has base64 of DER, and the path; `keys` are paths. kubeadm renews only what an authority here has made, whose key is here. */
+/** Each line has base64 of DER, when the file was written (seconds since the Unix epoch), and its path; `keys` are paths. kubeadm renews only what an authority here has made, whose key is here. */
 export function certificatesIn(lines: readonly string[], keys: readonly string[]): Certificate[] {
   const all = lines.flatMap((line) => certificateIn(line) ?? []);
   const signers = all.filter(({ file, x509 }) => x509.ca && keys.includes(file.replace(/crt$/, 'key')));
-  return all.map(({ file, x509 }) => {
+  return all.map(({ file, x509, written }) => {
     const isOurs = !x509.ca && !file.startsWith(OF_KUBELET) && signers.some((by) => x509.verify(by.x509.publicKey));
     const [, ofEtcd, name] = /\/(etcd\/)?([^/]+?)(?:\.crt)?$/.exec(file) ?? [];
     const renewal = ofEtcd ? `etcd-${name}` : name;
-    return { file, isAuthority: x509.ca, ...timesOf(x509), renewal: isOurs ? renewal : undefined };
+    return { file, isAuthority: x509.ca, ...timesOf(x509, written), renewal: isOurs ? renewal : undefined };
   });
 }
 
 function certificateIn(line: string) {
-  const [text = '', file = ''] = line.split(/ (.*)/);
+  const [, text = '', written, file = ''] = /^(\S*) (\d*) (.*)$/.exec(line) ?? [];
   try {
-    return { file, x509: new X509Certificate(Buffer.from(text, 'base64')) };
+    return { file, x509: new X509Certificate(Buffer.from(text, 'base64')), written: Number(written) * 1000 };
   } catch {
     return undefined;
   }
 }
 
-export function timesOf({ ca, validFrom, validTo }: X509Certificate): Pick<Certificate, 'until' | 'soon'> {
+/** Some have a short life from the start. `written`: kubeadm lets what it makes begin with its authority, so only the file tells when that was made. */
+export function timesOf({ ca, validFrom, validTo }: X509Certificate, written = 0): Pick<Certificate, 'until' | 'soon'> {
   const until = Date.parse(validTo);
-  // Some have a short life from the start.
-  const most = (until - Date.parse(validFrom)) / 10;
+  const since = Math.max(Date.parse(validFrom), ca ? 0 : written);
+  const most = Math.max(0, until - since) / 10;
   return { until, soon: until - Math.min(ca ? AUTHORITY_SOON_MS : SOON_MS, most) };
 }
 

@@ -20,6 +20,18 @@ const DAY = 86_400_000;
 const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 const RENEWED = 'upgrade.refit.dev/certificates';
 const ANNOTATED = 'kubeadm.kubernetes.io/etcd.advertise-client-urls: https://10.0.0.11:2379';
+const NAMES = [
+  'apiserver',
+  'apiserver-etcd-client',
+  'apiserver-kubelet-client',
+  'controller-manager.conf',
+  'etcd-healthcheck-client',
+  'etcd-peer',
+  'etcd-server',
+  'front-proxy-client',
+  'scheduler.conf',
+  'super-admin.conf',
+];
 let root = '';
 let server: Server;
 
@@ -32,15 +44,7 @@ beforeEach(async () => {
     await mkdir(join(root, folder), { recursive: true });
   makeCertificates(root, { notBefore: Date.now() - 345 * DAY, notAfter: Date.now() + 20 * DAY });
   await cp(join(root, 'etc'), join(root, 'renewed/etc'), { recursive: true });
-  const names = [
-    'apiserver',
-    'apiserver-kubelet-client',
-    'apiserver-etcd-client',
-    'front-proxy-client',
-    'scheduler.conf',
-  ];
-  const others = ['etcd-server', 'etcd-peer', 'etcd-healthcheck-client', 'super-admin.conf', 'controller-manager.conf'];
-  for (const name of [...names, ...others]) renewCertificate(join(root, 'renewed'), name);
+  for (const name of NAMES) renewCertificate(join(root, 'renewed'), name);
   server = createServer({ cert: await pem('apiserver.crt'), key: await pem('apiserver.key') }, (_asked, answer) =>
     answer.end(),
   );
@@ -121,7 +125,7 @@ function renewed(
     node: async () => await Promise.resolve({ metadata: { name: 'cp1' } }),
     pods,
     // Every real look takes a moment.
-    clock: { ...clock, monotonic: () => 60 * clock.monotonic() },
+    clock: { ...clock, now: Date.now, monotonic: () => 60 * clock.monotonic() },
     log,
     abort: new AbortController().signal,
   };
@@ -130,18 +134,7 @@ function renewed(
 
 const asked = async (): Promise<string[]> =>
   (await readFile(join(root, 'kubeadm'), 'utf8')).trim().split('\n').toSorted();
-const ALL = [
-  'apiserver',
-  'apiserver-etcd-client',
-  'apiserver-kubelet-client',
-  'controller-manager.conf',
-  'etcd-healthcheck-client',
-  'etcd-peer',
-  'etcd-server',
-  'front-proxy-client',
-  'scheduler.conf',
-  'super-admin.conf',
-].map((name) => `certs renew ${name}`);
+const ALL = NAMES.map((name) => `certs renew ${name}`);
 
 test('each certificate of kubeadm is renewed, and each static pod starts anew, etcd first; a second time nothing', async () => {
   const before = await stat(pathOf('etcd'));
@@ -180,6 +173,12 @@ test('where kubeadm fails, nothing starts anew; the next run asks it again', asy
   await rm(join(root, 'dies'));
   await renewed('r1', () => true).work;
   expect(await endOf(root, 'etcd/server')).toBeGreaterThan(Date.now() + 300 * DAY);
+});
+
+test('new certificates with a life of ten days do not end soon, though they begin with their old authority', async () => {
+  for (const name of NAMES) renewCertificate(join(root, 'renewed'), name, 10 * DAY);
+  await renewed('r1', () => true).work;
+  expect(await endOf(root, 'apiserver')).toBeLessThan(Date.now() + 11 * DAY);
 });
 
 test('an API server that still serves the old certificate is told', async () => {

@@ -7,20 +7,22 @@ for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   file=$MANIFESTS/$name.yaml
   [ ! -e "$file" ] || echo "image.$name=$(sed -n '/^ *image: */{s///;p;q;}' "$file")"
 done
+# certificate FILE CERTIFICATE: and when the file was written.
+certificate() { echo "certificate=$2 $(stat -Lc %Y "$1") ${1#"$R"}"; }
 first() { awk '/BEGIN CERTIFICATE/ { on = 1; next } /END CERTIFICATE/ { exit } on { printf "%s", $0 }'; }
 pki=$(flag client-ca-file "$MANIFESTS/kube-apiserver.yaml")
 pki=$(dirname "${pki:-/etc/kubernetes/pki/ca.crt}")
 for name in apiserver apiserver-kubelet-client apiserver-etcd-client front-proxy-client ca front-proxy-ca \
   etcd/server etcd/peer etcd/healthcheck-client etcd/ca; do
   file=$R$pki/$name.crt
-  [ ! -e "$file" ] || echo "certificate=$(first <"$file") ${file#"$R"}"
+  [ ! -e "$file" ] || certificate "$file" "$(first <"$file")"
 done
 for name in ca front-proxy-ca etcd/ca; do [ ! -e "$R$pki/$name.key" ] || echo "key=$pki/$name.key"; done
 file=$R/var/lib/kubelet/pki/kubelet-client-current.pem
-[ ! -e "$file" ] || echo "certificate=$(first <"$file") ${file#"$R"}"
+[ ! -e "$file" ] || certificate "$file" "$(first <"$file")"
 for name in admin super-admin controller-manager scheduler; do
   file=$R/etc/kubernetes/$name.conf
   [ -e "$file" ] || continue
   data=$(sed -n '/^ *client-certificate-data: */{s///;p;q;}' "$file")
-  [ -z "$data" ] || echo "certificate=$(echo "$data" | base64 -d | first) ${file#"$R"}"
+  [ -z "$data" ] || certificate "$file" "$(echo "$data" | base64 -d | first)"
 done

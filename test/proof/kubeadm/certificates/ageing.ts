@@ -1,9 +1,10 @@
 /** Makes certificates of kubeadm old: the same ones, with other dates, signed anew by the authority that made them. */
 import { sign } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const PKI = 'etc/kubernetes/pki';
+const YEAR_MS = 365 * 86_400_000;
 
 /** Each certificate that `kubeadm certs renew` knows, below a machine's root, and its authority. */
 export const LEAVES = [
@@ -44,9 +45,9 @@ async function rewrite(path: string, key: string, until: number): Promise<void> 
       ? old(text)
       : text.replace(data, `$1${Buffer.from(old(Buffer.from(embedded, 'base64').toString())).toString('base64')}`);
   await writeFile(path, next);
+  const made = (until - YEAR_MS) / 1000;
+  await utimes(path, made, made);
 }
-
-const YEAR_MS = 365 * 86_400_000;
 
 /** Dates and signature keep their lengths, so nothing else of the certificate moves. */
 function withDates(pem: string, key: string, until: number): string {
