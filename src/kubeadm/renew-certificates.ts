@@ -16,7 +16,7 @@ export async function renewCertificates(on: HostStepsParts): Promise<void> {
   let found: HostFacts | undefined;
   await until(on, VERIFY_MS, async () => (found = await readFacts(shells, host)) && []);
   const names = (found?.certificates ?? []).flatMap(({ renewal }) => renewal ?? []);
-  const body = `for name in ${names.map(quoted).join(' ')}; do kubeadm certs renew "$name"; done`;
+  const body = `${scriptFile('renew.sh')}for name in ${names.map(quoted).join(' ')}; do renew "$name"; done`;
   const components = Object.keys(found?.staticPods ?? {});
   const forms = components.map((component) => `form_of "$MANIFESTS/${component}.yaml"\n`);
   await carryOut(on, 'certificates', { before: `${FORM}${forms.join('')}`, body });
@@ -34,8 +34,7 @@ export async function renewCertificates(on: HostStepsParts): Promise<void> {
 
 /** The kubelet starts a static pod anew if its manifest says something else. It is replaced by one rename, so it is never away. */
 function restartScript(component: string, rollout: string): string {
-  const line = `    ${RENEWED}: "${rollout}"`;
-  const names = `FILE=$MANIFESTS/${quoted(`${component}.yaml`)}\nNAME=${quoted(RENEWED)}\nLINE=${quoted(line)}\n`;
+  const names = `FILE=$MANIFESTS/${quoted(`${component}.yaml`)}\nNAME=${quoted(RENEWED)}\nROLLOUT=${quoted(rollout)}\n`;
   return detached(`${PRELUDE}${FORM}${names}${scriptFile('restart-static-pod.sh')}`, LOCK_WAIT);
 }
 

@@ -67,7 +67,7 @@ beforeEach(async () => {
     );
   }
   const renew =
-    'echo "$*" >>"$REFIT_ROOT/kubeadm"; [ ! -e "$REFIT_ROOT/dies" ] || exit 1; cp -r "$REFIT_ROOT/renewed/etc" "$REFIT_ROOT"';
+    'echo "$*" >>"$REFIT_ROOT/kubeadm"; cat "$REFIT_ROOT/says" 2>/dev/null; [ ! -e "$REFIT_ROOT/dies" ] || exit 1; cp -r "$REFIT_ROOT/renewed/etc" "$REFIT_ROOT"';
   await writeFile(join(root, 'usr/bin/kubeadm'), `#!/bin/sh\n[ "$1" != version ] || exit 0\n${renew}\n`, {
     mode: 0o755,
   });
@@ -179,6 +179,18 @@ test('new certificates with a life of ten days do not end soon, though they begi
   for (const name of NAMES) renewCertificate(join(root, 'renewed'), name, 10 * DAY);
   await renewed('r1', () => true).work;
   expect(await endOf(root, 'apiserver')).toBeLessThan(Date.now() + 11 * DAY);
+});
+
+test.each([
+  'MISSING! certificate for serving the Kubernetes API',
+  "Detected external ca, certificate for serving the Kubernetes API can't be renewed",
+  '[renew] Error reading configuration from the Cluster. Falling back to default configuration',
+])('where kubeadm ends well but says %j, nothing starts anew', async (said) => {
+  await writeFile(join(root, 'says'), `${said}\n`);
+  await expect(renewed('r1', () => true).work).rejects.toThrow(
+    /did not renew \S+ by the configuration of the cluster: no static pod was restarted$/,
+  );
+  for (const component of COMPONENTS) expect(await readFile(pathOf(component), 'utf8')).not.toContain(RENEWED);
 });
 
 test('an API server that still serves the old certificate is told', async () => {

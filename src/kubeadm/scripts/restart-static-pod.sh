@@ -1,5 +1,6 @@
 # shellcheck shell=sh disable=SC2154
-# Gives the static pod of FILE the annotation NAME, which is the whole LINE. It is where kubeadm writes annotations, or nowhere.
+# Gives the static pod of FILE the annotation NAME, which is ROLLOUT. It is where kubeadm writes annotations, or nowhere.
+LINE="    $NAME: \"$ROLLOUT\""
 if ! grep -qxF -e "$LINE" "$FILE"; then
   if grep -qx '  annotations:' "$FILE"; then after=annotations; else after=metadata; fi
   form_of "$FILE"
