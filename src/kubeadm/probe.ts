@@ -104,6 +104,7 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
       ...all('warn').map((message) => warn('host', message)),
       ...all('stopped').map((message) => hard('kubelet', message)),
       ...all('clock').map((message) => warn('clock', message)),
+      ...all('pod').map((message) => warn('pod', message)),
     ],
     busy: all('busy'),
     apiPort: all('apiPort')

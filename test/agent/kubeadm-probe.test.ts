@@ -70,6 +70,23 @@ test.each([
   expect((await facts()).messages.includes(line)).toBe(stops);
 });
 
+test('other static pods that read a kubeconfig of kubeadm are told', async () => {
+  const volume = (file: string) => `spec:\n  volumes:\n  - hostPath:\n      path: ${file}\n`;
+  for (const [name, file] of [
+    ['kube-vip', '/etc/kubernetes/super-admin.conf'],
+    ['kube-scheduler', '/etc/kubernetes/scheduler.conf'],
+    ['proxy', '/etc/proxy.conf'],
+  ] as const)
+    await put(`etc/kubernetes/manifests/${name}.yaml`, volume(file));
+  expect((await facts()).problems.filter(({ rule }) => rule === 'pod')).toEqual([
+    {
+      rule: 'pod',
+      severity: 'warn',
+      message: 'kube-vip.yaml reads certificates of kubeadm: restart this static pod yourself after they are renewed',
+    },
+  ]);
+});
+
 test.each(['var/lib/kubelet/kubeadm-flags.env', 'etc/default/kubelet', 'etc/sysconfig/kubelet'])(
   "the kubelet's own flag in %s allows cgroup v1",
   async (file) => {

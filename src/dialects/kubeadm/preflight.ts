@@ -64,8 +64,6 @@ const KUBEONE_LOCK = 'kubeone.io/upgrade-in-progress';
 const LOGIN = ['user', 'identityFile', 'knownHostsFile', 'configFile'];
 /** Rules that apply to each host separately. */
 const OF_ONE_HOST = new Set(['Kd', 'cgroup', 'containerd', 'kernel']);
-/** What stops a renewal of certificates, too. */
-const OF_RENEWAL = new Set(['kubelet', 'clock']);
 /** Minor of v1: the oldest of the three maintained releases. */
 const OLDEST_MAINTAINED = 34;
 
@@ -75,7 +73,7 @@ export function assess(survey: Survey): Assessment {
   const resumes = open !== undefined && open.version === manifest.version;
   // A failed rollout is over, but its hosts may be half upgraded.
   const isSame = plan !== undefined && requestOf(plan)?.version === manifest.version;
-  const continues = isSame && recordOf(plan)?.phase !== 'done' && (resumes || !onlyRenewed(plan));
+  const continues = isSame && recordOf(plan)?.phase !== 'done' && (resumes || leftToRenew(plan).length === 0);
   const request = resumes ? open : freshRequest(survey);
   const uids = survey.hosts.map(({ host }) => nodeNamed(host.name, survey.nodes)?.metadata.uid);
   const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
@@ -127,12 +125,6 @@ function digestOf(survey: Survey, fresh: Request, begin: string): string {
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }
 
-/** Nothing was begun but the renewal of certificates, which leaves no host half upgraded. */
-function onlyRenewed(plan: ConfigMap): boolean {
-  const begun = recordOf(plan)?.stages.filter(({ targets }) => targets.some(({ state }) => state !== 'pending')) ?? [];
-  return begun.length > 0 && begun.every(({ id }) => id === RENEWAL);
-}
-
 export function isEmpty(request: Request): boolean {
   return hostsOf(request).length + request.certificates.length === 0;
 }
@@ -152,12 +144,16 @@ function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey):
   const leaderIsDone = clusterVersion === manifest.version && done.has(first);
   const minor = parseVersion(manifest.version)?.minor;
   const isMinor = apiServers.some((version) => parseVersion(version)?.minor !== minor);
-  // Their files may be new, though not everything has loaded them.
-  const begun = (plan && recordOf(plan))?.stages.find(({ id }) => id === RENEWAL)?.targets ?? [];
-  const left = begun.filter(({ state }) => state !== 'done').map(({ name }) => name);
+  const left = plan ? leftToRenew(plan) : [];
   const renewed = hosts.filter(({ host, toRenew }) => toRenew && (toRenew.length > 0 || left.includes(host.name)));
   const toRenew = new Set(renewed.map(({ host }) => host.name));
   return requestFor(manifest, { done, leaderIsDone, isMinor, toRenew });
+}
+
+/** Their files may be new, though not everything has loaded them. Nothing else was begun. */
+function leftToRenew(plan: ConfigMap): string[] {
+  const begun = recordOf(plan)?.stages.find(({ id }) => id === RENEWAL)?.targets ?? [];
+  return begun.filter(({ state }) => state !== 'done').map(({ name }) => name);
 }
 
 function isDone({ host, kubeadm, kubelet, staticPods }: HostFacts, nodes: readonly Node[], version: string): boolean {
@@ -307,7 +303,7 @@ function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
   const late = `kubeadm ${request.version} has no phases: it checks a control-plane host only at its turn`;
   const found = hosts.flatMap(({ host, problems }) =>
     problems
-      .filter(({ rule }) => rule === 'certificate' || (OF_RENEWAL.has(rule) ? all : upgraded).includes(host.name))
+      .filter(({ rule }) => rule === 'certificate' || (rule === 'host' ? upgraded : all).includes(host.name))
       .map((problem) => ({ ...problem, message: `${host.name}: ${problem.message}` })),
   );
   return hasPhases(request.version) ? found : [...found, warn('host', late)];

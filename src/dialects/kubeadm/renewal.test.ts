@@ -48,7 +48,7 @@ function surveyOf(more: Partial<HostFacts>): Survey {
     missing: [],
     certificates: [],
     etcd: undefined,
-    toRenew: ['apiserver.crt ends soon'] as never,
+    toRenew: ['apiserver.crt ends soon'],
     ...more,
   }));
   return {
@@ -105,7 +105,10 @@ test.each([
   [
     'one after which an upgrade began',
     'failed',
-    [RENEWED, { id: 'leader', targets: [{ name: 'cp1', state: 'failed' }] }],
+    [
+      { id: 'certificates', targets: [{ name: 'cp1', state: 'done' }] },
+      { id: 'leader', targets: [{ name: 'cp1', state: 'failed' }] },
+    ],
   ],
   ['one of which nothing is recorded yet', 'new', []],
 ])('%s goes on where it stopped', (_which, phase, stages) => {

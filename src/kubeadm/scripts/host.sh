@@ -4,6 +4,13 @@ df -kP "$R/var/lib/containerd" 2>/dev/null | awk -v need="$NEED" 'NR == 2 && $4 
   printf "warn=%s has %d MiB free, new images may need %d MiB\n", $6, $4 / 1024, need / 1024 }'
 off=$(($(date +%s) - NOW))
 [ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "clock=its clock and the one here are $off s apart"
+for file in "$MANIFESTS"/*.yaml; do
+  case ${file##*/} in
+  etcd.yaml | kube-apiserver.yaml | kube-controller-manager.yaml | kube-scheduler.yaml) ;;
+  *) ! grep -qs '/etc/kubernetes/[a-z-]*\.conf' "$file" ||
+    echo "pod=${file##*/} reads certificates of kubeadm: restart this static pod yourself after they are renewed" ;;
+  esac
+done
 # A kubelet without this setting does not start while swap is on, and the upgrade restarts it.
 if grep -qs '^/' "$R/proc/swaps" && ! grep -qs '^failSwapOn: *false' "$R/var/lib/kubelet/config.yaml" &&
   ! grep -qs 'fail-swap-on=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet"; then
