@@ -64,7 +64,7 @@ test('workers that may skip minor versions stay for a hop, and go straight to th
   });
   const planned = scene.refit('plan', '-m', path);
   expect([await planned.ended, planned.stderr]).toEqual([0, '']);
-  expect(planned.stdout).toContain(`Workers w1 stay as they are and go straight to ${last} later.\n`);
+  expect(planned.stdout).toContain(`Stays at its version until ${last}: w1\n`);
   expect(planned.stdout).not.toMatch(/^w1 /m);
   const found = [];
   for (const version of [hop, last]) {

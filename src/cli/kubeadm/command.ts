@@ -162,7 +162,7 @@ async function show(session: KubeadmSession, flags: KubeadmFlags, survey: Survey
   const shown = { survey, assessment: assess(survey), began: rfc3339(clock.now()) };
   for (const line of [...planLines(survey, shown.assessment), ...stageLines(survey, shown.assessment)])
     output.write(`${line}\n`);
-  if (session.stay !== '') output.write(`Workers ${session.stay}\n`);
+  if (session.stay !== '') output.write(`${session.stay}\n`);
   if (refusedIn(shown.assessment).length > 0) await tell({ output: flags.output }, session, shown, 'refused');
   stopOn(shown.assessment);
   output.write(isNothing(shown.assessment) ? 'Nothing to do.\n' : `Digest of this plan: ${shown.assessment.digest}\n`);

@@ -72,7 +72,7 @@ describe('workers that may skip minor versions', () => {
     return parseManifest(`{version: v1.${to}.1, hosts: [${HOSTS}, {name: w2, role: worker}], ${more}}`, 'm.yaml');
   };
   const ALL = 'cp1,w1,w2';
-  const stay = (version: string): string => `w1, w2 stay as they are and go straight to ${version} later.`;
+  const stay = (version: string): string => `Stays at its version until ${version}: w1, w2`;
   const alone = (version: string): string => `${version} (without workers)`;
 
   test.each<[string, number, number, readonly number[], readonly unknown[]]>([

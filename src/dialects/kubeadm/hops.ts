@@ -32,7 +32,7 @@ export function nextHop(manifest: Manifest, facts: readonly HostFacts[], plan: C
   return {
     manifest: { ...manifest, version, binaries, hosts: stays ? hosts : manifest.hosts },
     later: after.map((hop) => (hop.hosts === manifest.hosts ? hop.version : `${hop.version} (without workers)`)),
-    stay: staying.length === 0 ? '' : `${staying.join(', ')} stay as they are and go straight to ${next} later.`,
+    stay: staying.length === 0 ? '' : `Stays at its version until ${next}: ${staying.join(', ')}`,
   };
 }
 

@@ -27,7 +27,7 @@ export async function skipMinors(scene: Scene): Promise<void> {
   const { cluster, from, to } = scene;
   await takeHops(scene, { workersSkipMinors: true }, ({ before, version, comes }) => {
     const workersAt = version === to ? to : from;
-    const workers = workersAt === to ? rows(cluster.workers, from, to) : [`^Workers w1.* stay .* ${to} later`];
+    const workers = workersAt === to ? rows(cluster.workers, from, to) : [`^Stays at its version until ${to}: w1`];
     return { version, workersAt, said: [...rows(cluster.controlPlanes, before, version), ...workers, ...comes] };
   });
 }
