@@ -226,7 +226,7 @@ async function kubeconfigFindings({ config, clock }: KubeadmSession): Promise<Fi
   if (!pem) return [];
   const { until, soon } = timesOf(new X509Certificate('text' in pem ? pem.text : await readBounded(pem.file)));
   const found = `the client certificate of ${config.files.join(', ')} ends on ${dateOf(until)}`;
-  const cure = 'copy admin.conf from a control-plane host once it is renewed, or run kubeadm kubeconfig user there';
+  const cure = 'run kubeadm kubeconfig user on a control-plane host, or copy admin.conf once it is renewed';
   return clock.now() < soon ? [] : [warn('certificate', `${found}: ${cure}`)];
 }
 
