@@ -53,7 +53,7 @@ export function endingSoon(certificates: readonly Certificate[], now: number, is
   return certificates.flatMap(({ file, isAuthority, until, soon, renewal }) => {
     if (now < soon || (isRenewed && renewal !== undefined)) return [];
     const byKubeadm =
-      renewal === undefined ? 'no authority of kubeadm here made it: renew it yourself' : 'run kubeadm certs renew all';
+      renewal === undefined ? 'its authority has its key elsewhere: renew it there' : 'run kubeadm certs renew all';
     const ofKubelet = 'the kubelet does not renew it: see journalctl -u kubelet on the host';
     const ofLeaf = file.startsWith(OF_KUBELET) ? ofKubelet : byKubeadm;
     const cure = isAuthority ? 'kubeadm never renews an authority: plan its rotation' : ofLeaf;

@@ -200,7 +200,7 @@ test.each<[string, object, boolean, string | undefined]>([
     'a leaf that kubeadm did not make',
     { ...LEAF, ...ENDING, renewal: undefined },
     true,
-    'no authority of kubeadm here made it: renew it yourself',
+    'its authority has its key elsewhere: renew it there',
   ],
   [
     'an authority, whatever kubeadm renews',
