@@ -78,7 +78,7 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
     const open = items.filter(({ status }) => (status?.conditions ?? []).length === 0);
     const makers = manifest.hosts.map(({ name }) => `${NODE_USER}${name}`);
     for (const request of open.filter(({ spec }) => !makers.includes(spec.username ?? '')))
-      leave(request, 'its maker is no host of the manifest');
+      leave(request, 'its maker is no host of this run');
     const own = open.filter(({ spec }) => spec.username === `${NODE_USER}${host.name}`).toSorted(byAge);
     let known: Known | undefined;
     for (const request of own.slice(0, MOST_REQUESTS)) {
