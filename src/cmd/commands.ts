@@ -6,17 +6,7 @@ import type { Control } from '../cli/controls/control.ts';
 import type { ApproveFlags } from '../cli/controls/machines.ts';
 import type { KubeadmApplyFlags, KubeadmFlags } from '../cli/kubeadm/session.ts';
 import type { MigrateFlags } from '../cli/migrate/command.ts';
-import {
-  CLUSTER_OPTIONS,
-  CONNECTION_OPTIONS,
-  CONTROLLER_OPTIONS,
-  FILTER_OPTIONS,
-  HEALTH_ADDRESS,
-  LOG_LEVEL,
-  leaseDuration,
-  outputForm,
-  parseTime,
-} from '../cli/options.ts';
+import * as common from '../cli/options.ts';
 import { standardOutput } from '../cli/output.ts';
 import type { PreviewFlags } from '../cli/preview/command.ts';
 import type { CommandCall, CommandSpec } from '../cli/program.ts';
@@ -49,12 +39,12 @@ const EXTENSION_OPTIONS: readonly Option[] = [
     'a directory of tls.crt and tls.key for each clientCertificate of an UpdaterSet',
   ),
   new Option('--call-timeout <time>', 'time for a call, unless its caller allows more')
-    .argParser(parseTime)
+    .argParser(common.parseTime)
     .default(10_000, '10s'),
   new Option(
     '--delete-stuck-after <time>',
     'delete a worker Machine whose node says nothing this long after the deadline; default: none is deleted',
-  ).argParser(parseTime),
+  ).argParser(common.parseTime),
   new Option(
     '--management-kubeconfig <file>',
     'kubeconfig of the cluster with the Machines; default: that of the Nodes',
@@ -66,7 +56,7 @@ const EXTENSION_OPTIONS: readonly Option[] = [
 ];
 
 const KUBEADM_OPTIONS: readonly Option[] = [
-  ...CONNECTION_OPTIONS,
+  ...common.CONNECTION_OPTIONS,
   new Option('-m, --manifest <file>', 'hosts, how to reach them, and the wanted version').default('cluster.yaml'),
   new Option('-o, --output <form>', 'output format; json: one object at the end, progress on standard error')
     .choices(['text', 'json'])
@@ -85,7 +75,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'controller',
     summary: 'Carries out Plans. Run two or more: one leads, the others stand by.',
     options: [
-      ...CONTROLLER_OPTIONS,
+      ...common.CONTROLLER_OPTIONS,
       new Option(
         '--cluster-info <storage,network>',
         'tell update servers about the cluster, such as etcd,kuberouter',
@@ -104,7 +94,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'capi-extension',
     summary: 'Upgrades Machines of Cluster API in place.',
-    options: [...EXTENSION_OPTIONS, ...CONTROLLER_OPTIONS],
+    options: [...EXTENSION_OPTIONS, ...common.CONTROLLER_OPTIONS],
     run: async (flags: ExtensionFlags, { abort }) =>
       await (await import('./capi-extension.ts')).runCapiExtension(flags, abort),
   },
@@ -120,10 +110,10 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'status',
     summary: 'Shows the state of every plan: what runs, what waits and why, what comes next.',
     options: [
-      ...CONNECTION_OPTIONS,
-      ...FILTER_OPTIONS,
+      ...common.CONNECTION_OPTIONS,
+      ...common.FILTER_OPTIONS,
       new Option('-w, --watch', 'follow until all plans have ended: exit code 0 if all are done, else 1'),
-      outputForm('text', 'wide', 'json', 'yaml'),
+      common.outputForm('text', 'wide', 'json', 'yaml'),
     ],
     run: async (flags: StatusFlags, call) =>
       await (await import('../cli/status/command.ts')).runStatus(flags, await partsOf(call)),
@@ -132,7 +122,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'why',
     summary: 'Explains why a plan or a node waits or failed, and what to do.',
     argument: new Argument('[node]', 'explain only this node, or that of this Machine'),
-    options: [...CONNECTION_OPTIONS, ...FILTER_OPTIONS],
+    options: [...common.CONNECTION_OPTIONS, ...common.FILTER_OPTIONS],
     run: async (flags: WhyFlags, call) =>
       await (await import('../cli/why/command.ts')).showWhy(call.argument, flags, await partsOf(call)),
   },
@@ -140,9 +130,9 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'preview',
     summary: 'Shows which nodes would be upgraded in which order, and what the gates say. Writes nothing.',
     options: [
-      ...CONNECTION_OPTIONS,
+      ...common.CONNECTION_OPTIONS,
       new Option('-f, --file <file>', 'file with one Plan; default: the plans of the cluster that have not ended'),
-      outputForm('text', 'json'),
+      common.outputForm('text', 'json'),
     ],
     notes: 'For a kubeadm manifest use `refit kubeadm plan`. Updates of Cluster API have no file.',
     run: async (flags: PreviewFlags, call) =>
@@ -168,14 +158,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'approve',
     summary: 'Lets Cluster API replace a Machine, or those of a MachineSet, where an UpdaterSet asks.',
     argument: new Argument('<object>', 'machine/NAME or machineset/NAME'),
-    options: [...CLUSTER_OPTIONS, new Option('-n, --namespace <name>', 'its namespace').default('default')],
+    options: [...common.CLUSTER_OPTIONS, new Option('-n, --namespace <name>', 'its namespace').default('default')],
     run: async (flags: ApproveFlags, { argument = '', ...call }) =>
       await (await import('../cli/controls/machines.ts')).approve(argument, flags, await partsOf(call)),
   },
   {
     name: 'updates',
     summary: 'Shows the channels that the cluster follows: what runs, what is offered, and what comes next.',
-    options: [...CONNECTION_OPTIONS, outputForm('text', 'json')],
+    options: [...common.CONNECTION_OPTIONS, common.outputForm('text', 'json')],
     run: async (flags: UpdatesFlags, call) =>
       await (await import('../cli/updates/command.ts')).showUpdates(flags, await partsOf(call)),
     commands: [
@@ -183,7 +173,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         name: 'check',
         summary: 'Lets the leader ask the channel now, and shows what it found.',
         argument: new Argument('[name]', 'only this UpdateConfig'),
-        options: [...CONNECTION_OPTIONS, outputForm('text', 'json')],
+        options: [...common.CONNECTION_OPTIONS, common.outputForm('text', 'json')],
         run: async (flags: UpdatesFlags, call) =>
           await (await import('../cli/updates/command.ts')).checkUpdates(call.argument, flags, await partsOf(call)),
       },
@@ -201,8 +191,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       }),
       new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; default: plain http'),
       new Option('--token-file <file>', 'tokens for the channels, one a line; default: anybody may read them'),
-      HEALTH_ADDRESS,
-      LOG_LEVEL,
+      common.HEALTH_ADDRESS,
+      common.LOG_LEVEL,
     ],
     run: async (flags: ServeFlags, { argument = '', abort }) =>
       await (await import('./serve.ts')).runServe(argument, flags, abort),
@@ -263,7 +253,7 @@ export const COMMANDS: readonly CommandSpec[] = [
             'refuse every plan but the one of this digest, which refit kubeadm plan shows',
           ),
           new Option('--report <file>', 'write what was done to this file: Markdown for *.md, otherwise JSON'),
-          leaseDuration('how long a run that was killed keeps the lock, in whole seconds'),
+          common.leaseDuration('how long a run that was killed keeps the lock, in whole seconds'),
         ],
         run: async (flags: KubeadmApplyFlags, { abort }) =>
           await (await import('../cli/kubeadm/command.ts')).applyKubeadm(flags, abort),
@@ -279,7 +269,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         name: 'k0s',
         summary: "Shows each node's k0s, its agent, and what to do next; exit code 1 if something is in the way.",
         options: [
-          ...CLUSTER_OPTIONS,
+          ...common.CLUSTER_OPTIONS,
           new Option('--check', 'show how far the cluster is; the default').conflicts('plan'),
           new Option('--plan', 'print all steps in order, with commands for these nodes'),
         ],
@@ -327,5 +317,5 @@ function control(name: string, summary: string, { options = [], load, ...rest }:
     const change = await load(flags, call);
     return change ? await applyControl(change, flags, await partsOf(call)) : 0;
   };
-  return { name, summary, options: [...CONNECTION_OPTIONS, plan, ...options], run, ...rest };
+  return { name, summary, options: [...common.CONNECTION_OPTIONS, plan, ...options], run, ...rest };
 }

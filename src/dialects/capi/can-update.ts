@@ -1,20 +1,11 @@
 /** Answers CanUpdateMachine and CanUpdateMachineSet: returns the change of the version, which Refit can make, as a patch. */
-import {
-  type CanUpdateResponse,
-  HOOK_GROUP,
-  type HookObject,
-  type Patch,
-  type PatchedObject,
-  type Patches,
-  type Settings,
-  type Triple,
-} from '../../api/capi/hooks.ts';
+import * as hooks from '../../api/capi/hooks.ts';
 import { isRecord, type Json, sameJson } from '../../util/json.ts';
 import { parseVersion } from '../../util/version.ts';
 
 interface Part {
   readonly name: 'machine' | 'infraMachine' | 'bootstrap';
-  readonly object: PatchedObject;
+  readonly object: hooks.PatchedObject;
 }
 
 /** What one kind of hook compares. Fields outside of `root` are neither compared nor patched. */
@@ -67,7 +58,7 @@ export interface PartChange extends Change {
   readonly part: Part;
 }
 
-export function changesBetween(shape: Shape, current: Triple, desired: Triple): PartChange[] {
+export function changesBetween(shape: Shape, current: hooks.Triple, desired: hooks.Triple): PartChange[] {
   return shape.parts.flatMap((part) =>
     differences(compared(shape, part, current[part.object]), compared(shape, part, desired[part.object])).map(
       (change) => ({ ...change, part }),
@@ -80,7 +71,7 @@ export function nameOf({ part, path }: PartChange): string {
   return [part.name, 'spec', ...path].join('.');
 }
 
-export function compared({ root }: Shape, part: Part, object: HookObject | null | undefined): Value {
+export function compared({ root }: Shape, part: Part, object: hooks.HookObject | null | undefined): Value {
   const value = valueAt(object, root);
   // The caller decodes machines into types: there, empty means absent.
   if (part.name !== 'machine' || !isRecord(value)) return value;
@@ -116,12 +107,16 @@ function own(record: Record<string, unknown>, key: string): Value {
 }
 
 export interface CanRequest {
-  readonly settings?: Settings | null | undefined;
-  readonly current: Triple;
-  readonly desired: Triple;
+  readonly settings?: hooks.Settings | null | undefined;
+  readonly current: hooks.Triple;
+  readonly desired: hooks.Triple;
 }
 
-export function answerCan(kind: string, shape: Shape, { settings, current, desired }: CanRequest): CanUpdateResponse {
+export function answerCan(
+  kind: string,
+  shape: Shape,
+  { settings, current, desired }: CanRequest,
+): hooks.CanUpdateResponse {
   if (isDisabled(settings)) return accepted(kind, 'in-place updates are disabled by the setting disableInPlaceUpdates');
   const changes = changesBetween(shape, current, desired);
   const claimed = changes.find(
@@ -133,16 +128,16 @@ export function answerCan(kind: string, shape: Shape, { settings, current, desir
   return accepted(kind, message, { [`${claimed.part.object}Patch` as const]: patchFor(shape, claimed) });
 }
 
-export function accepted(kind: string, message: string, patches: Patches = {}): CanUpdateResponse {
-  return { apiVersion: HOOK_GROUP, kind: `${kind}Response`, status: 'Success', message, ...patches };
+export function accepted(kind: string, message: string, patches: hooks.Patches = {}): hooks.CanUpdateResponse {
+  return { apiVersion: hooks.HOOK_GROUP, kind: `${kind}Response`, status: 'Success', message, ...patches };
 }
 
 /** A setting of Cluster API's reference extension. */
-export function isDisabled(settings: Settings | null | undefined): boolean {
+export function isDisabled(settings: hooks.Settings | null | undefined): boolean {
   return settings?.['disableInPlaceUpdates'] === 'true';
 }
 
-function patchFor({ root }: Shape, { path, to }: PartChange): Patch {
+function patchFor({ root }: Shape, { path, to }: PartChange): hooks.Patch {
   const document = [...root, ...path].reduceRight<unknown>((value, key) => ({ [key]: value }), to);
   return { patchType: 'JSONMergePatch', patch: Buffer.from(JSON.stringify(document)).toString('base64') };
 }
