@@ -81,7 +81,7 @@ async function showDiff({ manifest, shells, output }: KubeadmSession, { request 
 /** Resolves with the exit code: 0 done or nothing to do, 1 if anything failed or the answer was not yes. */
 export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal): Promise<number> {
   return await inSession(flags, abort, async (session) => {
-    const { manifest, output } = session;
+    const { output } = session;
     const hosts = await probeAll(session);
     for (const line of repairLines(hosts)) output.write(`${line}\n`);
     const isBroken = hosts.some(({ missing }) => missing.some(({ backup }) => backup !== 'refused'));
@@ -94,12 +94,7 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
       return await tell(flags, session, shown, 'nothing to do', await verifyCluster(session, 0));
     const other = `--digest: found ${flags.digest}, but this plan has ${digest}: look at it with refit kubeadm plan, then agree to it again`;
     if (flags.digest !== undefined && flags.digest !== digest) throw new RefitError('REFIT_REFUSED', other);
-    const after = [`${toApply.length} addons`, `${toRoll.length} MachineDeployments`].filter(
-      (each) => !each.startsWith('0 '),
-    );
-    const then = after.length > 0 ? `, then ${after.join(' and ')}` : '';
-    const renewal = request.certificates.map((name) => `Renew the certificates of ${name}. `).join('');
-    const question = `${renewal}Upgrade ${hostsOf(request).length} hosts to ${manifest.version}${then}?`;
+    const question = questionOf(request, toApply.length, toRoll.length);
     if (!(await confirm(question, flags, session))) return EXIT.failed;
     if (isHostsDone(shown.assessment)) return await finish(flags, session, shown);
     const decide = async (): Promise<Assessment> => {
@@ -155,6 +150,15 @@ export function isNothing(assessment: Assessment): boolean {
 
 function isHostsDone({ request, resumes }: Assessment): boolean {
   return isEmpty(request) && !resumes;
+}
+
+export function questionOf(request: Request, addons: number, pools: number): string {
+  const hosts = hostsOf(request).length;
+  const after = [`${addons} addons`, `${pools} MachineDeployments`].filter((each) => !each.startsWith('0 '));
+  const then = after.length > 0 ? `, then ${after.join(' and ')}` : '';
+  const upgrade = hosts > 0 || then !== '' ? [`Upgrade ${hosts} hosts to ${request.version}${then}`] : [];
+  const renewal = request.certificates.map((name) => `Renew the certificates of ${name}`);
+  return `${[...renewal, ...upgrade].join('. ')}?`;
 }
 
 async function show(session: KubeadmSession, flags: KubeadmFlags, survey: Survey) {
@@ -255,8 +259,9 @@ export function planLines(survey: Survey, { request, resumes, findings }: Assess
     ...request.workers.map((name) => row(name, 'worker', 'kubeadm upgrade node')),
   ];
   const left = manifest.hosts.map(({ name }) => name).filter((name) => !hostsOf(request).includes(name));
+  const begun = hostsOf(request).length > 0 ? `An upgrade to ${request.version}` : 'A renewal of certificates';
   return [
-    ...(resumes ? [`An upgrade to ${request.version} has begun: it continues where it stopped.`] : []),
+    ...(resumes ? [`${begun} has begun: it continues where it stopped.`] : []),
     ...(rows.length > 0 ? [...table(['HOST', 'ROLE', 'VERSION', 'COMMAND'], rows), ''] : []),
     ...(left.length > 0 && !resumes ? [`Already at ${request.version}: ${left.join(', ')}`] : []),
     ...(hostsOf(request).length > 0 ? procedureLines(survey, request) : []),

@@ -99,6 +99,13 @@ describe('workers that may skip minor versions', () => {
     expect([hop.manifest.version, names, hop.stay, ...hop.later]).toEqual(expected);
   });
 
+  test('where there are none, no hop is without them', () => {
+    const all = skipping(35, 37);
+    const way = { ...all, hosts: all.hosts.slice(0, 1) };
+    const hop = nextHop(way, factsOf(way, [34]), undefined);
+    expect([hop.manifest.version, ...hop.later]).toEqual(['v1.35.1', 'v1.36.1', 'v1.37.1']);
+  });
+
   test('those that a run began with stay in it', () => {
     const way = skipping(35, 37);
     const at = { ...way, version: 'v1.35.1' };

@@ -40,9 +40,10 @@ export function nextHop(manifest: Manifest, facts: readonly HostFacts[], plan: C
 function wayOf(manifest: Manifest, facts: readonly HostFacts[]) {
   const hops = [...manifest.hops, manifest];
   let kubelets = facts.filter(({ host }) => host.role === 'worker').map(({ kubelet }) => kubelet);
+  const skips = manifest.workersSkipMinors && kubelets.length > 0;
   return hops.map(({ version, binaries }, index) => {
     const next = hops[index + 1]?.version;
-    const stay = manifest.workersSkipMinors && next !== undefined && kubelets.every((each) => canStay(each, next));
+    const stay = skips && next !== undefined && kubelets.every((each) => canStay(each, next));
     if (!stay) kubelets = [version];
     return { version, binaries, hosts: stay ? controlPlaneOf(manifest) : manifest.hosts };
   });
