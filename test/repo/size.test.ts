@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_770,
   'src/api': 1_103,
-  'src/cli': 4_693,
+  'src/cli': 4_698,
   'src/cmd': 989,
   'src/dialects': 338,
   'src/dialects/autopilot': 990,

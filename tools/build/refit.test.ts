@@ -50,7 +50,7 @@ test('an agent forgets the YAML parser once it has read its kubeconfig, and neve
   const own = ['--kubeconfig', kubeconfig, '--state-dir', '/proc/none'];
   const ran = spawnSync(process.execPath, ['--require', watch, command, 'agent', ...own], { encoding: 'utf8' });
   expect(ran.stderr).toContain('/proc/none');
-  expect(ran.stdout).toContain(`${directory}/kubeconfig-`);
+  expect(ran.stdout).toContain(`${directory}/cluster-config-`);
   expect(ran.stdout).not.toContain(`${directory}/yaml-`);
   expect(ran.stdout).not.toContain('NativeModule perf_hooks');
 });
