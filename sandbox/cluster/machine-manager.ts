@@ -20,6 +20,8 @@ export interface ManagerOptions {
 const IN_PROGRESS = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress';
 /** Milliseconds until a call without answer is repeated; a manager begins with a second, and so do we. */
 const BACKOFF_MS = 1000;
+/** A manager also asks when one of its objects changes, so a call may come sooner than asked for; all of ours do. */
+const LONGEST_MS = 2000;
 
 /** The Machine with its two companions; `change` makes the desired ones from those. */
 export interface Wanted {
@@ -54,7 +56,7 @@ export async function driveUpdate(options: ManagerOptions, wanted: Wanted): Prom
   const { client, clock, abort } = options;
   for (;;) {
     const answer = await askUpdate(options, wanted);
-    const waitMs = answer instanceof Error ? BACKOFF_MS : answer.retryAfterSeconds * 1000;
+    const waitMs = answer instanceof Error ? BACKOFF_MS : Math.min(answer.retryAfterSeconds * 1000, LONGEST_MS);
     if (waitMs <= 0) break;
     await sleep(clock, waitMs, abort);
   }
