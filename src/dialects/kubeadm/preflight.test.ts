@@ -1,5 +1,6 @@
 /** Proves what preflight plans and refuses, for a cluster of two control-plane hosts and a worker. */
 import { describe, expect, test } from 'vitest';
+import { ORDINARY } from '../../../test/kubeadm/survey.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { ConfigMap, Node } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
@@ -64,15 +65,7 @@ const fresh: Survey = {
   hosts: NAMES.map((name) => facts(name)),
   nodes: NAMES.map((name) => node(name)),
   clusterVersion: OLD,
-  allowsCgroupV1: false,
-  configuration: [],
-  plan: undefined,
-  policy: DEFAULT_POLICY,
-  drainPreviews: new Map(),
-  webhooks: [],
-  pools: undefined,
-  rollsPools: false,
-  addons: [],
+  ...ORDINARY,
 };
 const MINOR = 'v1.37.0';
 const minor: Partial<Survey> = { manifest: { ...manifest, version: MINOR } };

@@ -1,6 +1,6 @@
 /** Proves what preflight plans and refuses where all hosts have the version, and certificates end soon. */
 import { expect, test } from 'vitest';
-import { DEFAULT_POLICY } from '../../engine/policy/rollout-policy.ts';
+import { ORDINARY } from '../../../test/kubeadm/survey.ts';
 import type { ConfigMap, Node } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { hard, warn } from '../../versions/kubeadm-rules.ts';
@@ -56,15 +56,7 @@ function surveyOf(more: Partial<HostFacts>): Survey {
     hosts: facts,
     nodes: NAMES.map((name) => node(name)),
     clusterVersion: VERSION,
-    allowsCgroupV1: false,
-    configuration: [],
-    plan: undefined,
-    policy: DEFAULT_POLICY,
-    drainPreviews: new Map(),
-    webhooks: [],
-    pools: undefined,
-    rollsPools: false,
-    addons: [],
+    ...ORDINARY,
   };
 }
 
