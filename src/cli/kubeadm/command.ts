@@ -25,6 +25,7 @@ import { table } from '../phrases.ts';
 import { reportOf, type UpgradeReport, writeReport } from './report.ts';
 import { carryOut } from './run.ts';
 import {
+  type ApplySession,
   inSession,
   type KubeadmApplyFlags,
   type KubeadmFlags,
@@ -51,11 +52,11 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
     const isMissing = hosts.some(({ missing }) => missing.some(({ name }) => name === 'kube-apiserver'));
     try {
       const survey = isMissing ? surveyCluster(session, hosts) : throughOutages(session, surveyCluster, hosts);
-      const shown = await show(session, flags, await survey);
+      const shown = await show(session, await survey);
       await showDiff(session, shown.assessment);
       const isDone = isNothing(shown.assessment);
       const state = isDone ? await verifyCluster(session, 0) : undefined;
-      await tell(flags, session, shown, isDone ? 'nothing to do' : 'planned', state);
+      await tell(session, shown, isDone ? 'nothing to do' : 'planned', state);
     } catch (error) {
       if (!isMissing || describeProblem(error).code !== 'REFIT_UNREACHABLE') throw error;
       session.output.write('The API server does not answer without that manifest: restore it first.\n');
@@ -86,17 +87,17 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     for (const line of repairLines(hosts)) output.write(`${line}\n`);
     const isBroken = hosts.some(({ missing }) => missing.some(({ backup }) => backup !== 'refused'));
     if (isBroken) await stopOnRoles(session);
-    if (isBroken && !(await repair(hosts, flags, session))) return EXIT.failed;
+    if (isBroken && !(await repair(hosts, session))) return EXIT.failed;
     const survey = await throughOutages(session, surveyCluster, isBroken ? undefined : hosts);
-    const shown = await show(session, flags, survey);
+    const shown = await show(session, survey);
     const { request, digest, toRoll, toApply } = shown.assessment;
     if (isNothing(shown.assessment))
-      return await tell(flags, session, shown, 'nothing to do', await verifyCluster(session, 0));
+      return await tell(session, shown, 'nothing to do', await verifyCluster(session, 0));
     const other = `--digest: found ${flags.digest}, but this plan has ${digest}: look at it with refit kubeadm plan, then agree to it again`;
     if (flags.digest !== undefined && flags.digest !== digest) throw new RefitError('REFIT_REFUSED', other);
     const question = questionOf(request, toApply.length, toRoll.length);
-    if (!(await confirm(question, flags, session))) return EXIT.failed;
-    if (isHostsDone(shown.assessment)) return await finish(flags, session, shown);
+    if (!(await confirm(question, session))) return EXIT.failed;
+    if (isHostsDone(shown.assessment)) return await finish(session, shown);
     const decide = async (): Promise<Assessment> => {
       const now = assess(await surveyCluster(session, await probeAll(session)));
       stopOn(now);
@@ -106,9 +107,9 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     };
     const found = survey.hosts.find(({ host }) => host.role === 'controlPlane')?.apiPort;
     const own = defined({ ...flags, apiPort: flags.apiPort ?? found });
-    const code = await throughOutages(session, async () => await carryOut(session, own, decide));
-    if (code === EXIT.ok) return await finish(flags, session, shown);
-    if (code === EXIT.failed) await tell(flags, session, shown, 'failed');
+    const code = await throughOutages(session, async () => await carryOut({ ...session, flags: own }, decide));
+    if (code === EXIT.ok) return await finish(session, shown);
+    if (code === EXIT.failed) await tell(session, shown, 'failed');
     return code;
   });
 }
@@ -116,31 +117,25 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
 type Shown = Awaited<ReturnType<typeof show>>;
 
 /** Only hosts that are verified are followed by anything else. */
-async function finish(flags: KubeadmApplyFlags, session: KubeadmSession, shown: Shown): Promise<number> {
+async function finish(session: ApplySession, shown: Shown): Promise<number> {
   const state = await verifyCluster(session, ROLLED_OUT_MS);
-  const after = isRight(state) ? await afterHosts(session, flags, shown.assessment) : [];
+  const after = isRight(state) ? await afterHosts(session, shown.assessment) : [];
   for (const note of shown.survey.addons.flatMap(({ notes }) => notes)) session.output.write(`addon ${note}\n`);
-  return await tell(flags, session, shown, 'done', { ...state, checks: new Map([...state.checks, ...after]) });
+  return await tell(session, shown, 'done', { ...state, checks: new Map([...state.checks, ...after]) });
 }
 
-/** Writes what was asked for: JSON, a report. Resolves with the exit code. */
-async function tell(
-  flags: Pick<KubeadmApplyFlags, 'output' | 'report'>,
-  session: KubeadmSession,
-  shown: Shown,
-  outcome: UpgradeReport['outcome'],
-  state?: ClusterState,
-): Promise<number> {
+/** Writes what was asked for: JSON, and a report unless the plan was refused. Resolves with the exit code. */
+async function tell(session: KubeadmSession, shown: Shown, outcome: UpgradeReport['outcome'], state?: ClusterState) {
+  const { manifest, later, output, flags } = session;
   const isWanted = flags.output === 'json' || flags.report !== undefined;
   const seen = state ?? (isWanted && outcome === 'failed' ? await checkCluster(session) : undefined);
   const isBad = outcome === 'failed' || (state !== undefined && !isRight(state));
-  const { manifest, later, output } = session;
   if (!isBad && outcome !== 'refused' && later.length > 0)
     output.write(`After ${manifest.version} comes ${later.join(', then ')}: run the command again for each.\n`);
   const end = isBad && outcome === 'done' ? 'failed' : outcome;
   const report = reportOf({ ...shown, outcome: end, ended: rfc3339(session.clock.now()), state: seen });
   if (flags.output === 'json') standardOutput.write(`${JSON.stringify(report, null, 2)}\n`);
-  if (flags.report !== undefined) await writeReport(flags.report, report);
+  if (flags.report !== undefined && outcome !== 'refused') await writeReport(flags.report, report);
   return isBad ? EXIT.failed : EXIT.ok;
 }
 
@@ -161,13 +156,13 @@ export function questionOf(request: Request, addons: number, pools: number): str
   return `${[...renewal, ...upgrade].join('. ')}?`;
 }
 
-async function show(session: KubeadmSession, flags: KubeadmFlags, survey: Survey) {
+async function show(session: KubeadmSession, survey: Survey) {
   const { output, clock } = session;
   const shown = { survey, assessment: assess(survey), began: rfc3339(clock.now()) };
   for (const line of [...planLines(survey, shown.assessment), ...stageLines(survey, shown.assessment)])
     output.write(`${line}\n`);
   if (session.stay !== '') output.write(`${session.stay}\n`);
-  if (refusedIn(shown.assessment).length > 0) await tell({ output: flags.output }, session, shown, 'refused');
+  if (refusedIn(shown.assessment).length > 0) await tell(session, shown, 'refused');
   stopOn(shown.assessment);
   output.write(isNothing(shown.assessment) ? 'Nothing to do.\n' : `Digest of this plan: ${shown.assessment.digest}\n`);
   return shown;
@@ -189,8 +184,8 @@ function stopOn(assessment: Pick<Assessment, 'findings'>): void {
   throw new RefitError('REFIT_REFUSED', refused.map(({ rule, message }) => `${rule}: ${message}`).join('; '));
 }
 
-async function confirm(question: string, flags: KubeadmApplyFlags, session: KubeadmSession): Promise<boolean> {
-  return flags.yes || (await ask(question, session, 'there is no terminal to ask: pass --yes'));
+async function confirm(question: string, session: ApplySession): Promise<boolean> {
+  return session.flags.yes || (await ask(question, session, 'there is no terminal to ask: pass --yes'));
 }
 
 /** `--yes` does not answer it: only a person knows whether a backup is the right one, and what may be lost. */
@@ -213,13 +208,9 @@ async function ask(question: string, { output, abort }: KubeadmSession, unasked:
 }
 
 /** Without its API server the cluster cannot be asked for anything, not even for the lock: each host repairs itself. */
-async function repair(
-  hosts: readonly HostFacts[],
-  flags: KubeadmApplyFlags,
-  session: KubeadmSession,
-): Promise<boolean> {
+async function repair(hosts: readonly HostFacts[], session: ApplySession): Promise<boolean> {
   const broken = hosts.filter(({ missing }) => missing.some(({ backup }) => backup === 'run'));
-  if (broken.length > 0 && !(await confirm('Restore the manifests from their backups?', flags, session))) return false;
+  if (broken.length > 0 && !(await confirm('Restore the manifests from their backups?', session))) return false;
   for (const { host } of broken) await restore(host, session);
   for (const { host, missing } of hosts) {
     for (const { name, backup, detail } of missing) {

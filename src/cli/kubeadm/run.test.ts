@@ -7,7 +7,7 @@ import { clientOver } from '../../kube/transport/http-client.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
 import { carryOut } from './run.ts';
-import type { KubeadmApplyFlags, KubeadmSession } from './session.ts';
+import type { ApplySession } from './session.ts';
 
 test('without the right to write its lease, the command ends and names it, before it decides anything', async () => {
   const server = await startApiServer();
@@ -19,9 +19,9 @@ test('without the right to write its lease, the command ends and names it, befor
   });
   const abort = AbortSignal.timeout(20_000);
   const output = { write: () => undefined };
-  const session = { client, clock: systemClock, log: silentLogger, identity: 'me', output, abort };
-  const flags = { leaseDuration: 15_000 } as KubeadmApplyFlags;
+  const flags = { leaseDuration: 15_000 };
+  const session = { flags, client, clock: systemClock, log: silentLogger, identity: 'me', output, abort };
   const decide = async (): Promise<never> => await Promise.reject(new Error('it decided'));
-  const thrown: unknown = await carryOut(session as unknown as KubeadmSession, flags, decide).catch((e: unknown) => e);
+  const thrown: unknown = await carryOut(session as unknown as ApplySession, decide).catch((e: unknown) => e);
   expect(isForbidden(thrown)).toBe(true);
 });

@@ -25,7 +25,7 @@ import { defined } from '../../util/json.ts';
 import { untilAborted } from '../../util/waits.ts';
 import { showStatus } from '../status/command.ts';
 import { loadOnce } from '../status/load.ts';
-import { type KubeadmApplyFlags, type KubeadmSession, onAll } from './session.ts';
+import { type ApplySession, type KubeadmSession, onAll } from './session.ts';
 
 /** Milliseconds to get the lock before a message says that it is held. */
 const PATIENCE_MS = 2000;
@@ -33,15 +33,11 @@ const RECHECK_MS = 50;
 /** Milliseconds for the last writes. */
 const CLEAN_UP_WITHIN_MS = 10_000;
 
-/** Waits for the lock, and gives it back at the end. `leaseDuration` in milliseconds. */
-export async function underLock<T>(
-  session: KubeadmSession,
-  leaseDuration: number,
-  work: (election: Election) => Promise<T>,
-): Promise<T> {
-  const { client, clock, log, identity } = session;
+/** Waits for the lock, and gives it back at the end. */
+export async function underLock<T>(session: ApplySession, work: (election: Election) => Promise<T>): Promise<T> {
+  const { client, clock, log, identity, flags } = session;
   const stop = new AbortController();
-  const election = createElection({ client, ...PLACE, identity, ...timesOf(leaseDuration), clock, log });
+  const election = createElection({ client, ...PLACE, identity, ...timesOf(flags.leaseDuration), clock, log });
   // Ctrl-C ends the work first: its last writes need the lock.
   const elected = election.run(stop.signal);
   try {
@@ -54,13 +50,9 @@ export async function underLock<T>(
 }
 
 /** `decide` surveys once more under the lock. Resolves with the exit code. */
-export async function carryOut(
-  session: KubeadmSession,
-  flags: KubeadmApplyFlags,
-  decide: () => Promise<Assessment>,
-): Promise<number> {
+export async function carryOut(session: ApplySession, decide: () => Promise<Assessment>): Promise<number> {
   const { client, clock, abort } = session;
-  return await underLock(session, flags.leaseDuration, async (election) => {
+  return await underLock(session, async (election) => {
     const { request, resumes, continues, start } = await decide();
     const writer = guardedClient(client, election, clock);
     if (!resumes) {
@@ -78,7 +70,7 @@ export async function carryOut(
     }
     const { server } = session.config;
     const approve = approveServing({ ...session, server, client: writer, addressesOf, abort });
-    const code = await runRollout(session, flags, election, approve);
+    const code = await runRollout(session, election, approve);
     if (code === EXIT.ok) await approve(session.manifest.hosts);
     return code;
   });
@@ -134,13 +126,8 @@ async function locked(election: Election, { clock, output, abort }: KubeadmSessi
   }
 }
 
-async function runRollout(
-  session: KubeadmSession,
-  flags: KubeadmApplyFlags,
-  held: WriteGuard,
-  approve: ApproveServing,
-): Promise<number> {
-  const { client, config, clock, log, output, manifest, shells, abort } = session;
+async function runRollout(session: ApplySession, held: WriteGuard, approve: ApproveServing): Promise<number> {
+  const { flags, client, config, clock, log, output, manifest, shells, abort } = session;
   const done = new AbortController();
   const working = AbortSignal.any([abort, done.signal]);
   const askThrough = (ask: AskReadyz): AskReadyz => throughHosts(ask, manifest, shells);

@@ -15,7 +15,6 @@ import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { openShells, type SshShells, turnsOf } from '../../dialects/kubeadm/ssh.ts';
 import { webhookFindings } from '../../dialects/kubeadm/webhooks.ts';
 import { drainPreviewer } from '../../drain/drain-preview.ts';
-import type { DrainOptions } from '../../drain/pods.ts';
 import { listPolicies, policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
@@ -52,20 +51,20 @@ export interface KubeadmFlags extends ConnectionFlags {
   readonly skipAddons?: boolean;
   /** Addons take over fields that others manage. */
   readonly forceConflicts?: boolean;
+  /** File for the report; only an apply writes one. */
+  readonly report?: string;
 }
 
 export interface KubeadmApplyFlags extends KubeadmFlags {
   readonly yes?: boolean;
   /** Digest of the only plan that may be carried out. */
   readonly digest?: string;
-  /** File for the report. */
-  readonly report?: string;
   /** Milliseconds. */
   readonly leaseDuration: number;
 }
 
-export interface KubeadmSession extends Pick<Tools, 'clock' | 'log'>, Hop {
-  readonly flags: Pick<KubeadmFlags, 'upgradeMachineDeployments' | 'skipAddons' | 'forceConflicts'>;
+export interface KubeadmSession<Flags extends KubeadmFlags = KubeadmFlags> extends Pick<Tools, 'clock' | 'log'>, Hop {
+  readonly flags: Flags;
   readonly output: Output;
   readonly abort: AbortSignal;
   readonly config: ClusterConfig;
@@ -76,10 +75,12 @@ export interface KubeadmSession extends Pick<Tools, 'clock' | 'log'>, Hop {
   readonly identity: string;
 }
 
-export async function inSession(
-  flags: KubeadmFlags,
+export type ApplySession = KubeadmSession<KubeadmApplyFlags>;
+
+export async function inSession<Flags extends KubeadmFlags>(
+  flags: Flags,
   abort: AbortSignal,
-  work: (session: KubeadmSession) => Promise<number>,
+  work: (session: KubeadmSession<Flags>) => Promise<number>,
   choose: Choose = nextStep,
 ): Promise<number> {
   const read = await loadManifest(flags.manifest);
@@ -206,7 +207,12 @@ export async function surveyCluster(session: KubeadmSession, hosts: readonly Hos
     listPools(client, abort),
   ]);
   const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
-  const drainPreviews = policy.drain.enabled ? await previewDrains(session, policy.drain.options) : new Map();
+  const { enabled, options } = policy.drain;
+  const look = drainPreviewer(client, abort);
+  const looks = (enabled ? manifest.hosts : []).map(
+    async (host) => [host.name, await look.ahead(host.name, options)] as const,
+  );
+  const drainPreviews = new Map(await Promise.all(looks));
   const version = valueIn(config, 'ClusterConfiguration', 'kubernetesVersion');
   const clusterVersion = typeof version === 'string' ? version : undefined;
   const allowsCgroupV1 = valueIn(kubelets, 'kubelet', 'failCgroupV1') === false;
@@ -228,15 +234,6 @@ async function kubeconfigFindings({ config, clock }: KubeadmSession): Promise<Fi
   const found = `the client certificate of ${config.files.join(', ')} ends on ${dateOf(until)}`;
   const cure = 'run kubeadm kubeconfig user on a control-plane host, or copy admin.conf once it is renewed';
   return clock.now() < soon ? [] : [warn('certificate', `${found}: ${cure}`)];
-}
-
-async function previewDrains(
-  { client, manifest, abort }: KubeadmSession,
-  options: DrainOptions,
-): Promise<Survey['drainPreviews']> {
-  const look = drainPreviewer(client, abort);
-  const looks = manifest.hosts.map(async ({ name }) => [name, await look.ahead(name, options)] as const);
-  return new Map(await Promise.all(looks));
 }
 
 /** Of one field of the YAML document under `key`. */

@@ -8,7 +8,7 @@ import { describeProblem } from '../../kube/status-error.ts';
 import type { Check } from '../../kubeadm/verify.ts';
 import { table } from '../phrases.ts';
 import { underLock } from './run.ts';
-import type { KubeadmApplyFlags, KubeadmSession } from './session.ts';
+import type { ApplySession } from './session.ts';
 
 const AGAIN = 'run the same command again';
 
@@ -26,13 +26,12 @@ export function stageLines({ pools = [] }: Survey, { toApply, toRoll, request }:
 
 /** Addons first; if one fails, the others are still applied, and no MachineDeployment follows. */
 export async function afterHosts(
-  session: KubeadmSession,
-  { leaseDuration }: Pick<KubeadmApplyFlags, 'leaseDuration'>,
+  session: ApplySession,
   { toApply, toRoll, request: { version } }: Assessment,
 ): Promise<[string, Check[]][]> {
   const { client, clock, log, output, flags, abort } = session;
   if (toApply.length + toRoll.length === 0) return [];
-  return await underLock(session, leaseDuration, async (election) => {
+  return await underLock(session, async (election) => {
     const events = eventRecorder({ client, component: 'refit-kubeadm', clock, log });
     const writer = guardedClient(client, election, clock);
     const tools = { client, writer, clock, force: flags.forceConflicts, abort };
