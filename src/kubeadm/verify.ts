@@ -1,14 +1,6 @@
 /** Judges what an upgrade left behind: each component of a host and of the cluster, what was found, and what to do. */
 import type { KubeClient } from '../kube/client.ts';
-import {
-  type KubeObject,
-  kubeletVersionOf,
-  type Node,
-  namespaced,
-  type Pod,
-  pods,
-  readyCondition,
-} from '../kube/resources.ts';
+import * as kube from '../kube/resources.ts';
 import { type Clock, sleep } from '../util/clock.ts';
 import { parseVersion } from '../util/version.ts';
 import { isNeeded } from '../versions/version-rules.ts';
@@ -31,19 +23,19 @@ export const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-s
 
 export interface HostState {
   readonly facts: HostFacts;
-  readonly node: Node | undefined;
-  readonly pods: readonly Pod[];
+  readonly node: kube.Node | undefined;
+  readonly pods: readonly kube.Pod[];
 }
 
-export async function controlPlanePods(client: KubeClient): Promise<readonly Pod[]> {
-  const { items } = await client.listAll(pods, { namespace: 'kube-system', labelSelector: 'tier=control-plane' });
+export async function controlPlanePods(client: KubeClient): Promise<readonly kube.Pod[]> {
+  const { items } = await client.listAll(kube.pods, { namespace: 'kube-system', labelSelector: 'tier=control-plane' });
   return items;
 }
 
 export function hostChecks(state: HostState, version: string, parts: readonly Part[], now: number): Check[] {
   const { host, kubeadm, kubelet, staticPods } = state.facts;
   const names = host.role === 'controlPlane' ? [...STATIC_PODS, ...(staticPods['etcd'] ? ['etcd'] : [])] : [];
-  const reported = state.node && kubeletVersionOf(state.node);
+  const reported = state.node && kube.kubeletVersionOf(state.node);
   return [
     ...(parts.some((part) => part !== 'kubelet')
       ? [...names.map((name) => podCheck(name, state, version)), binaryCheck('kubeadm', kubeadm, version)]
@@ -76,11 +68,11 @@ function podCheck(component: string, { facts, pods: all }: HostState, version: s
   if (!pod) return { component, found: 'the API server knows no pod of it', cure: KUBELET_LOG };
   const tag = tagOf(pod.spec?.containers?.[0]?.image ?? '');
   if (tag !== wanted) return { component, found: `its pod still has ${tag ?? 'no version'}`, cure: KUBELET_LOG };
-  if (readyCondition(pod)?.status === 'True') return { component, found: tag ?? '' };
+  if (kube.readyCondition(pod)?.status === 'True') return { component, found: tag ?? '' };
   return { component, found: 'its pod is not ready', cure: `see kubectl -n kube-system logs ${pod.metadata.name}` };
 }
 
-export function podOf(all: readonly Pod[], node: string, component: string): Pod | undefined {
+export function podOf(all: readonly kube.Pod[], node: string, component: string): kube.Pod | undefined {
   return all.find(({ metadata, spec }) => spec?.nodeName === node && metadata.labels?.['component'] === component);
 }
 
@@ -94,19 +86,19 @@ function certificateChecks(facts: HostFacts, now: number): Check[] {
   return leaves.length === 0 ? [] : [{ component, found: `until ${dateOf(Math.min(...leaves))}` }];
 }
 
-export interface Workload extends KubeObject {
-  spec?: { replicas?: number; template?: Pick<Pod, 'spec'>; updateStrategy?: { type?: string } };
+export interface Workload extends kube.KubeObject {
+  spec?: { replicas?: number; template?: Pick<kube.Pod, 'spec'>; updateStrategy?: { type?: string } };
   status?: Readonly<Record<string, number | undefined>>;
 }
 
 export const ADDONS = [
-  { resource: namespaced<Workload>('apps/v1', 'DaemonSet', 'daemonsets'), name: 'kube-proxy' },
-  { resource: namespaced<Workload>('apps/v1', 'Deployment', 'deployments'), name: 'coredns' },
+  { resource: kube.namespaced<Workload>('apps/v1', 'DaemonSet', 'daemonsets'), name: 'kube-proxy' },
+  { resource: kube.namespaced<Workload>('apps/v1', 'Deployment', 'deployments'), name: 'coredns' },
 ] as const;
 
 /** Names of Nodes that are not Ready. */
-export function absentOf(nodes: readonly Node[]): string[] {
-  return nodes.filter((node) => readyCondition(node)?.status !== 'True').map(({ metadata }) => metadata.name);
+export function absentOf(nodes: readonly kube.Node[]): string[] {
+  return nodes.filter((node) => kube.readyCondition(node)?.status !== 'True').map(({ metadata }) => metadata.name);
 }
 
 /** `version`: undefined if it may have any. `absent`: Nodes that no pod can be expected on. */

@@ -1,15 +1,7 @@
 /** Implements `refit kubeadm plan` and `refit kubeadm apply`: survey, show, ask, carry out. */
 import { createInterface } from 'node:readline/promises';
 import type { Request } from '../../dialects/kubeadm/plan-object.ts';
-import {
-  type Assessment,
-  assess,
-  describeRefused,
-  hostsOf,
-  isEmpty,
-  membershipFindings,
-  type Survey,
-} from '../../dialects/kubeadm/preflight.ts';
+import * as preflight from '../../dialects/kubeadm/preflight.ts';
 import { nodes } from '../../kube/resources.ts';
 import { describeProblem } from '../../kube/status-error.ts';
 import type { Host } from '../../kubeadm/host.ts';
@@ -66,7 +58,10 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
 }
 
 /** By the leader's kubeadm, where it is on the host already. A plan is good without it. */
-async function showDiff({ manifest, shells, output }: KubeadmSession, { request }: Assessment): Promise<void> {
+async function showDiff(
+  { manifest, shells, output }: KubeadmSession,
+  { request }: preflight.Assessment,
+): Promise<void> {
   const host = manifest.hosts.find(({ name }) => name === request.leader[0]);
   if (!host) return;
   const { patches, config } = optionsFor(manifest, host);
@@ -98,8 +93,8 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     const question = questionOf(request, toApply.length, toRoll.length);
     if (!(await confirm(question, session))) return EXIT.failed;
     if (isHostsDone(shown.assessment)) return await finish(session, shown);
-    const decide = async (): Promise<Assessment> => {
-      const now = assess(await surveyCluster(session, await probeAll(session)));
+    const decide = async (): Promise<preflight.Assessment> => {
+      const now = preflight.assess(await surveyCluster(session, await probeAll(session)));
       stopOn(now);
       const isSame = flags.digest === undefined ? sameJson(now.request, request) : now.digest === digest;
       if (isNothing(now) || isSame) return now;
@@ -139,16 +134,16 @@ async function tell(session: KubeadmSession, shown: Shown, outcome: UpgradeRepor
   return isBad ? EXIT.failed : EXIT.ok;
 }
 
-export function isNothing(assessment: Assessment): boolean {
+export function isNothing(assessment: preflight.Assessment): boolean {
   return isHostsDone(assessment) && assessment.toRoll.length + assessment.toApply.length === 0;
 }
 
-function isHostsDone({ request, resumes }: Assessment): boolean {
-  return isEmpty(request) && !resumes;
+function isHostsDone({ request, resumes }: preflight.Assessment): boolean {
+  return preflight.isEmpty(request) && !resumes;
 }
 
 export function questionOf(request: Request, addons: number, pools: number): string {
-  const hosts = hostsOf(request).length;
+  const hosts = preflight.hostsOf(request).length;
   const after = [`${addons} addons`, `${pools} MachineDeployments`].filter((each) => !each.startsWith('0 '));
   const then = after.length > 0 ? `, then ${after.join(' and ')}` : '';
   const upgrade = hosts > 0 || then !== '' ? [`Upgrade ${hosts} hosts to ${request.version}${then}`] : [];
@@ -156,9 +151,9 @@ export function questionOf(request: Request, addons: number, pools: number): str
   return `${[...renewal, ...upgrade].join('. ')}?`;
 }
 
-async function show(session: KubeadmSession, survey: Survey) {
+async function show(session: KubeadmSession, survey: preflight.Survey) {
   const { output, clock } = session;
-  const shown = { survey, assessment: assess(survey), began: rfc3339(clock.now()) };
+  const shown = { survey, assessment: preflight.assess(survey), began: rfc3339(clock.now()) };
   for (const line of [...planLines(survey, shown.assessment), ...stageLines(survey, shown.assessment)])
     output.write(`${line}\n`);
   if (session.stay !== '') output.write(`${session.stay}\n`);
@@ -171,14 +166,14 @@ async function show(session: KubeadmSession, survey: Survey) {
 /** Before any repair. The API server may be what is missing: then the host's own files must show its role. */
 async function stopOnRoles({ client, manifest, abort }: KubeadmSession): Promise<void> {
   const list = await client.listAll(nodes, { abort }).catch(() => undefined);
-  if (list) stopOn({ findings: membershipFindings({ manifest, nodes: list.items }) });
+  if (list) stopOn({ findings: preflight.membershipFindings({ manifest, nodes: list.items }) });
 }
 
-function refusedIn({ findings }: Pick<Assessment, 'findings'>): Finding[] {
+function refusedIn({ findings }: Pick<preflight.Assessment, 'findings'>): Finding[] {
   return findings.filter(({ severity }) => severity !== 'warn');
 }
 
-function stopOn(assessment: Pick<Assessment, 'findings'>): void {
+function stopOn(assessment: Pick<preflight.Assessment, 'findings'>): void {
   const refused = refusedIn(assessment);
   if (refused.length === 0) return;
   throw new RefitError('REFIT_REFUSED', refused.map(({ rule, message }) => `${rule}: ${message}`).join('; '));
@@ -231,7 +226,7 @@ async function restore(host: Host, { shells, output }: KubeadmSession, byHand?: 
   for (const line of stdout.trim().split('\n')) output.write(`${host.name}: ${line}\n`);
 }
 
-export function planLines(survey: Survey, { request, resumes, findings }: Assessment): string[] {
+export function planLines(survey: preflight.Survey, { request, resumes, findings }: preflight.Assessment): string[] {
   const { manifest, nodes } = survey;
   const versionOf = (name: string): string =>
     nodes.find(({ metadata }) => metadata.name === name)?.status?.nodeInfo?.kubeletVersion ?? 'unknown';
@@ -249,13 +244,14 @@ export function planLines(survey: Survey, { request, resumes, findings }: Assess
     ...request.kubelets.map((name) => row(name, 'control plane', 'kubelet, once every API server has the version')),
     ...request.workers.map((name) => row(name, 'worker', 'kubeadm upgrade node')),
   ];
-  const left = manifest.hosts.map(({ name }) => name).filter((name) => !hostsOf(request).includes(name));
-  const begun = hostsOf(request).length > 0 ? `An upgrade to ${request.version}` : 'A renewal of certificates';
+  const left = manifest.hosts.map(({ name }) => name).filter((name) => !preflight.hostsOf(request).includes(name));
+  const begun =
+    preflight.hostsOf(request).length > 0 ? `An upgrade to ${request.version}` : 'A renewal of certificates';
   return [
     ...(resumes ? [`${begun} has begun: it continues where it stopped.`] : []),
     ...(rows.length > 0 ? [...table(['HOST', 'ROLE', 'VERSION', 'COMMAND'], rows), ''] : []),
     ...(left.length > 0 && !resumes ? [`Already at ${request.version}: ${left.join(', ')}`] : []),
-    ...(hostsOf(request).length > 0 ? procedureLines(survey, request) : []),
+    ...(preflight.hostsOf(request).length > 0 ? procedureLines(survey, request) : []),
     ...renewed.map(({ host, toRenew = [] }) => {
       const why = toRenew.length > 0 ? `: ${toRenew.join(', ')}` : ', since the last run did not finish that';
       return `${host.name} restarts its static pods with new certificates${why}`;
@@ -270,14 +266,14 @@ export function planLines(survey: Survey, { request, resumes, findings }: Assess
 export function repairLines(hosts: readonly HostFacts[]): string[] {
   return hosts.flatMap(({ host, missing }) =>
     missing.map(({ name, backup, detail }) => {
-      if (backup === 'refused') return `${host.name}: ${describeRefused(name, detail)}`;
+      if (backup === 'refused') return `${host.name}: ${preflight.describeRefused(name, detail)}`;
       const who = backup === 'run' ? 'an interrupted kubeadm' : 'a kubeadm that Refit did not start';
       return `${host.name}: ${who} removed ${name}.yaml; to restore: ${detail}`;
     }),
   );
 }
 
-function procedureLines({ policy, manifest }: Survey, { concurrent }: Request): string[] {
+function procedureLines({ policy, manifest }: preflight.Survey, { concurrent }: Request): string[] {
   const { name, drain } = policy;
   const approval = 'Requests of kubelets for serving certificates are approved, if manifest and host confirm them.';
   const runtime = `On hosts with another containerd: ${manifest.containerd?.version} before the kubelet; no container is restarted.`;

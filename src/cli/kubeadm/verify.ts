@@ -4,17 +4,7 @@ import { type Node, nodes } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { readFacts } from '../../kubeadm/probe.ts';
 import { optionsFor } from '../../kubeadm/scripts.ts';
-import {
-  ADDONS,
-  absentOf,
-  addonCheck,
-  type Check,
-  controlPlanePods,
-  etcdChecks,
-  hostChecks,
-  problemsOf,
-  untilRight,
-} from '../../kubeadm/verify.ts';
+import * as verify from '../../kubeadm/verify.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { KubeadmSession } from './session.ts';
@@ -26,28 +16,30 @@ export async function verifyCluster(session: KubeadmSession, withinMs: number): 
   let isTold = withinMs === 0;
   const ask = async (): Promise<ClusterState> => {
     const found = await checkCluster(session);
-    const [wait] = [...found.checks].flatMap(([name, own]) => problemsOf(own).map((problem) => `${name}: ${problem}`));
+    const [wait] = [...found.checks].flatMap(([name, own]) =>
+      verify.problemsOf(own).map((problem) => `${name}: ${problem}`),
+    );
     if (wait !== undefined && !isTold) session.output.write(`Waiting up to ${formatDuration(withinMs)} for ${wait}\n`);
     isTold = true;
     return found;
   };
-  const state = await untilRight(ask, isRight, { ...session, withinMs });
+  const state = await verify.untilRight(ask, isRight, { ...session, withinMs });
   for (const [name, own] of state.checks) {
     const good = own.filter(({ cure }) => cure === undefined).map(({ component, found }) => `${component} ${found}`);
     if (good.length > 0) session.output.write(`Verified ${name}: ${good.join(', ')}\n`);
-    for (const problem of problemsOf(own)) session.output.write(`failed ${name}: ${problem}\n`);
+    for (const problem of verify.problemsOf(own)) session.output.write(`failed ${name}: ${problem}\n`);
   }
   return state;
 }
 
 export function isRight({ checks }: ClusterState): boolean {
-  return [...checks.values()].every((own) => problemsOf(own).length === 0);
+  return [...checks.values()].every((own) => verify.problemsOf(own).length === 0);
 }
 
 /** Prints nothing. What does not answer is one more problem. */
 export async function checkCluster(session: KubeadmSession) {
   const { client, manifest, shells, clock, abort } = session;
-  const problems = new Map<string, Check>();
+  const problems = new Map<string, verify.Check>();
   const unlessAway = async <T>(asked: Promise<T>): Promise<T | undefined> =>
     await asked.catch((error: unknown) => {
       abort.throwIfAborted();
@@ -61,17 +53,17 @@ export async function checkCluster(session: KubeadmSession) {
   const facts = answers.filter((each) => each !== undefined);
   const [list, pods] = await Promise.all([
     unlessAway(client.listAll(nodes, { abort })),
-    unlessAway(controlPlanePods(client)),
+    unlessAway(verify.controlPlanePods(client)),
   ]);
   const addons = (await unlessAway(addonChecks(session, list?.items ?? []))) ?? [];
-  const ofHosts = (list && pods ? facts : []).map((each): [string, readonly Check[]] => {
+  const ofHosts = (list && pods ? facts : []).map((each): [string, readonly verify.Check[]] => {
     const { name } = each.host;
     const node = list?.items.find(({ metadata }) => metadata.name === name);
     const parts = ['kubeadm', 'kubelet'] as const;
-    return [name, hostChecks({ facts: each, node, pods: pods ?? [] }, manifest.version, parts, clock.now())];
+    return [name, verify.hostChecks({ facts: each, node, pods: pods ?? [] }, manifest.version, parts, clock.now())];
   });
   // A host that does not answer may have a member, too.
-  const etcd = facts.length === manifest.hosts.length ? etcdChecks(facts) : [];
+  const etcd = facts.length === manifest.hosts.length ? verify.etcdChecks(facts) : [];
   const checks = new Map([...ofHosts, ['cluster', [...problems.values(), ...etcd, ...addons]]]);
   return {
     facts,
@@ -83,17 +75,17 @@ export async function checkCluster(session: KubeadmSession) {
 }
 
 /** A cluster may have others in their place. */
-async function addonChecks({ client, manifest, abort }: KubeadmSession, all: readonly Node[]): Promise<Check[]> {
+async function addonChecks({ client, manifest, abort }: KubeadmSession, all: readonly Node[]): Promise<verify.Check[]> {
   const known = new Set(manifest.hosts.map(({ name }) => name));
   // kube-proxy runs only there.
   const linux = all.filter(({ metadata }) => metadata.labels?.['kubernetes.io/os'] === 'linux');
-  const absent = absentOf(linux).filter((name) => !known.has(name));
+  const absent = verify.absentOf(linux).filter((name) => !known.has(name));
   // Only an UpgradeConfiguration can leave them out of an upgrade.
   const isSkippable = manifest.hosts.some((host) => optionsFor(manifest, host).config !== undefined);
-  const checks = ADDONS.map(async ({ resource, name }) => {
+  const checks = verify.ADDONS.map(async ({ resource, name }) => {
     const found = await ifFound(client.get(resource, name, { namespace: 'kube-system', abort }));
-    if (name !== 'kube-proxy') return found ? [addonCheck(found, resource.kind)] : [];
-    return found ? [addonCheck(found, resource.kind, isSkippable ? undefined : manifest.version, absent)] : [];
+    if (name !== 'kube-proxy') return found ? [verify.addonCheck(found, resource.kind)] : [];
+    return found ? [verify.addonCheck(found, resource.kind, isSkippable ? undefined : manifest.version, absent)] : [];
   });
   return (await Promise.all(checks)).flat();
 }
