@@ -18,7 +18,7 @@ import { aborted } from '../../util/waits.ts';
 import { controlPlaneOf, type Manifest, type ManifestHost } from './manifest.ts';
 import { type ExpectedOutages, REFUSED_MS } from './outages.ts';
 import type { ApproveServing } from './serving-certificates.ts';
-import { DRAIN, type HostUpgrade, type HostUpgrades, type Report, reportOn, reportPatch, STAGE } from './signal.ts';
+import { type HostUpgrade, type HostUpgrades, type Report, reportOn, reportPatch, STEPS } from './signal.ts';
 
 export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
   readonly manifest: Manifest;
@@ -33,8 +33,6 @@ export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
 
 /** Milliseconds. A single API server is down for more than a minute while kubeadm replaces it, so writes are retried. */
 const RETRY_MS = 1000;
-const PART_STEPS = { kubeadm: 'Kubeadm', kubelet: 'Kubelet', certificates: 'Certificates' } as const;
-const VERIFY = 'Verify';
 
 export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   const running = new Map<string, ReturnType<typeof procedureOf>>();
@@ -74,10 +72,10 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
   const report = reportOf(procedure, work, abort);
   let isWaiting = false;
 
-  /** The step DRAIN in the report asks the leader to cordon and drain. */
+  /** The step `Drain` in the report asks the leader to cordon and drain. */
   async function untilEmpty(): Promise<void> {
     isWaiting = true;
-    await report.enter(DRAIN);
+    await report.enter(STEPS.drain);
     const stopListening = drains.onChange((node) => {
       if (node !== name) return;
       reportBlockedDrain().catch((error: unknown) =>
@@ -105,13 +103,13 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
     for (const part of parts) {
       if (part !== 'kubelet') await hostSteps.untilEtcdIsHealthy(on);
       if (part !== 'kubelet' && host.role === 'controlPlane') outages.begin(name);
-      await report.enter(PART_STEPS[part], { touched: true });
+      await report.enter(STEPS[part], { touched: true });
       if (part === 'certificates') await renewCertificates(on);
       else await hostSteps.carryOut(on, part, part === 'kubeadm' ? kubeadm : kubeletBody(manifest.binaries));
     }
-    await report.enter(VERIFY);
+    await report.enter(STEPS.verify);
     await verify(on);
-    await report.enter(VERIFY, { state: 'finished' });
+    await report.enter(STEPS.verify, { state: 'finished' });
   }
 
   return {
@@ -133,7 +131,7 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
       } catch (error) {
         if (abort.aborted) throw error;
         const { step } = report.latest();
-        const isPossible = parts.includes('kubelet') && [PART_STEPS.kubelet, VERIFY].includes(step);
+        const isPossible = parts.includes('kubelet') && (step === STEPS.kubelet || step === STEPS.verify);
         const undone = isPossible
           ? await hostSteps.rollBack(stepsOn(hostIn(manifest, name), procedure, work, abort))
           : '';
@@ -148,7 +146,7 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
 /** Certificates need no binaries. */
 async function stage(on: ReturnType<typeof stepsOn>, report: ReturnType<typeof reportOf>): Promise<void> {
   if (on.parts.includes('certificates')) return;
-  await report.enter(STAGE);
+  await report.enter(STEPS.stage);
   await hostSteps.carryOut(on, 'stage', stageBody(on.manifest));
 }
 
@@ -156,7 +154,7 @@ async function stage(on: ReturnType<typeof stepsOn>, report: ReturnType<typeof r
 async function replaceContainerd(on: ReturnType<typeof stepsOn>, report: ReturnType<typeof reportOf>): Promise<void> {
   const { containerd } = on.manifest;
   if (!containerd || !on.parts.includes('kubelet')) return;
-  await report.enter('Containerd', { touched: true });
+  await report.enter(STEPS.containerd, { touched: true });
   await upgradeContainerd(on, containerd);
 }
 

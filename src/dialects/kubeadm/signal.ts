@@ -42,10 +42,11 @@ export function reportPatch(report: Report): object {
 /** The stage whose host runs `kubeadm upgrade apply`. */
 export const LEADER = 'leader';
 
-export const STAGE = 'Stage';
-export const DRAIN = 'Drain';
+const PARTS = { kubeadm: 'Kubeadm', kubelet: 'Kubelet', certificates: 'Certificates' } as const;
+/** As reports name them, also what comes before and after the parts. */
+export const STEPS = { ...PARTS, stage: 'Stage', drain: 'Drain', containerd: 'Containerd', verify: 'Verify' } as const;
 /** The other steps have no deadline of their own, only that of the whole host. */
-const PARTS: Readonly<Record<string, TimedStep>> = { [STAGE]: 'download', [DRAIN]: 'drain' };
+const TIMED: Readonly<Record<string, TimedStep>> = { [STEPS.stage]: 'download', [STEPS.drain]: 'drain' };
 
 export interface HostUpgrade {
   readonly rollout: string;
@@ -95,7 +96,7 @@ export const drainDelegation: DrainDelegation = {
 };
 
 function partsOf({ procedure }: Stage): readonly Part[] {
-  const [part] = (['kubeadm', 'kubelet', 'certificates'] as const).filter((each) => each === procedure);
+  const part = (Object.keys(PARTS) as Part[]).find((each) => each === procedure);
   return part ? [part] : ['kubeadm', 'kubelet'];
 }
 
@@ -131,7 +132,7 @@ function observe(
   if (state === 'failed') return { kind: 'failed', message, ...seen };
   if (state === 'finished' && isThere) return { kind: 'succeeded', ...seen };
   if (state === 'working' && upgrades && !upgrades.isAt(target)) return { kind: 'none' };
-  const isWaiting = step === DRAIN && (upgrades?.isWaiting(target) ?? true);
+  const isWaiting = step === STEPS.drain && (upgrades?.isWaiting(target) ?? true);
   const waitsFor = isWaiting ? 'drain' : undefined;
-  return { kind: 'working', step, ...seen, part: PARTS[step], waitsFor, cancellable: touched !== true };
+  return { kind: 'working', step, ...seen, part: TIMED[step], waitsFor, cancellable: touched !== true };
 }
