@@ -38,7 +38,6 @@ export interface EffectTools extends Tools {
 
 /** Time limit for a binary to print its version. */
 const TRIAL_TIMEOUT_MS = 10_000;
-const DONE: StepOutcome = { ok: true };
 /** About ten seconds in all: the rest of the roll-back time is for the restart. */
 const ROLL_BACK_RETRY = { times: 8, base: 100, cap: 2_000 };
 
@@ -51,7 +50,8 @@ export async function perform(
 ): Promise<StepOutcome> {
   const running = { ...tools, abort };
   try {
-    return await (isBundle(journal) ? bundleEffectOf(step, journal, running) : updateEffectOf(step, journal, running));
+    await (isBundle(journal) ? bundleEffectOf(step, journal, running) : updateEffectOf(step, journal, running));
+    return { ok: true };
   } catch (error) {
     abort.throwIfAborted();
     const late = error instanceof DrainLateError && ({ late: 'drain' } as const);
@@ -65,7 +65,7 @@ interface RunningTools extends EffectTools {
 
 /** What each step does to the host. The others change only the journal or the object. */
 type Effects = {
-  readonly [K in Step['kind']]?: (step: Extract<Step, { kind: K }>) => Promise<StepOutcome | void> | void;
+  readonly [K in Step['kind']]?: (step: Extract<Step, { kind: K }>) => Promise<void> | void;
 };
 
 async function updateEffectOf(step: Step, { work, process, phase }: UpdateJournal, tools: RunningTools) {
@@ -91,7 +91,7 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
       const anyVersion = forceupdate === true && tools.checkForced !== true;
       const trial = { binary: staged, sha256: wanted, timeoutMs: TRIAL_TIMEOUT_MS, ...(!anyVersion && { version }) };
       if (wanted !== undefined) tools.tried?.set(staged, `${await stampOf(staged)} ${wanted}`);
-      return await runTrial(trial);
+      await runTrial(trial);
     },
     'cordon-and-drain': async () =>
       await maintenance.cordonAndDrain(writeOwner({ plan: planId, attempt: created }), drain, abort),
@@ -126,17 +126,14 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
     'clean-up': discard,
     'stand-aside': discard,
   };
-  return (await effects[step.kind]?.(step as never)) ?? DONE;
+  await effects[step.kind]?.(step as never);
 }
 
 /** Hashes only files of the same size. */
 async function isSameContent(path: string, other: string, files: Files): Promise<boolean> {
-  const sizes = await Promise.all(
-    [path, other].map(async (each) => (await files.stat(each).catch(() => undefined))?.size),
-  );
-  if (sizes[0] === undefined || sizes[0] !== sizes[1]) return false;
-  const [a, b] = await Promise.all([path, other].map(async (each) => await hashFile(each, files)));
-  return a === b;
+  const [a, b] = await Promise.all([path, other].map(async (each) => await files.stat(each).catch(() => undefined)));
+  if (a === undefined || a.size !== b?.size) return false;
+  return (await hashFile(path, files)) === (await hashFile(other, files));
 }
 
 async function wasTried({ tried }: EffectTools, staged: string, wanted: string | undefined): Promise<boolean> {
@@ -165,7 +162,7 @@ async function retryRollBack(work: () => Promise<void>, { clock, random, log, ab
   }
 }
 
-async function bundleEffectOf(step: Step, { work }: BundleJournal, tools: RunningTools): Promise<StepOutcome> {
+async function bundleEffectOf(step: Step, { work }: BundleJournal, tools: RunningTools): Promise<void> {
   const { url, sha256, version } = work.signal.command;
   const { imagesDirectory, userAgent, files, fileTrust } = tools;
   const limits = limitsFor(tools.limits, work.policy);
@@ -175,5 +172,4 @@ async function bundleEffectOf(step: Step, { work }: BundleJournal, tools: Runnin
     await placeBundle({ url, sha256, version, ...place, userAgent, limits }, tools);
   }
   if (step.kind === 'clean-up') await discardBundle({ imagesDirectory, record }, files);
-  return DONE;
 }

@@ -5,7 +5,6 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { formatDuration } from '../../util/duration.ts';
 import { feed } from '../download/hash-file.ts';
-import type { StepOutcome } from '../steps/step.ts';
 import { sendSignal } from './processes.ts';
 
 export interface Trial {
@@ -28,18 +27,18 @@ const SCRIPT =
 const CLOSE_MS = 1_000;
 const KILL_ROUNDS = 5;
 
-/** Runs `<binary> version`: it must end with 0 in time and print the version as a separate word. */
-export async function runTrial({ binary, sha256, version, timeoutMs }: Trial): Promise<StepOutcome> {
+/** Runs `<binary> version`: rejects unless it ends with 0 in time and prints the version as a separate word. */
+export async function runTrial({ binary, sha256, version, timeoutMs }: Trial): Promise<void> {
   // What was opened is hashed and executed.
   await using file = await open(binary, constants.O_RDONLY | constants.O_NOFOLLOW);
   const hash = createHash('sha256');
   if (sha256 !== undefined) await feed(file, hash);
   const found = sha256 && hash.digest('hex');
-  if (found !== sha256) return no(`its sha256 became ${found}, wanted ${sha256}`);
+  if (found !== sha256) throw failed(`its sha256 became ${found}, wanted ${sha256}`);
   const { failure, stdout } = await execute(file, timeoutMs);
-  if (failure !== undefined) return no(failure);
-  if (version === undefined || stdout.split(/\s+/).includes(version)) return { ok: true };
-  return no(`it reports version "${firstLine(stdout).slice(0, 80)}" instead of ${version}`);
+  if (failure !== undefined) throw failed(failure);
+  if (version !== undefined && !stdout.split(/\s+/).includes(version))
+    throw failed(`it reports version "${firstLine(stdout).slice(0, 80)}" instead of ${version}`);
 }
 
 /** In a session of its own, with an empty environment. Root gives it a user without rights, and ends all it started. */
@@ -112,6 +111,6 @@ function firstLine(text: string): string {
   return text.trim().split('\n')[0]?.slice(0, 160) ?? '';
 }
 
-function no(reason: string): StepOutcome {
-  return { ok: false, reason: `trial run of the new binary: ${reason}` };
+function failed(reason: string): Error {
+  return new Error(`trial run of the new binary: ${reason}`);
 }
