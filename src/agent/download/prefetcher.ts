@@ -24,13 +24,13 @@ export interface PrefetcherParts extends Tools {
 const MOST_SPREAD_MS = 600_000;
 /** The nodes whose turn it is come first: they may ask the same server, or start on the same machine, in this moment. */
 const HEAD_START_MS = 1_000;
-const HOLDS_NOTHING = async (_command: SignalCommand): Promise<boolean> => await Promise.resolve(false);
 
 /** Only to be used while the journal is idle: it shares the paths of the update. */
 export function createPrefetcher({ observe, perform, veto, beside, clock, random, log }: PrefetcherParts) {
   /** What was asked for last; undefined before anything was seen. */
   let wished: Prefetch | 'nothing' | undefined;
-  let holds = HOLDS_NOTHING;
+  /** What was tried out, and the stamp of its file then. */
+  let held: { readonly command: SignalCommand; readonly path: string; readonly stamp: string | undefined } | undefined;
   let ending = new AbortController();
   let running: Promise<void> = Promise.resolve();
   const carryOut = async (kind: PrefetchStep, journal: ActiveJournal, abort: AbortSignal): Promise<void> => {
@@ -51,12 +51,11 @@ export function createPrefetcher({ observe, perform, veto, beside, clock, random
     await carryOut('download', journal, abort);
     await carryOut('trial-run', journal, abort);
     const path = pathsBeside(binary).staged;
-    const stamp = await stampOf(path);
-    holds = async (asked) => stamp !== undefined && sameJson(asked, command) && (await stampOf(path)) === stamp;
+    held = { command, path, stamp: await stampOf(path) };
     log.info('fetched ahead', { version });
   };
   const discard = async (abort: AbortSignal): Promise<void> => {
-    holds = HOLDS_NOTHING;
+    held = undefined;
     const { running: service, binary } = await observe(IDLE);
     if (service === undefined || binary === undefined) return;
     const command = { id: 0, kind: 'k0supdate', url: '', version: '' } as const;
@@ -72,7 +71,8 @@ export function createPrefetcher({ observe, perform, veto, beside, clock, random
   return {
     stop,
     /** True when the payload of the command was tried out and is still as it was. */
-    holds: async (command: SignalCommand) => await holds(command),
+    holds: async (command: SignalCommand) =>
+      held?.stamp !== undefined && sameJson(command, held.command) && (await stampOf(held.path)) === held.stamp,
     /** Takes up a wish that is new, and discards what is not wished for any more. Does not wait. */
     follow(asked: Prefetch | undefined): void {
       const wish = asked ?? 'nothing';

@@ -30,7 +30,7 @@ beforeEach(() => {
   };
   const node = cell as unknown as SignalObject;
   const log = buildLog(lines, 'warn');
-  done = keepDelegated({ node, offer, clock, random: () => 0.5, log }, stop.signal);
+  done = keepDelegated({ node, delegation: { offer }, clock, random: () => 0.5, log }, stop.signal);
 });
 afterEach(async () => {
   stop.abort();

@@ -42,19 +42,19 @@ export function leaseDelegation(client: KubeClient) {
 export interface DelegationParts extends Tools {
   /** The Node; somebody else follows it. */
   readonly node: SignalObject;
-  readonly offer: (abort: AbortSignal) => Promise<void>;
+  readonly delegation: Pick<LeaseDelegation, 'offer'>;
 }
 
 /** Keeps the label on the lease until `stop` aborts; never rejects. A refusal may pass: rights may be granted. */
 export async function keepDelegated(parts: DelegationParts, stop: AbortSignal): Promise<void> {
-  const { node, offer, clock, random, log } = parts;
+  const { node, delegation, log } = parts;
   let labelled: string | undefined;
   let refused: string | undefined;
   const label = async (): Promise<undefined> => {
     // The lease goes with its Node.
-    const uid = node.newest?.metadata.uid;
+    const { name = '', uid } = node.newest?.metadata ?? {};
     if (uid === undefined || uid === labelled) return;
-    await offer(stop);
+    await delegation.offer(name, stop);
     [labelled, refused] = [uid, undefined];
     log.info('the leader may cordon and drain this node');
   };
@@ -64,7 +64,7 @@ export async function keepDelegated(parts: DelegationParts, stop: AbortSignal): 
     else if (reason !== refused) log.error(REFUSED, { reason });
     if (isRefusal(error)) refused = reason;
   };
-  await keepDoing(label, tell, RETRY, { object: node, clock, random }, stop);
+  await keepDoing(label, tell, RETRY, { ...parts, object: node }, stop);
 }
 
 async function labelNodeLease(client: KubeClient, name: string, abort: AbortSignal): Promise<void> {

@@ -15,7 +15,7 @@ async function describe(
 ): ReturnType<typeof describeController> {
   return await describeController({
     name: 'c1',
-    flags: { ...NO_FLAGS, ...flags },
+    options: { controller: { ...NO_FLAGS, ...flags } },
     places: { current: { statusSocket: '/s', dataDirectory: '/d', hostnameOverride: 'Edge-1' } },
     object: { newest: { metadata: { name: 'c1' }, status: { addresses: hasAddress ? [KNOWN] : [] } } },
     askStatus: async () =>

@@ -12,7 +12,7 @@ import { kubeletName } from './host-name.ts';
 
 export interface DescriptionParts {
   readonly name: string;
-  readonly flags: AgentOptions['controller'];
+  readonly options: Pick<AgentOptions, 'controller'>;
   readonly places: Pick<ServicePlaces, 'current'>;
   readonly object: { readonly newest: ControlNode | undefined };
   readonly askStatus: (statusSocket: string) => Promise<ServiceStatus>;
@@ -24,7 +24,8 @@ const GO_ARCH: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', p
 
 /** Undefined while neither a flag nor the service says the mode. */
 export async function describeController(parts: DescriptionParts): Promise<ControllerFacts | undefined> {
-  const { name, flags, places, log } = parts;
+  const { name, options, places, log } = parts;
+  const flags = options.controller;
   const status = await parts.askStatus(places.current.statusSocket).catch((error: unknown) => {
     log.debug('no status for the registration', { reason: messageOf(error) });
     return undefined;

@@ -27,7 +27,7 @@ import { ageOf, bootId } from '../service/processes.ts';
 import type { ServicePlaces } from '../service/service-place.ts';
 import type { ServiceRestarter } from '../service/service-restarter.ts';
 import { watchForSocket } from '../service/status-socket.ts';
-import { askService } from '../service/trusted-service.ts';
+import { askService, STATUS_TIMEOUT_MS } from '../service/trusted-service.ts';
 import { finishedSignals } from '../state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../state/journal-file.ts';
 import { pathsBeside, type StatePaths } from '../state/state-directory.ts';
@@ -69,16 +69,12 @@ function collectGarbage(): void {
 
 /** Works on the Node `name` until `stop` aborts; rejects only when the journal cannot be read. */
 export async function serveNode(host: HostParts, name: string, options: ServedObject, stop: AbortSignal) {
-  const { object: node } = options;
   const agent = createObjectAgent(host, options, () => name);
-  const offer = async (abort: AbortSignal): Promise<void> => await host.delegation.offer(name, abort);
-  await Promise.all([agent.run(stop), keepDelegated({ ...host, node, offer }, stop)]);
+  await Promise.all([agent.run(stop), keepDelegated({ ...host, node: options.object }, stop)]);
 }
 
 /** REFIT_ROOT of the scripts: only tests set it. */
 export const ROOT = process.env['REFIT_ROOT'] ?? '';
-
-export const STATUS_TIMEOUT_MS = 5_000;
 
 /** Only on the object whose signals restart the service; never rejects. */
 export async function announce(host: HostParts, object: SignalObject, stop: AbortSignal): Promise<void> {

@@ -15,9 +15,9 @@ import type { SignalObject } from '../object/signal-object.ts';
 import { describeController } from '../registration/describe-controller.ts';
 import { controlNodeName, nodeName } from '../registration/host-name.ts';
 import { keepRegistered } from '../registration/keep-registered.ts';
-import { askService } from '../service/trusted-service.ts';
+import { askService, STATUS_TIMEOUT_MS } from '../service/trusted-service.ts';
 import { loadJournal } from '../state/journal-file.ts';
-import { announce, createObjectAgent, type HostParts, ROOT, STATUS_TIMEOUT_MS, serveNode } from './object-agent.ts';
+import { announce, createObjectAgent, type HostParts, ROOT, serveNode } from './object-agent.ts';
 
 interface HostBasis extends Omit<HostParts, 'client' | 'userAgent' | 'delegation'> {
   readonly config: ClusterConfig;
@@ -120,10 +120,9 @@ export async function serveController(host: HostParts, name: string, stop: Abort
 }
 
 async function register(host: HostParts, object: OwnObject, name: string, stop: AbortSignal): Promise<void> {
-  const { options, places, log } = host;
   const askStatus = async (socket: string) => await askService(socket, STATUS_TIMEOUT_MS);
-  const parts = { name, flags: options.controller, places, object, askStatus, log };
-  await keepRegistered({ ...host, object, describe: async () => await describeController(parts) }, stop);
+  const parts = { ...host, name, object, askStatus };
+  await keepRegistered({ ...parts, describe: async () => await describeController(parts) }, stop);
 }
 
 /** Original leaders send airgap bundles only to Nodes, also on hosts whose updates go to a ControlNode. */

@@ -7,7 +7,7 @@ import { findService, findServices } from './find-services.ts';
 import { isSameProcess, type ProcessId, type ServiceFacts } from './host.ts';
 import { executableOf, executes, findProcess, wasStartedFrom } from './processes.ts';
 import type { ServicePlaces } from './service-place.ts';
-import { askService, type TrustedAnswer } from './trusted-service.ts';
+import { askService, STATUS_TIMEOUT_MS, type TrustedAnswer } from './trusted-service.ts';
 
 export interface HostPlace {
   readonly places: Pick<ServicePlaces, 'current' | 'search'>;
@@ -15,8 +15,6 @@ export interface HostPlace {
   readonly binary: string | undefined;
 }
 
-/** A worker's first answer takes a second (the service builds a client for it), and more on a busy machine. */
-const STATUS_TIMEOUT_MS = 5_000;
 /** Phases whose restart needs the process of the service. */
 const SEARCHING: readonly UpdatePhase[] = ['swapped', 'swappedBack'];
 

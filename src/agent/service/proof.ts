@@ -3,7 +3,7 @@ import { formatDuration } from '../../util/duration.ts';
 import type { UpdateJournal } from '../journal.ts';
 import type { OwnNodeFacts, Times, UpdateInput } from '../step-input.ts';
 import type { Step } from '../steps/step.ts';
-import { isSameProcess, type RunningService } from './host.ts';
+import { isSameProcess, type ProcessId, type RunningService } from './host.ts';
 
 /** The old version must run again, or be reported as failed, within 90 s of the verdict on the new one. */
 const ROLL_BACK_MS = 80_000;
@@ -64,23 +64,25 @@ export function runsNew({ journal, host: { running } }: UpdateInput): boolean {
 
 /** Where k0s's own agent restarted the service, too. A restart of ours may have been ordered, which ends it soon. */
 export function watchOther(input: UpdateInput): Step | undefined {
-  const { beside = 'replace', journal, host, now } = input;
-  const { running } = host;
-  const isNew = running !== undefined && isWanted(running, journal);
-  if (beside === 'replace' || !isNew || isSameProcess(running.process, journal.work.original)) return undefined;
+  const { journal, now } = input;
+  const process = startedByOther(input);
+  if (process === undefined) return undefined;
   const until = (journal.since ?? now) + timesOf(input).restartTimeoutMs / 2;
-  return now < until ? { kind: 'await-service', until } : { kind: 'soak', process: running.process };
+  return now < until ? { kind: 'await-service', until } : { kind: 'soak', process };
 }
 
 /** While the agent was down, k0s's own one may have reported the wanted version as the end: that is not rolled back. */
 export function rewatch(input: UpdateInput): Step | undefined {
-  const { running, ownAgent, exits } = input.host;
+  const { ownAgent, exits } = input.host;
+  const process = startedByOther(input);
   // Exits that were seen are a crash loop.
-  const isPossible = (input.beside ?? 'replace') !== 'replace' && ownAgent !== false && exits === undefined;
-  const { journal } = input;
-  const isNew =
-    running !== undefined && isWanted(running, journal) && !isSameProcess(running.process, journal.work.original);
-  return isPossible && isNew ? { kind: 'soak', process: running.process } : undefined;
+  return process && ownAgent !== false && exits === undefined ? { kind: 'soak', process } : undefined;
+}
+
+/** The process with the wanted version, if k0s's own agent may have started it. */
+function startedByOther({ beside = 'replace', journal, host: { running } }: UpdateInput): ProcessId | undefined {
+  if (beside === 'replace' || running === undefined || !isWanted(running, journal)) return undefined;
+  return isSameProcess(running.process, journal.work.original) ? undefined : running.process;
 }
 
 /** A process that was told to end may still answer: it proves nothing. */

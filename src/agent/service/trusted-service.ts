@@ -12,6 +12,9 @@ export interface TrustedAnswer extends ServiceStatus {
   readonly ownAgent?: boolean;
 }
 
+/** A worker's first answer takes a second (the service builds a client for it), and more on a busy machine. */
+export const STATUS_TIMEOUT_MS = 5_000;
+
 /** Rejects unless socket and process are trusted, and this is a `controller` or `worker`, or started from `binary`. */
 export async function askService(socket: string, timeoutMs: number, binary?: string): Promise<TrustedAnswer> {
   await assertTrustedPath(socket);

@@ -1,7 +1,8 @@
 /** Remembers the last finished signals, so that a copy of one that comes back is not obeyed. */
 import { createHash } from 'node:crypto';
-import * as fsPromises from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { type FinalStatus, isFinal } from '../../signal/names.ts';
+import { parseJson } from '../../util/json.ts';
 import type { SignalKey } from '../journal.ts';
 import { writeDurably } from './durable-files.ts';
 
@@ -12,14 +13,11 @@ const MOST = 64;
 
 /** `path` names a JSON file in the state directory: each entry a key, a space and the end. */
 export function finishedSignals(path: string) {
-  let entries: Promise<string[]> | undefined;
+  let entries: string[] | undefined;
   /** A damaged file only costs the memory. */
   async function load(): Promise<string[]> {
-    entries ??= fsPromises.readFile(path, 'utf8').then(
-      (text) => (JSON.parse(text) as unknown[]).map(String),
-      () => [],
-    );
-    return await entries.catch(() => []);
+    const found = entries ?? parseJson(await readFile(path, 'utf8').catch(() => undefined));
+    return (entries ??= Array.isArray(found) ? found.map(String) : []);
   }
   return {
     async endOf(signal: SignalKey): Promise<SignalEnd | undefined> {
@@ -33,7 +31,7 @@ export function finishedSignals(path: string) {
       if (known.some((entry) => entry.startsWith(key))) return;
       const next = [...known, `${key} ${end}`].slice(-MOST);
       await writeDurably(path, `${JSON.stringify(next)}\n`);
-      entries = Promise.resolve(next);
+      entries = next;
     },
   };
 }

@@ -67,8 +67,7 @@ export class LabAgent {
       accepts: ['k0supdate', 'airgapupdate'],
     });
     void agent.run(stop);
-    const offer = async (abort: AbortSignal): Promise<void> => await delegation.offer(name, abort);
-    if (role === 'worker') void keepDelegated({ ...tools, node: object, offer }, stop);
+    if (role === 'worker') void keepDelegated({ ...tools, node: object, delegation }, stop);
     else void keepRegistered({ ...tools, object, describe: async () => await Promise.resolve(this.#describe()) }, stop);
   }
 
