@@ -52,6 +52,10 @@ export function pathOf(resource: Resource, { namespace, name, subresource }: Add
 
 /** The key of an object in stores and queues: `namespace/name`, or `name` when cluster-scoped. */
 export function keyOf({ metadata: { name, namespace } }: KubeObject): string {
+  return keyAt(name, namespace);
+}
+
+export function keyAt(name: string, namespace?: string): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 

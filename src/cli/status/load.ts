@@ -7,7 +7,7 @@ import { listPolicies } from '../../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient, Selection } from '../../kube/client.ts';
 import { holderOf } from '../../kube/election/lease-record.ts';
-import { type KubeObject, keyOf, type Lease, leases } from '../../kube/resources.ts';
+import { type KubeObject, keyAt, keyOf, type Lease, leases } from '../../kube/resources.ts';
 import { ifAllowed, ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -33,7 +33,7 @@ export async function loadOnce(client: KubeClient, dialect: Dialect, abort: Abor
     const byKey = new Map(items.map((object) => [keyOf(object), object]));
     return {
       list: () => items,
-      get: (name, namespace) => byKey.get(keyOf({ metadata: { name, ...(namespace ? { namespace } : {}) } })),
+      get: (name, namespace) => byKey.get(keyAt(name, namespace)),
       resourceVersion: () => metadata.resourceVersion,
     };
   });

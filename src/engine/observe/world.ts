@@ -1,6 +1,6 @@
 /** The controller's World: informer caches, corrected by this process's own writes, which they may lack. */
 
-import { compareResourceVersions, type KubeObject, keyOf, pathOf, type Resource } from '../../kube/resources.ts';
+import { compareResourceVersions, type KubeObject, keyAt, keyOf, pathOf, type Resource } from '../../kube/resources.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
@@ -80,7 +80,7 @@ export class OwnWrites {
     const own = this.#of(resource);
     // Fast path: usually no write is pending.
     if (own.size === 0) return seen;
-    const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
+    const key = keyAt(name, namespace);
     const { object, at = 0 } = own.get(key) ?? {};
     if (!object) return seen;
     const version = seen?.metadata.resourceVersion ?? view.resourceVersion();

@@ -2,7 +2,7 @@
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import { untilAborted } from '../../util/waits.ts';
-import { type KubeObject, keyOf } from '../resources.ts';
+import { type KubeObject, keyAt, keyOf } from '../resources.ts';
 
 /** In the server's order. For each uid: added, then updates, then deleted; another uid under a name is another object. */
 export interface Handler<T extends KubeObject> {
@@ -60,8 +60,7 @@ export function createStore<T extends KubeObject>(log: Logger) {
   return {
     advance,
     resourceVersion: () => version,
-    get: (name: string, namespace?: string) =>
-      objects.get(keyOf({ metadata: { name, ...(namespace ? { namespace } : {}) } })),
+    get: (name: string, namespace?: string) => objects.get(keyAt(name, namespace)),
     /** The same array until something changes: what depends on all objects is computed once for it. */
     list: (): readonly T[] => (list ??= [...objects.values()]),
     addHandler: (handler: Handler<T>): (() => void) => {
