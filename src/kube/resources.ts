@@ -226,6 +226,7 @@ export interface Job extends KubeObject {
     ready?: number;
     completionTime?: string;
     active?: number;
+    failed?: number;
     succeeded?: number;
     conditions?: Condition[];
   };

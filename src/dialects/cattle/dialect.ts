@@ -9,7 +9,7 @@ import { sameJson } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
 import { attemptsOf } from './attempts.ts';
 import { trimJob, trimPod } from './cache-transforms.ts';
-import { conditionOf, unknownsOf, withStalls } from './conditions.ts';
+import { conditionOf, holds, unknownsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
 import { hashedSecrets } from './latest.ts';
 import { withDrainOf } from './leader-drain.ts';
@@ -96,9 +96,13 @@ function policyOf(plan: CattlePlan, policy: RolloutPolicy, { job }: CattleConfig
   return withDrainOf(plan, { ...policy, ...WITHOUT_DEADLINES, ...planWindows }, job);
 }
 
+/** That its pod begins or ends decides nothing, unless an earlier one failed: then its stall is over. */
 function isJobChange(before: KubeObject, after: KubeObject): boolean {
-  const conditions = ({ status }: Job): unknown => [status?.startTime, status?.active, status?.conditions];
-  return before.metadata.uid !== after.metadata.uid || !sameJson(conditions(before), conditions(after));
+  const decisive = (job: Job): unknown => {
+    const { failed = 0, active } = job.status ?? {};
+    return [holds(job, 'Complete'), holds(job, 'Failed'), failed > 0 ? active : undefined];
+  };
+  return before.metadata.uid !== after.metadata.uid || !sameJson(decisive(before), decisive(after));
 }
 
 function isSecretChange(before: Secret, after: Secret): boolean {

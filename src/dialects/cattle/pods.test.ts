@@ -2,7 +2,9 @@
 import { expect, test } from 'vitest';
 import { later, SECOND } from '../../../test/builders/times.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
-import { type Pod, pods } from '../../kube/resources.ts';
+import { type Job, jobs, type Pod, pods } from '../../kube/resources.ts';
+import { DEFAULT_JOB_SETTINGS } from './config.ts';
+import { cattle } from './dialect.ts';
 import { stallIn, stallOf } from './pods.ts';
 
 const waiting = (reason: string, message?: string) => ({
@@ -47,4 +49,17 @@ test('of several pods of a Job the last one counts, and that of another Job says
   expect(stallOf({ ...job, status: { ready: 1 } }, world)).toBeUndefined();
   // Another pod runs, which is not watched.
   expect(stallOf({ ...job, status: { active: 1 } }, world)).toBeUndefined();
+});
+
+test.each([
+  ['its pod begins', { active: 1, ready: 1 }, { active: 1, ready: 1, startTime: later(0) }, false],
+  ['its pod ends', { active: 1 }, { conditions: [{ type: 'SuccessCriteriaMet', status: 'True' }] }, false],
+  ['it completes', { active: 1 }, { conditions: [{ type: 'Complete', status: 'True' }] }, true],
+  ['it fails', { active: 1 }, { conditions: [{ type: 'Failed', status: 'True' }] }, true],
+  ['another pod begins after one that failed', { failed: 1 }, { failed: 1, active: 1 }, true],
+] as const)('a Job wakes its Plan where something is decided: %s', (_, before, after, wanted) => {
+  const dialect = cattle({ name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS });
+  const watched = dialect.watched.find(({ resource }) => resource === jobs);
+  const at = (status: object): Job => ({ metadata: { name: 'a', uid: 'a' }, status });
+  expect(watched?.isRelevant(at(before), at(after))).toBe(wanted);
 });
