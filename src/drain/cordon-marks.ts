@@ -75,7 +75,7 @@ export interface Owner {
 const KIND = /^[A-Z][A-Za-z0-9]*$/;
 
 export function writeOwner({ plan, attempt, kind }: Owner): string {
-  return [plan, attempt, ...(kind === undefined ? [] : [kind])].join('/');
+  return kind === undefined ? `${plan}/${attempt}` : `${plan}/${attempt}/${kind}`;
 }
 
 /** Reads from the end: only the plan may contain slashes. */

@@ -23,7 +23,7 @@ export function orphanedPlans(namespace: string, world: World, plans: readonly C
 type Alive = ReadonlyMap<string, CattlePlan>;
 
 function cordonsLeft(namespace: string, world: World, alive: Alive): Orphaned[] {
-  return world.list(nodes).flatMap((node) => {
+  return cordonedAmong(world.list(nodes)).flatMap((node) => {
     const { kind, plan: owner = '', attempt: since = '' } = readOwner(cordonOwner(node) ?? '') ?? {};
     const [home, uid = ''] = owner.split('/');
     if (kind !== CORDON_KIND || home !== namespace) return [];
@@ -39,7 +39,7 @@ function isWanted(plan: CattlePlan, node: Node, world: World): boolean {
 }
 
 function claimsLeft(namespace: string, world: World, alive: Alive): Orphaned[] {
-  return world.list(nodes).flatMap((node) => {
+  return claimedAmong(world.list(nodes)).flatMap((node) => {
     const claim = claimOn(node) ?? '';
     const [, , name = '', uid = ''] = claim.split('/');
     const plan = alive.get(uid) ?? { metadata: { name, namespace, uid } };
@@ -64,6 +64,9 @@ function jobsLeft(world: World, alive: Alive): Orphaned[] {
 }
 
 const openAmong = onceForEach((all: readonly Job[]) => all.filter((job) => isHeld(job) || isUnfinished(job)));
+
+const cordonedAmong = onceForEach((all: readonly Node[]) => all.filter((node) => cordonOwner(node) !== undefined));
+const claimedAmong = onceForEach((all: readonly Node[]) => all.filter((node) => claimOn(node) !== undefined));
 
 const NODE_GONE = 'its node was deleted';
 const GONE = 'its plan was deleted';

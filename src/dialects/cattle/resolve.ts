@@ -16,7 +16,7 @@ import { type Node, nodes } from '../../kube/resources.ts';
 import { parseLabelSelector } from '../../kube/selectors.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
-import { onceForEachWith } from '../../util/memo.ts';
+import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
 import { conditionOf } from './conditions.ts';
 import { hostnameOf } from './job.ts';
@@ -111,7 +111,7 @@ function targetsOf(scene: Scene): Target[] {
     .map((node) => ({ node, state: stateOf(node) }))
     .filter(({ node, state }) => state === 'intended' || (isSelected(node) && (concurrency > 0 || state !== 'pending')))
     .map(({ node, state }) => ({
-      key: `${hostnameOf(node)}/${node.metadata.name}`,
+      key: keyOfNode(node),
       name: node.metadata.name,
       state,
       since: knownSince(node, state, scene) ?? time,
@@ -168,6 +168,8 @@ function isOver(node: Node, { plan, world, now, judgement, attempts, failures }:
   const isObsolete = job && attempts?.isObsolete(job, { plan, node, version, hash });
   return isObsolete ?? attempts?.isForgotten(node.metadata.name, plan, failures, now) ?? false;
 }
+
+const keyOfNode = onceForEach((node: Node) => `${hostnameOf(node)}/${node.metadata.name}`);
 
 /** Random, but always the same for a plan and hash. */
 const inOrder = onceForEachWith((all: readonly Node[], salt) => {

@@ -120,7 +120,7 @@ function claimed(world: World, name: string, plan: CattlePlan): Observation {
 }
 
 export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: string, plan: CattlePlan): Job | undefined {
-  return jobsOn(nodeName, plan, world).find((job) => isNamedFor(job, id));
+  return jobsAt(world, nodeName).find((job) => isOf(job, plan) && isNamedFor(job, id));
 }
 
 function jobsOn(nodeName: string, plan: CattlePlan, world: World): Job[] {
@@ -169,10 +169,9 @@ export function isUnfinished(job: Job): boolean {
 
 /** False for the Jobs of a deleted plan of the same name. */
 function isOf({ metadata }: Job, plan: CattlePlan): boolean {
-  const isOwned = (metadata.ownerReferences ?? []).some(({ uid }) => uid === plan.metadata.uid);
-  return (
-    isOwned && metadata.namespace === plan.metadata.namespace && metadata.labels?.[PLAN_LABEL] === plan.metadata.name
-  );
+  if (metadata.labels?.[PLAN_LABEL] !== plan.metadata.name || metadata.namespace !== plan.metadata.namespace)
+    return false;
+  return (metadata.ownerReferences ?? []).some(({ uid }) => uid === plan.metadata.uid);
 }
 
 const NOTHING: Observation = { kind: 'none' };

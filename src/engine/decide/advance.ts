@@ -10,6 +10,7 @@ import { because, isUnasked, type Reason } from '../model/reasons.ts';
 import {
   activeStage,
   isFinal,
+  isSettled,
   type RecordedState,
   type Rollout,
   type RolloutPhase,
@@ -53,7 +54,7 @@ function follow(evaluations: Evaluations, stage: Stage): Rollout {
   const { rollout } = snapshot;
   const moved: Target[] = [];
   let { reason } = rollout;
-  for (const target of stage.targets) {
+  for (const target of stage.targets.filter((each) => !isSettled(each))) {
     const step = evaluations.of(stage, target);
     if (!step.next) continue;
     moved.push({ ...target, state: step.next, since: sinceOf(snapshot, target, step.next, now) });

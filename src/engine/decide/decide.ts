@@ -1,7 +1,7 @@
 /** The decision: one pure function, which the controller, `refit status`, the tests and the explorer all run. */
 import { factsOf } from '../gates/types.ts';
 import type { Decision, NodeAction, Signalling, Snapshot } from '../model/decision.ts';
-import { activeStage, isFinal, ownerOf } from '../model/rollout.ts';
+import { activeStage, isFinal, ownerOf, targetsIn } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { advance } from './advance.ts';
 import { nodeActionsOf } from './choose-node-actions.ts';
@@ -37,7 +37,7 @@ function signalsOf(evaluations: Evaluations): Signalling[] {
   const { snapshot, policy } = evaluations;
   const stage = activeStage(snapshot.rollout);
   if (!stage || isFinal(snapshot.rollout) || snapshot.rollout.unread) return [];
-  return stage.targets.flatMap((target) => {
+  return targetsIn({ stages: [stage] }, 'intended').flatMap((target) => {
     if (evaluations.of(stage, target).effect !== 'signal') return [];
     const { node, platform = '' } = factsOf(snapshot, target);
     const owner = ownerOf(snapshot.rollout, target);

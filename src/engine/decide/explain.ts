@@ -16,6 +16,7 @@ import { because } from '../model/reasons.ts';
 import {
   activeStage,
   isFinal,
+  isSettled,
   type Rollout,
   type Stage,
   stagesBefore,
@@ -33,7 +34,10 @@ export function explain(evaluations: Evaluations): Explanation {
   const { snapshot, now } = evaluations;
   const { rollout } = snapshot;
   const phases = new Map(
-    withStages(rollout).map(({ stage, target }) => [target.key, evaluations.of(stage, target).phase]),
+    withStages(rollout).map(({ stage, target }) => [
+      target.key,
+      isSettled(target) ? target.state : evaluations.of(stage, target).phase,
+    ]),
   );
   if (isFinal(rollout)) return { waits: [], phases, recheckAfterMs: undefined, probes: [] };
   const stage = activeStage(rollout);

@@ -148,7 +148,7 @@ export function ownerOf(
   { source: { uid: plan, kind, mark } }: { readonly source: Pick<Source, 'uid' | 'kind' | 'mark'> },
   { since }: Pick<Target, 'since'>,
 ): string {
-  return writeOwner({ plan, kind, ...mark, attempt: since });
+  return writeOwner({ plan: mark?.plan ?? plan, kind: mark?.kind ?? kind, attempt: since });
 }
 
 /** A node that cordons itself knows the rollout's id, not the plan's uid. */

@@ -87,17 +87,13 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
   const object = dialect.objectOf(stage, target, world);
   if (!object) return { exists: false, observation: { kind: 'none' } };
   const observation = dialect.signal.read(world, rollout, stage, target, plan);
-  const ready = readyCondition(object);
   const node = dialect.drainDelegation?.nodeOf(stage, target, world);
   const nodeName = node?.metadata.name ?? '';
   // Nobody waits for what is done.
   const watched = target.state === 'done' ? undefined : known.watch?.(target, observation);
   return {
     exists: true,
-    platform: platformOf(object),
-    labels: object.metadata.labels,
-    ready: ready && ready.status === 'True',
-    readySince: ready?.lastTransitionTime,
+    ...ownFacts(object),
     version: dialect.versions ? dialect.versions.of(object) : kubeletVersionOf(object),
     isThere: isThere(dialect, stage, object),
     agent: dialect.agents?.of(object),
@@ -114,6 +110,16 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     observation,
   };
 }
+
+const ownFacts = onceForEach((object: KubeObject) => {
+  const ready = readyCondition(object);
+  return {
+    platform: platformOf(object),
+    labels: object.metadata.labels,
+    ready: ready && ready.status === 'True',
+    readySince: ready?.lastTransitionTime,
+  };
+});
 
 /** Not for a stage that changes no version, such as one of image bundles. */
 function isThere({ versions }: Pick<Dialect, 'versions'>, stage: Stage, object: KubeObject): boolean | undefined {

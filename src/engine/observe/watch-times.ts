@@ -38,9 +38,9 @@ function lastWords() {
   const last = new Map<string, { readonly words: string; readonly at: number }>();
   return (key: string, words: string, now: number): number => {
     const known = last.get(key);
-    const said = known?.words === words ? known : { words, at: now };
-    last.set(key, said);
-    return now - said.at;
+    if (known?.words === words) return now - known.at;
+    last.set(key, { words, at: now });
+    return 0;
   };
 }
 
