@@ -9,10 +9,12 @@ for (const name of SIGNALS) process.once(name, () => interrupted.abort(new Error
 // A closed pipe, such as by `head`, ends a watch, and a controller in order.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', (error) => interrupted.abort(error));
 
-/** The agent loads only what it needs: it stays in memory for months. */
+/** The agent loads only what it needs: it stays in memory for months. So does what starts again with each of its pods. */
 async function run([command, ...rest]: readonly string[]): Promise<number> {
   const { signal: abort } = interrupted;
   if (command === 'agent') return await (await import('./agent.ts')).runAgent(rest, abort);
+  if (command === STAND_IN && rest.length === 0)
+    return await (await import('./system-upgrade-controller.ts')).runSystemUpgradeController(process.env, abort);
   // It only computes, and signals that a handler waits for come too late then.
   if (command === 'validate') for (const name of SIGNALS) process.removeAllListeners(name);
   if (command === 'help' && rest[0] === 'agent') return await run(['agent', '--help']);
