@@ -172,6 +172,19 @@ test('all workload clusters: the rights of deploy/rbac-capi-clusters.yaml for th
   expect(JSON.stringify(all)).toContain('"--workload-clusters"');
 });
 
+test('a Certificate for cert-manager: as with kustomize, and for the Secret that is mounted', async () => {
+  const capi = ['--set=capi.enabled=true', ...REQUIRED];
+  const certificates = async (...more: string[]): Promise<KubeObject[]> =>
+    (await templated(...capi, ...more)).filter(({ kind }) => kind === 'Certificate');
+  expect(await certificates()).toEqual([]);
+  const issuer = '--set=capi.issuer=cluster-api-hooks';
+  const made = await kustomized('deploy/chart/manifests/cert-manager');
+  expect(made).toMatchObject([{ spec: { dnsNames: ['refit-capi-extension.refit-system.svc'] } }]);
+  expect(compared(await certificates(issuer))).toEqual(compared(made));
+  const other = ['--set=capi.issuer=other', '--set=capi.secrets.refit-capi-extension-tls=mine'];
+  expect(await certificates(...other)).toMatchObject([{ spec: { secretName: 'mine', issuerRef: { name: 'other' } } }]);
+});
+
 test('agents as a DaemonSet: Helm and kustomize install the same, and the API server takes it', async () => {
   const args = ['--set=agent.daemonSet=true', '--set=agent.launcherImage=launcher-with-nsenter'];
   const added = (await templated(...args)).filter(({ kind }) => kind === 'DaemonSet');

@@ -6,7 +6,7 @@ import { agentDaemonSet } from './agent.ts';
 import { dashboard, rules, serviceMonitor } from './monitoring.ts';
 import { fileOf, object, REFIT_NAMESPACE, yamlOf } from './objects.ts';
 import { copyOf, rightsOf } from './rights.ts';
-import { CAPI, CATTLE, K0S, workload } from './workloads.ts';
+import { CAPI, CATTLE, hooksCertificate, K0S, workload } from './workloads.ts';
 
 const HERE = 'tools/deploy';
 const CHART = 'deploy/chart';
@@ -39,6 +39,7 @@ export function deployFiles(): [string, string][] {
       'rights.yaml': rightsOf('rbac-capi.yaml', 'others'),
       'controller.yaml': made(workload(CAPI)),
     },
+    'cert-manager': { 'certificate.yaml': made([hooksCertificate()]) },
     'workload-clusters': { 'rights.yaml': rightsOf('rbac-capi-clusters.yaml', 'others') },
     admission: {
       'signals.yaml': copyOf('admission-policy.yaml'),

@@ -42,6 +42,8 @@ export const CATTLE: Workload = {
   },
 };
 
+const TLS_SECRET = 'refit-capi-extension-tls';
+
 export const CAPI: Workload = {
   name: 'refit-capi-extension',
   namespace: REFIT_NAMESPACE,
@@ -56,8 +58,22 @@ export const CAPI: Workload = {
     '--checksum-url=https://mirror.example.com/{version}/{os}-{arch}/k0s.sha256',
   ],
   hooks: 9443,
-  secrets: { 'refit-capi-extension-tls': '/certs', 'refit-capi-managers': '/managers' },
+  secrets: { [TLS_SECRET]: '/certs', 'refit-capi-managers': '/managers' },
 };
+
+/** For cert-manager. The chart puts in the names of issuer and Secret. */
+export function hooksCertificate(): object {
+  const { name, namespace } = CAPI;
+  return object('cert-manager.io/v1', 'Certificate', TLS_SECRET, namespace, {
+    spec: {
+      secretName: TLS_SECRET,
+      dnsNames: [`${name}.${namespace}.svc`],
+      usages: ['digital signature', 'server auth'],
+      privateKey: { algorithm: 'ECDSA', rotationPolicy: 'Always' },
+      issuerRef: { group: 'cert-manager.io', kind: 'ClusterIssuer', name: 'cluster-api-hooks' },
+    },
+  });
+}
 
 export function workload(of: Workload): object[] {
   return [

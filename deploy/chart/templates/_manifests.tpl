@@ -62,6 +62,10 @@ system-upgrade-controller bring some of them along. */}}
 {{- if and (eq $kind "Role") $planSecrets }}{{ range $rule := .object.rules }}
 {{- if has "SECRET" ($rule.resourceNames | default list) }}{{ $_ := set $rule "resourceNames" $planSecrets }}{{ end -}}
 {{- end }}{{ end -}}
+{{- if eq $kind "Certificate" -}}
+{{- $_ := set .object.spec "secretName" (index $values.capi.secrets .object.metadata.name) -}}
+{{- $_ := set .object.spec.issuerRef "name" $values.capi.issuer -}}
+{{- end -}}
 {{- if has $kind (list "ServiceMonitor" "PrometheusRule") -}}
 {{- $_ := set .object.metadata "labels" (mergeOverwrite .object.metadata.labels $values.monitoring.labels) -}}
 {{- end -}}

@@ -5,6 +5,7 @@ import { systemClock } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import { must } from '../../../tools/release/commands.ts';
 import { Checks } from '../checks.ts';
+import type { CertManager } from './managers/cert-manager.ts';
 import type { HookTypes, Program } from './managers/programs.ts';
 import { PARTS } from './parts/parts.ts';
 import { register } from './parts/registration.ts';
@@ -14,6 +15,7 @@ import { makeCluster, openScene } from './scene.ts';
 export interface InsideOptions {
   readonly directory: string;
   readonly programs: readonly Program[];
+  readonly certManager?: CertManager;
   readonly types: HookTypes;
   readonly parts: readonly string[];
   /** The built command. */

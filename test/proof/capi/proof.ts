@@ -15,12 +15,15 @@ import { runMain } from '../../../tools/main.ts';
 import type { Outcome } from '../checks.ts';
 import { conclude, parsed } from '../command.ts';
 import type { InsideOptions } from './inside.ts';
+import { gatherCertManager } from './managers/cert-manager.ts';
 import { gatherManagers, hookTypesOf, type Minor, RELEASES } from './managers/programs.ts';
-import { PARTS, PARTS_OF_EARLIER } from './parts/parts.ts';
+import { NEEDS_CERT_MANAGER, PARTS, PARTS_OF_EARLIER } from './parts/parts.ts';
 
 const MINORS = Object.keys(RELEASES) as Minor[];
 const NEWEST: Minor = '1.14';
 const VERSIONS = MINORS.map((minor) => RELEASES[minor].version).join(', ');
+
+const USUAL_PARTS = Object.keys(PARTS).filter((part) => part !== NEEDS_CERT_MANAGER);
 
 const HELP = `Usage: npm run proof:capi -- [--release MINOR] [--only PART,…] [--logs FOLDER]
 
@@ -30,7 +33,8 @@ namespaces of its own, where its ports are nobody else's: that needs root, or a 
 left behind.
 
   --release MINOR  one of ${MINORS.join(', ')}; an earlier one runs \`${PARTS_OF_EARLIER.join(',')}\` only
-  --only PART,…    some of ${Object.keys(PARTS).join(', ')}
+  --only PART,…    some of ${USUAL_PARTS.join(', ')},
+                   or ${NEEDS_CERT_MANAGER}, which runs only if it is named, and builds cert-manager's controller first
   --logs FOLDER    where the logs of all processes are copied to at the end
   --help           this text
 `;
@@ -93,8 +97,9 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
     const inside: InsideOptions = {
       directory: own,
       programs: await gatherManagers(minor, building),
+      ...(command.only?.includes(NEEDS_CERT_MANAGER) && { certManager: await gatherCertManager(building) }),
       types: await hookTypesOf(minor, building),
-      parts: command.only ?? (minor === NEWEST ? Object.keys(PARTS) : PARTS_OF_EARLIER),
+      parts: command.only ?? (minor === NEWEST ? USUAL_PARTS : PARTS_OF_EARLIER),
       refit,
       result: join(own, 'result.json'),
     };

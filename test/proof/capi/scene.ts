@@ -15,12 +15,15 @@ import { until } from '../wait.ts';
 import { MachineNodes } from './machines/machine-nodes.ts';
 import { CLUSTER, capiMachines, clusterObjects, listOf, NAMESPACE, type ProofMachine } from './machines/objects.ts';
 import { inWords, isSettled } from './machines/settled.ts';
+import type { CertManager } from './managers/cert-manager.ts';
 import { Managers } from './managers/managers.ts';
 import type { ManagerName, Program } from './managers/programs.ts';
 
 export interface SceneOptions {
   readonly directory: string;
   readonly programs: readonly Program[];
+  /** For its part only. */
+  readonly certManager?: CertManager | undefined;
   /** The built command. */
   readonly refit: string;
   readonly checks: Checks;

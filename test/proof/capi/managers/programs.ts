@@ -69,7 +69,7 @@ function recipeFor(minor: Minor, path: string): Recipe {
 }
 
 /** Go's folder of each module, which is downloaded where it is not there. */
-async function sourcesOf(
+export async function sourcesOf(
   manifest: string,
   modules: readonly string[],
   { environment, log, abort }: BuildOptions,

@@ -3,6 +3,7 @@ import type { Scene } from '../scene.ts';
 import { agentGone } from './agent-gone.ts';
 import { ahead } from './ahead.ts';
 import { badAnswers } from './bad-answers.ts';
+import { certManager } from './cert-manager.ts';
 import { deletedMidway } from './deleted-midway.ts';
 import { failedUpdate } from './failed-update.ts';
 import { interfered } from './interfered.ts';
@@ -39,7 +40,11 @@ export const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = 
   'one-control-plane': oneControlPlane,
   'second-cluster': secondCluster,
   'workload-clusters': workloadClusters,
+  'cert-manager': certManager,
 };
+
+/** Builds cert-manager, and leaves its certificates: only where it is named. */
+export const NEEDS_CERT_MANAGER = 'cert-manager';
 
 /** Of releases before the newest. */
 export const PARTS_OF_EARLIER = ['update'];

@@ -17,6 +17,7 @@ const extensionConfigs = clusterScoped<ExtensionConfig>(
 );
 const NAME = 'refit';
 const CA_SECRET = 'refit-ca';
+const FROM_SECRET = 'runtime.cluster.x-k8s.io/inject-ca-from-secret';
 
 /** Core puts the CA of the Secret into the ExtensionConfig. */
 export async function setAuthority(scene: Scene, authority: string): Promise<void> {
@@ -36,6 +37,18 @@ export async function discovered(scene: Scene, status: 'True' | 'False', name = 
     const isKnown = status === 'False' || config.status?.handlers !== undefined;
     return isKnown && isOfNow && discovery?.status === status;
   });
+}
+
+/** `secret`: its namespace and name. */
+export async function authorityFrom({ cluster }: Scene, secret: string): Promise<void> {
+  const metadata = { annotations: { [FROM_SECRET]: secret } };
+  const spec = { clientConfig: { caBundle: null } };
+  await cluster.client.patch(extensionConfigs, NAME, { metadata, spec }, { type: 'merge' });
+}
+
+/** In base64. */
+export async function injectedAuthority({ cluster }: Scene): Promise<string | undefined> {
+  return (await cluster.client.get(extensionConfigs, NAME)).spec.clientConfig.caBundle;
 }
 
 /** Where the managers call from now on. */
@@ -69,7 +82,7 @@ async function applyConfig(scene: Scene, name: string): Promise<void> {
 }
 
 export function extensionConfig(url: string, name = NAME): object {
-  const annotations = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': `${NAMESPACE}/${CA_SECRET}` };
+  const annotations = { [FROM_SECRET]: `${NAMESPACE}/${CA_SECRET}` };
   return {
     apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
     kind: 'ExtensionConfig',
