@@ -56,6 +56,8 @@ export async function createStandInHost({
     await writeScript(join(root, folder, 'containerd'), `echo "containerd example.com/containerd/v2 ${own} 0"\n`);
     await writeScript(join(root, folder, 'containerd-shim-runc-v2'), `echo "  Version:  ${own}"\n`);
   }
+  // No package owns them, and no other kubeadm runs: to ask this machine would take longer, and others may run one on it.
+  for (const name of ['dpkg-query', 'pgrep']) await writeScript(join(root, 'usr/bin', name), 'exit 1\n');
   // Root or not, the host is ours.
   await writeScript(join(root, 'usr/bin/sudo'), '[ "$1" = -n ] && shift\nexec "$@"\n');
   if (role === 'controlPlane') await writeManifests(root, version);

@@ -1,7 +1,7 @@
 /** Tests the agent of kubeadm hosts: real processes beside stand-in hosts, led by the real extension for Cluster API. */
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -88,8 +88,6 @@ afterAll(async () => {
 
 async function startAgent(name: string, ...flags: string[]): Promise<AgentProcess> {
   const { root } = scene.cluster.host(name);
-  // Others on this machine may run a kubeadm.
-  await writeFile(join(root, 'usr/bin/pgrep'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
   const kubeconfig = await kubeconfigVia(join(root, '..'), { node: name }, `https://127.0.0.1:${proxy.port}`);
   const state = ['--state-dir', join(root, 'var/lib/refit-agent'), '--run-dir', join(root, 'run/refit')];
   const own = ['--procedure', 'kubeadm', '--name', name, '--config', join(root, 'none.yaml')];
