@@ -37,6 +37,12 @@ export function compareVersions(a: Version, b: Version): number {
   );
 }
 
+/** The same for texts; NaN if one is no version, so that no comparison with it holds. */
+export function compareTexts(a = '', b = ''): number {
+  const [left, right] = [parseVersion(a), parseVersion(b)];
+  return left && right ? compareVersions(left, right) : Number.NaN;
+}
+
 function compareNaturally(a: string, b: string): number {
   const [left, right] = [padded(a), padded(b)];
   if (left === right) return 0;

@@ -11,7 +11,7 @@ import { BROKEN, runProgram } from '../../kubeadm/run-program.ts';
 import { kubeadmBody, kubeletBody, repairScript } from '../../kubeadm/scripts.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { defined, isRecord, parseJson } from '../../util/json.ts';
-import { compareVersions, isNewerMinor, parseVersion } from '../../util/version.ts';
+import { compareTexts, isNewerMinor, parseVersion } from '../../util/version.ts';
 import { kubeadmFindings, textOf } from '../../versions/kubeadm-rules.ts';
 import { limitsFor } from '../download/fetch.ts';
 import type { ActiveJournal } from '../journal.ts';
@@ -84,13 +84,12 @@ function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.Host
 async function assertVersionFits({ client, host }: Tools, version: string): Promise<void> {
   const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system' });
   const [, cluster = ''] = /^kubernetesVersion: *["']?([\w.+-]+)/m.exec(data?.['ClusterConfiguration'] ?? '') ?? [];
-  const [present, wanted] = [parseVersion(cluster), parseVersion(version)];
-  const isLower = !present || !wanted || compareVersions(present, wanted) < 0;
-  if (isLower || (host.role === 'controlPlane' && cluster !== version))
+  if (!(compareTexts(cluster, version) >= 0) || (host.role === 'controlPlane' && cluster !== version))
     throw new Error(`ConfigMap kube-system/kubeadm-config has version ${cluster}, so this host cannot get ${version}`);
   const about = parseJson((await client.raw('/version')).body);
   const server = parseVersion(isRecord(about) ? String(about['gitVersion']) : '');
-  if (host.role === 'worker' && server && isNewerMinor(wanted, server))
+  const wanted = parseVersion(version);
+  if (host.role === 'worker' && wanted && server && isNewerMinor(wanted, server))
     throw new Error(`the API server still has ${textOf(server)}: upgrade the control plane before this worker`);
   const managedBy = kubeletVersionOf(await client.get(nodes, host.name));
   const kubeadm = { version, verb: 'node', cluster, ...defined({ managedBy }) } as const;

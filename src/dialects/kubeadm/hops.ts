@@ -1,7 +1,7 @@
 /** Chooses the hop of a run where the target is several minor versions away: each has its own binaries. */
 import type { ConfigMap } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
-import { compareVersions, parseVersion } from '../../util/version.ts';
+import { compareTexts } from '../../util/version.ts';
 import { canStay } from '../../versions/version-rules.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 import { openRequest } from './plan-object.ts';
@@ -50,7 +50,5 @@ function wayOf(manifest: Manifest, facts: readonly HostFacts[]) {
 }
 
 function isBehind({ kubeadm, kubelet, staticPods }: HostFacts, wanted: string): boolean {
-  const version = parseVersion(wanted);
-  const found = [kubeadm, kubelet, staticPods['kube-apiserver']].flatMap((text = '') => parseVersion(text) ?? []);
-  return version !== undefined && found.some((each) => compareVersions(each, version) < 0);
+  return [kubeadm, kubelet, staticPods['kube-apiserver']].some((found) => compareTexts(found, wanted) < 0);
 }

@@ -4,7 +4,7 @@ import * as kube from '../../kube/resources.ts';
 import { matchesLabels } from '../../kube/selectors.ts';
 import { describeProblem, ifAllowed, ifFound, ifUnchanged } from '../../kube/status-error.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
-import { compareVersions, parseVersion } from '../../util/version.ts';
+import { compareTexts } from '../../util/version.ts';
 import { type Finding, hard, warn } from '../../versions/kubeadm-rules.ts';
 import { judgeVersions } from '../../versions/version-rules.ts';
 
@@ -54,12 +54,6 @@ export function poolVersion({ spec }: Pool): string {
   return spec.template.spec.versions?.kubelet ?? '';
 }
 
-/** Negative if `version` is lower; NaN if one is no version. */
-function compare(version: string | undefined, target: string): number {
-  const [found, wanted] = [parseVersion(version ?? ''), parseVersion(target)];
-  return found && wanted ? compareVersions(found, wanted) : Number.NaN;
-}
-
 /** By Refit, and not ended. */
 export function isBegun({ metadata }: Pool): boolean {
   return metadata.annotations?.[OURS] !== undefined;
@@ -73,7 +67,7 @@ function isPausedByOthers({ metadata, spec }: Pool): boolean {
 
 export function poolsToRoll(pools: readonly Pool[], target: string): Pool[] {
   return pools.filter((pool) => {
-    const order = compare(poolVersion(pool), target);
+    const order = compareTexts(poolVersion(pool), target);
     return (order < 0 || (order === 0 && isBegun(pool))) && !isPausedByOthers(pool);
   });
 }
@@ -83,7 +77,7 @@ export function poolFindings(pools: readonly Pool[] | undefined, target: string)
   const why = 'machine-controller is not installed, or a right of deploy/rbac-kubeadm.yaml is missing';
   if (pools === undefined) return [hard('machines', `MachineDeployments cannot be read: ${why}`)];
   const kubelets = pools.map((pool) => {
-    const next = compare(poolVersion(pool), target) < 0 ? { target, replaced: true } : {};
+    const next = compareTexts(poolVersion(pool), target) < 0 ? { target, replaced: true } : {};
     return { name: `MachineDeployment ${pool.metadata.name}`, version: poolVersion(pool), ...next };
   });
   const paused = pools.filter(isPausedByOthers).map(({ metadata }) => metadata.name);
@@ -112,7 +106,7 @@ export function nextPoolStep(pool: Pool, target: string, { all, hasCanary }: Mac
   const { metadata, spec, status = {} } = pool;
   const { replicas: wanted = 1, paused = false } = spec;
   if (isPausedByOthers(pool)) return { message: 'somebody else has paused it' };
-  if (compare(poolVersion(pool), target) < 0) {
+  if (compareTexts(poolVersion(pool), target) < 0) {
     const kubelet = poolVersion(pool).startsWith('v') ? target : target.slice(1);
     const change = { ...(paused && { paused: false }), template: { spec: { versions: { kubelet } } } };
     return { message: `gets ${target}`, patch: { metadata: { annotations: { [OURS]: target } }, spec: change } };
@@ -156,9 +150,9 @@ export async function rollPool(tools: PoolTools, named: Pool, target: string): P
   const isOver = (): boolean => clock.monotonic() - since >= PATIENCE_MIN * 60_000;
   for (;;) {
     try {
-      const hadTarget = compare(poolVersion(pool), target) === 0;
+      const hadTarget = compareTexts(poolVersion(pool), target) === 0;
       pool = await client.get(machineDeployments, named.metadata.name, { namespace, abort });
-      if (hadTarget && compare(poolVersion(pool), target) !== 0)
+      if (hadTarget && compareTexts(poolVersion(pool), target) !== 0)
         return `somebody has changed its version to ${poolVersion(pool)}; it ${leftAs(pool)}`;
       const step = nextPoolStep(pool, target, await look(tools, pool, target));
       if (step === undefined) return undefined;
@@ -184,7 +178,7 @@ export async function rollPool(tools: PoolTools, named: Pool, target: string): P
 }
 
 function freshOf(all: readonly Machine[], target: string): Machine[] {
-  return all.filter(({ spec }) => compare(spec.versions?.kubelet, target) === 0);
+  return all.filter(({ spec }) => compareTexts(spec.versions?.kubelet, target) === 0);
 }
 
 type Machines = Awaited<ReturnType<typeof look>>;
@@ -197,7 +191,7 @@ async function look({ client, abort }: PoolTools, pool: Pool, target: string) {
     if (!status?.nodeRef) continue;
     const node = await ifFound(client.get(kube.nodes, status.nodeRef.name, { abort }));
     const isReady = kube.readyCondition(node)?.status === 'True';
-    if (isReady && compare(kube.kubeletVersionOf(node), target) === 0) return { all, hasCanary: true };
+    if (isReady && compareTexts(kube.kubeletVersionOf(node), target) === 0) return { all, hasCanary: true };
   }
   return { all, hasCanary: false };
 }
@@ -218,7 +212,7 @@ async function hold(tools: PoolTools, pool: Pool, target: string): Promise<strin
   try {
     for (let left = PAUSE_ATTEMPTS; left > 0; left--) {
       now = await tools.client.get(machineDeployments, pool.metadata.name, { namespace, abort: ending.abort });
-      if (!isBegun(now) || now.spec.paused || compare(poolVersion(now), target) !== 0) break;
+      if (!isBegun(now) || now.spec.paused || compareTexts(poolVersion(now), target) !== 0) break;
       const { all, hasCanary } = await look(ending, now, target);
       if (isAborted ? hasCanary : freshOf(all, target).length === 0) break;
       await write(ending, now, { spec: { paused: true } });

@@ -10,7 +10,7 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
-import { compareVersions, parseVersion } from '../../util/version.ts';
+import { compareTexts } from '../../util/version.ts';
 import { parseYaml } from '../../util/yaml.ts';
 import { nodeName, port, version } from './fields.ts';
 import { isKubeOne, type KubeOneParts, kubeOneManifest } from './kubeone.ts';
@@ -154,10 +154,8 @@ async function certificateIn(file: string | undefined): Promise<string | undefin
   try {
     return file && new X509Certificate(await readBounded(file)).toString();
   } catch (error) {
-    throw new RefitError(
-      'REFIT_FILE',
-      `etcdSnapshotCertificate: ${file} is no certificate in PEM: ${messageOf(error)}`,
-    );
+    const why = `is no certificate in PEM: ${messageOf(error)}`;
+    throw new RefitError('REFIT_FILE', `etcdSnapshotCertificate: ${file} ${why}`);
   }
 }
 
@@ -193,7 +191,7 @@ export function parseManifest(text: string, file: string): Manifest {
     version: `v${each.version.replace(/^v/, '')}`,
   });
   const way = [...data.hops, data].map(({ version: each }) => each);
-  const wrong = way.findIndex((each, index) => index > 0 && !isLower(way[index - 1] ?? '', each));
+  const wrong = way.findIndex((each, index) => index > 0 && !(compareTexts(way[index - 1], each) < 0));
   if (wrong > 0)
     return fail(`hops[${wrong - 1}].version: ${way[wrong - 1]} is not lower than ${way[wrong]}, which comes next`);
   return defined({
@@ -202,11 +200,6 @@ export function parseManifest(text: string, file: string): Manifest {
     containerd: data.containerd && withV(data.containerd),
     kubeOne: kubeOne?.data?.parts,
   });
-}
-
-function isLower(first: string, second: string): boolean {
-  const [a, b] = [parseVersion(first), parseVersion(second)];
-  return a !== undefined && b !== undefined && compareVersions(a, b) < 0;
 }
 
 function describe(issue: z.core.$ZodIssue | undefined): string {
