@@ -173,10 +173,8 @@ function readFlags(args: readonly string[]) {
 function toMilliseconds(flag: string, text: string): number {
   const ms = parseDuration(text);
   if (ms !== undefined) return ms;
-  throw new RefitError(
-    'REFIT_USAGE',
-    `--${flag} ${text} is not a time: write a number with ms, s, m or h, such as 90s`,
-  );
+  const advice = 'write a number with ms, s, m or h, such as 90s';
+  throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not a time: ${advice}`);
 }
 
 function toCount(flag: string, text: string): number {

@@ -80,12 +80,9 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
     await discardDownload({ staged, paths }, files);
     await fileTrust.removeEmpty(staging);
   };
+  const prepare = async (): Promise<void> => await fileTrust.makePrivate(staging);
   const effects: Effects = {
-    download: async () =>
-      await download(
-        { url, sha256, staged, paths, userAgent, limits, prepare: async () => await fileTrust.makePrivate(staging) },
-        tools,
-      ),
+    download: async () => await download({ url, sha256, staged, paths, userAgent, limits, prepare }, tools),
     'trial-run': async () => {
       const wanted = await wantedHash(sha256, paths.record, files);
       const anyVersion = forceupdate === true && tools.checkForced !== true;

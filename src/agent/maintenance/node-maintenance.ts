@@ -42,11 +42,6 @@ export function nodeMaintenance(parts: MaintenanceParts) {
     const reason = messageOf(error);
     if (shouldLog(reason)) log.warn(message, { reason });
   };
-  /** A leader does not drain a node whose lease has no label. */
-  const isDelegated = async (abort: AbortSignal): Promise<boolean> => {
-    const name = nodeName();
-    return name === undefined || (await delegation.isExpected(name, abort));
-  };
   const readNode = async (options: RequestOptions): Promise<Node | undefined> => {
     const name = nodeName();
     return name === undefined ? undefined : await ifFound(client.get(nodes, name, options));
@@ -80,7 +75,10 @@ export function nodeMaintenance(parts: MaintenanceParts) {
       try {
         const { name, namespace } = LEADER;
         const cordoner = cordonerBy(await ifFound(client.get(leases, name, { namespace, abort })));
-        return cordoner === 'leader' && !(await isDelegated(abort)) ? 'self' : cordoner;
+        const own = nodeName();
+        // A leader does not drain a node whose lease has no label.
+        const isLeft = cordoner === 'leader' && own !== undefined && !(await delegation.isExpected(own, abort));
+        return isLeft ? 'self' : cordoner;
       } catch (error) {
         abort.throwIfAborted();
         warn('cannot tell who cordons', error);

@@ -112,16 +112,13 @@ function limitsOf({ limits, veto }: AgentOptions): DownloadLimits {
 
 /** `nodeName`: of the host's Node; undefined when no pods run on the host. Throws while it is not known. */
 export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: () => string | undefined): Agent {
-  const { client, options, places, restarter, userAgent, clock, random, log } = host;
+  const { options, places, restarter, clock } = host;
   const { object, journal, accepts } = own;
-  const tools = { clock, random, log };
   const { stateDirectory, times, veto } = options;
   const beside = host.kubeadm ? 'replace' : options.beside;
   const maintenance = nodeMaintenance({ ...host, nodeName });
   const effects = {
-    ...tools,
-    restarter,
-    userAgent,
+    ...host,
     stateDirectory,
     // Read each time: the service may restart with another data directory.
     get imagesDirectory() {
@@ -139,7 +136,6 @@ export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: 
   const observe = async (current: Journal) => await observeHost(host, current);
   const kubeadm = host.kubeadm && {
     ...effects,
-    client,
     host: host.kubeadm,
     shells: localShells,
     root: ROOT,
@@ -149,9 +145,9 @@ export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: 
   };
   const carryOut: AgentParts['perform'] = async (step, current, abort) =>
     kubeadm ? await performOnKubeadm(step, current, kubeadm, abort) : await perform(step, current, effects, abort);
-  const prefetcher = createPrefetcher({ ...tools, observe, perform: carryOut, veto, beside });
+  const prefetcher = createPrefetcher({ ...host, observe, perform: carryOut, veto, beside });
   return new Agent({
-    ...tools,
+    ...host,
     object,
     loadJournal: async () => {
       await keepSpare(journal);

@@ -54,7 +54,6 @@ function terminate(process: ProcessId, log: Logger): void {
   }
   if (findProcess(parent) !== undefined)
     return log.warn('no restart was ordered: waiting for the supervisor', { pid, of: parent });
-  throw new Error(
-    `cannot restart the service: PID ${pid} and its supervisor (PID ${parent}) are gone, and no service manager knows it`,
-  );
+  const gone = `PID ${pid} and its supervisor (PID ${parent}) are gone, and no service manager knows it`;
+  throw new Error(`cannot restart the service: ${gone}`);
 }

@@ -18,10 +18,8 @@ export async function loadJournal(path: string, files: Pick<Files, 'readFile'> =
   const file = parse(text);
   // An idle journal says the same in every format.
   if (file?.format === FORMAT || (file?.format === 1 && file.journal.phase === 'idle')) return file.journal;
-  throw new RefitError(
-    'REFIT_FILE',
-    `${path} is not a journal that this agent can read: check that the service runs the right version, then remove the file`,
-  );
+  const advice = 'check that the service runs the right version, then remove the file';
+  throw new RefitError('REFIT_FILE', `${path} is not a journal that this agent can read: ${advice}`);
 }
 
 /** Room for several journals: on a full disk the spare file is removed, and the journal takes its place. */

@@ -89,16 +89,17 @@ export async function takeLock(path: string, pid: number): Promise<void> {
   await writeFile(draft, JSON.stringify(own));
   try {
     for (;;) {
-      const [latest = 0, ...older] = await generations(path);
-      const holder = latest === 0 ? undefined : await readHolder(`${path}.${latest}`);
+      const earlier = await generations(path);
+      const [latest = 0] = earlier;
+      const found = await readFile(`${path}.${latest}`, 'utf8').catch(() => undefined);
+      const holder = parseJson(found) as ProcessId | undefined;
       if (holder !== undefined && isSameProcess(findProcess(holder.pid), holder)) {
         throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) uses ${dirname(path)}`);
       }
       // Only one agent can create it; overwriting would let two win at the same moment.
       const linked = link(draft, `${path}.${latest + 1}`).then(() => true);
       if (!(await unless('EEXIST', linked))) continue;
-      const outdated = latest === 0 ? older : [latest, ...older];
-      for (const number of outdated) await rm(`${path}.${number}`, { force: true });
+      for (const number of earlier) await rm(`${path}.${number}`, { force: true });
       return;
     }
   } finally {
@@ -114,8 +115,4 @@ async function generations(path: string): Promise<number[]> {
     .map((name) => Number(name.slice(prefix.length)))
     .filter((number) => number > 0)
     .toSorted((a, b) => b - a);
-}
-
-async function readHolder(lock: string): Promise<ProcessId | undefined> {
-  return parseJson(await readFile(lock, 'utf8').catch(() => undefined)) as ProcessId | undefined;
 }

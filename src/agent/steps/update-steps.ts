@@ -17,21 +17,13 @@ export function windDown(input: UpdateInput): Step {
     // Somebody else may have restarted the service into the new binary: then that is watched, not replaced.
     return runsNew(input) ? afterRestart(input) : rollBack('the signal was cancelled');
   }
-  const step = TOUCHED.includes(phase) ? ADVANCE[phase](input) : undefined;
+  const step = UNTOUCHED.includes(phase) ? undefined : ADVANCE[phase](input);
   if (step !== undefined && TOUCHING.includes(step.kind)) return step;
   return mayBeCordoned(journal) ? { kind: 'uncordon' } : { kind: 'clean-up' };
 }
 
-/** Phases in which the service was told to end, or the target path was changed back. */
-const TOUCHED: readonly UpdatePhase[] = [
-  'restarting',
-  'restarted',
-  'soaking',
-  'swappingBack',
-  'swappedBack',
-  'restartingBack',
-  'restartedBack',
-];
+/** Phases before the target path is changed, and after the service was proven. In the others it was told to end, or is about to be. */
+const UNTOUCHED: readonly UpdatePhase[] = ['started', 'downloaded', 'ready', 'kept', 'proven', 'failed'];
 const TOUCHING: readonly Step['kind'][] = ['await-service', 'restart', 'kill', 'soak', 'roll-back'];
 
 const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>> = {
