@@ -69,10 +69,8 @@ export function repairScript(byHand?: string): string {
 export function stepScript(context: StepContext, { before = '', body, after = '' }: StepBody): string {
   const { rollout, step, version } = context;
   const names = `ROLLOUT=${quoted(rollout)}\nSTEP=${quoted(step)}\nVERSION=${quoted(version)}\n`;
-  return detached(
-    `${names}${PRELUDE}${JOURNAL}seen done && exit 0\n${before}note begun\n${body}\nnote done\n${after}\n`,
-    LOCK_WAIT,
-  );
+  const script = `seen done && exit 0\n${before}note begun\n${body}\nnote done\n${after}\n`;
+  return detached(`${names}${PRELUDE}${JOURNAL}${script}`, LOCK_WAIT);
 }
 
 /** Fetches the binaries and checks their versions before anything on the node is replaced. */

@@ -9,26 +9,26 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_762,
+  'src/agent': 5_736,
   'src/api': 1_103,
-  'src/cli': 4_660,
+  'src/cli': 4_656,
   'src/cmd': 989,
   'src/dialects': 338,
-  'src/dialects/autopilot': 990,
+  'src/dialects/autopilot': 988,
   'src/dialects/capi': 2_441,
-  'src/dialects/cattle': 1_932,
-  'src/dialects/kubeadm': 2_247,
+  'src/dialects/cattle': 1_930,
+  'src/dialects/kubeadm': 2_220,
   'src/drain': 774,
   'src/engine': 5_198,
   'src/http': 323,
   'src/kube': 3_049,
-  'src/kubeadm': 1_048,
+  'src/kubeadm': 1_046,
   'src/process': 269,
   'src/runtime': 764,
   'src/signal': 581,
   'src/updates': 1_864,
   'src/install': 799,
-  'src/util': 821,
+  'src/util': 827,
   'src/versions': 539,
 };
 

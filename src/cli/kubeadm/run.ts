@@ -165,14 +165,12 @@ async function runRollout(session: ApplySession, held: WriteGuard, approve: Appr
 }
 
 /** Waits until the leader has removed its cordons and taints from hosts that were not upgraded. A read that fails changes no result. */
-async function untilCleanedUp(
-  { client, clock, abort }: KubeadmSession,
-  { dialects, ...controller }: ControllerProcess,
-): Promise<void> {
+async function untilCleanedUp(session: KubeadmSession, controller: ControllerProcess): Promise<void> {
+  const { client, clock, abort } = session;
   const deadline = clock.monotonic() + CLEAN_UP_WITHIN_MS;
   while (clock.monotonic() < deadline) {
     let isClean = true;
-    for (const dialect of dialects) {
+    for (const dialect of controller.dialects) {
       const loaded = await loadOnce(client, dialect, abort);
       const now = clock.now();
       isClean &&= loaded.plans().every((plan) => {

@@ -106,8 +106,14 @@ export async function inSession<Flags extends KubeadmFlags>(
 /** Chooses the hosts of the manifest, and its hop. */
 type Choose = (manifest: Manifest, shells: SshShells, client: KubeClient) => Promise<Hop>;
 
-const nextStep: Choose = async (manifest, shells, client) =>
-  await hopOf(await withNames(manifest, shells), shells, client);
+const nextStep: Choose = async (read, shells, client) => {
+  const manifest = await withNames(read, shells);
+  if (manifest.hops.length === 0) return { manifest, later: [], stay: '' };
+  const facts = await onAll(manifest.hosts, async (host) => await readFacts(shells, host));
+  // The API server may be away.
+  const { namespace, name } = PLACE;
+  return nextHop(manifest, facts, await client.get(configMaps, name, { namespace }).catch(() => undefined));
+};
 
 /** Workers and the API server may be away. */
 export const controlPlaneAlone: Choose = async (manifest, shells) => {
@@ -129,14 +135,6 @@ async function withNames(manifest: Manifest, shells: SshShells): Promise<Manifes
   const twice = firstRepeated(hosts.map(({ name }) => name));
   if (twice === undefined) return { ...manifest, hosts };
   throw new RefitError('REFIT_FILE', `two hosts call themselves ${twice}; give each its hostname in the manifest`);
-}
-
-async function hopOf(manifest: Manifest, shells: SshShells, client: KubeClient): Promise<Hop> {
-  if (manifest.hops.length === 0) return { manifest, later: [], stay: '' };
-  const facts = await onAll(manifest.hosts, async (host) => await readFacts(shells, host));
-  // The API server may be away.
-  const { namespace, name } = PLACE;
-  return nextHop(manifest, facts, await client.get(configMaps, name, { namespace }).catch(() => undefined));
 }
 
 /** Writes nothing. @throws RefitError REFIT_SSH with every host that does not answer */

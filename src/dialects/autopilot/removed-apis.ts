@@ -42,11 +42,9 @@ export async function askRemovedApis(server: Server, version: string): Promise<s
     if (!removedIn || compareVersions(wanted, removedIn) < 0) continue;
     const resource = await served(server, api, api.version);
     const { items } = resource ? await server.client.listAll(resource, { abort: server.abort }) : { items: [] };
-    if (resource && items.length > 0 && !(await areServedLater(server, api, items)))
-      return (
-        `${resource.plural}.${api.group} ${api.version} has been removed in Kubernetes ${api.removedIn}, ` +
-        `but there are ${items.length} such resources in the cluster`
-      );
+    if (!resource || items.length === 0 || (await areServedLater(server, api, items))) continue;
+    const what = `${resource.plural}.${api.group} ${api.version} has been removed in Kubernetes ${api.removedIn}`;
+    return `${what}, but there are ${items.length} such resources in the cluster`;
   }
   return undefined;
 }

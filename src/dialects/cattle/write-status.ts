@@ -16,9 +16,7 @@ const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE]);
 
 export function project(rollout: Rollout, plan: CattlePlan, now: number): CattlePlan {
   const applying = applyingOf(rollout);
-  const own = [failedNodes(rollout, plan), waiting(rollout, plan), aborted(rollout)].filter(
-    (each) => each !== undefined,
-  );
+  const own = [failedNodes(rollout, plan), waiting(rollout, plan), aborted(rollout)].flatMap((each) => each ?? []);
   const verdicts = [completeness(rollout, plan, applying, now), ...conditionsOf(plan, rollout.problems), ...own];
   const holding = new Set(own.map(({ type }) => type));
   const kept = (plan.status?.conditions ?? []).filter(({ type }) => !OWN_TYPES.has(type) || holding.has(type));

@@ -117,11 +117,7 @@ function titleOf({ kind, metadata }: kube.KubeObject): string {
   return `${kind} ${kube.keyOf({ metadata })}`;
 }
 
-async function changeOf(
-  tools: AddonTools,
-  object: kube.KubeObject,
-  found: Located | undefined,
-): Promise<string | undefined> {
+async function changeOf(tools: AddonTools, object: kube.KubeObject, found: Located | undefined) {
   const { kind = '', metadata } = object;
   // Its kind or its namespace may come with another object of the addon.
   const next = found && (await put({ ...tools, dryRun: true }, found, object));

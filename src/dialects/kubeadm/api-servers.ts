@@ -22,10 +22,8 @@ export function throughHosts(ask: AskReadyz, manifest: Manifest, shells: Shells)
       const { code, stdout } = await shells.run(host, READYZ, PATIENCE_MS);
       const said = stdout.trim();
       if (code === 0) return Number(said);
-      throw new RefitError(
-        'REFIT_UNREACHABLE',
-        `${messageOf(error)}; on its host: ${said.replaceAll(/\s*\n\s*/g, '; ')}`,
-      );
+      const why = said.replaceAll(/\s*\n\s*/g, '; ');
+      throw new RefitError('REFIT_UNREACHABLE', `${messageOf(error)}; on its host: ${why}`);
     }
   };
 }

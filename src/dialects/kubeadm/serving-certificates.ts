@@ -54,9 +54,8 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
   async function knownOf(host: ManifestHost, look: string): Promise<Known> {
     const { items } = await client.listAll(nodes, { abort });
     const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system', abort });
-    const { controlPlaneEndpoint, apiServer, networking } = CLUSTER.parse(
-      parse(data?.['ClusterConfiguration'] ?? '{}'),
-    );
+    const written: unknown = parse(data?.['ClusterConfiguration'] ?? '{}');
+    const { controlPlaneEndpoint, apiServer, networking } = CLUSTER.parse(written);
     const ends = [server, `https://${controlPlaneEndpoint}`].map((url) =>
       (URL.parse(url)?.hostname ?? '').replaceAll(/[[\]]/g, ''),
     );

@@ -2,10 +2,9 @@
 import { z } from 'zod';
 import { withoutCordon } from '../../drain/cordon-marks.ts';
 import type { DrainDelegation, Instruction, Signal } from '../../engine/dialect.ts';
-import type { Observation } from '../../engine/model/decision.ts';
 import type { Rollout, Stage, Target } from '../../engine/model/rollout.ts';
 import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
-import { type KubeObject, kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
+import { type KubeObject, kubeletVersionOf, nodes } from '../../kube/resources.ts';
 import type { Part } from '../../kubeadm/host.ts';
 import { parseJson } from '../../util/json.ts';
 
@@ -70,7 +69,7 @@ export interface HostUpgrades {
 /** `upgrades` is undefined for commands that only read. */
 export function sshSignal(upgrades: HostUpgrades | undefined): Signal {
   return {
-    read: (world, rollout, stage, target) => observe(world.get(nodes, target.name), upgrades, rollout, stage, target),
+    read: readerOf(upgrades),
     send: (_world, rollout, { stage, target }) =>
       upgrades && begun(async () => await upgrades.begin(workOf(rollout, stage, target))),
     acknowledge: (_world, _rollout, _stage, target) => upgrades && begun(() => upgrades.acknowledge(target)),
@@ -115,24 +114,20 @@ function begun(begin: () => Promise<void> | void): Instruction {
 }
 
 /** A report says `working`, but this process does not work on the host: an earlier process was killed. Then start again. */
-function observe(
-  node: Node | undefined,
-  upgrades: HostUpgrades | undefined,
-  { source }: Rollout,
-  stage: Stage,
-  target: Target,
-): Observation {
-  const report = reportOn(node);
-  if (!report || report.rollout !== source.uid || report.target !== target.key) {
-    return upgrades?.isAt(target) ? { kind: 'sent', attempt: target.since, since: target.since } : { kind: 'none' };
-  }
-  const { attempt, since, step, from, spent, state, touched, message = '' } = report;
-  const seen = { attempt, since, report: { from, spent } };
-  const isThere = !drains(stage) || kubeletVersionOf(node) === stage.version;
-  if (state === 'failed') return { kind: 'failed', message, ...seen };
-  if (state === 'finished' && isThere) return { kind: 'succeeded', ...seen };
-  if (state === 'working' && upgrades && !upgrades.isAt(target)) return { kind: 'none' };
-  const isWaiting = step === STEPS.drain && (upgrades?.isWaiting(target) ?? true);
-  const waitsFor = isWaiting ? 'drain' : undefined;
-  return { kind: 'working', step, ...seen, part: TIMED[step], waitsFor, cancellable: touched !== true };
+function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
+  return (world, { source }, stage, target) => {
+    const node = world.get(nodes, target.name);
+    const report = reportOn(node);
+    if (!report || report.rollout !== source.uid || report.target !== target.key)
+      return upgrades?.isAt(target) ? { kind: 'sent', attempt: target.since, since: target.since } : { kind: 'none' };
+    const { attempt, since, step, from, spent, state, touched, message = '' } = report;
+    const seen = { attempt, since, report: { from, spent } };
+    const isThere = !drains(stage) || kubeletVersionOf(node) === stage.version;
+    if (state === 'failed') return { kind: 'failed', message, ...seen };
+    if (state === 'finished' && isThere) return { kind: 'succeeded', ...seen };
+    if (state === 'working' && upgrades && !upgrades.isAt(target)) return { kind: 'none' };
+    const isWaiting = step === STEPS.drain && (upgrades?.isWaiting(target) ?? true);
+    const waitsFor = isWaiting ? 'drain' : undefined;
+    return { kind: 'working', step, ...seen, part: TIMED[step], waitsFor, cancellable: touched !== true };
+  };
 }
