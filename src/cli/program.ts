@@ -17,7 +17,7 @@ export interface CommandSpec {
   readonly options?: readonly Option[];
   readonly notes?: string;
   readonly commands?: readonly CommandSpec[];
-  /** Resolves with the exit code. Absent for a group of commands, and for a command that parses its own options. */
+  /** Resolves with the exit code. Absent for a group, and for a command that parses its own options. Each has flags of its own. */
   readonly run?: (flags: never, call: CommandCall) => Promise<number>;
 }
 

@@ -9,7 +9,7 @@ import { systemClock as clock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
-export interface BundleFlags {
+interface BundleFlags {
   readonly file?: string;
   readonly pack?: string;
   readonly unpack?: string;

@@ -28,7 +28,7 @@ import { systemClock as clock, sleep } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
-export interface ExtensionFlags extends ControllerFlags {
+interface ExtensionFlags extends ControllerFlags {
   /** Of the cluster with the Machines; the other one's if not set. */
   readonly managementKubeconfig?: string;
   /** The namespace of the Clusters to serve, or true for all; one cluster with the Nodes if not set. */

@@ -3,24 +3,13 @@ import { Argument, InvalidArgumentError, Option } from 'commander';
 import { completionOf, SHELLS, type Shell } from '../cli/completion.ts';
 import type { ControlFlags } from '../cli/controls/command.ts';
 import type { Control } from '../cli/controls/control.ts';
-import type { ApproveFlags } from '../cli/controls/machines.ts';
-import type { KubeadmApplyFlags, KubeadmFlags } from '../cli/kubeadm/session.ts';
-import type { MigrateFlags } from '../cli/migrate/command.ts';
 import * as common from '../cli/options.ts';
 import { standardOutput } from '../cli/output.ts';
-import type { PreviewFlags } from '../cli/preview/command.ts';
 import type { CommandCall, CommandSpec } from '../cli/program.ts';
-import type { StatusFlags } from '../cli/status/command.ts';
 import type { SessionParts } from '../cli/status/session.ts';
-import type { UpdatesFlags } from '../cli/updates/command.ts';
 import { VERSION } from '../cli/version.ts';
-import type { WhyFlags } from '../cli/why/command.ts';
 import { systemClock } from '../util/clock.ts';
-import type { BundleFlags } from './bundle.ts';
-import type { ExtensionFlags } from './capi-extension.ts';
-import type { UpdateFlags } from './controller.ts';
 import { INSTALL_COMMANDS } from './install-commands.ts';
-import type { ServeFlags } from './serve.ts';
 
 const EXTENSION_OPTIONS: readonly Option[] = [
   new Option(
@@ -89,14 +78,13 @@ export const COMMANDS: readonly CommandSpec[] = [
         'allow update servers with plain http, and downloads with neither https nor a sha256',
       ),
     ],
-    run: async (flags: UpdateFlags, { abort }) => await (await import('./controller.ts')).runController(flags, abort),
+    run: async (flags, { abort }) => await (await import('./controller.ts')).runController(flags, abort),
   },
   {
     name: 'capi-extension',
     summary: 'Upgrades Machines of Cluster API in place.',
     options: [...EXTENSION_OPTIONS, ...common.CONTROLLER_OPTIONS],
-    run: async (flags: ExtensionFlags, { abort }) =>
-      await (await import('./capi-extension.ts')).runCapiExtension(flags, abort),
+    run: async (flags, { abort }) => await (await import('./capi-extension.ts')).runCapiExtension(flags, abort),
   },
   {
     name: 'system-upgrade-controller',
@@ -115,15 +103,14 @@ export const COMMANDS: readonly CommandSpec[] = [
       new Option('-w, --watch', 'follow until all plans have ended: exit code 0 if all are done, else 1'),
       common.outputForm('text', 'wide', 'json', 'yaml'),
     ],
-    run: async (flags: StatusFlags, call) =>
-      await (await import('../cli/status/command.ts')).runStatus(flags, await partsOf(call)),
+    run: async (flags, call) => await (await import('../cli/status/command.ts')).runStatus(flags, await partsOf(call)),
   },
   {
     name: 'why',
     summary: 'Explains why a plan or a node waits or failed, and what to do.',
     argument: new Argument('[node]', 'explain only this node, or that of this Machine'),
     options: [...common.CONNECTION_OPTIONS, ...common.FILTER_OPTIONS],
-    run: async (flags: WhyFlags, call) =>
+    run: async (flags, call) =>
       await (await import('../cli/why/command.ts')).showWhy(call.argument, flags, await partsOf(call)),
   },
   {
@@ -135,7 +122,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       common.outputForm('text', 'json'),
     ],
     notes: 'For a kubeadm manifest use `refit kubeadm plan`. Updates of Cluster API have no file.',
-    run: async (flags: PreviewFlags, call) =>
+    run: async (flags, call) =>
       await (await import('../cli/preview/command.ts')).showPreview(flags, await partsOf(call)),
   },
   control('pause', 'Pauses a plan: no new node starts, nodes in progress finish.', {
@@ -159,14 +146,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'Lets Cluster API replace a Machine, or those of a MachineSet, where an UpdaterSet asks.',
     argument: new Argument('<object>', 'machine/NAME or machineset/NAME'),
     options: [...common.CLUSTER_OPTIONS, new Option('-n, --namespace <name>', 'its namespace').default('default')],
-    run: async (flags: ApproveFlags, { argument = '', ...call }) =>
+    run: async (flags, { argument = '', ...call }) =>
       await (await import('../cli/controls/machines.ts')).approve(argument, flags, await partsOf(call)),
   },
   {
     name: 'updates',
     summary: 'Shows the channels that the cluster follows: what runs, what is offered, and what comes next.',
     options: [...common.CONNECTION_OPTIONS, common.outputForm('text', 'json')],
-    run: async (flags: UpdatesFlags, call) =>
+    run: async (flags, call) =>
       await (await import('../cli/updates/command.ts')).showUpdates(flags, await partsOf(call)),
     commands: [
       {
@@ -174,7 +161,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         summary: 'Lets the leader ask the channel now, and shows what it found.',
         argument: new Argument('[name]', 'only this UpdateConfig'),
         options: [...common.CONNECTION_OPTIONS, common.outputForm('text', 'json')],
-        run: async (flags: UpdatesFlags, call) =>
+        run: async (flags, call) =>
           await (await import('../cli/updates/command.ts')).checkUpdates(call.argument, flags, await partsOf(call)),
       },
     ],
@@ -194,8 +181,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       common.HEALTH_ADDRESS,
       common.LOG_LEVEL,
     ],
-    run: async (flags: ServeFlags, { argument = '', abort }) =>
-      await (await import('./serve.ts')).runServe(argument, flags, abort),
+    run: async (flags, { argument = '', abort }) => await (await import('./serve.ts')).runServe(argument, flags, abort),
   },
   {
     name: 'bundle',
@@ -206,7 +192,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       new Option('--unpack <archive>', 'first publish what this archive has'),
       new Option('--pack <archive>', 'then write all that is published into one archive'),
     ],
-    run: async (flags: BundleFlags, { argument = '', ...call }) =>
+    run: async (flags, { argument = '', ...call }) =>
       await (await import('./bundle.ts')).runBundle(argument, flags, call),
   },
   {
@@ -225,8 +211,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         name: 'plan',
         summary: 'Shows what apply would do, and every rule that forbids it. Changes nothing.',
         options: [...KUBEADM_OPTIONS, ...KUBEADM_STAGES],
-        run: async (flags: KubeadmFlags, { abort }) =>
-          await (await import('../cli/kubeadm/command.ts')).planKubeadm(flags, abort),
+        run: async (flags, { abort }) => await (await import('../cli/kubeadm/command.ts')).planKubeadm(flags, abort),
       },
       {
         name: 'restore-etcd',
@@ -238,7 +223,7 @@ export const COMMANDS: readonly CommandSpec[] = [
             'the snapshot, at the same absolute path on every control-plane host',
           ).makeOptionMandatory(),
         ],
-        run: async (flags: KubeadmFlags & { readonly snapshot: string }, { abort }) =>
+        run: async (flags, { abort }) =>
           await (await import('../cli/kubeadm/restore-etcd.ts')).restoreEtcd(flags, abort),
       },
       {
@@ -255,8 +240,7 @@ export const COMMANDS: readonly CommandSpec[] = [
           new Option('--report <file>', 'write what was done to this file: Markdown for *.md, otherwise JSON'),
           common.leaseDuration('how long a run that was killed keeps the lock, in whole seconds'),
         ],
-        run: async (flags: KubeadmApplyFlags, { abort }) =>
-          await (await import('../cli/kubeadm/command.ts')).applyKubeadm(flags, abort),
+        run: async (flags, { abort }) => await (await import('../cli/kubeadm/command.ts')).applyKubeadm(flags, abort),
       },
     ],
   },
@@ -273,7 +257,7 @@ export const COMMANDS: readonly CommandSpec[] = [
           new Option('--check', 'show how far the cluster is; the default').conflicts('plan'),
           new Option('--plan', 'print all steps in order, with commands for these nodes'),
         ],
-        run: async (flags: MigrateFlags, call) =>
+        run: async (flags, call) =>
           await (await import('../cli/migrate/command.ts')).migrateK0s(flags, await partsOf(call)),
       },
     ],

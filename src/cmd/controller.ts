@@ -26,7 +26,7 @@ import { stderrLogger } from '../util/log.ts';
 /** Percent by which the heap may grow before V8 collects: with 15,000 nodes it saves 196 of 466 MiB for 7 % more CPU. */
 const HEAP_GROWTH = 30;
 
-export interface UpdateFlags extends ControllerFlags {
+interface UpdateFlags extends ControllerFlags {
   /** Plain http for update servers, and downloads with neither https nor a sha256. */
   readonly insecureUpdates?: boolean;
   /** What update servers are told beside what the API says; nothing at all if not set. */

@@ -2,9 +2,6 @@
 import { Argument, Option } from 'commander';
 import { CLUSTER_OPTIONS, outputForm, parseTime } from '../cli/options.ts';
 import type { CommandSpec } from '../cli/program.ts';
-import type { InstallFlags, UninstallFlags } from '../install/cluster-command.ts';
-import type { CredentialsFlags } from '../install/credentials/command.ts';
-import type { AgentInstallFlags } from '../install/host/command.ts';
 import type { Component } from '../install/manifests.ts';
 import { systemClock } from '../util/clock.ts';
 
@@ -29,15 +26,14 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
           new Option('--procedure <name>', 'what runs on this host').choices(['k0s', 'kubeadm']).default('k0s'),
           new Option('--credentials <file>', 'kubeconfig of an agent on a controller; default: it gets them itself'),
         ],
-        run: async (flags: AgentInstallFlags, { write }) =>
-          await (await import('../install/host/command.ts')).installAgent(flags, write),
+        run: async (flags, { write }) => await (await import('../install/host/command.ts')).installAgent(flags, write),
       },
       ...COMPONENTS.map(
         ([name, what]): CommandSpec => ({
           name,
           summary: `Prints the manifests of ${what}, or applies them.`,
           options: installOptions(name),
-          run: async (flags: InstallFlags, call) =>
+          run: async (flags, call) =>
             await (await import('../install/cluster-command.ts')).installComponent(name, flags, call),
         }),
       ),
@@ -63,7 +59,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
               'also delete the namespaces and definitions that install made, and so all Plans',
             ),
           ],
-          run: async (flags: UninstallFlags, call) => {
+          run: async (flags, call) => {
             const [{ assertNoOpenPlan }, { DIALECTS }] = await Promise.all([
               import('../cli/status/session.ts'),
               import('../dialects/registry.ts'),
@@ -92,7 +88,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
             .default(YEAR_MS, '8760h'),
           outputForm('kubeconfig', 'exec-credential'),
         ],
-        run: async (flags: CredentialsFlags, { argument = '', ...call }) =>
+        run: async (flags, { argument = '', ...call }) =>
           await (await import('../install/credentials/command.ts')).controlNodeCredentials(argument, flags, call),
       },
     ],

@@ -8,7 +8,7 @@ import { systemClock as clock } from '../util/clock.ts';
 import { EXIT } from '../util/errors.ts';
 import { type LogLevel, stderrLogger } from '../util/log.ts';
 
-export interface ServeFlags {
+interface ServeFlags {
   /** `host:port`. */
   readonly address: string;
   /** What clients reach the server by; as they ask if not set. */

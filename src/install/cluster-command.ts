@@ -10,12 +10,12 @@ export interface ClusterFlags {
   readonly context?: string;
 }
 
-export interface InstallFlags extends ClusterFlags, ManifestFlags {
+interface InstallFlags extends ClusterFlags, ManifestFlags {
   /** Prints the manifests otherwise. */
   readonly apply?: boolean;
 }
 
-export interface UninstallFlags extends ClusterFlags {
+interface UninstallFlags extends ClusterFlags {
   readonly deletePlans?: boolean;
 }
 

@@ -51,7 +51,7 @@ function failuresOn(node: Node): string[] {
   ];
 }
 
-export interface ApproveFlags extends ControlFlags {
+interface ApproveFlags extends ControlFlags {
   readonly namespace: string;
 }
 

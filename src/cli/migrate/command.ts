@@ -10,7 +10,7 @@ import type { SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
 import { FIRST_WITH_SWITCH, type MigratingHost, type MigrationFacts, readFacts } from './facts.ts';
 
-export interface MigrateFlags extends ConnectionFlags {
+interface MigrateFlags extends ConnectionFlags {
   readonly plan?: boolean;
 }
 

@@ -16,7 +16,7 @@ import { lookAtDrains, policyRule } from './findings.ts';
 import { type PlanPreview, renderPreview } from './view.ts';
 import { durationOf, stagePreviews } from './waves.ts';
 
-export interface PreviewFlags extends ConnectionFlags {
+interface PreviewFlags extends ConnectionFlags {
   readonly file?: string;
   readonly output: 'text' | 'json';
 }

@@ -10,7 +10,7 @@ import { inSession, observeOnce, type Session, type SessionParts } from './sessi
 import { isOpen, stateOf } from './text.ts';
 import type { PlanView, StatusView } from './view.ts';
 
-export interface StatusFlags extends ConnectionFlags, PlanFilter {
+interface StatusFlags extends ConnectionFlags, PlanFilter {
   readonly output: Form;
   readonly watch?: boolean;
 }

@@ -11,7 +11,7 @@ import type { ConnectionFlags } from '../options.ts';
 import { table } from '../phrases.ts';
 import { connect, type SessionParts } from '../status/session.ts';
 
-export interface UpdatesFlags extends ConnectionFlags {
+interface UpdatesFlags extends ConnectionFlags {
   readonly output: 'text' | 'json';
 }
 

@@ -12,7 +12,7 @@ import { inSession, observeOnce, type SessionParts } from '../status/session.ts'
 import * as text from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 
-export interface WhyFlags extends ConnectionFlags, PlanFilter {}
+type WhyFlags = ConnectionFlags & PlanFilter;
 
 /** Resolves with 0: that a plan failed is no failure of this command. */
 export async function showWhy(node: string | undefined, flags: WhyFlags, parts: SessionParts): Promise<number> {

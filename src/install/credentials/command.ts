@@ -9,7 +9,7 @@ import { controlNodeRoles, objectsIn } from '../manifests.ts';
 import { issueCertificate } from './issue.ts';
 import { execCredential, kubeconfigWith, withCertificate } from './kubeconfig.ts';
 
-export interface CredentialsFlags extends ClusterFlags {
+interface CredentialsFlags extends ClusterFlags {
   /** Name of the Node on that host, if pods run there. */
   readonly node?: string;
   /** Milliseconds. */

@@ -20,7 +20,7 @@ import { kubeconfigWith, withCommand, withFullPaths } from '../credentials/kubec
 import { assertOwnedByRoot, BINARY, ownProgram, type Program, placeBinary } from './program.ts';
 import { type AgentService, agentService } from './service-managers.ts';
 
-export interface AgentInstallFlags {
+interface AgentInstallFlags {
   /** Credentials of the agent on a controller, instead of ones that it gets itself. */
   readonly credentials?: string;
   /** Absent: k0s. */
