@@ -1,93 +1,38 @@
-/** The errors that Refit shows to people: one code, one meaning, one exit code. Generates docs/reference/errors.md. */
+/** The errors that Refit shows to people: one code, one exit code, one advice. Generates docs/reference/errors.md. */
 import { printable } from './printable.ts';
 
 /** Exit codes of every `refit` process, as documented in docs/reference/cli.md. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, denied: 4, interrupted: 130 } as const;
 
-/** Every code with its meaning, the process's exit code, and the advice that ends its message. */
+/** Every code with the exit code of the process and the advice that ends its message. Meanings: tools/reference/errors.ts. */
 export const ERRORS = {
-  REFIT_USAGE: {
-    meaning: 'The command line is not valid.',
-    exit: EXIT.usage,
-    hint: 'run the same command with `--help`',
-  },
-  REFIT_KUBECONFIG: {
-    meaning: 'The kubeconfig cannot be read, or has no usable cluster.',
-    exit: EXIT.usage,
-    hint: 'pass --kubeconfig, or set KUBECONFIG to a file with a current context',
-  },
-  REFIT_FILE: {
-    meaning: 'A file cannot be read, or does not contain what Refit needs.',
-    exit: EXIT.usage,
-    hint: 'check the path and the content of the file',
-  },
-  REFIT_UNREACHABLE: {
-    meaning: 'The API server does not answer.',
-    exit: EXIT.unreachable,
-    hint: 'check that the API server runs and that its address is correct',
-  },
+  REFIT_USAGE: { exit: EXIT.usage, hint: 'run the same command with `--help`' },
+  REFIT_KUBECONFIG: { exit: EXIT.usage, hint: 'pass --kubeconfig, or set KUBECONFIG to a file with a current context' },
+  REFIT_FILE: { exit: EXIT.usage, hint: 'check the path and the content of the file' },
+  REFIT_UNREACHABLE: { exit: EXIT.unreachable, hint: 'check that the API server runs and that its address is correct' },
   REFIT_BAD_ANSWER: {
-    meaning: 'The server answers, but not as a Kubernetes API server: with HTML, with another kind, or without an end.',
     exit: EXIT.unreachable,
     hint: 'the fault is at that address: check that it is the API server, and not a proxy or a login page before it',
   },
   REFIT_TLS: {
-    meaning: 'A TLS certificate is not trusted or has expired, on either side.',
     exit: EXIT.unreachable,
     hint: 'renew the certificate, or correct the certificate authority in the kubeconfig',
   },
-  REFIT_UNAUTHORIZED: {
-    meaning: 'The API server does not accept the credentials.',
-    exit: EXIT.denied,
-    hint: 'renew the credentials in the kubeconfig',
-  },
-  REFIT_FORBIDDEN: {
-    meaning: 'The user lacks a permission on the API server.',
-    exit: EXIT.denied,
-    hint: 'grant the missing permission: deploy/rbac.yaml has the roles',
-  },
+  REFIT_UNAUTHORIZED: { exit: EXIT.denied, hint: 'renew the credentials in the kubeconfig' },
+  REFIT_FORBIDDEN: { exit: EXIT.denied, hint: 'grant the missing permission: deploy/rbac.yaml has the roles' },
   REFIT_SSH: {
-    meaning: 'SSH to a host fails: it cannot be reached, its host key has changed, or a step fails on it.',
     exit: EXIT.unreachable,
     hint: 'run `ssh` by hand with the same user, key and known hosts; see docs/guides/kubeadm.md',
   },
-  REFIT_REFUSED: {
-    meaning: 'A rule forbids this upgrade, or it is not the one that was agreed to.',
-    exit: EXIT.failed,
-    hint: 'see docs/guides/kubeadm.md',
-  },
-  REFIT_CONTROL: {
-    meaning: 'The command does not apply to this plan or node in its current state.',
-    exit: EXIT.failed,
-    hint: 'run `refit status`',
-  },
-  REFIT_NO_CRD: {
-    meaning: 'The cluster lacks the CustomResourceDefinitions that Refit needs.',
-    exit: EXIT.failed,
-    hint: 'run `kubectl apply -f deploy/crds`',
-  },
-  REFIT_PLAN_FAILED: { meaning: 'The plan failed.', exit: EXIT.failed, hint: 'run `refit status`' },
-  REFIT_AGENT: {
-    meaning: 'The agent cannot work on this host.',
-    exit: EXIT.failed,
-    hint: 'read the log of the agent',
-  },
-  REFIT_INSTALL: {
-    meaning: 'Refit cannot be installed or removed here, or the cluster does not sign a certificate.',
-    exit: EXIT.failed,
-    hint: 'see docs/guides/k0s.md',
-  },
-  REFIT_TESTENV: {
-    meaning: 'The real control plane for tests cannot be built or started.',
-    exit: EXIT.failed,
-    hint: 'see docs/internals/testenv.md',
-  },
-  REFIT_INTERNAL: {
-    meaning: 'An unexpected error.',
-    exit: EXIT.failed,
-    hint: 'this is a bug in Refit: please report it with the log',
-  },
-} as const satisfies Readonly<Record<string, { meaning: string; exit: number; hint: string }>>;
+  REFIT_REFUSED: { exit: EXIT.failed, hint: 'see docs/guides/kubeadm.md' },
+  REFIT_CONTROL: { exit: EXIT.failed, hint: 'run `refit status`' },
+  REFIT_NO_CRD: { exit: EXIT.failed, hint: 'run `kubectl apply -f deploy/crds`' },
+  REFIT_PLAN_FAILED: { exit: EXIT.failed, hint: 'run `refit status`' },
+  REFIT_AGENT: { exit: EXIT.failed, hint: 'read the log of the agent' },
+  REFIT_INSTALL: { exit: EXIT.failed, hint: 'see docs/guides/k0s.md' },
+  REFIT_TESTENV: { exit: EXIT.failed, hint: 'see docs/internals/testenv.md' },
+  REFIT_INTERNAL: { exit: EXIT.failed, hint: 'this is a bug in Refit: please report it with the log' },
+} as const satisfies Readonly<Record<string, { exit: number; hint: string }>>;
 
 export type ErrorCode = keyof typeof ERRORS;
 

@@ -28,7 +28,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/signal': 581,
   'src/updates': 1_864,
   'src/install': 799,
-  'src/util': 827,
+  'src/util': 772,
   'src/versions': 539,
 };
 
