@@ -1,8 +1,8 @@
 /** Runs `npm run generate`: writes the CRDs, the manifests of the chart and the reference pages from the source. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type CustomKind, structural } from '../src/api/crd.ts';
 import { checkStructural } from './crds/check-structural.ts';
+import { type DefinedKind, structural } from './crds/definition.ts';
 import { CUSTOM_KINDS } from './crds/registry.ts';
 import { crdYaml, deployFiles } from './deploy/manifests.ts';
 import { fileOf } from './deploy/objects.ts';
@@ -27,11 +27,11 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
   ]);
 }
 
-function crdPath({ resource }: CustomKind): string {
+function crdPath({ resource }: DefinedKind): string {
   return `deploy/crds/${resource.group}_${resource.plural}.yaml`;
 }
 
-function definitionText(kind: CustomKind): string {
+function definitionText(kind: DefinedKind): string {
   checkStructural(structural(kind.schema));
   return fileOf('src/api', [crdYaml(kind)]);
 }

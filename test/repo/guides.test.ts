@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { AGENT_HELP } from '../../src/agent/options.ts';
-import { type Plan, planKind } from '../../src/api/autopilot/plan.ts';
-import { type UpdateConfig, updateConfigKind } from '../../src/api/autopilot/update-config.ts';
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update-config.ts';
 import { readObject } from '../../src/api/read-object.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { COMMANDS } from '../../src/cmd/commands.ts';
@@ -36,8 +36,8 @@ function problemsIn(text: string, at: string): string[] {
   );
   if (!kind) return object.kind && object.metadata?.name ? [] : ['no object'];
   const read = readObject(text, at, [kind]).object;
-  if (kind === updateConfigKind) return [...readUpdateConfig(read as UpdateConfig).problems];
-  return kind === planKind ? problemsOf(read as Plan).map(({ message }) => message) : [];
+  if (kind.resource === updateConfigs) return [...readUpdateConfig(read as UpdateConfig).problems];
+  return kind.resource === plans ? problemsOf(read as Plan).map(({ message }) => message) : [];
 }
 
 /** Lines of the shell as they are pasted: continued lines joined, comments gone. */

@@ -10,13 +10,13 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_736,
-  'src/api': 1_103,
+  'src/api': 1_000,
   'src/cli': 4_656,
   'src/cmd': 969,
   'src/dialects': 338,
   'src/dialects/autopilot': 988,
   'src/dialects/capi': 2_441,
-  'src/dialects/cattle': 1_940,
+  'src/dialects/cattle': 1_915,
   'src/dialects/kubeadm': 2_220,
   'src/drain': 774,
   'src/engine': 5_198,
@@ -27,7 +27,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/runtime': 764,
   'src/signal': 581,
   'src/updates': 1_864,
-  'src/install': 799,
+  'src/install': 827,
   'src/util': 772,
   'src/versions': 539,
 };

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type CattlePlan, cattlePlanKind, cattlePlans } from '../../src/api/cattle/plan.ts';
+import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
 import { jobOf } from '../../src/dialects/cattle/job.ts';
@@ -15,6 +15,7 @@ import { events, type Job, jobs, nodes, pods, secrets } from '../../src/kube/res
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
+import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
 import { secretReader } from '../builders/secret-reader.ts';
 import { followUnfinished, type Unfinished } from '../expectations/unfinished.ts';
 import { conditionOf, installKinds, NAMESPACE, nodeOf, planOf, startController, timeOf } from './cattle-rig.ts';
@@ -490,6 +491,7 @@ test('refit status shows Plans of all namespaces to the viewer', async () => {
 test('the columns are those of the original', async () => {
   const wide = ['get', 'plans.upgrade.cattle.io', 'server-plan', '-n', NAMESPACE, '-o', 'wide'];
   const { stdout } = await kubectlAs('viewer', wide);
-  const names = cattlePlanKind.columns.map(({ name }) => name.toUpperCase());
+  const kind = CUSTOM_KINDS.find(({ resource }) => resource === cattlePlans);
+  const names = kind?.columns.map(({ name }) => name.toUpperCase()) ?? [];
   expect(stdout.split('\n')[0]?.split(/\s+/)).toEqual(['NAME', ...names]);
 });

@@ -1,6 +1,6 @@
 /** Checks what Kubernetes demands of the schema in a CustomResourceDefinition, before an API server refuses it. */
-import type { StructuralSchema } from '../../src/api/crd.ts';
 import { isRecord } from '../../src/util/json.ts';
+import type { StructuralSchema } from './definition.ts';
 
 /** Keywords that the API server allows at every depth, besides `x-kubernetes-*`. */
 const KEYWORDS = new Set(

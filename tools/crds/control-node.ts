@@ -25,8 +25,4 @@ const controlNodeSchema = z
   Pick<ControlNode, 'status'>
 >;
 
-export const controlNodeKind: CustomKind = {
-  resource: controlNodes,
-  schema: controlNodeSchema,
-  columns: [],
-};
+export const controlNodeKind: CustomKind = { resource: controlNodes, schema: controlNodeSchema };

@@ -1,20 +1,60 @@
-/** The custom kinds that Refit installs. CRDs, their documentation and their tests use this list. */
+/** The custom kinds that Refit installs, with the columns that kubectl shows. CRDs, their documentation and their tests use this list. */
 
 import { planKind } from '../../src/api/autopilot/plan.ts';
 import { updateConfigKind } from '../../src/api/autopilot/update-config.ts';
 import { cattlePlanKind } from '../../src/api/cattle/plan.ts';
-import type { CustomKind } from '../../src/api/crd.ts';
 import { statusShardKind } from '../../src/api/refit/status-shard.ts';
 import { updaterSetKind } from '../../src/api/refit/updater-set.ts';
 import { upgradePolicyKind } from '../../src/api/refit/upgrade-policy.ts';
 import { controlNodeKind } from './control-node.ts';
+import type { DefinedKind, PrinterColumn } from './definition.ts';
 
-export const CUSTOM_KINDS: readonly CustomKind[] = [
-  controlNodeKind,
-  planKind,
-  updateConfigKind,
-  cattlePlanKind,
-  upgradePolicyKind,
-  statusShardKind,
-  updaterSetKind,
+const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
+
+export const CUSTOM_KINDS: readonly DefinedKind[] = [
+  { ...controlNodeKind, columns: [] },
+  {
+    ...planKind,
+    columns: [{ name: 'State', type: 'string', jsonPath: '.status.state' }, AGE],
+  },
+  { ...updateConfigKind, columns: [] },
+  {
+    ...cattlePlanKind,
+    columns: [
+      { name: 'Image', type: 'string', jsonPath: '.spec.upgrade.image' },
+      { name: 'Channel', type: 'string', jsonPath: '.spec.channel' },
+      { name: 'Version', type: 'string', jsonPath: '.spec.version' },
+      { name: 'Complete', type: 'string', jsonPath: ".status.conditions[?(@.type=='Complete')].status" },
+      { name: 'Message', type: 'string', jsonPath: ".status.conditions[?(@.message!='')].message" },
+      { name: 'Applying', type: 'string', jsonPath: '.status.applying', priority: 10 },
+    ],
+  },
+  {
+    ...upgradePolicyKind,
+    columns: [
+      { name: 'Accepted', type: 'string', jsonPath: ".status.conditions[?(@.type=='Accepted')].status" },
+      { name: 'Paused', type: 'boolean', jsonPath: '.spec.paused' },
+      { name: 'Covers', type: 'string', jsonPath: '.status.covers' },
+      { name: 'Message', type: 'string', jsonPath: ".status.conditions[?(@.type=='Accepted')].message", priority: 1 },
+      AGE,
+    ],
+  },
+  {
+    ...statusShardKind,
+    columns: [
+      { name: 'Command', type: 'integer', jsonPath: '.command' },
+      { name: 'List', type: 'string', jsonPath: '.list' },
+      AGE,
+    ],
+  },
+  {
+    ...updaterSetKind,
+    columns: [
+      { name: 'Updaters', type: 'string', jsonPath: '.spec.updaters[*].name' },
+      { name: 'Uncovered', type: 'string', jsonPath: '.spec.uncovered' },
+      { name: 'Covered', type: 'string', jsonPath: ".status.conditions[?(@.type=='Covered')].status" },
+      { name: 'Message', type: 'string', jsonPath: ".status.conditions[?(@.type=='Covered')].message", priority: 1 },
+      AGE,
+    ],
+  },
 ];

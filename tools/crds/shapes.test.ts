@@ -1,7 +1,7 @@
 /** The proof that our autopilot schemas are the original's, no stricter, and that what real clusters hold is accepted. */
 import { expect, test } from 'vitest';
-import { definitionOf } from '../../src/api/crd.ts';
 import { canonicalSpec, recordedObjects, recordedShapes } from '../../test/recordings.ts';
+import { definitionOf } from './definition.ts';
 import { CUSTOM_KINDS } from './registry.ts';
 
 const definitions = new Map(CUSTOM_KINDS.map(definitionOf).map((crd) => [crd.metadata.name, crd]));

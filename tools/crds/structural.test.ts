@@ -1,8 +1,8 @@
 /** Shows that zod schemas become what Kubernetes takes, and that the name of a field is said which it would refuse. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { structural } from '../../src/api/crd.ts';
 import { checkStructural } from './check-structural.ts';
+import { structural } from './definition.ts';
 
 interface Recursive {
   inner?: Recursive;

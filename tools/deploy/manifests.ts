@@ -1,6 +1,6 @@
 /** Every file of deploy/chart that is made: the manifests that the chart and the kustomize bases share. */
 import { readFileSync } from 'node:fs';
-import { type CustomKind, definitionOf } from '../../src/api/crd.ts';
+import { type DefinedKind, definitionOf } from '../crds/definition.ts';
 import { CUSTOM_KINDS } from '../crds/registry.ts';
 import { agentDaemonSet } from './agent.ts';
 import { dashboard, rules, serviceMonitor } from './monitoring.ts';
@@ -63,7 +63,7 @@ export function deployFiles(): [string, string][] {
   ];
 }
 
-export function crdYaml(kind: CustomKind): string {
+export function crdYaml(kind: DefinedKind): string {
   return yamlOf(definitionOf(kind));
 }
 

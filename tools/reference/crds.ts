@@ -1,5 +1,6 @@
 /** Writes the reference page of the custom kinds: one table of fields for each, from the schemas. */
-import { type CustomKind, structural } from '../../src/api/crd.ts';
+import type { CustomKind } from '../../src/api/crd.ts';
+import { structural } from '../crds/definition.ts';
 
 /** The part of a schema's node that the page shows. */
 interface Field {

@@ -113,11 +113,4 @@ export const PLAN_NAME = 'autopilot';
 
 export const plans = clusterScoped<Plan>('autopilot.k0sproject.io/v1beta2', 'Plan');
 
-export const planKind: CustomKind = {
-  resource: plans,
-  schema: planSchema,
-  columns: [
-    { name: 'State', type: 'string', jsonPath: '.status.state' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-  ],
-};
+export const planKind: CustomKind = { resource: plans, schema: planSchema };

@@ -44,4 +44,4 @@ export type UpdateConfig = KubeObject & z.input<typeof updateConfigSchema>;
 
 export const updateConfigs = clusterScoped<UpdateConfig>('autopilot.k0sproject.io/v1beta2', 'UpdateConfig');
 
-export const updateConfigKind: CustomKind = { resource: updateConfigs, schema: updateConfigSchema, columns: [] };
+export const updateConfigKind: CustomKind = { resource: updateConfigs, schema: updateConfigSchema };

@@ -77,15 +77,4 @@ export type CattlePlan = KubeObject & z.input<typeof planSchema>;
 
 export const cattlePlans = namespaced<CattlePlan>('upgrade.cattle.io/v1', 'Plan');
 
-export const cattlePlanKind: CustomKind = {
-  resource: cattlePlans,
-  schema: planSchema,
-  columns: [
-    { name: 'Image', type: 'string', jsonPath: '.spec.upgrade.image' },
-    { name: 'Channel', type: 'string', jsonPath: '.spec.channel' },
-    { name: 'Version', type: 'string', jsonPath: '.spec.version' },
-    { name: 'Complete', type: 'string', jsonPath: ".status.conditions[?(@.type=='Complete')].status" },
-    { name: 'Message', type: 'string', jsonPath: ".status.conditions[?(@.message!='')].message" },
-    { name: 'Applying', type: 'string', jsonPath: '.status.applying', priority: 10 },
-  ],
-};
+export const cattlePlanKind: CustomKind = { resource: cattlePlans, schema: planSchema };

@@ -28,12 +28,4 @@ export type StatusShard = KubeObject & z.input<typeof statusShardSchema>;
 
 export const statusShards = clusterScoped<StatusShard>('upgrade.refit.dev/v1alpha1', 'StatusShard');
 
-export const statusShardKind: CustomKind = {
-  resource: statusShards,
-  schema: statusShardSchema,
-  columns: [
-    { name: 'Command', type: 'integer', jsonPath: '.command' },
-    { name: 'List', type: 'string', jsonPath: '.list' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-  ],
-};
+export const statusShardKind: CustomKind = { resource: statusShards, schema: statusShardSchema };

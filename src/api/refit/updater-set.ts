@@ -130,14 +130,4 @@ export type UpdaterSet = KubeObject & z.input<typeof updaterSetSchema>;
 
 export const updaterSets = clusterScoped<UpdaterSet>('upgrade.refit.dev/v1alpha1', 'UpdaterSet');
 
-export const updaterSetKind: CustomKind = {
-  resource: updaterSets,
-  schema: updaterSetSchema,
-  columns: [
-    { name: 'Updaters', type: 'string', jsonPath: '.spec.updaters[*].name' },
-    { name: 'Uncovered', type: 'string', jsonPath: '.spec.uncovered' },
-    { name: 'Covered', type: 'string', jsonPath: ".status.conditions[?(@.type=='Covered')].status" },
-    { name: 'Message', type: 'string', jsonPath: ".status.conditions[?(@.type=='Covered')].message", priority: 1 },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-  ],
-};
+export const updaterSetKind: CustomKind = { resource: updaterSets, schema: updaterSetSchema };

@@ -208,14 +208,4 @@ export const upgradePolicies = clusterScoped<UpgradePolicy>(
   'upgradepolicies',
 );
 
-export const upgradePolicyKind: CustomKind = {
-  resource: upgradePolicies,
-  schema: upgradePolicySchema,
-  columns: [
-    { name: 'Accepted', type: 'string', jsonPath: ".status.conditions[?(@.type=='Accepted')].status" },
-    { name: 'Paused', type: 'boolean', jsonPath: '.spec.paused' },
-    { name: 'Covers', type: 'string', jsonPath: '.status.covers' },
-    { name: 'Message', type: 'string', jsonPath: ".status.conditions[?(@.type=='Accepted')].message", priority: 1 },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-  ],
-};
+export const upgradePolicyKind: CustomKind = { resource: upgradePolicies, schema: upgradePolicySchema };

@@ -1,10 +1,12 @@
-/** Creates the CRD of Plans at start if it is missing. The original always does so; here it must be asked for. */
-import { cattlePlanKind, cattlePlans } from '../../api/cattle/plan.ts';
-import { customResourceDefinitions, definitionOf } from '../../api/crd.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { ifFound, ifNew } from '../../kube/status-error.ts';
-import { type Clock, sleep } from '../../util/clock.ts';
-import { formatDuration } from '../../util/duration.ts';
+/** Creates the CRD of Rancher's Plans at start if it is missing. The original always does so; here it must be asked for. */
+import { parse } from 'yaml';
+import { cattlePlans } from '../api/cattle/plan.ts';
+import { type CustomResourceDefinition, customResourceDefinitions } from '../api/crd.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { ifFound, ifNew } from '../kube/status-error.ts';
+import { type Clock, sleep } from '../util/clock.ts';
+import { formatDuration } from '../util/duration.ts';
+import { deployFile } from './deploy-files.ts';
 
 const POLL_MS = 200;
 /** As in the original. */
@@ -15,7 +17,8 @@ export async function installPlans(client: KubeClient, namespace: string, clock:
   const isServed = async (): Promise<boolean> =>
     (await ifFound(client.list(cattlePlans, { limit: 1, namespace, abort }))) !== undefined;
   if (await isServed()) return;
-  await ifNew(client.create(customResourceDefinitions, definitionOf(cattlePlanKind), { abort }));
+  const definition = parse(deployFile('chart/manifests/cattle/kinds.yaml')) as CustomResourceDefinition;
+  await ifNew(client.create(customResourceDefinitions, definition, { abort }));
   for (const end = clock.monotonic() + PATIENCE_MS; !(await isServed()); await sleep(clock, POLL_MS, abort)) {
     if (clock.monotonic() > end)
       throw new Error(

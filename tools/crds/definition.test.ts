@@ -1,9 +1,9 @@
 /** The proof that a kind's description becomes the definition that the API server expects around its schema. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { type CustomKind, definitionOf } from './crd.ts';
+import { type DefinedKind, definitionOf } from './definition.ts';
 
-const boat: CustomKind = {
+const boat: DefinedKind = {
   resource: { group: 'sea.example.com', version: 'v1', kind: 'RowBoat', plural: 'rowboats', namespaced: true },
   schema: z.object({ spec: z.object({ oars: z.int() }).describe('The boat.') }).describe('A small boat.'),
   columns: [],
