@@ -60,10 +60,8 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
             ),
           ],
           run: async (flags, call) => {
-            const [{ assertNoOpenPlan }, { DIALECTS }] = await Promise.all([
-              import('../cli/status/session.ts'),
-              import('../dialects/registry.ts'),
-            ]);
+            const { assertNoOpenPlan } = await import('../cli/status/session.ts');
+            const { DIALECTS } = await import('../dialects/registry.ts');
             const dialects = DIALECTS.filter((each) => each.name === dialect);
             await assertNoOpenPlan(flags, { dialects, clock: systemClock, abort: call.abort });
             return await (await import('../install/cluster-command.ts')).uninstallComponent(name, flags, call);

@@ -19,10 +19,8 @@ export async function installPlans(client: KubeClient, namespace: string, clock:
   if (await isServed()) return;
   const definition = parse(deployFile('chart/manifests/cattle/kinds.yaml')) as CustomResourceDefinition;
   await ifNew(client.create(customResourceDefinitions, definition, { abort }));
-  for (const end = clock.monotonic() + PATIENCE_MS; !(await isServed()); await sleep(clock, POLL_MS, abort)) {
-    if (clock.monotonic() > end)
-      throw new Error(
-        `${cattlePlans.plural}.${cattlePlans.group} is not served after ${formatDuration(PATIENCE_MS)}: check its CustomResourceDefinition`,
-      );
-  }
+  const { name } = definition.metadata;
+  const late = `${name} is not served after ${formatDuration(PATIENCE_MS)}: check its CustomResourceDefinition`;
+  for (const end = clock.monotonic() + PATIENCE_MS; !(await isServed()); await sleep(clock, POLL_MS, abort))
+    if (clock.monotonic() > end) throw new Error(late);
 }

@@ -1,27 +1,10 @@
 /** Applies the objects of manifests to a cluster, and removes them. Both leave alone what somebody else brought. */
-import { customResourceDefinitions } from '../api/crd.ts';
 import type { KubeClient } from '../kube/client.ts';
 import * as kube from '../kube/resources.ts';
 import { ifFound } from '../kube/status-error.ts';
 import { sleep, systemClock } from '../util/clock.ts';
 import { RefitError } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
-
-const RBAC = 'rbac.authorization.k8s.io/v1';
-
-const RESOURCES: readonly kube.Resource[] = [
-  kube.namespaces,
-  customResourceDefinitions,
-  kube.podDisruptionBudgets,
-  kube.namespaced('v1', 'ServiceAccount'),
-  kube.namespaced('v1', 'Service'),
-  kube.namespaced('apps/v1', 'Deployment'),
-  kube.namespaced('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
-  kube.namespaced(RBAC, 'Role'),
-  kube.namespaced(RBAC, 'RoleBinding'),
-  kube.clusterScoped(RBAC, 'ClusterRole'),
-  kube.clusterScoped(RBAC, 'ClusterRoleBinding'),
-];
 
 /** Others bring these along, too: k0s its definitions and namespace, the original controller its own. */
 const SHARED = ['Namespace', 'CustomResourceDefinition', 'ServiceAccount'];
@@ -129,10 +112,12 @@ function isOurs({ metadata }: kube.KubeObject): boolean {
 }
 
 /** The object as the cluster has it, and where that is. */
-async function lookUp({ kind, metadata: { name, namespace } }: kube.KubeObject, { client, abort }: ObjectsRun) {
-  const resource = RESOURCES.find((each) => each.kind === kind);
-  if (resource === undefined) throw new RefitError('REFIT_INTERNAL', `${kind} ${name} is of no kind that is installed`);
-  const address = { namespace, abort };
+async function lookUp(object: kube.KubeObject, { client, abort }: ObjectsRun) {
+  const { apiVersion = '', kind = '', metadata } = object;
+  const { name, namespace } = metadata;
+  const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
+  const place = namespace === undefined ? kube.clusterScoped : kube.namespaced;
+  const [resource, address] = [place(apiVersion, kind, plural), { namespace, abort }];
   return { resource, address, found: await ifFound(client.get(resource, name, address)) };
 }
 

@@ -12,7 +12,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_736,
   'src/api': 1_000,
   'src/cli': 4_656,
-  'src/cmd': 969,
+  'src/cmd': 967,
   'src/dialects': 338,
   'src/dialects/autopilot': 988,
   'src/dialects/capi': 2_441,
@@ -27,7 +27,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/runtime': 764,
   'src/signal': 581,
   'src/updates': 1_864,
-  'src/install': 827,
+  'src/install': 810,
   'src/util': 772,
   'src/versions': 539,
 };
