@@ -36,10 +36,14 @@ test('the defaults are the original limits, and what can be found is', () => {
 test.each([
   [['--procedure', 'kubeadm', '--object', 'controlnode'], '--procedure kubeadm works on a Node: leave out --object'],
   [['--kubeadm-config', '/x'], '--kubeadm-config needs --procedure kubeadm'],
-  [['--node-configuration', '/etc/a,/etc/../b'], '--node-configuration /etc/../b: expected user:NAME, or a plain path'],
+  [['--node-configuration', '/etc/a,/etc/../b'], '--node-configuration /etc/../b: expected user:NAME, kubelet with'],
   [
     ['--node-configuration', '/etc/kubernetes'],
-    '--node-configuration /etc/kubernetes: expected user:NAME, or a plain path',
+    '--node-configuration /etc/kubernetes: expected user:NAME, kubelet with',
+  ],
+  [
+    ['--node-configuration', 'kubelet'],
+    '--node-configuration kubelet: expected user:NAME, kubelet with --procedure kubeadm',
   ],
   [['--node-configuration', '/etc/a', '--object', 'controlnode'], '--node-configuration works on a Node'],
 ])('%j is refused', (args, message) => {

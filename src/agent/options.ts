@@ -28,7 +28,7 @@ Upgrades the node it runs on when its Node or ControlNode carries a signal.
   --name <name>               name of the object; default: --hostname-override of the kubelet, AUTOPILOT_HOSTNAME, the host's name
   --kubeconfig <file>         default: KUBECONFIG, the pod's service account, ~/.kube/config
   --procedure <name>          what runs on this host: k0s or kubeadm; default k0s
-  --node-configuration <list> files, folders and user:NAME (keys) that Cluster API may change on this host; default: none
+  --node-configuration <list> what Cluster API may change on this host: files, folders, user:NAME (keys) and kubelet; default: none
   --kubeadm-config <file>     UpgradeConfiguration for kubeadm: its options, such as patches; default: none
   --status-socket <path>      status socket of the service; default: from the running service
   --data-dir <directory>      data directory of the service; default: from the running service
@@ -87,8 +87,8 @@ export function parseAgentOptions(args: readonly string[]) {
     object: oneOf('object', flags.object, Object.keys(SIGNAL_OBJECTS) as (keyof typeof SIGNAL_OBJECTS)[]),
     procedure: oneOf<Procedure>('procedure', flags.procedure, ['k0s', 'kubeadm']),
     kubeadm: flags['kubeadm-config'] === undefined ? {} : { config: resolve(flags['kubeadm-config']) },
-    /** Files, folders and users whose keys Cluster API may change. */
-    configurable: toAllowances(flags['node-configuration'], flags.object),
+    /** What Cluster API may change besides versions. */
+    configurable: toAllowances(flags['node-configuration'], flags),
     /** Undefined: the name that host and service give. */
     name: flags.name,
     /** The rest is found from the running service. */
@@ -183,10 +183,10 @@ function toCount(flag: string, text: string): number {
   throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not a whole number above 0`);
 }
 
-function toAllowances(list: string, object: string): string[] {
+function toAllowances(list: string, { object, procedure }: { object: string; procedure: string }): string[] {
   const allowed = list.split(',').filter((text) => text !== '');
-  const wrong = allowed.find((text) => !isAllowance(text));
-  const rule = `${wrong}: expected user:NAME, or a plain path that neither kubeadm, k0s nor Refit manages`;
+  const wrong = allowed.find((text) => !isAllowance(text) || (text === 'kubelet' && procedure !== 'kubeadm'));
+  const rule = `${wrong}: expected user:NAME, kubelet with --procedure kubeadm, or a plain path that neither kubeadm, k0s nor Refit manages`;
   if (wrong !== undefined) throw new RefitError('REFIT_USAGE', `--node-configuration ${rule}`);
   if (allowed.length === 0 || object === 'node') return allowed;
   throw new RefitError('REFIT_USAGE', '--node-configuration works on a Node: leave out --object');

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { buildNode } from '../../test/builders/nodes.ts';
 import { later } from '../../test/builders/times.ts';
 import { signalled } from '../../test/builders/views.ts';
-import { type AgentPresence, agentOf, encodePresence } from './agent-presence.ts';
+import { type AgentPresence, agentOf, configurableOn, encodePresence } from './agent-presence.ts';
 import { encodeReport } from './annotations.ts';
 import { AGENT_ANNOTATION } from './names.ts';
 
@@ -30,6 +30,11 @@ test('without a word nothing is known', () => {
 test('a status without our report is of the other agent', () => {
   expect(titleOf('Downloading', later(2000))).toBe("k0s's own");
   expect(titleOf('Downloading', later(2000), report)).toBe('unknown');
+});
+
+test('what an agent of a later version allows besides is left out', () => {
+  const node = buildNode('w1', { annotations: presence({ configurable: ['/etc/a', 'newer:thing', 'user:b'] }) });
+  expect(configurableOn(node)).toEqual(['/etc/a', 'user:b']);
 });
 
 test('our agent says so, whatever another one reported before its start', () => {

@@ -30,9 +30,9 @@ const PRESENCE = {
   aside: exactly(true),
   /** What it can upgrade; absent: k0s. */
   procedure: exactly('kubeadm'),
-  /** Files, folders and users whose keys Cluster API may change. */
+  /** What Cluster API may change besides versions. */
   configurable: (value: unknown): readonly string[] | undefined =>
-    Array.isArray(value) && value.every(isAllowance) ? value : undefined,
+    Array.isArray(value) ? value.filter(isAllowance) : undefined,
   /** Absent: an agent of a version that checks no downloads. */
   checked: (value: unknown): DownloadAnswer | undefined =>
     isRecord(value) && typeof value['id'] === 'string' ? { id: value['id'], ...readMembers(value, ANSWER) } : undefined,

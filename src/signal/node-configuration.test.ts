@@ -42,6 +42,27 @@ test.each([
 });
 
 test.each([
+  ['v', '4', true],
+  ['v', '4 --config=/x', false],
+  ['v', '4"\nX=', false],
+  ['v', '', false],
+  ['v', '9', false],
+  ['v=4', '', false],
+  ['registry-qps', '10', true],
+  ['config', '/x', false],
+  ['kubeconfig', 'x', false],
+  ['root-dir', 'x', false],
+  ['cloud-provider', 'x', false],
+  ['provider-id', 'x', false],
+  ['hostname-override', 'x', false],
+  ['node-ip', '192.0.2.1', false],
+  ['max-pods', '10', false],
+  ['pod-manifest-path', 'x', false],
+])('--%s=%s of the kubelet may be changed: %j', (name, content, is) => {
+  expect(isConfigurable({ name: `kubelet:${name}`, content, mode: 0 })).toBe(is);
+});
+
+test.each([
   [0o644, true],
   [0o755, true],
   [0o600, true],
@@ -65,6 +86,8 @@ test.each([
   ['/etc/chrony', '/etc/chronyd/x', false],
   ['user:a', 'user:a', true],
   ['user:a', 'user:ab', false],
+  ['kubelet', 'kubelet:v', true],
+  ['kubelet', '/kubelet', false],
 ])('%s allows %s: %j', (allowed, name, is) => {
   expect(allows([allowed], name)).toBe(is);
 });

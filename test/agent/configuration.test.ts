@@ -2,7 +2,7 @@
 import { chmod, mkdir, rm, stat } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ApiFaultsOptions, startApiFaults } from '../faults/api-faults.ts';
-import { ConfiguredHost, file, KEYS, keysOfAlice } from './configured-host.ts';
+import { argument, ConfiguredHost, FLAGS, file, KEYS, keysOfAlice, RESTART } from './configured-host.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 
 let cluster: MemoryCluster;
@@ -39,6 +39,8 @@ test('all is changed, and what is as asked for is left alone', async () => {
 
 test.each([
   ['a file outside of the allowed folders', file('/etc/other', 'x')],
+  ['an argument that names a folder of programs', argument('volume-plugin-dir', 'x')],
+  ['an argument with another one in its value', argument('v', '4 --anonymous-auth=true')],
   ['the keys of another user', { ...keysOfAlice('ssh-ed25519 A\n'), name: 'user:root' }],
 ])('%s: nothing is changed', async (_what, item) => {
   await using host = await ConfiguredHost.arrive(cluster);
@@ -104,25 +106,153 @@ test('where an agent was cut off in the middle, the next one puts all back, and 
   await rm(host.at('state'), { recursive: true });
 });
 
+const ARGUMENTS = [argument('v', '4'), argument('max-open-files', '5000')];
+const OLD_FLAGS = 'KUBELET_KUBEADM_ARGS="--node-ip=192.0.2.1 --v=2"\n';
+const NEW_FLAGS = 'KUBELET_KUBEADM_ARGS="--node-ip=192.0.2.1 --v=4 --max-open-files=5000"\n';
+
+const restarted = async (host: ConfiguredHost, times: number): Promise<void> =>
+  await host.until(async () => expect(await host.restarts()).toBe(times));
+
+test('arguments of the kubelet: one restart, done once it is Ready, and none where nothing changes', async () => {
+  await using host = await ConfiguredHost.arrive(cluster);
+  host.start();
+  const first = await host.ask(...ITEMS, ...ARGUMENTS);
+  await restarted(host, 1);
+  expect(await host.read(FLAGS)).toBe(NEW_FLAGS);
+  // A kubelet that starts at once, and has nothing to say for the next five minutes.
+  await host.becomeReady('True', (await stat(host.at('systemctl'))).mtimeMs);
+  expect(await host.answer(first)).toEqual({});
+  expect(await host.answer(await host.ask(...ITEMS, ...ARGUMENTS))).toEqual({});
+  expect(await host.answer(await host.ask(file('/etc/demo/old', 'newer\n'), ...ARGUMENTS))).toEqual({});
+  expect(await host.restarts()).toBe(1);
+});
+
+test('an argument that the kubelet does not take: nothing is changed, and it is not restarted', async () => {
+  await using host = await ConfiguredHost.arrive(cluster);
+  const before = await contents(host);
+  host.start();
+  const { failure } = await host.answer(await host.ask(...ITEMS, argument('registry-qps', 'bad')));
+  expect(failure).toBe('kubelet --registry-qps=bad --help ended with code 1: invalid argument');
+  expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([before, OLD_FLAGS, 0]);
+});
+
+test('a kubelet that does not come up gets all back, once, and the report has its own reason', async () => {
+  await using host = await ConfiguredHost.arrive(cluster);
+  const before = await contents(host);
+  host.start('--ready-timeout', '1500ms');
+  // Of the kubelet before.
+  await host.becomeReady();
+  const { failure } = await host.answer(await host.ask(...ITEMS, ...ARGUMENTS));
+  expect(failure).toMatch(
+    /^cannot change the files; all were put back: the kubelet was not Ready .* after its restart: E1122 .*err="it is too large"$/,
+  );
+  expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([before, OLD_FLAGS, 2]);
+});
+
 test('a failure that cannot be reported is not carried out again for that', async () => {
-  let refuses = true;
+  let refuses = false;
   const fault: ApiFaultsOptions['fault'] = ({ method }) =>
     refuses && method === 'PATCH' ? { kind: 'answer', code: 403, reason: 'Forbidden' } : undefined;
   const faults = await startApiFaults({ upstream: { url: cluster.url }, fault });
   try {
     const kubeconfig = await cluster.kubeconfigFor(faults.url);
     await using host = await ConfiguredHost.arrive({ admin: cluster.admin, kubeconfig });
-    await chmod(host.at('home/alice'), 0o555);
-    const agent = host.start();
-    const uid = await host.ask(...ITEMS);
-    const count = (message: string): number => agent.log.filter((line) => line.includes(message)).length;
-    await host.until(
-      async () => await Promise.resolve(expect(count('cannot finish a change of files')).toBeGreaterThan(2)),
-    );
+    const agent = host.start('--ready-timeout', '1500ms');
+    const uid = await host.ask(...ARGUMENTS);
+    await restarted(host, 1);
+    refuses = true;
+    const tries = (): number => agent.log.filter((line) => line.includes('cannot finish a change of files')).length;
+    await host.until(async () => await Promise.resolve(expect(tries()).toBeGreaterThan(2)));
     refuses = false;
-    expect((await host.answer(uid)).failure).toContain('cannot change the files; all were put back');
-    expect(count('cannot change files for Cluster API')).toBe(1);
+    expect((await host.answer(uid)).failure).toContain('the kubelet was not Ready');
+    expect([await host.read(FLAGS), await host.restarts()]).toEqual([OLD_FLAGS, 2]);
   } finally {
     await faults.stop();
   }
+});
+
+test('a file that cannot be put back is tried again, and the kubelet is not restarted for it again', async () => {
+  await using host = await ConfiguredHost.arrive(cluster);
+  const first = host.start();
+  await host.ask(...ITEMS, ...ARGUMENTS);
+  await restarted(host, 1);
+  await first.stop('SIGKILL');
+  await mkdir(host.at('etc/demo/.more.refit/in-the-way'), { recursive: true });
+  const next = host.start('--ready-timeout', '300ms');
+  const tries = (): number => next.log.filter((line) => line.includes('cannot finish a change of files')).length;
+  await host.until(async () => await Promise.resolve(expect(tries()).toBeGreaterThan(2)));
+  expect([await host.read(FLAGS), await host.restarts()]).toEqual([OLD_FLAGS, 2]);
+});
+
+test('arguments that somebody else wrote since then stay, without a restart', async () => {
+  await using host = await ConfiguredHost.arrive(cluster);
+  const first = host.start();
+  await host.ask(...ARGUMENTS);
+  await restarted(host, 1);
+  await first.stop('SIGKILL');
+  const theirs = NEW_FLAGS.replace('5000', '7000');
+  await host.put(FLAGS, theirs);
+  const uid = await host.ask(...ITEMS);
+  host.start();
+  expect(await host.answer(uid)).toEqual({});
+  expect([await host.read(FLAGS), await host.restarts()]).toEqual([theirs, 1]);
+});
+
+test('a control plane whose kubelet is down gets the old arguments back without an API server', async () => {
+  const kubeconfig = await cluster.kubeconfigFor('https://127.0.0.1:1');
+  await using host = await ConfiguredHost.arrive({ admin: cluster.admin, kubeconfig });
+  const state = (text: string) => ({
+    content: Buffer.from(text).toString('base64'),
+    mode: 0o644,
+    gid: process.getgid?.(),
+  });
+  const journal = [[`/${FLAGS}`, state(OLD_FLAGS), state(NEW_FLAGS)]];
+  await host.put(FLAGS, NEW_FLAGS);
+  await host.put('state/journal-configuration.json', JSON.stringify(journal), 0o600);
+  host.start();
+  await restarted(host, 1);
+  expect(await host.read(FLAGS)).toBe(OLD_FLAGS);
+});
+
+test('a kubelet is put back where no API server answers any more', async () => {
+  let isDown = false;
+  const fault: ApiFaultsOptions['fault'] = () => (isDown ? { kind: 'answer', code: 503, reason: 'x' } : undefined);
+  const faults = await startApiFaults({ upstream: { url: cluster.url }, fault });
+  try {
+    const kubeconfig = await cluster.kubeconfigFor(faults.url);
+    await using host = await ConfiguredHost.arrive({ admin: cluster.admin, kubeconfig });
+    host.start('--ready-timeout', '1500ms');
+    const uid = await host.ask(...ARGUMENTS);
+    await restarted(host, 1);
+    isDown = true;
+    await restarted(host, 2);
+    expect(await host.read(FLAGS)).toBe(OLD_FLAGS);
+    isDown = false;
+    expect((await host.answer(uid)).failure).toContain('the kubelet was not Ready');
+  } finally {
+    await faults.stop();
+  }
+});
+
+test('killed before the kubelet is up, and killed while that is put back: the last agent does it all', async () => {
+  await using host = await ConfiguredHost.arrive(cluster);
+  const before = await contents(host);
+  const first = host.start();
+  const uid = await host.ask(...ITEMS, ...ARGUMENTS);
+  await restarted(host, 1);
+  await first.stop('SIGKILL');
+  // Its parent is the agent: this one ends between the file and the end of the restart.
+  await host.program('systemctl', `${RESTART}; kill -9 $PPID`);
+  await host.start().exited;
+  expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([before, OLD_FLAGS, 2]);
+  await host.program('systemctl', RESTART);
+  const last = host.start();
+  // Once more, since nobody knows whether it was, and then for the change.
+  await restarted(host, 3);
+  await host.becomeReady();
+  await restarted(host, 4);
+  expect(last.log.join('\n')).toContain('was cut off, and was put back');
+  await host.becomeReady();
+  expect(await host.answer(uid)).toEqual({});
+  expect([await contents(host), await host.read(FLAGS)]).toEqual([AFTER, NEW_FLAGS]);
 });

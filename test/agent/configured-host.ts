@@ -1,4 +1,4 @@
-/** A kubeadm host in a scratch root whose agent may change files and keys: a real agent, stand-ins for all else. */
+/** A kubeadm host in a scratch root whose agent may change files, keys and the kubelet: a real agent, stand-ins for all else. */
 import { randomUUID } from 'node:crypto';
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,15 +16,23 @@ import { type AgentProcess, startAgentProcess } from './agent-process.ts';
 
 /** The agent's own user where no other can be. */
 const USER = process.getuid?.() === 0 ? 65_534 : (process.getuid?.() ?? 0);
+export const FLAGS = 'var/lib/kubelet/kubeadm-flags.env';
 export const KEYS = 'home/alice/.ssh/authorized_keys';
 
 export function keysOfAlice(content: string): ConfigurationItem {
   return { name: 'user:alice', content: Buffer.from(content).toString('base64'), mode: 0o600 };
 }
 
+export function argument(name: string, value: string): ConfigurationItem {
+  return { name: `kubelet:${name}`, content: value, mode: 0 };
+}
+
 export function file(path: string, content: string, mode = 0o644): ConfigurationItem {
   return { name: path, content: Buffer.from(content).toString('base64'), mode };
 }
+
+/** Of systemctl. */
+export const RESTART = 'echo "$*" >>"$REFIT_ROOT/systemctl"';
 
 export class ConfiguredHost implements AsyncDisposable {
   readonly root: string;
@@ -44,7 +52,11 @@ export class ConfiguredHost implements AsyncDisposable {
     const host = new ConfiguredHost(await mkdtemp(join(tmpdir(), 'refit-configured-')), admin, kubeconfig);
     await host.put('etc/passwd', `root:x:0:0::/root:/bin/sh\nalice:x:${USER}:${USER}::/home/alice:/bin/sh\n`);
     await host.put('etc/demo/old', 'old\n');
-    for (const name of ['kubeadm', 'kubelet']) await host.program(name, 'exit 0');
+    await host.put(FLAGS, 'KUBELET_KUBEADM_ARGS="--node-ip=192.0.2.1 --v=2"\n');
+    await host.program('kubeadm', 'exit 0');
+    await host.program('kubelet', 'case "$*" in *=bad*) echo "invalid argument" >&2; exit 1 ;; esac');
+    await host.program('systemctl', RESTART);
+    await host.program('journalctl', `echo 'E1122 run.go:72] "command failed" err="it is too large"'; echo more`);
     await mkdir(host.at('home/alice'), { recursive: true });
     await chmod(host.root, 0o755);
     await chown(host.at('home/alice'), USER, USER);
@@ -77,7 +89,7 @@ export class ConfiguredHost implements AsyncDisposable {
     const state = ['--state-dir', this.at('state'), '--run-dir', this.at('run'), '--config', this.at('none')];
     const own = ['--procedure', 'kubeadm', '--name', this.name, '--kubeconfig', this.#kubeconfig];
     const environment = { REFIT_ROOT: this.root, PATH: `${this.at('usr/bin')}:${process.env['PATH']}` };
-    const args = [...own, ...state, '--node-configuration', '/etc/demo,user:alice', ...flags];
+    const args = [...own, ...state, '--node-configuration', '/etc/demo,user:alice,kubelet', ...flags];
     const agent = startAgentProcess([process.execPath, REFIT], args, environment);
     this.#agents.push(agent);
     return agent;
@@ -97,6 +109,17 @@ export class ConfiguredHost implements AsyncDisposable {
       if (!report) throw new Error(`no report; the agent said:\n${this.#agents.at(-1)?.log.slice(-15).join('\n')}`);
       return report;
     });
+  }
+
+  async restarts(): Promise<number> {
+    return ((await this.read('systemctl')) ?? '').split('\n').filter((line) => line === 'restart kubelet').length;
+  }
+
+  /** As a kubelet writes it: in whole seconds. */
+  async becomeReady(status = 'True', at = Date.now()): Promise<void> {
+    const lastHeartbeatTime = new Date(Math.floor(at / 1000) * 1000).toISOString();
+    const conditions = [{ type: 'Ready', status, lastHeartbeatTime }];
+    await this.#admin.patch(nodes, this.name, { status: { conditions } }, { type: 'merge', subresource: 'status' });
   }
 
   async until<T>(condition: () => Promise<T>): Promise<T> {

@@ -9,13 +9,13 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_736,
+  'src/agent': 5_832,
   'src/api': 1_000,
   'src/cli': 4_656,
   'src/cmd': 967,
   'src/dialects': 338,
   'src/dialects/autopilot': 988,
-  'src/dialects/capi': 2_441,
+  'src/dialects/capi': 2_443,
   'src/dialects/cattle': 1_915,
   'src/dialects/kubeadm': 2_220,
   'src/drain': 774,
@@ -25,7 +25,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/kubeadm': 1_046,
   'src/process': 269,
   'src/runtime': 764,
-  'src/signal': 581,
+  'src/signal': 588,
   'src/updates': 1_864,
   'src/install': 810,
   'src/util': 772,

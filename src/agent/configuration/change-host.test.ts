@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { changeHost, putBack } from './change-host.ts';
+import { KUBELET_FLAGS } from './kubelet.ts';
 
 const fileOf = (name: string, content: string) => ({
   name,
@@ -15,14 +16,25 @@ const STOPPED = AbortSignal.abort(new Error('the agent ends'));
 const RUNNING = new AbortController().signal;
 
 let root = '';
+/** What was done with it, in order. */
+let kubelet: string[] = [];
 beforeEach(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), 'refit-change-')));
-  for (const folder of ['etc', 'state']) await mkdir(join(root, folder));
+  for (const folder of ['etc', 'state', 'var/lib/kubelet']) await mkdir(join(root, folder), { recursive: true });
+  kubelet = [];
   await writeFile(join(root, 'etc/a'), 'old');
 });
 afterEach(async () => await rm(root, { recursive: true }));
 
-const parts = () => ({ root, stateDirectory: join(root, 'state') });
+const parts = (restart = async () => await Promise.resolve()) => ({
+  root,
+  journal: join(root, 'state/journal-configuration.json'),
+  checkKubelet: async (args: readonly string[]) => void kubelet.push(await Promise.resolve(args.join(' '))),
+  restartKubelet: async () => {
+    kubelet.push(`restarted with ${await readFile(root + KUBELET_FLAGS, 'utf8')}`);
+    await restart();
+  },
+});
 const blocked = (): string => join(root, 'etc/.b.refit');
 /** Nothing can be written to /etc/b then. */
 const block = async (): Promise<unknown> => await mkdir(join(blocked(), 'in-the-way'), { recursive: true });
@@ -82,4 +94,44 @@ test('a file that cannot be replaced keeps all from being changed', async () => 
   await expect(changeHost(parts(), ITEMS, RUNNING)).rejects.toThrow('etc/c is not a plain file');
   expect(await readFile(join(root, 'etc/a'), 'utf8')).toBe('old');
   expect(await readdir(join(root, 'state'))).toEqual([]);
+});
+
+const V4 = [...ITEMS, { name: 'kubelet:v', content: '4', mode: 0 }];
+const [OLD, NEW] = ['2', '4'].map((level) => `KUBELET_KUBEADM_ARGS="--v=${level}"`);
+const down = async (): Promise<never> => await Promise.reject(new Error('it is down'));
+
+test('a host without a file of arguments is not touched', async () => {
+  await expect(changeHost(parts(), V4, RUNNING)).rejects.toThrow(`${KUBELET_FLAGS} has no line`);
+  expect([await everything(), kubelet]).toEqual([['a: old'], []]);
+});
+
+test('a kubelet that comes up with neither arguments is restarted once with each', async () => {
+  await writeFile(root + KUBELET_FLAGS, OLD ?? '');
+  await expect(changeHost(parts(down), V4, RUNNING)).rejects.toMatchObject({
+    message: 'cannot change the files; all were put back',
+    cause: { message: 'it is down' },
+  });
+  expect(await putBack(parts(down))).toBe(false);
+  expect(kubelet).toEqual(['--v=4', `restarted with ${NEW}`, `restarted with ${OLD}`]);
+  expect(await readdir(join(root, 'state'))).toEqual([]);
+});
+
+test('an agent that ends before the arguments are written leaves nothing to restart', async () => {
+  await writeFile(root + KUBELET_FLAGS, OLD ?? '');
+  await block();
+  await expect(changeHost(parts(), V4, STOPPED)).rejects.toThrow('the agent ends');
+  await unblock();
+  expect(await putBack(parts())).toBe(true);
+  expect([await everything(), kubelet]).toEqual([['a: old'], ['--v=4']]);
+});
+
+test('what cannot be put back does not have the kubelet restarted again and again', async () => {
+  await writeFile(root + KUBELET_FLAGS, OLD ?? '');
+  await expect(changeHost(parts(down), V4, STOPPED)).rejects.toThrow('the agent ends');
+  await block();
+  for (let tries = 0; tries < 3; tries++) await expect(putBack(parts())).rejects.toThrow('b.refit');
+  expect(kubelet).toEqual(['--v=4', `restarted with ${NEW}`, `restarted with ${OLD}`]);
+  await unblock();
+  expect(await putBack(parts())).toBe(true);
+  expect(kubelet).toHaveLength(3);
 });

@@ -1,36 +1,47 @@
-/** Changes files and keys on this host: all of them, or none. Killed anywhere, the next agent puts all back. */
+/** Changes files, keys and the kubelet's arguments on this host: all of them, or none. Killed anywhere, the next agent puts all back. */
 import { existsSync } from 'node:fs';
 import { readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import type { ConfigurationItem } from '../../signal/node-configuration.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import { syncPath, writeDurably } from '../state/durable-files.ts';
+import { isArgument, KUBELET_FLAGS, withArguments, wordsFor } from './kubelet.ts';
 import { type FileState, readRootFile, writeRootFile } from './root-file.ts';
 import { readKeys, writeKeys } from './user-keys.ts';
 
 export interface ChangeParts {
   /** Comes before each path; empty but in tests. */
   readonly root: string;
-  /** Of the agent. */
-  readonly stateDirectory: string;
+  readonly journal: string;
+  /** Rejects with what the kubelet says of arguments that it does not know. */
+  readonly checkKubelet: (args: readonly string[]) => Promise<void>;
+  /** Resolves once it is up again; rejects with the reason if it does not come up. */
+  readonly restartKubelet: () => Promise<void>;
 }
 
 /** By path, or by `user:NAME`, what was there, and what was to be. */
-type Journal = readonly (readonly [name: string, before: FileState | undefined, after: FileState])[];
+type Entry = readonly [name: string, before: FileState | undefined, after: FileState];
+type Journal = readonly Entry[];
 
 /** Rejects with the reason once nothing is changed any more; if `stop` aborts, the next `putBack` does that. */
 export async function changeHost(parts: ChangeParts, items: readonly ConfigurationItem[], stop: AbortSignal) {
-  const all = items.map(async ({ name, content, mode }) => {
+  const { args = [], others = [] } = Object.groupBy(items, (item) => (isArgument(item) ? 'args' : 'others'));
+  const all = others.map(async ({ name, content, mode }): Promise<Entry> => {
     const after = { content, mode, gid: process.getgid?.() ?? 0 };
-    return [name, await read(parts, name, after), after] as const;
+    return [name, await read(parts, name, after), after];
   });
+  const flags = args.length > 0 ? await readRootFile(parts.root + KUBELET_FLAGS) : undefined;
+  if (args.length > 0) all.push(Promise.resolve([KUBELET_FLAGS, flags, withArguments(flags, args)]));
   const saved: Journal = (await Promise.all(all)).filter(([, before, after]) => !sameJson(before, after));
   if (saved.length === 0) return;
-  const journal = journalIn(parts);
+  const isRestarted = saved.some(([name]) => name === KUBELET_FLAGS);
+  if (isRestarted) await parts.checkKubelet(wordsFor(args));
+  const { journal } = parts;
   await writeDurably(journal, JSON.stringify(saved));
   try {
     for (const [name, , after] of saved) await write(parts, name, after);
+    if (isRestarted) await parts.restartKubelet();
   } catch (cause) {
     stop.throwIfAborted();
     const yet = (error: unknown): string => `not all could be put back yet (${messageOf(error)})`;
@@ -43,19 +54,31 @@ export async function changeHost(parts: ChangeParts, items: readonly Configurati
 
 /** True if a change was not complete. */
 export async function putBack(parts: ChangeParts): Promise<boolean> {
-  const journal = journalIn(parts);
+  const { journal } = parts;
   if (!existsSync(journal)) return false;
   const saved = JSON.parse(await readFile(journal, 'utf8')) as Journal;
   // One that cannot be put back must not keep the others from it.
-  const written = saved.map(async ([name, before, after]) => {
-    // What somebody else wrote since then stays.
-    if (sameJson(await read(parts, name, after), after)) await write(parts, name, before ?? undefined);
-  });
-  const failed = (await Promise.allSettled(written)).find((end) => end.status === 'rejected');
+  const written = await Promise.allSettled(saved.map(async (entry) => await putOneBack(parts, entry)));
+  const failed = written.find((end) => end.status === 'rejected');
   if (failed) throw failed.reason;
   await rm(journal);
   await syncPath(dirname(journal));
   return true;
+}
+
+async function putOneBack(parts: ChangeParts, [name, before, after]: Entry): Promise<void> {
+  const isKubelet = name === KUBELET_FLAGS;
+  const restartIsDue = `${parts.journal}.restart`;
+  // What somebody else wrote since then stays.
+  if (sameJson(await read(parts, name, after), after)) {
+    // Known to the next agent, too: nothing else tells that a kubelet runs with what is in the file no more.
+    if (isKubelet) await writeDurably(restartIsDue, '');
+    await write(parts, name, before ?? undefined);
+  }
+  if (!isKubelet || !existsSync(restartIsDue)) return;
+  // If it does not come up with these either, another restart helps nobody.
+  await parts.restartKubelet().catch(() => undefined);
+  await rm(restartIsDue);
 }
 
 async function read({ root }: ChangeParts, name: string, wanted: FileState): Promise<FileState | undefined> {
@@ -65,5 +88,3 @@ async function read({ root }: ChangeParts, name: string, wanted: FileState): Pro
 async function write({ root }: ChangeParts, name: string, state: FileState | undefined): Promise<void> {
   await (name.startsWith('/') ? writeRootFile(root + name, state) : writeKeys(root, name.slice('user:'.length), state));
 }
-
-const journalIn = ({ stateDirectory }: ChangeParts): string => join(stateDirectory, 'journal-configuration.json');

@@ -1,18 +1,29 @@
 /** Carries out what the Node asks for besides versions, as far as this host's own options allow it, and reports on the Node. */
 import { nodes } from '../../kube/resources.ts';
+import { decodeSignal } from '../../signal/annotations.ts';
+import { isFinal } from '../../signal/names.ts';
 import * as wire from '../../signal/node-configuration.ts';
 import { messageOf } from '../../util/errors.ts';
 import { keepDoing, type SignalObject } from '../object/signal-object.ts';
 import { type HostParts, ROOT } from '../serve/object-agent.ts';
+import { createCommands } from '../service/commands.ts';
 import { changeHost, putBack } from './change-host.ts';
+import { restartKubelet } from './kubelet.ts';
 
 const RETRY = { base: 1_000, cap: 60_000 };
 
 /** Works on the Node `name` until `stop` aborts; never rejects. */
 export async function keepConfigured(parts: HostParts, name: string, object: SignalObject, stop: AbortSignal) {
-  const { client, options, log } = parts;
-  const host = { root: ROOT, stateDirectory: options.stateDirectory };
-  /** Kept until it is reported: what failed is not done again for that. */
+  const { client, options, paths, log, clock } = parts;
+  const commands = createCommands(process.env, clock);
+  const host = {
+    root: ROOT,
+    journal: paths.configurationJournal,
+    // It reads its arguments before it prints its help, and then ends.
+    checkKubelet: async (args: readonly string[]) => void (await commands.ask('kubelet', ...args, '--help')),
+    restartKubelet: async () => await restartKubelet(parts, commands, name, stop),
+  };
+  /** Kept until it is reported: what failed is not done again for that, with all its restarts. */
   let outcome: { readonly uid: string; readonly failure?: string | undefined } | undefined;
   const carryOut = async (items: readonly unknown[]): Promise<void> => {
     const allowed = items.filter(wire.isConfigurable).filter((item) => wire.allows(options.configurable, item.name));
@@ -25,6 +36,9 @@ export async function keepConfigured(parts: HostParts, name: string, object: Sig
     const { newest } = object;
     const request = newest && wire.configurationRequestOn(newest);
     if (!request || wire.configurationReportOn(newest, request)) return;
+    // No kubelet is restarted beneath an upgrade, whose end changes the Node.
+    const upgrade = decodeSignal(newest.metadata.annotations)?.status?.status;
+    if (upgrade !== undefined && !isFinal(upgrade)) return;
     if (outcome?.uid !== request.uid) {
       const failure = await carryOut(request.items).then(() => undefined, messageOf);
       stop.throwIfAborted();

@@ -1,4 +1,5 @@
 /** Runs the agents of this host, and starts them anew when the host gets another name in the cluster. */
+import { existsSync } from 'node:fs';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { nodes } from '../../kube/resources.ts';
 import { describeProblem, isForbidden, isNotFound } from '../../kube/status-error.ts';
@@ -55,7 +56,7 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
   const host = { ...basis, client, userAgent, log, delegation: leaseDelegation(client) };
   const { phase } = await loadJournal(paths.journal);
   // Started work continues without an API server, because that may run on this host.
-  if (phase === 'idle') await checkObject(host, name, stop);
+  if (phase === 'idle' && !existsSync(paths.configurationJournal)) await checkObject(host, name, stop);
   log.info('agent started', { version, object: options.object });
   await (options.object === 'node' ? serveWorker(host, name, stop) : serveController(host, name, stop));
 }

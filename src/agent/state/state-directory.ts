@@ -75,6 +75,7 @@ export function pathsIn(stateDirectory: string) {
     journal: join(stateDirectory, 'journal.json'),
     /** Journal of the second agent, on a host whose airgap signals are on another object. */
     airgapJournal: join(stateDirectory, 'journal-airgap.json'),
+    configurationJournal: join(stateDirectory, 'journal-configuration.json'),
     lock: join(stateDirectory, 'agent.lock'),
     record: join(stateDirectory, 'download.json'),
     bundleRecord: join(stateDirectory, 'download-airgap.json'),

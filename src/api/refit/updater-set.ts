@@ -36,7 +36,7 @@ const updaterSchema = object('One updater.', {
   name: label('Its name in messages; unique in the list.'),
   refit: object("Refit's own updater, which changes `spec.version`.", {}).exactOptional(),
   nodeConfiguration: object(
-    "Refit's own updater, which changes files and keys of users on nodes whose agents allow it.",
+    "Refit's own updater, which changes files, keys of users and arguments of the kubelet on nodes whose agents allow it.",
     {},
   ).exactOptional(),
   url: optional(

@@ -31,7 +31,7 @@ import type { CallUpdater } from './updater-client.ts';
 
 const OWN: Updater = { name: 'configuration', nodeConfiguration: {} };
 const REFIT: Updater = { name: 'refit', refit: {} };
-const ALLOWED = ['/etc/demo', 'user:alice'];
+const ALLOWED = ['/etc/demo', 'user:alice', 'kubelet'];
 const VERSION = 'v1.35.0';
 
 class Scene {
@@ -127,6 +127,11 @@ test('a node without room for a payload: its files are claimed, and its version 
   await expect(asked).rejects.toThrow('waiting for updater refit: node n1 has 0 MiB free');
 });
 const USERS = ['bootstrap.spec.users'];
+const argsOf = (form: string): string => `bootstrap.spec.${form}Configuration.nodeRegistration.kubeletExtraArgs`;
+const [INIT, JOIN] = [argsOf('init'), argsOf('join')];
+const args = (...list: [string, string][]): Json => ({
+  nodeRegistration: { kubeletExtraArgs: list.map(([name, value]) => ({ name, value })) },
+});
 
 describe('a change is claimed as a whole, or not at all', () => {
   test.each<[string, Json, Json, string[]]>([
@@ -176,6 +181,13 @@ describe('a change is claimed as a whole, or not at all', () => {
     ['the last key', { users: [alice(['a'])] }, { users: [alice([])] }, USERS],
     ['a key of two lines', { users: [alice(['a'])] }, { users: [alice(['a\nb'])] }, USERS],
     ['keys and a shell', { users: [alice(['a'])] }, { users: [alice(['b'], { shell: '/bin/sh' })] }, USERS],
+    ['an argument', { joinConfiguration: args(['v', '2']) }, { joinConfiguration: args(['v', '4']) }, []],
+    ['an argument beside another', {}, { joinConfiguration: args(['node-ip', '192.0.2.1'], ['v', '4']) }, [JOIN]],
+    ['an argument that goes', { joinConfiguration: args(['v', '2']) }, { joinConfiguration: args() }, [JOIN]],
+    ['an argument about pods', {}, { joinConfiguration: args(['max-pods', '5']) }, [JOIN]],
+    ['an argument that is there twice', {}, { joinConfiguration: args(['v', '4'], ['v', '5']) }, [JOIN]],
+    ['both forms', {}, { initConfiguration: args(['v', '4']), joinConfiguration: args(['v', '4']) }, []],
+    ['two forms', {}, { initConfiguration: args(['v', '4']), joinConfiguration: args(['v', '5']) }, [INIT, JOIN]],
     [
       'another member beside it',
       {},

@@ -1,4 +1,4 @@
-/** Refit's own updater of files and keys of users: claims what all agents concerned may change, and has them do it. */
+/** Refit's own updater of files, keys of users and arguments of the kubelet: claims what all agents concerned may change, and has them do it. */
 import { randomUUID } from 'node:crypto';
 import type { UpdateMachineRequest } from '../../../api/capi/hooks.ts';
 import type { Machine } from '../../../api/capi/machine.ts';
@@ -40,7 +40,7 @@ export async function configureNode(parts: UpdateParts, { desired }: UpdateMachi
     return failure(`node ${name}: ${printable(report.failure)}; to have it tried again: refit retry ${name}`);
   }
   if (items.length === 0)
-    return failure(`node ${name} has no agent that may change all files and keys in the bootstrap config`);
+    return failure(`node ${name} has no agent that may change all files, keys and arguments in the bootstrap config`);
   const text = JSON.stringify({ uid: randomUUID(), items } satisfies wire.ConfigurationRequest);
   const written = annotated(node, { [wire.CONFIGURATION_ANNOTATION]: text });
   // Another replica or the kubelet wrote the Node: the next call reads it again.
@@ -51,13 +51,14 @@ export async function configureNode(parts: UpdateParts, { desired }: UpdateMachi
 /** What Refit can change on a node that runs; nothing unless all agents may change all of it: part of it would count as all. */
 function itemsFor(spec: unknown, own: Concerned): wire.ConfigurationItem[] {
   const all = Object.entries(FIELDS).flatMap(([path, field]) =>
-    [...(byName(field, valueAt(spec, [path]))?.values() ?? [])].flatMap((entry) => field.item(entry) ?? []),
+    [...(byName(field, valueAt(spec, path.split('.')))?.values() ?? [])].flatMap((entry) => field.item(entry) ?? []),
   );
   const items = all.filter(wire.isConfigurable);
   const mayAll = ({ node }: { node: Node }) => items.every(({ name }) => wire.allows(configurableOn(node), name));
-  const isTree = items.some(({ name }) => items.some((other) => other.name.startsWith(`${name}/`)));
+  const clashes = ({ name, content }: wire.ConfigurationItem) =>
+    items.some((other) => other.name.startsWith(`${name}/`) || (other.name === name && other.content !== content));
   const isTooMuch = JSON.stringify(items).length > wire.MOST_CHARACTERS;
-  return own.length > 0 && own.every(mayAll) && !isTree && !isTooMuch ? items : [];
+  return own.length > 0 && own.every(mayAll) && !items.some(clashes) && !isTooMuch ? items : [];
 }
 
 type Entry = Readonly<Record<string, unknown>>;
@@ -71,9 +72,13 @@ interface Field {
   readonly fixed: (entry: Entry) => unknown;
 }
 
+const ARGUMENTS: Field = { key: 'name', item: argumentOf, fixed: () => undefined };
+
 const FIELDS: Readonly<Record<string, Field>> = {
   files: { key: 'path', item: fileOf, fixed: () => undefined },
   users: { key: 'name', item: keysOf, fixed: ({ sshAuthorizedKeys: _keys, ...others }) => others },
+  'initConfiguration.nodeRegistration.kubeletExtraArgs': ARGUMENTS,
+  'joinConfiguration.nodeRegistration.kubeletExtraArgs': ARGUMENTS,
 };
 
 /** Whether this change is all done once the items are. What leaves a list is not: what would be there without it is not known. */
@@ -114,4 +119,8 @@ function keysOf({ name, sshAuthorizedKeys: keys }: Entry) {
   if (!keys.every((key) => typeof key === 'string' && /^[ -~]+$/.test(key))) return undefined;
   const text = keys.map((key) => `${key}\n`).join('');
   return { name: `user:${String(name)}`, content: Buffer.from(text).toString('base64'), mode: 0o600 };
+}
+
+function argumentOf({ name, value }: Entry) {
+  return typeof value === 'string' ? { name: `kubelet:${String(name)}`, content: value, mode: 0 } : undefined;
 }

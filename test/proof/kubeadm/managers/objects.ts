@@ -10,15 +10,17 @@ export const WORKERS = `${CLUSTER}-workers`;
 const INFRASTRUCTURE = 'infrastructure.cluster.x-k8s.io';
 const MORE = '/etc/kubeadm-more.yaml';
 
-/** What changes: the version by Refit's one updater, a file by its other one. */
+/** What changes: the version by Refit's one updater, a file and an argument of the kubelet by its other one. */
 export interface Wanted {
   readonly version: string;
   readonly motd: string;
+  /** `--v` of the kubelet. */
+  readonly verbosity: string;
 }
 
 export const MOTD = '/etc/motd';
-/** What agents must allow: all files of the KubeadmConfigs. */
-export const FILES = [MORE, MOTD];
+/** What agents must allow: all files and arguments of the KubeadmConfigs. */
+export const ALLOWED = [MORE, MOTD, 'kubelet'];
 
 const UPDATERS = {
   apiVersion: 'upgrade.refit.dev/v1alpha1',
@@ -58,15 +60,18 @@ export function clusterObjects(counts: { readonly controlPlanes: number; readonl
 }
 
 /** The provider fills the template in, as cloud-init does from its metadata. */
-const nodeRegistration = (): object => ({
-  kubeletExtraArgs: [{ name: 'provider-id', value: '{{ ds.meta_data.provider_id }}' }],
+const nodeRegistration = ({ verbosity }: Wanted): object => ({
+  kubeletExtraArgs: [
+    { name: 'provider-id', value: '{{ ds.meta_data.provider_id }}' },
+    { name: 'v', value: verbosity },
+  ],
   ...(onVersion1() && { ignorePreflightErrors: ['SystemVerification'] }),
 });
 
 /** A template is not changed: a MachineDeployment gets a new one. */
 export function workersTemplate(name: string, wanted: Wanted): object {
   const spec = {
-    joinConfiguration: { nodeRegistration: nodeRegistration() },
+    joinConfiguration: { nodeRegistration: nodeRegistration(wanted) },
     files: [{ path: MOTD, content: wanted.motd }],
     postKubeadmCommands: [START_AGENT],
   };
@@ -75,7 +80,7 @@ export function workersTemplate(name: string, wanted: Wanted): object {
 
 export function controlPlaneConfig(wanted: Wanted): object {
   const localAPIEndpoint = { advertiseAddress: '{{ ds.meta_data.local_ipv4 }}', bindPort: 6443 };
-  const registration = { nodeRegistration: nodeRegistration() };
+  const registration = { nodeRegistration: nodeRegistration(wanted) };
   const kubelets = { ...KUBELET_CONFIGURATION, ...(onVersion1() && { failCgroupV1: false }) };
   return {
     clusterConfiguration: { imageRepository: REPOSITORY },

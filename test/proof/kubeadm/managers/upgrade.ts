@@ -23,10 +23,10 @@ import type { Scene } from '../upgrade.ts';
 import { settled, verify } from '../verify.ts';
 import { startManagement } from './management.ts';
 import {
+  ALLOWED,
   CLUSTER,
   clusterObjects,
   controlPlaneConfig,
-  FILES,
   MOTD,
   type Wanted,
   WORKERS,
@@ -36,7 +36,7 @@ import { devClusters, provide } from './provider.ts';
 
 /** Three control planes one after the other, on two cores. */
 const PATIENCE_S = 1200;
-const OPTIONS = { 'node-configuration': FILES.join() };
+const OPTIONS = { 'node-configuration': ALLOWED.join() };
 const MERGE = { type: 'merge', namespace: NAMESPACE } as const;
 
 export async function upgradeByManagers(scene: Scene, programs: readonly Program[]): Promise<void> {
@@ -55,7 +55,7 @@ export async function upgradeByManagers(scene: Scene, programs: readonly Program
   const counts = { controlPlanes: cluster.controlPlanes.length, workers: cluster.workers.length };
   try {
     await checks.check(`Cluster API makes a cluster of ${from}, and its bootstrap data starts the agents`, async () => {
-      await management.apply(...clusterObjects(counts, { version: from, motd: 'old\n' }));
+      await management.apply(...clusterObjects(counts, { version: from, motd: 'old\n', verbosity: '2' }));
       const status = { initialization: { provisioned: true } };
       await client.patch(devClusters, CLUSTER, { status }, { ...MERGE, subresource: 'status' });
       await until('the kubeconfig of the cluster', 300, async () => (await kubeconfigOf(client)) !== '');
@@ -66,7 +66,7 @@ export async function upgradeByManagers(scene: Scene, programs: readonly Program
       return [];
     });
     const before = await identities(client);
-    const wanted: Wanted = { version: to, motd: 'new\n' };
+    const wanted: Wanted = { version: to, motd: 'new\n', verbosity: '3' };
     const unchanged = async (): Promise<string[]> =>
       (await identities(client)).join() === before.join() ? [] : ['a Machine or its Node is another'];
     await checks.check('KubeadmControlPlane: all Machines in place', async () => {
@@ -86,6 +86,12 @@ export async function upgradeByManagers(scene: Scene, programs: readonly Program
     await checks.check('the other updater has changed the file on each machine', async () => {
       const texts = await Promise.all(machines.map(async ({ root }) => await readFile(join(root, MOTD), 'utf8')));
       return differing(Object.fromEntries(machines.map(({ name }, index) => [name, texts[index]])), wanted.motd);
+    });
+    await checks.check('and each kubelet runs with the other argument', async () => {
+      const runs = async (machine: Scene['cluster']['machines'][number]): Promise<boolean> =>
+        (await machine.run(`pgrep -f '[k]ubelet .* --v=${wanted.verbosity}'`)).ok;
+      const asked = machines.map(async (machine) => [machine.name, await runs(machine)] as const);
+      return differing(Object.fromEntries(await Promise.all(asked)), true);
     });
     await verify('after the managers', checks, cluster, operator, to);
   } finally {

@@ -1,0 +1,58 @@
+/** Changes arguments of the kubelet in the file that kubeadm wrote for its unit, and restarts it. */
+import { nodes, readyCondition } from '../../kube/resources.ts';
+import { KUBELET_LOG } from '../../kubeadm/verify.ts';
+import type { ConfigurationItem } from '../../signal/node-configuration.ts';
+import { sleep } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
+import type { HostParts } from '../serve/object-agent.ts';
+import type { Commands } from '../service/commands.ts';
+import type { FileState } from './root-file.ts';
+
+export const KUBELET_FLAGS = '/var/lib/kubelet/kubeadm-flags.env';
+
+/** As kubeadm writes it. Escapes and quotes inside are not read: what the unit makes of them is up to systemd. */
+const LINE = /^KUBELET_KUBEADM_ARGS="([^"\\'$`\n]*)"$/m;
+
+export const isArgument = ({ name }: ConfigurationItem): boolean => name.startsWith('kubelet:');
+
+/** The file with these arguments. Everything else in it stays. */
+export function withArguments(before: FileState | undefined, items: readonly ConfigurationItem[]): FileState {
+  const text = Buffer.from(before?.content ?? '', 'base64').toString();
+  const present = LINE.exec(text)?.[1]?.split(/\s+/).filter(Boolean);
+  if (!before || !present?.every((word) => word.startsWith('--')))
+    throw new Error(`${KUBELET_FLAGS} has no line KUBELET_KUBEADM_ARGS="--name=value ..."`);
+  const wanted = new Map(wordsFor(items).map((word) => [nameIn(word), word]));
+  const words = new Set([...present.map((word) => wanted.get(nameIn(word)) ?? word), ...wanted.values()]);
+  const after = text.replace(LINE, () => `KUBELET_KUBEADM_ARGS="${[...words].join(' ')}"`);
+  return { ...before, content: Buffer.from(after).toString('base64') };
+}
+
+const nameIn = (word: string): string => word.split('=')[0] ?? '';
+
+export function wordsFor(items: readonly ConfigurationItem[]): string[] {
+  return items.map(({ name, content }) => `--${name.slice('kubelet:'.length)}=${content}`);
+}
+
+/** Resolves once the kubelet is Ready again; rejects with what it says if it does not get there in time. */
+export async function restartKubelet(parts: HostParts, commands: Commands, name: string, stop: AbortSignal) {
+  const { client, clock, options } = parts;
+  const { readyTimeoutMs } = options.times;
+  const heard = async () => {
+    const node = await client.get(nodes, name, { abort: stop, deadlineMs: 10_000 }).catch(() => undefined);
+    const { status, lastHeartbeatTime } = readyCondition(node) ?? {};
+    return { isReady: status === 'True', at: Date.parse(lastHeartbeatTime ?? '') / 1000 };
+  };
+  // Heartbeats have whole seconds, and after that of the start the next one may come in 5 minutes: no second may have one of each kubelet.
+  if ((await heard()).at >= Math.floor(clock.now() / 1000)) await sleep(clock, 1_000, stop).catch(() => undefined);
+  const since = Math.floor(clock.now() / 1000);
+  await commands.start('systemctl', 'restart', 'kubelet');
+  for (const end = clock.monotonic() + readyTimeoutMs; clock.monotonic() < end; await sleep(clock, 1_000, stop)) {
+    const { isReady, at } = await heard();
+    if (isReady && at >= since) return;
+  }
+  const log = ['--unit=kubelet', '--output=cat', '--no-pager', `--since=@${since}`];
+  // The API server may be a pod of this kubelet: if it does not answer, the old arguments are the better ones, too.
+  const lines = (await commands.ask('journalctl', ...log).catch(() => '')).split('\n');
+  const reason = lines.findLast((line) => /^E\d{4} |\berr=/.test(line)) ?? KUBELET_LOG;
+  throw new Error(`the kubelet was not Ready ${formatDuration(readyTimeoutMs)} after its restart: ${reason}`);
+}
