@@ -20,9 +20,9 @@ export async function upgradeContainerd(on: HostStepsParts, containerd: Containe
       const node = await on.node();
       isRead = true;
       const reported = node.status?.nodeInfo?.containerRuntimeVersion ?? '';
-      if (!isAt(/^containerd:\/\/v?(\d+\.\d+\.\d+)/.exec(reported)?.[1], version))
-        return [`the Node reports ${reported}`];
-      return readyCondition(node)?.status === 'True' ? [] : ['the Node is not Ready'];
+      const [, found] = /^containerd:\/\/v?(\d+\.\d+\.\d+)/.exec(reported) ?? [];
+      if (!isAt(found, version)) throw new Error(`the Node reports ${reported}`);
+      if (readyCondition(node)?.status !== 'True') throw new Error('the Node is not Ready');
     });
   } catch (cause) {
     on.abort.throwIfAborted();

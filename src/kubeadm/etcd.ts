@@ -9,15 +9,13 @@ export interface EtcdMember {
   readonly id: string;
   /** Its id; `0` if there is none. */
   readonly leader: string;
-  readonly members: readonly ListedMember[];
+  readonly members: readonly {
+    readonly ID: string;
+    readonly name: string;
+    readonly isLearner: boolean;
+    readonly urls?: readonly string[];
+  }[];
   readonly alarms: readonly string[];
-}
-
-interface ListedMember {
-  readonly ID: string;
-  readonly name: string;
-  readonly isLearner: boolean;
-  readonly urls?: readonly string[];
 }
 
 /** A text is why the member did not answer; false: the host has a member that cannot be asked. */

@@ -8,14 +8,13 @@ import { nodeFindings } from '../versions/kubeadm-rules.ts';
 import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
 import type { Host, Part, ShellResult, Shells, Upgrade } from './host.ts';
 import { probeHost, readFacts } from './probe.ts';
-import { EXIT_BUSY, type HostStep, prepareScript, rollBackScript, type StepBody, stepScript } from './scripts.ts';
+import type { HostStep, StepBody, StepContext } from './scripts.ts';
+import * as scripts from './scripts.ts';
 import { hostChecks, problemsOf, untilRight } from './verify.ts';
 
-export interface HostStepsParts extends Pick<Tools, 'clock' | 'log'> {
+export interface HostStepsParts extends Pick<Tools, 'clock' | 'log'>, Omit<StepContext, 'step'> {
   readonly shells: Shells;
   readonly host: Host;
-  readonly rollout: string;
-  readonly version: string;
   readonly parts: readonly Part[];
   /** What each member of etcd says, by the host that it is on. */
   readonly members: () => Promise<Map<string, EtcdAnswer>>;
@@ -41,13 +40,13 @@ export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<voi
   for (const { message } of problems.filter(({ severity }) => severity === 'warn')) log.warn(message);
   if (wrong.length + others.length > 0) throw new RefitError('REFIT_REFUSED', [...wrong, ...others].join('; '));
   // `kubeadm upgrade node` checks all hosts as it does workers.
-  await succeed(on, 'stage', prepareScript(upgrade, { ...host, role: 'worker' }, false));
+  await succeed(on, 'stage', scripts.prepareScript(upgrade, { ...host, role: 'worker' }, false));
   await untilEtcdIsHealthy(on);
 }
 
 /** Does nothing if the journal on the host says that it is done; waits for one that runs. */
 export async function carryOut(on: HostStepsParts, step: HostStep, body: StepBody): Promise<void> {
-  await succeed(on, step, stepScript({ ...on, step }, body));
+  await succeed(on, step, scripts.stepScript({ ...on, step }, body));
 }
 
 /** kubeadm asks the API server only once: where that is away, as after a power cut, the step is repeated when it is back. */
@@ -56,7 +55,7 @@ export async function carryOutOnceMore(on: HostStepsParts, step: HostStep, body:
     await carryOut(on, step, body);
   } catch (error) {
     if (await on.node().catch(() => undefined)) throw error;
-    await until(on, VERIFY_MS, async () => (await on.node()) && []);
+    await until(on, VERIFY_MS, on.node);
     await carryOut(on, step, body);
   }
 }
@@ -68,7 +67,7 @@ export async function succeed(on: HostStepsParts, step: HostStep, script: string
   // A Node holds no more than 256 KiB of annotations.
   const end = stdout.slice(-1_000).trim();
   const why = end.replaceAll(/\s*\n\s*/g, '; ') || 'no output';
-  const what = code === EXIT_BUSY ? 'another step still runs on this host' : why;
+  const what = code === scripts.EXIT_BUSY ? 'another step still runs on this host' : why;
   throw new RefitError('REFIT_SSH', `step ${step} failed with exit code ${code}: ${what}`);
 }
 
@@ -77,12 +76,12 @@ export async function untilEtcdIsHealthy(on: HostStepsParts): Promise<void> {
   const { host, shells, members, log } = on;
   const { name, role } = host;
   if (role !== 'controlPlane') return;
-  let answers = new Map<string, EtcdAnswer>();
-  await until(on, ETCD_MS, async () => {
-    answers = await members();
+  const answers = await until(on, ETCD_MS, async () => {
+    const all = await members();
     // This host may be half upgraded: its own kubeadm fixes it.
-    if (typeof answers.get(name) !== 'object') answers.set(name, false);
-    return etcdProblems(answers).map(({ found, cure }) => `etcd: ${found}; ${cure}`);
+    if (typeof all.get(name) !== 'object') all.set(name, false);
+    expectNone(etcdProblems(all).map(({ found, cure }) => `etcd: ${found}; ${cure}`));
+    return all;
   });
   const next = nextLeader(answers.get(name), answers.values());
   if (next === undefined) return;
@@ -97,7 +96,7 @@ export async function untilVerified(on: HostStepsParts): Promise<void> {
   await until(on, VERIFY_MS, async () => {
     const reads = [readFacts(shells, host), on.node(), on.pods()] as const;
     const [facts, node, pods] = await Promise.all(reads);
-    return problemsOf(hostChecks({ facts, node, pods }, version, parts, clock.now()));
+    expectNone(problemsOf(hostChecks({ facts, node, pods }, version, parts, clock.now())));
   });
 }
 
@@ -110,7 +109,7 @@ export async function rollBack(on: HostStepsParts): Promise<string> {
   if (!reported || reported === version) return '';
   log.warn('the kubelet did not come up; rolling back', { node: host.name });
   try {
-    const { code, stdout } = await run(on, rollBackScript(rollout));
+    const { code, stdout } = await run(on, scripts.rollBackScript(rollout));
     const said = stdout.trim().split('\n').at(-1)?.slice(0, 200) ?? '';
     if (code !== 0) return `; the roll-back failed: ${said}`;
     return said === '' ? '' : `; rolled back: ${said} was put back and started; check that the Node is Ready`;
@@ -120,11 +119,16 @@ export async function rollBack(on: HostStepsParts): Promise<string> {
   }
 }
 
-/** Until `ask` finds nothing wrong. The API server and hosts may be away for a while: that is one more problem. */
-export async function until(on: HostStepsParts, withinMs: number, ask: () => Promise<string[]>): Promise<void> {
-  const asked = async (): Promise<string[]> => await ask().catch((error: unknown) => [messageOf(error)]);
-  const wrong = await untilRight(asked, (problems) => problems.length === 0, { ...on, withinMs });
-  if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', wrong.join('; '));
+/** Until `ask` resolves. It rejects while something is wrong, also while the API server or a host is away. */
+export async function until<T>(on: HostStepsParts, withinMs: number, ask: () => Promise<T>): Promise<T> {
+  const asked = async () => (await Promise.allSettled([ask()]))[0];
+  const end = await untilRight(asked, ({ status }) => status === 'fulfilled', { ...on, withinMs });
+  if (end.status === 'fulfilled') return end.value;
+  throw new RefitError('REFIT_REFUSED', messageOf(end.reason));
+}
+
+export function expectNone(problems: readonly string[]): void {
+  if (problems.length > 0) throw new Error(problems.join('; '));
 }
 
 /** If the connection breaks, the step continues on its host: running the script again waits for it. */

@@ -1,8 +1,8 @@
 /** Renews the certificates of a control-plane host by its own kubeadm, and starts its static pods anew, one after the other. */
 import { readyCondition } from '../kube/resources.ts';
 import { endingSoon } from './certificates.ts';
-import { carryOut, type HostStepsParts, succeed, until, VERIFY_MS } from './host-steps.ts';
-import { type HostFacts, readFacts } from './probe.ts';
+import { carryOut, expectNone, type HostStepsParts, succeed, until, VERIFY_MS } from './host-steps.ts';
+import { readFacts } from './probe.ts';
 import { scriptFile } from './script-file.ts';
 import { API_SERVER, detached, LOCK_WAIT, PRELUDE, quoted } from './scripts.ts';
 import { KUBELET_LOG, podOf } from './verify.ts';
@@ -13,11 +13,10 @@ const FORM = scriptFile('static-pod-form.sh');
 
 export async function renewCertificates(on: HostStepsParts): Promise<void> {
   const { shells, host, rollout } = on;
-  let found: HostFacts | undefined;
-  await until(on, VERIFY_MS, async () => (found = await readFacts(shells, host)) && []);
-  const names = (found?.certificates ?? []).flatMap(({ renewal }) => renewal ?? []);
+  const found = await until(on, VERIFY_MS, async () => await readFacts(shells, host));
+  const names = found.certificates.flatMap(({ renewal }) => renewal ?? []);
   const body = `${scriptFile('renew.sh')}for name in ${names.map(quoted).join(' ')}; do renew "$name"; done`;
-  const components = Object.keys(found?.staticPods ?? {});
+  const components = Object.keys(found.staticPods);
   const forms = components.map((component) => `form_of "$MANIFESTS/${component}.yaml"\n`);
   await carryOut(on, 'certificates', { before: `${FORM}${forms.join('')}`, body });
   for (const component of components) {
@@ -26,10 +25,10 @@ export async function renewCertificates(on: HostStepsParts): Promise<void> {
       const pod = podOf(await on.pods(), host.name, component);
       const isNew = pod?.metadata.annotations?.[RENEWED] === rollout;
       const state = isNew ? 'is not ready' : 'was not started anew by the kubelet';
-      return isNew && readyCondition(pod)?.status === 'True' ? [] : [`${component} ${state}; ${KUBELET_LOG}`];
+      if (!isNew || readyCondition(pod)?.status !== 'True') throw new Error(`${component} ${state}; ${KUBELET_LOG}`);
     });
   }
-  await until(on, VERIFY_MS, async () => await notRenewed(on));
+  await until(on, VERIFY_MS, async () => expectNone(await notRenewed(on)));
 }
 
 /** The kubelet starts a static pod anew if its manifest says something else. It is replaced by one rename, so it is never away. */
