@@ -45,38 +45,38 @@ interface Carriers {
 }
 
 export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
-  const objectOf = (world: World, stage: Stage, name: string): KubeObject | undefined =>
+  const objectOf = (world: World, stage: Stage, { name }: Pick<Target, 'name'>): KubeObject | undefined =>
     world.get(resourceOf(stage), name);
-  const replaceStatus = (world: World, stage: Stage, name: string, status: string, now: number, reason?: string) => {
-    const object = objectOf(world, stage, name);
-    const changed = object && withStatus(object, status, now, reason);
-    return changed && replacing(resourceOf(stage), changed);
-  };
+  const replacing = (stage: Stage, object: KubeObject | undefined): Instruction | undefined =>
+    object && { kind: 'replace', resource: resourceOf(stage), object };
   return {
     read(world, rollout, stage, target) {
-      const object = objectOf(world, stage, target.name);
+      const object = objectOf(world, stage, target);
       const signal = decodeSignal(object?.metadata.annotations);
       if (!object || !signal || !isFor(signal, stage) || !belongs(object, signal, rollout)) return { kind: 'none' };
       return observe(object.metadata);
     },
 
     send(world, rollout, signalling) {
-      const object = objectOf(world, signalling.stage, signalling.target.name);
-      const resource = resourceOf(signalling.stage);
+      const { stage, target } = signalling;
+      const object = objectOf(world, stage, target);
       const asked = { ...signalling, agent: { ...signalling.agent, ...agent } };
-      if (!object) return undefined;
-      const signalled = withSignal(object, rollout, asked);
-      return replacing(resource, resource === nodes ? withAttempt(signalled, rollout, asked) : signalled);
+      const signalled = object && withSignal(object, rollout, asked);
+      const isNode = resourceOf(stage) === nodes;
+      return replacing(stage, signalled && isNode ? withAttempt(signalled, rollout, asked) : signalled);
     },
 
-    acknowledge(world, _rollout, stage, { name }, now) {
-      const status = decodeSignal(objectOf(world, stage, name)?.metadata.annotations)?.status?.status ?? '';
-      const next = NEXT[status];
-      return next === undefined ? undefined : replaceStatus(world, stage, name, next, now);
+    acknowledge(world, _rollout, stage, target, now) {
+      const object = objectOf(world, stage, target);
+      const next = NEXT[decodeSignal(object?.metadata.annotations)?.status?.status ?? ''];
+      return next === undefined ? undefined : replacing(stage, withStatus(object, next, now));
     },
+
+    cancel: (world, _rollout, stage, target, { message }, now) =>
+      replacing(stage, withStatus(objectOf(world, stage, target), 'Failed', now, message)),
 
     prefetchOf(world, rollout, stage, target) {
-      const object = objectOf(world, stage, target.name);
+      const object = objectOf(world, stage, target);
       const asked = prefetching.decodePrefetch(object?.metadata.annotations);
       const isOurs = asked?.rollout === rollout.source.uid;
       const wanted = object && prefetchFor(object, rollout, stage);
@@ -88,22 +88,24 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
     },
 
     prefetch(world, rollout, stage, target, policy) {
-      const object = objectOf(world, stage, target.name);
+      const object = objectOf(world, stage, target);
       const wanted = object && prefetchFor(object, rollout, stage);
-      if (!wanted) return undefined;
-      return replacing(resourceOf(stage), annotated(object, prefetching.encodePrefetch({ ...wanted, policy })));
+      return replacing(stage, wanted && annotated(object, prefetching.encodePrefetch({ ...wanted, policy })));
     },
 
     endPrefetch(world, stage, target) {
-      const object = objectOf(world, stage, target.name);
-      if (!object) return undefined;
-      return replacing(resourceOf(stage), withoutAnnotations(object, PREFETCH_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION));
+      const object = objectOf(world, stage, target);
+      return replacing(stage, object && withoutAnnotations(object, PREFETCH_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION));
     },
 
-    ...downloadChecks({ resourceOf }),
+    downloadsOf: (world, rollout, stage, target) => downloadsOn(objectOf(world, stage, target), rollout, stage, target),
 
-    cancel: (world, _rollout, stage, { name }, { message }, now) =>
-      replaceStatus(world, stage, name, 'Failed', now, message),
+    checkDownloads(world, rollout, stage, target, policy) {
+      const object = objectOf(world, stage, target);
+      const commands = object && downloadsFor(object, rollout, stage, target);
+      const check = commands && prefetching.encodeDownloadCheck({ rollout: rollout.source.uid, commands, policy });
+      return replacing(stage, check && annotated(object, check));
+    },
   };
 }
 
@@ -133,32 +135,19 @@ function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage) {
   return { rollout: source.uid, command: commandOf(stage, payload) };
 }
 
-function downloadChecks({ resourceOf }: Pick<Carriers, 'resourceOf'>): Pick<Signal, 'downloadsOf' | 'checkDownloads'> {
-  return {
-    downloadsOf(world, rollout, stage, target) {
-      if (hasStarted(rollout)) return undefined;
-      const object = world.get(resourceOf(stage), target.name);
-      const answer = object && downloadAnswerOn(object);
-      const { annotations = {} } = object?.metadata ?? {};
-      const commands = object && downloadsFor(object, rollout, stage, target);
-      if (!answer || !commands?.length) return undefined;
-      const asked = prefetching.decodeDownloadCheck(annotations);
-      const { room, bytes, problem } = answer;
-      if (asked?.rollout !== rollout.source.uid || !sameJson(asked.commands, commands))
-        return { answer: 'unasked', room };
-      const { policy } = asked;
-      if (answer.id !== prefetching.downloadCheckId(annotations)) return { answer: 'asked', policy, room };
-      return { answer: problem === undefined ? 'possible' : 'impossible', policy, problem, bytes, room };
-    },
-
-    checkDownloads(world, rollout, stage, target, policy) {
-      const object = world.get(resourceOf(stage), target.name);
-      if (!object) return undefined;
-      const commands = downloadsFor(object, rollout, stage, target);
-      const check = prefetching.encodeDownloadCheck({ rollout: rollout.source.uid, commands, policy });
-      return replacing(resourceOf(stage), annotated(object, check));
-    },
-  };
+function downloadsOn(object: KubeObject | undefined, rollout: Rollout, stage: Stage, target: Target) {
+  if (hasStarted(rollout)) return undefined;
+  const answer = object && downloadAnswerOn(object);
+  const { annotations = {} } = object?.metadata ?? {};
+  const commands = object && downloadsFor(object, rollout, stage, target);
+  if (!answer || !commands?.length) return undefined;
+  const asked = prefetching.decodeDownloadCheck(annotations);
+  const { room, bytes, problem } = answer;
+  if (asked?.rollout !== rollout.source.uid || !sameJson(asked.commands, commands))
+    return { answer: 'unasked', room } as const;
+  const { policy } = asked;
+  if (answer.id !== prefetching.downloadCheckId(annotations)) return { answer: 'asked', policy, room } as const;
+  return { answer: problem === undefined ? 'possible' : 'impossible', policy, problem, bytes, room } as const;
 }
 
 /** Of the commands for the target, as many as a check can have: a node has one check. */
@@ -171,10 +160,6 @@ function downloadsFor(object: KubeObject, { stages }: Rollout, { role }: Stage, 
 }
 
 const namesIn = onceForEach(({ targets }: Stage) => new Set(targets.map(({ name }) => name)));
-
-function replacing(resource: Resource, object: KubeObject): Instruction {
-  return { kind: 'replace', resource, object };
-}
 
 /** The leader's own record on the Node, in the same write as the signal. */
 function withAttempt(object: KubeObject, { source }: Rollout, { target }: Signalling): KubeObject {
@@ -195,10 +180,10 @@ function isProven(resource: Resource, { metadata }: KubeObject, { created }: Sig
 }
 
 /** Changes the status of the object's signal; undefined if it has no signal. */
-function withStatus(object: KubeObject, status: string, now: number, reason?: string): KubeObject | undefined {
-  const { annotations } = object.metadata;
+function withStatus(object: KubeObject | undefined, status: string, now: number, reason?: string) {
+  const { annotations } = object?.metadata ?? {};
   const signal = decodeSignal(annotations);
-  if (!signal) return undefined;
+  if (!object || !signal) return undefined;
   const { created } = signal;
   const timestamp = rfc3339(now);
   const report = reason === undefined ? {} : encodeReport({ ...decodeReport(annotations, created), created, reason });
