@@ -42,9 +42,8 @@ export function channelController(parts: ChannelParts): Controller {
     reconcile: async (key) => {
       const { name, namespace } = splitKey(key);
       const plan = plans.get(name, namespace);
-      if (plan && plan.metadata.deletionTimestamp === undefined && plan.spec?.channel && !plan.spec.version) {
+      if (plan && plan.metadata.deletionTimestamp === undefined && plan.spec?.channel && !plan.spec.version)
         return await follow(parts, plan, plan.spec.channel, answers);
-      }
       answers.delete(key);
       if (plan && conditionOf(plan, CHANNEL_TYPE))
         await record(parts.writer, plan, (it) => withoutCondition(it, CHANNEL_TYPE));

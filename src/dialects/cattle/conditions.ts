@@ -66,14 +66,9 @@ export function says(plan: CattlePlan, { type, status, reason, message }: Condit
 
 /** Keeps other conditions and the order; `now` in milliseconds. */
 export function withVerdicts(known: readonly CattleCondition[], verdicts: readonly ConditionUpdate[], now: number) {
-  const byType = new Map(verdicts.map((verdict) => [verdict.type, verdict]));
-  const kept = known.map((condition) => {
-    const verdict = byType.get(condition.type);
-    return verdict ? updated(condition, verdict, now) : condition;
-  });
-  const types = new Set(known.map(({ type }) => type));
-  const added = verdicts.filter(({ type }) => !types.has(type)).map((verdict) => updated(undefined, verdict, now));
-  return [...kept, ...added];
+  const all = new Map(known.map((condition) => [condition.type, condition]));
+  for (const verdict of verdicts) all.set(verdict.type, updated(all.get(verdict.type), verdict, now));
+  return [...all.values()];
 }
 
 function updated(known: CattleCondition | undefined, verdict: ConditionUpdate, now: number): CattleCondition {

@@ -130,9 +130,8 @@ const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)$/;
 /** The first problem, in the order of the original. */
 function faultOf({ spec }: CattlePlan): string | undefined {
   const { drain, window, postCompleteDelay, nodeSelector } = spec ?? {};
-  if (drain?.deleteEmptydirData !== undefined && drain.deleteLocalData !== undefined) {
+  if (drain?.deleteEmptydirData !== undefined && drain.deleteLocalData !== undefined)
     return 'spec.drain cannot specify both deleteEmptydirData and deleteLocalData';
-  }
   const selectors = { 'spec.drain.podSelector': drain?.podSelector, 'spec.nodeSelector': nodeSelector };
   for (const [field, selector] of Object.entries(selectors)) {
     try {

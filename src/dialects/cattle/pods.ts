@@ -17,13 +17,8 @@ export function stallOf({ metadata, status: { ready = 0, active = 0 } = {} }: Jo
 /** The pod that was made last for each Job. */
 const lastByOwner = onceForEach((all: readonly Pod[]) => {
   const made = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
-  const last = new Map<string | undefined, Pod>();
-  for (const pod of all) {
-    const owner = pod.metadata.ownerReferences?.[0]?.uid;
-    const known = last.get(owner);
-    if (!known || made(pod) > made(known)) last.set(owner, pod);
-  }
-  return last;
+  const inOrder = all.toSorted((a, b) => (made(a) < made(b) ? -1 : 1));
+  return new Map(inOrder.map((pod) => [pod.metadata.ownerReferences?.[0]?.uid, pod]));
 });
 
 export function stallIn({ status = {} }: Pod): string | undefined {
