@@ -3,7 +3,6 @@ import { kubeletVersionOf } from '../kube/resources.ts';
 import { agentPolicyFor, decodeReport, decodeSignal, type SignalData } from '../signal/annotations.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { defined } from '../util/json.ts';
-import type { Logger } from '../util/log.ts';
 import type { Prefetcher } from './download/prefetcher.ts';
 import { isBundle, type Journal, type Work } from './journal.ts';
 import type { Maintenance } from './maintenance/node-maintenance.ts';
@@ -24,7 +23,6 @@ export interface ObserverParts extends KubeletHeartbeatParts, Pick<StepInput, 't
   readonly veto?: Veto;
   readonly finished?: Pick<FinishedSignals, 'endOf' | 'add'>;
   readonly prefetcher?: Pick<Prefetcher, 'follow' | 'stop' | 'holds'>;
-  readonly log: Logger;
 }
 
 /** A clock is often set some time after the host has started. */

@@ -16,8 +16,6 @@ import type { BesideK0s } from './step-input.ts';
 
 export type AgentOptions = NonNullable<ReturnType<typeof parseAgentOptions>>;
 
-const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
-const BESIDE_K0S: readonly BesideK0s[] = ['observe', 'refuse', 'replace'];
 const MODES: readonly ControllerMode[] = ['controller', 'controller+worker'];
 
 export const AGENT_HELP = `Usage: refit agent [options]
@@ -120,8 +118,8 @@ export function parseAgentOptions(args: readonly string[]) {
       refuseDowngrade: flags['refuse-downgrade'],
       maxSignalAgeMs: flags['max-signal-age'] === '0' ? 0 : toMilliseconds('max-signal-age', flags['max-signal-age']),
     },
-    beside: oneOf('beside-k0s', flags['beside-k0s'], BESIDE_K0S),
-    logLevel: oneOf('log-level', flags['log-level'], LEVELS),
+    beside: oneOf<BesideK0s>('beside-k0s', flags['beside-k0s'], ['observe', 'refuse', 'replace']),
+    logLevel: oneOf<LogLevel>('log-level', flags['log-level'], ['debug', 'info', 'warn', 'error']),
   };
 }
 

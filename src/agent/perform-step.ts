@@ -1,10 +1,8 @@
 /** Carries out steps on the host. Each step may be interrupted anywhere and is then done again. */
 import { writeOwner } from '../drain/cordon-marks.ts';
-import type { Environment } from '../http/proxy-choice.ts';
 import { backoffDelay, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import type { Tools } from '../util/tools.ts';
-import { type DownloadLimits, limitsFor } from './download/fetch.ts';
+import { type DownloadLimits, type FetchTools, limitsFor } from './download/fetch.ts';
 import { hashFile, stampOf } from './download/hash-file.ts';
 import { wantedHash } from './download/partial-file.ts';
 import { discardBundle, placeBundle } from './download/place-bundle.ts';
@@ -19,7 +17,7 @@ import { pathsBeside, pathsIn } from './state/state-directory.ts';
 import type { FileTrust } from './state/trusted-path.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 
-export interface EffectTools extends Tools {
+export interface EffectTools extends Omit<FetchTools, 'abort'> {
   readonly stateDirectory: string;
   readonly imagesDirectory: string;
   /** Sent to download servers: `refit-agent/<version> (<name of the object>)`. */
@@ -27,10 +25,8 @@ export interface EffectTools extends Tools {
   readonly limits: DownloadLimits;
   /** True: also a forced update must bring the version that it names. */
   readonly checkForced?: boolean;
-  readonly environment: Environment;
   readonly maintenance: Maintenance;
   readonly restarter: Pick<ServiceRestarter, 'restart'>;
-  readonly files: Files;
   readonly fileTrust: FileTrust;
   /** Staged files since their trial run in this process: stamp and hash by path. Without it they are hashed again. */
   readonly tried?: Map<string, string>;
@@ -59,9 +55,7 @@ export async function perform(
   }
 }
 
-interface RunningTools extends EffectTools {
-  readonly abort: AbortSignal;
-}
+type RunningTools = EffectTools & FetchTools;
 
 /** What each step does to the host. The others change only the journal or the object. */
 type Effects = {

@@ -26,9 +26,8 @@ export function vetoOf(command: SignalCommand, running: string | undefined, veto
     return 'this agent requires a sha256, and the plan names none: add it there';
   if (!isHttps && veto.requireHttps)
     return `this agent requires https, and the plan has a URL with ${scheme}: change it there`;
-  if (command.sha256 === undefined && !isHttps && !veto.allowUnverified) {
+  if (command.sha256 === undefined && !isHttps && !veto.allowUnverified)
     return `a download over ${scheme} needs a sha256: add it to the plan, or start the agent with --unverified-downloads allow`;
-  }
   const wrongHost = hostVeto(address, veto.allowedHosts);
   if (wrongHost !== undefined) return wrongHost;
   return command.kind === 'airgapupdate' ? undefined : versionVeto(command.version, running, veto);

@@ -10,9 +10,8 @@ export function bundleNameFor({ response, url }: Answer): string {
   const dispositions = response.headersDistinct['content-disposition'] ?? [];
   const suggested = dispositions.length === 1 ? safeName(suggestionIn(dispositions[0] ?? '')) : undefined;
   const name = suggested ?? nameIn(url);
-  if (name === PARTIAL_BUNDLE) {
+  if (name === PARTIAL_BUNDLE)
     throw new Error(`${url.host} names the bundle ${name}, as the agent names its partial downloads: rename it there`);
-  }
   if (name !== undefined) return name;
   throw new Error(`neither the URL's path nor a Content-Disposition of ${url.host} names the bundle`);
 }

@@ -54,9 +54,8 @@ async function findWhole(placing: Placing, bundles: readonly PlacedBundle[]): Pr
   const { url, sha256, imagesDirectory, files } = placing;
   if (sha256 === undefined) return undefined;
   const ours = bundles.filter((bundle) => bundle.sha256 === sha256).map(({ name }) => name);
-  for (const name of new Set([...ours, bundleNameIn(new URL(url)) ?? ''])) {
+  for (const name of new Set([...ours, bundleNameIn(new URL(url)) ?? '']))
     if (name !== '' && (await hashFile(join(imagesDirectory, name), files)) === sha256) return name;
-  }
   return undefined;
 }
 

@@ -28,9 +28,8 @@ async function stageOnce(asked: DownloadRequest & FetchTools): Promise<void> {
   await asked.prepare();
   await using part = await openPartial({ url, sha256: sha256?.toLowerCase() }, paths, files);
   if (part.wanted !== undefined && (await isStaged(staged, part.wanted, files))) return;
-  if (part.wanted === undefined || part.sha256 !== part.wanted) {
+  if (part.wanted === undefined || part.sha256 !== part.wanted)
     await fetchVerified({ ...asked, part, inspect: async () => await Promise.resolve({ isHere: false }) });
-  }
   await part.seal(EXECUTABLE);
   await files.rename(paths.part, staged);
   await syncPath(dirname(staged), files);

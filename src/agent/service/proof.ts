@@ -15,9 +15,8 @@ export function afterRestart(input: UpdateInput): Step {
   const { running } = host;
   if (running !== undefined && runsNew(input)) return { kind: 'soak', process: running.process };
   const { version } = journal.work.signal.command;
-  if (running?.current === true && running.version !== version && isOther(running, journal)) {
+  if (running?.current === true && running.version !== version && isOther(running, journal))
     return rollBack(`after the restart the service runs ${running.version} instead of ${version}`);
-  }
   const { restartTimeoutMs } = timesOf(input);
   const until = (journal.since ?? now) + restartTimeoutMs;
   if (now < until) return { kind: 'await-service', until };
@@ -108,9 +107,8 @@ function readyDeadline({ isReady, staleMs }: OwnNodeFacts, began: number, now: n
 function changeOf({ journal, host: { running, service } }: UpdateInput): string | undefined {
   const { fresh, work } = journal;
   const { version } = work.signal.command;
-  if (!isSameProcess(running?.process ?? service, fresh)) {
+  if (!isSameProcess(running?.process ?? service, fresh))
     return `crash loop: the process of ${version} (PID ${fresh?.pid}) ended`;
-  }
   if (running === undefined || isWanted(running, journal)) return undefined;
   return running.version === version || isForced(journal)
     ? `the process of ${version} runs another file than the one at ${work.binary}`

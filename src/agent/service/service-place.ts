@@ -30,31 +30,23 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
   let isFound = false;
   let logged = '';
   let searchedAt = Number.NEGATIVE_INFINITY;
-  /** Only the service answers on its socket with its own PID. */
-  const provenAmong = async (candidates: readonly FoundService[]): Promise<FoundService[]> => {
-    const proven: FoundService[] = [];
-    for (const candidate of candidates) {
-      const status = await askStatus(candidate.statusSocket).catch(() => undefined);
-      if (status?.pid === candidate.pid) proven.push(candidate);
-    }
-    return proven;
-  };
   /** What is not proven only looks like the service, for example while it starts. */
   const findOne = async (ended?: ProcessId) => {
     const { statusSocket } = flags;
     const running = findServices(ended);
     const candidates = running.filter((service) => (statusSocket ?? service.statusSocket) === service.statusSocket);
-    const proven = await provenAmong(candidates);
+    // Only the service answers on its socket with its own PID.
+    const asked = candidates.map(async (each) => await askStatus(each.statusSocket).catch(() => undefined));
+    const answers = await Promise.all(asked);
+    const proven = candidates.filter(({ pid }, index) => answers[index]?.pid === pid);
     const isProven = proven.length > 0;
     const [only, ...more] = isProven ? proven : candidates;
     if (only === undefined) return { isProven, why: 'no process looks like the service: flags and defaults apply' };
     const { pid, ...found } = only;
     if (more.length === 0) return { found, isProven, why: `from the command line of PID ${pid}` };
     const pids = [pid, ...more.map((each) => each.pid)].join(', ');
-    return {
-      isProven,
-      why: `several processes may be the service (PIDs ${pids}): flags and defaults apply; choose one with --status-socket`,
-    };
+    const several = `several processes may be the service (PIDs ${pids}): flags and defaults apply`;
+    return { isProven, why: `${several}; choose one with --status-socket` };
   };
   /** Searches those not older than `ended`, at most once a second. Without a result the last proven place counts. Never rejects. */
   const search = async (ended?: ProcessId): Promise<ServicePlace> => {

@@ -35,9 +35,8 @@ export async function askStatus(socketPath: string, timeoutMs: number): Promise<
 
 function parseStatus(text: string): ServiceStatus {
   const value: unknown = JSON.parse(text);
-  if (!isRecord(value) || typeof value['Version'] !== 'string' || !Number.isInteger(value['Pid'])) {
+  if (!isRecord(value) || typeof value['Version'] !== 'string' || !Number.isInteger(value['Pid']))
     throw new Error('the status socket answered without Version and Pid');
-  }
   const { Version: version, Pid: pid, Workloads, SingleNode } = value;
   // Workers have no configuration, or an empty one.
   const config = value['ClusterConfig'] as { spec?: { api?: { address?: unknown } | null } | null } | null | undefined;

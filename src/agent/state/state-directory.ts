@@ -30,9 +30,8 @@ async function openOwn(path: string): Promise<void> {
   await assertTrustedPath(path);
   for (const name of await readdir(path)) {
     const found = await lstat(join(path, name));
-    if (found.isSymbolicLink() || !isTrustedUser(found.uid)) {
+    if (found.isSymbolicLink() || !isTrustedUser(found.uid))
       throw new Error(`${name} in it is a symbolic link or belongs to user ${found.uid}: remove it`);
-    }
   }
 }
 
@@ -94,9 +93,8 @@ export async function takeLock(path: string, pid: number): Promise<void> {
       const [latest = 0] = earlier;
       const found = await readFile(`${path}.${latest}`, 'utf8').catch(() => undefined);
       const holder = parseJson(found) as ProcessId | undefined;
-      if (holder !== undefined && isSameProcess(findProcess(holder.pid), holder)) {
+      if (holder !== undefined && isSameProcess(findProcess(holder.pid), holder))
         throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) uses ${dirname(path)}`);
-      }
       // Only one agent can create it; overwriting would let two win at the same moment.
       const linked = link(draft, `${path}.${latest + 1}`).then(() => true);
       if (!(await unless('EEXIST', linked))) continue;

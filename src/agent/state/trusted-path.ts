@@ -98,29 +98,20 @@ export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boo
     ['nsswitch.conf', 'group', 'passwd', 'gshadow'].map(async (name) => await fieldsOf(join(directory, name))),
   );
   if (sources === undefined || group === undefined || passwd === undefined || gshadow === undefined) return false;
-  const isComplete = sources
-    .filter(([database = '']) => ['group', 'passwd', 'initgroups'].includes(database.trim()))
-    .every(([, text = '']) =>
-      text
-        .replace(/\[.*?\]/g, '')
-        .trim()
-        .split(/\s+/)
-        .every((word) => COMPLETE.includes(word)),
-    );
+  const databases = sources.filter(([name = '']) => ['group', 'passwd', 'initgroups'].includes(name.trim()));
+  const named = databases.map(([, text = '']) => text.replace(/\[.*?\]/g, '').trim());
+  const isComplete = named.every((text) => text.split(/\s+/).every((word) => COMPLETE.includes(word)));
   // With `compat`, such lines name users of another source.
   const isMixed = [...group, ...passwd].some(([name = '']) => /^[+-]/.test(name));
   const groups = group.filter(([, , id]) => Number(id) === gid);
   const shadows = gshadow.filter(([name]) => groups.some(([own]) => own === name));
   const isPrimary = passwd.some(([user, , , id]) => user !== 'root' && Number(id) === gid);
   // The members come last in both files, the password second.
-  const isClosed = [...groups, ...shadows].every(
-    (entry) =>
-      (entry.at(-1) ?? '').split(',').every((name) => ['', 'root'].includes(name.trim())) &&
-      ['x', '*', '!', '!*', '!!', ''].includes(entry[1] ?? ''),
-  );
-  return (
-    isComplete && !isMixed && groups.length > 0 && groups.every(([name]) => name === NAME) && isClosed && !isPrimary
-  );
+  const entries = [...groups, ...shadows];
+  const isLocked = entries.every(([, password = '']) => ['x', '*', '!', '!*', '!!', ''].includes(password));
+  const members = entries.flatMap((entry) => (entry.at(-1) ?? '').split(','));
+  if (!isComplete || isMixed || isPrimary || !isLocked || groups.length === 0) return false;
+  return groups.every(([name]) => name === NAME) && members.every((name) => ['', 'root'].includes(name.trim()));
 }
 
 /** Lines split at colons; none for a missing file, undefined for an unreadable one. */

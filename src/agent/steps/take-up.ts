@@ -6,9 +6,8 @@ import type { Step } from './step.ts';
 
 export function takeUp(input: NewSignalInput): Step {
   const refusal = refusalOf(input);
-  if (refusal !== undefined) {
+  if (refusal !== undefined)
     return { kind: 'report', status: 'FailedDownload', reason: refusal, refused: true, ...fromOf(input.host) };
-  }
   const { signal, early } = input;
   if (early !== undefined) return { kind: 'await-clock', reason: early };
   if (signal.command.kind !== 'k0supdate') return { kind: 'begin', as: firstOf(input) };
@@ -51,9 +50,8 @@ function isLate(status: string | undefined): boolean {
 }
 
 function refusalOf({ signal: { command, status }, accepts, veto, host }: NewSignalInput): string | undefined {
-  if (!accepts.includes(command.kind)) {
+  if (!accepts.includes(command.kind))
     return `this agent cannot carry out ${command.kind} here, only ${accepts.join(' and ')}`;
-  }
   // Nothing is downloaded for an update that got further.
   if (command.sha256 === undefined || SHA256.test(command.sha256))
     return isLate(status?.status) ? undefined : (veto ?? host.distrust);
