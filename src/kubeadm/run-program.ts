@@ -19,13 +19,10 @@ export interface ProgramOptions {
   readonly as?: Pick<SpawnOptions, 'uid' | 'gid' | 'env'>;
 }
 
-export async function runProgram(
-  program: string,
-  args: readonly string[],
-  { input = '', patienceMs = PATIENCE_MS, abort, as }: ProgramOptions,
-): Promise<ShellResult> {
+export async function runProgram(program: string, args: readonly string[], options: ProgramOptions) {
+  const { input = '', patienceMs = PATIENCE_MS, abort, as } = options;
   using watch = new DisposableStack();
-  return await new Promise((resolve, reject) => {
+  return await new Promise<ShellResult>((resolve, reject) => {
     const child = spawn(program, args, { ...as, stdio: 'pipe' });
     const text = { stdout: '', stderr: '' };
     let broken: string | undefined;

@@ -43,9 +43,8 @@ export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   const { patches, config } = optionsFor(upgrade, host);
   const { binaries, containerd } = upgrade;
   const given = [patches, config].flatMap((path) => path ?? []).map(quoted);
-  const paths = given.map(
-    (path) => `SOURCE=${path}\n[ -e "$SOURCE" ] || echo "kubeadm: no file $SOURCE on this host"\n`,
-  );
+  const absent = '[ -e "$SOURCE" ] || echo "kubeadm: no file $SOURCE on this host"';
+  const paths = given.map((path) => `SOURCE=${path}\n${absent}\n`);
   if (role === 'controlPlane' && upgrade.etcdSnapshotCertificate !== undefined)
     paths.push('command -v openssl >/dev/null || echo "no openssl in PATH: it encrypts the snapshot of etcd"\n');
   const facts = `NEED=${IMAGES[role]}\nNOW=${Math.round(now / 1000)}\nPATCHED=${given.join('')}\nCONFIG=${quoted(config ?? '')}\n${scriptFile('host.sh')}${scriptFile('cni.sh')}${FACTS}`;

@@ -36,17 +36,12 @@ export function hostChecks(state: HostState, version: string, parts: readonly Pa
   const { host, kubeadm, kubelet, staticPods } = state.facts;
   const names = host.role === 'controlPlane' ? [...STATIC_PODS, ...(staticPods['etcd'] ? ['etcd'] : [])] : [];
   const reported = state.node && kube.kubeletVersionOf(state.node);
+  const ofKubeadm = [...names.map((name) => podCheck(name, state, version)), binaryCheck('kubeadm', kubeadm, version)];
+  const silent = { component: 'kubelet', found: `the Node reports ${reported || 'no version'}`, cure: KUBELET_LOG };
+  const isSilent = isAt(kubelet, version) && !isAt(reported, version);
   return [
-    ...(parts.some((part) => part !== 'kubelet')
-      ? [...names.map((name) => podCheck(name, state, version)), binaryCheck('kubeadm', kubeadm, version)]
-      : []),
-    ...(parts.includes('kubelet')
-      ? [
-          isAt(kubelet, version) && !isAt(reported, version)
-            ? { component: 'kubelet', found: `the Node reports ${reported || 'no version'}`, cure: KUBELET_LOG }
-            : binaryCheck('kubelet', kubelet, version),
-        ]
-      : []),
+    ...(parts.some((part) => part !== 'kubelet') ? ofKubeadm : []),
+    ...(parts.includes('kubelet') ? [isSilent ? silent : binaryCheck('kubelet', kubelet, version)] : []),
     ...certificateChecks(state.facts, now),
   ];
 }

@@ -279,15 +279,13 @@ function procedureLines({ policy, manifest }: preflight.Survey, { concurrent }: 
   const runtime = `On hosts with another containerd: ${manifest.containerd?.version} before the kubelet; no container is restarted.`;
   const more = [...(manifest.containerd ? [runtime] : []), ...(manifest.approveServingCertificates ? [approval] : [])];
   const order = `Control-plane hosts one at a time, then workers, ${concurrent} at a time.`;
-  if (!drain.enabled)
-    return [
-      `${order} Each host: stage binaries, kubeadm, kubelet, restart it, verify.`,
-      `Pods stay where they are: UpgradePolicy ${name} says that nodes are neither cordoned nor drained.`,
-      ...more,
-    ];
-  return [
+  const undrained = [
+    `${order} Each host: stage binaries, kubeadm, kubelet, restart it, verify.`,
+    `Pods stay where they are: UpgradePolicy ${name} says that nodes are neither cordoned nor drained.`,
+  ];
+  const drained = [
     `${order} Each host: stage binaries, cordon, evict its pods, kubeadm, kubelet,`,
     'restart it, verify, uncordon what was cordoned here.',
-    ...more,
   ];
+  return [...(drain.enabled ? drained : undrained), ...more];
 }

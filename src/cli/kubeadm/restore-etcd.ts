@@ -39,17 +39,8 @@ export async function restoreEtcd(
       output.write('All members of etcd are healthy: restore only if their data is wrong.\n');
     if (!(await confirmInPerson('Restore etcd?', session))) return EXIT.failed;
     const members = found.map(([, member]) => member).join(',');
-    const problems = async (): Promise<string[]> =>
-      await etcdAnswers(shells, hosts).then(
-        (now) => problemsIn(now, hosts),
-        (error: unknown) => [messageOf(error)],
-      );
     for (const [doing, script] of Object.entries(restoreScripts(options, members))) {
-      const withinMs = doing === 'Starting the API server' ? HEALTHY_MS : 0;
-      const wrong =
-        withinMs > 0 ? await untilRight(problems, ({ length }) => length === 0, { ...session, withinMs }) : [];
-      const why = `${wrong.join('; ')}; fix that, then run the command again`;
-      if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', why);
+      if (doing === 'Starting the API server') await untilHealthy(session);
       output.write(`${doing}.\n`);
       await onControlPlane(session, script);
     }
@@ -57,6 +48,15 @@ export async function restoreEtcd(
     return EXIT.ok;
   };
   return await inSession(flags, abort, restore, controlPlaneAlone);
+}
+
+async function untilHealthy(session: KubeadmSession): Promise<void> {
+  const hosts = controlPlaneOf(session.manifest);
+  const ask = async (): Promise<string[]> => problemsIn(await etcdAnswers(session.shells, hosts), hosts);
+  const asked = async (): Promise<string[]> => await ask().catch((error: unknown) => [messageOf(error)]);
+  const wrong = await untilRight(asked, ({ length }) => length === 0, { ...session, withinMs: HEALTHY_MS });
+  const why = `${wrong.join('; ')}; fix that, then run the command again`;
+  if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', why);
 }
 
 /** A host without an answer is a problem, too. */

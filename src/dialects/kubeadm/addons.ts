@@ -151,9 +151,8 @@ function discovery({ client, abort }: AddonTools) {
   }
   const known = new Map<string, Promise<Served[]>>();
   return async ({ apiVersion = '', kind, metadata }: kube.KubeObject) => {
-    const kinds = known.get(apiVersion) ?? kindsOf(apiVersion);
-    known.set(apiVersion, kinds);
-    const served = (await kinds).find((each) => each.kind === kind && !each.name.includes('/'));
+    const kinds = await known.getOrInsertComputed(apiVersion, kindsOf);
+    const served = kinds.find((each) => each.kind === kind && !each.name.includes('/'));
     if (!served) return undefined;
     const resource = (served.namespaced ? kube.namespaced : kube.clusterScoped)(apiVersion, served.kind, served.name);
     const within = served.namespaced ? (metadata.namespace ?? 'default') : undefined;

@@ -192,10 +192,9 @@ function targetFinding({ manifest, hosts }: Survey): Finding | undefined {
   const [next] = minorsBetween(oldest, to);
   if (next !== undefined)
     return hard('R2', `API servers are at ${textOf(oldest)}: go to v${next} first, then to ${textOf(to)}`);
+  if (compareVersions(to, newest) >= 0) return undefined;
   const back = `API servers are at ${textOf(newest)}: Refit does not go back to ${textOf(to)}`;
-  return compareVersions(to, newest) < 0
-    ? hard('R12', `${back}; set version to ${textOf(newest)} or later`)
-    : undefined;
+  return hard('R12', `${back}; set version to ${textOf(newest)} or later`);
 }
 
 /** F1, F2: the manifest lists every control-plane host, and only hosts of the cluster. */

@@ -23,11 +23,7 @@ export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
   /** By host name; numbered, since socket paths are limited to about 100 bytes. */
   const used = new Map<string, string>();
-  const socketOf = (name: string): string => {
-    const socket = used.get(name) ?? join(directory, String(used.size));
-    used.set(name, socket);
-    return socket;
-  };
+  const socketOf = (name: string): string => used.getOrInsert(name, join(directory, String(used.size)));
   return {
     async run(host: ManifestHost, script, patienceMs) {
       const user = host.user ?? ssh.user ?? 'root';

@@ -52,19 +52,14 @@ function isRequired({ failurePolicy, rules = [] }: Webhook): boolean {
   return isMet && failurePolicy !== 'Ignore';
 }
 
-async function problemOf(
-  { name, clientConfig }: Webhook,
-  client: KubeClient,
-  abort: AbortSignal,
-): Promise<WebhookFinding | undefined> {
+async function problemOf({ name, clientConfig }: Webhook, client: KubeClient, abort: AbortSignal) {
   // Others are asked by URL, outside of the cluster.
   if (clientConfig?.service === undefined) return undefined;
   const { namespace, name: service } = clientConfig.service;
   const labelSelector = `kubernetes.io/service-name=${service}`;
   const { items } = await client.listAll(endpointSlices, { namespace, labelSelector, abort });
-  const ready = items
-    .flatMap(({ endpoints }) => endpoints ?? [])
-    .filter(({ conditions }) => conditions?.ready !== false);
+  const all = items.flatMap(({ endpoints }) => endpoints ?? []);
+  const ready = all.filter(({ conditions }) => conditions?.ready !== false);
   const nodes = new Set(ready.map(({ nodeName }) => nodeName));
   const who = `${name}, which must allow pods, Nodes or Machines`;
   if (ready.length === 0) {
