@@ -61,7 +61,8 @@ export async function showReleases(
   await until(async () => (await state()) === 'UpToDate', abort);
   say('');
   const flags = { kubeconfig: await plane.kubeconfig('viewer'), output: 'text' } as const;
-  return await showUpdates(flags, { clock, output: plainOutput, abort });
+  await showUpdates(flags, { clock, output: plainOutput, abort });
+  return EXIT.ok;
 }
 
 async function createConfig({ client }: Cluster, updateServer: string, concurrent: number): Promise<void> {

@@ -17,8 +17,8 @@ export interface CommandSpec {
   readonly options?: readonly Option[];
   readonly notes?: string;
   readonly commands?: readonly CommandSpec[];
-  /** Resolves with the exit code. Absent for a group, and for a command that parses its own options. Each has flags of its own. */
-  readonly run?: (flags: never, call: CommandCall) => Promise<number>;
+  /** Resolves with the exit code, if it may have several. Absent for a group, and for a command that parses its own options. */
+  readonly run?: (flags: never, call: CommandCall) => Promise<number | void>;
 }
 
 /** Runs one command line (without `node` and the script); resolves with the exit code, rejects with REFIT_USAGE. */
@@ -59,6 +59,7 @@ function addCommand(parent: Command, spec: CommandSpec, call: CommandCall, end: 
   if (!run) return;
   command.action(async (...given: unknown[]) => {
     const [first] = given;
-    end(await run(command.opts<never>(), { ...call, argument: typeof first === 'string' ? first : undefined }));
+    const argument = typeof first === 'string' ? first : undefined;
+    end((await run(command.opts<never>(), { ...call, argument })) ?? 0);
   });
 }

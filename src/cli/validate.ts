@@ -12,19 +12,18 @@ import { type Manifest, parseManifest } from '../dialects/kubeadm/manifest.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
 import { readUpdateConfig } from '../updates/config/read-config.ts';
 import { readBounded } from '../util/bounded-file.ts';
-import { EXIT, messageOf, RefitError } from '../util/errors.ts';
+import { messageOf, RefitError } from '../util/errors.ts';
 import { counted } from '../util/phrases.ts';
 import { parseVersion } from '../util/version.ts';
 import { brokenStep } from '../versions/kubeadm-rules.ts';
 
-/** Resolves with the exit code; rejects with REFIT_FILE and every wrong field, what was found and what would be right. */
-export async function validate(path: string, write: (text: string) => void): Promise<number> {
+/** Rejects with REFIT_FILE and every wrong field, what was found and what would be right. */
+export async function validate(path: string, write: (text: string) => void): Promise<void> {
   const { title, problems, warnings = [], page } = judge(await readText(path), path);
   if (problems.length > 0) {
     throw new RefitError('REFIT_FILE', `${path}: ${problems.join('; ')}`, { hint: `correct that; ${page} says more` });
   }
   for (const line of [title, ...warnings.map((warning) => `warning: ${warning}`)]) write(`${path}: ${line}\n`);
-  return EXIT.ok;
 }
 
 interface Judgement {

@@ -17,16 +17,16 @@ import { VERSION } from '../cli/version.ts';
 import { trustHost, trustNobody } from '../http/route.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { systemClock as clock } from '../util/clock.ts';
-import { EXIT, RefitError } from '../util/errors.ts';
+import { RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
-/** Runs until `stop` aborts; resolves with the exit code, rejects with a RefitError when it cannot start. */
-export async function runAgent(args: readonly string[], stop: AbortSignal): Promise<number> {
+/** Runs until `stop` aborts; rejects with a RefitError when it cannot start. */
+export async function runAgent(args: readonly string[], stop: AbortSignal): Promise<void> {
   const file = configPath(args);
   const options = parseAgentOptions(file === undefined ? args : [...(await readFlagsFile(file)), ...args]);
   if (options === undefined) {
     process.stdout.write(AGENT_HELP);
-    return EXIT.ok;
+    return;
   }
   await checkFileLimit();
   const log = stderrLogger(options.logLevel);
@@ -48,7 +48,6 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const tools = { clock, random: Math.random, log };
   await serveHost({ ...tools, options, config, paths, places, binary, restarter, version: VERSION }, stop);
   log.info('agent stopped');
-  return EXIT.ok;
 }
 
 /** What the agent needs with its watches, a download, and commands of the service manager under way, and twice that. */

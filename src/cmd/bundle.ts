@@ -6,7 +6,7 @@ import type { CommandCall } from '../cli/program.ts';
 import { VERSION } from '../cli/version.ts';
 import { type FileDownload, packBundle, publishBundle, unpackBundle } from '../updates/bundle/publish.ts';
 import { systemClock as clock } from '../util/clock.ts';
-import { EXIT, RefitError } from '../util/errors.ts';
+import { RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
 interface BundleFlags {
@@ -17,7 +17,7 @@ interface BundleFlags {
 
 const LIMITS = { maxBytes: 8 * 1024 ** 3, reserveBytes: 256 * 1024 ** 2, stallMs: 60_000, totalMs: 6 * 3_600_000 };
 
-export async function runBundle(directory: string, flags: BundleFlags, { write, abort }: CommandCall): Promise<number> {
+export async function runBundle(directory: string, flags: BundleFlags, { write, abort }: CommandCall): Promise<void> {
   const { file, pack, unpack } = flags;
   if (file === undefined && pack === undefined && unpack === undefined)
     throw new RefitError('REFIT_USAGE', 'name what to do: --file, --unpack or --pack');
@@ -26,7 +26,6 @@ export async function runBundle(directory: string, flags: BundleFlags, { write, 
   if (file !== undefined) await publishBundle({ file, directory, download: downloader(abort), say });
   if (pack !== undefined) await packBundle(directory, pack);
   write(`${directory} is ready for \`refit serve\`\n`);
-  return EXIT.ok;
 }
 
 function downloader(abort: AbortSignal): FileDownload {

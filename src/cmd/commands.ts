@@ -266,18 +266,12 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'completion',
     summary: 'Prints a script by which your shell completes commands, options and values.',
     argument: new Argument('<shell>', 'which shell').choices(SHELLS),
-    run: async (_flags, { argument, write }) => {
-      write(completionOf(argument as Shell, COMMANDS));
-      return await Promise.resolve(0);
-    },
+    run: async (_flags, { argument, write }) => await Promise.resolve(write(completionOf(argument as Shell, COMMANDS))),
   },
   {
     name: 'version',
     summary: 'Prints the version of Refit.',
-    run: async (_flags, { write }) => {
-      write(`refit ${VERSION}\n`);
-      return await Promise.resolve(0);
-    },
+    run: async (_flags, { write }) => await Promise.resolve(write(`refit ${VERSION}\n`)),
   },
 ];
 
@@ -296,10 +290,10 @@ interface ControlSpec extends Pick<CommandSpec, 'argument' | 'options'> {
 function control(name: string, summary: string, { options = [], load, ...rest }: ControlSpec): CommandSpec {
   const which = 'the plan; default: the only one that has not ended, else the last one';
   const plan = new Option('--plan <kind/name>', which);
-  const run = async (flags: ControlFlags, call: CommandCall): Promise<number> => {
+  const run = async (flags: ControlFlags, call: CommandCall): Promise<void> => {
     const { applyControl } = await import('../cli/controls/command.ts');
     const change = await load(flags, call);
-    return change ? await applyControl(change, flags, await partsOf(call)) : 0;
+    if (change) await applyControl(change, flags, await partsOf(call));
   };
   return { name, summary, options: [...common.CONNECTION_OPTIONS, plan, ...options], run, ...rest };
 }

@@ -20,7 +20,7 @@ import { updateController } from '../updates/update-controller.ts';
 import type { UpdateParts } from '../updates/update-follower.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { parseGoDuration } from '../util/duration.ts';
-import { EXIT, messageOf, RefitError } from '../util/errors.ts';
+import { messageOf, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
 /** Percent by which the heap may grow before V8 collects: with 15,000 nodes it saves 196 of 466 MiB for 7 % more CPU. */
@@ -34,7 +34,7 @@ interface UpdateFlags extends ControllerFlags {
 }
 
 /** Runs until `abort`. Rejects at once if the API server cannot be reached or lacks what Refit needs. */
-export async function runController(flags: UpdateFlags, abort: AbortSignal): Promise<number> {
+export async function runController(flags: UpdateFlags, abort: AbortSignal): Promise<void> {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH}`);
   const metrics = createMetrics(VERSION);
   const component = 'refit-controller';
@@ -61,7 +61,6 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
     abort,
   );
   await controller.run(abort);
-  return EXIT.ok;
 }
 
 const PERIOD_MS = 10 * 60_000;

@@ -10,7 +10,7 @@ for (const name of SIGNALS) process.once(name, () => interrupted.abort(new Error
 for (const stream of [process.stdout, process.stderr]) stream.on('error', (error) => interrupted.abort(error));
 
 /** The agent loads only what it needs: it stays in memory for months. So does what starts again with each of its pods. */
-async function run([command, ...rest]: readonly string[]): Promise<number> {
+async function run([command, ...rest]: readonly string[]): Promise<number | void> {
   const { signal: abort } = interrupted;
   if (command === 'agent') return await (await import('./agent.ts')).runAgent(rest, abort);
   if (command === STAND_IN && rest.length === 0)
@@ -33,7 +33,7 @@ const args = basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.sl
 
 run(args).then(
   (code) => {
-    process.exitCode = code;
+    process.exitCode = code ?? EXIT.ok;
   },
   async (thrown: unknown) => {
     const { describeProblem } = await import('../kube/status-error.ts');

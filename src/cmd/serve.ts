@@ -5,7 +5,6 @@ import { createHealthServer } from '../runtime/health.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { runUpdateServer } from '../updates/server/update-server.ts';
 import { systemClock as clock } from '../util/clock.ts';
-import { EXIT } from '../util/errors.ts';
 import { type LogLevel, stderrLogger } from '../util/log.ts';
 
 interface ServeFlags {
@@ -22,7 +21,7 @@ interface ServeFlags {
 }
 
 /** Runs until `abort`. */
-export async function runServe(directory: string, flags: ServeFlags, abort: AbortSignal): Promise<number> {
+export async function runServe(directory: string, flags: ServeFlags, abort: AbortSignal): Promise<void> {
   const { address, url, certDir, tokenFile, healthAddress, logLevel } = flags;
   const metrics = createMetrics(VERSION);
   const certificate =
@@ -31,5 +30,4 @@ export async function runServe(directory: string, flags: ServeFlags, abort: Abor
     healthAddress === undefined ? undefined : await createHealthServer({ address: healthAddress, metrics });
   const options = { directory, address, url, certificate, tokenFile, metrics, clock, log: stderrLogger(logLevel) };
   await Promise.all([runUpdateServer(options, abort), health?.run(abort)]);
-  return EXIT.ok;
 }

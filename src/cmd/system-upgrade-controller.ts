@@ -12,13 +12,13 @@ import { createMetrics } from '../runtime/metrics.ts';
 import { clusterIdOf } from '../updates/channel/cluster-headers.ts';
 import { redirectChannels } from '../updates/channel/redirected-version.ts';
 import { systemClock as clock } from '../util/clock.ts';
-import { EXIT, RefitError } from '../util/errors.ts';
+import { RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
 
 /** Runs until `abort`. Rejects at once if a variable is missing or the API server cannot be used. */
-export async function runSystemUpgradeController(env: Environment, abort: AbortSignal): Promise<number> {
+export async function runSystemUpgradeController(env: Environment, abort: AbortSignal): Promise<void> {
   const [name, namespace] = [required(env, 'NAME'), required(env, 'NAMESPACE')];
   const log = stderrLogger(isSet(env, 'DEBUG') ? 'debug' : 'info');
   const metrics = createMetrics(VERSION);
@@ -50,7 +50,6 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
     abort,
   );
   await controller.run(abort);
-  return EXIT.ok;
 }
 
 /** Like the original, this ignores KUBECONFIG and the command line. */

@@ -1,7 +1,7 @@
 /** Runs `refit install` and `refit uninstall` for what runs in the cluster. */
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { createClient } from '../kube/transport/http-client.ts';
-import { EXIT, RefitError } from '../util/errors.ts';
+import { RefitError } from '../util/errors.ts';
 import { applyObjects, type ObjectsRun, removeObjects } from './cluster-objects.ts';
 import { COMPONENTS, type Component, type ManifestFlags, manifestsOf, objectsIn } from './manifests.ts';
 
@@ -21,21 +21,19 @@ interface UninstallFlags extends ClusterFlags {
 
 export type Cli = Pick<ObjectsRun, 'abort' | 'write'>;
 
-export async function installComponent(component: Component, flags: InstallFlags, cli: Cli): Promise<number> {
+export async function installComponent(component: Component, flags: InstallFlags, cli: Cli): Promise<void> {
   if (component === 'capi' && flags.payloadUrl === undefined)
     throw new RefitError('REFIT_USAGE', "required option '--payload-url <template>' not specified");
   const text = manifestsOf(component, flags);
   if (flags.apply === true) await inCluster(flags, cli, async (run) => await applyObjects(objectsIn(text), run));
   else cli.write(text);
-  return EXIT.ok;
 }
 
-export async function uninstallComponent(component: Component, flags: UninstallFlags, cli: Cli): Promise<number> {
+export async function uninstallComponent(component: Component, flags: UninstallFlags, cli: Cli): Promise<void> {
   const objects = objectsIn(manifestsOf(component, {}));
   const others = COMPONENTS.filter((each) => each !== component).map((each) => objectsIn(manifestsOf(each, {})));
   const withPlans = flags.deletePlans === true;
   await inCluster(flags, cli, async (run) => await removeObjects(objects, run, { others, withPlans }));
-  return EXIT.ok;
 }
 
 /** Calls `work` with a client that is closed afterwards. */

@@ -2,7 +2,7 @@
 import { controlKey } from '../../engine/model/controls.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import { isConflict } from '../../kube/status-error.ts';
-import { EXIT, RefitError, unlessError } from '../../util/errors.ts';
+import { RefitError, unlessError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
@@ -20,10 +20,10 @@ export interface ControlFlags extends ConnectionFlags {
 /** Leaders write often. After each conflict the plan is read again. */
 const MAX_TRIES = 10;
 
-/** Resolves with 0, also if the plan was in that state before. */
-export async function applyControl(control: Control, flags: ControlFlags, parts: SessionParts): Promise<number> {
+/** Does not reject if the plan was in that state before. */
+export async function applyControl(control: Control, flags: ControlFlags, parts: SessionParts): Promise<void> {
   const { clock, output } = parts;
-  return await inSession(flags, parts, 'refit-control', async (session) => {
+  await inSession(flags, parts, 'refit-control', async (session) => {
     const now = clock.now();
     const { change, view } = await carryOut(control, session, flags.plan, now);
     const leader = await askLeader(session, now);
@@ -32,7 +32,6 @@ export async function applyControl(control: Control, flags: ControlFlags, parts:
       wrapped(printable(text), columns),
     );
     output.write(`${lines.join('\n')}\n`);
-    return EXIT.ok;
   });
 }
 

@@ -8,7 +8,7 @@ import { jsonPointer } from '../../kube/json-patch.ts';
 import { kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { ifAllowed } from '../../kube/status-error.ts';
 import * as wire from '../../signal/node-configuration.ts';
-import { EXIT, RefitError } from '../../util/errors.ts';
+import { RefitError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { connect, type SessionParts } from '../status/session.ts';
@@ -55,8 +55,8 @@ interface ApproveFlags extends ControlFlags {
   readonly namespace: string;
 }
 
-/** `named`: such as `machine/cp-1`. Resolves with 0, also if it was approved before. */
-export async function approve(named: string, flags: ApproveFlags, { abort, output }: SessionParts): Promise<number> {
+/** `named`: such as `machine/cp-1`. Does not reject if it was approved before. */
+export async function approve(named: string, flags: ApproveFlags, { abort, output }: SessionParts): Promise<void> {
   using client = await connect(flags, 'refit-control');
   // As the hooks name it.
   const title = named.replace('/', ` ${flags.namespace}/`);
@@ -77,5 +77,4 @@ export async function approve(named: string, flags: ApproveFlags, { abort, outpu
     await client.patch(updaterSets, metadata.name, patch, { type: 'merge', subresource: 'status', abort });
   }
   output.write(`${printable(object)} is approved: Cluster API replaces it when it asks next.\n`);
-  return EXIT.ok;
 }

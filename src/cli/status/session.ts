@@ -5,7 +5,7 @@ import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { askerOf, createClient } from '../../kube/transport/http-client.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
-import { EXIT, RefitError } from '../../util/errors.ts';
+import { RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
 import { type AskControlPlane, sourcesOf } from './answers.ts';
@@ -39,12 +39,12 @@ export async function connect({ kubeconfig, context }: ConnectionFlags, userAgen
 }
 
 /** Closes the client after `work`. It lists first, also for a watch: a list fails at once, an informer retries forever. */
-export async function inSession(
+export async function inSession<T>(
   flags: ConnectionFlags & PlanFilter,
   { dialects, clock, abort, askThrough }: Omit<SessionParts, 'output'>,
   userAgent: string,
-  work: (session: Session) => Promise<number>,
-): Promise<number> {
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   const contact = contactWith(clock);
   using client = createClient(config, { userAgent, onRequest: (record) => contact.note(record) });
@@ -74,7 +74,7 @@ export async function observeOnce(session: Session, now: number): Promise<Status
 export async function assertNoOpenPlan(flags: ConnectionFlags, parts: Omit<SessionParts, 'output'>): Promise<void> {
   const check = inSession(flags, parts, 'refit-install', async (session) => {
     const open = (await observeOnce(session, parts.clock.now())).plans.find(isOpen);
-    if (!open) return EXIT.ok;
+    if (!open) return;
     const hint = 'wait for its end with `refit status --watch`, or end it with `refit abort`; then run this again';
     throw new RefitError('REFIT_INSTALL', `${titleOf(open)} has not ended`, { hint });
   });

@@ -17,10 +17,9 @@ interface UpdatesFlags extends ConnectionFlags {
 
 type Parts = Pick<SessionParts, 'clock' | 'output' | 'abort'>;
 
-export async function showUpdates(flags: UpdatesFlags, parts: Parts): Promise<number> {
+export async function showUpdates(flags: UpdatesFlags, parts: Parts): Promise<void> {
   using client = await connect(flags, 'refit-updates');
   render(await load(client, parts.abort), flags, parts);
-  return EXIT.ok;
 }
 
 const PATIENCE_MS = 60_000;

@@ -1,6 +1,5 @@
 /** Runs `refit why`: for each plan, or for one node, its state, what it waits for, what ends that, and what to do. */
 import type { Wait } from '../../engine/model/decision.ts';
-import { EXIT } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
@@ -14,13 +13,12 @@ import type { PlanView, StageView, StatusView, TargetView } from '../status/view
 
 type WhyFlags = ConnectionFlags & PlanFilter;
 
-/** Resolves with 0: that a plan failed is no failure of this command. */
-export async function showWhy(node: string | undefined, flags: WhyFlags, parts: SessionParts): Promise<number> {
+/** That a plan failed is no failure of this command. */
+export async function showWhy(node: string | undefined, flags: WhyFlags, parts: SessionParts): Promise<void> {
   const { clock, output } = parts;
-  return await inSession(flags, parts, 'refit-why', async (session) => {
+  await inSession(flags, parts, 'refit-why', async (session) => {
     const now = clock.now();
     output.write(`${whyLines(await observeOnce(session, now), node, now, mediumOf(output)).join('\n')}\n`);
-    return EXIT.ok;
   });
 }
 

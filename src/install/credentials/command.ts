@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { systemClock as clock, rfc3339 } from '../../util/clock.ts';
-import { EXIT, RefitError } from '../../util/errors.ts';
+import { RefitError } from '../../util/errors.ts';
 import { type Cli, type ClusterFlags, inCluster } from '../cluster-command.ts';
 import { applyObjects } from '../cluster-objects.ts';
 import { controlNodeRoles, objectsIn } from '../manifests.ts';
@@ -26,7 +26,7 @@ const LEAST_MS = 600_000;
 const USED_PART = 0.8;
 
 /** Prints the credentials; the rights are applied first. */
-export async function controlNodeCredentials(name: string, flags: CredentialsFlags, cli: Cli): Promise<number> {
+export async function controlNodeCredentials(name: string, flags: CredentialsFlags, cli: Cli): Promise<void> {
   const bad = [name, flags.node ?? name].find((text) => !NAME.test(text) || text.length > 253);
   const wanted = 'is not a name of a ControlNode or Node: use lower-case letters, digits, - and .';
   if (bad !== undefined) throw new RefitError('REFIT_USAGE', `${JSON.stringify(bad)} ${wanted}`);
@@ -39,7 +39,6 @@ export async function controlNodeCredentials(name: string, flags: CredentialsFla
   });
   if (flags.output === 'kubeconfig') cli.write(await kubeconfigWith(config, withCertificate(issued)));
   else cli.write(execCredential(issued, renewalOf(issued.certificate)));
-  return EXIT.ok;
 }
 
 /** Counted from now: signers date the beginning back. */

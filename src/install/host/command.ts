@@ -15,7 +15,7 @@ import { assertTrustedConfig } from '../../agent/state/trusted-config.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { systemClock } from '../../util/clock.ts';
-import { EXIT, RefitError } from '../../util/errors.ts';
+import { RefitError } from '../../util/errors.ts';
 import { kubeconfigWith, withCommand, withFullPaths } from '../credentials/kubeconfig.ts';
 import { assertOwnedByRoot, BINARY, ownProgram, type Program, placeBinary } from './program.ts';
 import { type AgentService, agentService } from './service-managers.ts';
@@ -38,7 +38,7 @@ const USUAL = { binary: undefined, stateDirectory: '/var/lib/refit', runDirector
 /** How long a certificate of the agent is valid; the next one is fetched when most of that is over. */
 const VALIDITY = '168h';
 
-export async function installAgent({ credentials, procedure }: AgentInstallFlags, write: Write): Promise<number> {
+export async function installAgent({ credentials, procedure }: AgentInstallFlags, write: Write): Promise<void> {
   const service = ownService();
   const k0s = procedure === 'kubeadm' ? undefined : await findK0s();
   const program = await ownProgram();
@@ -61,7 +61,6 @@ export async function installAgent({ credentials, procedure }: AgentInstallFlags
   await service.start([...program.agent, 'agent', ...flags, '--kubeconfig', kubeconfig]);
   write(`wrote ${service.file}\n`);
   write(`started ${service.title}, now and at each boot; its state is in ${stateDirectory}\n`);
-  return EXIT.ok;
 }
 
 function ownService(): AgentService {
@@ -133,7 +132,7 @@ async function besideK0s(configured: string | undefined): Promise<string[]> {
 }
 
 /** Removes what install wrote, and the files of the agent. Upgrades that it made stay. */
-export async function uninstallAgent(write: Write): Promise<number> {
+export async function uninstallAgent(write: Write): Promise<void> {
   const service = ownService();
   const options = await ownOptions().catch(({ message }: Error) => {
     const left = `the directories that ${FLAGS} names, and what the agent keeps beside k0s's binary`;
@@ -170,7 +169,6 @@ export async function uninstallAgent(write: Write): Promise<number> {
     await removeState(path);
     write(existsSync(path) ? `left ${path}: it has other files\n` : `removed ${path}\n`);
   }
-  return EXIT.ok;
 }
 
 const ASK_MS = 5_000;
