@@ -73,12 +73,17 @@ test.each([
   expect(isConfigurable({ name: '/etc/x', content: '', mode })).toBe(is);
 });
 
-test.each([undefined, 'x', [], { name: '/etc/x' }, { name: '/etc/x', content: '', mode: '0644' }, { content: '' }])(
-  'no item: %j',
-  (value) => {
-    expect(isConfigurable(value)).toBe(false);
-  },
-);
+test.each([
+  undefined,
+  'x',
+  [],
+  { name: '/etc/x' },
+  { name: '/etc/x', content: '', mode: '0644' },
+  { content: '' },
+  { name: 'kubelet', content: '', mode: 0o600 },
+])('no item: %j', (value) => {
+  expect(isConfigurable(value)).toBe(false);
+});
 
 test.each([
   ['/etc/chrony', '/etc/chrony/chrony.conf', true],

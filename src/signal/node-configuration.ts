@@ -41,7 +41,7 @@ export function isConfigurable(item: unknown): item is ConfigurationItem {
   if (typeof name !== 'string' || typeof content !== 'string' || typeof mode !== 'number') return false;
   if (ARGUMENT.test(`${name}=${content}`)) return true;
   // Who may write to a file of root's could have it read as something else.
-  return isAllowance(name) && (mode & ~0o755) === 0;
+  return name !== 'kubelet' && isAllowance(name) && (mode & ~0o755) === 0;
 }
 
 /** What an agent may be allowed: a file, all files of a folder, the keys of a user, or `kubelet` for its arguments. */
