@@ -12,7 +12,7 @@ import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
-import { CONTROL_PLANE, endpointOf } from '../node-endpoints.ts';
+import { CONTROL_PLANE, endpointOf, isController } from '../node-endpoints.ts';
 import { capi } from './dialect.ts';
 
 /** The cluster with the Node of a Machine. */
@@ -63,8 +63,10 @@ export async function progressOf(parts: ProgressParts, node: Node) {
 /** API servers count as ready, since only the leader probes them. */
 async function look({ workload, clock, abort }: ProgressParts, node: Node, policy: RolloutPolicy): Promise<Snapshot> {
   const { name } = node.metadata;
-  // With only this Node: the message depends on nothing else.
-  const view = { get: () => node, list: () => [node], resourceVersion: () => node.metadata.resourceVersion };
+  // Other Nodes count for few gates.
+  const isAlone = policy.maxUnavailable === undefined && !isController(node);
+  const all = isAlone ? [node] : (await workload.listAll(nodes, { abort })).items;
+  const view = { get: () => node, list: () => all, resourceVersion: () => node.metadata.resourceVersion };
   const world = freshWorld(viewsOf([[nodes, view]]), new OwnWrites());
   const now = clock.now();
   const seeing = (known: Known): Snapshot =>

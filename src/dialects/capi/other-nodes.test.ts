@@ -1,0 +1,28 @@
+/** A Machine that waits for other Nodes says so, whichever replica is asked. */
+import { expect, test } from 'vitest';
+import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
+import { MachineScene } from '../../../test/capi/machine-scene.ts';
+import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+import { decodeSignal } from '../../signal/annotations.ts';
+
+async function signalled(scene: MachineScene, ...names: string[]): Promise<boolean[]> {
+  for (const name of names) await scene.ask(name);
+  for (const name of names) await scene.lead(name);
+  return names.map((name) => decodeSignal(scene.node(name).metadata.annotations) !== undefined);
+}
+
+test('another controller is at work', async () => {
+  const scene = new MachineScene(['c1', 'c2'], 'controller');
+  expect(await signalled(scene, 'c1', 'c2')).toEqual([true, false]);
+  const message = 'c1 is still at work for another plan';
+  expect(await scene.ask('c2')).toMatchObject({ message, retryAfterSeconds: 20 });
+});
+
+test('a policy allows no other node to be unavailable', async () => {
+  const scene = new MachineScene(['w1', 'w2']);
+  scene.api.put(upgradePolicies, buildUpgradePolicy('calm', { maxUnavailable: 1 }));
+  scene.policy = { ...scene.policy, maxUnavailable: { nodes: 1 } };
+  expect(await signalled(scene, 'w1', 'w2')).toEqual([true, false]);
+  const message = expect.stringContaining('at work (w1); UpgradePolicy calm allows 1') as string;
+  expect(await scene.ask('w2')).toMatchObject({ message, retryAfterSeconds: 20 });
+});
