@@ -119,11 +119,16 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...common.CONNECTION_OPTIONS,
       new Option('-f, --file <file>', 'file with one Plan; default: the plans of the cluster that have not ended'),
+      new Option('--cluster <name>', 'instead: each Machine of this Cluster of Cluster API').conflicts('file'),
+      new Option('--to <version>', 'with --cluster: if its version becomes this one'),
+      new Option('-n, --namespace <name>', 'of that Cluster; default: default'),
       common.outputForm('text', 'json'),
     ],
-    notes: 'For a kubeadm manifest use `refit kubeadm plan`. Updates of Cluster API have no file.',
+    notes: 'For a kubeadm manifest use `refit kubeadm plan`.',
     run: async (flags, call) =>
-      await (await import('../cli/preview/command.ts')).showPreview(flags, await partsOf(call)),
+      flags['cluster'] === undefined
+        ? await (await import('../cli/preview/command.ts')).showPreview(flags, await partsOf(call))
+        : await (await import('../cli/preview/machines.ts')).previewMachines(flags, await partsOf(call)),
   },
   control('pause', 'Pauses a plan: no new node starts, nodes in progress finish.', {
     load: async () => (await import('../cli/controls/pause.ts')).pause,

@@ -8,12 +8,16 @@ import { stringify } from 'yaml';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import { askCanUpdate, askUpdate, driveUpdate, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
 import { CLUSTER, createMachine, joinNode } from '../../sandbox/cluster/machines.ts';
+import { machines, SET_LABELS } from '../../src/api/capi/machine.ts';
+import { updaterSets } from '../../src/api/refit/updater-set.ts';
 import { leases, nodes, secrets } from '../../src/kube/resources.ts';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
+import { buildUpdaterSet } from '../builders/updater-sets.ts';
 import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
 import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { runRefit } from './refit-process.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 100 };
 const ROLE = 'deploy/rbac-capi-clusters.yaml';
@@ -100,6 +104,50 @@ test('each cluster has its own leader, and metrics name the cluster', async () =
       async () => expect(await text()).toMatch(new RegExp(`^leader.*workload_cluster="default/${cluster}".* 1$`, 'm')),
       PATIENCE,
     );
+});
+
+test('a preview tells for each Machine what the hooks would answer, and writes nothing', async () => {
+  const { client } = scene.cluster;
+  await apply(await readFile('deploy/crds/upgrade.refit.dev_updatersets.yaml', 'utf8'));
+  const preview = async (...flags: string[]): Promise<string[]> => {
+    const all = ['preview', '--cluster', CLUSTER, ...flags, '--kubeconfig', await kubeconfigFor('admin')];
+    const { stdout, stderr, code } = await runRefit(...all, '--output', 'json');
+    if (code !== 0) throw new Error(stderr.join('\n'));
+    const rows = JSON.parse(stdout.join('\n')) as Record<'machine' | 'outcome' | 'why', string>[];
+    expect(rows.map(({ machine }) => machine)).toEqual([HERE, machineOf('worker2')]);
+    return rows.map(({ outcome, why }) => `${outcome}: ${why}`);
+  };
+  const both = (row: string): string[] => [row, row];
+  expect(await preview('--to', TO)).toEqual(both('stays: it is of no MachineDeployment'));
+
+  const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: 'workers-x7k2', uid: 'u1' };
+  const labels = { [SET_LABELS.deployment]: 'workers', [SET_LABELS.hash]: 'x7k2' };
+  const ofSet = { labels, ownerReferences: [owner] };
+  for (const name of [HERE, machineOf('worker2')])
+    await client.patch(machines, name, { metadata: ofSet }, { type: 'merge', namespace });
+  const before = await client.listAll(machines, { namespace });
+  expect(await preview('--to', TO)).toEqual(both('in place: covers machine.spec.version; leaves nothing'));
+  expect((await preview('--to', 'v1.38.0'))[0]).toMatch(/^replaced: covers nothing: /);
+  expect(await preview('--to', FROM)).toEqual(both('stays: it has that version'));
+  await expect(preview()).rejects.toThrow('--cluster needs --to');
+
+  const set = buildUpdaterSet('preview', [{ name: 'own', nodeConfiguration: {} }], { uncovered: 'Ask' });
+  await client.create(updaterSets, set);
+  const why = 'because it covers nothing; leaves machine.spec.version';
+  const ask = `refit approve machineset/${owner.name} --namespace ${namespace}`;
+  expect(await preview('--to', TO)).toEqual(
+    both(`waits: UpdaterSet preview: waits for approval, ${why}; to have it replaced: ${ask}`),
+  );
+  expect((await client.get(updaterSets, 'preview')).status).toBeUndefined();
+  const status = { approved: [`MachineSet ${namespace}/${owner.name}`] };
+  await client.patch(updaterSets, 'preview', { status }, { type: 'merge', subresource: 'status' });
+  expect(await preview('--to', TO)).toEqual(both('replaced: covers nothing; leaves machine.spec.version'));
+  await client.delete(updaterSets, 'preview');
+  expect((await client.listAll(machines, { namespace })).items).toEqual(before.items);
+  // The other tests know no MachineDeployment.
+  const metadata = { labels: null, ownerReferences: null };
+  for (const name of [HERE, machineOf('worker2')])
+    await client.patch(machines, name, { metadata }, { type: 'merge', namespace });
 });
 
 test('a Machine that names a Node of the other cluster touches nothing there', async () => {

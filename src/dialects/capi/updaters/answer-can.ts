@@ -11,7 +11,7 @@ import { judgePlan, type VersionRule, type VersionStage } from '../../../version
 import { accepted, answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE, valueAt } from '../can-update.ts';
 import { lackOfRoom, STARTS_WITHIN_MS, stalenessOf } from '../live-agents.ts';
 import { otherProcedure } from '../procedures.ts';
-import type { ClusterOf } from '../progress.ts';
+import type { NodeCluster } from '../progress.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
 import { claimConfiguration } from './node-configuration.ts';
 import { tellRefused } from './refused-changes.ts';
@@ -20,7 +20,7 @@ import { type CallUpdater, UNPROVEN } from './updater-client.ts';
 import { type CallParts, type Labels, listSets, setFor, updatersFor } from './updater-sets.ts';
 
 export interface CanParts extends CallParts {
-  readonly clusterOf: ClusterOf;
+  readonly clusterOf: (machine: Machine) => Pick<NodeCluster, 'workload'>;
   /** Undefined where anybody may call: then only Refit's own updater works. */
   readonly callUpdater: CallUpdater | undefined;
   readonly log: Logger;

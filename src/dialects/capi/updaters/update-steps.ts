@@ -5,7 +5,7 @@ import type { Updater } from '../../../api/refit/updater-set.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isDisabled } from '../can-update.ts';
-import type { NodeCluster } from '../progress.ts';
+import type { ClusterOf, NodeCluster } from '../progress.ts';
 import { DONE, failure, type UpdateParts, underWay, updateMachine, versionIn } from '../update-machine.ts';
 import type { CanParts } from './answer-can.ts';
 import { configureNode } from './node-configuration.ts';
@@ -13,7 +13,9 @@ import * as stepRecord from './step-record.ts';
 import { UNPROVEN, type UpdaterAnswer } from './updater-client.ts';
 import { listSets, setFor, updatersFor } from './updater-sets.ts';
 
-export type StepParts = Omit<UpdateParts, keyof NodeCluster> & CanParts;
+export type StepParts = Omit<UpdateParts & CanParts, keyof NodeCluster | 'clusterOf'> & {
+  readonly clusterOf: ClusterOf;
+};
 
 /** Seconds: an updater must not put a Machine off for years. */
 const LONGEST_RETRY = 300;

@@ -1,0 +1,92 @@
+/** Implements `refit preview --cluster`: what Refit would answer Cluster API about each Machine. Writes nothing. */
+import type { Triple } from '../../api/capi/hooks.ts';
+import { CONTROL_PLANE_LABEL, type Machine, machines, SET_LABELS } from '../../api/capi/machine.ts';
+import { type CanParts, canUpdate } from '../../dialects/capi/updaters/answer-can.ts';
+import { parseClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { secrets } from '../../kube/resources.ts';
+import { createClient } from '../../kube/transport/http-client.ts';
+import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
+import { silentLogger } from '../../util/log.ts';
+import { printable } from '../../util/printable.ts';
+import { parseVersion } from '../../util/version.ts';
+import type { ConnectionFlags } from '../options.ts';
+import { table } from '../phrases.ts';
+import { connect, type SessionParts } from '../status/session.ts';
+
+interface MachinesFlags extends ConnectionFlags {
+  readonly cluster: string;
+  readonly to?: string;
+  readonly namespace?: string;
+  readonly output: 'text' | 'json';
+}
+
+/** As Cluster API grants. */
+const CALL_MS = 10_000;
+
+const isController = ({ metadata }: Machine): boolean => metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
+
+export async function previewMachines(flags: MachinesFlags, { clock, output, abort }: SessionParts): Promise<number> {
+  const { cluster, to: version = '', namespace = 'default' } = flags;
+  if (!parseVersion(version)) throw new RefitError('REFIT_USAGE', '--cluster needs --to, such as --to v1.36.3');
+  const userAgent = 'refit-preview';
+  using client = await connect(flags, userAgent);
+  const { items } = await client.listAll(machines, { namespace, abort });
+  const own = items.filter(({ spec }) => spec?.clusterName === cluster);
+  if (own.length === 0) throw new RefitError('REFIT_CONTROL', `Cluster ${namespace}/${cluster} has no Machines`);
+  const { data } = await client.get(secrets, `${cluster}-kubeconfig`, { namespace, abort });
+  const kubeconfig = Buffer.from(data?.['value'] ?? '', 'base64').toString();
+  using workload = createClient(await parseClusterConfig(kubeconfig, `Secret ${cluster}-kubeconfig`), { userAgent });
+  const now = { workload };
+  const about = { status: 200, body: JSON.stringify({ gitVersion: version }) };
+  // Cluster API brings a control plane of Machines there first.
+  const then = { workload: { ...workload, raw: async () => await Promise.resolve(about) } };
+  const parts: CanParts = {
+    // The hooks record what they answer.
+    management: { ...client, patch: async <T>(): Promise<T> => await Promise.resolve({} as T) },
+    callUpdater: async () => await Promise.reject(new Error('only the extension can ask it')),
+    clusterOf: (machine) => (isController(machine) || !own.some(isController) ? now : then),
+    clock,
+    abort,
+    log: silentLogger,
+  };
+  const verdicts = new Map<string, ReturnType<typeof judge>>();
+  const look = async (machine: Machine) => {
+    const { metadata, spec, status } = machine;
+    // Cluster API asks once about all Machines of a MachineSet.
+    const asked = `${setOf(machine)?.name ?? metadata.name} ${spec?.version}`;
+    const verdict = verdicts.getOrInsertComputed(asked, async () => await judge(parts, machine, version));
+    return { machine: metadata.name, node: status?.nodeRef?.name ?? '', ...(await verdict) };
+  };
+  const rows = await Promise.all(own.map(look));
+  const text = table(
+    ['MACHINE', 'NODE', 'OUTCOME', 'WHY'],
+    rows.map((row) => Object.values(row).map(printable)),
+  );
+  output.write(`${flags.output === 'json' ? JSON.stringify(rows, undefined, 2) : text.join('\n')}\n`);
+  return EXIT.ok;
+}
+
+function setOf({ metadata }: Machine) {
+  return metadata.ownerReferences?.find(({ kind }) => kind === 'MachineSet');
+}
+
+/** By the judge of the hooks. */
+async function judge(parts: CanParts, machine: Machine, version: string) {
+  const { metadata, spec } = machine;
+  if (spec?.version === version) return { outcome: 'stays', why: 'it has that version' };
+  const [set, deployment] = [setOf(machine), metadata.labels?.[SET_LABELS.deployment]];
+  if (!isController(machine) && !(set && deployment)) return { outcome: 'stays', why: 'it is of no MachineDeployment' };
+  const at = (wanted: Machine['spec']): Triple => {
+    if (!set) return { machine: { ...machine, kind: 'Machine', spec: wanted } };
+    const template = { metadata, spec: wanted };
+    return { machineSet: { kind: 'MachineSet', metadata: { ...metadata, name: set.name }, spec: { template } } };
+  };
+  const request = { current: at(spec), desired: at({ ...spec, version }) };
+  try {
+    const answer = await canUpdate(parts, set ? 'CanUpdateMachineSet' : 'CanUpdateMachine', request, CALL_MS);
+    const isClaim = (answer.machinePatch ?? answer.machineSetPatch) !== undefined;
+    return { outcome: isClaim ? 'in place' : 'replaced', why: answer.message ?? '' };
+  } catch (error) {
+    return { outcome: 'waits', why: messageOf(error) };
+  }
+}
