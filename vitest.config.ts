@@ -21,6 +21,8 @@ const project = (name: string, turn: keyof typeof TURNS, include: string[], more
     testTimeout: 180_000,
     // A file may wait until what it needs is built for the first time.
     hookTimeout: 1_200_000,
+    // Of each wait for a value, as long as nothing else is said.
+    expect: { poll: { timeout: 60_000 } },
     maxWorkers: TURNS[turn].workers,
     sequence: { groupOrder: TURNS[turn].order },
     // Tests start stand-ins hundreds of times: with this, Node compiles their files once.

@@ -64,7 +64,7 @@ test('after a compaction an older watch gets 410 as an ERROR event, one from now
   const old = await watch(`resourceVersion=${first}`);
   const present = await watch(`resourceVersion=${last}`);
   await createNodes('c');
-  await vi.waitFor(() => expect([old.ended, present.events.length]).toEqual([true, 1]));
+  await vi.waitFor(() => expect([old.ended, present.events.length]).toEqual([true, 1]), 60_000);
   expect(old.events).toMatchObject([{ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } }]);
   expect(present.events).toMatchObject([{ type: 'ADDED', object: { metadata: { name: 'c' } } }]);
 });
@@ -98,8 +98,8 @@ test('history beyond its limit is forgotten without a compaction', async () => {
   const last = await createNodes('b', 'c', 'd', 'e', 'f', 'g', 'h');
   const [old, recent] = [await watch(`resourceVersion=${first}`), await watch(`resourceVersion=${last}`)];
   await createNodes('i');
-  await vi.waitFor(() => expect(recent.events).toHaveLength(1));
-  await vi.waitFor(() => expect(old.events).toMatchObject([{ type: 'ERROR', object: { code: 410 } }]));
+  await vi.waitFor(() => expect(recent.events).toHaveLength(1), 60_000);
+  await vi.waitFor(() => expect(old.events).toMatchObject([{ type: 'ERROR', object: { code: 410 } }]), 60_000);
 });
 
 test('bookmarks come at every interval and before the end, with the revision of the whole server', async () => {
@@ -120,13 +120,16 @@ test('bookmarks come at every interval and before the end, with the revision of 
     [3_000, 3],
   ] as const) {
     await clock.advance(elapsed);
-    await vi.waitFor(() => expect(bookmarked.events).toMatchObject(Array.from({ length: count }, () => bookmark)));
+    await vi.waitFor(
+      () => expect(bookmarked.events).toMatchObject(Array.from({ length: count }, () => bookmark)),
+      60_000,
+    );
   }
   expect(bookmarked.ended).toBe(false);
   await clock.advance(2_000);
-  await vi.waitFor(() => expect([bookmarked.ended, silent.ended]).toEqual([true, true]));
+  await vi.waitFor(() => expect([bookmarked.ended, silent.ended]).toEqual([true, true]), 60_000);
   expect(silent.events).toEqual([]);
-  await vi.waitFor(() => expect(clock.pending).toBe(0));
+  await vi.waitFor(() => expect(clock.pending).toBe(0), 60_000);
 });
 
 test("times are the clock's", async () => {
@@ -150,7 +153,7 @@ test('requests are told as they are answered, watches as they begin', async () =
   await call('GET', '/apis/coordination.k8s.io/v1/namespaces/default/leases/none');
   await watch('');
   await fetch(`${server.url}/readyz`);
-  await vi.waitFor(() => expect(records).toHaveLength(4));
+  await vi.waitFor(() => expect(records).toHaveLength(4), 60_000);
   expect(records.map(({ verb, resource, name, code }) => [verb, resource, name, code])).toEqual([
     ['create', 'nodes', undefined, 201],
     ['get', 'leases.coordination.k8s.io', 'none', 404],
@@ -203,6 +206,6 @@ test('stopping ends open watches', async () => {
   await start();
   const open = await watch('');
   await server.stop();
-  await vi.waitFor(() => expect(open.ended).toBe(true));
+  await vi.waitFor(() => expect(open.ended).toBe(true), 60_000);
   await start();
 });

@@ -49,13 +49,13 @@ test('a watch of one object is told of no other, and ends with its signal', asyn
       if (type !== 'BOOKMARK' && type !== 'ERROR') seen.push(`${type} ${object.metadata.name}`);
     }
   })();
-  await vi.waitFor(() => expect(seen).toEqual(['ADDED a']));
+  await vi.waitFor(() => expect(seen).toEqual(['ADDED a']), 60_000);
   for (const name of ['b', 'a', 'b']) {
     await local.replace(nodes, { ...(await local.get(nodes, name)), spec: { providerID: `${seen.length}` } });
   }
   await local.delete(nodes, 'b');
   await local.delete(nodes, 'a');
-  await vi.waitFor(() => expect(seen).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a']));
+  await vi.waitFor(() => expect(seen).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a']), 60_000);
   stop.abort();
   await watching;
 });
@@ -79,7 +79,7 @@ test('in a namespace too, a watch of one object is told of no other of that name
   for (const namespace of ['kube-system', 'default']) {
     await local.create(leases, { metadata: { name: 'a', namespace } }, { namespace });
   }
-  await vi.waitFor(() => expect(seen).toEqual(['default']));
+  await vi.waitFor(() => expect(seen).toEqual(['default']), 60_000);
   stop.abort();
   await watching;
 });

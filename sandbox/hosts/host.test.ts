@@ -121,7 +121,7 @@ test('a build of another version than it says', async () => {
 test("a controller passes everything to the cluster's API server, and nothing while it is down", async () => {
   const upstream = createServer((_request, response) => response.end('ok')).listen(0, '127.0.0.1');
   things.defer(() => void upstream.close());
-  await vi.waitFor(() => expect(upstream.listening).toBe(true));
+  await vi.waitFor(() => expect(upstream.listening).toBe(true), 60_000);
   const { port } = upstream.address() as AddressInfo;
   const apiServer = { listen: `127.0.0.3:${port}`, upstream: `127.0.0.1:${port}` };
   const host = await start({ name: 'c', role: 'controller', apiServer, restartDelayMs: 60_000 });

@@ -73,7 +73,7 @@ test.each([
   expect(error instanceof TransientError).toBe(isWorthIt);
   expect(proxy.asked).toEqual(['CONNECT mirror.example:443']);
   expect(proxy.credentials).toEqual([BASIC]);
-  await vi.waitFor(() => expect(proxy.open()).toBe(0));
+  await vi.waitFor(() => expect(proxy.open()).toBe(0), 60_000);
 });
 
 test('a proxy that says nothing is left at once with the signal, and keeps no connection', async () => {
@@ -81,10 +81,10 @@ test('a proxy that says nothing is left at once with the signal, and keeps no co
   const stop = new AbortController();
   const environment = { HTTPS_PROXY: proxy.host };
   const asked = httpGet({ url: 'https://mirror.example/k0s', headers: {}, environment }, stop.signal);
-  await vi.waitFor(() => expect(proxy.open()).toBe(1));
+  await vi.waitFor(() => expect(proxy.open()).toBe(1), 60_000);
   stop.abort(new Error('stalled'));
   await expect(asked).rejects.toThrow(`no answer from mirror.example through the proxy ${proxy.host}`);
-  await vi.waitFor(() => expect(proxy.open()).toBe(0));
+  await vi.waitFor(() => expect(proxy.open()).toBe(0), 60_000);
 });
 
 test.each([

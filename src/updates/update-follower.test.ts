@@ -241,7 +241,7 @@ test('a server that sends a byte now and then is given up after 10 s, and that i
   follow(await serve((_, response) => void response.write('x', () => bytes++)));
   const leader = lead();
   const looking = leader.follow();
-  await vi.waitFor(() => expect(bytes).toBe(1));
+  await vi.waitFor(() => expect(bytes).toBe(1), 60_000);
   await clock.advance(10_000);
   await looking;
   const message = 'the update server did not finish its answer within 10 s';

@@ -22,7 +22,7 @@ test('no certificate, and one of another CA with the same name: refused, and log
   }
   const session = connectHttp2(url, { ca: authority });
   session.on('error', () => undefined);
-  await vi.waitFor(() => expect(rig.log).toContain('"msg":"a connection was refused"'));
+  await vi.waitFor(() => expect(rig.log).toContain('"msg":"a connection was refused"'), 60_000);
   session.destroy();
   expect(rig.log).not.toContain('"msg":"answered","hook":"UpdateMachine"');
   await rig.callAsManager();

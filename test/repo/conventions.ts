@@ -68,6 +68,13 @@ export const CONVENTIONS: readonly Convention[] = [
     examples: ['new Promise((resolve) => setTimeout(~resolve~, 5))', 'await sleep(~5)'],
   },
   {
+    // A second, otherwise, which a busy machine needs for less.
+    title: 'each wait for a condition says how long',
+    holdsIn: inTests,
+    broken: /\bvi\.waitFor\((?!.*, (?:\d|\{|[A-Z_]+\)))[^\n]*\);$/m,
+    examples: ['await vi.~waitFor(() => expect(a).toBe(1));'],
+  },
+  {
     title: 'the product writes to its own outputs, not to the console',
     holdsIn: inProduct,
     broken: /\bconsole\./,

@@ -31,7 +31,7 @@ test('each request leaves one line in the audit log, with user, verb and resourc
       .filter((line) => line.includes(name));
     expect(found).not.toEqual([]);
     return found;
-  });
+  }, 60_000);
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
     expect.objectContaining({
       stage: 'ResponseComplete',

@@ -54,7 +54,7 @@ test('a command that does not exist is reported', async () => {
 test('an abort before it is ready ends the process', async () => {
   const abort = new AbortController();
   const starting = start('exec sleep 600', abort.signal);
-  const pid = Number(await vi.waitFor(() => readFileSync(join(directory, 'pids', 'part'), 'utf8')));
+  const pid = Number(await vi.waitFor(() => readFileSync(join(directory, 'pids', 'part'), 'utf8'), 60_000));
   abort.abort();
   await expect(starting).rejects.toThrow('aborted');
   expect(isAlive(pid)).toBe(false);

@@ -53,7 +53,7 @@ const shows = async (object: OwnObject, resourceVersion: string | undefined): Pr
   await vi.waitFor(() => {
     expect(object.isKnown).toBe(true);
     expect(object.newest?.metadata.resourceVersion).toBe(resourceVersion);
-  });
+  }, 60_000);
 
 test('it follows the watch, and says so', async () => {
   const { client, push } = scripted([at('5')]);

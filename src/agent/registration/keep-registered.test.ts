@@ -69,7 +69,7 @@ test('an object that is missing is created, and not written again by the next ag
   stop = new AbortController();
   const object = start();
   await annotate({ later: '1' });
-  await vi.waitFor(() => expect(object.newest?.metadata.annotations).toHaveProperty('later'));
+  await vi.waitFor(() => expect(object.newest?.metadata.annotations).toHaveProperty('later'), 60_000);
   facts = { ...silent(), address: '10.0.0.1', version: 'v2' };
   await annotate({ later: '2' });
   await shows({ status: { k0sVersion: 'v2' } });
@@ -118,7 +118,7 @@ test('the mode and the version follow the service', async () => {
 test('nothing is written before the service has said what it is', async () => {
   facts = undefined;
   const object = start();
-  await vi.waitFor(() => expect(object.isKnown).toBe(true));
+  await vi.waitFor(() => expect(object.isKnown).toBe(true), 60_000);
   expect(writes()).toEqual([]);
   facts = silent();
   await shows({ metadata: { labels: labels() } });

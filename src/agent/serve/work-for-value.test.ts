@@ -61,7 +61,7 @@ test('each value has its run, and nothing has none', async () => {
     ['c', '+c'],
   ] as const) {
     cell.set(value);
-    await vi.waitFor(() => expect(log.at(-1)).toBe(expected));
+    await vi.waitFor(() => expect(log.at(-1)).toBe(expected), 60_000);
   }
   stop.abort();
   await done;
@@ -83,7 +83,7 @@ test('a run that fails ends all, one that is over is not repeated', async () => 
   const done = workForValue(cell, cell.current, work, stop.signal);
   cell.set('a');
   cell.set('b');
-  await vi.waitFor(() => expect(work).toHaveBeenCalledTimes(2));
+  await vi.waitFor(() => expect(work).toHaveBeenCalledTimes(2), 60_000);
   stop.abort();
   await done;
 });

@@ -263,6 +263,8 @@ test('certificates that are replaced are used, and one that is broken is not', a
     return await promise.finally(() => socket.destroy());
   };
   const before = await fingerprint();
+  // Other tests start servers of their own with it.
+  onTestFinished(async () => await writePair(issueFor('127.0.0.1')));
   await writeFile(join(directory, 'tls.crt'), 'no certificate');
   expect(await fingerprint()).toBe(before);
   await writePair(issueFor('127.0.0.1'));

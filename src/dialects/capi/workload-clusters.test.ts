@@ -117,7 +117,7 @@ class Scene {
   }
 
   async expectOf(name: string, text: string): Promise<void> {
-    await vi.waitFor(() => expect(this.of(name)).toBe(text));
+    await vi.waitFor(() => expect(this.of(name)).toBe(text), 60_000);
   }
 }
 
@@ -167,7 +167,7 @@ describe('a cluster', () => {
     expect(await sent()).toBe('Bearer one');
     for (const token of ['two', 'three', 'two']) {
       scene.put('default/prod', kubeconfig({ user: { token } }));
-      await vi.waitFor(async () => expect(await sent()).toBe(`Bearer ${token}`));
+      await vi.waitFor(async () => expect(await sent()).toBe(`Bearer ${token}`), 60_000);
     }
     expect(scene.events).toHaveLength(1);
     scene.put('default/prod', kubeconfig({ server: 'https://other:6443' }));
@@ -211,7 +211,7 @@ describe('a cluster', () => {
     const scene = new Scene();
     for (let index = 0; index < 10; index++) scene.put(`default/bad${index}`, '{');
     for (let index = 0; index < MOST_CLUSTERS; index++) scene.put(`default/c${index}`, kubeconfig({}));
-    await vi.waitFor(() => expect(scene.events).toHaveLength(MOST_CLUSTERS));
+    await vi.waitFor(() => expect(scene.events).toHaveLength(MOST_CLUSTERS), 60_000);
     scene.put('default/more', kubeconfig({}));
     const full = `cluster default/more cannot be asked: ${MOST_CLUSTERS} other clusters are served, which is the limit`;
     await scene.expectOf('default/more', full);
@@ -228,9 +228,9 @@ describe('a cluster', () => {
   test('that gets a kubeconfig without use gives its place to another one', async () => {
     const scene = new Scene();
     for (let index = 0; index < MOST_CLUSTERS; index++) scene.put(`default/c${index}`, kubeconfig({}));
-    await vi.waitFor(() => expect(scene.events).toHaveLength(MOST_CLUSTERS));
+    await vi.waitFor(() => expect(scene.events).toHaveLength(MOST_CLUSTERS), 60_000);
     scene.put('default/c0', '{');
-    await vi.waitFor(() => expect(scene.of('default/c0')).toContain('is neither YAML nor JSON'));
+    await vi.waitFor(() => expect(scene.of('default/c0')).toContain('is neither YAML nor JSON'), 60_000);
     scene.put('default/more', kubeconfig({}));
     await scene.expectOf('default/more', 'default/more https://prod:6443 one');
   });
@@ -273,10 +273,12 @@ describe('a kubeconfig', () => {
     const scene = new Scene();
     scene.put('default/bad', kubeconfig(text));
     scene.put('default/prod', kubeconfig({}));
-    await vi.waitFor(() =>
-      expect(scene.of('default/bad')).toContain(
-        `cluster default/bad cannot be asked: Secret default/bad-kubeconfig: ${field} `,
-      ),
+    await vi.waitFor(
+      () =>
+        expect(scene.of('default/bad')).toContain(
+          `cluster default/bad cannot be asked: Secret default/bad-kubeconfig: ${field} `,
+        ),
+      60_000,
     );
     await scene.expectOf('default/prod', 'default/prod https://prod:6443 one');
     expect(scene.events).toHaveLength(1);
@@ -292,7 +294,7 @@ describe('a kubeconfig', () => {
   ])('with %s is refused', async (_what, text) => {
     const scene = new Scene();
     scene.put('default/bad', text);
-    await vi.waitFor(() => expect(scene.of('default/bad')).toContain('asked: Secret default/bad-kubeconfig'));
+    await vi.waitFor(() => expect(scene.of('default/bad')).toContain('asked: Secret default/bad-kubeconfig'), 60_000);
   });
 
   test('that is much larger than any other is refused before it is parsed', async () => {
@@ -308,7 +310,10 @@ describe('a kubeconfig', () => {
   test('that is refused is not read again before it changes', async () => {
     const scene = new Scene();
     scene.put('default/bad', '{');
-    await vi.waitFor(() => expect(scene.of('default/bad')).toContain('Secret default/bad-kubeconfig is neither'));
+    await vi.waitFor(
+      () => expect(scene.of('default/bad')).toContain('Secret default/bad-kubeconfig is neither'),
+      60_000,
+    );
     expect(scene.clock.pending).toBe(0);
   });
 });

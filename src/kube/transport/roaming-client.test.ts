@@ -78,7 +78,7 @@ async function bereaved(servers: Servers, more?: Partial<ClusterConfig>): Promis
   if (first === undefined) throw new Error('no server');
   const client = clientOf(first, more);
   expect(await askedOf(client)).toBe('n0');
-  await vi.waitFor(() => expect(servers.learned()).toBe(1));
+  await vi.waitFor(() => expect(servers.learned()).toBe(1), 60_000);
   await askedOf(client);
   await first[Symbol.asyncDispose]();
   return client;
@@ -133,7 +133,7 @@ test('a write that was sent is never sent to another server', async () => {
   const other = await servers.add();
   const client = clientOf(first);
   await askedOf(client);
-  await vi.waitFor(() => expect(servers.learned()).toBe(1));
+  await vi.waitFor(() => expect(servers.learned()).toBe(1), 60_000);
   await expect(client.replace(nodes, { metadata: { name: 'n' } })).rejects.toMatchObject({ maybeApplied: true });
   expect(other.requests).toEqual([]);
 });
@@ -143,7 +143,7 @@ test('without the right to read the endpoints there is one server, asked no more
   const server = await servers.add({ mayLearn: false });
   const client = clientOf(server);
   await askedOf(client);
-  await vi.waitFor(() => expect(servers.learned()).toBe(1));
+  await vi.waitFor(() => expect(servers.learned()).toBe(1), 60_000);
   await askedOf(client);
   expect(servers.learned()).toBe(1);
   await server[Symbol.asyncDispose]();

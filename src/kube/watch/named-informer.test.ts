@@ -26,8 +26,8 @@ test('an object that is no longer named is told as deleted', async () => {
     await server.stop();
   });
   await informer.whenSynced();
-  await vi.waitFor(() => expect(informer.list()).toHaveLength(1));
+  await vi.waitFor(() => expect(informer.list()).toHaveLength(1), 60_000);
   await client.patch(configMaps, 'owner', { data: { name: null } }, { type: 'merge', namespace: 'default' });
-  await vi.waitFor(() => expect(told).toEqual(['a']));
+  await vi.waitFor(() => expect(told).toEqual(['a']), 60_000);
   expect(informer.list()).toEqual([]);
 });

@@ -111,7 +111,7 @@ test('a silent server is given up', async () => {
   let isAsked = false;
   const channel = await serve(() => void (isAsked = true));
   const answer = expect(channels(clock)(channel, 'uid', '')).rejects.toThrow('did not finish its answer within 10 s');
-  await vi.waitFor(() => expect(isAsked).toBe(true));
+  await vi.waitFor(() => expect(isAsked).toBe(true), 60_000);
   await clock.advance(10_000);
   await answer;
 });
