@@ -207,9 +207,8 @@ export async function surveyCluster(session: KubeadmSession, hosts: readonly Hos
   const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
   const { enabled, options } = policy.drain;
   const look = drainPreviewer(client, abort);
-  const looks = (enabled ? manifest.hosts : []).map(
-    async (host) => [host.name, await look.ahead(host.name, options)] as const,
-  );
+  const drained = enabled ? manifest.hosts : [];
+  const looks = drained.map(async (host) => [host.name, await look.ahead(host.name, options)] as const);
   const drainPreviews = new Map(await Promise.all(looks));
   const version = valueIn(config, 'ClusterConfiguration', 'kubernetesVersion');
   const clusterVersion = typeof version === 'string' ? version : undefined;
