@@ -142,9 +142,8 @@ type Located = NonNullable<Awaited<ReturnType<ReturnType<typeof discovery>>>>;
 /** Of one pass, in which each API version is asked once; undefined for a kind that the API server does not serve now. */
 function discovery({ client, abort }: AddonTools) {
   async function kindsOf(apiVersion: string): Promise<Served[]> {
-    const { status, body } = await client.raw(`${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`, {
-      abort,
-    });
+    const path = `${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`;
+    const { status, body } = await client.raw(path, { abort });
     const message = `the API server does not say which kinds ${apiVersion} has: it answered ${status}`;
     if (status !== 200 && status !== 404) throw new StatusError({ kind: 'Status', code: status, message });
     return ((status === 200 ? JSON.parse(body) : {}) as { resources?: Served[] }).resources ?? [];

@@ -264,9 +264,8 @@ function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey, upgraded: rea
     const unreadable = kubeadm ? 'kubelet' : 'kubeadm';
     if (!kubeadm || !kubelet)
       findings.push(hard('F11', `${host.name}: cannot read the version of ${unreadable}; check that it is installed`));
-    const unread = (host.role === 'controlPlane' ? STATIC_PODS : []).filter(
-      (name) => !staticPods[name] && !missing.some((each) => each.name === name),
-    );
+    const expected = host.role === 'controlPlane' ? STATIC_PODS : [];
+    const unread = expected.filter((name) => !staticPods[name] && !missing.some((each) => each.name === name));
     if (unread.length > 0)
       findings.push(hard('F11', `${host.name}: found no static pod manifest with a version for ${unread.join(', ')}`));
     // The restorable ones are restored before the survey that counts.
