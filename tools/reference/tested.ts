@@ -16,7 +16,12 @@ function built(): Row[] {
     ...kubernetes.map((name): Row => [name, RECIPES[name].version, 'the real program', 'test/testenv']),
     ['etcd', RECIPES.etcd.version, 'the real program', 'test/testenv'],
     ['etcdutl', RECIPES.etcdutl.version, 'the real program', 'test/testenv/kubeadm-restore.test.ts'],
-    ['kwok', RECIPES.kwok.version, 'the real program; plays nodes and pods', 'test/testenv'],
+    [
+      'kwok',
+      RECIPES.kwok.version,
+      "the real program, with the API server's versions of libraries; plays nodes and pods",
+      'test/testenv',
+    ],
     [
       'Helm',
       RECIPES.helm.version,
@@ -71,12 +76,24 @@ const OTHERS: readonly Row[] = [
     'test/testenv/cattle.test.ts',
   ],
   ['kubeadm, kubelet', 'v1.36', 'stand-ins that do what was seen of the real ones', 'test/testenv/kubeadm.test.ts'],
+  [
+    'kubeadm and kubelet',
+    'v1.34.4 to v1.36.3',
+    'the real programs, on machines of namespaces; only in `npm run proof:kubeadm`',
+    'test/proof/kubeadm',
+  ],
   ['Cluster API', 'v1.13.4', 'a manager of the tests calls the hooks as recorded', 'test/testenv/capi.test.ts'],
   [
     'managers of Cluster API',
     'v1.14.0, v1.13.4, v1.12.5',
     'the real programs, with stand-in services on the nodes; only in `npm run proof:capi`',
     'test/proof/capi',
+  ],
+  [
+    'cert-manager',
+    'v1.11.5',
+    'its controller; only in `npm run proof:capi -- --only cert-manager`',
+    'test/proof/capi/parts/cert-manager.ts',
   ],
 ];
 
