@@ -2,6 +2,7 @@
 import {
   CONTROL_PLANE_LABEL,
   clusters,
+  drainRules,
   type Machine,
   machineDeployments,
   machines,
@@ -13,7 +14,7 @@ import { apiVersionOf, nodes, type Resource } from '../../src/kube/resources.ts'
 import type { Clock } from '../../src/util/clock.ts';
 import { createMissing, untilServed } from './objects.ts';
 
-export const MACHINE_KINDS: readonly Resource[] = [machines, machineDeployments, clusters];
+export const MACHINE_KINDS: readonly Resource[] = [machines, machineDeployments, clusters, drainRules];
 
 /** The real definitions have far more fields; whatever they hold is kept. */
 export async function installMachines(client: KubeClient, clock: Clock): Promise<void> {

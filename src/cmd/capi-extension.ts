@@ -5,8 +5,9 @@ import { VERSION } from '../cli/version.ts';
 import { capi } from '../dialects/capi/dialect.ts';
 import { startExtensionServer } from '../dialects/capi/extension-server.ts';
 import { hookService } from '../dialects/capi/hook-service.ts';
-import { machineCare } from '../dialects/capi/machine-care.ts';
+import { type CareParts, machineCare } from '../dialects/capi/machine-care.ts';
 import { machineEvents } from '../dialects/capi/machine-events.ts';
+import { machineRules } from '../dialects/capi/machine-rules.ts';
 import { stuckMachines } from '../dialects/capi/stuck-machines.ts';
 import { fetchText } from '../dialects/capi/update-machine.ts';
 import { updaterClient } from '../dialects/capi/updaters/updater-client.ts';
@@ -80,13 +81,14 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const source = { url: flags.payloadUrl, checksumUrl: flags.checksumUrl };
   const callUpdater = flags.insecureNoClientAuth === true ? undefined : updaterClient(flags.updaterCerts);
   const lease = { ...LEASE, ...timesOf(flags.leaseDuration) };
-  const shared = { management, lease, component, policy, apiPort, metrics, log };
+  const rulesOf = machineRules(management, log);
+  const shared = { management, rulesOf, lease, component, policy, apiPort, metrics, log };
   const one = oneCluster({ ...shared, config, client });
   const clusters = where === undefined ? { ...one, of: () => one } : everyCluster(client, where, shared);
   const events = eventRecorder({ client: management, component, log });
   const tell = machineEvents(management, events, log);
   const replaceStuck = stuckMachines(management, flags.deleteStuckAfter, clock);
-  const tools = { source, readText: fetchText, callUpdater, replaceStuck, clock, log, tell };
+  const tools = { source, readText: fetchText, callUpdater, replaceStuck, rulesOf, clock, log, tell };
   const parts = { management, clusterOf: clusters.of, ...tools };
   const server = await startExtensionServer({
     address: flags.address,
@@ -105,13 +107,14 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
 type ProcessOptions = processes.ControllerProcessOptions;
 /** What is the same for every cluster. */
 type SharedOptions = Omit<ProcessOptions, 'dialects' | 'config' | 'client'> &
-  Required<Pick<ProcessOptions, 'policy' | 'lease' | 'metrics'>> & { readonly management: KubeClient };
+  Required<Pick<ProcessOptions, 'policy' | 'lease' | 'metrics'>> &
+  Pick<CareParts, 'management' | 'rulesOf'>;
 
 function oneCluster(options: SharedOptions & Pick<ProcessOptions, 'config' | 'client'>): workload.ServedCluster {
   let controller: processes.ControllerProcess | undefined;
-  const { apiPort, management } = options;
+  const { apiPort, management, rulesOf } = options;
   const controllers = ({ writer }: processes.LeaderTools, plans: readonly Informer[]) =>
-    plans.map((seen) => machineCare({ management, writer, seen }));
+    plans.map((seen) => machineCare({ management, writer, seen, rulesOf }));
   const ask = askerOf(options.config);
   let problem: string | undefined = 'it is being connected';
   /** If the process ended, the managers of Cluster API would not start either, for any of their clusters. */

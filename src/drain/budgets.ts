@@ -135,6 +135,11 @@ export function nameSome(names: readonly string[]): string {
   return listed(names.toSorted(), NAMED);
 }
 
+/** Of pods that no drain evicts, but that it waits for; undefined without any. */
+export function describeAwaited(pods: readonly Pod[]): string | undefined {
+  return pods.length === 0 ? undefined : `waiting until ${nameSome(pods.map(keyOf))} ended by itself`;
+}
+
 /** `budget` as `namespace/name`. */
 export function blockedByBudget(budget: string, pods: string, reason: string): string {
   return `PodDisruptionBudget ${budget} blocks ${pods}: ${reason}`;

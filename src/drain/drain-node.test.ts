@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { drainRig, namesOf, type RunningDrain } from '../../test/builders/drain-rig.ts';
 import { refuseByBudget } from '../../test/builders/pod-api.ts';
 import { buildPod, type PodTraits } from '../../test/builders/pods.ts';
+import type { PodRule } from './pod-rules.ts';
 
 const { drain, endAll } = drainRig();
 
@@ -156,4 +157,93 @@ test.each<[string, (rig: RunningDrain) => Promise<void>]>([
   expect(await rig.done).toBe('Error: the lease is lost');
   await rig.clock.advance(60_000);
   expect(rig.api.evictions).toHaveLength(asked);
+});
+
+describe('rules for single pods', () => {
+  const app = (name: string): PodTraits => ({ labels: { app: name } });
+  const rule = (name: string, action: PodRule['action'], turn = 0): PodRule => ({
+    pods: [{ selector: { matchLabels: { app: name } } }],
+    action,
+    turn,
+  });
+
+  test('one leaves its pods, and the first that matches counts', async () => {
+    const podRules = [rule('web', 'leave'), rule('web', 'evict', 5)];
+    const rig = await drain(
+      [
+        ['web', app('web')],
+        ['db', app('db')],
+      ],
+      { podRules },
+    );
+    expect(namesOf(rig)).toEqual(['db']);
+    rig.api.remove('default/db');
+    expect(await rig.done).toBe('drained');
+  });
+
+  test('pods of a lower turn are gone before the next ones are evicted', async () => {
+    const podRules = [rule('last', 'evict', 7), rule('first', 'evict', -3)];
+    const rig = await drain([['last', app('last')], ['plain'], ['first', app('first')]], { podRules });
+    for (const [index, name] of ['first', 'plain', 'last'].entries()) {
+      expect(namesOf(rig)).toHaveLength(index + 1);
+      expect(namesOf(rig).at(-1)).toBe(name);
+      rig.api.remove(`default/${name}`);
+      await rig.clock.advance(0);
+    }
+    expect(await rig.done).toBe('drained');
+  });
+
+  test('a pod that must end by itself is waited for, told of, and not evicted', async () => {
+    const podRules = [rule('job', 'wait'), rule('late', 'evict', 1)];
+    const rig = await drain(
+      [
+        ['job', app('job')],
+        ['late', app('late')],
+      ],
+      { podRules },
+    );
+    expect(rig.progress.at(-1)).toEqual({ left: 2, blockedBy: 'waiting until default/job ended by itself' });
+    expect(namesOf(rig)).toEqual([]);
+    rig.api.put(buildPod('job', { ...app('job'), phase: 'Succeeded' }));
+    await rig.clock.advance(0);
+    expect(namesOf(rig)).toEqual(['late']);
+    rig.api.remove('default/late');
+    expect(await rig.done).toBe('drained');
+  });
+
+  test('the labels of a namespace are asked for once, and only where a rule needs them', async () => {
+    const namespaceSelector = { matchLabels: { team: 'a' } };
+    const podRules: PodRule[] = [{ pods: [{ namespaceSelector }], action: 'leave', turn: 0 }];
+    const rig = await drain(
+      [
+        ['a1', { namespace: 'a' }],
+        ['a2', { namespace: 'a' }],
+        ['b1', { namespace: 'b' }],
+      ],
+      { podRules },
+      ({ namespaces }) => namespaces.set('a', { team: 'a' }).set('b', {}),
+    );
+    expect(namesOf(rig)).toEqual(['b/b1']);
+    expect(rig.api.reads.filter((read) => read.startsWith('get namespaces'))).toHaveLength(2);
+    rig.api.remove('b/b1');
+    expect(await rig.done).toBe('drained');
+  });
+
+  test('while a namespace cannot be read nothing is evicted, and it is asked for again', async () => {
+    const podRules: PodRule[] = [
+      { pods: [{ namespaceSelector: { matchLabels: { team: 'a' } } }], action: 'leave', turn: 0 },
+    ];
+    const rig = await drain([['a']], { podRules });
+    expect(rig.progress.at(-1)).toEqual({
+      left: 1,
+      blockedBy: expect.stringMatching(/^a namespace cannot be read: /) as unknown,
+    });
+    await rig.clock.advance(20_000);
+    expect(rig.api.evictions).toEqual([]);
+    rig.api.namespaces.set('default', { team: 'b' });
+    await rig.clock.advance(5_000);
+    expect(namesOf(rig)).toEqual(['a']);
+    rig.api.remove('default/a');
+    expect(await rig.done).toBe('drained');
+  });
 });

@@ -2,10 +2,12 @@
 
 import { keyOf, type Pod, pods } from '../kube/resources.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
+import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 import { onAbort } from '../util/waits.ts';
-import { findOverdue } from './budgets.ts';
+import { describeAwaited, findOverdue } from './budgets.ts';
 import { type EvictionParts, startEvictions } from './evictions.ts';
+import { podRulesOf } from './pod-rules.ts';
 import { controllerOf, type DrainOptions, daemonSetsOf, type RefusedPod, sortPods } from './pods.ts';
 
 export interface DrainProgress {
@@ -54,21 +56,24 @@ export async function drainNode(name: string, options: DrainOptions, parts: Drai
   }
 }
 
+/** Milliseconds. */
+const AGAIN_MS = 5_000;
+
 /** Checks the node again after each change of its pods, and after each answer to an eviction. */
 function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) {
   const { client, clock, abort, onChange } = parts;
   let changed = Promise.withResolvers<void>();
   const wake = (): void => changed.resolve();
   const daemonSets = daemonSetsOf(client);
+  const rules = podRulesOf(client, options.podRules);
+  const turnOf = (pod: Pod): number => rules.ruleFor(pod)?.turn ?? 0;
   const evictions = startEvictions({ ...parts, options, onChange: wake });
   const tooOften = returningPods();
   let stopTimer = (): void => undefined;
   let reported: DrainProgress | undefined;
-  const report = (toEvict: number, ending: readonly Pod[]): void => {
-    const { text, nextInMs } = findOverdue(ending, clock.now());
+  const report = (progress: DrainProgress, nextInMs?: number): void => {
     stopTimer();
     stopTimer = nextInMs === undefined ? () => undefined : clock.schedule(nextInMs, wake);
-    const progress = progressOf(toEvict + ending.length, evictions.blockedBy(), text);
     if (sameJson(progress, reported)) return;
     reported = progress;
     onChange?.(progress);
@@ -78,14 +83,22 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) 
     // A change during this check must cause another one.
     changed = Promise.withResolvers<void>();
     await daemonSets.learn(view.list(), abort);
-    const sorted = sortPods(view.list(), options, daemonSets.isOrphaned);
+    const unknown = await rules.learn(view.list(), abort).catch(messageOf);
+    if (unknown !== undefined) {
+      report(progressOf(view.list().length, `a namespace cannot be read: ${unknown}`), AGAIN_MS);
+      return false;
+    }
+    const sorted = sortPods(view.list(), options, { ...daemonSets, ...rules });
     // Before it evicts any, and later, if such a pod arrives.
     if (sorted.refused.length > 0) throw new DrainRefusedError(sorted.refused);
     const returning = tooOften(sorted.evict);
     const evict = sorted.evict.filter((pod) => !returning.has(pod));
-    evictions.want(evict);
-    report(evict.length, sorted.ending);
-    return evict.length + sorted.ending.length === 0;
+    const left = [...evict, ...sorted.ending, ...sorted.awaited];
+    const turn = Math.min(...left.map(turnOf));
+    evictions.want(evict.filter((pod) => turnOf(pod) === turn));
+    const { text, nextInMs } = findOverdue(sorted.ending, clock.now());
+    report(progressOf(left.length, evictions.blockedBy(), describeAwaited(sorted.awaited), text), nextInMs);
+    return left.length === 0;
   };
   return {
     ended: async () => await evictions.ended(),

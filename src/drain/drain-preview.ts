@@ -3,12 +3,14 @@ import type { KubeClient } from '../kube/client.ts';
 import { type KubeList, type PodDisruptionBudget, podDisruptionBudgets, pods } from '../kube/resources.ts';
 import {
   type BlockingBudget,
+  describeAwaited,
   describeBlockingBudget,
   findOverdue,
   holdingBudgets,
   hopelessBudgets,
 } from './budgets.ts';
 import { type DrainProgress, progressOf } from './drain-node.ts';
+import { podRulesOf } from './pod-rules.ts';
 import { type DrainOptions, daemonSetsOf, type RefusedPod, sortPods } from './pods.ts';
 
 export interface DrainPreview {
@@ -26,8 +28,9 @@ export function drainPreviewer(client: KubeClient, abort: AbortSignal) {
     // For a forecast the cache will do: to make sure that nothing is newer takes an API server up to 100 ms.
     const fieldSelector = `spec.nodeName=${nodeName}`;
     const { items } = await client.listAll(pods, { fieldSelector, resourceVersion: '0', abort });
-    await daemonSets.learn(items, abort);
-    const sorted = sortPods(items, options, daemonSets.isOrphaned);
+    const rules = podRulesOf(client, options.podRules);
+    await Promise.all([daemonSets.learn(items, abort), rules.learn(items, abort)]);
+    const sorted = sortPods(items, options, { ...daemonSets, ...rules });
     if (sorted.evict.length === 0) return { ...sorted, budgets: [] };
     known ??= client.listAll(podDisruptionBudgets, { abort });
     return { ...sorted, budgets: (await known).items };
@@ -39,9 +42,10 @@ export function drainPreviewer(client: KubeClient, abort: AbortSignal) {
     },
     /** Progress of a drain that somebody else does, from pods and budgets; `now` in milliseconds since the Unix epoch. */
     async during(nodeName: string, options: DrainOptions, now: number): Promise<DrainProgress> {
-      const { evict, ending, budgets } = await look(nodeName, options);
+      const { evict, ending, awaited, budgets } = await look(nodeName, options);
       const blocks = holdingBudgets(evict, budgets).map(describeBlockingBudget);
-      return progressOf(evict.length + ending.length, ...blocks, findOverdue(ending, now).text);
+      const left = evict.length + ending.length + awaited.length;
+      return progressOf(left, ...blocks, describeAwaited(awaited), findOverdue(ending, now).text);
     },
   };
 }

@@ -58,9 +58,9 @@ test.each<[string, PodTraits, PodVerdict, PodVerdict]>([
   ],
 ])('a pod %s', (_name, traits, byDefault, strictly) => {
   const pod = buildPod('p', traits);
-  const isOrphaned = (): boolean => traits === lost;
-  expect(judgePod(pod, DEFAULT_DRAIN, isOrphaned)).toEqual(byDefault);
-  expect(judgePod(pod, STRICT, isOrphaned)).toEqual(strictly);
+  const facts = { isOrphaned: () => traits === lost, ruleFor: () => undefined };
+  expect(judgePod(pod, DEFAULT_DRAIN, facts)).toEqual(byDefault);
+  expect(judgePod(pod, STRICT, facts)).toEqual(strictly);
 });
 
 test('pods are sorted by what becomes of them', () => {
@@ -70,9 +70,11 @@ test('pods are sorted by what becomes of them', () => {
     buildPod('agent', daemon),
     buildPod('bare', { controller: null }),
   ];
-  expect(sortPods([web, ends, agent, bare], { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' }, () => false)).toEqual({
+  const facts = { isOrphaned: () => false, ruleFor: () => undefined };
+  expect(sortPods([web, ends, agent, bare], { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' }, facts)).toEqual({
     evict: [web],
     ending: [ends],
+    awaited: [],
     refused: [{ pod: 'default/bare', reason: 'has no controller, so nobody would create it anew' }],
   });
 });

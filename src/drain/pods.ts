@@ -3,12 +3,13 @@ import type { KubeClient } from '../kube/client.ts';
 import { daemonSets, keyOf, type OwnerReference, type Pod } from '../kube/resources.ts';
 import { parseLabelSelector } from '../kube/selectors.ts';
 import { isNotFound } from '../kube/status-error.ts';
+import type { PodRule, RuleFor } from './pod-rules.ts';
 
 /** Marks a static pod, which the kubelet runs from a file: it cannot be evicted. */
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
-/** A pod that is `ending` terminates: it is waited for. Why one is refused completes the sentence that begins with its name. */
-export type PodVerdict = 'evict' | 'ending' | 'left' | { readonly refused: string };
+/** A pod that is `ending` terminates, and one `awaited` ends by itself. Why one is refused completes the sentence that begins with its name. */
+export type PodVerdict = 'evict' | 'ending' | 'awaited' | 'left' | { readonly refused: string };
 
 export interface RefusedPod {
   /** `namespace/name`. */
@@ -16,14 +17,23 @@ export interface RefusedPod {
   readonly reason: string;
 }
 
-/** As `kubectl drain`, but finished pods stay with their logs: the node comes back. `isOrphaned`: its DaemonSet is gone. */
-export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: (pod: Pod) => boolean): PodVerdict {
+/** What is known beside a pod itself. `isOrphaned`: its DaemonSet is gone. */
+interface PodFacts {
+  readonly isOrphaned: (pod: Pod) => boolean;
+  readonly ruleFor: RuleFor;
+}
+
+/** As `kubectl drain`, but finished pods stay with their logs: the node comes back. */
+export function judgePod(pod: Pod, options: DrainOptions, { isOrphaned, ruleFor }: PodFacts): PodVerdict {
   const isFinished = ['Succeeded', 'Failed'].includes(pod.status?.phase ?? '');
   if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined || isFinished) return 'left';
   const orphaned = isDaemonPod(pod) && isOrphaned(pod);
   if (isDaemonPod(pod) && !orphaned) return 'left';
   if (options.podSelector !== undefined && !parseLabelSelector(options.podSelector)(pod)) return 'left';
+  const action = ruleFor(pod)?.action;
+  if (action === 'leave') return 'left';
   if (pod.metadata.deletionTimestamp !== undefined) return 'ending';
+  if (action === 'wait') return 'awaited';
   if (options.localData === 'refuse' && pod.spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined))
     return { refused: 'has data in an emptyDir volume, which would be lost' };
   if (options.unmanagedPods === 'refuse' && orphaned)
@@ -33,12 +43,13 @@ export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: (pod: Pod)
   return 'evict';
 }
 
-export function sortPods(pods: readonly Pod[], options: DrainOptions, isOrphaned: (pod: Pod) => boolean) {
-  const judged = pods.map((pod) => ({ pod, verdict: judgePod(pod, options, isOrphaned) }));
+export function sortPods(pods: readonly Pod[], options: DrainOptions, facts: PodFacts) {
+  const judged = pods.map((pod) => ({ pod, verdict: judgePod(pod, options, facts) }));
   const those = (wanted: PodVerdict) => judged.flatMap(({ pod, verdict }) => (verdict === wanted ? pod : []));
   return {
     evict: those('evict'),
     ending: those('ending'),
+    awaited: those('awaited'),
     refused: judged.flatMap(({ pod, verdict }) =>
       typeof verdict === 'object' ? [{ pod: keyOf(pod), reason: verdict.refused }] : [],
     ),
@@ -63,6 +74,8 @@ export interface DrainOptions {
   readonly gracePeriodSeconds?: number;
   /** Other pods are left; absent: all pods are selected. */
   readonly podSelector?: string;
+  /** The first that selects a pod counts. */
+  readonly podRules?: readonly PodRule[];
 }
 
 /** As k0s drains: every pod is evicted, with its own grace period. */

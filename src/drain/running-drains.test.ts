@@ -43,12 +43,12 @@ afterEach(async () => {
 
 test('nodes drain side by side, and each tells how far it is', async () => {
   begin([['a'], ['b', { node: 'n2' }]], 'n1', 'n2', 'n3');
-  expect(drains.stateOf('n1', OWNER)).toEqual({ kind: 'draining', since: clock.now(), left: 0 });
+  expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'draining', since: clock.now(), left: 0 });
   await clock.advance(0);
   expect(api.evictions.map(({ pod }) => pod).toSorted()).toEqual(['default/a', 'default/b']);
   const draining = { kind: 'draining', since: STARTED, left: 1 };
   const drained = { kind: 'drained', since: STARTED };
-  expect(['n1', 'n2', 'n3', 'n4'].map((node) => drains.stateOf(node, OWNER))).toEqual([
+  expect(['n1', 'n2', 'n3', 'n4'].map((node) => drains.stateOf(node, OWNER))).toMatchObject([
     draining,
     draining,
     drained,
@@ -57,8 +57,8 @@ test('nodes drain side by side, and each tells how far it is', async () => {
   await clock.advance(5_000);
   api.remove('default/a');
   await clock.advance(0);
-  expect(drains.stateOf('n1', OWNER)).toEqual({ kind: 'drained', since: STARTED + 5_000 });
-  expect(drains.stateOf('n2', OWNER)).toEqual(draining);
+  expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'drained', since: STARTED + 5_000 });
+  expect(drains.stateOf('n2', OWNER)).toMatchObject(draining);
   expect(new Set(told)).toEqual(new Set(['n1', 'n2', 'n3']));
 });
 
@@ -82,7 +82,7 @@ test('a drain that the options forbid is refused with the reason', async () => {
   drains.begin('n1', OWNER, { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' });
   await clock.advance(0);
   const reason = 'default/bare has no controller, so nobody would create it anew';
-  expect(drains.stateOf('n1', OWNER)).toEqual({ kind: 'failed', reason, since: clock.now() });
+  expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'failed', reason, since: clock.now() });
   expect(told).toEqual(['n1']);
 });
 
@@ -134,7 +134,7 @@ test('in the next term a drain begins anew, and its time with it', async () => {
   expect(drains.stateOf('n1', OWNER)).toBeUndefined();
   drains.begin('n1', OWNER, DEFAULT_DRAIN);
   await clock.advance(0);
-  expect(drains.stateOf('n1', OWNER)).toEqual({ kind: 'draining', since: clock.now(), left: 1 });
+  expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'draining', since: clock.now(), left: 1 });
 });
 
 test('begun anew at once, the old drain does not speak for the new one', async () => {
@@ -184,4 +184,16 @@ test('a wall clock that is set forward makes no drain older', async () => {
   await clock.advance(1_000);
   ahead = 7_200_000;
   expect(set.now() - (drains.stateOf('n1', OWNER)?.since ?? 0)).toBe(1_000);
+});
+
+test('begun with other options, it goes on with these, and its time with it', async () => {
+  begin([['a']], 'n1');
+  api.onEvict = () => undefined;
+  await clock.advance(5_000);
+  const since = drains.stateOf('n1', OWNER)?.since;
+  const podRules = [{ pods: [{}], action: 'leave', turn: 0 }] as const;
+  drains.begin('n1', OWNER, { ...DEFAULT_DRAIN, podRules });
+  expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'draining', since, options: { podRules } });
+  await clock.advance(0);
+  expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'drained' });
 });

@@ -1,11 +1,12 @@
 /** Runs the drains of many nodes at once. */
 import { messageOf } from '../util/errors.ts';
+import { sameJson } from '../util/json.ts';
 import { aborted } from '../util/waits.ts';
 import { type DrainParts, type DrainProgress, drainNode } from './drain-node.ts';
 import type { DrainOptions } from './pods.ts';
 
 /** `since` in milliseconds since the Unix epoch, so that the time from it is what the steady clock has counted. */
-export type DrainState = DrainStage & { readonly since: number };
+export type DrainState = DrainStage & { readonly since: number; readonly options?: DrainOptions };
 
 type DrainStage =
   | ({ readonly kind: 'draining' } & DrainProgress)
@@ -18,6 +19,7 @@ export type DrainsParts = Pick<DrainParts, 'client' | 'clock' | 'random' | 'log'
 
 interface Entry {
   readonly owner: string;
+  readonly options: DrainOptions;
   readonly ending: AbortController;
   stage: DrainStage;
   /** Milliseconds by the steady clock. */
@@ -39,9 +41,9 @@ export function createDrains(parts: DrainsParts) {
     entry.stage = stage;
     for (const listener of listeners) listener(node);
   };
-  const drain = async (node: string, options: DrainOptions, entry: Entry): Promise<void> => {
+  const drain = async (node: string, entry: Entry): Promise<void> => {
     const onChange = (progress: DrainProgress): void => report(node, entry, { kind: 'draining', ...progress });
-    const outcome = await drainNode(node, options, { ...parts, abort: entry.ending.signal, onChange }).then(
+    const outcome = await drainNode(node, entry.options, { ...parts, abort: entry.ending.signal, onChange }).then(
       () => ({ kind: 'drained' }) as const,
       (error: unknown) => ({ kind: 'failed', reason: messageOf(error) }) as const,
     );
@@ -50,7 +52,7 @@ export function createDrains(parts: DrainsParts) {
   const stateOf = (node: string, owner: string): DrainState | undefined => {
     const entry = entries.get(node);
     if (entry?.owner !== owner) return undefined;
-    return { ...entry.stage, since: clock.now() - (clock.monotonic() - entry.since) };
+    return { ...entry.stage, options: entry.options, since: clock.now() - (clock.monotonic() - entry.since) };
   };
   const forget = (node: string): void => {
     entries.get(node)?.ending.abort(new Error('the drain was cancelled'));
@@ -60,14 +62,17 @@ export function createDrains(parts: DrainsParts) {
     /** Undefined when no drain was started for `owner`, or it was forgotten. */
     stateOf,
     forget,
-    /** Does nothing outside of a term, or while the owner's drain is known: forget it first. Ends another owner's drain. */
+    /** Does nothing outside of a term, or while such a drain of the owner is known: forget it first. Ends any other; the time of the owner's goes on. */
     begin(node: string, owner: string, options: DrainOptions): void {
-      if (term?.aborted !== false || stateOf(node, owner)) return;
+      const known = entries.get(node);
+      const own = known?.owner === owner ? known : undefined;
+      if (term?.aborted !== false || (own && sameJson(own.options, options))) return;
       forget(node);
       const stage: DrainStage = { kind: 'draining', left: 0 };
-      const entry: Entry = { owner, ending: new AbortController(), stage, since: clock.monotonic() };
+      const since = own?.since ?? clock.monotonic();
+      const entry: Entry = { owner, options, ending: new AbortController(), stage, since };
       entries.set(node, entry);
-      const ended = drain(node, options, entry).finally(() => running.delete(ended));
+      const ended = drain(node, entry).finally(() => running.delete(ended));
       running.add(ended);
     },
     /** The returned function unsubscribes. `begin` and `forget` do not call the listener. */

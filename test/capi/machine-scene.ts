@@ -6,6 +6,7 @@ import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import { capi } from '../../src/dialects/capi/dialect.ts';
+import { machineRules } from '../../src/dialects/capi/machine-rules.ts';
 import { stuckMachines } from '../../src/dialects/capi/stuck-machines.ts';
 import { type StepParts, updateInSteps } from '../../src/dialects/capi/updaters/update-steps.ts';
 import { CONTROL_PLANE } from '../../src/dialects/node-endpoints.ts';
@@ -39,6 +40,7 @@ export class MachineScene {
   callUpdater: StepParts['callUpdater'] = async () => await Promise.reject(new Error('there is no updater'));
   /** Half an hour in which nothing is heard. */
   readonly #replaceStuck = stuckMachines(this.api.client, 30 * 60_000, this.clock);
+  readonly rulesOf = machineRules(this.api.client, silentLogger);
   readonly #policies = this.api.view(upgradePolicies);
   readonly #seen = this.api.view(nodes);
   readonly #view = this.api.view(nodes);
@@ -134,6 +136,7 @@ export class MachineScene {
       callUpdater: this.callUpdater,
       log: silentLogger,
       replaceStuck: this.#replaceStuck,
+      rulesOf: this.rulesOf,
       clusterOf: () => ({
         workload: this.api.client,
         seenNode: (name) => this.#seen.get(name),

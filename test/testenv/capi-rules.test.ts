@@ -1,7 +1,7 @@
 /** Tests what Cluster API's objects say of a running update: a pause, drain rules and remediation, as the documented user. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
-import { clusters, machines } from '../../src/api/capi/machine.ts';
+import { clusters, drainRules, machines } from '../../src/api/capi/machine.ts';
 import { HELD_LABEL } from '../../src/dialects/capi/machine-care.ts';
 import { apiVersionOf, pods, type Resource } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
@@ -16,7 +16,9 @@ const SKIP = 'cluster.x-k8s.io/skip-remediation';
 const PODS = {
   plain: {},
   skipped: { 'cluster.x-k8s.io/drain': 'skip' },
+  kept: { app: 'kept' },
   ending: {},
+  awaited: { app: 'awaited' },
 };
 const HOLD = 'test.refit.dev/hold';
 let scene: MachineCluster;
@@ -59,6 +61,13 @@ async function podsThere(): Promise<string[]> {
 test('pods stay where rules or labels say so, a pause holds the drain, and no MachineHealthCheck looks meanwhile', async () => {
   const { client } = scene.cluster;
   await client.create(clusters, { ...typeOf(clusters), metadata: { name: CLUSTER, namespace: NAMESPACE }, spec: {} });
+  const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': NAMESPACE } };
+  const kept = [{ selector: { matchLabels: PODS.kept }, namespaceSelector }];
+  const spec = { drain: { behavior: 'Skip' as const }, pods: kept };
+  await client.create(drainRules, { ...typeOf(drainRules), metadata: { name: 'kept', namespace: NAMESPACE }, spec });
+  const waits = { drain: { behavior: 'WaitCompleted' as const }, pods: [{ selector: { matchLabels: PODS.awaited } }] };
+  const metadata = { name: 'awaited', namespace: NAMESPACE };
+  await client.create(drainRules, { ...typeOf(drainRules), metadata, spec: waits });
   for (const [name, labels] of Object.entries(PODS)) {
     const containers = [{ name: 'one', image: 'none' }];
     const podSpec = { nodeName: NODE, containers, terminationGracePeriodSeconds: 0 };
@@ -70,13 +79,15 @@ test('pods stay where rules or labels say so, a pause holds the drain, and no Ma
   const hear = (answer: UpdateMachineResponse | Error): void =>
     void words.push(answer instanceof Error ? answer.message : (answer.message ?? ''));
   const updated = scene.update(NODE, scene.manager('h2', hear));
-  await vi.waitFor(() => expect(words.at(-1)).toMatch(/^1 pod is left on node worker1/), PATIENCE);
-  expect(await podsThere()).toEqual(['skipped']);
+  const left = '2 pods are left on node worker1: waiting until default/awaited ended by itself';
+  await vi.waitFor(() => expect(words.at(-1)).toBe(left), PATIENCE);
+  expect(await podsThere()).toEqual(['awaited', 'kept', 'skipped']);
 
   await setPaused(true);
   const paused = `Cluster default/${CLUSTER} is paused: ${NODE} is not drained`;
   await vi.waitFor(() => expect(words.at(-1)).toBe(paused), PATIENCE);
   await release();
+  await setPhase('awaited', 'Succeeded');
   const before = words.length;
   await vi.waitFor(() => expect(words.length).toBeGreaterThan(before), PATIENCE);
   expect(words.at(-1)).toBe(paused);
@@ -94,7 +105,7 @@ test('pods stay where rules or labels say so, a pause holds the drain, and no Ma
   await updated.finally(() => over.abort());
   await looking;
   expect(await scene.cluster.hosts[0]?.version()).toBe(TO);
-  expect(await podsThere()).toEqual(['skipped']);
+  expect(await podsThere()).toEqual(['awaited', 'kept', 'skipped']);
   expect(remediation).toContain('upgrade.refit.dev');
   await vi.waitFor(async () => {
     const { annotations = {}, labels = {} } = (await client.get(machines, machineOf(NODE), IN)).metadata;

@@ -134,8 +134,8 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'coordination.k8s.io/leases@kube-system=refit-kubeadm': { kubeadm: 'get create update', ...LOOK },
   'coordination.k8s.io/leases@refit-system': { capi: 'create', ...LOOK },
   'coordination.k8s.io/leases@refit-system=refit-capi-extension': { capi: 'get create update', ...LOOK },
-  'core/namespaces': {},
-  'core/namespaces=kube-system': { controller: 'get', cattle: 'get' },
+  'core/namespaces': { capi: 'get' },
+  'core/namespaces=kube-system': { controller: 'get', cattle: 'get', capi: 'get' },
   'core/pods@default': {
     busy: 'list watch',
     controller: 'list watch',
@@ -161,6 +161,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'cluster.x-k8s.io/machines@default': { capi: 'get list patch' },
   'cluster.x-k8s.io/machinedeployments@default': { capi: 'get patch' },
   'cluster.x-k8s.io/clusters@default': { capi: 'get' },
+  'cluster.x-k8s.io/machinedrainrules@default': { capi: 'list' },
   'cluster.x-k8s.io/machinesets@default': {},
   'cluster.x-k8s.io/machines/status@default': {},
   'core/serviceaccounts/token@default': {},

@@ -1,6 +1,6 @@
 /** The fields that Refit reads of a Cluster API Machine. */
 
-import { type KubeObject, namespaced } from '../../kube/resources.ts';
+import { type KubeObject, type LabelSelector, namespaced } from '../../kube/resources.ts';
 import { MACHINE_ANNOTATION } from '../../signal/names.ts';
 
 export interface Machine extends KubeObject {
@@ -23,6 +23,17 @@ export interface Cluster extends KubeObject {
 }
 
 export const clusters = namespaced<Cluster>('cluster.x-k8s.io/v1beta2', 'Cluster', 'clusters');
+
+/** Lists of selectors are not empty. */
+export interface DrainRule extends KubeObject {
+  spec: {
+    drain: { behavior: 'Drain' | 'Skip' | 'WaitCompleted'; order?: number };
+    machines?: { selector?: LabelSelector; clusterSelector?: LabelSelector }[];
+    pods?: { selector?: LabelSelector; namespaceSelector?: LabelSelector }[];
+  };
+}
+
+export const drainRules = namespaced<DrainRule>('cluster.x-k8s.io/v1beta2', 'MachineDrainRule', 'machinedrainrules');
 
 /** On each MachineSet of a MachineDeployment and on its Machines. */
 export const SET_LABELS = { deployment: 'cluster.x-k8s.io/deployment-name', hash: 'machine-template-hash' } as const;

@@ -79,6 +79,7 @@ function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
       readText: async () => await Promise.resolve(''),
       callUpdater: async () => await Promise.reject(new Error('there is no updater')),
       replaceStuck: async () => await Promise.resolve(''),
+      rulesOf: async () => await Promise.resolve({ drainSeconds: 0 }),
       clock,
       log: silentLogger,
       tell: async () => await Promise.resolve(),

@@ -1,24 +1,25 @@
 /** While updates run, keeps their rules as Cluster API's objects have them, and MachineHealthChecks away from their Machines. */
-import { clusters, type Machine, machines, NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
+import { type Machine, machines, NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { keyOf, type Node, nodes, splitKey } from '../../kube/resources.ts';
-import { ifFound, ifUnchanged, isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { ifFound, ifUnchanged } from '../../kube/status-error.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import { type Controller, fromMapping, type ReconcileContext } from '../../runtime/controller.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
-import { unlessError } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import { settleAll } from '../../util/waits.ts';
+import type { RulesOf } from './machine-rules.ts';
 import { type MachineUpdate, recordOf, updateOn, withRequest } from './rollout.ts';
 import { disagreementOf } from './update-machine.ts';
 
 /** `management`: of the cluster with the Machines. `writer`: of that with the Nodes. */
-interface CareParts {
+export interface CareParts {
   readonly management: KubeClient;
   readonly writer: KubeClient;
   readonly seen: Pick<Informer<Node>, 'get' | 'list'>;
+  readonly rulesOf: RulesOf;
 }
 
 /** MachineHealthChecks leave out a Machine with it, whatever its value. Another value than ours is a person's, and stays. */
@@ -65,34 +66,18 @@ function isOfCluster({ list }: CareParts['seen'], { metadata, spec }: Machine): 
 }
 
 /** `key` is that of a Machine. */
-async function care({ management, writer, seen }: CareParts, key: string, context: ReconcileContext): Promise<void> {
+async function care({ management, writer, seen, rulesOf }: CareParts, key: string, { abort }: ReconcileContext) {
   const { name, namespace } = splitKey(key);
-  const { abort } = context;
   const machine = await ifFound(management.get(machines, name, { namespace, abort }));
   if (!machine || !isOfCluster(seen, machine)) return;
   const node = seen.get(machine.status?.nodeRef?.name ?? '');
   const update = node && activeUpdate(node);
   if (!node || update?.machine !== key || disagreementOf(machine, node) !== undefined)
     return await holdOff(management, machine, false, abort);
-  const rules = await rulesOf(management, machine, context);
+  const rules = await rulesOf(machine, abort);
   const asked = withRequest(node, { ...update, rules });
   if (!sameJson(update.rules, rules)) await ifUnchanged(writer.replace(nodes, asked, { abort }));
   await holdOff(management, machine, isTouched(node, update), abort);
-}
-
-const unlessUntold = unlessError((error) => isForbidden(error) || isNotFound(error));
-let isSaid = false;
-
-/** A Cluster that the API server does not show counts as not paused, which is said once. */
-async function rulesOf(management: KubeClient, { metadata, spec }: Machine, { abort, log }: ReconcileContext) {
-  const { name, namespace, annotations = {} } = metadata;
-  const { clusterName = '', deletion: { nodeDrainTimeoutSeconds: drainSeconds = 0 } = {} } = spec ?? {};
-  const cluster = await unlessUntold(management.get(clusters, clusterName, { namespace, abort }));
-  if (!cluster && !isSaid) log.info('cannot read Clusters: whether one is paused does not count');
-  isSaid ||= !cluster;
-  const own = 'cluster.x-k8s.io/paused' in annotations && `Machine ${namespace}/${name}`;
-  const paused = cluster?.spec?.paused ? `Cluster ${namespace}/${clusterName}` : own;
-  return { drainSeconds, ...(paused && { paused }) };
 }
 
 /** From the end of the drain to the recorded end: before, a node that breaks is none of our doing. */

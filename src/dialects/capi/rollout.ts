@@ -1,6 +1,7 @@
 /** Turns a Node with an update request into a rollout of one target, and writes the record back. */
 import { z } from 'zod';
 import { machines } from '../../api/capi/machine.ts';
+import type { PodRule } from '../../drain/pod-rules.ts';
 import { withoutControls } from '../../engine/model/controls.ts';
 import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { RecordedState, Role, Rollout, RolloutPhase, Stage } from '../../engine/model/rollout.ts';
@@ -34,7 +35,14 @@ const updateSchema = z.object({
   /** Of a kubeadm node; absent: k0s. */
   procedure: z.literal('kubeadmupdate').exactOptional(),
   /** As Cluster API's objects have them: which one is paused, and how long a drain may take; 0: as the policy says. */
-  rules: z.object({ paused: z.string().exactOptional(), drainSeconds: z.int().min(0) }).exactOptional(),
+  rules: z
+    .object({
+      paused: z.string().exactOptional(),
+      drainSeconds: z.int().min(0),
+      /** Who writes nonsense here stops the drain of the own Node. */
+      podRules: z.custom<PodRule[]>(Array.isArray).exactOptional(),
+    })
+    .exactOptional(),
 });
 
 const recordSchema = z.object({
@@ -66,13 +74,21 @@ export function withRequest<T extends KubeObject>(node: T, update: MachineUpdate
   return annotated(node, { [UPDATE_ANNOTATION]: JSON.stringify(update) });
 }
 
-/** A drain by Cluster API leaves the other pods, too. */
-const DRAINED = 'cluster.x-k8s.io/drain notin (skip,Skip)';
+/** By a label of the pod. Cluster API ignores its case. */
+const LABEL_RULES = [
+  labelled('leave', ['skip', 'Skip']),
+  labelled('wait', ['wait-completed', 'WaitCompleted', 'Wait-Completed', 'waitcompleted']),
+];
+
+function labelled(action: PodRule['action'], values: string[]): PodRule {
+  const matchExpressions = [{ key: 'cluster.x-k8s.io/drain', operator: 'In', values }];
+  return { pods: [{ selector: { matchExpressions } }], action, turn: 0 };
+}
 
 /** If an UpgradePolicy covers the Node, that says how long a drain may take. */
 export function withRules(node: Node, policy: RolloutPolicy): RolloutPolicy {
-  const { paused, drainSeconds = 0 } = updateOn(node)?.rules ?? {};
-  const drain = { ...policy.drain, options: { ...policy.drain.options, podSelector: DRAINED } };
+  const { paused, drainSeconds = 0, podRules = [] } = updateOn(node)?.rules ?? {};
+  const drain = { ...policy.drain, options: { ...policy.drain.options, podRules: [...LABEL_RULES, ...podRules] } };
   const ruled = { ...policy, ...(paused && { heldBy: paused }), drain };
   if (drainSeconds === 0 || policy.name !== undefined) return ruled;
   const stepDeadlines = { ...policy.stepDeadlines, drain: drainSeconds * 1000 };

@@ -16,6 +16,7 @@ import { isRecord } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { parseVersion } from '../../util/version.ts';
 import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
+import type { RulesOf } from './machine-rules.ts';
 import { orphanOn } from './orphaned-work.ts';
 import { otherProcedure, procedureFor } from './procedures.ts';
 import { type Progress, type ProgressParts, progressOf } from './progress.ts';
@@ -25,6 +26,7 @@ import type { ReplaceStuck } from './stuck-machines.ts';
 export interface UpdateParts extends ProgressParts {
   /** Of the cluster with the Machines; may be that with the Nodes. */
   readonly management: KubeClient;
+  readonly rulesOf: RulesOf;
   readonly source: PayloadSource;
   readonly readText: ReadText;
   readonly replaceStuck: ReplaceStuck;
@@ -102,6 +104,7 @@ async function begin(parts: UpdateParts, wanted: Wanted, { machine, node, role }
     requested: rfc3339(clock.now()),
     platform,
     ...payload,
+    rules: await parts.rulesOf(machine, abort),
     ...(procedure === 'kubeadm' && { procedure: 'kubeadmupdate' }),
   };
   try {

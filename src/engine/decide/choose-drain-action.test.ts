@@ -257,3 +257,12 @@ test('an unsignalled intent counts its own slot as room', () => {
   const one = { ...snapshot, rollout: buildRollout([{ ...stage, maxInFlight: 1 }]) };
   expect(decide(one, buildPolicy(), T0).signals).toEqual([]);
 });
+
+test('a drain with other options than the policy has now begins anew with those', () => {
+  const { options } = buildPolicy().drain;
+  const begun = evaluationOf({ node: NODE && { ...NODE, unschedulable: true }, drain: { ...draining(), options } });
+  expect(begun.evaluation.nodeAction).toBeUndefined();
+  const outdated = { ...draining(), options: { ...options, gracePeriodSeconds: 7 } };
+  const { evaluation } = evaluationOf({ node: NODE && { ...NODE, unschedulable: true }, drain: outdated });
+  expect(evaluation.nodeAction).toMatchObject({ kind: 'drain', options });
+});

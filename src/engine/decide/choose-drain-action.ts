@@ -3,6 +3,7 @@ import { BUDGET_ENDS } from '../../drain/budgets.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
+import { sameJson } from '../../util/json.ts';
 import { AFTER_TARGET, evaluate } from '../gates/registry.ts';
 import { gateInput, type TargetContext } from '../gates/types.ts';
 import { isUnanswered, type NodeAction, type NodeView, type TargetFacts, untilAsked } from '../model/decision.ts';
@@ -48,7 +49,7 @@ function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): T
     return doing(because('Draining', `${name} is being cordoned`), cordon);
   }
   if (policy.drain.cordonOnly === true) return doing(because('InFlight', `${name} is cordoned`), acknowledge);
-  if (!drain) {
+  if (!drain || (drain.options && !sameJson(drain.options, policy.drain.options))) {
     const begin = { kind: 'drain', stage, target, node: node.name, options: policy.drain.options } as const;
     return doing(because('Draining', `${name} is being drained`), begin);
   }

@@ -92,6 +92,7 @@ class Scene {
       readText: async () => await Promise.reject(new Error('not used')),
       callUpdater: async ({ name }: Updater) => await this.#effect(async () => await this.#answer(name)),
       replaceStuck: async () => await Promise.resolve(''),
+      rulesOf: async () => await Promise.resolve({ drainSeconds: 0 }),
       clock: new FakeClock(T0),
       log: silentLogger,
     };

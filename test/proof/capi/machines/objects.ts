@@ -35,6 +35,7 @@ export const machineSets = namespaced<Scalable>(API, 'MachineSet', 'machinesets'
 export const machineDeployments = namespaced<Scalable>(API, 'MachineDeployment', 'machinedeployments');
 export const machineHealthChecks = namespaced(API, 'MachineHealthCheck', 'machinehealthchecks');
 export const capiClusters = namespaced(API, 'Cluster', 'clusters');
+export const machineDrainRules = namespaced(API, 'MachineDrainRule', 'machinedrainrules');
 export const controlPlanes = namespaced<Scalable>(CONTROL_PLANE_API, 'KubeadmControlPlane', 'kubeadmcontrolplanes');
 
 export interface ClusterWanted {

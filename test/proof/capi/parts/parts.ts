@@ -5,6 +5,7 @@ import { ahead } from './ahead.ts';
 import { badAnswers } from './bad-answers.ts';
 import { certManager } from './cert-manager.ts';
 import { deletedMidway } from './deleted-midway.ts';
+import { drainRulesKept } from './drain-rules.ts';
 import { failedUpdate } from './failed-update.ts';
 import { interfered } from './interfered.ts';
 import { killed } from './killed.ts';
@@ -30,6 +31,7 @@ export const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = 
   'failed-update': failedUpdate,
   'deleted-midway': deletedMidway,
   paused,
+  'drain-rules': drainRulesKept,
   remediation,
   'bad-answers': badAnswers,
   ahead,

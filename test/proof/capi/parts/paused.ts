@@ -23,9 +23,7 @@ export async function paused(scene: Scene): Promise<void> {
     metadata: { name: BUDGET, namespace: NAMESPACE },
     spec: { minAvailable: 1, selector: { matchLabels: PODS.blocked } },
   });
-  // No controller makes it here.
-  await scene.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: NAMESPACE } });
-  for (const { node } of before.values()) await createPods(scene, node);
+  for (const { node } of before.values()) await createPods(scene, node, PODS);
   let node = '';
   await checks.check(
     'a drain evicts the pod that may go, and leaves the one with cluster.x-k8s.io/drain: skip',
@@ -63,13 +61,24 @@ export async function paused(scene: Scene): Promise<void> {
     await scene.settled('workers', version);
     return await scene.wrongAfter('workers', version, before);
   });
-  for (const each of before.values())
-    for (const sort of Object.keys(PODS))
-      await ifFound(client.delete(pods, `${sort}-${each.node}`, { namespace: NAMESPACE, gracePeriodSeconds: 0 }));
+  for (const each of before.values()) await removePods(scene, each.node, Object.keys(PODS));
 }
 
-async function createPods({ cluster: { client } }: Scene, nodeName: string): Promise<void> {
-  for (const [sort, labels] of Object.entries(PODS)) {
+export async function removePods({ cluster: { client } }: Scene, node: string, sorts: readonly string[]) {
+  for (const sort of sorts)
+    await ifFound(client.delete(pods, `${sort}-${node}`, { namespace: NAMESPACE, gracePeriodSeconds: 0 }));
+}
+
+/** `sorts`: the labels of each. */
+export async function createPods(
+  scene: Scene,
+  nodeName: string,
+  sorts: Readonly<Record<string, Record<string, string>>>,
+): Promise<void> {
+  // No controller makes it here.
+  await scene.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: NAMESPACE } });
+  const { client } = scene.cluster;
+  for (const [sort, labels] of Object.entries(sorts)) {
     const name = `${sort}-${nodeName}`;
     const spec = { nodeName, containers: [{ name: 'one', image: 'none' }], terminationGracePeriodSeconds: 0 };
     await client.create(pods, { metadata: { name, namespace: NAMESPACE, labels }, spec });
@@ -78,7 +87,7 @@ async function createPods({ cluster: { client } }: Scene, nodeName: string): Pro
   }
 }
 
-async function podOf({ cluster: { client } }: Scene, name: string): Promise<Pod | undefined> {
+export async function podOf({ cluster: { client } }: Scene, name: string): Promise<Pod | undefined> {
   return await ifFound(client.get(pods, name, { namespace: NAMESPACE }));
 }
 

@@ -1,0 +1,44 @@
+/** What Cluster API's objects say of an update: who paused it, and which pods its drain evicts when. */
+import { clusters, type DrainRule, drainRules, type Machine } from '../../api/capi/machine.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { matchesLabels } from '../../kube/selectors.ts';
+import { isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { unlessError } from '../../util/errors.ts';
+import type { Logger } from '../../util/log.ts';
+import type { MachineUpdate } from './rollout.ts';
+
+export type RulesOf = (machine: Machine, abort: AbortSignal) => Promise<NonNullable<MachineUpdate['rules']>>;
+
+const unlessUntold = unlessError((error) => isForbidden(error) || isNotFound(error));
+
+/** What the API server does not show counts as not there, which is said once. Rejects if it does not answer. */
+export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>): RulesOf {
+  let isSaid = false;
+  return async ({ metadata, spec }, abort) => {
+    const { name, namespace, annotations = {}, labels } = metadata;
+    const { clusterName = '', deletion: { nodeDrainTimeoutSeconds: drainSeconds = 0 } = {} } = spec ?? {};
+    const [cluster, found] = await Promise.all([
+      unlessUntold(management.get(clusters, clusterName, { namespace, abort })),
+      unlessUntold(management.listAll(drainRules, { namespace, abort })),
+    ]);
+    if (!isSaid && !(cluster && found)) log.info('cannot read Clusters or MachineDrainRules: they do not count');
+    isSaid ||= !(cluster && found);
+    const own = 'cluster.x-k8s.io/paused' in annotations && `Machine ${namespace}/${name}`;
+    const paused = cluster?.spec?.paused ? `Cluster ${namespace}/${clusterName}` : own;
+    const isMeant = ({ spec: { machines: selectors = [{}] } }: DrainRule): boolean =>
+      selectors.some(
+        ({ selector = {}, clusterSelector = {} }) =>
+          matchesLabels(selector, labels) && matchesLabels(clusterSelector, cluster?.metadata.labels),
+      );
+    // Cluster API takes the first by name that selects a pod.
+    const rules = (found?.items ?? []).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    const podRules = rules.filter(isMeant).map(podRuleOf);
+    return { drainSeconds, ...(paused && { paused }), ...(podRules.length > 0 && { podRules }) };
+  };
+}
+
+const ACTIONS = { Drain: 'evict', Skip: 'leave', WaitCompleted: 'wait' } as const;
+
+function podRuleOf({ spec: { pods = [{}], drain } }: DrainRule) {
+  return { pods, action: ACTIONS[drain.behavior], turn: drain.order ?? 0 };
+}
