@@ -96,11 +96,11 @@ function policyOf(plan: CattlePlan, policy: RolloutPolicy, { job }: CattleConfig
   return withDrainOf(plan, { ...policy, ...WITHOUT_DEADLINES, ...planWindows }, job);
 }
 
-/** That its pod begins or ends decides nothing, unless an earlier one failed: then its stall is over. */
+/** That its pod begins or ends decides nothing, unless one failed: a stall begins then, or is over. */
 function isJobChange(before: KubeObject, after: KubeObject): boolean {
   const decisive = (job: Job): unknown => {
     const { failed = 0, active } = job.status ?? {};
-    return [holds(job, 'Complete'), holds(job, 'Failed'), failed > 0 ? active : undefined];
+    return [holds(job, 'Complete'), holds(job, 'Failed'), failed, failed > 0 ? active : undefined];
   };
   return before.metadata.uid !== after.metadata.uid || !sameJson(decisive(before), decisive(after));
 }

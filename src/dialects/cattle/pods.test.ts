@@ -56,6 +56,7 @@ test.each([
   ['its pod ends', { active: 1 }, { conditions: [{ type: 'SuccessCriteriaMet', status: 'True' }] }, false],
   ['it completes', { active: 1 }, { conditions: [{ type: 'Complete', status: 'True' }] }, true],
   ['it fails', { active: 1 }, { conditions: [{ type: 'Failed', status: 'True' }] }, true],
+  ['its first pod fails', { active: 1 }, { failed: 1 }, true],
   ['another pod begins after one that failed', { failed: 1 }, { failed: 1, active: 1 }, true],
 ] as const)('a Job wakes its Plan where something is decided: %s', (_, before, after, wanted) => {
   const dialect = cattle({ name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS });
