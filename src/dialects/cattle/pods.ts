@@ -17,7 +17,7 @@ export function stallOf({ metadata, status: { ready = 0, active = 0 } = {} }: Jo
 /** The pod that was made last for each Job. */
 const lastByOwner = onceForEach((all: readonly Pod[]) => {
   const made = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
-  const inOrder = all.toSorted((a, b) => (made(a) < made(b) ? -1 : 1));
+  const inOrder = all.toSorted((a, b) => made(a).localeCompare(made(b)));
   return new Map(inOrder.map((pod) => [pod.metadata.ownerReferences?.[0]?.uid, pod]));
 });
 
