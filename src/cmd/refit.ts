@@ -9,7 +9,7 @@ for (const name of SIGNALS) process.once(name, () => interrupted.abort(new Error
 // A closed pipe, such as by `head`, ends a watch, and a controller in order.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', (error) => interrupted.abort(error));
 
-/** The agent loads only what it needs: it stays in memory for months. So does what starts again with each of its pods. */
+/** These two load only what they need: the agent stays in memory for months, and the stand-in starts with each of its pods. */
 async function run([command, ...rest]: readonly string[]): Promise<number | void> {
   const { signal: abort } = interrupted;
   if (command === 'agent') return await (await import('./agent.ts')).runAgent(rest, abort);

@@ -42,7 +42,7 @@ export async function restartKubelet(parts: HostParts, commands: Commands, name:
     const { status, lastHeartbeatTime } = readyCondition(node) ?? {};
     return { isReady: status === 'True', at: Date.parse(lastHeartbeatTime ?? '') / 1000 };
   };
-  // Heartbeats have whole seconds, and after that of the start the next one may come in 5 minutes: no second may have one of each kubelet.
+  // A heartbeat has whole seconds, and the new kubelet's second one may come after 5 minutes: its first must not share a second with the old one's last.
   if ((await heard()).at >= Math.floor(clock.now() / 1000)) await sleep(clock, 1_000, stop).catch(() => undefined);
   const since = Math.floor(clock.now() / 1000);
   await commands.start('systemctl', 'restart', 'kubelet');
