@@ -1,7 +1,7 @@
 /** The proof that versions are in one order: the one people mean, with build suffixes, and never two at once. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compareVersions, parseVersion, type Version } from './version.ts';
+import { compareVersions, compareVersionTexts, parseVersion, type Version } from './version.ts';
 
 function parsed(text: string): Version {
   const version = parseVersion(text);
@@ -129,4 +129,14 @@ describe('whatever the versions are', () => {
       }),
     );
   });
+});
+
+test.each([
+  ['v1.36.3', '1.36.3', 0],
+  ['1.36.2', 'v1.36.3', -1],
+  ['1.36.10', '1.36.3', 1],
+  ['latest', '1.36.3', Number.NaN],
+  ['1.36.3', undefined, Number.NaN],
+])('the text %s, compared with %s: %d', (a, b, wanted) => {
+  expect(Math.sign(compareVersionTexts(a, b))).toBe(wanted);
 });

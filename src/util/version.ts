@@ -37,8 +37,8 @@ export function compareVersions(a: Version, b: Version): number {
   );
 }
 
-/** The same for texts; NaN if one is no version, so that no comparison with it holds. */
-export function compareTexts(a = '', b = ''): number {
+/** The same for texts. NaN if one is no version: then `<`, `===` and `>=` are all false. */
+export function compareVersionTexts(a = '', b = ''): number {
   const [left, right] = [parseVersion(a), parseVersion(b)];
   return left && right ? compareVersions(left, right) : Number.NaN;
 }

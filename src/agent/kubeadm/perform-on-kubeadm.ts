@@ -11,7 +11,7 @@ import { BROKEN, runProgram } from '../../kubeadm/run-program.ts';
 import { kubeadmBody, kubeletBody, repairScript } from '../../kubeadm/scripts.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { defined, isRecord, parseJson } from '../../util/json.ts';
-import { compareTexts, isNewerMinor, parseVersion } from '../../util/version.ts';
+import { compareVersionTexts, isNewerMinor, parseVersion } from '../../util/version.ts';
 import { kubeadmFindings, textOf } from '../../versions/kubeadm-rules.ts';
 import { limitsFor } from '../download/fetch.ts';
 import type { ActiveJournal } from '../journal.ts';
@@ -84,7 +84,7 @@ function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.Host
 async function assertVersionFits({ client, host }: Tools, version: string): Promise<void> {
   const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system' });
   const [, cluster = ''] = /^kubernetesVersion: *["']?([\w.+-]+)/m.exec(data?.['ClusterConfiguration'] ?? '') ?? [];
-  if (!(compareTexts(cluster, version) >= 0) || (host.role === 'controlPlane' && cluster !== version))
+  if (!(compareVersionTexts(cluster, version) >= 0) || (host.role === 'controlPlane' && cluster !== version))
     throw new Error(`ConfigMap kube-system/kubeadm-config has version ${cluster}, so this host cannot get ${version}`);
   const about = parseJson((await client.raw('/version')).body);
   const server = parseVersion(isRecord(about) ? String(about['gitVersion']) : '');

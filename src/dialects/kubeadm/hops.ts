@@ -1,7 +1,7 @@
 /** Chooses the hop of a run where the target is several minor versions away: each has its own binaries. */
 import type { ConfigMap } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
-import { compareTexts } from '../../util/version.ts';
+import { compareVersionTexts } from '../../util/version.ts';
 import { canStay } from '../../versions/version-rules.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 import { openRequest } from './plan-object.ts';
@@ -50,5 +50,5 @@ function wayOf(manifest: Manifest, facts: readonly HostFacts[]) {
 }
 
 function isBehind({ kubeadm, kubelet, staticPods }: HostFacts, wanted: string): boolean {
-  return [kubeadm, kubelet, staticPods['kube-apiserver']].some((found) => compareTexts(found, wanted) < 0);
+  return [kubeadm, kubelet, staticPods['kube-apiserver']].some((found) => compareVersionTexts(found, wanted) < 0);
 }

@@ -4,7 +4,7 @@ import * as kube from '../../kube/resources.ts';
 import { matchesLabels } from '../../kube/selectors.ts';
 import { describeProblem, ifAllowed, ifFound, ifUnchanged } from '../../kube/status-error.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
-import { compareTexts } from '../../util/version.ts';
+import { compareVersionTexts } from '../../util/version.ts';
 import { type Finding, hard, warn } from '../../versions/kubeadm-rules.ts';
 import { judgeVersions } from '../../versions/version-rules.ts';
 
@@ -67,7 +67,7 @@ function isPausedByOthers({ metadata, spec }: Pool): boolean {
 
 export function poolsToRoll(pools: readonly Pool[], target: string): Pool[] {
   return pools.filter((pool) => {
-    const order = compareTexts(poolVersion(pool), target);
+    const order = compareVersionTexts(poolVersion(pool), target);
     return (order < 0 || (order === 0 && isBegun(pool))) && !isPausedByOthers(pool);
   });
 }
@@ -77,7 +77,7 @@ export function poolFindings(pools: readonly Pool[] | undefined, target: string)
   const why = 'machine-controller is not installed, or a right of deploy/rbac-kubeadm.yaml is missing';
   if (pools === undefined) return [hard('machines', `MachineDeployments cannot be read: ${why}`)];
   const kubelets = pools.map((pool) => {
-    const next = compareTexts(poolVersion(pool), target) < 0 ? { target, replaced: true } : {};
+    const next = compareVersionTexts(poolVersion(pool), target) < 0 ? { target, replaced: true } : {};
     return { name: `MachineDeployment ${pool.metadata.name}`, version: poolVersion(pool), ...next };
   });
   const paused = pools.filter(isPausedByOthers).map(({ metadata }) => metadata.name);
@@ -106,7 +106,7 @@ export function nextPoolStep(pool: Pool, target: string, { all, hasCanary }: Mac
   const { metadata, spec, status = {} } = pool;
   const { replicas: wanted = 1, paused = false } = spec;
   if (isPausedByOthers(pool)) return { message: 'somebody else has paused it' };
-  if (compareTexts(poolVersion(pool), target) < 0) {
+  if (compareVersionTexts(poolVersion(pool), target) < 0) {
     const kubelet = poolVersion(pool).startsWith('v') ? target : target.slice(1);
     const change = { ...(paused && { paused: false }), template: { spec: { versions: { kubelet } } } };
     return { message: `gets ${target}`, patch: { metadata: { annotations: { [OURS]: target } }, spec: change } };
@@ -150,9 +150,9 @@ export async function rollPool(tools: PoolTools, named: Pool, target: string): P
   const isOver = (): boolean => clock.monotonic() - since >= PATIENCE_MIN * 60_000;
   for (;;) {
     try {
-      const hadTarget = compareTexts(poolVersion(pool), target) === 0;
+      const hadTarget = compareVersionTexts(poolVersion(pool), target) === 0;
       pool = await client.get(machineDeployments, named.metadata.name, { namespace, abort });
-      if (hadTarget && compareTexts(poolVersion(pool), target) !== 0)
+      if (hadTarget && compareVersionTexts(poolVersion(pool), target) !== 0)
         return `somebody has changed its version to ${poolVersion(pool)}; it ${leftAs(pool)}`;
       const step = nextPoolStep(pool, target, await look(tools, pool, target));
       if (step === undefined) return undefined;
@@ -178,7 +178,7 @@ export async function rollPool(tools: PoolTools, named: Pool, target: string): P
 }
 
 function freshOf(all: readonly Machine[], target: string): Machine[] {
-  return all.filter(({ spec }) => compareTexts(spec.versions?.kubelet, target) === 0);
+  return all.filter(({ spec }) => compareVersionTexts(spec.versions?.kubelet, target) === 0);
 }
 
 type Machines = Awaited<ReturnType<typeof look>>;
@@ -191,7 +191,7 @@ async function look({ client, abort }: PoolTools, pool: Pool, target: string) {
     if (!status?.nodeRef) continue;
     const node = await ifFound(client.get(kube.nodes, status.nodeRef.name, { abort }));
     const isReady = kube.readyCondition(node)?.status === 'True';
-    if (isReady && compareTexts(kube.kubeletVersionOf(node), target) === 0) return { all, hasCanary: true };
+    if (isReady && compareVersionTexts(kube.kubeletVersionOf(node), target) === 0) return { all, hasCanary: true };
   }
   return { all, hasCanary: false };
 }
@@ -212,7 +212,7 @@ async function hold(tools: PoolTools, pool: Pool, target: string): Promise<strin
   try {
     for (let left = PAUSE_ATTEMPTS; left > 0; left--) {
       now = await tools.client.get(machineDeployments, pool.metadata.name, { namespace, abort: ending.abort });
-      if (!isBegun(now) || now.spec.paused || compareTexts(poolVersion(now), target) !== 0) break;
+      if (!isBegun(now) || now.spec.paused || compareVersionTexts(poolVersion(now), target) !== 0) break;
       const { all, hasCanary } = await look(ending, now, target);
       if (isAborted ? hasCanary : freshOf(all, target).length === 0) break;
       await write(ending, now, { spec: { paused: true } });

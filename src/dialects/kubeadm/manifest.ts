@@ -10,7 +10,7 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
-import { compareTexts } from '../../util/version.ts';
+import { compareVersionTexts } from '../../util/version.ts';
 import { parseYaml } from '../../util/yaml.ts';
 import { nodeName, port, version } from './fields.ts';
 import { isKubeOne, type KubeOneParts, kubeOneManifest } from './kubeone.ts';
@@ -191,7 +191,7 @@ export function parseManifest(text: string, file: string): Manifest {
     version: `v${each.version.replace(/^v/, '')}`,
   });
   const way = [...data.hops, data].map(({ version: each }) => each);
-  const wrong = way.findIndex((each, index) => index > 0 && !(compareTexts(way[index - 1], each) < 0));
+  const wrong = way.findIndex((each, index) => index > 0 && !(compareVersionTexts(way[index - 1], each) < 0));
   if (wrong > 0)
     return fail(`hops[${wrong - 1}].version: ${way[wrong - 1]} is not lower than ${way[wrong]}, which comes next`);
   return defined({
