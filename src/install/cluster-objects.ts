@@ -112,12 +112,12 @@ function isOurs({ metadata }: kube.KubeObject): boolean {
 }
 
 /** The object as the cluster has it, and where that is. */
-async function lookUp(object: kube.KubeObject, { client, abort }: ObjectsRun) {
-  const { apiVersion = '', kind = '', metadata } = object;
+async function lookUp({ apiVersion = '', kind = '', metadata }: kube.KubeObject, { client, abort }: ObjectsRun) {
   const { name, namespace } = metadata;
   const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
   const place = namespace === undefined ? kube.clusterScoped : kube.namespaced;
-  const [resource, address] = [place(apiVersion, kind, plural), { namespace, abort }];
+  const resource = place(apiVersion, kind, plural);
+  const address = { namespace, abort };
   return { resource, address, found: await ifFound(client.get(resource, name, address)) };
 }
 
