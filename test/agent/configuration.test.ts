@@ -59,7 +59,7 @@ test('keys that cannot be placed have the files before them put back', async () 
   host.start();
   const { failure } = await host.answer(await host.ask(...ITEMS));
   expect(failure).toMatch(
-    /^cannot change the files; all were put back: cannot use .ssh\/authorized_keys of user alice: /,
+    /^cannot change the configuration; all of it was put back: cannot use .ssh\/authorized_keys of user alice: /,
   );
   expect(await contents(host)).toEqual(before);
 });
@@ -70,7 +70,7 @@ test('what cannot be placed has all before it put back', async () => {
   await mkdir(host.at('etc/demo/.more.refit/in-the-way'), { recursive: true });
   host.start();
   const { failure } = await host.answer(await host.ask(...ITEMS));
-  expect(failure).toMatch(/^cannot change the files; all were put back: /);
+  expect(failure).toMatch(/^cannot change the configuration; all of it was put back: /);
   expect((await contents(host))[0]).toBe(before[0]);
 });
 
@@ -144,7 +144,7 @@ test('a kubelet that does not come up gets all back, once, and the report has it
   await host.becomeReady();
   const { failure } = await host.answer(await host.ask(...ITEMS, ...ARGUMENTS));
   expect(failure).toMatch(
-    /^cannot change the files; all were put back: the kubelet was not Ready .* after its restart: E1122 .*err="it is too large"$/,
+    /^cannot change the configuration; all of it was put back: the kubelet was not Ready .* after its restart: E1122 .*err="it is too large"$/,
   );
   expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([before, OLD_FLAGS, 2]);
 });
@@ -161,7 +161,8 @@ test('a failure that cannot be reported is not carried out again for that', asyn
     const uid = await host.ask(...ARGUMENTS);
     await restarted(host, 1);
     refuses = true;
-    const tries = (): number => agent.log.filter((line) => line.includes('cannot finish a change of files')).length;
+    const tries = (): number =>
+      agent.log.filter((line) => line.includes('cannot finish a change of the configuration')).length;
     await host.until(async () => await Promise.resolve(expect(tries()).toBeGreaterThan(2)));
     refuses = false;
     expect((await host.answer(uid)).failure).toContain('the kubelet was not Ready');
@@ -179,7 +180,8 @@ test('a file that cannot be put back is tried again, and the kubelet is not rest
   await first.stop('SIGKILL');
   await mkdir(host.at('etc/demo/.more.refit/in-the-way'), { recursive: true });
   const next = host.start('--ready-timeout', '300ms');
-  const tries = (): number => next.log.filter((line) => line.includes('cannot finish a change of files')).length;
+  const tries = (): number =>
+    next.log.filter((line) => line.includes('cannot finish a change of the configuration')).length;
   await host.until(async () => await Promise.resolve(expect(tries()).toBeGreaterThan(2)));
   expect([await host.read(FLAGS), await host.restarts()]).toEqual([OLD_FLAGS, 2]);
 });

@@ -78,7 +78,9 @@ test('what somebody else has written since then stays', async () => {
 
 test('a failure says that all were put back', async () => {
   await block();
-  await expect(changeHost(parts(), ITEMS, RUNNING)).rejects.toThrow('cannot change the files; all were put back');
+  await expect(changeHost(parts(), ITEMS, RUNNING)).rejects.toThrow(
+    'cannot change the configuration; all of it was put back',
+  );
   expect(await everything()).toEqual(['a: old']);
 });
 
@@ -108,7 +110,7 @@ test('a host without a file of arguments is not touched', async () => {
 test('a kubelet that comes up with neither arguments is restarted once with each', async () => {
   await writeFile(root + KUBELET_FLAGS, OLD ?? '');
   await expect(changeHost(parts(down), V4, RUNNING)).rejects.toMatchObject({
-    message: 'cannot change the files; all were put back',
+    message: 'cannot change the configuration; all of it was put back',
     cause: { message: 'it is down' },
   });
   expect(await putBack(parts(down))).toBe(false);

@@ -44,9 +44,9 @@ export async function changeHost(parts: ChangeParts, items: readonly Configurati
     if (isRestarted) await parts.restartKubelet();
   } catch (cause) {
     stop.throwIfAborted();
-    const yet = (error: unknown): string => `not all could be put back yet (${messageOf(error)})`;
-    const end = await putBack(parts).then(() => 'all were put back', yet);
-    throw new Error(`cannot change the files; ${end}`, { cause });
+    const yet = (error: unknown): string => `not all of it could be put back yet (${messageOf(error)})`;
+    const end = await putBack(parts).then(() => 'all of it was put back', yet);
+    throw new Error(`cannot change the configuration; ${end}`, { cause });
   }
   await rename(journal, `${journal}.previous`);
   await syncPath(dirname(journal));

@@ -32,7 +32,7 @@ export async function keepConfigured(parts: HostParts, name: string, object: Sig
     await changeHost(host, allowed, stop);
   };
   const work = async (): Promise<undefined> => {
-    if (await putBack(host)) log.warn('a change of files was cut off, and was put back');
+    if (await putBack(host)) log.warn('a change of the configuration was cut off, and was put back');
     const { newest } = object;
     const request = newest && wire.configurationRequestOn(newest);
     if (!request || wire.configurationReportOn(newest, request)) return;
@@ -43,13 +43,13 @@ export async function keepConfigured(parts: HostParts, name: string, object: Sig
       const failure = await carryOut(request.items).then(() => undefined, messageOf);
       stop.throwIfAborted();
       outcome = { uid: request.uid, failure: failure?.slice(0, 600) };
-      if (failure === undefined) log.info('changed files for Cluster API');
-      else log.warn('cannot change files for Cluster API', { reason: failure });
+      if (failure === undefined) log.info('changed the configuration for Cluster API');
+      else log.warn('cannot change the configuration for Cluster API', { reason: failure });
     }
     const patch = { metadata: { annotations: { [wire.CONFIGURATION_REPORT_ANNOTATION]: JSON.stringify(outcome) } } };
     await client.patch(nodes, name, patch, { type: 'merge', abort: stop });
   };
   const failed = (error: unknown, pauseMs: number): void =>
-    log.warn('cannot finish a change of files; trying again', { reason: messageOf(error), pauseMs });
+    log.warn('cannot finish a change of the configuration; trying again', { reason: messageOf(error), pauseMs });
   await keepDoing(work, failed, RETRY, { ...parts, object }, stop);
 }
