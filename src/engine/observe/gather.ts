@@ -91,10 +91,10 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
   const nodeName = node?.metadata.name ?? '';
   // Nobody waits for what is done.
   const watched = target.state === 'done' ? undefined : known.watch?.(target, observation);
+  const own = ownFacts(object);
   return {
-    exists: true,
-    ...ownFacts(object),
-    version: dialect.versions ? dialect.versions.of(object) : kubeletVersionOf(object),
+    ...own,
+    version: dialect.versions ? dialect.versions.of(object) : own.version,
     isThere: isThere(dialect, stage, object),
     agent: dialect.agents?.of(object),
     occupant: dialect.occupantOf?.(world, target, plan),
@@ -114,10 +114,12 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
 const ownFacts = onceForEach((object: KubeObject) => {
   const ready = readyCondition(object);
   return {
+    exists: true,
     platform: platformOf(object),
     labels: object.metadata.labels,
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
+    version: kubeletVersionOf(object),
   };
 });
 
