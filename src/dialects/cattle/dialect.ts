@@ -12,12 +12,12 @@ import { trimJob, trimPod } from './cache-transforms.ts';
 import { conditionOf, holds, unknownsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
 import { hashedSecrets } from './latest.ts';
-import { withDrainOf } from './leader-drain.ts';
+import { isHeld, withDrainOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, PLAN_LABEL } from './names.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { stallIn } from './pods.ts';
 import { resolve } from './resolve.ts';
-import { jobSignal, jobsAt, occupantOf } from './signal.ts';
+import { isPaused, jobSignal, jobsAt, occupantOf } from './signal.ts';
 import { windowsOf } from './window.ts';
 import { project } from './write-status.ts';
 
@@ -100,7 +100,8 @@ function policyOf(plan: CattlePlan, policy: RolloutPolicy, { job }: CattleConfig
 function isJobChange(before: KubeObject, after: KubeObject): boolean {
   const decisive = (job: Job): unknown => {
     const { failed = 0, active } = job.status ?? {};
-    return [holds(job, 'Complete'), holds(job, 'Failed'), failed, failed > 0 ? active : undefined];
+    const isOver = [holds(job, 'Complete'), holds(job, 'Failed')];
+    return [isPaused(job), isHeld(job), isOver, failed, failed > 0 ? active : undefined];
   };
   return before.metadata.uid !== after.metadata.uid || !sameJson(decisive(before), decisive(after));
 }

@@ -59,8 +59,16 @@ test.each([
   ['its first pod fails', { active: 1 }, { failed: 1 }, true],
   ['another pod begins after one that failed', { failed: 1 }, { failed: 1, active: 1 }, true],
 ] as const)('a Job wakes its Plan where something is decided: %s', (_, before, after, wanted) => {
+  expect(wakes({ status: before }, { status: after } as Partial<Job>)).toBe(wanted);
+});
+
+test('a Job that somebody starts wakes its Plan', () => {
+  expect(wakes({ spec: { parallelism: 0 } }, { spec: { parallelism: 1 } })).toBe(true);
+});
+
+function wakes(before: Partial<Job>, after: Partial<Job>): boolean | undefined {
   const dialect = cattle({ name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS });
   const watched = dialect.watched.find(({ resource }) => resource === jobs);
-  const at = (status: object): Job => ({ metadata: { name: 'a', uid: 'a' }, status });
-  expect(watched?.isRelevant(at(before), at(after))).toBe(wanted);
-});
+  const metadata = { name: 'a', uid: 'a' };
+  return watched?.isRelevant({ metadata, ...before }, { metadata, ...after });
+}
