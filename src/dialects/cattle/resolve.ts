@@ -107,15 +107,14 @@ function targetsOf(scene: Scene): Target[] {
   const stateOf = stateReader(scene);
   const isSelected = selectorOf(plan, judgement);
   const time = rfc3339(now);
-  return inOrder(world.list(nodes), `${plan.metadata.uid ?? ''}${judgement.hash}`)
-    .map((node) => ({ node, state: stateOf(node) }))
-    .filter(({ node, state }) => state === 'intended' || (isSelected(node) && (concurrency > 0 || state !== 'pending')))
-    .map(({ node, state }) => ({
-      key: keyOfNode(node),
-      name: node.metadata.name,
-      state,
-      since: knownSince(node, state, scene) ?? time,
-    }));
+  const targets: Target[] = [];
+  for (const node of inOrder(world.list(nodes), `${plan.metadata.uid ?? ''}${judgement.hash}`)) {
+    const state = stateOf(node);
+    const isTarget = state === 'intended' || (isSelected(node) && (concurrency > 0 || state !== 'pending'));
+    const since = isTarget ? (knownSince(node, state, scene) ?? time) : time;
+    if (isTarget) targets.push({ key: keyOfNode(node), name: node.metadata.name, state, since });
+  }
+  return targets;
 }
 
 function knownSince({ metadata: { name } }: Node, state: RecordedState, scene: Scene): string | undefined {
@@ -173,8 +172,8 @@ const keyOfNode = onceForEach((node: Node) => `${hostnameOf(node)}/${node.metada
 
 /** Random, but always the same for a plan and hash. */
 const inOrder = onceForEachWith((all: readonly Node[], salt) => {
-  const placed = all.map((node) => ({ node, order: orderOf(node, salt) }));
-  return placed.toSorted((a, b) => (a.order < b.order ? -1 : 1)).map(({ node }) => node);
+  const orders = Map.groupBy(all, (node) => orderOf(node, salt));
+  return [...orders.keys()].toSorted().flatMap((order) => orders.get(order) ?? []);
 });
 
 const orderOf = onceForEachWith(({ metadata }: Node, salt) => hash('sha256', `${metadata.uid ?? ''}${salt}`));

@@ -88,20 +88,18 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
   if (!object) return { exists: false, observation: { kind: 'none' } };
   const observation = dialect.signal.read(world, rollout, stage, target, plan);
   const node = dialect.drainDelegation?.nodeOf(stage, target, world);
-  const nodeName = node?.metadata.name ?? '';
   // Nobody waits for what is done.
   const watched = target.state === 'done' ? undefined : known.watch?.(target, observation);
-  const own = ownFacts(object);
   return {
-    ...own,
-    version: dialect.versions ? dialect.versions.of(object) : own.version,
+    ...ownFacts(object),
+    ...(dialect.versions ? { version: dialect.versions.of(object) } : {}),
     isThere: isThere(dialect, stage, object),
     agent: dialect.agents?.of(object),
     occupant: dialect.occupantOf?.(world, target, plan),
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),
-    drainPreview: node && known.drainPreviews && (known.drainPreviews.get(nodeName) ?? 'unasked'),
-    drain: node && known.drainOf?.(nodeName, ownerOf(rollout, target)),
+    drainPreview: node && known.drainPreviews && (known.drainPreviews.get(node.metadata.name) ?? 'unasked'),
+    drain: node && known.drainOf?.(node.metadata.name, ownerOf(rollout, target)),
     watchedMs: watched?.watchedMs,
     followedMs: watched?.followedMs,
     prefetch: dialect.signal.prefetchOf?.(world, rollout, stage, target),
