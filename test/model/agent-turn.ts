@@ -42,11 +42,14 @@ export interface Turn {
   write(object: KubeObject): void;
 }
 
+/** Made once: to make one takes longer than much of a turn. */
+const OVER = new DOMException('the turn is over', 'AbortError');
+
 export async function takeTurn(turn: Turn): Promise<void> {
   const stop = new AbortController();
   let looked = false;
   const agent = new Agent({
-    object: objectFor(turn, () => stop.abort()),
+    object: objectFor(turn, () => stop.abort(OVER)),
     loadJournal: async () => await Promise.resolve(turn.journal),
     saveJournal: async (journal) => await Promise.resolve(turn.save(journal)),
     observe: async () => {
