@@ -51,6 +51,10 @@ describe('whatever the value is', () => {
     );
   });
 
+  test('keys of digits are sorted as texts, as Go sorts them', () => {
+    expect(stableStringify({ 9: 1, 10: 2, a: undefined })).toBe('{"10":2,"9":1}');
+  });
+
   test('the order of its members makes no difference', () => {
     const turned = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(turned);

@@ -5,20 +5,20 @@ export type Json = string | number | boolean | null | Json[] | { [key: string]: 
 
 /** Equality of JSON values; an `undefined` member counts as absent. */
 export function sameJson(a: unknown, b: unknown): boolean {
-  return stableStringify(a) === stableStringify(b);
+  return a === b || stableStringify(a) === stableStringify(b);
 }
 
-/** JSON text with sorted keys, so that equal values have equal texts. */
+/** JSON text with keys sorted as Go sorts them, so that equal values have equal texts. */
 export function stableStringify(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) => (isRecord(inner) ? sorted(inner) : inner)) ?? 'undefined';
+  if (Array.isArray(value)) return `[${value.map((each: unknown) => stableStringify(each ?? null)).join()}]`;
+  if (!isRecord(value)) return JSON.stringify(value) ?? 'undefined';
+  const textOf = (key: string): string => `${JSON.stringify(key)}:${stableStringify(value[key])}`;
+  const keys = Object.keys(value).filter((key) => value[key] !== undefined);
+  return `{${keys.toSorted().map(textOf).join()}}`;
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function sorted(record: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 export function parseJson(text: string | undefined): unknown {
