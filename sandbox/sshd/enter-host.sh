@@ -15,7 +15,7 @@ hold() {
   mv "$REFIT_ROOT/hooks/$1" "$REFIT_ROOT/hooks/held"
   # A test that was killed lets go of nothing: two minutes are more than any other needs.
   waits=0
-  while [ -e "$REFIT_ROOT/hooks/held" ] && [ $((waits += 1)) -lt 6000 ]; do sleep 0.02; done
+  while [ -e "$REFIT_ROOT/hooks/held" ] && [ $((waits += 1)) -lt 1200 ]; do sleep 0.1; done
   [ -e "$REFIT_ROOT/hooks/lost" ] || return 0
   rm "$REFIT_ROOT/hooks/lost"
   exit 1

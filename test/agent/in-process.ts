@@ -127,7 +127,7 @@ export class Place implements AsyncDisposable {
   }
 
   async until(condition: () => void | Promise<void>): Promise<void> {
-    await vi.waitFor(condition, { timeout: 150_000, interval: 5 });
+    await vi.waitFor(condition, { timeout: 150_000, interval: 20 });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -29,7 +29,7 @@ const WORKERS = ['worker1', 'worker2', 'worker3'];
 const VICTIMS = ['refit-controller', ...CONTROLLERS, ...WORKERS];
 const CONCURRENT = 2;
 const MAX_DELAY_MS = 60;
-const PATIENCE = { timeout: 150_000, interval: 10 };
+const PATIENCE = { timeout: 150_000, interval: 25 };
 
 const stop = new AbortController();
 let directory = '';

@@ -178,7 +178,7 @@ export class Rig implements AsyncDisposable {
   /** Waits for a condition; what the agent said last is shown where it never comes true. */
   async until(condition: () => void | Promise<void>): Promise<void> {
     try {
-      await vi.waitFor(condition, { timeout: 150_000, interval: 10 });
+      await vi.waitFor(condition, { timeout: 150_000, interval: 25 });
     } catch (error) {
       throw new Error(`statuses ${this.statuses.join(' ')}; agent said:\n${this.agent?.log.slice(-15).join('\n')}`, {
         cause: error,
