@@ -16,7 +16,7 @@ import { freePort } from '../../tools/controlplane/ports.ts';
 import { buildUpdaterSet } from '../builders/updater-sets.ts';
 import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
 import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
-import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { apply, kubeconfigFor, kubectlAs, SPARING } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 100 };
@@ -39,7 +39,7 @@ beforeAll(async () => {
   started.defer(async () => await rm(directory, { recursive: true }));
   scene = await openMachineCluster({ workers: 2 });
   started.use(scene);
-  plane = await startControlPlane({ log: () => undefined });
+  plane = await startControlPlane({ environment: SPARING, log: () => undefined });
   started.defer(async () => await plane.stop());
   const hosts = { controllers: 0, workers: 1, version: FROM, offers: [], restartDelayMs: 300 };
   other = await startCluster({ ...hosts, plane, directory });

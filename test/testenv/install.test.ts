@@ -9,6 +9,7 @@ import { type ControlPlane, startControlPlane } from '../../tools/controlplane/c
 import { kubectl } from '../../tools/controlplane/kubectl.ts';
 import { buildPlan } from '../builders/plans.ts';
 import { reviewAccess, type Target } from './access-review.ts';
+import { SPARING } from './control-plane.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
 const KINDS =
@@ -22,7 +23,8 @@ let directory = '';
 let admin = '';
 
 beforeAll(async () => {
-  plane = await startControlPlane({ components: ['kube-controller-manager'], log: () => undefined });
+  const components = ['kube-controller-manager'] as const;
+  plane = await startControlPlane({ components, environment: SPARING, log: () => undefined });
   directory = await mkdtemp(join(tmpdir(), 'refit-install-'));
   admin = await plane.kubeconfig('admin');
 });
