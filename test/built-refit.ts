@@ -1,20 +1,27 @@
-/** Builds Refit before the first test of any project that starts it, and removes it after the last. */
+/** Builds Refit and what its tests start often before the first test of any project that starts them, and removes it after the last. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { BUILT } from '../sandbox/refit.ts';
+import { BUILT_STAND_IN } from '../sandbox/sshd/stand-in-host.ts';
 import { buildRefit } from '../tools/build/refit.ts';
+import { buildStandInHosts } from './kubeadm/build-stand-in.ts';
 
-/** Vitest calls it once for each project, and undoes the first call last. All tests inherit the variable. */
+/** Vitest calls it once for each project, and undoes the first call last. All tests inherit the variables. */
 export async function setup(project: TestProject): Promise<(() => void) | undefined> {
   if (process.env[BUILT] !== undefined) return undefined;
   const directory = mkdtempSync(join(tmpdir(), 'refit-built-'));
-  const build = async (): Promise<string> => await buildRefit(directory, 'readable');
-  process.env[BUILT] = await build();
-  project.onTestsRerun(async () => void (await build()));
+  const build = async (): Promise<void> => {
+    const refit = await buildRefit(join(directory, 'refit'), 'readable');
+    const standIn = await buildStandInHosts(join(directory, 'stand-in'));
+    Object.assign(process.env, { [BUILT]: refit, [BUILT_STAND_IN]: standIn });
+  };
+  await build();
+  project.onTestsRerun(build);
   return () => {
     delete process.env[BUILT];
+    delete process.env[BUILT_STAND_IN];
     rmSync(directory, { recursive: true });
   };
 }

@@ -26,9 +26,12 @@ export const CONTAINERD = 'v2.1.5';
 /** Tag of its image. */
 export const ETCD = '3.6.8-0';
 
+/** Names the built file of the program, where there is one. */
+export const BUILT_STAND_IN = 'REFIT_BUILT_STAND_IN';
+const FILE = process.env[BUILT_STAND_IN] ?? join(import.meta.dirname, 'stand-in.ts');
 /** An SSH server passes no environment on: without the cache, Node compiles the program's files at each of many starts. */
 const CACHE = process.env['NODE_COMPILE_CACHE'] ?? '';
-const PROGRAM = `NODE_COMPILE_CACHE="${CACHE}" "${process.execPath}" "${join(import.meta.dirname, 'stand-in.ts')}"`;
+const PROGRAM = `NODE_COMPILE_CACHE="${CACHE}" "${process.execPath}" "${FILE}"`;
 
 export async function createStandInHost({
   name,
