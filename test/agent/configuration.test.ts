@@ -136,6 +136,14 @@ test('an argument that the kubelet does not take: nothing is changed, and it is 
   expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([before, OLD_FLAGS, 0]);
 });
 
+test('a file without a folder beside arguments: nothing is changed, and the agent says why', async () => {
+  await using host = await ConfiguredHost.arrive(cluster);
+  host.start();
+  const { failure } = await host.answer(await host.ask(file('/etc/demo/none/x', 'x'), ...ARGUMENTS));
+  expect(failure).toContain('ENOENT');
+  expect([await host.read(FLAGS), await host.restarts()]).toEqual([OLD_FLAGS, 0]);
+});
+
 test('a kubelet that does not come up gets all back, once, and the report has its own reason', async () => {
   await using host = await ConfiguredHost.arrive(cluster);
   const before = await contents(host);

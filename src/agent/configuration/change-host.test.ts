@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { changeHost, putBack } from './change-host.ts';
 import { KUBELET_FLAGS } from './kubelet.ts';
 
@@ -105,6 +105,19 @@ const down = async (): Promise<never> => await Promise.reject(new Error('it is d
 test('a host without a file of arguments is not touched', async () => {
   await expect(changeHost(parts(), V4, RUNNING)).rejects.toThrow(`${KUBELET_FLAGS} has no line`);
   expect([await everything(), kubelet]).toEqual([['a: old'], []]);
+});
+
+test.each([
+  ['with a file of arguments', OLD ?? '', 'ENOENT'],
+  ['without one', '', 'has no line'],
+])('a file without a folder, on a host %s: the agent goes on', async (_which, flags, failure) => {
+  await writeFile(root + KUBELET_FLAGS, flags);
+  const unhandled = vi.fn();
+  process.on('unhandledRejection', unhandled);
+  await expect(changeHost(parts(), [fileOf('/none/a', 'new'), ...V4], RUNNING)).rejects.toThrow(failure);
+  await new Promise((resolve) => void setImmediate(resolve));
+  process.off('unhandledRejection', unhandled);
+  expect(unhandled).not.toHaveBeenCalled();
 });
 
 test('a kubelet that comes up with neither arguments is restarted once with each', async () => {

@@ -27,13 +27,13 @@ type Journal = readonly Entry[];
 /** Rejects with the reason once nothing is changed any more; if `stop` aborts, the next `putBack` does that. */
 export async function changeHost(parts: ChangeParts, items: readonly ConfigurationItem[], stop: AbortSignal) {
   const { args = [], others = [] } = Object.groupBy(items, (item) => (isArgument(item) ? 'args' : 'others'));
+  const flags = args.length > 0 ? await readRootFile(parts.root + KUBELET_FLAGS) : undefined;
+  const own: Entry[] = args.length > 0 ? [[KUBELET_FLAGS, flags, withArguments(flags, args)]] : [];
   const all = others.map(async ({ name, content, mode }): Promise<Entry> => {
     const after = { content, mode, gid: process.getgid?.() ?? 0 };
     return [name, await read(parts, name, after), after];
   });
-  const flags = args.length > 0 ? await readRootFile(parts.root + KUBELET_FLAGS) : undefined;
-  if (args.length > 0) all.push(Promise.resolve([KUBELET_FLAGS, flags, withArguments(flags, args)]));
-  const saved: Journal = (await Promise.all(all)).filter(([, before, after]) => !sameJson(before, after));
+  const saved: Journal = [...(await Promise.all(all)), ...own].filter(([, before, after]) => !sameJson(before, after));
   if (saved.length === 0) return;
   const isRestarted = saved.some(([name]) => name === KUBELET_FLAGS);
   if (isRestarted) await parts.checkKubelet(wordsFor(args));
