@@ -43,12 +43,17 @@ afterEach(async () => {
 
 test('nodes drain side by side, and each tells how far it is', async () => {
   begin([['a'], ['b', { node: 'n2' }]], 'n1', 'n2', 'n3');
-  expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'draining', since: clock.now(), left: 0 });
+  expect(drains.stateOf('n1', OWNER)).toEqual({
+    kind: 'draining',
+    options: DEFAULT_DRAIN,
+    since: clock.now(),
+    left: 0,
+  });
   await clock.advance(0);
   expect(api.evictions.map(({ pod }) => pod).toSorted()).toEqual(['default/a', 'default/b']);
-  const draining = { kind: 'draining', since: STARTED, left: 1 };
-  const drained = { kind: 'drained', since: STARTED };
-  expect(['n1', 'n2', 'n3', 'n4'].map((node) => drains.stateOf(node, OWNER))).toMatchObject([
+  const draining = { kind: 'draining', options: DEFAULT_DRAIN, since: STARTED, left: 1 };
+  const drained = { kind: 'drained', options: DEFAULT_DRAIN, since: STARTED };
+  expect(['n1', 'n2', 'n3', 'n4'].map((node) => drains.stateOf(node, OWNER))).toEqual([
     draining,
     draining,
     drained,
@@ -57,8 +62,8 @@ test('nodes drain side by side, and each tells how far it is', async () => {
   await clock.advance(5_000);
   api.remove('default/a');
   await clock.advance(0);
-  expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'drained', since: STARTED + 5_000 });
-  expect(drains.stateOf('n2', OWNER)).toMatchObject(draining);
+  expect(drains.stateOf('n1', OWNER)).toEqual({ kind: 'drained', options: DEFAULT_DRAIN, since: STARTED + 5_000 });
+  expect(drains.stateOf('n2', OWNER)).toEqual(draining);
   expect(new Set(told)).toEqual(new Set(['n1', 'n2', 'n3']));
 });
 
@@ -82,7 +87,12 @@ test('a drain that the options forbid is refused with the reason', async () => {
   drains.begin('n1', OWNER, { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' });
   await clock.advance(0);
   const reason = 'default/bare has no controller, so nobody would create it anew';
-  expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'failed', reason, since: clock.now() });
+  expect(drains.stateOf('n1', OWNER)).toEqual({
+    kind: 'failed',
+    options: { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' },
+    reason,
+    since: clock.now(),
+  });
   expect(told).toEqual(['n1']);
 });
 
@@ -134,7 +144,12 @@ test('in the next term a drain begins anew, and its time with it', async () => {
   expect(drains.stateOf('n1', OWNER)).toBeUndefined();
   drains.begin('n1', OWNER, DEFAULT_DRAIN);
   await clock.advance(0);
-  expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'draining', since: clock.now(), left: 1 });
+  expect(drains.stateOf('n1', OWNER)).toEqual({
+    kind: 'draining',
+    options: DEFAULT_DRAIN,
+    since: clock.now(),
+    left: 1,
+  });
 });
 
 test('begun anew at once, the old drain does not speak for the new one', async () => {
