@@ -137,7 +137,7 @@ export function nameSome(names: readonly string[]): string {
 
 /** Of pods that no drain evicts, but that it waits for; undefined without any. */
 export function describeAwaited(pods: readonly Pod[]): string | undefined {
-  return pods.length === 0 ? undefined : `waiting until ${nameSome(pods.map(keyOf))} ended by itself`;
+  return pods.length === 0 ? undefined : `waiting for ${nameSome(pods.map(keyOf))} to complete`;
 }
 
 /** `budget` as `namespace/name`. */

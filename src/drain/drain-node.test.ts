@@ -202,7 +202,7 @@ describe('rules for single pods', () => {
       ],
       { podRules },
     );
-    expect(rig.progress.at(-1)).toEqual({ left: 2, blockedBy: 'waiting until default/job ended by itself' });
+    expect(rig.progress.at(-1)).toEqual({ left: 2, blockedBy: 'waiting for default/job to complete' });
     expect(namesOf(rig)).toEqual([]);
     rig.api.put(buildPod('job', { ...app('job'), phase: 'Succeeded' }));
     await rig.clock.advance(0);
