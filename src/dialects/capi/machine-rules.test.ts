@@ -9,7 +9,7 @@ import { judgePod, type PodVerdict } from '../../drain/pods.ts';
 import { DEFAULT_POLICY } from '../../engine/policy/rollout-policy.ts';
 import { silentLogger } from '../../util/log.ts';
 import { machineRules } from './machine-rules.ts';
-import { type MachineUpdate, withRequest, withRules } from './rollout.ts';
+import { type MachineUpdate, UPDATE_ANNOTATION, updateOn, withRequest, withRules } from './rollout.ts';
 
 const ABORT = new AbortController().signal;
 const IN = { namespace: 'default' };
@@ -95,6 +95,28 @@ test.each<[string, DrainRule['spec'][], Record<string, string>, PodVerdict]>([
 test('the order of a rule is that of its pods', async () => {
   const { podRules } = await rulesWith({ drain: { behavior: 'Drain', order: 7 }, pods: [{ selector: WEB }] });
   expect(podRules).toEqual([{ pods: [{ selector: WEB }], action: 'evict', turn: 7 }]);
+});
+
+test('more rules than a Node can hold: it waits, and says why', async () => {
+  const rule: DrainRule['spec'] = { drain: { behavior: 'Drain' }, pods: [{ selector: WEB }] };
+  const rules = await rulesWith(...Array.from({ length: 1_000 }, () => rule));
+  expect(rules).toEqual({
+    drainSeconds: 0,
+    paused: expect.stringMatching(/^namespace default, whose .* 65536 at most,$/),
+  });
+});
+
+test.each([
+  ['deeper than a stack', '['.repeat(20_000) + ']'.repeat(20_000)],
+  ['without pods', '[{"action":"evict","turn":0}]'],
+  ['without a selector', '[{"pods":[null],"action":"evict","turn":0}]'],
+])('a Node with rules %s has no request', (_what, podRules) => {
+  const node = withRequest(buildNode('w1'), { ...UPDATE, rules: { drainSeconds: 7 } });
+  const { [UPDATE_ANNOTATION]: text = '' } = node.metadata.annotations ?? {};
+  const odd = text.replace('"drainSeconds":7', `"drainSeconds":7,"podRules":${podRules}`);
+  const annotations = { [UPDATE_ANNOTATION]: odd };
+  expect(updateOn(node)).toBeDefined();
+  expect(updateOn(buildNode('w1', { annotations }))).toBeUndefined();
 });
 
 test('without the kinds or the rights nothing counts, which is said once', async () => {

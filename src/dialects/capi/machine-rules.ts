@@ -9,6 +9,9 @@ import type { MachineUpdate } from './rollout.ts';
 
 export type RulesOf = (machine: Machine, abort: AbortSignal) => Promise<NonNullable<MachineUpdate['rules']>>;
 
+/** A Node with more annotations than it can hold would hear of no pause either. */
+const MOST_CHARACTERS = 64 * 1024;
+
 const unlessUntold = unlessError((error) => isForbidden(error) || isNotFound(error));
 
 /** What the API server does not show counts as not there, which is said once. Rejects if it does not answer. */
@@ -33,6 +36,9 @@ export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>):
     // Cluster API takes the first by name that selects a pod.
     const rules = (found?.items ?? []).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
     const podRules = rules.filter(isMeant).map(podRuleOf);
+    const { length } = JSON.stringify(podRules);
+    const place = `namespace ${namespace}, whose MachineDrainRules have ${length} characters, of ${MOST_CHARACTERS} at most,`;
+    if (length > MOST_CHARACTERS) return { drainSeconds, paused: paused || place };
     return { drainSeconds, ...(paused && { paused }), ...(podRules.length > 0 && { podRules }) };
   };
 }

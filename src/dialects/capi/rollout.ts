@@ -1,6 +1,7 @@
 /** Turns a Node with an update request into a rollout of one target, and writes the record back. */
 import { z } from 'zod';
 import { machines } from '../../api/capi/machine.ts';
+import { labelSelectorSchema } from '../../api/cattle/workload.ts';
 import type { PodRule } from '../../drain/pod-rules.ts';
 import { withoutControls } from '../../engine/model/controls.ts';
 import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
@@ -18,6 +19,14 @@ const ROLES: readonly Role[] = ['controller', 'worker'];
 const PHASES: readonly RolloutPhase[] = ['new', 'running', 'done', 'failed', 'incomplete', 'invalid'];
 const STATES: readonly RecordedState[] = ['pending', 'intended', 'done', 'failed', 'missing', 'unsupported'];
 const CODES = Object.keys(REASONS) as ReasonCode[];
+
+const podRuleSchema = z.object({
+  pods: z.array(
+    z.object({ selector: labelSelectorSchema.exactOptional(), namespaceSelector: labelSelectorSchema.exactOptional() }),
+  ),
+  action: z.enum(['evict', 'leave', 'wait']),
+  turn: z.int(),
+});
 
 const updateSchema = z.object({
   /** Unique for each request, so that records and signals of earlier requests do not count. */
@@ -39,8 +48,7 @@ const updateSchema = z.object({
     .object({
       paused: z.string().exactOptional(),
       drainSeconds: z.int().min(0),
-      /** Who writes nonsense here stops the drain of the own Node. */
-      podRules: z.custom<PodRule[]>(Array.isArray).exactOptional(),
+      podRules: z.array(podRuleSchema).exactOptional(),
     })
     .exactOptional(),
 });
