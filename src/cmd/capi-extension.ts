@@ -10,7 +10,7 @@ import { machineEvents } from '../dialects/capi/machine-events.ts';
 import { machineRules } from '../dialects/capi/machine-rules.ts';
 import { stuckMachines } from '../dialects/capi/stuck-machines.ts';
 import { fetchText } from '../dialects/capi/update-machine.ts';
-import { updaterClient } from '../dialects/capi/updaters/updater-client.ts';
+import { observed, updaterClient } from '../dialects/capi/updaters/updater-client.ts';
 import * as workload from '../dialects/capi/workload-clusters.ts';
 import { askControlPlane } from '../engine/observe/probes.ts';
 import { policyWithin } from '../engine/policy/rollout-policy.ts';
@@ -79,7 +79,10 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const { config, client } = await connect(flags.kubeconfig, flags.context);
   const management = other === undefined ? client : (await connect(other)).client;
   const source = { url: flags.payloadUrl, checksumUrl: flags.checksumUrl };
-  const callUpdater = flags.insecureNoClientAuth === true ? undefined : updaterClient(flags.updaterCerts);
+  const callUpdater =
+    flags.insecureNoClientAuth === true
+      ? undefined
+      : observed(updaterClient(flags.updaterCerts), metrics.updaterCalled);
   const lease = { ...LEASE, ...timesOf(flags.leaseDuration) };
   const rulesOf = machineRules(management, log);
   const shared = { management, rulesOf, lease, component, policy, apiPort, metrics, log };

@@ -110,7 +110,11 @@ function requestMetrics({ counter, histogram }: Define) {
   const latency = histogram('refit_api_request_duration_seconds', took, REQUEST_BUCKETS, 'verb', 'resource');
   const help = 'Time of one hook call of Cluster API by outcome: Success, Failure, or the HTTP status of a refusal.';
   const calls = histogram('refit_hook_duration_seconds', help, REQUEST_BUCKETS, 'hook', 'outcome');
+  const asked = 'Time of one call of an updater by outcome: Success, Failure, or `<error>` if no valid answer came.';
+  const updaters = histogram('refit_updater_duration_seconds', asked, REQUEST_BUCKETS, 'updater', 'hook', 'outcome');
   return {
+    updaterCalled: (labels: { updater: string; hook: string; outcome: string }, ms: number): void =>
+      updaters.observe(labels, ms / 1000),
     hookCalled: (hook: string, outcome: string, ms: number): void => calls.observe({ hook, outcome }, ms / 1000),
     /** Fits `ClientOptions.onRequest`. */
     requested: ({ verb, method, host, resource, code, ms }: RequestRecord): void => {

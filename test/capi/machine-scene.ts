@@ -136,6 +136,7 @@ export class MachineScene {
       callUpdater: this.callUpdater,
       log: silentLogger,
       replaceStuck: this.#replaceStuck,
+      tell: async () => await Promise.resolve(),
       rulesOf: this.rulesOf,
       clusterOf: () => ({
         workload: this.api.client,

@@ -14,7 +14,7 @@ import type { Clock } from '../../util/clock.ts';
 import { type ErrorCode, messageOf } from '../../util/errors.ts';
 import type { Json } from '../../util/json.ts';
 import type { CanRequest } from './can-update.ts';
-import { canNote, type TellMachine, updateNote } from './machine-events.ts';
+import { canNote, updateNote } from './machine-events.ts';
 import { discovery } from './routes.ts';
 import { failure, underWay } from './update-machine.ts';
 import { type CanHook, canUpdate } from './updaters/answer-can.ts';
@@ -25,9 +25,7 @@ import { type StepParts, updateInSteps } from './updaters/update-steps.ts';
 /** Answers one call of `hook` within `withinMs` milliseconds. Never rejects. */
 export type AnswerHook = (hook: HookName, body: string, withinMs: number) => Promise<HookResponse>;
 
-export interface ServiceParts extends Omit<StepParts, 'abort'> {
-  readonly tell: TellMachine;
-}
+export type ServiceParts = Omit<StepParts, 'abort'>;
 
 export function hookService(parts: ServiceParts): AnswerHook {
   return async (hook, body, withinMs) => {

@@ -122,6 +122,7 @@ class Scene {
         return await Promise.resolve({ status: 'Success', retryAfterSeconds: 0 } as const);
       },
       replaceStuck: async () => await Promise.resolve(''),
+      tell: async () => await Promise.resolve(),
       rulesOf: async () => await Promise.resolve({ drainSeconds: 0 }),
       clock: new FakeClock(T0),
       log: silentLogger,

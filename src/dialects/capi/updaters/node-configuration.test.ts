@@ -78,6 +78,7 @@ class Scene {
       source: { url: 'https://example.com' },
       readText: async () => await Promise.reject(new Error('nothing to read')),
       replaceStuck: async () => await Promise.resolve(''),
+      tell: async () => await Promise.resolve(),
       rulesOf: async () => await Promise.resolve({ drainSeconds: 0 }),
     };
   }

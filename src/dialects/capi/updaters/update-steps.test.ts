@@ -53,6 +53,8 @@ class Scene {
     });
   }
 
+  readonly told: string[] = [];
+
   get machine(): Machine {
     return this.api.read(machines, 'm1');
   }
@@ -92,6 +94,8 @@ class Scene {
       readText: async () => await Promise.reject(new Error('not used')),
       callUpdater: async ({ name }: Updater) => await this.#effect(async () => await this.#answer(name)),
       replaceStuck: async () => await Promise.resolve(''),
+      tell: async (_machine, { reason, message }) =>
+        await Promise.resolve(void this.told.push(`${reason}: ${message}`)),
       rulesOf: async () => await Promise.resolve({ drainSeconds: 0 }),
       clock: new FakeClock(T0),
       log: silentLogger,
@@ -149,6 +153,10 @@ test('three updaters one after the other; their words reach the Machine', async 
     'updater second is done, third is next',
     'updater third: at work',
     'done',
+  ]);
+  expect(scene.told).toEqual([
+    'UpdaterDone: updater first is done, second is next',
+    'UpdaterDone: updater second is done, third is next',
   ]);
   expect(faultsIn(scene.events)).toEqual([]);
   expect(scene.machine.metadata.annotations).toEqual({});

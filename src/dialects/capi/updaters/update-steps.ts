@@ -5,6 +5,7 @@ import type { Updater } from '../../../api/refit/updater-set.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isDisabled } from '../can-update.ts';
+import type { TellMachine } from '../machine-events.ts';
 import type { ClusterOf, NodeCluster } from '../progress.ts';
 import { DONE, failure, type UpdateParts, underWay, updateMachine, versionIn } from '../update-machine.ts';
 import type { CanParts } from './answer-can.ts';
@@ -15,6 +16,7 @@ import { listSets, setFor, updatersFor } from './updater-sets.ts';
 
 export type StepParts = Omit<UpdateParts & CanParts, keyof NodeCluster | 'clusterOf'> & {
   readonly clusterOf: ClusterOf;
+  readonly tell: TellMachine;
 };
 
 /** Seconds: an updater must not put a Machine off for years. */
@@ -80,7 +82,10 @@ async function takeStep(call: StepCall, record: stepRecord.StepRecord): Promise<
   // Without a record, no call can be answered before every updater has been called again.
   const next = await stepRecord.saved(call, call.machine, isLast ? undefined : { ...record, done: done + 1 });
   if (!next) return CHANGED;
-  return isLast ? DONE : underWay(`updater ${name} is done, ${steps[done + 1]} is next`);
+  if (isLast) return DONE;
+  const note = `updater ${name} is done, ${steps[done + 1]} is next`;
+  void call.tell(call.request.desired.machine, { type: 'Normal', reason: 'UpdaterDone', message: note });
+  return underWay(note);
 }
 
 async function updaterIn(parts: StepParts, set: string, name: string) {

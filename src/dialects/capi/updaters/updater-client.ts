@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { HOOK_GROUP, type HookName, type Patches } from '../../../api/capi/hooks.ts';
 import type { Updater } from '../../../api/refit/updater-set.ts';
+import type { Metrics } from '../../../runtime/metrics.ts';
 import { textIn } from '../../../util/bounded-file.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isRecord, parseJson } from '../../../util/json.ts';
@@ -27,6 +28,21 @@ export type CallUpdater = (
   body: object,
   abort: AbortSignal,
 ) => Promise<UpdaterAnswer>;
+
+/** Tells each call, with its milliseconds and its outcome: Success, Failure, or `<error>` if no valid answer came. */
+export function observed(call: CallUpdater, observe: Metrics['updaterCalled']): CallUpdater {
+  return async (updater, hook, body, abort) => {
+    const began = performance.now();
+    let outcome = '<error>';
+    try {
+      const answer = await call(updater, hook, body, abort);
+      outcome = answer.status;
+      return answer;
+    } finally {
+      observe({ updater: updater.name, hook, outcome }, performance.now() - began);
+    }
+  };
+}
 
 /** Otherwise anybody could have Refit send its own text to an updater, with Refit's certificate. */
 export const UNPROVEN = 'updaters other than refit need --client-ca';
