@@ -45,14 +45,26 @@ function only(dialect: string): string[] {
   return DIALECTS.map((each) => `--set=${each}.enabled=${each === dialect}`).concat(REQUIRED);
 }
 
-async function templated(...args: readonly string[]): Promise<KubeObject[]> {
-  return objectsIn(await helmed('template', 'refit', CHART, '--namespace', NAMESPACE, ...args));
+/** What was rendered, by tool and arguments: several tests look at the same objects, and change none. */
+const rendered = new Map<string, Promise<readonly KubeObject[]>>();
+
+async function once(key: string, render: () => Promise<string>): Promise<readonly KubeObject[]> {
+  const found = rendered.get(key) ?? render().then(objectsIn);
+  rendered.set(key, found);
+  return await found;
 }
 
-async function kustomized(folder: string): Promise<KubeObject[]> {
-  const { ok, stdout, stderr } = await run(controlPlane().kubectl, ['kustomize', folder]);
-  expect({ ok, stderr }).toEqual({ ok: true, stderr: '' });
-  return objectsIn(stdout);
+async function templated(...args: readonly string[]): Promise<readonly KubeObject[]> {
+  const all = ['template', 'refit', CHART, '--namespace', NAMESPACE, ...args];
+  return await once(`helm ${all.join(' ')}`, async () => await helmed(...all));
+}
+
+async function kustomized(folder: string): Promise<readonly KubeObject[]> {
+  return await once(`kustomize ${folder}`, async () => {
+    const { ok, stdout, stderr } = await run(controlPlane().kubectl, ['kustomize', folder]);
+    expect({ ok, stderr }).toEqual({ ok: true, stderr: '' });
+    return stdout;
+  });
 }
 
 function objectsIn(text: string): KubeObject[] {
