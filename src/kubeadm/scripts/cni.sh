@@ -3,7 +3,7 @@
 first_of_cni() {
   for file in "$R"/etc/cni/net.d/*.conf "$R"/etc/cni/net.d/*.conflist "$R"/etc/cni/net.d/*.json; do
     [ ! -e "$file" ] || echo "${file##*/} $file"
-  done | sort | head -n 1 | cut -d ' ' -f 2-
+  done | sort | sed -n '1s/^[^ ]* //p'
 }
 values_of() { grep -o "\"$1\" *: *\"[^\"]*\"" "$2" | sed 's/.*"\([^"]*\)"$/\1/'; }
 cni=$(first_of_cni)

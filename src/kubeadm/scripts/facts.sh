@@ -2,16 +2,16 @@
 # Versions, the port of the API server, and kubeadm's certificates without their keys.
 echo "apiPort=$(flag secure-port "$MANIFESTS/kube-apiserver.yaml")"
 echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
-echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //' || true)"
-for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
-  file=$MANIFESTS/$name.yaml
-  [ ! -e "$file" ] || echo "image.$name=$(sed -n '/^ *image: */{s///;p;q;}' "$file")"
-done
+kubelet=$(kubelet --version 2>/dev/null || true)
+echo "kubelet=${kubelet#Kubernetes }"
+(cd "$MANIFESTS" 2>/dev/null && grep -sHm 1 '^ *image: ' etcd.yaml kube-apiserver.yaml kube-controller-manager.yaml kube-scheduler.yaml) |
+  sed -n 's/^\([a-z-]*\)\.yaml: *image: */image.\1=/p'
 # certificate FILE CERTIFICATE: and when the file was written.
 certificate() { echo "certificate=$2 $(stat -Lc %Y "$1") ${1#"$R"}"; }
 first() { awk '/BEGIN CERTIFICATE/ { on = 1; next } /END CERTIFICATE/ { exit } on { printf "%s", $0 }'; }
 pki=$(flag client-ca-file "$MANIFESTS/kube-apiserver.yaml")
-pki=$(dirname "${pki:-/etc/kubernetes/pki/ca.crt}")
+pki=${pki:-/etc/kubernetes/pki/ca.crt}
+pki=${pki%/*}
 for name in apiserver apiserver-kubelet-client apiserver-etcd-client front-proxy-client ca front-proxy-ca \
   etcd/server etcd/peer etcd/healthcheck-client etcd/ca; do
   file=$R$pki/$name.crt

@@ -14,7 +14,7 @@ find_package() {
   PACKAGE=$(dpkg-query --admindir="$R/var/lib/dpkg" -S "$FILE" 2>/dev/null | sed -n 's/^\([^ :]*\):.*/\1/p')
   [ -z "$PACKAGE" ] || return 0
   MANAGER=zypper REFRESH='zypper refresh'
-  [ -z "$(file_of dnf)" ] || MANAGER=dnf REFRESH='dnf makecache'
+  ! command -v dnf >/dev/null || MANAGER=dnf REFRESH='dnf makecache'
   PACKAGE=$(rpm -qf --qf '%{NAME}' "$FILE" 2>/dev/null) || PACKAGE=
 }
 # Versions of Debian's own packages may go on with a tilde.
