@@ -91,7 +91,8 @@ export function workloadClusters(
         log.warn('cannot serve a workload cluster', { cluster: clusterOf(key), problem: member.problem });
         return undefined;
       });
-    if (before?.config && member.config && isSameButUser(before.config, member.config)) {
+    const user = {};
+    if (before?.config && member.config && sameJson({ ...before.config, user }, { ...member.config, user })) {
       // Some tokens last for minutes: the work goes on, and its next request has the new one.
       [before.kubeconfig, before.config.user] = [kubeconfig, member.config.user];
       return;
@@ -120,8 +121,4 @@ export function workloadClusters(
     await Promise.all([...members.values()].map(async ({ ended }) => await ended));
   };
   return { of, run };
-}
-
-function isSameButUser(one: ClusterConfig, other: ClusterConfig): boolean {
-  return sameJson({ ...one, user: {} }, { ...other, user: {} });
 }

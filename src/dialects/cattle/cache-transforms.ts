@@ -1,6 +1,6 @@
 /** What the caches keep of Jobs and pods: what decisions read, and what is written back. Templates are most of their size. */
 
-import { type ContainerStatus, type Job, type KubeObject, type Pod, withoutAnnotations } from '../../kube/resources.ts';
+import { type ContainerStatus, type Job, type Pod, withoutAnnotations } from '../../kube/resources.ts';
 import { defined } from '../../util/json.ts';
 import { holds } from './conditions.ts';
 import { isHeld } from './leader-drain.ts';
@@ -8,19 +8,18 @@ import { isPaused } from './signal.ts';
 import { STAMP_ANNOTATION } from './stamps.ts';
 
 /** A paused Job is written back as a whole, and the stamp of a failed one is compared. */
-export function trimJob(job: Job): KubeObject {
+export function trimJob(job: Job): Job {
   if (isPaused(job) || isHeld(job) || holds(job, 'Failed')) return job;
   const { template: _t, selector: _s, ...spec } = job.spec ?? {};
-  const smaller: Job = { ...withoutAnnotations(job, STAMP_ANNOTATION), spec };
-  return smaller;
+  return { ...withoutAnnotations(job, STAMP_ANNOTATION), spec };
 }
 
 /** It is never written. */
-export function trimPod({ metadata, status = {} }: Pod): KubeObject {
+export function trimPod({ metadata, status = {} }: Pod): Pod {
   const { name, namespace = '', uid = '', resourceVersion = '', creationTimestamp = '' } = metadata;
   const { ownerReferences = [] } = metadata;
   const { phase = '', reason, message, conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;
-  const kept: Pod = {
+  return {
     metadata: { name, namespace, uid, resourceVersion, creationTimestamp, ownerReferences },
     status: {
       phase,
@@ -30,7 +29,6 @@ export function trimPod({ metadata, status = {} }: Pod): KubeObject {
       containerStatuses: containerStatuses.map(trimStatus),
     },
   };
-  return kept;
 }
 
 function trimStatus({ name, state: { waiting } = {} }: ContainerStatus): ContainerStatus {

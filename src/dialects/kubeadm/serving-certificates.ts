@@ -78,9 +78,11 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
     const makers = manifest.hosts.map(({ name }) => `${NODE_USER}${name}`);
     for (const request of open.filter(({ spec }) => !makers.includes(spec.username ?? '')))
       leave(request, 'its maker is no host of this run');
-    const own = open.filter(({ spec }) => spec.username === `${NODE_USER}${host.name}`).toSorted(byAge);
+    const own = open.filter(({ spec }) => spec.username === `${NODE_USER}${host.name}`);
+    const bornAt = ({ metadata }: SigningRequest): string => metadata.creationTimestamp ?? '';
+    const newest = own.toSorted((a, b) => bornAt(b).localeCompare(bornAt(a)));
     let known: Known | undefined;
-    for (const request of own.slice(0, MOST_REQUESTS)) {
+    for (const request of newest.slice(0, MOST_REQUESTS)) {
       known ??= await knownOf(host, stdout);
       const problem = problemOfRequest(request, known);
       if (problem !== undefined) leave(request, problem);
@@ -108,9 +110,4 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
   return async (hosts) => {
     if (manifest.approveServingCertificates) await Promise.all(hosts.map(visit));
   };
-}
-
-/** The newest first. */
-function byAge(a: SigningRequest, b: SigningRequest): number {
-  return (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '');
 }

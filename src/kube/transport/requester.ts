@@ -159,9 +159,10 @@ function senderTo(config: ClusterConfig, options: RequesterOptions, closed: Abor
     /** Rejects with a StatusError when the server refuses. */
     async openOrThrow(call: Call, limit: TimeLimit): Promise<IncomingMessage> {
       const response = await open(call, limit);
-      if (isSuccess(response)) return response;
+      const { statusCode = 0 } = response;
+      if (statusCode >= 200 && statusCode < 300) return response;
       const body = await readText(response, MOST_REFUSAL_BYTES);
-      const problem = response.statusCode === 401 ? await credentials.certificateProblem() : undefined;
+      const problem = statusCode === 401 ? await credentials.certificateProblem() : undefined;
       const cause = problem === undefined ? {} : { cause: new Error(problem) };
       throw new StatusError(toStatus(call, response, body), { server, ...cause });
     },
@@ -205,10 +206,6 @@ async function* alive(response: IncomingMessage, limit: TimeLimit, idleMs: numbe
     onChunk();
     yield chunk;
   }
-}
-
-function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
-  return statusCode >= 200 && statusCode < 300;
 }
 
 /** Milliseconds of the Retry-After header; API servers send whole seconds, never a date. */

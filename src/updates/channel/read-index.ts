@@ -55,7 +55,9 @@ export function readIndex(body: string): Release {
     ? { k0s: listedFiles(listed, 'k0s'), airgap: listedFiles(listed, 'airgap') }
     : { k0s: mappedFiles(listed.k0s), airgap: mappedFiles(listed.airgap) };
   const release = { version: versionOf(data.version), ...downloads };
-  return { ...release, withdrawn: Object.fromEntries(Object.entries(withdrawn).map(readWithdrawal)) };
+  const briefly = (why: string): string => printable(why.slice(0, 200));
+  const reasons = Object.entries(withdrawn).map(([version, why]) => [versionOf(version), briefly(why)] as const);
+  return { ...release, withdrawn: Object.fromEntries(reasons) };
 }
 
 function listedFiles(entries: readonly z.infer<typeof entrySchema>[], kind: 'k0s' | 'airgap'): Downloads {
@@ -85,10 +87,6 @@ function versionOf(found: string): string {
   if (!parseVersion(version) || version.length > 64)
     throw new Error(`the index has version "${printable(found.slice(0, 64))}"; expected one such as v1.36.3+k0s.0`);
   return version.startsWith('v') ? version : `v${version}`;
-}
-
-function readWithdrawal([version, reason]: [string, string]): [string, string] {
-  return [versionOf(version), printable(reason.slice(0, 200))];
 }
 
 function withLowerKeys(value: unknown): unknown {

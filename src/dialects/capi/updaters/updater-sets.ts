@@ -70,9 +70,6 @@ function updaterProblems(updater: Updater, index: number, names: readonly string
       ? [`${field}: has caBundle, clientCertificate or handlers, which are only for updaters with url or service`]
       : [];
   if (caBundle === undefined) return [`${field}.caBundle: is missing, expected the CA of its certificate`];
-  return isPem(caBundle) ? [] : [`${field}.caBundle: is not a certificate, expected base64 of PEM`];
-}
-
-function isPem(bundle: string): boolean {
-  return ifPossible(() => new X509Certificate(Buffer.from(bundle, 'base64'))) !== undefined;
+  const certificate = ifPossible(() => new X509Certificate(Buffer.from(caBundle, 'base64')));
+  return certificate ? [] : [`${field}.caBundle: is not a certificate, expected base64 of PEM`];
 }
