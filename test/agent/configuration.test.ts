@@ -157,6 +157,18 @@ test('a kubelet that does not come up gets all back, once, and the report has it
   expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([before, OLD_FLAGS, 2]);
 });
 
+test('a kubelet that dies of its arguments is not up, whatever the one before said last', async () => {
+  await using host = await ConfiguredHost.arrive(cluster);
+  // systemd waits for its next start.
+  await host.program('systemctl', `${RESTART}; case $1 in is-active) exit 3 ;; esac`);
+  host.start('--ready-timeout', '1500ms');
+  const uid = await host.ask(...ARGUMENTS);
+  await restarted(host, 1);
+  await host.becomeReady();
+  expect((await host.answer(uid)).failure).toContain('the kubelet was not Ready');
+  expect([await host.read(FLAGS), await host.restarts()]).toEqual([OLD_FLAGS, 2]);
+});
+
 test('a failure that cannot be reported is not carried out again for that', async () => {
   let refuses = false;
   const fault: ApiFaultsOptions['fault'] = ({ method }) =>

@@ -32,7 +32,7 @@ export function file(path: string, content: string, mode = 0o644): Configuration
 }
 
 /** Of systemctl. */
-export const RESTART = 'echo "$*" >>"$REFIT_ROOT/systemctl"';
+export const RESTART = 'echo "$*" | tee -a "$REFIT_ROOT/systemctl"';
 
 export class ConfiguredHost implements AsyncDisposable {
   readonly root: string;

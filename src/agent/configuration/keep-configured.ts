@@ -8,7 +8,7 @@ import { keepDoing, type SignalObject } from '../object/signal-object.ts';
 import { type HostParts, ROOT } from '../serve/object-agent.ts';
 import { createCommands } from '../service/commands.ts';
 import { changeHost, putBack } from './change-host.ts';
-import { restartKubelet } from './kubelet.ts';
+import { isArgument, restartKubelet } from './kubelet.ts';
 
 const RETRY = { base: 1_000, cap: 60_000 };
 
@@ -38,7 +38,8 @@ export async function keepConfigured(parts: HostParts, name: string, object: Sig
     if (!request || wire.configurationReportOn(newest, request)) return;
     // No kubelet is restarted beneath an upgrade, whose end changes the Node.
     const upgrade = decodeSignal(newest.metadata.annotations)?.status?.status;
-    if (upgrade !== undefined && !isFinal(upgrade)) return;
+    const isLive = upgrade !== undefined && !isFinal(upgrade);
+    if (isLive && request.items.some((item) => wire.isConfigurable(item) && isArgument(item))) return;
     if (outcome?.uid !== request.uid) {
       const failure = await carryOut(request.items).then(() => undefined, messageOf);
       stop.throwIfAborted();

@@ -46,9 +46,12 @@ export async function restartKubelet(parts: HostParts, commands: Commands, name:
   if ((await heard()).at >= Math.floor(clock.now() / 1000)) await sleep(clock, 1_000, stop).catch(() => undefined);
   const since = Math.floor(clock.now() / 1000);
   await commands.start('systemctl', 'restart', 'kubelet');
-  for (const end = clock.monotonic() + readyTimeoutMs; clock.monotonic() < end; await sleep(clock, 1_000, stop)) {
+  for (const end = clock.monotonic() + readyTimeoutMs; clock.monotonic() < end; ) {
+    // One that dies of its arguments waits for its next start by then, 10 s in kubeadm's unit: the last heartbeat is the old one's.
+    await sleep(clock, 3_000, stop);
+    const state = await commands.ask('systemctl', 'is-active', 'kubelet').catch(() => '');
     const { isReady, at } = await heard();
-    if (isReady && at >= since) return;
+    if (isReady && at >= since && state !== '') return;
   }
   const log = ['--unit=kubelet', '--output=cat', '--no-pager', `--since=@${since}`];
   // The API server may be a pod of this kubelet: if it does not answer, the old arguments are the better ones, too.
