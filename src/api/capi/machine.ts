@@ -27,7 +27,7 @@ export const clusters = namespaced<Cluster>('cluster.x-k8s.io/v1beta2', 'Cluster
 /** Lists of selectors are not empty. */
 export interface DrainRule extends KubeObject {
   spec: {
-    drain: { behavior: 'Drain' | 'Skip' | 'WaitCompleted'; order?: number };
+    drain: { behavior: string; order?: number };
     machines?: { selector?: LabelSelector; clusterSelector?: LabelSelector }[];
     pods?: { selector?: LabelSelector; namespaceSelector?: LabelSelector }[];
   };

@@ -1,5 +1,5 @@
 /** What is kept up to date on Nodes and Machines while an update runs, and that nothing of it is left at its end. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { MachineScene } from '../../../test/capi/machine-scene.ts';
 import { clusters, machines } from '../../api/capi/machine.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
@@ -138,6 +138,20 @@ test('a Machine of a cluster without a Node here is left as it is', async () => 
   if (asked) scene.api.change(nodes, 'w1', (node) => withRequest(node, { ...asked, machine: 'default/other' }));
   await look();
   expect(scene.api.read(machines, 'other').metadata.annotations).toEqual(OURS);
+});
+
+test('a Machine that cannot be read holds up none of the others', async () => {
+  const { scene, look, marks } = await sceneOf();
+  await scene.ask('w2');
+  scene.report('w1', 'Restart');
+  const { client } = scene.api;
+  const { get } = client;
+  vi.spyOn(client, 'get').mockImplementation(async (resource, name, options) => {
+    if (name === 'm-w2') throw new Error('no answer');
+    return await get(resource, name, options);
+  });
+  expect(await look()).toEqual({ requeueAfterMs: 5_000 });
+  expect(marks()).toEqual({ annotations: OURS, isLabelled: true });
 });
 
 test('the request learns who pauses and how long a drain may take, and nothing new starts', async () => {

@@ -9,7 +9,6 @@ import { type Controller, fromMapping, type ReconcileContext } from '../../runti
 import { decodeSignal } from '../../signal/annotations.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { sameJson } from '../../util/json.ts';
-import { settleAll } from '../../util/waits.ts';
 import type { RulesOf } from './machine-rules.ts';
 import { type MachineUpdate, recordOf, updateOn, withRequest } from './rollout.ts';
 import { disagreementOf } from './update-machine.ts';
@@ -42,9 +41,12 @@ export function machineCare(parts: CareParts & { readonly seen: Informer<Node> }
       const asked = seen.list().flatMap((node) => activeUpdate(node)?.machine ?? []);
       const held = await management.listAll(machines, { labelSelector: HELD_LABEL, abort: context.abort });
       const left = held.items.map(keyOf);
-      await settleAll([...new Set([...asked, ...left])].map(async (key) => await care(parts, key, context)));
+      const all = [...new Set([...asked, ...left])].map(async (key) => await care(parts, key, context));
+      const failed = (await Promise.allSettled(all)).filter((each) => each.status === 'rejected');
+      // The others do not wait until one comes right.
+      for (const { reason } of failed) context.log.warn('cannot look after a Machine; trying again', { reason });
       // A late write of an earlier leader may leave a hold.
-      return { requeueAfterMs: asked.length > 0 ? LOOK_MS : 60 * LOOK_MS };
+      return { requeueAfterMs: asked.length + failed.length > 0 ? LOOK_MS : 60 * LOOK_MS };
     },
     concurrency: 1,
     timeoutMs: 60_000,

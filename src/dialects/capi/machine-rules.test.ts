@@ -97,6 +97,21 @@ test('the order of a rule is that of its pods', async () => {
   expect(podRules).toEqual([{ pods: [{ selector: WEB }], action: 'evict', turn: 7 }]);
 });
 
+test('a pod of which a later Cluster API says something else is not evicted', async () => {
+  const { podRules } = await rulesWith({ drain: { behavior: 'Migrate' }, pods: [{ selector: WEB }] });
+  expect(podRules).toEqual([{ pods: [{ selector: WEB }], action: 'wait', turn: 0 }]);
+});
+
+test('rules are listed once for all Machines of one look, and again for the next', async () => {
+  const { client } = apiWith();
+  const listAll = vi.spyOn(client, 'listAll');
+  const rulesOf = machineRules(client, silentLogger);
+  await Promise.all([rulesOf(MACHINE, ABORT), rulesOf(MACHINE, ABORT)]);
+  expect(listAll).toHaveBeenCalledTimes(1);
+  await rulesOf(MACHINE, new AbortController().signal);
+  expect(listAll).toHaveBeenCalledTimes(2);
+});
+
 test('more rules than a Node can hold: it waits, and says why', async () => {
   const rule: DrainRule['spec'] = { drain: { behavior: 'Drain' }, pods: [{ selector: WEB }] };
   const rules = await rulesWith(...Array.from({ length: 1_000 }, () => rule));

@@ -5,6 +5,7 @@ import { matchesLabels } from '../../kube/selectors.ts';
 import { isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { unlessError } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
+import { onceForEach } from '../../util/memo.ts';
 import type { MachineUpdate } from './rollout.ts';
 
 export type RulesOf = (machine: Machine, abort: AbortSignal) => Promise<NonNullable<MachineUpdate['rules']>>;
@@ -17,12 +18,16 @@ const unlessUntold = unlessError((error) => isForbidden(error) || isNotFound(err
 /** What the API server does not show counts as not there, which is said once. Rejects if it does not answer. */
 export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>): RulesOf {
   let isSaid = false;
+  /** Once for all Machines that one look is about. */
+  const listed = onceForEach((_look: AbortSignal) => new Map<string, Promise<{ items: DrainRule[] } | undefined>>());
   return async ({ metadata, spec }, abort) => {
     const { name, namespace, annotations = {}, labels } = metadata;
     const { clusterName = '', deletion: { nodeDrainTimeoutSeconds: drainSeconds = 0 } = {} } = spec ?? {};
     const [cluster, found] = await Promise.all([
       unlessUntold(management.get(clusters, clusterName, { namespace, abort })),
-      unlessUntold(management.listAll(drainRules, { namespace, abort })),
+      listed(abort).getOrInsertComputed(String(namespace), async () =>
+        unlessUntold(management.listAll(drainRules, { namespace, abort })),
+      ),
     ]);
     if (!isSaid && !(cluster && found)) log.info('cannot read Clusters or MachineDrainRules: they do not count');
     isSaid ||= !(cluster && found);
@@ -35,7 +40,9 @@ export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>):
       );
     // Cluster API takes the first by name that selects a pod.
     const rules = (found?.items ?? []).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-    const podRules = rules.filter(isMeant).map(podRuleOf);
+    const podRules = rules.filter(isMeant).map(({ spec: { pods = [{}], drain } }) => {
+      return { pods, action: ACTIONS[drain.behavior] ?? ('wait' as const), turn: drain.order ?? 0 };
+    });
     const { length } = JSON.stringify(podRules);
     const place = `namespace ${namespace}, whose MachineDrainRules have ${length} characters, of ${MOST_CHARACTERS} at most,`;
     if (length > MOST_CHARACTERS) return { drainSeconds, paused: paused || place };
@@ -43,8 +50,5 @@ export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>):
   };
 }
 
-const ACTIONS = { Drain: 'evict', Skip: 'leave', WaitCompleted: 'wait' } as const;
-
-function podRuleOf({ spec: { pods = [{}], drain } }: DrainRule) {
-  return { pods, action: ACTIONS[drain.behavior], turn: drain.order ?? 0 };
-}
+/** What a later Cluster API may add waits, too. */
+const ACTIONS: Readonly<Record<string, 'evict' | 'leave'>> = { Drain: 'evict', Skip: 'leave' };

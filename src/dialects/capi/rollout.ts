@@ -82,10 +82,10 @@ export function withRequest<T extends KubeObject>(node: T, update: MachineUpdate
   return annotated(node, { [UPDATE_ANNOTATION]: JSON.stringify(update) });
 }
 
-/** By a label of the pod. Cluster API ignores its case. */
+/** By a label of the pod, in usual spellings: Cluster API ignores case, and a hyphen. */
 const LABEL_RULES = [
-  labelled('leave', ['skip', 'Skip']),
-  labelled('wait', ['wait-completed', 'WaitCompleted', 'Wait-Completed', 'waitcompleted']),
+  labelled('leave', ['skip', 'Skip', 'SKIP']),
+  labelled('wait', ['wait-completed', 'Wait-Completed', 'waitcompleted', 'waitCompleted', 'WaitCompleted']),
 ];
 
 function labelled(action: PodRule['action'], values: string[]): PodRule {
