@@ -126,7 +126,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     notes: 'For a kubeadm manifest use `refit kubeadm plan`.',
     run: async (flags, call) =>
-      flags['cluster'] === undefined
+      (flags['cluster'] ?? flags['to'] ?? flags['namespace']) === undefined
         ? await (await import('../cli/preview/command.ts')).showPreview(flags, await partsOf(call))
         : await (await import('../cli/preview/machines.ts')).previewMachines(flags, await partsOf(call)),
   },

@@ -129,7 +129,7 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
   expect(await preview('--to', TO)).toEqual(both('in place: covers machine.spec.version; leaves nothing'));
   expect((await preview('--to', 'v1.38.0'))[0]).toMatch(/^replaced: covers nothing: /);
   expect(await preview('--to', FROM)).toEqual(both('stays: it has that version'));
-  await expect(preview()).rejects.toThrow('--cluster needs --to');
+  await expect(preview()).rejects.toThrow('a Cluster needs --cluster and --to');
 
   const set = buildUpdaterSet('preview', [{ name: 'own', nodeConfiguration: {} }], { uncovered: 'Ask' });
   await client.create(updaterSets, set);

@@ -14,7 +14,7 @@ import { table } from '../phrases.ts';
 import { connect, type SessionParts } from '../status/session.ts';
 
 interface MachinesFlags extends ConnectionFlags {
-  readonly cluster: string;
+  readonly cluster?: string;
   readonly to?: string;
   readonly namespace?: string;
   readonly output: 'text' | 'json';
@@ -27,7 +27,8 @@ const isController = ({ metadata }: Machine): boolean => metadata.labels?.[CONTR
 
 export async function previewMachines(flags: MachinesFlags, { clock, output, abort }: SessionParts): Promise<number> {
   const { cluster, to: version = '', namespace = 'default' } = flags;
-  if (!parseVersion(version)) throw new RefitError('REFIT_USAGE', '--cluster needs --to, such as --to v1.36.3');
+  if (cluster === undefined || !parseVersion(version))
+    throw new RefitError('REFIT_USAGE', 'a Cluster needs --cluster and --to, such as --cluster blue --to v1.36.3');
   const userAgent = 'refit-preview';
   using client = await connect(flags, userAgent);
   const { items } = await client.listAll(machines, { namespace, abort });
