@@ -145,10 +145,10 @@ test('a Machine that cannot be read holds up none of the others', async () => {
   await scene.ask('w2');
   scene.report('w1', 'Restart');
   const { client } = scene.api;
-  const { get } = client;
+  const original = { ...client };
   vi.spyOn(client, 'get').mockImplementation(async (resource, name, options) => {
     if (name === 'm-w2') throw new Error('no answer');
-    return await get(resource, name, options);
+    return await original.get(resource, name, options);
   });
   expect(await look()).toEqual({ requeueAfterMs: 5_000 });
   expect(marks()).toEqual({ annotations: OURS, isLabelled: true });

@@ -102,7 +102,7 @@ test('a pod of which a later Cluster API says something else is not evicted', as
   expect(podRules).toEqual([{ pods: [{ selector: WEB }], action: 'wait', turn: 0 }]);
 });
 
-test('rules are listed once for all Machines of one look, and again for the next', async () => {
+test('rules are listed once for all Machines of one reconcile, and again for the next', async () => {
   const { client } = apiWith();
   const listAll = vi.spyOn(client, 'listAll');
   const rulesOf = machineRules(client, silentLogger);

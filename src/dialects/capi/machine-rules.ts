@@ -18,14 +18,14 @@ const unlessUntold = unlessError((error) => isForbidden(error) || isNotFound(err
 /** What the API server does not show counts as not there, which is said once. Rejects if it does not answer. */
 export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>): RulesOf {
   let isSaid = false;
-  /** Once for all Machines that one look is about. */
-  const listed = onceForEach((_look: AbortSignal) => new Map<string, Promise<{ items: DrainRule[] } | undefined>>());
+  /** Once for all Machines of one reconcile. */
+  const listed = onceForEach((_run: AbortSignal) => new Map<string, Promise<{ items: DrainRule[] } | undefined>>());
   return async ({ metadata, spec }, abort) => {
     const { name, namespace, annotations = {}, labels } = metadata;
     const { clusterName = '', deletion: { nodeDrainTimeoutSeconds: drainSeconds = 0 } = {} } = spec ?? {};
     const [cluster, found] = await Promise.all([
       unlessUntold(management.get(clusters, clusterName, { namespace, abort })),
-      listed(abort).getOrInsertComputed(String(namespace), async () =>
+      listed(abort).getOrInsertComputed(String(namespace), () =>
         unlessUntold(management.listAll(drainRules, { namespace, abort })),
       ),
     ]);

@@ -21,7 +21,7 @@ test.each([
   ['works', withConditions()],
   ['is complete', withConditions({ type: 'Complete', status: 'True' })],
 ])('a Job that %s is kept without template and stamp', (_name, job) => {
-  const kept = trimJob(job) as Job;
+  const kept = trimJob(job);
   const { [STAMP_ANNOTATION]: _stamp, ...annotations } = job.metadata.annotations ?? {};
   const { template: _template, ...spec } = job.spec ?? {};
   expect(kept).toEqual({ ...job, metadata: { ...job.metadata, annotations }, spec });
@@ -47,7 +47,7 @@ test.each<[string, Pod['status']]>([
     spec: { nodeName: 'w1' },
     ...(status ? { status } : {}),
   };
-  const kept = trimPod(pod) as Pod;
+  const kept = trimPod(pod);
   expect(stallIn(kept)).toBe(stallIn(pod));
   expect([kept.metadata.ownerReferences, kept.spec]).toEqual([ownerReferences, undefined]);
 });
