@@ -7,7 +7,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { buildPlan, buildUpdate, listed, SHA256, selected } from '../builders/plans.ts';
-import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { apply, kubeconfigFor, kubectlAs, ON_SERVER } from './control-plane.ts';
 
 const POLICY = 'deploy/admission-policy-k0s-plans.yaml';
 let admin: KubeClient;
@@ -65,7 +65,7 @@ const BAD: Readonly<Record<string, Plan>> = {
 
 async function applied({ metadata: { name, annotations }, ...plan }: Plan) {
   const object = { ...plan, metadata: { name, ...(annotations ? { annotations } : {}) } };
-  return await kubectlAs('admin', ['apply', '-f', '-'], JSON.stringify(object));
+  return await kubectlAs('admin', ON_SERVER, JSON.stringify(object));
 }
 
 /** The API server takes a policy up some time after it was written. Each try is another Plan: kubectl sends no change that is none. */

@@ -10,7 +10,7 @@ import { type Event, type KubeObject, nodes, type Resource } from '../../src/kub
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { controlNodes, SIGNAL_DATA_ANNOTATION } from '../../src/signal/names.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../builders/plans.ts';
-import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { apply, controlPlane, kubeconfigFor, kubectlAs, ON_SERVER } from './control-plane.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
 const PATIENCE = { timeout: 150_000 };
@@ -72,7 +72,7 @@ async function auditLines(): Promise<string[]> {
 
 async function applyPlan(plan: Plan): Promise<string> {
   const { uid: _, resourceVersion: __, creationTimestamp: ___, ...metadata } = plan.metadata;
-  return (await kubectlAs('admin', ['apply', '-f', '-'], JSON.stringify({ ...plan, metadata }))).stderr;
+  return (await kubectlAs('admin', ON_SERVER, JSON.stringify({ ...plan, metadata }))).stderr;
 }
 
 async function eventsOf({ metadata }: Plan): Promise<Event[]> {

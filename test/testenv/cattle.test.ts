@@ -19,7 +19,7 @@ import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
 import { secretReader } from '../builders/secret-reader.ts';
 import { followUnfinished, type Unfinished } from '../expectations/unfinished.ts';
 import { conditionOf, installKinds, NAMESPACE, nodeOf, planOf, startController, timeOf } from './cattle-rig.ts';
-import { apply as applyManifest, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { apply as applyManifest, kubeconfigFor, kubectlAs, ON_SERVER } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
 /** The hash of the published version and service account. */
@@ -70,7 +70,7 @@ afterAll(async () => {
 });
 
 async function apply(plan: CattlePlan): Promise<void> {
-  const { stderr } = await kubectlAs('admin', ['apply', '-f', '-'], JSON.stringify(plan));
+  const { stderr } = await kubectlAs('admin', ON_SERVER, JSON.stringify(plan));
   expect(stderr).toBe('');
 }
 

@@ -10,7 +10,7 @@ import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { TO as MACHINE_TO, openMachineCluster } from '../capi/machine-cluster.ts';
 import { askedBy, writeAccountKubeconfig } from './account.ts';
 import { buildTool } from './build-tool.ts';
-import { apply, controlPlane, kubeconfigFor, kubectlAs, restoreRoles } from './control-plane.ts';
+import { apply, controlPlane, kubeconfigFor, kubectlAs, ON_SERVER, restoreRoles } from './control-plane.ts';
 import { helm } from './helm.ts';
 
 const CHART = 'deploy/chart';
@@ -106,7 +106,7 @@ describe.each(DIALECTS)('%s', (dialect) => {
     const spaces = objects.filter(({ kind }) => kind === 'Namespace');
     for (const space of spaces) await apply(JSON.stringify(space));
     const text = objects.map((object) => stringify(object, { version: '1.1' })).join('---\n');
-    const { ok, stderr, stdout } = await kubectlAs('admin', ['apply', '--dry-run=server', '-f', '-'], text);
+    const { ok, stderr, stdout } = await kubectlAs('admin', [...ON_SERVER, '--dry-run=server'], text);
     // Such as a Deployment that breaks the Pod Security Standard of its namespace; not of definitions that no kubectl made.
     const warnings = stderr
       .split('\n')
@@ -201,7 +201,7 @@ test('agents as a DaemonSet: Helm and kustomize install the same, and the API se
   const args = ['--set=agent.daemonSet=true', '--set=agent.launcherImage=launcher-with-nsenter'];
   const added = (await templated(...args)).filter(({ kind }) => kind === 'DaemonSet');
   expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/agent')));
-  const { ok, stderr } = await kubectlAs('admin', ['apply', '--dry-run=server', '-f', '-'], JSON.stringify(added[0]));
+  const { ok, stderr } = await kubectlAs('admin', [...ON_SERVER, '--dry-run=server'], JSON.stringify(added[0]));
   expect({ ok, stderr }).toEqual({ ok: true, stderr: '' });
 });
 
