@@ -21,7 +21,12 @@ export interface ProofMachine extends KubeObject {
 }
 
 export interface Scalable extends KubeObject {
-  spec: { version?: string; replicas?: number; template?: { spec: ProofMachine['spec'] } };
+  spec: {
+    version?: string;
+    replicas?: number;
+    template?: { spec: ProofMachine['spec'] };
+    kubeadmConfigSpec?: { files?: readonly object[] };
+  };
   status?: { replicas?: number; observedGeneration?: number; conditions?: Condition[] };
 }
 

@@ -20,16 +20,25 @@ export async function interfered(scene: Scene): Promise<void> {
 
 async function scaledMidway(scene: Scene): Promise<void> {
   await scaled(scene, 3, IN_TURN);
-  const before = await scene.identities('workers');
-  const version = scene.nextVersion();
-  await held(scene, version);
-  await scene.checks.check('three Machines become two while one is updated: the two end in place', async () => {
-    await scaled(scene, 2, IN_TURN, version, async () => await release(scene));
-    const after = await scene.identities('workers');
-    const kept = new Map([...before].filter(([name]) => after.has(name)));
-    const wrong = await scene.wrongAfter('workers', version, kept);
-    return kept.size === 2 ? wrong : [`${kept.size} are kept`, ...wrong];
-  });
+  for (const [more, fewer] of [
+    [3, 2],
+    [2, 1],
+  ] as const) {
+    const before = await scene.identities('workers');
+    const version = scene.nextVersion();
+    await held(scene, version);
+    await scene.checks.check(
+      `${more} Machines become ${fewer} while one is updated: the rest ends in place`,
+      async () => {
+        await scaled(scene, fewer, IN_TURN, version, async () => await release(scene));
+        const after = await scene.identities('workers');
+        const kept = new Map([...before].filter(([name]) => after.has(name)));
+        const wrong = await scene.wrongAfter('workers', version, kept);
+        return kept.size === fewer ? wrong : [`${kept.size} are kept`, ...wrong];
+      },
+    );
+  }
+  await scaled(scene, 2, IN_TURN);
 }
 
 /** Cluster API then counts the Machine as updated, and asks nobody. */

@@ -1,7 +1,7 @@
 /** A change that nobody covers: replaced, as Cluster API does by default; or refused, as an UpdaterSet can say. */
 import type { UpdaterSet } from '../../../../src/api/refit/updater-set.ts';
 import { updaterSets } from '../../../../src/api/refit/updater-set.ts';
-import { bootstrapTemplate, machineSets, NAMESPACE, WORKERS } from '../machines/objects.ts';
+import { bootstrapTemplate, CLUSTER, controlPlanes, machineSets, NAMESPACE, WORKERS } from '../machines/objects.ts';
 import { conditionOf } from '../machines/settled.ts';
 import type { Scene } from '../scene.ts';
 import { wantControlPlane, wantWorkers } from './update.ts';
@@ -97,13 +97,15 @@ async function refusedOfControlPlane(scene: Scene): Promise<void> {
   const before = await scene.identities('control plane');
   const [machine] = await scene.machines('control plane');
   const version = machine?.spec.version ?? '';
+  const { spec } = await scene.cluster.client.get(controlPlanes, CLUSTER, { namespace: NAMESPACE });
+  const { files = null } = spec.kubeadmConfigSpec ?? {};
   await wantControlPlane(scene, { kubeadmConfigSpec: { files: [{ path: '/etc/refused', content: 'two' }] } });
   await checks.check('Refuse: no Machine of the control plane is replaced', async () => {
     await scene.failedCalls('control-plane', 'CanUpdateMachine', REPEATED);
     return await scene.wrongAfter('control plane', version, before);
   });
   await checks.check('Refuse, and the change of the control plane is undone: all goes on', async () => {
-    await wantControlPlane(scene, { kubeadmConfigSpec: { files: null } });
+    await wantControlPlane(scene, { kubeadmConfigSpec: { files } });
     await scene.settled('control plane', version);
     return await scene.wrongAfter('control plane', version, before);
   });
