@@ -42,14 +42,16 @@ test('bodies of the largest size at once: some are refused, memory stays bounded
   const chunk = Buffer.alloc(1024 * 1024, ' ');
   const answers = await Promise.all(
     Array.from({ length: BODIES }, async () => {
-      const socket = rig.connect();
-      await once(socket, 'secureConnect');
+      // Who is too slow, as all are on a busy machine, is cut off without an answer.
+      const socket = rig.connect().on('error', () => undefined);
+      const comes = async (event: string) => await new Promise((resolve) => socket.once(event, resolve));
+      await Promise.race([comes('secureConnect'), comes('close')]);
       let answer = '';
       socket.on('data', (part: Buffer) => (answer += part.toString()));
-      const ended = Promise.race([once(socket, 'data'), once(socket, 'close')]);
+      const ended = Promise.race([comes('data'), comes('close')]);
       socket.write(`POST /${HOOK_GROUP}/discovery HTTP/1.1\r\nHost: x\r\nContent-Length: ${20 * chunk.length}\r\n\r\n`);
       for (let sent = 0; sent < 20 && !socket.destroyed; sent++) {
-        if (!socket.write(chunk)) await Promise.race([once(socket, 'drain'), ended]);
+        if (!socket.write(chunk)) await Promise.race([comes('drain'), ended]);
       }
       await ended;
       return answer.split('\r\n')[0];
