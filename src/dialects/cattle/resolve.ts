@@ -111,8 +111,9 @@ function targetsOf(scene: Scene): Target[] {
   for (const node of inOrder(world.list(nodes), `${plan.metadata.uid ?? ''}${judgement.hash}`)) {
     const state = stateOf(node);
     const isTarget = state === 'intended' || (isSelected(node) && (concurrency > 0 || state !== 'pending'));
-    const since = isTarget ? (knownSince(node, state, scene) ?? time) : time;
-    if (isTarget) targets.push({ key: keyOfNode(node), name: node.metadata.name, state, since });
+    if (!isTarget) continue;
+    const since = knownSince(node, state, scene) ?? time;
+    targets.push({ key: keyOfNode(node), name: node.metadata.name, state, since });
   }
   return targets;
 }
