@@ -186,6 +186,7 @@ export function probeBackoff() {
       tries.set(probe, { reason, attempt, askAt: now + recheckMs });
       return { unanswered: reason, recheckMs, isNew: before?.reason.message !== reason.message };
     },
+    isEmpty: () => tries.size === 0,
     forget: (probe: string) => tries.delete(probe),
     /** Milliseconds until the next one is repeated; undefined if none waits. */
     nextMs(now: number): number | undefined {

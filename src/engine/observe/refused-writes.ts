@@ -13,13 +13,11 @@ export function refusedWrites(
   report: (rollout: Rollout, at: Refused, reason: Reason) => void,
 ) {
   const backoff = probeBackoff();
-  let hasAny = false;
   return {
     of: (rollout: Rollout, target: Target) =>
-      hasAny ? backoff.of(keyOf(rollout, target), clock.monotonic()) : undefined,
+      backoff.isEmpty() ? undefined : backoff.of(keyOf(rollout, target), clock.monotonic()),
     /** `words`: those of the API server. Reports a refusal in other words than the last one. */
     add(rollout: Rollout, at: Refused, words: string): void {
-      hasAny = true;
       const message = `${at.target.name}: the API server refuses to change its object: ${words}`;
       const reason = because('TargetRefused', message);
       const { isNew } = backoff.add(keyOf(rollout, at.target), reason, clock.monotonic());
