@@ -7,11 +7,11 @@ import { secrets } from '../../kube/resources.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
 import { silentLogger } from '../../util/log.ts';
-import { printable } from '../../util/printable.ts';
 import { parseVersion } from '../../util/version.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { table } from '../phrases.ts';
 import { connect, type SessionParts } from '../status/session.ts';
+import { harmless } from '../status/view.ts';
 
 interface MachinesFlags extends ConnectionFlags {
   readonly cluster?: string;
@@ -58,10 +58,10 @@ export async function previewMachines(flags: MachinesFlags, { clock, output, abo
     const verdict = verdicts.getOrInsertComputed(asked, async () => await judge(parts, machine, version));
     return { machine: metadata.name, node: status?.nodeRef?.name ?? '', ...(await verdict) };
   };
-  const rows = await Promise.all(own.map(look));
+  const rows = harmless(await Promise.all(own.map(look)));
   const text = table(
     ['MACHINE', 'NODE', 'OUTCOME', 'WHY'],
-    rows.map((row) => Object.values(row).map(printable)),
+    rows.map((row) => Object.values(row)),
   );
   output.write(`${flags.output === 'json' ? JSON.stringify(rows, undefined, 2) : text.join('\n')}\n`);
   return EXIT.ok;
