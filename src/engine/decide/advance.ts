@@ -10,7 +10,6 @@ import { because, isUnasked, type Reason } from '../model/reasons.ts';
 import {
   activeStage,
   isFinal,
-  isSettled,
   type RecordedState,
   type Rollout,
   type RolloutPhase,
@@ -23,7 +22,7 @@ import {
 import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type Choice, chooseTargets, failedInFlightIn, freeSlots, freeWithin } from '../schedule/slots.ts';
 import { FAILURES, isOverBudget, isStopping, stops } from './budget.ts';
-import { type Evaluations, refusedState } from './evaluate-target.ts';
+import { type Evaluations, isAtRest, refusedState } from './evaluate-target.ts';
 import { lastingFailures, outcomeOf } from './outcome.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 
@@ -54,7 +53,7 @@ function follow(evaluations: Evaluations, stage: Stage): Rollout {
   const { rollout } = snapshot;
   const moved: Target[] = [];
   let { reason } = rollout;
-  for (const target of stage.targets.filter((each) => !isSettled(each))) {
+  for (const target of stage.targets.filter((each) => !isAtRest(snapshot, each))) {
     const step = evaluations.of(stage, target);
     if (!step.next) continue;
     moved.push({ ...target, state: step.next, since: sinceOf(snapshot, target, step.next, now) });

@@ -13,7 +13,6 @@ import {
   type Stage,
   type Target,
   targetsIn,
-  withStages,
 } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { uncordonOf } from './choose-drain-action.ts';
@@ -26,8 +25,9 @@ const TAINTS_AT_ONCE = 20;
 export function nodeActionsOf(evaluations: Evaluations): NodeAction[] {
   const { snapshot, policy } = evaluations;
   if (snapshot.rollout.unread) return [];
-  const all = withStages(snapshot.rollout);
-  const nodeActions = all.flatMap(({ stage, target }) => nodeActionFor(evaluations, stage, target) ?? []);
+  const nodeActions = snapshot.rollout.stages.flatMap((stage) =>
+    stage.targets.flatMap((target) => nodeActionFor(evaluations, stage, target) ?? []),
+  );
   return [...nodeActions, ...taints(snapshot, policy), ...downloadChecksOf(evaluations), ...prefetchesOf(evaluations)];
 }
 

@@ -3,7 +3,7 @@ import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_TARGET, evaluate } from '../ga
 import { type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
-import { type RecordedState, type Stage, type Target, targetsIn } from '../model/rollout.ts';
+import { isSettled, type RecordedState, type Stage, type Target, targetsIn } from '../model/rollout.ts';
 import { type Effect, type ObservedState, type TargetEvaluation, TRANSITIONS } from '../model/transitions.ts';
 import type { RolloutPolicy, TimedStep } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
@@ -30,6 +30,13 @@ export function evaluationsFor(snapshot: Snapshot, policy: RolloutPolicy, now: n
     return known.getOrInsertComputed(target, () => withRefusal(evaluateTarget(context), context));
   };
   return { snapshot, policy, now, of };
+}
+
+/** True if its phase is its state, and nothing moves it before a gate lets it start or a person has it retried. */
+export function isAtRest({ facts }: Pick<Snapshot, 'facts'>, target: Target): boolean {
+  if (target.state !== 'pending') return isSettled(target);
+  const { exists, observation } = factsOf({ facts }, target);
+  return exists && observation.kind === 'none';
 }
 
 function evaluateTarget(context: TargetContext): TargetEvaluation {

@@ -13,32 +13,21 @@ import {
   type Wait,
 } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import {
-  activeStage,
-  isFinal,
-  isSettled,
-  type Rollout,
-  type Stage,
-  stagesBefore,
-  type Target,
-  withStages,
-} from '../model/rollout.ts';
+import { activeStage, isFinal, type Rollout, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
 import { chooseTargets, FINISHING_ENDS, failedInFlightIn, type GatedTarget, limitOf } from '../schedule/slots.ts';
 import { choose } from './advance.ts';
 import { isStopping } from './budget.ts';
-import { type Evaluations, timeLeft } from './evaluate-target.ts';
+import { type Evaluations, isAtRest, timeLeft } from './evaluate-target.ts';
 
 export type Explanation = Pick<Decision, 'waits' | 'phases' | 'recheckAfterMs' | 'probes'>;
 
 export function explain(evaluations: Evaluations): Explanation {
   const { snapshot, now } = evaluations;
   const { rollout } = snapshot;
-  const phases = new Map(
-    withStages(rollout).map(({ stage, target }) => [
-      target.key,
-      isSettled(target) ? target.state : evaluations.of(stage, target).phase,
-    ]),
-  );
+  const phases = new Map<string, TargetPhase>();
+  for (const stage of rollout.stages)
+    for (const target of stage.targets)
+      phases.set(target.key, isAtRest(snapshot, target) ? target.state : evaluations.of(stage, target).phase);
   if (isFinal(rollout)) return { waits: [], phases, recheckAfterMs: undefined, probes: [] };
   const stage = activeStage(rollout);
   const first = preconditionsWait(snapshot);

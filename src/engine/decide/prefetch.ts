@@ -19,9 +19,11 @@ type Pair = readonly [Stage, Target];
 export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
   const { snapshot, policy } = evaluations;
   const stateOf = ([, target]: Pair) => factsOf(snapshot, target).prefetch;
-  const pairs = snapshot.rollout.stages
-    .map((stage) => ({ stage, able: stage.targets.filter((target) => stateOf([stage, target]) !== undefined) }))
-    .flatMap(({ stage, able }) => groupsOf(evaluations, able).flatMap((all) => all.map((one): Pair => [stage, one])));
+  const isAble = (target: Target): boolean => factsOf(snapshot, target).prefetch !== undefined;
+  const pairs = snapshot.rollout.stages.flatMap((stage) =>
+    groupsOf(evaluations, stage.targets.filter(isAble)).flatMap((all) => all.map((one): Pair => [stage, one])),
+  );
+  if (pairs.length === 0) return [];
   const next = mayPrefetch(evaluations) ? pairs.filter(([, target]) => isToCome(snapshot, target)) : [];
   const asked = next.filter((pair) => stateOf(pair) === 'asked');
   const leftMs = beforeWindow(evaluations);
