@@ -1,6 +1,7 @@
 /** An SSH server made with the package ssh2: it accepts one key, and each command runs on the stand-in host. */
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import ssh2, { type Attempt, type Channel, type Connection, type PublicKey } from 'ssh2';
 import { ADDRESS, ENTER_HOST, knownHostOf, makeKey, type ServerOptions, type SshServer } from './server.ts';
@@ -42,9 +43,15 @@ function admit(attempt: Attempt, allowed: PublicKey): void {
   attempt.accept();
 }
 
+/** What a login has. Of this process's own environment only PATH, for a machine whose tools lie elsewhere. */
+function loginEnvironment(home: string): NodeJS.ProcessEnv {
+  const { username } = userInfo();
+  return { PATH: process.env['PATH'], HOME: home, USER: username, LOGNAME: username, SHELL: '/bin/sh' };
+}
+
 /** As with a real server, a command outlives its connection. */
 function enter(root: string, command: string, channel: Channel): void {
-  const child = spawn('/bin/sh', [ENTER_HOST, root, command], { stdio: 'pipe' });
+  const child = spawn('/bin/sh', [ENTER_HOST, root, command], { stdio: 'pipe', env: loginEnvironment(root) });
   channel.pipe(child.stdin);
   child.stdout.pipe(channel, { end: false });
   child.stderr.pipe(channel.stderr, { end: false });
