@@ -71,14 +71,16 @@ function controllerArguments(directory: string, kubeconfig: string, port: number
   ];
 }
 
-/** Of volumes, services and clouds, which no test has: each would watch and write beside the tests. */
+/** Of what no test has, as volumes, services and clouds: each would watch and write beside the tests. */
 const UNUSED_CONTROLLERS = [
   'cloud-node-lifecycle',
+  'cronjob',
   'endpoints',
   'endpointslice',
   'endpointslice-mirroring',
   'ephemeral-volume',
   'horizontal-pod-autoscaler',
+  'legacy-serviceaccount-token-cleaner',
   'node-ipam',
   'node-route',
   'persistentvolume-attach-detach',
@@ -86,10 +88,14 @@ const UNUSED_CONTROLLERS = [
   'persistentvolume-expander',
   'persistentvolume-protection',
   'persistentvolumeclaim-protection',
+  'replicationcontroller',
   'resourceclaim',
+  'root-ca-certificate-publisher',
   'service-cidr',
   'service-lb',
   'storage-version-migrator',
+  'ttl',
+  'validatingadmissionpolicy-status',
   'volumeattributesclass-protection',
 ].map((name) => `-${name}-controller`);
 
