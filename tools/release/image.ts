@@ -21,6 +21,8 @@ export interface ImageParts {
     readonly binary: string;
     readonly libraries: Libraries;
   }[];
+  /** Of gzip, 1 to 9. Default: 9, for the smallest image. */
+  readonly level?: number;
 }
 
 interface Descriptor {
@@ -30,7 +32,7 @@ interface Descriptor {
 }
 
 /** The archive: an OCI image layout with one index over the platforms. */
-export async function ociArchive({ version, time, platforms }: ImageParts): Promise<Buffer> {
+export async function ociArchive({ version, time, platforms, level = 9 }: ImageParts): Promise<Buffer> {
   const blobs = new Map<string, Buffer>();
   const add = (mediaType: string, content: Buffer): Descriptor => {
     const hash = sha256(content);
@@ -41,7 +43,7 @@ export async function ociArchive({ version, time, platforms }: ImageParts): Prom
   const manifests = [];
   for (const { platform, binary, libraries } of platforms) {
     const tars = [tar(baseEntries(libraries), time), tar(programEntries(await readFile(binary)), time)];
-    const layers = tars.map((layer) => add(`${OCI}.layer.v1.tar+gzip`, gzipSync(layer, { level: 9 })));
+    const layers = tars.map((layer) => add(`${OCI}.layer.v1.tar+gzip`, gzipSync(layer, { level })));
     const diffs = tars.map((layer) => `sha256:${sha256(layer)}`);
     const place = { architecture: platform.goArch, os: 'linux' };
     const config = add(
