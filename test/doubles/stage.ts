@@ -56,6 +56,8 @@ const TIMES: Times = { ...timesOf(SCALE), leaseDuration, renewDeadline, drain, r
 const RESTART_DELAY_MS = 10_000 * SCALE;
 const PLAYED = 'kwok.x-k8s.io/node';
 const PATIENCE = { timeout: 150_000, interval: 20 };
+/** Where a state is the last one: to ask more often was a tenth of all requests in tests. */
+const FOR_THE_END = { ...PATIENCE, interval: 200 };
 
 /** On the control plane of the test run. */
 export async function startStage(options: Omit<StageOptions, 'plane'>): Promise<Stage> {
@@ -160,7 +162,7 @@ export class Stage implements AsyncDisposable {
 
   /** Whoever wrote that state has its answer, too. */
   async untilPlan(state: string): Promise<void> {
-    await this.until(async () => expect(await this.planState()).toBe(state));
+    await vi.waitFor(async () => expect(await this.planState()).toBe(state), FOR_THE_END);
     await this.until(() => {
       const last = this.recorder.writes.findLast(({ resource }) => resource === 'plans/status');
       expect(last?.code).not.toBe(0);
