@@ -18,14 +18,14 @@ type Pair = readonly [Stage, Target];
 /** Asks the next targets while others are in progress, and cancels what is not to come any more. */
 export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
   const { snapshot, policy } = evaluations;
-  const stateOf = ([, target]: Pair) => factsOf(snapshot, target).prefetch;
-  const isAble = (target: Target): boolean => factsOf(snapshot, target).prefetch !== undefined;
-  const pairs = snapshot.rollout.stages.flatMap((stage) =>
-    groupsOf(evaluations, stage.targets.filter(isAble)).flatMap((all) => all.map((one): Pair => [stage, one])),
-  );
+  const stateOf = (target: Target) => factsOf(snapshot, target).prefetch;
+  const pairs = snapshot.rollout.stages.flatMap((stage) => {
+    const able = stage.targets.filter((target) => stateOf(target) !== undefined);
+    return groupsOf(evaluations, able).flatMap((all) => all.map((one): Pair => [stage, one]));
+  });
   if (pairs.length === 0) return [];
   const next = mayPrefetch(evaluations) ? pairs.filter(([, target]) => isToCome(snapshot, target)) : [];
-  const asked = next.filter((pair) => stateOf(pair) === 'asked');
+  const asked = next.filter(([, target]) => stateOf(target) === 'asked');
   const leftMs = beforeWindow(evaluations);
   const isEarly = leftMs > 0;
   const most = aheadIn(next, isEarly ? 'all' : policy.prefetch);
@@ -35,7 +35,9 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
   const chosen = unasked.slice(0, free);
   const kept = new Set([...chosen, ...asked]);
   // The signal of an intended target takes it away.
-  const ended = pairs.filter((pair) => stateOf(pair) !== 'possible' && !kept.has(pair) && pair[1].state !== 'intended');
+  const ended = pairs.filter(
+    (pair) => stateOf(pair[1]) !== 'possible' && !kept.has(pair) && pair[1].state !== 'intended',
+  );
   const agent = isEarly ? { ...policy.agent, spreadMs: Math.round(leftMs * SPREAD) } : policy.agent;
   return [
     ...chosen.map(([stage, target]): NodeAction => ({ kind: 'prefetch', stage, target, agent })),
