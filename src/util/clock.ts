@@ -13,7 +13,7 @@ export interface Clock {
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonic: () => Number(process.hrtime.bigint()) / 1e6,
+  monotonic: () => performance.now(),
   schedule(ms, callback) {
     const waitFor = (left: number): NodeJS.Timeout => {
       const next = left > MAX_TIMER_MS ? () => (timer = waitFor(left - MAX_TIMER_MS)) : callback;
