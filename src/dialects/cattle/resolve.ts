@@ -102,32 +102,32 @@ interface Scene {
 }
 
 function targetsOf(scene: Scene): Target[] {
-  const { plan, now, judgement, world } = scene;
+  const { plan, judgement, world } = scene;
   const { concurrency = 0 } = plan.spec ?? {};
   const stateOf = stateReader(scene);
   const isSelected = selectorOf(plan, judgement);
-  const time = rfc3339(now);
+  const sinceOf = sinceReader(scene);
   const targets: Target[] = [];
   for (const node of inOrder(world.list(nodes), `${plan.metadata.uid ?? ''}${judgement.hash}`)) {
     const state = stateOf(node);
     const isTarget = state === 'intended' || (isSelected(node) && (concurrency > 0 || state !== 'pending'));
-    if (!isTarget) continue;
-    const since = knownSince(node, state, scene) ?? time;
-    targets.push({ key: keyOfNode(node), name: node.metadata.name, state, since });
+    if (isTarget) targets.push({ key: keyOfNode(node), name: node.metadata.name, state, since: sinceOf(node, state) });
   }
   return targets;
 }
 
-function knownSince({ metadata: { name } }: Node, state: RecordedState, scene: Scene): string | undefined {
-  const { plan, world, judgement, failures } = scene;
-  if (state === 'pending')
-    return conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp;
-  if (state === 'failed' || state === 'unsupported') return failures.nodes.get(name)?.since;
-  if (state !== 'done') return undefined;
-  // If its Job is deleted, when the plan completed.
-  const { status, lastUpdateTime } = conditionOf(plan, 'Complete') ?? {};
-  const job = jobFor(world, { id: judgement.hash }, name, plan);
-  return job?.status?.completionTime ?? (status === 'True' ? lastUpdateTime : undefined);
+function sinceReader({ plan, now, world, judgement, failures }: Scene): (node: Node, state: RecordedState) => string {
+  const time = rfc3339(now);
+  const resolvedAt = conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp ?? time;
+  const { status, lastUpdateTime = time } = conditionOf(plan, 'Complete') ?? {};
+  const completedAt = status === 'True' ? lastUpdateTime : time;
+  return ({ metadata: { name } }, state) => {
+    if (state === 'pending') return resolvedAt;
+    if (state === 'failed' || state === 'unsupported') return failures.nodes.get(name)?.since ?? time;
+    if (state !== 'done') return time;
+    // If its Job is deleted, when the plan completed.
+    return jobFor(world, { id: judgement.hash }, name, plan)?.status?.completionTime ?? completedAt;
+  };
 }
 
 /** Without a valid selector, no node is selected. */

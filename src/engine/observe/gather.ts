@@ -5,7 +5,7 @@ import type { DrainState } from '../../drain/running-drains.ts';
 import { type KubeObject, kubeletVersionOf, type Node, nodes, readyCondition } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
-import type { Dialect, World } from '../dialect.ts';
+import type { Dialect, World, WorldObject } from '../dialect.ts';
 import { controlsOn } from '../model/controls.ts';
 import type {
   EndpointHealth,
@@ -18,7 +18,7 @@ import type {
   Unanswered,
 } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
-import { hasStarted, ownerOf, type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
+import { hasStarted, ownerOf, type Rollout, type Stage, type Target, targetsIn, withStages } from '../model/rollout.ts';
 import type { WatchFacts } from './watch-times.ts';
 import { kindOf } from './world.ts';
 
@@ -40,7 +40,10 @@ export interface Known {
   readonly refusalOf?: ((rollout: Rollout, target: Target) => Unanswered | undefined) | undefined;
 }
 
-export function gather(dialect: Dialect, plan: KubeObject, world: World, now: number, known: Known = {}): Snapshot {
+export function gather(dialect: Dialect, plan: KubeObject, views: World, now: number, known: Known = {}): Snapshot {
+  // Nothing changes meanwhile, and each target asks.
+  const list = onceForEach((kind: WorldObject['resource']) => views.list(kind)) as World['list'];
+  const world = { ...views, list };
   const rollout = dialect.resolve(plan, world, now);
   const waitsFor = dialect.preconditions !== undefined && known.isReadOnly !== true;
   const preconditions = known.preconditions ?? (waitsFor ? 'unasked' : undefined);
@@ -92,7 +95,7 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
   const watched = target.state === 'done' ? undefined : known.watch?.(target, observation);
   return {
     ...ownFacts(object),
-    ...(dialect.versions ? { version: dialect.versions.of(object) } : {}),
+    version: dialect.versions ? dialect.versions.of(object) : kubeletVersionOf(object),
     isThere: isThere(dialect, stage, object),
     agent: dialect.agents?.of(object),
     occupant: dialect.occupantOf?.(world, target, plan),
@@ -117,7 +120,6 @@ const ownFacts = onceForEach((object: KubeObject) => {
     labels: object.metadata.labels,
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
-    version: kubeletVersionOf(object),
   };
 });
 
@@ -143,9 +145,8 @@ const viewOf = onceForEach(
 );
 
 /** The 90th percentile of what finished targets took, as their agents say; never the longest: one that lies must not count. */
-function paceOf({ stages }: Rollout, facts: ReadonlyMap<string, TargetFacts>): number | undefined {
-  const spent = stages
-    .flatMap(({ targets }) => targets.filter(({ state }) => state === 'done'))
+function paceOf(rollout: Rollout, facts: ReadonlyMap<string, TargetFacts>): number | undefined {
+  const spent = targetsIn(rollout, 'done')
     .flatMap(({ key }) => spentBy(facts.get(key)?.observation) ?? [])
     .toSorted((a, b) => a - b);
   return spent.length > 1 ? spent[Math.floor((spent.length - 1) * 0.9)] : undefined;
