@@ -132,7 +132,6 @@ export interface VersionFacts {
   readonly kubelets?: readonly KubeletFacts[];
   readonly kubeProxies?: readonly { readonly version: string; readonly kubelet?: string }[];
   readonly controllers?: readonly ControllerManagerFacts[];
-  readonly kubectl?: string;
   readonly kubeadm?: KubeadmFacts;
   readonly etcd?: { readonly members: readonly string[]; readonly target: string };
   readonly node?: NodeFacts;

@@ -47,10 +47,6 @@ const controller = (
   apiServers: apiServers.map(full),
   controllers: [{ name, version: full(version), ...(apiServer && { apiServer: full(apiServer) }) }],
 });
-const kubectl = (version: string, apiServers: readonly string[]): VersionFacts => ({
-  apiServers: apiServers.map(full),
-  kubectl: full(version),
-});
 const apply = (version: string | undefined, cluster: string, target: string): VersionFacts => ({
   apiServers: [],
   target,
@@ -188,10 +184,6 @@ const OTHERS: readonly Row[] = [
     'no',
     'no R8',
   ],
-  [60, 'kubectl one newer', kubectl('1.37', ['1.36']), 'yes', 'yes'],
-  [61, 'kubectl two older', kubectl('1.34', ['1.36']), 'no', 'no R6'],
-  [62, 'kubectl too new for one', kubectl('1.37', ['1.35', '1.36']), 'no', 'no R6'],
-  [63, 'kubectl as the older', kubectl('1.35', ['1.35', '1.36']), 'yes', 'yes'],
 ];
 
 const KUBEADM: readonly Row[] = [
@@ -303,8 +295,13 @@ const ORIGINAL: readonly Row[] = [
   ],
 ];
 
-/** Rows that are no matter of two versions, with the place that decides them. */
+const KUBECTL = 'R6: Refit runs no kubectl, and does not know which one people use';
+/** Rows that are no matter of two versions of the cluster, with the place that decides them. */
 const ELSEWHERE: Readonly<Record<number, string>> = {
+  60: KUBECTL,
+  61: KUBECTL,
+  62: KUBECTL,
+  63: KUBECTL,
   107: "KubeOne's label on a worker is no version: preflight.test.ts refuses it by F4, where KubeOne passes",
   108: "KubeOne's label on a control-plane host: refused by F4 as there, and nothing forces it",
 };
@@ -312,7 +309,7 @@ const ELSEWHERE: Readonly<Record<number, string>> = {
 const SECTIONS: Readonly<Record<string, readonly Row[]>> = {
   'API servers': API_SERVERS,
   kubelets: KUBELETS,
-  'kube-proxy, controllers, kubectl': OTHERS,
+  'kube-proxy and controllers': OTHERS,
   kubeadm: KUBEADM,
   'etcd and hosts': HOSTS,
   'decisions of the original': ORIGINAL,

@@ -30,7 +30,6 @@ export function judgeVersions(facts: VersionFacts): Finding[] {
     ...(facts.kubelets ?? []).flatMap((kubelet) => [...kubeletFindings(kubelet, servers, target)]),
     ...(facts.kubeProxies ?? []).flatMap((proxy) => [...proxyFindings(proxy, servers)]),
     ...(facts.controllers ?? []).flatMap((controller) => controllerFindings(controller, servers, target)),
-    ...kubectlFindings(facts.kubectl, servers),
     ...kubeadmFindings(facts),
     ...etcdFindings(facts.etcd),
     ...nodeFindings(facts.node, target),
@@ -149,14 +148,6 @@ function controllerFindings(facts: ControllerManagerFacts, servers: readonly Ver
   return [];
 }
 
-function kubectlFindings(kubectl: string | undefined, servers: readonly Version[]): Finding[] {
-  const outside =
-    kubectl === undefined ? undefined : servers.find(({ minor }) => Math.abs(minor - read(kubectl).minor) > 1);
-  return outside
-    ? [hard('R6', `kubectl ${kubectl} is more than one minor version from an API server at ${textOf(outside)}`)]
-    : [];
-}
-
 /** False if API servers cannot have this version before the kubelet moves, or if it cannot be read. */
 export function canStay(kubelet: string | undefined, servers: string): boolean {
   const [now, next] = [kubelet, servers].map((text = '') => parseVersion(text));
@@ -172,16 +163,9 @@ function ends(versions: readonly Version[]): readonly [Version | undefined, Vers
   return [sorted[0], sorted.at(-1)];
 }
 
-function versionsIn({
-  apiServers,
-  target,
-  kubelets = [],
-  kubeProxies = [],
-  controllers = [],
-  kubectl,
-}: VersionFacts): string[] {
+function versionsIn({ apiServers, target, kubelets = [], kubeProxies = [], controllers = [] }: VersionFacts): string[] {
   const parts = [...kubelets, ...kubeProxies, ...controllers];
-  return [...apiServers, target, kubectl, ...parts.map(({ version }) => version)].filter((each) => each !== undefined);
+  return [...apiServers, target, ...parts.map(({ version }) => version)].filter((each) => each !== undefined);
 }
 
 function read(version: string): Version {
