@@ -3,11 +3,10 @@ import { hash } from 'node:crypto';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { Secret } from '../../kube/resources.ts';
-import { parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
 import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
 import { escapeLikeGo, isRecord, stableStringify } from '../../util/json.ts';
 import { type ConditionUpdate, conditionOf, says } from './conditions.ts';
-import { DIGEST_ANNOTATION, selectorText } from './names.ts';
+import { DIGEST_ANNOTATION, selectorFault } from './names.ts';
 import { windowsOf } from './window.ts';
 
 /** Makes a version usable as a label value: `v1.2.3+k3s1` becomes `v1.2.3-k3s1`. */
@@ -134,12 +133,8 @@ function faultOf({ spec }: CattlePlan): string | undefined {
     return 'spec.drain cannot specify both deleteEmptydirData and deleteLocalData';
   const selectors = { 'spec.drain.podSelector': drain?.podSelector, 'spec.nodeSelector': nodeSelector };
   for (const [field, selector] of Object.entries(selectors)) {
-    try {
-      parseLabelSelector(selectorText(selector ?? {}));
-    } catch (error) {
-      if (!(error instanceof SelectorError)) throw error;
-      return `${field} is invalid, ${error.message}`;
-    }
+    const fault = selectorFault(selector);
+    if (fault !== undefined) return `${field} is invalid, ${fault}`;
   }
   const windows = window && windowsOf(window);
   if (typeof windows === 'string') return `spec.window is invalid, ${windows}`;

@@ -95,6 +95,15 @@ test("a drain has the Plan's options, and the time of its Job", () => {
   expect(policyOf(planOf({ drain: {} })).stepDeadlines.drain).toBe(600_000);
 });
 
+test.each([{ operator: 'Wrong' }, { operator: 'In' }])(
+  'with a selector of pods that is invalid (%j), a held Job waits',
+  (wrong) => {
+    const plan = planOf({ drain: { podSelector: { matchExpressions: [{ key: 'app', ...wrong }] } } });
+    expect(policyOf(plan).heldBy).toBe('the drain of Plan p, whose spec.drain.podSelector is invalid,');
+    expect(decided(plan, cordoned(plan), [jobFor(plan)]).nodeActions).toEqual([]);
+  },
+);
+
 test.each<[string, Partial<CattleSpec>, (plan: CattlePlan) => Node, string]>([
   ['is cordoned first', { drain: {} }, () => open, 'cordon'],
   ['then drained', { drain: {} }, cordoned, 'drain'],

@@ -6,7 +6,7 @@ import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { Job, Node, ObjectMeta } from '../../kube/resources.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { deadlineOf, type JobSettings } from './config.ts';
-import { CONTROLLER_LABEL, HELD_ANNOTATION, selectorText } from './names.ts';
+import { CONTROLLER_LABEL, HELD_ANNOTATION, selectorFault, selectorText } from './names.ts';
 
 /** False for what only kubectl can do: then the Job drains. */
 export function leaderDrains(plan: CattlePlan, { drainInJob }: Pick<JobSettings, 'drainInJob'>): boolean {
@@ -28,6 +28,9 @@ export function isHeld({ metadata, spec }: Job): boolean {
 export function withDrainOf(plan: CattlePlan, policy: RolloutPolicy, settings: JobSettings): RolloutPolicy {
   const { drain, jobActiveDeadlineSecs } = plan.spec ?? {};
   if (!leaderDrains(plan, settings)) return { ...policy, drain: { ...policy.drain, enabled: false } };
+  // Its nodes wait: a drain without the selector would evict other pods.
+  if (selectorFault(drain?.podSelector) !== undefined)
+    return { ...policy, heldBy: `the drain of Plan ${plan.metadata.name}, whose spec.drain.podSelector is invalid,` };
   const { deleteLocalData = true, deleteEmptydirData = true, gracePeriod = -1, force = false, timeout } = drain ?? {};
   const limit =
     typeof timeout === 'number' ? timeout : (parseGoDuration(typeof timeout === 'string' ? timeout : '') ?? 0);

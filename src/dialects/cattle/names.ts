@@ -1,7 +1,7 @@
 /** Labels, annotations, shortened names and selectors as `upgrade.cattle.io` writes them, since other tools read them. */
 import { hash } from 'node:crypto';
 import type { KubeObject, LabelSelector } from '../../kube/resources.ts';
-import { type Requirement, SelectorError } from '../../kube/selectors.ts';
+import { parseLabelSelector, type Requirement, SelectorError } from '../../kube/selectors.ts';
 
 const GROUP = 'upgrade.cattle.io';
 
@@ -55,6 +55,17 @@ export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelS
   ]
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
     .join(',');
+}
+
+/** What is wrong with it; undefined if nothing is. */
+export function selectorFault(selector: LabelSelector = {}): string | undefined {
+  try {
+    parseLabelSelector(selectorText(selector));
+    return undefined;
+  } catch (error) {
+    if (error instanceof SelectorError) return error.message;
+    throw error;
+  }
 }
 
 function requirementText({ key, operator, values = [] }: Requirement): string {
