@@ -7,7 +7,7 @@ import { type RolloutPolicy, WITHOUT_DEADLINES } from '../../engine/policy/rollo
 import { type Job, jobs, type KubeObject, nodes, pods, type Secret, secrets } from '../../kube/resources.ts';
 import { sameJson } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
-import { attemptsOf } from './attempts.ts';
+import { attemptsOf, recordedFailures } from './attempts.ts';
 import { trimJob, trimPod } from './cache-transforms.ts';
 import { conditionOf, holds, unknownsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
@@ -127,7 +127,8 @@ const MOST_NAMES = 10;
 export function cattleEvents(before: CattlePlan, after: CattlePlan, ours: readonly ReportedEvent[]) {
   const { latestVersion, latestHash, applying = [] } = after.status ?? {};
   const target = `version ${latestVersion}, hash ${latestHash}`;
-  const left = (before.status?.applying ?? []).filter((host) => !applying.includes(host));
+  const failed = recordedFailures(before).nodes;
+  const ended = (before.status?.applying ?? []).filter((host) => !applying.includes(host) && !failed.has(host));
   const started = applying.filter((host) => !before.status?.applying?.includes(host));
   const events: ReportedEvent[] = [];
   const add = (type: ReportedEvent['type'], code: string, message: string): number =>
@@ -147,7 +148,7 @@ export function cattleEvents(before: CattlePlan, after: CattlePlan, ours: readon
     add('Normal', 'Resolved', `resolved to ${target}`);
   if (complete === 'False JobFailed') add('Warning', 'JobFailed', told('Complete'));
   if (complete === 'False ValidationFailed') add('Warning', 'ValidationFailed', told('Complete'));
-  if (left.length > 0) add('Normal', 'JobComplete', `Jobs ended on ${listed(left, MOST_NAMES)}: ${target}`);
+  if (ended.length > 0) add('Normal', 'JobComplete', `Jobs ended on ${listed(ended, MOST_NAMES)}: ${target}`);
   if (started.length > 0) add('Normal', 'SyncJob', `Jobs start on ${listed(started, MOST_NAMES)}: ${target}`);
   if (complete === 'False Waiting') add('Normal', 'Waiting', told('Complete'));
   if (complete?.startsWith('True') === true) add('Normal', 'Complete', `every selected node is done: ${target}`);

@@ -28,6 +28,17 @@ test.each<[string, CattlePlan, CattlePlan, readonly ReportedEvent[], readonly st
     ['Normal JobComplete Jobs ended on a: version v1, hash h', 'Normal SyncJob Jobs start on c: version v1, hash h'],
   ],
   [
+    'one that had failed leaves: no Job is told to be complete',
+    of({
+      ...resolved,
+      applying: ['a', 'b'],
+      conditions: [{ type: 'RefitFailedNodes', status: 'True', message: 'a at 2026-01-01T00:00:00Z; generation 1' }],
+    }),
+    applying(),
+    [],
+    ['Normal JobComplete Jobs ended on b: version v1, hash h'],
+  ],
+  [
     'a Job failed',
     of(resolved),
     complete('JobFailed', 'Job x failed'),

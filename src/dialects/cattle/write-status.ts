@@ -46,18 +46,19 @@ export function hostOf({ key }: Target): string {
 }
 
 /** Reasons that are replaced as soon as they no longer hold. */
-const PASSING = new Set([NOT_READY.reason, 'Waiting']);
+const PASSING = new Set([NOT_READY.reason, 'Waiting', 'JobFailed', 'ValidationFailed']);
 
 function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly string[], now: number): ConditionUpdate {
   if (rollout.problems.length > 0) return NOT_READY;
   if (rollout.phase === 'done') return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
   const open = (reason: string, message = '') => ({ type: 'Complete', status: 'False', reason, message }) as const;
-  if (targetsIn(rollout, 'failed').length > 0) return open('JobFailed', failureOf(rollout));
+  const { status, reason = '', message = '' } = conditionOf(plan, 'Complete') ?? {};
+  const failure = rollout.reason?.code === 'Aborted' ? message : failureOf(rollout);
+  if (targetsIn(rollout, 'failed').length > 0) return open('JobFailed', failure);
   // The original's word for a Job that cannot be made.
-  if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failureOf(rollout));
+  if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failure);
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
   if (rollout.blocked && !isOpenAt(plan, now)) return open('Waiting', 'current time is not within configured window');
-  const { status, reason = '' } = conditionOf(plan, 'Complete') ?? {};
   const isNew = status !== 'False' || plan.status?.latestHash !== rollout.id || PASSING.has(reason);
   return open(isNew ? 'Resolved' : reason);
 }
