@@ -20,6 +20,7 @@ import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
 import { conditionOf } from './conditions.ts';
 import { hostnameOf } from './job.ts';
+import { isCordonedBy } from './job-cordons.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
 import { markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, HOSTNAME_LABEL, hashLabelOf, selectorText } from './names.ts';
@@ -66,7 +67,8 @@ function restOf({ spec }: CattlePlan): Pick<Stage, 'restMs'> {
 
 /** No phase is final: a new version, a new node, a corrected field or a removed abort annotation starts the Plan again. */
 function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]): RolloutPhase {
-  if (!isRecorded(plan, judgement) || !areRecorded(plan, targets)) return 'new';
+  const wasAborted = !isAborted(plan) && conditionOf(plan, ABORTED_TYPE) !== undefined;
+  if (wasAborted || !isRecorded(plan, judgement) || !areRecorded(plan, targets)) return 'new';
   if (judgement.problems.length > 0) return targets.some(({ state }) => state === 'intended') ? 'running' : 'invalid';
   if (isAborted(plan) && !targets.some(({ state }) => state === 'intended')) return 'failed';
   const isComplete = conditionOf(plan, 'Complete')?.status === 'True';
@@ -155,7 +157,9 @@ function stateReader(scene: Scene): (node: Node) => RecordedState {
     // It keeps its place until its failure no longer counts.
     const failure = failures.nodes.get(name);
     if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
-    const isOpen = labels[label] !== DISABLED && labels[label] !== latestHash;
+    // One that is left out while its Job works ends first: it may be cordoned.
+    const mustEnd = isCordonedBy(node, plan) && jobFor(world, { id: hash }, name, plan) !== undefined;
+    const isOpen = labels[label] === DISABLED ? mustEnd : labels[label] !== latestHash;
     // Also for an earlier hash.
     return isOpen && applying.has(hostnameOf(node)) ? 'intended' : 'pending';
   };

@@ -84,8 +84,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 
     finish(world, rollout, stage, { name }, plan) {
       const node = world.get(nodes, name);
-      if (!node || node.metadata.labels?.[hashLabelOf(plan.metadata.name)] === DISABLED) return undefined;
-      return { kind: 'replace', resource: nodes, object: finished(node, plan, rollout.id, stage.version) };
+      return node && { kind: 'replace', resource: nodes, object: finished(node, plan, rollout.id, stage.version) };
     },
   };
 }
@@ -205,12 +204,14 @@ function timesOf({ metadata, status }: Job, condition?: Condition): { attempt: s
   return { attempt, since: condition?.lastTransitionTime ?? status?.startTime ?? attempt };
 }
 
-/** Adds the plan's labels, the hash label last, and uncordons if its Job cordoned. */
+/** Adds the plan's labels, the hash label last, unless the node was left out meanwhile. Uncordons if its Job cordoned. */
 export function finished(node: Node, plan: CattlePlan, hash: string, version: string): Node {
   const { metadata, spec } = plan;
   const wanted = Object.entries(spec?.postCompleteLabels ?? {});
   const own = Object.fromEntries(wanted.map(([key, value]) => [key, expanded(value, version, hash)]));
-  const labels = { ...node.metadata.labels, ...own, [hashLabelOf(metadata.name)]: hash };
+  const before = node.metadata.labels ?? {};
+  const label = hashLabelOf(metadata.name);
+  const labels = before[label] === DISABLED ? before : { ...before, ...own, [label]: hash };
   const labelled = withoutClaim({ ...node, metadata: { ...node.metadata, labels } }, claimOf(plan));
   return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(labelled) : labelled, plan);
 }
