@@ -114,6 +114,18 @@ test.each<[string, Partial<CattleSpec>, (plan: CattlePlan) => Node, string]>([
   expect([nodeActions.map((each) => each.kind), signals]).toEqual([[kind], []]);
 });
 
+test('a drain stays the same from one decision to the next, so that its time comes to an end', () => {
+  const plan = planOf({ drain: {} });
+  const world = buildWorldOf([nodes, [cordoned(plan)]], [jobs, [jobFor(plan)]], [pods, []], [secrets, []]);
+  const asked = (now: number): string[] => {
+    const owners: string[] = [];
+    gather(cattle(LEADER), plan, world, now, { drainOf: (_node, owner) => void owners.push(owner) });
+    return owners;
+  };
+  expect(asked(T0 + 1000)).toHaveLength(1);
+  expect(asked(T0 + 9000)).toEqual(asked(T0 + 1000));
+});
+
 test('the Job starts once its node is drained', () => {
   const plan = planOf({ cordon: true });
   const job = jobFor(plan);

@@ -1,7 +1,6 @@
 /** Drains from the controller: the Job is held, without the containers that cordon and drain, until its node is empty. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import { cordonOwner, readOwner } from '../../drain/cordon-marks.ts';
-import type { Source } from '../../engine/model/rollout.ts';
+import { cordonOwner, type Owner, readOwner } from '../../drain/cordon-marks.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { Job, Node, ObjectMeta } from '../../kube/resources.ts';
 import { parseGoDuration } from '../../util/duration.ts';
@@ -49,9 +48,9 @@ export function withDrainOf(plan: CattlePlan, policy: RolloutPolicy, settings: J
   };
 }
 
-/** Plans of k0s have the same kind, and other namespaces other controllers. */
-export function markOf({ namespace = '', uid = '' }: ObjectMeta): NonNullable<Source['mark']> {
-  return { kind: CORDON_KIND, plan: `${namespace}/${uid}` };
+/** Plans of k0s have the same kind, and other namespaces other controllers. A Plan does not record when each node began. */
+export function markOf({ namespace = '', uid = '', creationTimestamp = '' }: ObjectMeta): Owner {
+  return { kind: CORDON_KIND, plan: `${namespace}/${uid}`, attempt: creationTimestamp };
 }
 
 export const CORDON_KIND = 'CattlePlan';

@@ -74,6 +74,7 @@ const DROPPED = 'its plan no longer selects it, or has another version';
 
 function orphaned({ metadata }: CattlePlan, id: string, target: Omit<Target, 'key'>, why: string): [Orphaned] {
   const { name, since } = target;
-  const source = { ...sourceOf(cattlePlans, { metadata }), created: since, mark: markOf(metadata) };
+  const mark = { ...markOf(metadata), attempt: since };
+  const source = { ...sourceOf(cattlePlans, { metadata }), created: since, mark };
   return [{ rollout: orphanedRollout(source, id, { key: name, ...target }, why), plan: { metadata } }];
 }

@@ -63,7 +63,7 @@ export interface Source {
   readonly uid: string;
   readonly created: string;
   /** What its cordons name instead of kind and uid. */
-  readonly mark?: Pick<Owner, 'plan' | 'kind'>;
+  readonly mark?: Owner;
 }
 
 /** One run of one plan. Only states change after it is made. */
@@ -148,7 +148,7 @@ export function ownerOf(
   { source: { uid: plan, kind, mark } }: { readonly source: Pick<Source, 'uid' | 'kind' | 'mark'> },
   { since }: Pick<Target, 'since'>,
 ): string {
-  return writeOwner({ plan: mark?.plan ?? plan, kind: mark?.kind ?? kind, attempt: since });
+  return writeOwner(mark ?? { plan, kind, attempt: since });
 }
 
 /** A node that cordons itself knows the rollout's id, not the plan's uid. */
