@@ -157,11 +157,11 @@ function stateReader(scene: Scene): (node: Node) => RecordedState {
     // It keeps its place until its failure no longer counts.
     const failure = failures.nodes.get(name);
     if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
-    // One that is left out while its Job works ends first: it may be cordoned.
-    const mustEnd = isCordonedBy(node, plan) && jobFor(world, { id: hash }, name, plan) !== undefined;
-    const isOpen = labels[label] === DISABLED ? mustEnd : labels[label] !== latestHash;
     // Also for an earlier hash.
-    return isOpen && applying.has(hostnameOf(node)) ? 'intended' : 'pending';
+    if (!applying.has(hostnameOf(node)) || labels[label] === latestHash) return 'pending';
+    if (labels[label] !== DISABLED) return 'intended';
+    // One that is left out while its Job works ends first: it may be cordoned.
+    return isCordonedBy(node, plan) && jobFor(world, { id: hash }, name, plan) ? 'intended' : 'pending';
   };
 }
 

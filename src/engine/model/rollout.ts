@@ -62,7 +62,7 @@ export interface Source {
   readonly name: string;
   readonly uid: string;
   readonly created: string;
-  /** What its cordons name instead of kind and uid. */
+  /** What its cordons name instead of uid, kind and the time of the target. */
   readonly mark?: Owner;
 }
 
