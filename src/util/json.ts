@@ -37,3 +37,18 @@ export function defined<T extends object>(value: T): Defined<T> {
 export function escapeLikeGo(json: string): string {
   return json.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
+
+/** A merge patch (RFC 7386): a null in it removes the member; lists are replaced whole. */
+export function applyMergePatch(target: Json | undefined, patch: Json): Json {
+  if (!isRecord(patch)) return patch;
+  const merged = new Map(Object.entries(isRecord(target) ? (target as Record<string, Json>) : {}));
+  for (const [key, value] of Object.entries(patch as Record<string, Json>)) {
+    if (value === null) merged.delete(key);
+    else merged.set(key, applyMergePatch(merged.get(key), value));
+  }
+  return Object.fromEntries(merged);
+}
+
+export function jsonPointer(path: readonly string[]): string {
+  return path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}

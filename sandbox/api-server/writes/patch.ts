@@ -1,8 +1,8 @@
 /** Merge patches and JSON patches with the limits and the answers of an API server. */
 
-import { applyJsonPatch, applyMergePatch, PatchError, type PatchOperation } from '../../../src/kube/json-patch.ts';
-import { isRecord, type Json } from '../../../src/util/json.ts';
+import { applyMergePatch, isRecord, type Json } from '../../../src/util/json.ts';
 import { ApiFailure, badRequest } from '../failure.ts';
+import { applyJsonPatch, PatchError, type PatchOperation } from './json-patch.ts';
 
 type Members = Record<string, unknown>;
 
@@ -26,7 +26,7 @@ export function jsonPatch(target: Members, operations: unknown): unknown {
     throw new ApiFailure(413, 'RequestEntityTooLarge', message);
   }
   try {
-    return applyJsonPatch(target as Json, operations as PatchOperation[], { mayAdd: true });
+    return applyJsonPatch(target as Json, operations as PatchOperation[]);
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;
     throw new ApiFailure(422, 'Invalid', 'the server rejected our request due to an error in our request', {});

@@ -1,9 +1,8 @@
 /** Divides the changes of one Machine among several updaters: each in turn takes those that it can make. */
 import type { HookObject, Patches, Triple } from '../../../api/capi/hooks.ts';
 import type { Updater } from '../../../api/refit/updater-set.ts';
-import { jsonPointer } from '../../../kube/json-patch.ts';
 import { messageOf } from '../../../util/errors.ts';
-import { isRecord, type Json, sameJson } from '../../../util/json.ts';
+import { isRecord, type Json, jsonPointer, sameJson } from '../../../util/json.ts';
 import {
   type CanRequest,
   changesBetween,

@@ -23,11 +23,15 @@ describe('patches of others', () => {
   });
 
   test.each<[string, Patch, string]>([
-    ['a place that is not there', jsonPatch({ op: 'replace', path: '/b', value: 1 }), '"b" does not exist'],
-    ['nothing to take away', jsonPatch({ op: 'remove', path: '/b' }), '"b" does not exist'],
-    ['a parent that is not there', jsonPatch({ op: 'add', path: '/b/c', value: 1 }), '"b" does not exist'],
-    ['beyond the list', jsonPatch({ op: 'add', path: '/a/4', value: 1 }), '"4" is no place in the list'],
-    ['another value', jsonPatch({ op: 'test', path: '/a', value: 1 }), 'the test of /a failed'],
+    ['a place that is not there', jsonPatch({ op: 'replace', path: '/b', value: 1 }), 'Value required at path: /b'],
+    ['nothing to take away', jsonPatch({ op: 'remove', path: '/b' }), 'Value required at path: /b'],
+    ['a parent that is not there', jsonPatch({ op: 'add', path: '/b/c', value: 1 }), 'Value required at path: /b/c'],
+    [
+      'beyond the list',
+      jsonPatch({ op: 'add', path: '/a/4', value: 1 }),
+      'does not apply: Value required at path: /a/4',
+    ],
+    ['another value', jsonPatch({ op: 'test', path: '/a', value: 1 }), 'Test failed: 1,2,3 != 1'],
     ['an unknown operation', jsonPatch({ op: 'set', path: '/a' }), '0.op: '],
     ['move', jsonPatch({ op: 'move', from: '/a', path: '/b' }), '0.op: '],
     ['copies, which double', jsonPatch({ op: 'copy', from: '/a', path: '/b' }), '0.op: '],
@@ -37,7 +41,7 @@ describe('patches of others', () => {
       'the whole: Too big',
     ],
     ['an unknown type', { patchType: 'Merge' as 'JSONPatch', patch: 'e30=' }, 'patchType "Merge" is unknown'],
-    ['no pointer', jsonPatch({ op: 'add', path: 'a', value: 1 }), '"a" is no JSON pointer'],
+    ['no pointer', jsonPatch({ op: 'add', path: 'a', value: 1 }), '0.path: '],
   ])('%s: refused', (_name, patch, message) => {
     expect(() => applyPatch(list, patch)).toThrow(message);
   });

@@ -1,15 +1,19 @@
 /** Applies the patches of hooks as callers do. */
+import { applyPatch as applyOperations, type Operation } from 'rfc6902';
 import { z } from 'zod';
 import type { Patch, Patches, Triple } from '../../../api/capi/hooks.ts';
-import { applyJsonPatch, applyMergePatch, type PatchOperation } from '../../../kube/json-patch.ts';
-import { isRecord, type Json } from '../../../util/json.ts';
+import { applyMergePatch, isRecord, type Json } from '../../../util/json.ts';
 import { printable } from '../../../util/printable.ts';
 import { type Shape, valueAt } from '../can-update.ts';
 
 /** Without `copy` and `move`: a few dozen copies of copies fill any memory. */
 const operationsSchema = z
   .array(
-    z.object({ op: z.enum(['add', 'replace', 'remove', 'test']), path: z.string(), value: z.unknown().optional() }),
+    z.object({
+      op: z.enum(['add', 'replace', 'remove', 'test']),
+      path: z.string().regex(/^(\/|$)/),
+      value: z.unknown().optional(),
+    }),
   )
   .max(1000);
 
@@ -33,7 +37,12 @@ export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
   if (patchType !== 'JSONPatch') throw new Error(`patchType "${String(patchType)}" is unknown`);
   const { data, error } = operationsSchema.safeParse(parsed(text));
   if (data === undefined) throw new Error(`its JSON patch is not valid: ${describeIssue(error)}`);
-  return applyJsonPatch(object, data as PatchOperation[]);
+  // In a holder, so that a patch can replace the whole.
+  const holder = { object: structuredClone(object) };
+  const operations = data.map((each) => ({ ...each, path: `/object${each.path}` })) as Operation[];
+  const failure = applyOperations(holder, operations).find((each) => each !== null);
+  if (failure) throw new Error(`its JSON patch does not apply: ${failure.message.replace('/object', '')}`);
+  return holder.object;
 }
 
 /** Throws for too many values: each operation may copy all of them. */

@@ -1,5 +1,5 @@
-/** Merge patches (RFC 7386) and JSON patches (RFC 6902). The target stays as it is. */
-import { isRecord, type Json, sameJson } from '../util/json.ts';
+/** JSON patches (RFC 6902) as kube-apiserver takes them. The target stays as it is. */
+import { isRecord, type Json, sameJson } from '../../../src/util/json.ts';
 
 export interface PatchOperation {
   readonly op: string;
@@ -13,27 +13,12 @@ export class PatchError extends Error {
   override readonly name = 'PatchError';
 }
 
-/** A null in the patch removes the member; lists are replaced whole. */
-export function applyMergePatch(target: Json | undefined, patch: Json): Json {
-  if (!isRecord(patch)) return patch;
-  const merged = new Map(Object.entries(isRecord(target) ? (target as Record<string, Json>) : {}));
-  for (const [key, value] of Object.entries(patch as Record<string, Json>)) {
-    if (value === null) merged.delete(key);
-    else merged.set(key, applyMergePatch(merged.get(key), value));
-  }
-  return Object.fromEntries(merged);
+/** Throws a PatchError when one operation fails. `replace` adds a missing member. */
+export function applyJsonPatch(target: Json, operations: readonly PatchOperation[]): Json {
+  return operations.reduce(applyOperation, target);
 }
 
-/** Throws a PatchError when one operation fails. With `mayAdd`, `replace` adds a missing member, as kube-apiserver does. */
-export function applyJsonPatch(target: Json, operations: readonly PatchOperation[], { mayAdd = false } = {}): Json {
-  return operations.reduce((value, operation) => applyOperation(value, operation, mayAdd), target);
-}
-
-export function jsonPointer(path: readonly string[]): string {
-  return path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
-}
-
-function applyOperation(target: Json, { op, path, from, value = null }: PatchOperation, mayAdd: boolean): Json {
+function applyOperation(target: Json, { op, path, from, value = null }: PatchOperation): Json {
   const keys = keysOf(path);
   switch (op) {
     case 'add':
@@ -41,7 +26,7 @@ function applyOperation(target: Json, { op, path, from, value = null }: PatchOpe
     case 'remove':
       return without(target, keys);
     case 'replace':
-      if (mayAdd && isRecord(valueAt(target, keys.slice(0, -1)))) return edit(target, keys, () => value);
+      if (isRecord(valueAt(target, keys.slice(0, -1)))) return edit(target, keys, () => value);
       return edit(without(target, keys), keys, () => value);
     case 'test':
       if (!sameJson(valueAt(target, keys), value)) throw new PatchError(`the test of ${path} failed`);
