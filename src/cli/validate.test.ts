@@ -180,6 +180,11 @@ test.each<[string, string, string]>([
     stringify(buildCattlePlan('k3s', { version: '' })),
     'cannot resolve plan: missing channel and version',
   ],
+  [
+    'a channel',
+    stringify(buildCattlePlan('k3s', { version: '', channel: 'ftp://example.com' })),
+    'spec.channel: "ftp://example.com" is not a URL of http or https',
+  ],
   ['a version of kubeadm', MANIFEST.replace('v1.36.3', 'latest'), 'is not a version'],
 ])('%s that is wrong', async (_what, text, wanted) => {
   expect(await lineOf(await file(text))).toContain(wanted);

@@ -64,6 +64,9 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
   const { problems } = resolveLatest(plan, undefined);
   // A channel answers only the controller.
   const own = problems.filter(({ code }) => code !== 'ChannelUnanswered').map(({ message }) => message);
+  const { channel = '', version = '' } = spec ?? {};
+  if (version === '' && channel !== '' && !/^https?:$/.test(URL.parse(channel)?.protocol ?? ''))
+    own.push(`spec.channel: "${channel}" is not a URL of http or https`);
   const nobody = 'so the Plan selects no node and is Complete at once';
   const warnings = [
     ...(spec?.nodeSelector ? [] : [`spec.nodeSelector: is missing, ${nobody}; use {} for all nodes`]),

@@ -16,12 +16,29 @@ const VALUE = '(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?';
 const EQUALITY = new RegExp(`^(${NAME})\\s*(==|=|!=)\\s*(${VALUE})$`);
 const SET = new RegExp(`^(${NAME})\\s+(in|notin)\\s*\\(([^()]*)\\)$`);
 const EXISTENCE = new RegExp(`^(!?)\\s*(${NAME})$`);
+const KEY_ONLY = new RegExp(`^${NAME}$`);
+const OPERATORS = new Set(['In', 'NotIn', 'Exists', 'DoesNotExist']);
 const VALUE_ONLY = new RegExp(`^${VALUE}$`);
 
 /** All requirements must hold; the empty text selects everything. */
 export function parseLabelSelector(text: string): Matcher {
   const selector = { matchExpressions: splitRequirements(text).map(labelRequirement) };
   return ({ metadata }) => matchesLabels(selector, metadata.labels);
+}
+
+/** What is wrong with it: a comma in a value would be a second requirement, once it is text. Undefined if nothing is. */
+export function selectorFault({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): string | undefined {
+  const exact = Object.entries(matchLabels).map(([key, value]) => ({ key, operator: 'In', values: [value] }));
+  return [...exact, ...matchExpressions].map(requirementFault).find((fault) => fault !== undefined);
+}
+
+function requirementFault({ key, operator, values = [] }: Requirement): string | undefined {
+  const allowed = 'use at most 63 letters, digits, "-", "_" and "."';
+  if (!KEY_ONLY.test(key)) return `"${key}" is not a label name; ${allowed}`;
+  if (!OPERATORS.has(operator)) return `"${operator}" is not a valid label selector operator`;
+  if (operator.endsWith('In') && values.length === 0) return `${operator} of ${key} has no values`;
+  const wrong = values.find((value) => !VALUE_ONLY.test(value));
+  return wrong === undefined ? undefined : `"${wrong}" is not a label value; ${allowed}`;
 }
 
 /** The fields that selectors of a kind may name, each with the text that an API server compares. */
@@ -50,8 +67,10 @@ function labelRequirement(text: string): Requirement {
     const [, key = '', operator, list = ''] = set;
     if (list.trim() === '') throw new SelectorError(`"${text}" has no value`);
     const values = list.split(',').map((value) => value.trim());
-    for (const value of values) if (!VALUE_ONLY.test(value)) throw new SelectorError(`"${value}" is not a label value`);
-    return { key, operator: operator === 'in' ? 'In' : 'NotIn', values };
+    const requirement = { key, operator: operator === 'in' ? 'In' : 'NotIn', values };
+    const fault = requirementFault(requirement);
+    if (fault !== undefined) throw new SelectorError(fault);
+    return requirement;
   }
   const existence = EXISTENCE.exec(text);
   if (!existence) throw new SelectorError(`"${text}" is not a label requirement`);

@@ -433,14 +433,14 @@ test.each<[string, Partial<CattleSpec>, boolean]>([
   ['so does one that drains', { drain: {} }, false],
   ['one that does neither leaves it as it is', {}, true],
 ])('a node that is done has the hash and its labels; %s', (_name, spec, unschedulable) => {
-  const labels = { 'example.com/version': '$(LATEST_VERSION) $$(LATEST_HASH) $(OTHER)' };
+  const labels = { 'example.com/version': 'at-$(LATEST_VERSION)' };
   const cordoned = { ...node('a', { mine: 'yes' }), spec: { unschedulable: true } };
   const plan = of({ ...spec, postCompleteLabels: labels }, running(['host-a']));
   const [finished] = pass({ plan, nodes: [cordoned], jobs: [job('a', [complete])] }).finished;
   expect(finished?.metadata.labels).toMatchObject({
     mine: 'yes',
     [LABEL]: HASH,
-    'example.com/version': 'v1.2.3 $(LATEST_HASH) $(OTHER)',
+    'example.com/version': 'at-v1.2.3',
   });
   expect(finished?.spec?.unschedulable ?? false).toBe(unschedulable);
 });

@@ -222,7 +222,7 @@ function windowsContext(node: Node): unknown {
   return { windowsOptions: { hostProcess: true, runAsUserName: 'NT AUTHORITY\\SYSTEM' } };
 }
 
-/** Arguments of `kubectl drain`; never drains the pods of Jobs and of the controller. Throws SelectorError. */
+/** Arguments of `kubectl drain`; never drains the pods of Jobs and of the controller. */
 export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
   const { deleteLocalData = true, deleteEmptydirData = true, ignoreDaemonSets = true, timeout } = drain;
   const { skipWaitForDeleteTimeout = 0, gracePeriod } = drain;

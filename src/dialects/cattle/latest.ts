@@ -3,10 +3,11 @@ import { hash } from 'node:crypto';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { Secret } from '../../kube/resources.ts';
+import { selectorFault } from '../../kube/selectors.ts';
 import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
 import { escapeLikeGo, isRecord, stableStringify } from '../../util/json.ts';
 import { type ConditionUpdate, conditionOf, says } from './conditions.ts';
-import { DIGEST_ANNOTATION, selectorFault } from './names.ts';
+import { DIGEST_ANNOTATION, expandedLabels, hashLabelOf } from './names.ts';
 import { windowsOf } from './window.ts';
 
 /** Makes a version usable as a label value: `v1.2.3+k3s1` becomes `v1.2.3-k3s1`. */
@@ -115,23 +116,26 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
     const problem = plan.spec?.channel ? because('ChannelUnanswered', waiting) : because('VersionUnknown', NEITHER);
     return { ...recorded, problems: [problem] };
   }
-  if (!LABEL_VALUE.test(version)) {
-    const message = `version "${version}" is not a valid label value; use at most 63 letters, digits, "-", "_" and "."`;
-    return { ...recorded, problems: [because('InvalidPlan', message)] };
-  }
+  const invalid = version === '' ? 'it is empty' : selectorFault({ matchLabels: { version } });
+  if (invalid !== undefined)
+    return { ...recorded, problems: [because('InvalidPlan', `the version is invalid, ${invalid}`)] };
   const found = secrets.flatMap(({ secret }) => secret ?? []);
   const hash = found.length === secrets.length ? latestHash(plan, version, found) : recordedHash;
   return { version, hash, problems: [] };
 }
 
-const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)$/;
-
 /** The first problem, in the order of the original. */
-function faultOf({ spec }: CattlePlan): string | undefined {
-  const { drain, window, postCompleteDelay, nodeSelector } = spec ?? {};
+function faultOf({ metadata, spec }: CattlePlan): string | undefined {
+  const { drain, window, postCompleteDelay, postCompleteLabels, nodeSelector } = spec ?? {};
   if (drain?.deleteEmptydirData !== undefined && drain.deleteLocalData !== undefined)
     return 'spec.drain cannot specify both deleteEmptydirData and deleteLocalData';
-  const selectors = { 'spec.drain.podSelector': drain?.podSelector, 'spec.nodeSelector': nodeSelector };
+  const selectors = {
+    // Jobs and Nodes have labels with it.
+    'metadata.name': { matchLabels: { [hashLabelOf(metadata.name)]: metadata.name } },
+    'spec.drain.podSelector': drain?.podSelector,
+    'spec.nodeSelector': nodeSelector,
+    'spec.postCompleteLabels': { matchLabels: expandedLabels(postCompleteLabels, 'v', 'h') },
+  };
   for (const [field, selector] of Object.entries(selectors)) {
     const fault = selectorFault(selector);
     if (fault !== undefined) return `${field} is invalid, ${fault}`;

@@ -3,9 +3,10 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { cordonOwner, type Owner, readOwner } from '../../drain/cordon-marks.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { Job, Node, ObjectMeta } from '../../kube/resources.ts';
+import { selectorFault } from '../../kube/selectors.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { deadlineOf, type JobSettings } from './config.ts';
-import { CONTROLLER_LABEL, HELD_ANNOTATION, selectorFault, selectorText } from './names.ts';
+import { CONTROLLER_LABEL, HELD_ANNOTATION, selectorText } from './names.ts';
 
 /** False for what only kubectl can do: then the Job drains. */
 export function leaderDrains(plan: CattlePlan, { drainInJob }: Pick<JobSettings, 'drainInJob'>): boolean {

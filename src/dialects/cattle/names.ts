@@ -1,7 +1,7 @@
 /** Labels, annotations, shortened names and selectors as `upgrade.cattle.io` writes them, since other tools read them. */
 import { hash } from 'node:crypto';
 import type { KubeObject, LabelSelector } from '../../kube/resources.ts';
-import { parseLabelSelector, type Requirement, SelectorError } from '../../kube/selectors.ts';
+import type { Requirement } from '../../kube/selectors.ts';
 
 const GROUP = 'upgrade.cattle.io';
 
@@ -46,37 +46,27 @@ export function shortenedName(...parts: readonly string[]): string {
   return endsWell ? `${full.slice(0, cut)}-${digest.slice(0, 5)}` : `${full.slice(0, cut - 1)}-${digest.slice(0, 6)}`;
 }
 
-/** Sorted by key; `further` are more requirements as text. Throws SelectorError. */
+/** Sorted by key; `further` are more requirements as text. */
 export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector, ...further: string[]): string {
-  return [
-    ...Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`),
-    ...matchExpressions.map(requirementText),
-    ...further,
-  ]
+  const labels = Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`);
+  return [...labels, ...matchExpressions.map(requirementText), ...further]
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
     .join(',');
-}
-
-/** What is wrong with it; undefined if nothing is. */
-export function selectorFault(selector: LabelSelector = {}): string | undefined {
-  try {
-    parseLabelSelector(selectorText(selector));
-    return undefined;
-  } catch (error) {
-    if (error instanceof SelectorError) return error.message;
-    throw error;
-  }
 }
 
 function requirementText({ key, operator, values = [] }: Requirement): string {
   if (operator === 'Exists') return key;
   if (operator === 'DoesNotExist') return `!${key}`;
-  if (operator !== 'In' && operator !== 'NotIn')
-    throw new SelectorError(`"${operator}" is not a valid label selector operator`);
-  if (values.length === 0) throw new SelectorError(`${operator} of ${key} has no values`);
   return `${key} ${operator.toLowerCase()} (${values.toSorted().join(',')})`;
 }
 
 function keyOf(requirement: string): string {
   return requirement.replace(/^!/, '').split(/[ =]/)[0] ?? '';
+}
+
+/** As kubelets expand variables: `$$` is a `$`, unknown names stay. */
+export function expandedLabels(labels: Readonly<Record<string, string>> = {}, version: string, hash: string) {
+  const known: Readonly<Record<string, string>> = { $$: '$', '$(LATEST_VERSION)': version, '$(LATEST_HASH)': hash };
+  const expanded = (text: string): string => text.replaceAll(/\$\$|\$\([^)]*\)/g, (found) => known[found] ?? found);
+  return Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, expanded(value)]));
 }

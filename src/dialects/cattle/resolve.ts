@@ -13,7 +13,7 @@ import {
   type Target,
 } from '../../engine/model/rollout.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
-import { parseLabelSelector } from '../../kube/selectors.ts';
+import { matchesLabels } from '../../kube/selectors.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
@@ -23,7 +23,7 @@ import { hostnameOf } from './job.ts';
 import { isCordonedBy } from './job-cordons.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
 import { markOf } from './leader-drain.ts';
-import { CONTROL_PREFIX, DISABLED, HOSTNAME_LABEL, hashLabelOf, selectorText } from './names.ts';
+import { CONTROL_PREFIX, DISABLED, HOSTNAME_LABEL, hashLabelOf } from './names.ts';
 import { jobFor, nodesAtWork } from './signal.ts';
 import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
 
@@ -135,11 +135,11 @@ function sinceReader({ plan, now, world, judgement, failures }: Scene): (node: N
 /** Without a valid selector, no node is selected. */
 function selectorOf({ metadata, spec }: CattlePlan, { problems }: Latest): (node: Node) => boolean {
   if (!spec?.nodeSelector || problems.length > 0) return () => false;
-  const isMatched = parseLabelSelector(selectorText(spec.nodeSelector));
+  const { nodeSelector } = spec;
   const label = hashLabelOf(metadata.name);
   return (node) => {
     const { labels = {} } = node.metadata;
-    return labels[HOSTNAME_LABEL] !== undefined && labels[label] !== DISABLED && isMatched(node);
+    return labels[HOSTNAME_LABEL] !== undefined && labels[label] !== DISABLED && matchesLabels(nodeSelector, labels);
   };
 }
 

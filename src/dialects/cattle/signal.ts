@@ -13,7 +13,7 @@ import type { CattleConfig } from './config.ts';
 import { jobNamesOf, jobOf } from './job.ts';
 import { isCordonedBy, withCordonMark, withoutCordonMark } from './job-cordons.ts';
 import { isCordonOf, isHeld } from './leader-drain.ts';
-import { claimOf, DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
+import { claimOf, DISABLED, expandedLabels, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
 import { stallOf } from './pods.ts';
 
 /** The settings of Jobs are those of one controller: read-only commands, which lack them, believe what is recorded. */
@@ -207,17 +207,10 @@ function timesOf({ metadata, status }: Job, condition?: Condition): { attempt: s
 /** Adds the plan's labels, the hash label last, unless the node was left out meanwhile. Uncordons if its Job cordoned. */
 export function finished(node: Node, plan: CattlePlan, hash: string, version: string): Node {
   const { metadata, spec } = plan;
-  const wanted = Object.entries(spec?.postCompleteLabels ?? {});
-  const own = Object.fromEntries(wanted.map(([key, value]) => [key, expanded(value, version, hash)]));
+  const own = expandedLabels(spec?.postCompleteLabels, version, hash);
   const before = node.metadata.labels ?? {};
   const label = hashLabelOf(metadata.name);
   const labels = before[label] === DISABLED ? before : { ...before, ...own, [label]: hash };
   const labelled = withoutClaim({ ...node, metadata: { ...node.metadata, labels } }, claimOf(plan));
   return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(labelled) : labelled, plan);
-}
-
-/** As kubelets expand variables: `$$` is a `$`, unknown names stay. */
-function expanded(text: string, version: string, hash: string): string {
-  const known: Readonly<Record<string, string>> = { $$: '$', '$(LATEST_VERSION)': version, '$(LATEST_HASH)': hash };
-  return text.replaceAll(/\$\$|\$\([^)]*\)/g, (found) => known[found] ?? found);
 }
