@@ -38,10 +38,12 @@ interface Capabilities<P extends KubeObject> {
   readonly statusRecord?: 'with-conditions' | 'without-conditions';
   /** Name of the Cluster that the plan is of, where there are several. */
   clusterOf?(plan: P): string | undefined;
-  /** What the plan's status says could not be found out, one sentence each, for read-only commands. */
-  unknownsOf?(plan: P): readonly string[];
-  /** The Events of a record, where users know others than ours; then targets have none. */
-  planEvents?(before: P, after: P, ours: readonly ReportedEvent[]): readonly ReportedEvent[];
+  /** What the plan's status says could not be found out, in one sentence, for read-only commands. */
+  unknownOf?(plan: P): string | undefined;
+  /** Why the API server refuses what the leader writes for the target, as the plan's status says, for read-only commands. */
+  refusalOf?(plan: P, target: Target): string | undefined;
+  /** The Events of a record of `rollout`, where users know others than ours; then targets have none. */
+  planEvents?(before: P, after: P, rollout: Rollout, ours: readonly ReportedEvent[]): readonly ReportedEvent[];
   /** The plan with what its targets stall on, by message, true if it has lasted; the same object if nothing changes. */
   withStalls?(plan: P, stalls: ReadonlyMap<string, boolean>, now: number): P;
   readonly shards?: StatusSharding<P>;
@@ -53,8 +55,8 @@ interface Capabilities<P extends KubeObject> {
     /** True if the object proves that its node runs exactly this version. */
     runs?(object: KubeObject, version: string): boolean;
   };
-  /** Changes the policy by what the plan itself says, or by how its work is done. */
-  readonly planRules?: { apply(plan: P, policy: RolloutPolicy): RolloutPolicy };
+  /** Changes the policy by what the plan itself says, or by how its work is done: `world` shows that to who is not the controller. */
+  readonly planRules?: { apply(plan: P, policy: RolloutPolicy, world?: World): RolloutPolicy };
   /** Checks a new plan by requests to the API server. Rejects when the server gives no answer. */
   readonly preconditions?: { unmet(client: KubeClient, plan: P, abort?: AbortSignal): Promise<readonly Reason[]> };
   readonly drainDelegation?: DrainDelegation;

@@ -1,5 +1,4 @@
 /** The contract of a control (pause, resume, abort, retry): from the plan as it is to what is written on it and printed. */
-import { listed } from '../../util/phrases.ts';
 import type { Inspection } from '../status/observe.ts';
 import { movingRows, sentenceOf } from '../status/sentences.ts';
 import type { PlanView } from '../status/view.ts';
@@ -24,8 +23,4 @@ export type Control = ((plan: ControlledPlan, now: number) => PlanChange) & {
 export function inProgress(view: PlanView, now: number): string {
   const moving = movingRows(view, now).map(sentenceOf);
   return moving.length === 0 ? 'No node is in progress.' : `In progress, will finish: ${moving.join('; ')}.`;
-}
-
-export function nextToStart({ next }: PlanView): string {
-  return next.length === 0 ? 'No node is left to start.' : `Next: ${listed(next)}.`;
 }

@@ -112,9 +112,17 @@ test.each<[string, Control, Situation, PlanChange | string]>([
       annotations: { [PAUSE_ANNOTATION]: null },
       said: [
         `${PLAN} continues.`,
-        'UpgradePolicy nightly is paused too: no node starts until its spec.paused is false.',
-        'Next: w1, w2, w3.',
+        `Next: w1, w2, w3, when UpgradePolicy nightly is no longer paused (kubectl patch upgradepolicy nightly --type=merge -p '{"spec":{"paused":false}}').`,
       ],
+    },
+  ],
+  [
+    'resume while all slots are taken',
+    resume,
+    { states: { w1: 'SignalSent', w2: 'SignalSent', w3: 'SignalSent' }, controls: PAUSED },
+    {
+      annotations: { [PAUSE_ANNOTATION]: null },
+      said: [`${PLAN} continues.`, 'Next: w4, when a node in progress is done.'],
     },
   ],
   ['resume what is over', resume, OVER, { said: [`${PLAN} is done: no node is left to start.`] }],

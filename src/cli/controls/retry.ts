@@ -93,6 +93,9 @@ function effectsOf(name: string, { snapshot, view }: ControlledPlan): string[] {
     isAtWork
       ? 'Its agent is still at work: the retry starts when that has ended.'
       : 'It starts when it is its turn and its gates pass.',
+    ...(snapshot.rollout.stages.every(({ maxInFlight }) => maxInFlight === 0)
+      ? ['The plan lets no node start: its concurrency is 0.']
+      : []),
     ...(others.length > 0 ? [`Still failed: ${others.map((each) => each.name).join(', ')}.`] : []),
     ...(view.paused === undefined ? [] : ['The plan is paused: no node starts until it is resumed.']),
   ];

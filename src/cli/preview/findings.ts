@@ -27,9 +27,10 @@ export type PlanDrainPreview = NonNullable<Awaited<ReturnType<typeof lookAtDrain
 const MOST_NODES = 200;
 const AT_ONCE = 8;
 
-/** Undefined if the leader drains nothing of the plan; never rejects. */
+/** Undefined if the plan drains nothing; never rejects. */
 export async function lookAtDrains({ snapshot, policy }: Inspection, sources: Pick<Sources, 'drainPreview'>) {
-  if (!policy.drain.enabled) return undefined;
+  const { enabled, byWork = false, cordonOnly = false } = policy.drain;
+  if (cordonOnly || !(enabled || byWork)) return undefined;
   const pending = snapshot.rollout.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'pending'));
   const byNode = new Map(
     pending.flatMap((target) => {

@@ -12,7 +12,7 @@ import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { cattleView } from '../../dialects/cattle/dialect.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { because } from '../../engine/model/reasons.ts';
-import { jobs, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
+import { type Job, jobs, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { ATTEMPT_LABEL, controlNodes } from '../../signal/names.ts';
 import type { AskControlPlane, Sources } from '../status/answers.ts';
@@ -151,6 +151,25 @@ test('a Plan of the system-upgrade-controller', async () => {
   expect(channel.reason).toBe('waiting for the version of the channel');
 });
 
+const BUDGET = { budget: 'shop/web', pods: ['shop/web-1'], reason: 'it wants all of them' };
+const HELD: Job = { metadata: { name: 'j', annotations: { 'refit.upgrade.cattle.io/drained-by-leader': 'true' } } };
+
+test.each<[string, readonly Job[], readonly string[]]>([
+  ['by its Job, as it is by default: no wait is told', [], ['slots']],
+  ["by the controller, as another Plan's Job shows", [HELD], ['drain-possible', 'drain-possible']],
+])('a Plan of the system-upgrade-controller whose nodes are drained %s', async (_how, made, gates) => {
+  const hosts = names(2).map((name) => buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
+  const sources = {
+    drainPreview: async () => await Promise.resolve({ evictable: 1, obstacles: [BUDGET], refused: [] }),
+  };
+  const seen = { dialect: cattleView, plans: () => [], world: buildWorldOf([nodes, hosts], [jobs, made]) };
+  const view = await previewNew(buildCattlePlan('p', { drain: {} }), seen, buildViewParts(sources), T0);
+  expect(view.waits.map(({ gate }) => gate)).toEqual(gates);
+  expect(view.drains?.blocked.map(({ target }) => target).toSorted()).toEqual(names(2));
+  const cordons = await previewNew(buildCattlePlan('p', { cordon: true }), seen, buildViewParts(sources), T0);
+  expect(cordons.drains).toBeUndefined();
+});
+
 test('the order of a policy: each node of the control plane in a wave of its own, then zone after zone', async () => {
   const labelled: readonly [string, string, string][] = [
     ['w1', 'zone', 'b'],
@@ -241,7 +260,7 @@ test('every drain of the plan: how many pods, which budgets hold which of them, 
   const drainPreview: Sources['drainPreview'] = async (node) =>
     await Promise.resolve({
       evictable: 3,
-      obstacles: node === 'w2' ? [{ budget: 'shop/web', pods: ['shop/web-1'], reason: 'it wants all of them' }] : [],
+      obstacles: node === 'w2' ? [BUDGET] : [],
       refused: node === 'w3' ? [{ pod: 'shop/db', reason: 'has data in an emptyDir volume, which would be lost' }] : [],
     });
   const view = await previewIn({ sources: { drainPreview } });

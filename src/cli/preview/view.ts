@@ -16,7 +16,7 @@ export interface PlanPreview
   readonly present?: RolloutPhase | undefined;
   readonly stages: readonly StagePreview[];
   readonly policy?: PolicyRule;
-  /** Absent if the leader drains no Node of the plan. */
+  /** Absent if the plan drains no Node. */
   readonly drains?: PlanDrainPreview | undefined;
   /** Absent if nothing is left to do. */
   readonly duration?: Duration | undefined;

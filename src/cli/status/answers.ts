@@ -5,7 +5,7 @@ import type { DrainState } from '../../drain/running-drains.ts';
 import type { Dialect, Endpoint, World } from '../../engine/dialect.ts';
 import type { EndpointHealth, Probe } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';
-import type { Stage, Target } from '../../engine/model/rollout.ts';
+import type { Rollout, Stage, Target } from '../../engine/model/rollout.ts';
 import type { Known } from '../../engine/observe/gather.ts';
 import { CONDITIONS_ANNOTATION, conditionsIn } from '../../engine/report/conditions.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -48,6 +48,10 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
     drainPreviews: new Map<string, DrainPreview>(),
     drainDelegationOf: ({ key }: Target) => delegations.get(key),
     drainOf: (node: string) => drains.get(node),
+    refusalOf: (_rollout: Rollout, target: Target) => {
+      const words = dialect.refusalOf?.(plan, target);
+      return words === undefined ? undefined : { unanswered: because('TargetRefused', words), recheckMs: 0 };
+    },
   } satisfies Known;
   /** Neither ready nor a reason to wait: only what the leader sees is that. */
   const seenFromHere = (health: readonly EndpointHealth[]): Known['controlPlane'] => {

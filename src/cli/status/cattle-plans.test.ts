@@ -5,14 +5,17 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildViewParts } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
-import type { CattlePlan } from '../../api/cattle/plan.ts';
+import type { CattleCondition, CattlePlan } from '../../api/cattle/plan.ts';
 import { cattleView } from '../../dialects/cattle/dialect.ts';
+import { jobNamesOf } from '../../dialects/cattle/job.ts';
 import { latestHash } from '../../dialects/cattle/latest.ts';
-import { jobs, nodes, pods } from '../../kube/resources.ts';
+import { type Job, jobs, nodes, pods } from '../../kube/resources.ts';
 import { pause } from '../controls/pause.ts';
+import { retry } from '../controls/retry.ts';
 import { inspect, observe, viewAt } from './observe.ts';
 import { render } from './render.ts';
 import { movingRows, sentenceOf } from './sentences.ts';
+import type { PlanView } from './view.ts';
 
 const NOW = T0 + 10 * MINUTE;
 const hosts = ['a', 'b'].map((name) => buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
@@ -113,6 +116,43 @@ test('a node that gets its Job next has no age', async () => {
   expect(movingRows(view, NOW).map(sentenceOf)).toEqual(['a starting']);
 });
 
+const RUNS = {
+  metadata: {
+    name: jobNamesOf('p', 'a', HASH)[0],
+    namespace: 'system-upgrade',
+    creationTimestamp: later(2 * MINUTE),
+    labels: { 'upgrade.cattle.io/plan': 'p', 'upgrade.cattle.io/node': 'a', 'plan.upgrade.cattle.io/p': HASH },
+    ownerReferences: [{ apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', name: 'p', uid: 'p-uid' }],
+  },
+};
+
+async function viewWith(job: Job, told: CattleCondition[] = []): Promise<PlanView> {
+  const status = { latestVersion: 'v1.2.3', latestHash: HASH, applying: ['a'], conditions: [...RUNNING, ...told] };
+  const plan = { ...buildCattlePlan('p', { concurrency: 1 }), status };
+  const world = buildWorldOf([nodes, hosts], [jobs, [job]], [pods, []]);
+  return viewAt(await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW), NOW);
+}
+
+test('nodes are queued since the last Job was made', async () => {
+  const { waits } = await viewWith(RUNS);
+  expect(waits.filter(({ gate }) => gate === 'slots')).toMatchObject([{ since: later(2 * MINUTE) }]);
+});
+
+test('a node whose Job succeeded, and whose label is refused, is not done and says why', async () => {
+  const job = { ...RUNS, status: { conditions: [{ type: 'Complete', status: 'True' } as const] } };
+  const refused = 'a: the API server refuses to change its object: nodes "a" is forbidden';
+  const phaseIn = ({ stages }: PlanView) => stages.flatMap(({ targets }) => targets.map(({ phase }) => phase));
+  expect(phaseIn(await viewWith(job))).toEqual(['verifying', 'pending']);
+  const view = await viewWith(job, [{ type: 'RefitStalled', status: 'True', reason: 'Stalled', message: refused }]);
+  expect(phaseIn(view)).toEqual(['verifying', 'pending']);
+  expect(view.unseen).toBeUndefined();
+  expect(view.waits[0]).toMatchObject({
+    target: 'a',
+    gate: 'write',
+    reason: { code: 'TargetRefused', message: refused },
+  });
+});
+
 test('while its channel is down a Plan can be paused: it is not over', async () => {
   const conditions = [NOT_READY, ...VALID].map(([type, is, reason, message = '']) => ({
     type,
@@ -126,4 +166,21 @@ test('while its channel is down a Plan can be paused: it is not over', async () 
   const view = viewAt(inspection, NOW);
   expect(view.phase).toBe('invalid');
   expect(pause({ ...inspection, view }, NOW).said[0]).toBe('Plan system-upgrade/p is paused.');
+});
+
+test('a Plan that was aborted and has ended is neither paused, nor is a node retried where none may start', async () => {
+  const conditions = FAILED.map(([type, is, reason, message = '']) => ({ type, status: is, reason, message }));
+  const status = { latestVersion: 'v1.2.3', latestHash: HASH, applying: ['a'], conditions };
+  const aborted = { type: 'RefitAborted', status: 'True', reason: 'Aborted', message: 'wrong' };
+  const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
+  const given = async (spec: Partial<CattleSpec>, annotations = {}, told: CattleCondition[] = []) => {
+    const plan = { ...buildCattlePlan('p', spec), status: { ...status, conditions: [...conditions, ...told] } };
+    const controlled = { ...plan, metadata: { ...plan.metadata, annotations } };
+    const inspection = await inspect({ dialect: cattleView, world }, controlled, buildViewParts(), NOW);
+    return { ...inspection, view: viewAt(inspection, NOW) };
+  };
+  const stopped = await given({}, { 'refit.upgrade.cattle.io/abort': 'wrong' }, [aborted]);
+  expect(() => pause(stopped, NOW)).toThrow('nothing is left to pause');
+  const { said } = retry('a')(await given({ concurrency: 0 }), NOW);
+  expect(said).toContain('The plan lets no node start: its concurrency is 0.');
 });

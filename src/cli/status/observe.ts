@@ -50,7 +50,7 @@ const MAX_ROUNDS = 10;
 export async function inspect(of: Pick<Loaded, 'dialect' | 'world'>, plan: KubeObject, parts: ViewParts, now: number) {
   const { dialect, world } = of;
   const { sources, policies } = parts;
-  const policy = policyOfPlan(dialect, policies.list(), plan, UNCOVERED);
+  const policy = policyOfPlan(dialect, policies.list(), plan, UNCOVERED, world);
   const answers = inspectionAnswers(sources, { dialect, plan, world, options: policy.drain.options });
   const look = (): Snapshot => sinceCreation(gather(dialect, plan, world, now, answers.known));
   let snapshot = look();
@@ -72,7 +72,7 @@ export async function inspect(of: Pick<Loaded, 'dialect' | 'world'>, plan: KubeO
       ...answers.unseen,
       ...unprovenLines(dialect, world, snapshot),
       ...undecidedLines(plan),
-      ...(dialect.unknownsOf?.(plan) ?? []),
+      ...[dialect.unknownOf?.(plan)].filter((each) => each !== undefined),
     ],
   };
 }

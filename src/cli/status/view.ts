@@ -238,7 +238,8 @@ function rollBackTimes({ agent, observation }: TargetFacts, policy: RolloutPolic
 function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): string[] {
   if (isFinal(upcoming) || isStopping({ ...snapshot, rollout: upcoming }, policy)) return [];
   const { rollout } = snapshot;
-  const held = new Set(waits.filter(({ ofStage }) => ofStage !== true).map(({ target }) => target));
+  const holding = waits.filter(({ ofStage, reason }) => ofStage !== true && !isUnasked(reason));
+  const held = new Set(holding.map(({ target }) => target));
   for (const stage of rollout.stages) {
     const pending = stage.targets.filter(({ state }) => state === 'pending').map(({ name }) => name);
     const ready = pending.filter((name) => !held.has(name));

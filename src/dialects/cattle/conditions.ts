@@ -1,5 +1,6 @@
 /** Reads conditions, and updates those of a Plan as the original does: a new status or message changes the time, a new reason alone does not. */
 import type { CattleCondition, CattlePlan } from '../../api/cattle/plan.ts';
+import type { Target } from '../../engine/model/rollout.ts';
 import type { Condition, Job } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { listedSentences } from '../../util/phrases.ts';
@@ -46,11 +47,10 @@ export function withVerdict(plan: CattlePlan, verdict: ConditionUpdate, now: num
   return { ...plan, status: { ...plan.status, conditions } };
 }
 
-/** What the status says that read-only commands cannot find out by themselves. */
-export function unknownsOf(plan: CattlePlan): string[] {
-  const { message: stalled = '' } = conditionOf(plan, STALLED_TYPE) ?? {};
-  const { message: failing } = conditionOf(plan, CHANNEL_TYPE) ?? {};
-  return [...(failing === undefined ? [] : [failing]), ...(/the API server refuses/.test(stalled) ? [stalled] : [])];
+/** What the leader found; with several nodes, of all of them. */
+export function refusalOf(plan: CattlePlan, { name }: Target): string | undefined {
+  const { message = '' } = conditionOf(plan, STALLED_TYPE) ?? {};
+  return `; ${message}`.includes(`; ${name}: the API server refuses `) ? message : undefined;
 }
 
 /** The condition of a Job, while it is true. */

@@ -1,25 +1,26 @@
 /** The dialect of Rancher's system-upgrade-controller: its Plans as rollouts of the engine, its Jobs as signals. */
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
-import type { Dialect, Watched } from '../../engine/dialect.ts';
+import type { Dialect, Watched, World } from '../../engine/dialect.ts';
 import type { ReportedEvent } from '../../engine/model/reasons.ts';
+import { type Rollout, targetsIn } from '../../engine/model/rollout.ts';
 import { isRelevant, trimNode } from '../../engine/observe/predicates.ts';
 import { type RolloutPolicy, WITHOUT_DEADLINES } from '../../engine/policy/rollout-policy.ts';
 import { type Job, jobs, type KubeObject, nodes, pods, type Secret, secrets } from '../../kube/resources.ts';
 import { sameJson } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
-import { attemptsOf, recordedFailures } from './attempts.ts';
+import { attemptsOf } from './attempts.ts';
 import { trimJob, trimPod } from './cache-transforms.ts';
-import { conditionOf, holds, unknownsOf, withStalls } from './conditions.ts';
-import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
+import { CHANNEL_TYPE, conditionOf, holds, refusalOf, withStalls } from './conditions.ts';
+import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
 import { hashedSecrets } from './latest.ts';
 import { isHeld, withDrainOf } from './leader-drain.ts';
-import { CONTROL_PREFIX, PLAN_LABEL } from './names.ts';
+import { CONTROL_PREFIX, HELD_ANNOTATION, PLAN_LABEL } from './names.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { stallIn } from './pods.ts';
 import { resolve } from './resolve.ts';
 import { isPaused, jobSignal, jobsAt, occupantOf } from './signal.ts';
 import { windowsOf } from './window.ts';
-import { project } from './write-status.ts';
+import { hostOf, project } from './write-status.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
 const watchedJobs: Watched = { resource: jobs, labelSelector: PLAN_LABEL, isRelevant: isJobChange, transform: trimJob };
@@ -73,9 +74,10 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     project,
     planEvents: cattleEvents,
     ordersByUid: true,
-    unknownsOf,
+    unknownOf: (plan) => conditionOf(plan, CHANNEL_TYPE)?.message,
+    refusalOf,
     withStalls,
-    planRules: { apply: (plan, policy) => policyOf(plan, policy, config) },
+    planRules: { apply: (plan, policy, world) => policyOf(plan, policy, world ? settingsIn(world) : config.job) },
     orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
     // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.
     drainDelegation: { always: true, nodeOf: (_stage, { name }, world) => world.get(nodes, name) },
@@ -89,11 +91,17 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
 }
 
 /** Jobs have deadlines of their own. As in the original, the window is checked only until the first node is in progress. */
-function policyOf(plan: CattlePlan, policy: RolloutPolicy, { job }: CattleConfig): RolloutPolicy {
+function policyOf(plan: CattlePlan, policy: RolloutPolicy, settings: JobSettings): RolloutPolicy {
   const { spec, status } = plan;
   const windows = spec?.window && !status?.applying ? windowsOf(spec.window) : undefined;
   const planWindows = windows === undefined || typeof windows === 'string' ? {} : { planWindows: windows };
-  return withDrainOf(plan, { ...policy, ...WITHOUT_DEADLINES, ...planWindows }, job);
+  return withDrainOf(plan, { ...policy, ...WITHOUT_DEADLINES, ...planWindows }, settings);
+}
+
+/** As far as the Jobs of their controller show them. */
+function settingsIn(world: World): JobSettings {
+  const isHeldFirst = ({ metadata }: Job): boolean => metadata.annotations?.[HELD_ANNOTATION] !== undefined;
+  return { ...DEFAULT_JOB_SETTINGS, drainInJob: !world.list(jobs).some(isHeldFirst) };
 }
 
 /** That its pod begins or ends decides nothing, unless one failed: a stall begins then, or is over. */
@@ -124,12 +132,14 @@ const REPLACED = new Set([
 const MOST_NAMES = 10;
 
 /** What a record changes, with the reasons of the original: alerts search for them. `ours` are the engine's. */
-export function cattleEvents(before: CattlePlan, after: CattlePlan, ours: readonly ReportedEvent[]) {
+export function cattleEvents(before: CattlePlan, after: CattlePlan, rollout: Rollout, ours: readonly ReportedEvent[]) {
   const { latestVersion, latestHash, applying = [] } = after.status ?? {};
   const target = `version ${latestVersion}, hash ${latestHash}`;
-  const failed = recordedFailures(before).nodes;
-  const ended = (before.status?.applying ?? []).filter((host) => !applying.includes(host) && !failed.has(host));
-  const started = applying.filter((host) => !before.status?.applying?.includes(host));
+  const earlier = new Set(before.status?.applying);
+  const ended = targetsIn(rollout, 'done')
+    .map(hostOf)
+    .filter((host) => earlier.has(host) && !applying.includes(host));
+  const started = applying.filter((host) => !earlier.has(host));
   const events: ReportedEvent[] = [];
   const add = (type: ReportedEvent['type'], code: string, message: string): number =>
     events.push({ type, reason: { code, message } });

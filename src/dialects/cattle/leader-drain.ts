@@ -27,9 +27,10 @@ export function isHeld({ metadata, spec }: Job): boolean {
 /** As `kubectl drain` with the plan's options; its time ends where that of the original's Job would. */
 export function withDrainOf(plan: CattlePlan, policy: RolloutPolicy, settings: JobSettings): RolloutPolicy {
   const { drain, jobActiveDeadlineSecs } = plan.spec ?? {};
-  if (!leaderDrains(plan, settings)) return { ...policy, drain: { ...policy.drain, enabled: false } };
+  if (!leaderDrains(plan, { drainInJob: false })) return { ...policy, drain: { ...policy.drain, enabled: false } };
   // Its nodes wait: a drain without the selector would evict other pods.
-  if (selectorFault(drain?.podSelector) !== undefined)
+  const isInvalid = selectorFault(drain?.podSelector) !== undefined;
+  if (isInvalid && !settings.drainInJob)
     return { ...policy, heldBy: `the drain of Plan ${plan.metadata.name}, whose spec.drain.podSelector is invalid,` };
   const { deleteLocalData = true, deleteEmptydirData = true, gracePeriod = -1, force = false, timeout } = drain ?? {};
   const limit =
@@ -39,13 +40,14 @@ export function withDrainOf(plan: CattlePlan, policy: RolloutPolicy, settings: J
   const options = {
     localData: deleteLocalData && deleteEmptydirData ? 'evict' : 'refuse',
     unmanagedPods: force ? 'evict' : 'refuse',
-    podSelector: selectorText(drain?.podSelector ?? {}, `!${CONTROLLER_LABEL}`),
+    podSelector: selectorText((!isInvalid && drain?.podSelector) || {}, `!${CONTROLLER_LABEL}`),
     ...(gracePeriod < 0 ? {} : { gracePeriodSeconds: gracePeriod }),
   } as const;
+  const who = { enabled: !settings.drainInJob, byWork: settings.drainInJob };
   return {
     ...policy,
     stepDeadlines: { ...policy.stepDeadlines, drain: drainMs },
-    drain: { ...policy.drain, enabled: true, cordonOnly: drain === undefined, options, softTaint: false },
+    drain: { ...policy.drain, ...who, cordonOnly: drain === undefined, options, softTaint: false },
   };
 }
 

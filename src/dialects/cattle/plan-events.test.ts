@@ -1,8 +1,12 @@
 /** Proves which Events of the original a change of a Plan's status gets, and which of ours stay beside them. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { ReportedEvent } from '../../engine/model/reasons.ts';
+import type { RecordedState } from '../../engine/model/rollout.ts';
 import { cattleEvents } from './dialect.ts';
 
 const of = (status: CattlePlan['status'] = {}): CattlePlan => ({ ...buildCattlePlan('p'), status });
@@ -28,15 +32,11 @@ test.each<[string, CattlePlan, CattlePlan, readonly ReportedEvent[], readonly st
     ['Normal JobComplete Jobs ended on a: version v1, hash h', 'Normal SyncJob Jobs start on c: version v1, hash h'],
   ],
   [
-    'one that had failed leaves: no Job is told to be complete',
-    of({
-      ...resolved,
-      applying: ['a', 'b'],
-      conditions: [{ type: 'RefitFailedNodes', status: 'True', message: 'a at 2026-01-01T00:00:00Z; generation 1' }],
-    }),
+    'only the Job of a node that is done is told to be complete',
+    applying('a', 'failed'),
     applying(),
     [],
-    ['Normal JobComplete Jobs ended on b: version v1, hash h'],
+    ['Normal JobComplete Jobs ended on a: version v1, hash h'],
   ],
   [
     'a Job failed',
@@ -61,7 +61,15 @@ test.each<[string, CattlePlan, CattlePlan, readonly ReportedEvent[], readonly st
     ['Warning NodeNotReady why'],
   ],
 ])('%s', (_name, before, after, own, told) => {
+  const target = (host: string, state: RecordedState) => ({
+    ...buildTarget(`node-${host}`, state),
+    key: `${host}/node`,
+  });
+  const targets = [target('a', 'done'), target('failed', 'failed')];
+  const rollout = buildRollout([buildStage('worker', [], { targets })]);
   expect(
-    cattleEvents(before, after, own).map(({ type, reason: { code, message } }) => `${type} ${code} ${message}`),
+    cattleEvents(before, after, rollout, own).map(
+      ({ type, reason: { code, message } }) => `${type} ${code} ${message}`,
+    ),
   ).toEqual(told);
 });

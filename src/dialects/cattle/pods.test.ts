@@ -19,7 +19,7 @@ test.each<[Pod['status'], string | undefined]>([
   [{ phase: 'Failed' }, 'its last pod failed'],
   [{ phase: 'Failed', reason: 'Evicted', message: 'low on memory' }, 'its last pod failed (Evicted: low on memory)'],
   [
-    { conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes are available' }] },
+    { conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes are available.' }] },
     'its pod has no place: 0/3 nodes are available',
   ],
   [
@@ -45,7 +45,7 @@ test('of several pods of a Job the last one counts, and that of another Job says
     [made('first', 'a', 1), made('last', 'a', 3), made('second', 'a', 2), made('other', 'b', 4)],
   ]);
   const job = { metadata: { name: 'a', uid: 'a' } };
-  expect(stallOf(job, world)).toBe('its last pod failed (last: )');
+  expect(stallOf(job, world)).toBe('its last pod failed (last)');
   expect(stallOf({ ...job, status: { ready: 1 } }, world)).toBeUndefined();
   // Another pod runs, which is not watched.
   expect(stallOf({ ...job, status: { active: 1 } }, world)).toBeUndefined();

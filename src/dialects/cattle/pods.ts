@@ -23,9 +23,10 @@ const lastByOwner = onceForEach((all: readonly Pod[]) => {
 
 export function stallIn({ status = {} }: Pod): string | undefined {
   const { phase, reason, message, conditions = [] } = status;
-  if (phase === 'Failed') return `its last pod failed${reason === undefined ? '' : ` (${reason}: ${message})`}`;
+  const why = [reason, message].filter(Boolean).join(': ');
+  if (phase === 'Failed') return `its last pod failed${why === '' ? '' : ` (${why})`}`;
   const unscheduled = conditions.find((each) => each.type === 'PodScheduled' && each.status === 'False');
-  if (unscheduled) return `its pod has no place: ${unscheduled.message}`;
+  if (unscheduled) return `its pod has no place: ${unscheduled.message?.replace(/\.$/, '') ?? 'no reason was given'}`;
   const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   const [stalled] = containers.flatMap(({ name, state }) => {
     const { reason: why, message: words } = state?.waiting ?? {};

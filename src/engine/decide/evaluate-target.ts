@@ -54,7 +54,7 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
       return { phase: 'working', effect: 'none', reason, ends: `${target.name} is not Ready, or its deadline passes` };
     }
     case 'verify':
-      return verify(context, late);
+      return verify(context, phase, late);
     case 'node-action':
       return chooseDrainAction(context, facts) ?? resting(target, phase, facts, 'none');
     case 'signal':
@@ -124,19 +124,20 @@ function intend(context: TargetContext): TargetEvaluation {
   return isOld ? { phase, effect: 'none', next: 'intended', reason } : { phase, effect: 'signal', reason };
 }
 
-function verify(context: TargetContext, late: boolean): TargetEvaluation {
+function verify(context: TargetContext, phase: TargetPhase, late: boolean): TargetEvaluation {
   const { stage, target } = context;
   const verdict = evaluate(AFTER_TARGET, gateInput(context, freeSlots(stage)));
   const effect: Effect = 'verify';
   if (verdict.kind === 'pass') {
-    return { phase: 'done', effect, next: 'done', reason: because('Completed', `${target.name} is done`) };
+    const reason = because('Completed', `${target.name} is done`);
+    return { phase, effect, next: 'done', reason, ends: 'the leader records it' };
   }
   const { reason, gate } = verdict;
   // A target that rests is healthy: it cannot be late.
   const isOver = verdict.kind === 'stop' || (late && !isUnasked(reason) && reason.code !== 'Resting');
   if (isOver) return { phase: 'failed', effect, next: 'failed', reason };
   const { ends, recheckMs, probe, until } = verdict;
-  return { phase: 'verifying', effect, reason, ends, gate, recheckMs, probe, until };
+  return { phase, effect, reason, ends, gate, recheckMs, probe, until };
 }
 
 function resting(target: Target, phase: TargetPhase, facts: TargetFacts, effect: Effect): TargetEvaluation {

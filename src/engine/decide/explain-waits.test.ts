@@ -205,6 +205,18 @@ test.each<[string, string, string]>([
   expect(waits.map(({ gate, since }) => [gate, since])).toEqual([['node-ready', since]]);
 });
 
+test('a failure budget that is used up is told as that, although nodes are in progress', () => {
+  const failed = ['f1', 'f2'].map((name) => buildTarget(name, 'failed'));
+  const stage = buildStage('worker', ['w1', moving, ...failed], { maxInFlight: 4 });
+  const rollout = buildRollout([{ ...stage, failedHoldSlots: true }]);
+  const budget = { facts: atWork, policy: buildPolicy({ maxFailures: 1 }) };
+  expect(last(rollout, budget)).toMatchObject({
+    gate: 'failure-budget',
+    reason: because('FinishingInFlight', '1 worker queued; 2 failed, more than the failure budget of 1: f1, f2'),
+    ends: 'a failed node is tried again: run refit retry NODE',
+  });
+});
+
 test('failed nodes that keep all slots are named, with the command that ends it', () => {
   const stage = buildStage('worker', ['w1', buildTarget('w2', 'failed')], { maxInFlight: 1 });
   expect(last(buildRollout([{ ...stage, failedHoldSlots: true }]), { facts: {} })).toMatchObject({

@@ -78,7 +78,7 @@ test('an expired deadline with no effect needs no recheck', () => {
 describe('what has not begun', () => {
   test('all targets that only lack a slot: one line', () => {
     const stage = buildStage('worker', [flying('w1'), flying('w2', later(MINUTE)), 'w3', 'w4'], { maxInFlight: 2 });
-    const facts = { w1: { observation: sent() }, w2: { observation: sent() } };
+    const facts = { w1: { observation: sent() }, w2: { observation: sent(later(MINUTE)) } };
     expect(linesOf(waitsOf(buildRollout([stage]), facts)).at(-1)).toBe(
       'slots since 08:01: 2 workers queued (2 at a time)',
     );
@@ -108,7 +108,7 @@ describe('what has not begun', () => {
   test('compares times, not texts: other leaders write other time zones', () => {
     const adopted = flying('w2', '2026-11-20T10:01:00+02:00');
     const stage = buildStage('worker', [flying('w1', later(7 * MINUTE)), adopted, 'w3'], { maxInFlight: 2 });
-    const facts = { w1: { observation: sent() }, w2: { observation: sent() } };
+    const facts = { w1: { observation: sent(later(7 * MINUTE)) }, w2: { observation: sent(adopted.since) } };
     expect(waitsOf(buildRollout([stage]), facts).at(-1)?.since).toBe(later(7 * MINUTE));
   });
 

@@ -1,6 +1,6 @@
 /** Explains a rollout: the phase of each target, and what the others wait for. */
 import { rfc3339 } from '../../util/clock.ts';
-import { listed } from '../../util/phrases.ts';
+import { counted, listed } from '../../util/phrases.ts';
 import { type DecisionContext, factsOf } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import {
@@ -92,18 +92,18 @@ function inFlightWaits(evaluations: Evaluations, stage: Stage): ExplainedWait[] 
 
 /** Why pending targets do not start; one wait for all with the same reason. */
 function pendingWaits(context: DecisionContext, stage: Stage | undefined): ExplainedWait[] {
-  const { snapshot, policy, now } = context;
+  const { snapshot, policy } = context;
   const { rollout } = snapshot;
-  const since = lastProgress(rollout);
+  const since = lastProgress(snapshot, rollout.stages);
   const ends = 'the record of the plan can be read again';
   if (rollout.unread) return [{ wait: { gate: 'record', reason: rollout.unread, ends, since, ofStage: true } }];
   if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since, ofStage: true } }];
   if (!stage) return [];
   const { waiting, chosen } = choose(context, stage);
-  const gated = waiting.map((each) => ({ ...each, since: waitingSince(rollout, stage, each) ?? since }));
+  const gated = waiting.map((each) => ({ ...each, since: waitingSince(snapshot, stage, each) ?? since }));
   const isHeldAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
   const unslotted = isHeldAsOne ? 0 : pendingIn(stage).length - waiting.length - chosen.length;
-  const queued = slotWait(stage, unslotted, since, failedInFlightIn(snapshot, now));
+  const queued = slotWait(context, stage, unslotted, since);
   return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout, stage)];
 }
 
@@ -124,29 +124,34 @@ function stopOf({ rollout, controls }: Snapshot): Pick<Wait, 'gate' | 'reason' |
 }
 
 /** Undefined if the gate does not know. Its cause may be older than the turn of the target, and the wait is not. */
-function waitingSince(rollout: Rollout, stage: Stage, { since, target }: GatedTarget): string | undefined {
+function waitingSince(snapshot: Snapshot, stage: Stage, { since, target }: GatedTarget): string | undefined {
   if (since === undefined) return undefined;
-  const turn = lastProgress({ ...rollout, stages: [...stagesBefore(rollout, stage), { ...stage, targets: [target] }] });
+  const before = stagesBefore(snapshot.rollout, stage);
+  const turn = lastProgress(snapshot, [...before, { ...stage, targets: [target] }]);
   return Date.parse(since) > Date.parse(turn) ? since : turn;
 }
 
-type FailedInFlight = ReturnType<typeof failedInFlightIn>;
-
-function slotWait(stage: Stage, count: number, since: string, atWork: FailedInFlight): ExplainedWait[] {
+function slotWait({ snapshot, policy, now }: DecisionContext, stage: Stage, count: number, since: string) {
   if (count <= 0) return [];
-  const limit = limitOf(stage);
-  const who = `${count} ${stage.role}${count === 1 ? '' : 's'} queued (${limit} at a time)`;
+  const { maxFailures } = policy;
+  const queued = `${counted(count, stage.role)} queued`;
+  const kept = stage.failedHoldSlots === true ? stage.targets.filter(({ state }) => state === 'failed') : [];
+  const keepers = listed(kept.map(({ name }) => name));
+  const retried = 'a failed node is tried again: run refit retry NODE';
+  if (maxFailures > 0 && kept.length > maxFailures) {
+    const message = `${queued}; ${kept.length} failed, more than the failure budget of ${maxFailures}: ${keepers}`;
+    const reason = because('FinishingInFlight', message);
+    return [{ wait: { gate: 'failure-budget', reason, ends: retried, since, ofStage: true } as const }];
+  }
+  const atWork = failedInFlightIn(snapshot, now);
   const names = atWork.map(({ target }) => target.name).join(', ');
   const failed = names === '' ? '' : `; failed, but still at work and keeping a slot: ${names}`;
-  const kept = stage.failedHoldSlots === true ? stage.targets.filter(({ state }) => state === 'failed') : [];
-  const keepers = kept.map(({ name }) => name);
-  const keeping = kept.length === 0 ? '' : `; failed and keeping a slot: ${listed(keepers, 5)}`;
-  const message = `${who}${failed}${keeping}`;
+  const keeping = kept.length === 0 ? '' : `; failed and keeping a slot: ${keepers}`;
+  const reason = because('NoFreeSlot', `${queued} (${limitOf(stage)} at a time)${failed}${keeping}`);
   const recheckMs = Math.min(...atWork.map(({ leftMs }) => leftMs).filter(Number.isFinite));
   const isAtWork = kept.length === 0 || stage.targets.some(({ state }) => state === 'intended');
-  const ends = isAtWork ? 'a node in progress is done' : 'a failed node is tried again: run refit retry NODE';
-  const wait = { gate: 'slots', reason: because('NoFreeSlot', message), ends, since, ofStage: true } as const;
-  return [{ wait, ...(Number.isFinite(recheckMs) ? { recheckMs } : {}) }];
+  const wait = { gate: 'slots', reason, ends: isAtWork ? 'a node in progress is done' : retried, since } as const;
+  return [{ wait: { ...wait, ofStage: true as const }, ...(Number.isFinite(recheckMs) ? { recheckMs } : {}) }];
 }
 
 function laterWaits({ stages }: Rollout, active: Stage): ExplainedWait[] {
@@ -188,11 +193,16 @@ function pendingIn({ targets }: Stage): Target[] {
   return targets.filter(({ state }) => state === 'pending');
 }
 
-/** When anything was last recorded: the earliest known start of a wait. */
-function lastProgress({ stages, source }: Rollout): string {
-  const times = new Set(stages.flatMap(({ targets }) => targets.map(({ since }) => since)));
-  const last = [...times].map((text) => [Date.parse(text), text] as const);
-  return last.reduce((a, b) => (a[0] > b[0] ? a : b), last[0] ?? [0, source.created])[1];
+/** When anything last began or was recorded: the earliest known start of a wait. */
+function lastProgress({ facts, rollout }: Snapshot, stages: readonly Stage[]): string {
+  const begun = (target: Target): string => {
+    if (target.state !== 'intended') return target.since;
+    const { observation } = factsOf({ facts }, target);
+    return observation.kind === 'none' ? target.since : observation.attempt;
+  };
+  const times = new Set(stages.flatMap(({ targets }) => targets.map(begun)));
+  const last = [...times].map((text) => [Date.parse(text), text] as const).filter(([time]) => !Number.isNaN(time));
+  return last.reduce((a, b) => (a[0] > b[0] ? a : b), last[0] ?? [0, rollout.source.created])[1];
 }
 
 const MAX_TARGETS = 10;
@@ -222,7 +232,7 @@ function skippedWaits(context: DecisionContext): ExplainedWait[] {
     .flatMap((target) => chooseTargets(context, stage, [target], 1).waiting)
     // `explain` has the waits of the whole rollout.
     .filter(({ ofRollout }) => ofRollout !== true)
-    .map((refused) => ({ ...refused, since: waitingSince(rollout, stage, refused) ?? refused.target.since }));
+    .map((refused) => ({ ...refused, since: waitingSince(snapshot, stage, refused) ?? refused.target.since }));
   return groupWaits(stage, waiting);
 }
 

@@ -99,7 +99,13 @@ test.each<[string, Situation, object]>([
   [
     'is done',
     { facts: { observation: succeeded() } },
-    { phase: 'done', effect: 'verify', next: 'done', reason: because('Completed', 'w1 is done') },
+    {
+      phase: 'verifying',
+      effect: 'verify',
+      next: 'done',
+      reason: because('Completed', 'w1 is done'),
+      ends: 'the leader records it',
+    },
   ],
   [
     'is not Ready when its time is over',

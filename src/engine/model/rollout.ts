@@ -1,6 +1,7 @@
 /** The record of a rollout: plain data, with how to read and replace its parts. A new leader decides from it and from what it observes. */
 import { type Owner, readOwner, writeOwner } from '../../drain/cordon-marks.ts';
 import { apiVersionOf, type KubeObject, type Resource } from '../../kube/resources.ts';
+import { defined } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Reason } from './reasons.ts';
 
@@ -60,6 +61,7 @@ export interface Source {
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
+  readonly namespace?: string;
   readonly uid: string;
   readonly created: string;
   /** What its cordons name instead of uid, kind and the time of the target. */
@@ -92,8 +94,8 @@ export function isFinal(rollout: Pick<Rollout, 'phase'>): boolean {
 }
 
 export function sourceOf<P extends KubeObject>(resource: Resource<P>, { metadata }: P): Source {
-  const { name, uid = '', creationTimestamp: created = '' } = metadata;
-  return { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid, created };
+  const { name, namespace, uid = '', creationTimestamp: created = '' } = metadata;
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, name, ...defined({ namespace }), uid, created };
 }
 
 const SETTLED: ReadonlySet<RecordedState> = new Set(['done', 'failed', 'missing', 'unsupported']);

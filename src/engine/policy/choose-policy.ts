@@ -3,7 +3,7 @@ import { type UpgradePolicy, type UpgradePolicySpec, upgradePolicies } from '../
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
-import type { Dialect } from '../dialect.ts';
+import type { Dialect, World } from '../dialect.ts';
 import { readPolicy } from './read-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
@@ -52,15 +52,16 @@ export async function listPolicies(client: KubeClient, abort: AbortSignal): Prom
   return (await ifFound(client.listAll(upgradePolicies, { abort })))?.items;
 }
 
-/** An invalid policy still counts, with its problems: it may forbid what a less specific one allows. `uncovered`: without any. */
+/** An invalid policy still counts, with its problems: it may forbid what a less specific one allows. `uncovered`: without any. `world`: for read-only commands. */
 export function policyOfPlan<P extends KubeObject>(
   dialect: Pick<Dialect<P>, 'name' | 'planRules'>,
   policies: readonly UpgradePolicy[],
   plan: P,
   uncovered: RolloutPolicy = DEFAULT_POLICY,
+  world?: World,
 ): RolloutPolicy {
   const { name, namespace } = plan.metadata;
   const [first] = coveringPolicies(policies, { dialect: dialect.name, name, namespace });
   const policy = first ? readPolicy(first.policy) : uncovered;
-  return dialect.planRules?.apply(plan, policy) ?? policy;
+  return dialect.planRules?.apply(plan, policy, world) ?? policy;
 }

@@ -16,6 +16,8 @@ export type NodeLimit = { readonly nodes: number } | { readonly percent: number 
 
 export interface DrainPolicy {
   readonly enabled: boolean;
+  /** What runs on the node drains it, not the leader. */
+  readonly byWork?: boolean;
   /** Nothing is evicted. */
   readonly cordonOnly?: boolean;
   readonly options: DrainOptions;

@@ -48,7 +48,7 @@ export function createReporter(parts: ReporterParts) {
     recorded(turn: Turn, after: Rollout, waits: readonly Wait[]): void {
       const { snapshot, plan, policy } = turn;
       const ours = planEvents(snapshot.rollout, after, waits);
-      const known = dialect.planEvents?.(plan, dialect.project(after, plan, turn.now), ours);
+      const known = dialect.planEvents?.(plan, dialect.project(after, plan, turn.now), after, ours);
       for (const event of known ?? ours) onPlan(plan, event);
       const begins = snapshot.rollout.phase === 'new' && after.phase === 'running';
       const reason = begins ? uncheckedReason(snapshot, policy) : undefined;
@@ -72,7 +72,7 @@ export function createReporter(parts: ReporterParts) {
       const { plan, snapshot, now } = turn;
       const { stalled, rests, stalls } = held.at(keyOf(plan), turn);
       onTargets(keyOf(plan), stalled);
-      for (const event of dialect.planEvents?.(plan, plan, rests) ?? []) onPlan(plan, event);
+      for (const event of dialect.planEvents?.(plan, plan, snapshot.rollout, rests) ?? []) onPlan(plan, event);
       const stalledMs = await writeStalls(parts, plan, stalls, now);
       measurePlan(metrics, dialect.name, keyOf(plan), snapshot, decision);
       if (dialect.statusRecord !== 'without-conditions' || snapshot.rollout.phase === 'new') return stalledMs;
@@ -82,7 +82,7 @@ export function createReporter(parts: ReporterParts) {
     },
     /** The API server refuses to change the object of a target. */
     refused({ source }: Rollout, { stage, target }: Pick<NodeAction, 'stage' | 'target'>, reason: Reason): void {
-      onTargets(source.name, [{ type: 'Warning', reason, stage, target }]);
+      onTargets(keyOf({ metadata: source }), [{ type: 'Warning', reason, stage, target }]);
     },
     cleared(rollout: Rollout, nodeAction: NodeAction): void {
       for (const { node, ...event } of cleanUpEvents(rollout, nodeAction)) {
