@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
@@ -72,6 +72,47 @@ test('a Job that a quota forbids is told in a condition, an Event and status, an
     const found = await plan('forbidden');
     expect([conditionOf(found, 'Complete').status, conditionOf(found, 'RefitStalled')]).toEqual(['True', {}]);
   }, PATIENCE);
+});
+
+/** Refuses the label that says that a node is done with the Plan. */
+const POLICY = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicy',
+  metadata: { name: 'no-such-label' },
+  spec: {
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['nodes'] }],
+    },
+    validations: [
+      { expression: "!('plan.upgrade.cattle.io/refused' in object.metadata.labels)", message: 'not on this node' },
+    ],
+  },
+};
+const BINDING = {
+  ...POLICY,
+  kind: 'ValidatingAdmissionPolicyBinding',
+  spec: { policyName: POLICY.metadata.name, validationActions: ['Deny'] },
+};
+
+test('a node whose last write is refused is not done, and status says why', async () => {
+  const kinds = 'validatingadmissionpolicybinding,validatingadmissionpolicy';
+  const allow = async () => await kubectlAs('admin', ['delete', kinds, POLICY.metadata.name, '--ignore-not-found']);
+  onTestFinished(async () => void (await allow()));
+  await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [POLICY, BINDING] }));
+  const label = ['label', 'node', NODE, 'plan.upgrade.cattle.io/refused=x', '--dry-run=server'];
+  await vi.waitFor(
+    async () => expect((await kubectlAs('admin', label)).stderr).toContain('not on this node'),
+    PATIENCE,
+  );
+  await apply(JSON.stringify(planOf('refused', HERE)));
+  const flags = ['--plan', `cattle/${NAMESPACE}/refused`, '--kubeconfig', await kubeconfigFor('viewer')];
+  await vi.waitFor(async () => {
+    const status = (await runRefit('status', ...flags)).stdout.join('\n');
+    expect(status).toMatch(new RegExp(`${NODE} +upgraded, verifying .*${NODE}: the API server refuses to change its`));
+    expect(status).toContain('running 0/1');
+  }, PATIENCE);
+  await allow();
+  await vi.waitFor(async () => expect(conditionOf(await plan('refused'), 'Complete').status).toBe('True'), PATIENCE);
 });
 
 test('two Plans take turns on a node, and the second says which one it waits for', async () => {

@@ -124,8 +124,12 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   return { version, hash, problems: [] };
 }
 
+/** As long as each. */
+const SOME_HASH = '0'.repeat(56);
+
 /** The first problem, in the order of the original. */
-function faultOf({ metadata, spec }: CattlePlan): string | undefined {
+function faultOf(plan: CattlePlan): string | undefined {
+  const { metadata, spec } = plan;
   const { drain, window, postCompleteDelay, postCompleteLabels, nodeSelector } = spec ?? {};
   if (drain?.deleteEmptydirData !== undefined && drain.deleteLocalData !== undefined)
     return 'spec.drain cannot specify both deleteEmptydirData and deleteLocalData';
@@ -134,7 +138,7 @@ function faultOf({ metadata, spec }: CattlePlan): string | undefined {
     'metadata.name': { matchLabels: { [hashLabelOf(metadata.name)]: metadata.name } },
     'spec.drain.podSelector': drain?.podSelector,
     'spec.nodeSelector': nodeSelector,
-    'spec.postCompleteLabels': { matchLabels: expandedLabels(postCompleteLabels, 'v', 'h') },
+    'spec.postCompleteLabels': { matchLabels: expandedLabels(postCompleteLabels, versionOf(plan) ?? 'v', SOME_HASH) },
   };
   for (const [field, selector] of Object.entries(selectors)) {
     const fault = selectorFault(selector);

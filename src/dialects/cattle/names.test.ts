@@ -37,6 +37,12 @@ test.each<[string, string, Partial<CattleSpec>, string]>([
     { postCompleteLabels: { done: 'on Monday' } },
     `spec.postCompleteLabels is invalid, "on Monday" is not a label value; ${ALLOWED}`,
   ],
+  [
+    'a label that is too long with the hash',
+    'p',
+    { postCompleteLabels: { done: 'of-hash-$(LATEST_HASH)' } },
+    `spec.postCompleteLabels is invalid, "of-hash-${'0'.repeat(56)}" is not a label value; ${ALLOWED}`,
+  ],
   ['a good label', 'p', { postCompleteLabels: { done: 'at.$(LATEST_VERSION)' } }, ''],
   ['no version', 'p', { version: ' ' }, `the version is invalid, " " is not a label value; ${ALLOWED}`],
 ])('%s', (_name, name, spec, fault) => {
