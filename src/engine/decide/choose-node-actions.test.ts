@@ -264,3 +264,23 @@ test('a node that a later command will upgrade keeps its taint', () => {
   const over = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'done')], { command: 1 });
   expect(nodeActionsWhile([first, over])).toContain('clean-up w2');
 });
+
+test('of two targets that failed each is cancelled for its own reason', () => {
+  const [first, second, third] = ['w1', 'w2', 'w3'].map((name) => buildTarget(name, 'failed', { since: later(0) }));
+  if (!first || !second || !third) throw new Error('there are three');
+  const reason = because('DeadlineExceeded', 'w1 did not report within its deadline');
+  const rollout = buildRollout([buildStage('worker', [first, second, third])], { phase: 'failed', reason });
+  const observation = asking('drain');
+  const node = { ...OURS, name: 'w3' };
+  const snapshot = buildSnapshot(rollout, {
+    w1: { observation: sent() },
+    w2: { observation: sent() },
+    w3: { observation, drainDelegation: true, node, drain: LEFT },
+  });
+  const { nodeActions } = decide(snapshot, buildPolicy(), T0 + 9 * HOUR);
+  expect(nodeActions.map((each) => (each.kind === 'cancel' ? each.reason.message : each.kind))).toEqual([
+    'w1 did not report within its deadline',
+    'w2 did not report within its deadline',
+    'w3 was not drained within 1 h: 2 pods are left on node w3: default/web lets none of its pods go',
+  ]);
+});

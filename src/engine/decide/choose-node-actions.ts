@@ -1,9 +1,9 @@
 /** Node actions: for targets that wait for the leader, for those that must stop, and to clean up. */
 import { isPendingFor } from '../../drain/cordon-marks.ts';
-import { factsOf } from '../gates/types.ts';
+import { factsOf, type TargetContext } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import { isUnanswered, type NodeAction, type NodeView, type Snapshot, type TargetFacts } from '../model/decision.ts';
-import { because, type Reason } from '../model/reasons.ts';
+import type { Reason } from '../model/reasons.ts';
 import {
   activeStage,
   isFinal,
@@ -15,8 +15,8 @@ import {
   targetsIn,
 } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { uncordonOf } from './choose-drain-action.ts';
-import type { Evaluations } from './evaluate-target.ts';
+import { chooseDrainAction, uncordonOf } from './choose-drain-action.ts';
+import { type Evaluations, failureReason } from './evaluate-target.ts';
 import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 
 /** Taints per decision: targets later in the list have time. */
@@ -36,7 +36,13 @@ function nodeActionFor(evaluations: Evaluations, stage: Stage, target: Target): 
   const facts = factsOf(snapshot, target);
   const { observation, node } = facts;
   if (mustStop(snapshot, target) && canStop(facts)) {
-    return { kind: 'cancel', stage, target, node: node?.name, reason: stopReason(snapshot, target) };
+    return {
+      kind: 'cancel',
+      stage,
+      target,
+      node: node?.name,
+      reason: stopReason({ ...evaluations, stage, target }, facts),
+    };
   }
   if (target.state === 'intended') return evaluations.of(stage, target).nodeAction;
   // It failed or was aborted, but its upgrade completed: it still needs its uncordon.
@@ -58,9 +64,15 @@ function canStop({ observation }: TargetFacts): boolean {
   return observation.kind === 'sent' || (observation.kind === 'working' && observation.cancellable === true);
 }
 
-function stopReason({ rollout, controls }: Snapshot, { name }: Target): Reason {
-  if (controls.abort !== undefined) return abortReason(controls.abort);
-  return rollout.reason ?? because('TargetFailed', `${name} failed`);
+/** The plan has one reason, of one target: the others that failed have their own. */
+function stopReason(context: TargetContext, facts: TargetFacts): Reason {
+  const { snapshot, target } = context;
+  const { reason } = snapshot.rollout;
+  if (snapshot.controls.abort !== undefined) return abortReason(snapshot.controls.abort);
+  const [about] = reason?.message.split(/:? /) ?? [];
+  if (reason && (target.state !== 'failed' || about === target.name)) return reason;
+  const drain = chooseDrainAction(context, facts);
+  return drain?.effect === 'fail' ? drain.reason : failureReason(target, facts, 'late');
 }
 
 function cleanUp(snapshot: Snapshot, stage: Stage, target: Target, facts: TargetFacts): NodeAction | undefined {

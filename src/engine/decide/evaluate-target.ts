@@ -152,7 +152,11 @@ function restingReason(target: Target, phase: TargetPhase, { observation }: Targ
   return because('InFlight', `${target.name} is at ${step}`);
 }
 
-function failureReason(target: Target, { observation, drainDelegation }: TargetFacts, observed: ObservedState): Reason {
+export function failureReason(
+  target: Target,
+  { observation, drainDelegation }: TargetFacts,
+  observed: ObservedState,
+): Reason {
   if (observed === 'gone') return because('TargetGone', `${target.name} disappeared while it was in flight`);
   if (observation.kind === 'failed') {
     const again = observation.report?.rolledBack === true ? ` (${RUNS_AGAIN})` : '';
