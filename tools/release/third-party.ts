@@ -30,7 +30,7 @@ export function bundledPackages(lock: Lock): BundledPackage[] {
 export async function licenceTexts(packages: readonly BundledPackage[], root: string, node?: string): Promise<string> {
   const sections = await Promise.all(
     packages.map(async ({ name, version, license = '' }) => {
-      const text = await licenceIn(join(root, 'node_modules', name));
+      const text = await licenceIn(join(root, 'node_modules', name), license);
       return section(`${name} ${version} (${license})`, text);
     }),
   );
@@ -42,11 +42,31 @@ function section(title: string, text: string): string {
   return `${'='.repeat(80)}\n${title}\n${'='.repeat(80)}\n\n${text.trim()}\n`;
 }
 
-async function licenceIn(folder: string): Promise<string> {
-  const name = (await readdir(folder)).find((file) => /^licen[cs]e/i.test(file));
-  if (name === undefined) throw new RefitError('REFIT_FILE', `${folder} has no licence`);
-  return await readFile(join(folder, name), 'utf8');
+/** Some packages only name theirs, with the owner, at the end of what one should read first. */
+async function licenceIn(folder: string, license?: string): Promise<string> {
+  const files = await readdir(folder);
+  const name = files.find((file) => /^licen[cs]e/i.test(file));
+  if (name !== undefined) return await readFile(join(folder, name), 'utf8');
+  const readme = license === 'MIT' ? files.find((file) => /^readme/i.test(file)) : undefined;
+  const text = readme === undefined ? '' : await readFile(join(folder, readme), 'utf8');
+  const [owner] = /^Copyright .+$/m.exec(text) ?? [];
+  if (owner === undefined) throw new RefitError('REFIT_FILE', `${folder} has no licence`);
+  return `${owner}\n\n${MIT}`;
 }
+
+/** As its authors publish it for everybody to use. */
+const MIT = `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
+persons to whom the Software is furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
+COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;
 
 export interface Materials {
   readonly version: string;
