@@ -6,10 +6,6 @@ export function kubeadmFindings({ kubeadm, target }: VersionFacts): Iterable<Fin
   const own = parseVersion(kubeadm.version ?? '');
   const cluster = kubeadm.cluster === undefined ? undefined : parseVersion(kubeadm.cluster);
   if (!own) return [hard('Km1', 'the version of kubeadm cannot be read')];
-  if (kubeadm.verb === 'join') {
-    const isSame = cluster && compareVersions(own, cluster) === 0;
-    return isSame ? [] : [hard('Kd', 'nodes join with the kubeadm that last upgraded the cluster')];
-  }
   const to = parseVersion(target ?? kubeadm.version ?? '');
   if (!to || (kubeadm.verb === 'apply' && !cluster)) return [hard('Km1', 'the version of the cluster cannot be read')];
   return kubeadm.verb === 'apply' && cluster
@@ -48,23 +44,12 @@ function* upgradeNodeFindings(own: Version, cluster: Version | undefined, manage
     );
 }
 
-/** Removed kubelet flags, with the first minor version that refuses to start with them. */
-const REMOVED_FLAGS: Readonly<Record<string, number>> = {
-  'container-runtime': 27,
-  'master-service-namespace': 27,
-  'keep-terminated-pod-volumes': 31,
-  'iptables-masquerade-bit': 31,
-  'iptables-drop-bit': 31,
-  'cloud-config': 34,
-  'pod-infra-container-image': 35,
-};
-
 const IGNORE = 'kubeadm needs ignorePreflightErrors: [SystemVerification]';
 const ALLOW = 'failCgroupV1: false is set in ConfigMap kube-system/kubelet-config';
 
 export function* nodeFindings(node: NodeFacts | undefined, target: Version | undefined): Iterable<Finding> {
   if (!node || !target) return;
-  const { cgroup, allowsCgroupV1, containerd, kernel, kubeletFlags = [], kubeProxyMode } = node;
+  const { cgroup, allowsCgroupV1, containerd, kernel } = node;
   const { minor } = target;
   if (cgroup === 1 && minor >= 35)
     if (allowsCgroupV1) yield warn('cgroup', `failCgroupV1: false allows cgroup v1; ${IGNORE}`);
@@ -76,12 +61,6 @@ export function* nodeFindings(node: NodeFacts | undefined, target: Version | und
   const linux = versionOf(kernel);
   if (linux && minor >= 32 && (linux.major < 4 || (linux.major === 4 && linux.minor < 19)))
     yield hard('kernel', `Linux ${kernel} is too old for 1.${minor}, which needs 4.19`);
-  for (const flag of kubeletFlags) {
-    const removed = REMOVED_FLAGS[flag];
-    if (removed !== undefined && minor >= removed)
-      yield hard('kubelet-flag', `the kubelet of 1.${minor} does not know --${flag}`);
-  }
-  if (kubeProxyMode === 'ipvs' && minor >= 35) yield warn('kube-proxy-mode', 'kube-proxy mode ipvs is deprecated');
 }
 
 /** Accepts two numbers, too. */
@@ -130,7 +109,6 @@ export interface VersionFacts {
   /** The oldest maintained minor version of v1; not judged if absent. */
   readonly oldestMaintained?: number;
   readonly kubelets?: readonly KubeletFacts[];
-  readonly kubeProxies?: readonly { readonly version: string; readonly kubelet?: string }[];
   readonly controllers?: readonly ControllerManagerFacts[];
   readonly kubeadm?: KubeadmFacts;
   readonly etcd?: { readonly members: readonly string[]; readonly target: string };
@@ -163,7 +141,7 @@ export interface ControllerManagerFacts {
 export interface KubeadmFacts {
   /** Of the binary that will run; absent if it is unreadable. */
   readonly version?: string;
-  readonly verb: 'apply' | 'node' | 'join';
+  readonly verb: 'apply' | 'node';
   /** The version in ConfigMap kubeadm-config, from the last `upgrade apply`. */
   readonly cluster?: string;
   /** Version of the kubeadm that last managed this node. */
@@ -177,8 +155,6 @@ export interface NodeFacts {
   readonly allowsCgroupV1?: boolean;
   readonly containerd?: string;
   readonly kernel?: string;
-  readonly kubeletFlags?: readonly string[];
-  readonly kubeProxyMode?: string;
 }
 
 /** hard: stops always · force: may be forced one day, and stops until then · warn: is only reported. */

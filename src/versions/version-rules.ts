@@ -17,7 +17,7 @@ import {
 
 /** Later minor versions of v1 are refused, because their rules are unknown. */
 export const NEWEST_KNOWN = 37;
-/** From this minor version on, kubelet and kube-proxy may be three minor versions older than the API server; before, two. */
+/** From this minor version on, a kubelet may be three minor versions older than the API server; before, two. */
 const THREE_BEHIND_FROM = 25;
 
 export function judgeVersions(facts: VersionFacts): Finding[] {
@@ -28,7 +28,6 @@ export function judgeVersions(facts: VersionFacts): Finding[] {
   return [
     ...(target ? targetFindings(servers, target, facts) : spreadFindings(servers)),
     ...(facts.kubelets ?? []).flatMap((kubelet) => [...kubeletFindings(kubelet, servers, target)]),
-    ...(facts.kubeProxies ?? []).flatMap((proxy) => [...proxyFindings(proxy, servers)]),
     ...(facts.controllers ?? []).flatMap((controller) => controllerFindings(controller, servers, target)),
     ...kubeadmFindings(facts),
     ...etcdFindings(facts.etcd),
@@ -81,7 +80,7 @@ function* kubeletFindings(facts: KubeletFacts, servers: readonly Version[], targ
   const local = facts.apiServer === undefined ? servers : [read(facts.apiServer)];
   // API servers are upgraded before the kubelet.
   const met = target ? [target] : local;
-  yield* next ? skewFindings('R3', who, next, met) : skewFindings('R3', who, now, local);
+  yield* next ? skewFindings(who, next, met) : skewFindings(who, now, local);
   if (next) yield* moveFindings(who, now, next, facts);
   if (next && met.some((server) => isNewerMinor(next, server)))
     yield hard('R7', `API servers come first: ${who} cannot have ${textOf(next)} before them`);
@@ -113,26 +112,16 @@ function* moveFindings(who: string, now: Version, next: Version, how: KubeletFac
 }
 
 /** Neither newer than the oldest API server nor too far behind the newest. */
-function skewFindings(rule: string, who: string, version: Version, servers: readonly Version[]): Finding[] {
+function skewFindings(who: string, version: Version, servers: readonly Version[]): Finding[] {
   const [oldest, newest] = ends(servers);
   if (!oldest || !newest) return [];
   const found = `${who} at ${textOf(version)}`;
-  if (isNewerMinor(version, oldest)) return [hard(rule, `${found} is newer than an API server at ${textOf(oldest)}`)];
+  if (isNewerMinor(version, oldest)) return [hard('R3', `${found} is newer than an API server at ${textOf(oldest)}`)];
   const limit = allowedBehind(version);
   if (newest.minor - version.minor > limit)
-    return [hard(rule, `${found} is more than ${limit} minor versions behind an API server at ${textOf(newest)}`)];
+    return [hard('R3', `${found} is more than ${limit} minor versions behind an API server at ${textOf(newest)}`)];
   if (compareVersions(version, oldest) <= 0 || version.minor < oldest.minor) return [];
-  return [warn(rule, `${found} has a newer patch than an API server at ${textOf(oldest)}`)];
-}
-
-type KubeProxyFacts = NonNullable<VersionFacts['kubeProxies']>[number];
-
-function* proxyFindings({ version, kubelet }: KubeProxyFacts, servers: readonly Version[]): Iterable<Finding> {
-  const proxy = read(version);
-  yield* skewFindings('R4', 'kube-proxy', proxy, servers);
-  const apart = kubelet === undefined ? 0 : Math.abs(proxy.minor - read(kubelet).minor);
-  if (apart > allowedBehind(proxy))
-    yield hard('R4', `kube-proxy at ${version} and kubelet at ${kubelet} are ${apart} minor versions apart`);
+  return [warn('R3', `${found} has a newer patch than an API server at ${textOf(oldest)}`)];
 }
 
 function controllerFindings(facts: ControllerManagerFacts, servers: readonly Version[], target?: Version): Finding[] {
@@ -163,9 +152,10 @@ function ends(versions: readonly Version[]): readonly [Version | undefined, Vers
   return [sorted[0], sorted.at(-1)];
 }
 
-function versionsIn({ apiServers, target, kubelets = [], kubeProxies = [], controllers = [] }: VersionFacts): string[] {
-  const parts = [...kubelets, ...kubeProxies, ...controllers];
-  return [...apiServers, target, ...parts.map(({ version }) => version)].filter((each) => each !== undefined);
+function versionsIn({ apiServers, target, kubelets = [], controllers = [] }: VersionFacts): string[] {
+  return [...apiServers, target, ...[...kubelets, ...controllers].map(({ version }) => version)].filter(
+    (each) => each !== undefined,
+  );
 }
 
 function read(version: string): Version {
