@@ -5,7 +5,7 @@ import { type CattlePlan, cattlePlanKind } from '../api/cattle/plan.ts';
 import { readObject } from '../api/read-object.ts';
 import { type UpdaterSet, updaterSetKind } from '../api/refit/updater-set.ts';
 import { type UpgradePolicy, upgradePolicyKind } from '../api/refit/upgrade-policy.ts';
-import { problemsOf } from '../dialects/autopilot/problems.ts';
+import { problemsOf, targetProblems } from '../dialects/autopilot/problems.ts';
 import { setProblems } from '../dialects/capi/updaters/updater-sets.ts';
 import { resolveLatest } from '../dialects/cattle/latest.ts';
 import { type Manifest, parseManifest } from '../dialects/kubeadm/manifest.ts';
@@ -82,7 +82,10 @@ function judgeConfig(config: UpdateConfig): Judgement {
   const misplaced = `metadata.namespace: "${namespace}" is not used, because the kind has no namespaces; remove it`;
   return {
     title: `UpdateConfig ${name} can be followed`,
-    problems: [...(namespace === undefined ? [] : [misplaced]), ...readUpdateConfig(config).problems],
+    problems: [
+      ...(namespace === undefined ? [] : [misplaced]),
+      ...readUpdateConfig(config, { targetProblems, allowInsecure: false }).problems,
+    ],
     page: 'docs/guides/updates.md',
   };
 }

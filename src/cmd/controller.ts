@@ -4,6 +4,7 @@ import { plans } from '../api/autopilot/plan.ts';
 import { updateConfigs } from '../api/autopilot/update-config.ts';
 import type { ControllerFlags } from '../cli/options.ts';
 import { VERSION } from '../cli/version.ts';
+import { targetProblems } from '../dialects/autopilot/problems.ts';
 import { phaseOfPlan } from '../dialects/autopilot/states.ts';
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
@@ -86,7 +87,7 @@ async function prepareUpdates(
     return () => [];
   }
   const own = { clock, random: Math.random, environment, userAgent: `refit/${VERSION}`, clusterInfo, periodMs };
-  const rules = { phaseOf: phaseOfPlan, allowInsecure: insecureUpdates };
+  const rules = { phaseOf: phaseOfPlan, targetProblems, allowInsecure: insecureUpdates };
   const probe = server ? { server, intervalMs } : undefined;
   return ({ writer, events }) => [updateController({ ...tools, ...own, ...rules, writer, events, probe })];
 }

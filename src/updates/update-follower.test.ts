@@ -60,6 +60,7 @@ function lead(more: Partial<UpdateParts> = {}): Leader {
     events: { record: (_object, note) => void events.push(note) },
     metrics: createMetrics(),
     phaseOf: phaseOfPlan,
+    targetProblems: () => [],
     allowInsecure: true,
     environment: {},
     userAgent: 'refit-test',

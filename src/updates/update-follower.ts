@@ -16,21 +16,19 @@ import type { Logger } from '../util/log.ts';
 import { type Channels, type ChannelTools, type Current, channelMemory } from './channel/follow-channel.ts';
 import type { Release } from './channel/read-index.ts';
 import { CATCH_UP_MS, type CheckPace, nextCheck, nextWindow } from './config/check-times.ts';
-import { readUpdateConfig, type UpdateSettings } from './config/read-config.ts';
+import { readUpdateConfig, type UpdateRules, type UpdateSettings } from './config/read-config.ts';
 import { newVersionProbe, type ProbeOptions } from './new-version.ts';
 import { decideUpdate, lowestOf, type UpdateDecision } from './plan/decide-update.ts';
 import { makePlan } from './plan/make-plan.ts';
 import { CHECK_ANNOTATION, statusOf, statusPatch, type UpdateStatus } from './status.ts';
 
-export interface UpdateParts extends ChannelTools, CheckPace {
+export interface UpdateParts extends ChannelTools, CheckPace, UpdateRules {
   /** Writes only while this process leads. */
   readonly writer: KubeClient;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly phaseOf: (state: string | undefined) => RolloutPhase;
-  /** As the original: plain http, and downloads with neither https nor a sha256. */
-  readonly allowInsecure: boolean;
   /** Asks for new versions while there is no UpdateConfig; undefined: no server is asked. */
   readonly probe: ProbeOptions | undefined;
 }
@@ -88,8 +86,8 @@ export class UpdateFollower {
 
   /** Resolves with the milliseconds until the next check. */
   async #followLive(live: readonly UpdateConfig[], current: Cluster, abort: AbortSignal): Promise<number | undefined> {
-    const { allowInsecure, clock } = this.#parts;
-    const read = live.map((config) => ({ config, ...readUpdateConfig(config, allowInsecure) }));
+    const { clock } = this.#parts;
+    const read = live.map((config) => ({ config, ...readUpdateConfig(config, this.#parts) }));
     const owner = read.find(({ settings }) => settings !== undefined);
     let next = Number.POSITIVE_INFINITY;
     for (const { config, settings, problems } of read) {

@@ -8,7 +8,7 @@ import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update
 import { readObject } from '../../src/api/read-object.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { COMMANDS } from '../../src/cmd/commands.ts';
-import { problemsOf } from '../../src/dialects/autopilot/problems.ts';
+import { problemsOf, targetProblems } from '../../src/dialects/autopilot/problems.ts';
 import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
 import { readUpdateConfig } from '../../src/updates/config/read-config.ts';
 import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
@@ -36,7 +36,8 @@ function problemsIn(text: string, at: string): string[] {
   );
   if (!kind) return object.kind && object.metadata?.name ? [] : ['no object'];
   const read = readObject(text, at, [kind]).object;
-  if (kind.resource === updateConfigs) return [...readUpdateConfig(read as UpdateConfig).problems];
+  if (kind.resource === updateConfigs)
+    return [...readUpdateConfig(read as UpdateConfig, { targetProblems, allowInsecure: false }).problems];
   return kind.resource === plans ? problemsOf(read as Plan).map(({ message }) => message) : [];
 }
 

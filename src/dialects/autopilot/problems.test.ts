@@ -27,6 +27,11 @@ describe('one problem', () => {
   test.each<[string, Plan, string]>([
     ['another name', named('other'), 'metadata.name: "other" is not supported; use "autopilot"'],
     ['an empty id', buildPlan({ id: '' }), 'spec.id: "" is empty; use for example 2026-11-20'],
+    [
+      'an id for which no Node has room',
+      buildPlan({ id: 'x'.repeat(10_001) }),
+      'spec.id: 10001 is too many characters; use at most 10000',
+    ],
     ['no command', buildPlan({ commands: [] }), 'spec.commands: [] is empty; add a command'],
     [
       'an empty command',

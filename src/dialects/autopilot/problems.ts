@@ -18,6 +18,8 @@ export function problemsOf({ metadata, spec, status }: api.Plan): Reason[] {
   return [
     ...problemIf(name !== api.PLAN_NAME, 'metadata.name', name, 'is not supported', `use "${api.PLAN_NAME}"`),
     ...problemIf(spec.id === '', 'spec.id', '', 'is empty', 'use for example 2026-11-20'),
+    // Each signal has it, among annotations that have room for 256 KiB.
+    ...problemIf(spec.id.length > 10_000, 'spec.id', spec.id.length, 'is too many characters', 'use at most 10000'),
     ...problemIf(length === 0, 'spec.commands', [], 'is empty', 'add a command'),
     ...problemIf(started !== length, 'spec.commands', length, changed, 'restore them, or create a new Plan'),
     ...spec.commands.flatMap((command, index) => commandProblems(command, `spec.commands[${index}]`)),
@@ -74,16 +76,18 @@ function platformProblems(platforms: api.K0sUpdate['platforms'], at: string): Re
   });
 }
 
-function targetProblems(spec: api.TargetSpec | undefined, role: Role, at: string): Reason[] {
+export function targetProblems(spec: api.TargetSpec | undefined, role: Role, at: string): Reason[] {
   if (!spec) return [];
   const { concurrent = 1 } = spec.limits ?? {};
-  const twice = firstRepeated(spec.discovery.static?.nodes ?? []);
+  const { nodes: listed = [] } = spec.discovery.static ?? {};
+  const twice = firstRepeated(listed);
   const nodes = `${at}.discovery.static.nodes`;
   const { labels = '', fields = '' } = spec.discovery.selector ?? {};
   const selector = `${at}.discovery.selector`;
   const parseFields = (text: string): Matcher => parseFieldSelector(text, FIELDS[role]);
   return [
     ...problemIf(concurrent < 1, `${at}.limits.concurrent`, concurrent, 'is less than 1', 'use 1 or more'),
+    ...problemIf(listed.includes(''), nodes, '', 'is no name', 'name a node'),
     ...problemIf(twice !== undefined, nodes, twice, 'is listed twice', 'list each node once'),
     ...selectorProblems(parseLabelSelector, `${selector}.labels`, labels, 'pool=blue'),
     ...selectorProblems(parseFields, `${selector}.fields`, fields, 'metadata.name=w1'),

@@ -1,6 +1,7 @@
 /** Proves that what an UpdateConfig cannot mean is refused with what would be right, the documented examples included. */
 import { expect, test } from 'vitest';
 import type { UpdateConfig } from '../../api/autopilot/update-config.ts';
+import { targetProblems } from '../../dialects/autopilot/problems.ts';
 import { readUpdateConfig } from './read-config.ts';
 
 type Spec = UpdateConfig['spec'];
@@ -9,8 +10,8 @@ const PERIODIC: Spec = {
   upgradeStrategy: { type: 'periodic', periodic: { days: ['Monday', 'Sunday'], startTime: '9:30', length: '1.5h' } },
 };
 
-const read = (spec: Spec, annotations: Record<string, string> = {}, allowHttp = false) =>
-  readUpdateConfig({ metadata: { name: 'u', annotations }, spec }, allowHttp);
+const read = (spec: Spec, annotations: Record<string, string> = {}, allowInsecure = false) =>
+  readUpdateConfig({ metadata: { name: 'u', annotations }, spec }, { targetProblems, allowInsecure });
 const periodic = (fields: Record<string, unknown>): Spec => ({
   upgradeStrategy: { type: 'periodic', periodic: { startTime: '22:00', length: '2h', ...fields } },
 });
@@ -57,6 +58,14 @@ test.each<readonly [string, Spec, string]>([
   ['no server', { ...PERIODIC, updateServer: 'ftp://me:secret@example.com' }, '"ftp://***@example.com" is no server'],
   ['a channel elsewhere', { ...PERIODIC, channel: '../../admin' }, 'spec.channel: "../../admin" is no channel'],
   ['an empty command', { ...PERIODIC, planSpec: { commands: [{}] } }, 'spec.planSpec.commands[0]: {} has no update'],
+  [
+    'no node at a time',
+    {
+      ...PERIODIC,
+      planSpec: { commands: [{ airgapupdate: { workers: { discovery: {}, limits: { concurrent: 0 } } } }] },
+    },
+    'spec.planSpec.commands[0].airgapupdate.workers.limits.concurrent: 0 is less than 1; use 1 or more',
+  ],
 ])('%s: refused', (_name, spec, problem) => {
   const { settings, problems } = read(spec);
   expect([settings, problems.length]).toEqual([undefined, 1]);

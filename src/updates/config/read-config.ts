@@ -1,6 +1,9 @@
 /** Reads an UpdateConfig: every field that cannot work gets one sentence with what was found and what would be right. */
+import type { TargetSpec } from '../../api/autopilot/plan.ts';
 import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { type UpgradePolicySpec, WEEKDAYS } from '../../api/refit/upgrade-policy.ts';
+import type { Reason } from '../../engine/model/reasons.ts';
+import type { Role } from '../../engine/model/rollout.ts';
 import { LEAD_TIME_ANNOTATION } from '../../engine/policy/plan-windows.ts';
 import { readWindow } from '../../engine/policy/read-policy.ts';
 import { parseDuration, parseGoDuration } from '../../util/duration.ts';
@@ -43,10 +46,17 @@ type Fail = (field: string, found: unknown, advice: string) => void;
 
 type Strategy = NonNullable<UpdateConfig['spec']['upgradeStrategy']>;
 
-/** Either the settings or, if anything is wrong, only problems. `allowHttp`: as the original. */
+export interface UpdateRules {
+  /** What is wrong with targets that a Plan will have. */
+  readonly targetProblems: (spec: TargetSpec | undefined, role: Role, at: string) => readonly Reason[];
+  /** As the original: plain http, and downloads with neither https nor a sha256. */
+  readonly allowInsecure: boolean;
+}
+
+/** Either the settings or, if anything is wrong, only problems. */
 export function readUpdateConfig(
   { metadata, spec }: UpdateConfig,
-  allowHttp = false,
+  { targetProblems, allowInsecure }: UpdateRules,
 ): { readonly settings?: UpdateSettings; readonly problems: readonly string[] } {
   const problems: string[] = [];
   const fail: Fail = (field, found, advice) =>
@@ -62,12 +72,20 @@ export function readUpdateConfig(
   const { channel = 'stable', updateServer = 'https://updates.k0sproject.io', planSpec } = spec;
   if (!/^[\w][\w.-]*(?:\/[\w][\w.-]*)*$/.test(channel))
     fail('spec.channel', channel, 'is no channel; use for example stable');
-  const server = serverOf(updateServer, allowHttp, fail);
+  const server = serverOf(updateServer, allowInsecure, fail);
   const lead = leadOf(annotations[LEAD_TIME_ANNOTATION], fail);
   const schedule = scheduleOf(spec.upgradeStrategy, timeZone, lead, fail);
-  for (const [index, { k0supdate, airgapupdate }] of (planSpec?.commands ?? []).entries())
-    if (!k0supdate && !airgapupdate)
-      fail(`spec.planSpec.commands[${index}]`, {}, 'has no update; add k0supdate or airgapupdate');
+  for (const [index, { k0supdate, airgapupdate }] of (planSpec?.commands ?? []).entries()) {
+    const at = `spec.planSpec.commands[${index}]`;
+    const { controllers, workers } = k0supdate?.targets ?? {};
+    if (!k0supdate && !airgapupdate) fail(at, {}, 'has no update; add k0supdate or airgapupdate');
+    const wrong = [
+      ...targetProblems(controllers, 'controller', `${at}.k0supdate.targets.controllers`),
+      ...targetProblems(workers, 'worker', `${at}.k0supdate.targets.workers`),
+      ...targetProblems(airgapupdate?.workers, 'worker', `${at}.airgapupdate.workers`),
+    ];
+    problems.push(...wrong.map(({ message }) => message));
+  }
   if (problems.length > 0 || !schedule || !server) return { problems };
   // The original takes a list without commands for none.
   const commands = planSpec?.commands.length ? planSpec.commands : undefined;

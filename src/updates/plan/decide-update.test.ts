@@ -20,7 +20,7 @@ function config(spec: Partial<UpdateConfig['spec']> = {}, annotations: Record<st
 }
 
 function settingsOf(from: UpdateConfig): UpdateSettings {
-  const { settings, problems } = readUpdateConfig(from);
+  const { settings, problems } = readUpdateConfig(from, { targetProblems: () => [], allowInsecure: false });
   if (!settings) throw new Error(problems.join());
   return settings;
 }
