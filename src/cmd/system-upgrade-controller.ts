@@ -1,17 +1,23 @@
 /** Runs `refit system-upgrade-controller`, for the Deployment of Rancher's controller: configured by its environment. */
+import { parse } from 'yaml';
+import { cattlePlans } from '../api/cattle/plan.ts';
+import { type CustomResourceDefinition, customResourceDefinitions } from '../api/crd.ts';
 import { VERSION } from '../cli/version.ts';
 import { type ChannelParts, channelController } from '../dialects/cattle/channel-controller.ts';
 import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/cattle/config.ts';
 import { cattle } from '../dialects/cattle/dialect.ts';
 import type { Environment } from '../http/proxy-choice.ts';
-import { installPlans } from '../install/cattle-plans.ts';
+import { deployFile } from '../install/deploy-files.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
+import { ifFound, ifNew } from '../kube/status-error.ts';
 import { createClient } from '../kube/transport/http-client.ts';
 import { prepareControllerProcess } from '../process/controller-process.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { clusterIdOf } from '../updates/channel/cluster-headers.ts';
 import { redirectChannels } from '../updates/channel/redirected-version.ts';
-import { systemClock as clock } from '../util/clock.ts';
+import { systemClock as clock, sleep } from '../util/clock.ts';
+import { formatDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
@@ -24,7 +30,7 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
   const metrics = createMetrics(VERSION);
   const config = await connection(env);
   using client = createClient(config, { userAgent: name, onRequest: metrics.requested });
-  if (isSet(env, 'INSTALL_CRD')) await installPlans(client, namespace, clock, abort);
+  if (isSet(env, 'INSTALL_CRD')) await installPlans(client, namespace, abort);
   const askChannel = redirectChannels({ clock, environment: env, userAgent: name, abort });
   const ask: ChannelParts['ask'] = async (channel, latestVersion) =>
     await askChannel(channel, await clusterIdOf({ client, abort }), latestVersion);
@@ -70,4 +76,21 @@ function required(env: Environment, name: string): string {
 
 function isSet(env: Environment, name: string): boolean {
   return flag(env[`${PREFIX}${name}`] ?? '') === true;
+}
+
+const POLL_MS = 200;
+/** As in the original. */
+const PATIENCE_MS = 60_000;
+
+/** Never changes an existing CRD: it may have labels of a package manager, or newer fields. Resolves once Plans are served. */
+async function installPlans(client: KubeClient, namespace: string, abort: AbortSignal) {
+  const isServed = async (): Promise<boolean> =>
+    (await ifFound(client.list(cattlePlans, { limit: 1, namespace, abort }))) !== undefined;
+  if (await isServed()) return;
+  const definition = parse(deployFile('chart/manifests/cattle/kinds.yaml')) as CustomResourceDefinition;
+  await ifNew(client.create(customResourceDefinitions, definition, { abort }));
+  const { name } = definition.metadata;
+  const late = `${name} is not served after ${formatDuration(PATIENCE_MS)}: check its CustomResourceDefinition`;
+  for (const end = clock.monotonic() + PATIENCE_MS; !(await isServed()); await sleep(clock, POLL_MS, abort))
+    if (clock.monotonic() > end) throw new Error(late);
 }

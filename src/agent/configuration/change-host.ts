@@ -2,13 +2,13 @@
 import { existsSync } from 'node:fs';
 import { readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { runProgram } from '../../kubeadm/run-program.ts';
 import type { ConfigurationItem } from '../../signal/node-configuration.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import { syncPath, writeDurably } from '../state/durable-files.ts';
 import { isArgument, KUBELET_FLAGS, withArguments, wordsFor } from './kubelet.ts';
 import { type FileState, readRootFile, writeRootFile } from './root-file.ts';
-import { readKeys, writeKeys } from './user-keys.ts';
 
 export interface ChangeParts {
   /** Comes before each path; empty but in tests. */
@@ -87,4 +87,33 @@ async function read({ root }: ChangeParts, name: string, wanted: FileState): Pro
 
 async function write({ root }: ChangeParts, name: string, state: FileState | undefined): Promise<void> {
   await (name.startsWith('/') ? writeRootFile(root + name, state) : writeKeys(root, name.slice('user:'.length), state));
+}
+
+const KEYS = '.ssh/authorized_keys';
+const READ = `[ -e ${KEYS} ] || exit 3; [ -f ${KEYS} ] && cat ${KEYS}`;
+const WRITE = `umask 077; mkdir -p .ssh && cat >${KEYS}.refit && sync ${KEYS}.refit && mv -f ${KEYS}.refit ${KEYS} && sync .ssh`;
+const USER_PATIENCE_MS = 10_000;
+
+/** The keys that may log in as a user; undefined where there is no such file. As that user: a link in the home must not lead root elsewhere. Its mode is as sshd wants it. */
+async function readKeys(root: string, user: string, { mode, gid }: Omit<FileState, 'content'>) {
+  const keys = await runAs(root, user, READ);
+  return keys === undefined ? undefined : { content: Buffer.from(keys).toString('base64'), mode, gid };
+}
+
+async function writeKeys(root: string, user: string, state: FileState | undefined): Promise<void> {
+  if (state) await runAs(root, user, WRITE, Buffer.from(state.content, 'base64').toString('utf8'));
+  else await runAs(root, user, `rm -f ${KEYS} ${KEYS}.refit`);
+}
+
+async function runAs(root: string, user: string, script: string, input = ''): Promise<string | undefined> {
+  const lines = (await readFile(`${root}/etc/passwd`, 'utf8')).split('\n').map((line) => line.split(':'));
+  const [, , uid, gid, , home] = lines.find(([name]) => name === user) ?? [];
+  if (!uid || !gid || !home) throw new Error(`/etc/passwd of this host has no user ${user}`);
+  const as = { uid: Number(uid), gid: Number(gid), env: { HOME: root + home, PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } };
+  const options = { input, patienceMs: USER_PATIENCE_MS, as };
+  const { code, stdout, stderr } = await runProgram('/bin/sh', ['-c', `cd "$HOME" || exit 1; ${script}`], options);
+  if (code === 0) return stdout;
+  if (code === 3) return undefined;
+  const why = stderr.trim().split('\n').at(-1)?.slice(0, 200);
+  throw new Error(`cannot use ${KEYS} of user ${user}: ${why || 'it is no plain file'}`);
 }

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import type { Condition, Job, Pod } from '../../kube/resources.ts';
-import { trimJob, trimPod } from './cache-transforms.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { jobOf } from './job.ts';
-import { stallIn } from './pods.ts';
+import { stallIn, trimPod } from './pods.ts';
+import { trimJob } from './signal.ts';
 import { STAMP_ANNOTATION } from './stamps.ts';
 
 const config = { name: 'c', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };

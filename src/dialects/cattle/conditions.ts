@@ -1,6 +1,5 @@
 /** Reads conditions, and updates those of a Plan as the original does: a new status or message changes the time, a new reason alone does not. */
 import type { CattleCondition, CattlePlan } from '../../api/cattle/plan.ts';
-import type { Target } from '../../engine/model/rollout.ts';
 import type { Condition, Job } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { listedSentences } from '../../util/phrases.ts';
@@ -26,7 +25,7 @@ export function conditionOf(plan: CattlePlan, type: string): CattleCondition | u
 
 /** What began just now is told once it has lasted, or if it was told before. */
 export function withStalls(plan: CattlePlan, stalls: ReadonlyMap<string, boolean>, now: number): CattlePlan {
-  const { message: before = '' } = conditionOf(plan, STALLED_TYPE) ?? {};
+  const before = stallsOf(plan) ?? '';
   const told = [...stalls].flatMap(([message, lasts]) => (lasts || before.includes(message) ? message : []));
   if (told.length === 0) return withoutCondition(plan, STALLED_TYPE);
   const message = listedSentences(told.toSorted(), MOST_STALLS);
@@ -47,10 +46,8 @@ export function withVerdict(plan: CattlePlan, verdict: ConditionUpdate, now: num
   return { ...plan, status: { ...plan.status, conditions } };
 }
 
-/** What the leader found; with several nodes, of all of them. */
-export function refusalOf(plan: CattlePlan, { name }: Target): string | undefined {
-  const { message = '' } = conditionOf(plan, STALLED_TYPE) ?? {};
-  return `; ${message}`.includes(`; ${name}: the API server refuses `) ? message : undefined;
+export function stallsOf(plan: CattlePlan): string | undefined {
+  return conditionOf(plan, STALLED_TYPE)?.message;
 }
 
 /** The condition of a Job, while it is true. */

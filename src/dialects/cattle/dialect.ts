@@ -9,16 +9,15 @@ import { type Job, jobs, type KubeObject, nodes, pods, type Secret, secrets } fr
 import { sameJson } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
 import { attemptsOf } from './attempts.ts';
-import { trimJob, trimPod } from './cache-transforms.ts';
-import { CHANNEL_TYPE, conditionOf, holds, refusalOf, withStalls } from './conditions.ts';
+import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
 import { hashedSecrets } from './latest.ts';
 import { isHeld, withDrainOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, HELD_ANNOTATION, PLAN_LABEL } from './names.ts';
 import { orphanedPlans } from './orphaned-work.ts';
-import { stallIn } from './pods.ts';
+import { stallIn, trimPod } from './pods.ts';
 import { resolve } from './resolve.ts';
-import { isPaused, jobSignal, jobsAt, occupantOf } from './signal.ts';
+import { isPaused, jobSignal, jobsAt, occupantOf, trimJob } from './signal.ts';
 import { windowsOf } from './window.ts';
 import { hostOf, project } from './write-status.ts';
 
@@ -75,8 +74,8 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     planEvents: cattleEvents,
     ordersByUid: true,
     unknownOf: (plan) => conditionOf(plan, CHANNEL_TYPE)?.message,
-    refusalOf,
     withStalls,
+    stallsOf,
     planRules: { apply: (plan, policy, world) => policyOf(plan, policy, world ? settingsIn(world) : config.job) },
     orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
     // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.

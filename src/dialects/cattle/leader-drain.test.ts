@@ -13,12 +13,12 @@ import { ownerOf } from '../../engine/model/rollout.ts';
 import { gather, gatherFacts } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { type Job, jobs, type Node, nodes, pods, secrets } from '../../kube/resources.ts';
-import { trimJob } from './cache-transforms.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
 import { jobOf } from './job.ts';
 import { latestHash } from './latest.ts';
 import { markOf } from './leader-drain.ts';
+import { trimJob } from './signal.ts';
 
 const configOf = (drainInJob: boolean) => ({
   name: 'controller',

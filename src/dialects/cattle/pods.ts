@@ -1,6 +1,7 @@
 /** Says why the pod of a Job does not run, in the words of the scheduler and the kubelet. */
 import type { World } from '../../engine/dialect.ts';
-import { type Job, type Pod, pods } from '../../kube/resources.ts';
+import { type ContainerStatus, type Job, type Pod, pods } from '../../kube/resources.ts';
+import { defined } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 
 /** A pod that just starts says these. */
@@ -35,4 +36,25 @@ export function stallIn({ status = {} }: Pod): string | undefined {
       : `its container ${name} waits (${[why, words].filter(Boolean).join(': ')})`;
   });
   return stalled;
+}
+
+/** What the cache keeps of it. It is never written. */
+export function trimPod({ metadata, status = {} }: Pod): Pod {
+  const { name, namespace = '', uid = '', resourceVersion = '', creationTimestamp = '' } = metadata;
+  const { ownerReferences = [] } = metadata;
+  const { phase = '', reason, message, conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;
+  return {
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp, ownerReferences },
+    status: {
+      phase,
+      ...defined({ reason, message }),
+      conditions: conditions.filter(({ type }) => type === 'PodScheduled'),
+      initContainerStatuses: initContainerStatuses.map(trimStatus),
+      containerStatuses: containerStatuses.map(trimStatus),
+    },
+  };
+}
+
+function trimStatus({ name, state: { waiting } = {} }: ContainerStatus): ContainerStatus {
+  return { name, state: waiting ? { waiting } : {} };
 }

@@ -4,7 +4,7 @@ import { cordonOwner, readOwner, withoutAnyCordon } from '../../drain/cordon-mar
 import type { Signal, World } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/decision.ts';
 import { isFinal, type Rollout, type Target } from '../../engine/model/rollout.ts';
-import { type Condition, type Job, jobs, type Node, nodes } from '../../kube/resources.ts';
+import { type Condition, type Job, jobs, type Node, nodes, withoutAnnotations } from '../../kube/resources.ts';
 import { claimantOn, claimOn, mayBeSignalled, signallerOf, withClaim, withoutClaim } from '../../signal/at-work.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import type { Attempts } from './attempts.ts';
@@ -15,6 +15,7 @@ import { isCordonedBy, withCordonMark, withoutCordonMark } from './job-cordons.t
 import { isCordonOf, isHeld } from './leader-drain.ts';
 import { claimOf, DISABLED, expandedLabels, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
 import { stallOf } from './pods.ts';
+import { STAMP_ANNOTATION } from './stamps.ts';
 
 /** The settings of Jobs are those of one controller: read-only commands, which lack them, believe what is recorded. */
 export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<CattlePlan> {
@@ -213,4 +214,11 @@ export function finished(node: Node, plan: CattlePlan, hash: string, version: st
   const labels = before[label] === DISABLED ? before : { ...before, ...own, [label]: hash };
   const labelled = withoutClaim({ ...node, metadata: { ...node.metadata, labels } }, claimOf(plan));
   return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(labelled) : labelled, plan);
+}
+
+/** What the cache keeps of it: templates are most of its size. A paused Job is written back as a whole, and the stamp of a failed one is compared. */
+export function trimJob(job: Job): Job {
+  if (isPaused(job) || isHeld(job) || holds(job, 'Failed')) return job;
+  const { template: _t, selector: _s, ...spec } = job.spec ?? {};
+  return { ...withoutAnnotations(job, STAMP_ANNOTATION), spec };
 }

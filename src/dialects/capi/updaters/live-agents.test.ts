@@ -1,11 +1,11 @@
 /** Proves when the agent on a node counts as gone, as not there yet, or without room, whatever the clocks say. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../../test/builders/nodes.ts';
-import { later, T0 } from '../../../test/builders/times.ts';
-import type { Node, NodeCondition } from '../../kube/resources.ts';
-import { encodePresence, type Heartbeat } from '../../signal/agent-presence.ts';
-import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../signal/names.ts';
-import { lackOfRoom, stalenessOf } from './live-agents.ts';
+import { buildNode } from '../../../../test/builders/nodes.ts';
+import { later, T0 } from '../../../../test/builders/times.ts';
+import type { Node, NodeCondition } from '../../../kube/resources.ts';
+import { encodePresence, type Heartbeat } from '../../../signal/agent-presence.ts';
+import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../../signal/names.ts';
+import { lackOfRoom, stalenessOf } from './answer-can.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
