@@ -40,12 +40,12 @@ interface Capabilities<P extends KubeObject> {
   clusterOf?(plan: P): string | undefined;
   /** What the plan's status says could not be found out, in one sentence, for read-only commands. */
   unknownOf?(plan: P): string | undefined;
-  /** Why the API server refuses what the leader writes for the target, as the plan's status says, for read-only commands. */
-  refusalOf?(plan: P, target: Target): string | undefined;
   /** The Events of a record of `rollout`, where users know others than ours; then targets have none. */
   planEvents?(before: P, after: P, rollout: Rollout, ours: readonly ReportedEvent[]): readonly ReportedEvent[];
   /** The plan with what its targets stall on, by message, true if it has lasted; the same object if nothing changes. */
   withStalls?(plan: P, stalls: ReadonlyMap<string, boolean>, now: number): P;
+  /** What was written so, for read-only commands. */
+  stallsOf?(plan: P): string | undefined;
   readonly shards?: StatusSharding<P>;
   /** The order of targets depends on the plan's uid. */
   readonly ordersByUid?: true;

@@ -112,6 +112,7 @@ type Complete<T> = T extends readonly (infer E)[]
 /** All fields: the compiler demands each new one here, and the test then demands it on the page. */
 const EVERYTHING: Complete<StatusView> = {
   leader: { state: 'held', holder: '', since: '' },
+  orphaned: [''],
   silentSince: '',
   plans: [
     {

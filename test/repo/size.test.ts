@@ -9,27 +9,27 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_797,
+  'src/agent': 5_793,
   'src/api': 1_011,
-  'src/cli': 4_762,
-  'src/cmd': 958,
+  'src/cli': 4_784,
+  'src/cmd': 982,
   'src/dialects': 323,
-  'src/dialects/autopilot': 988,
-  'src/dialects/capi': 2_535,
-  'src/dialects/cattle': 1_914,
+  'src/dialects/autopilot': 992,
+  'src/dialects/capi': 2_531,
+  'src/dialects/cattle': 1_904,
   'src/dialects/kubeadm': 2_204,
   'src/drain': 851,
-  'src/engine': 5_216,
+  'src/engine': 5_255,
   'src/http': 323,
   'src/kube': 2_952,
   'src/kubeadm': 1_038,
   'src/process': 269,
   'src/runtime': 768,
-  'src/signal': 588,
-  'src/updates': 1_862,
-  'src/install': 805,
+  'src/signal': 587,
+  'src/updates': 1_878,
+  'src/install': 779,
   'src/util': 787,
-  'src/versions': 539,
+  'src/versions': 488,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];

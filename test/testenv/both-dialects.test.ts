@@ -115,13 +115,13 @@ test('one budget: each waits for the node of the other, and says so', async () =
   await apply(JSON.stringify(planOf('first', only)));
   await vi.waitFor(async () => expect((await cattlePlan('first')).status?.applying).toEqual(['both-1']), PATIENCE);
   await createK0sPlan(['both-2']);
-  await waitsWith('autopilot/autopilot', /1 of \d+ nodes are not Ready, unschedulable or at work \(both-1\)/);
+  await waitsWith('autopilot/autopilot', /1 of \d+ nodes is not Ready, unschedulable or at work \(both-1\)/);
   expect(decodeSignal((await admin.get(nodes, 'both-2')).metadata.annotations)).toBeUndefined();
   await kubectlAs('admin', ['taint', 'node', 'both-1', 'example.com/held-']);
   await isDone('first');
   await vi.waitFor(async () => expect(signallerOf(await admin.get(nodes, 'both-2'))).toBe('id1'), PATIENCE);
   await apply(JSON.stringify(planOf('second', only)));
-  await waitsWith(`cattle/${NAMESPACE}/second`, /nodes are not Ready, unschedulable or at work \(both-2\)/);
+  await waitsWith(`cattle/${NAMESPACE}/second`, /nodes (?:is|are) not Ready, unschedulable or at work \(both-2\)/);
   expect((await cattlePlan('second')).status?.applying).toBeUndefined();
   await completes('both-2');
   await k0sIs('Completed');

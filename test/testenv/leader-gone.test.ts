@@ -1,13 +1,14 @@
 /** Tests what status shows while a killed leader still holds the lease, without a leader, and with the next one. */
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import type { StatusView } from '../../src/cli/status/view.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { CORDON_ANNOTATION } from '../../src/drain/cordon-marks.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { type Event, events, leases } from '../../src/kube/resources.ts';
+import { type Event, events, leases, nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { microTime } from '../../src/util/clock.ts';
 import { apply, kubeconfigFor } from './control-plane.ts';
@@ -71,6 +72,24 @@ test('a killed leader: late, then gone; the next leader continues', async () => 
   expect((await leader()).state).toBe('none');
   // More than its waits together: each of them says what it waited for.
 }, 600_000);
+
+test('a Plan that was deleted while nobody led: status and why name the nodes, until a leader cleans them up', async () => {
+  const W4 = 'gone-w4';
+  await admin.delete(leases, LEADER_LEASE.name, LEADER_LEASE).catch(() => undefined);
+  const metadata = { name: W4, annotations: { [CORDON_ANNOTATION]: 'gone/2026-11-20T08:00:00Z' } };
+  await admin.create(nodes, { metadata, spec: { unschedulable: true } });
+  onTestFinished(async () => await admin.delete(nodes, W4));
+  const words = `Still cordoned for a plan that is gone: ${W4}: the leader uncordons them.`;
+  for (const command of ['status', 'why']) {
+    const said = await told(command);
+    expect(said).toContain('No leader');
+    expect(said).toContain(words);
+  }
+  const next = await lead();
+  onTestFinished(async () => void (await next.stop('SIGTERM')));
+  await vi.waitFor(async () => expect((await admin.get(nodes, W4)).spec?.unschedulable).toBeUndefined(), PATIENCE);
+  expect(await told('status')).not.toContain(words);
+});
 
 test("k0s's own leader leads: two that wait write one Event of a downgrade, and nothing else", async () => {
   const { name, namespace } = LEADER_LEASE;

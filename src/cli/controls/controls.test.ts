@@ -196,7 +196,7 @@ test.each<[string, Situation, PlanChange | string]>([
 
 const FAILED: Situation = { state: 'ApplyFailed', states: { w1: 'SignalApplyFailed' }, says: { w1: 'FailedDownload' } };
 const AGAIN = `w1 of ${PLAN} will be tried again.`;
-const TURN = 'It starts when it is its turn and its gates pass.';
+const TURN = 'It starts when it is its turn, its gates pass and the failure budget allows it.';
 /** When the failure was recorded. */
 const AT = later(3 * MINUTE);
 

@@ -1,12 +1,12 @@
 /** Implements `refit pause` and `refit resume`. */
 import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import { activeStage, isFinal } from '../../engine/model/rollout.ts';
-import { freeWithin } from '../../engine/schedule/slots.ts';
+import { openSlots } from '../../engine/schedule/slots.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import { runnerOf } from '../plan-runners.ts';
-import { type Inspection, viewAt } from '../status/observe.ts';
+import { viewAt } from '../status/observe.ts';
 import { stateOf, titleOf } from '../status/text.ts';
 import { type ControlledPlan, inProgress, type PlanChange } from './control.ts';
 
@@ -22,7 +22,7 @@ export function pause({ snapshot, view }: ControlledPlan, now: number): PlanChan
 }
 
 export function resume(plan: ControlledPlan, now: number): PlanChange {
-  const { snapshot, view } = plan;
+  const { snapshot, policy, view } = plan;
   const title = titleOf(view);
   const { paused, abort } = snapshot.controls;
   if (abort !== undefined) {
@@ -32,16 +32,11 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
   const change = paused ? { annotations: { [PAUSE_ANNOTATION]: null } } : {};
   if (isFinal(snapshot.rollout)) return { ...change, said: [`${title} ${stateOf(view)}: no node is left to start.`] };
   const resumed = { ...snapshot, controls: { ...snapshot.controls, paused: false } };
-  const next = nextLine({ ...plan, snapshot: resumed }, now);
-  return { ...change, said: [`${title} ${paused ? 'continues' : 'is not paused'}.`, next] };
-}
-
-/** With what holds all of them back. */
-function nextLine(plan: Inspection, now: number): string {
-  const { next, waits } = viewAt(plan, now);
-  if (next.length === 0) return 'No node is left to start.';
-  const stage = activeStage(plan.snapshot.rollout);
-  const isFull = stage !== undefined && freeWithin(stage, plan.policy) === 0;
-  const holding = waits.find(({ gate, ofStage }) => ofStage === true && (gate !== 'slots' || isFull));
-  return `Next: ${listed(next)}${holding?.ends === undefined ? '' : `, when ${holding.ends}`}.`;
+  const { next, waits } = viewAt({ ...plan, snapshot: resumed }, now);
+  const stage = activeStage(snapshot.rollout);
+  const isFull = stage !== undefined && openSlots({ snapshot, policy, now }, stage) === 0;
+  const ends = waits.find(({ gate, ofStage }) => ofStage === true && (gate !== 'slots' || isFull))?.ends;
+  const when = ends === undefined ? '' : `, when ${ends}`;
+  const then = next.length === 0 ? 'No node is left to start.' : `Next: ${listed(next)}${when}.`;
+  return { ...change, said: [`${title} ${paused ? 'continues' : 'is not paused'}.`, then] };
 }

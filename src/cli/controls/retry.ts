@@ -92,7 +92,7 @@ function effectsOf(name: string, { snapshot, view }: ControlledPlan): string[] {
   return [
     isAtWork
       ? 'Its agent is still at work: the retry starts when that has ended.'
-      : 'It starts when it is its turn and its gates pass.',
+      : 'It starts when it is its turn, its gates pass and the failure budget allows it.',
     ...(snapshot.rollout.stages.every(({ maxInFlight }) => maxInFlight === 0)
       ? ['The plan lets no node start: its concurrency is 0.']
       : []),

@@ -73,7 +73,7 @@ test('the gates are asked on the cluster as it is', async () => {
     await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: name !== 'c2', detail: 'no answer' })));
   const view = await preview('autopilot', plan, workers, down);
   // The leader asks from another place: what this machine sees is no gate.
-  expect(view.waits.map(({ gate }) => gate)).toEqual(['slots', 'stages']);
+  expect(view.waits.map(({ gate }) => gate)).toEqual(['stages']);
   expect(textOf(view)).toContain(
     "\n  unknown  this machine finds the API server of c2 not ready (no answer); only the leader's check counts\n",
   );

@@ -7,7 +7,7 @@ import type { EndpointHealth, Probe } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';
 import type { Rollout, Stage, Target } from '../../engine/model/rollout.ts';
 import type { Known } from '../../engine/observe/gather.ts';
-import { CONDITIONS_ANNOTATION, conditionsIn } from '../../engine/report/conditions.ts';
+import { blockedBy } from '../../engine/report/conditions.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -48,9 +48,10 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
     drainPreviews: new Map<string, DrainPreview>(),
     drainDelegationOf: ({ key }: Target) => delegations.get(key),
     drainOf: (node: string) => drains.get(node),
-    refusalOf: (_rollout: Rollout, target: Target) => {
-      const words = dialect.refusalOf?.(plan, target);
-      return words === undefined ? undefined : { unanswered: because('TargetRefused', words), recheckMs: 0 };
+    refusalOf: (_rollout: Rollout, { name }: Target) => {
+      const words = dialect.stallsOf?.(plan) ?? blockedBy(plan, 'TargetRefused') ?? '';
+      const isOfTarget = `; ${words}`.includes(`; ${name}: the API server refuses `);
+      return isOfTarget ? { unanswered: because('TargetRefused', words), recheckMs: 0 } : undefined;
     },
   } satisfies Known;
   /** Neither ready nor a reason to wait: only what the leader sees is that. */
@@ -115,11 +116,9 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
 }
 
 /** The leader asks from another place, and writes what it finds into the conditions of the plan. */
-function leaderFinding({ metadata }: KubeObject): Known['controlPlane'] {
-  const found = conditionsIn(metadata.annotations?.[CONDITIONS_ANNOTATION]).find(
-    ({ status, reason }) => status === 'True' && reason === 'ControlPlaneNotReady',
-  );
-  return found && { unanswered: because('ControlPlaneNotReady', found.message ?? ''), recheckMs: 0 };
+function leaderFinding(plan: KubeObject): Known['controlPlane'] {
+  const message = blockedBy(plan, 'ControlPlaneNotReady');
+  return message === undefined ? undefined : { unanswered: because('ControlPlaneNotReady', message), recheckMs: 0 };
 }
 
 export type Sources = ReturnType<typeof sourcesOf>;

@@ -6,7 +6,7 @@ import { askLeader, follow, followLeader, followPolicies } from './load.ts';
 import { observe } from './observe.ts';
 import type { PlanFilter } from './plan-names.ts';
 import { type Form, render, watchWriter } from './render.ts';
-import { inSession, observeOnce, type Session, type SessionParts } from './session.ts';
+import { inSession, observeOnce, orphanedIn, type Session, type SessionParts } from './session.ts';
 import { isOpen, stateOf } from './text.ts';
 import type { PlanView, StatusView } from './view.ts';
 
@@ -80,7 +80,8 @@ async function* watchPlans({ loaded, contact, ...session }: Session, clock: Cloc
       const views = await Promise.all(followed.map(async (each) => await observe(each, viewParts, now)));
       const plans = views.flat();
       const { silentSince } = contact;
-      yield { leader: leader(now), ...(silentSince === undefined ? {} : { silentSince }), plans };
+      const orphaned = orphanedIn(followed);
+      yield { leader: leader(now), orphaned, ...(silentSince === undefined ? {} : { silentSince }), plans };
       if (plans.length > 0 && !plans.some((plan) => isOpen(plan) || plan.goesOn)) return;
       // A view of thousands of targets takes a while: changes in quick succession share one.
       await sleep(clock, clock.monotonic() - began, abort);

@@ -9,7 +9,7 @@ import { isFinal, targetsIn } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { CONDITIONS_ANNOTATION, conditionsIn } from '../../engine/report/conditions.ts';
+import { blockedBy } from '../../engine/report/conditions.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { listed } from '../../util/phrases.ts';
 import { type DrainProbe, type InspectionAnswers, inspectionAnswers, type Question, type Sources } from './answers.ts';
@@ -78,10 +78,9 @@ export async function inspect(of: Pick<Loaded, 'dialect' | 'world'>, plan: KubeO
 }
 
 /** What the leader asks and gets no answer to, although this user may get one. */
-function undecidedLines({ metadata }: KubeObject): string[] {
-  const blocked = conditionsIn(metadata.annotations?.[CONDITIONS_ANNOTATION]).find(({ type }) => type === 'Blocked');
-  const isUndecided = blocked?.status === 'True' && blocked.reason === 'CannotDecide';
-  return isUndecided ? [`the leader lacks an answer (CannotDecide): ${blocked.message ?? 'no reason was given'}`] : [];
+function undecidedLines(plan: KubeObject): string[] {
+  const message = blockedBy(plan, 'CannotDecide');
+  return message === undefined ? [] : [`the leader lacks an answer (CannotDecide): ${message}`];
 }
 
 function unprovenLines({ foreignWork }: Dialect, world: World, { rollout }: Snapshot): string[] {

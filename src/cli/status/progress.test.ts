@@ -1,7 +1,7 @@
 /** Shows how far a plan is said to be, how long the rest takes, and what a narrow terminal shows of it. */
 import { expect, test } from 'vitest';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { percentOf, remainingOf } from './progress.ts';
+import { percentOf, remainingOf } from './sentences.ts';
 import { renderPlan } from './text.ts';
 import type { PlanView, TargetView } from './view.ts';
 

@@ -3,8 +3,7 @@ import { stringify } from 'yaml';
 import { rfc3339 } from '../../util/clock.ts';
 import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
-import { percentOf } from './progress.ts';
-import { isRoutine } from './sentences.ts';
+import { isRoutine, percentOf } from './sentences.ts';
 import { fullNameOf, isOpen, noteLines, notesOf, progressOf, renderPlan, stateOf } from './text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
 

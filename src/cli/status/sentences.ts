@@ -3,7 +3,7 @@ import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { listed } from '../../util/phrases.ts';
 import { age } from '../phrases.ts';
-import type { PlanView, TargetView } from './view.ts';
+import type { PlanView, StageView, TargetView } from './view.ts';
 
 /** More of a kind than this share a row, so that a plan fits a screen. */
 const FEW = 8;
@@ -101,8 +101,10 @@ export function reasonLines({ reason, waits }: PlanView, failed: readonly Target
   return isSaid ? [] : [reason];
 }
 
-export function nextRows({ next }: PlanView): TargetRow[] {
-  const rows = next.map((name) => ({ name, state: 'next', age: '', message: '' }));
+/** Waiting: for more than the queue. */
+export function nextRows({ next, waits }: PlanView): TargetRow[] {
+  const isHeld = waits.some((wait) => wait.ofStage === true && !isRoutine(wait));
+  const rows = next.map((name) => ({ name, state: isHeld ? 'waiting' : 'next', age: '', message: '' }));
   const [first] = rows;
   return first && rows.length > FEW ? [{ ...first, name: andMore(first.name, rows.length - 1) }] : rows;
 }
@@ -136,8 +138,11 @@ export function movingNames(plan: PlanView): ReadonlySet<string> {
   return new Set(targetsOf(plan).flatMap((target) => (isMoving(target) ? target.name : [])));
 }
 
-function waitLine({ reason, since }: Wait, now: number): string {
-  return `${reason.message} (${isRoutine({ reason }) ? '' : `${reason.code}, `}${age(since, now)})`;
+function waitLine({ gate, reason, since }: Wait, now: number): string {
+  const code = isRoutine({ reason }) ? [] : [reason.code];
+  // Since when a plan is invalid or aborted nobody records.
+  const time = gate === 'plan-valid' || gate === 'not-aborted' ? [] : [age(since, now)];
+  return `${reason.message} (${[...code, ...time].join(', ')})`;
 }
 
 function andMore(name: string, count: number): string {
@@ -146,4 +151,33 @@ function andMore(name: string, count: number): string {
 
 function byAge(a: { readonly since: string }, b: { readonly since: string }): number {
   return Date.parse(a.since) - Date.parse(b.since);
+}
+
+export function percentOf(plan: PlanView): number {
+  const targets = targetsOf(plan);
+  if (targets.length === 0) return 0;
+  return Math.floor((100 * targets.filter(({ phase }) => phase === 'done').length) / targets.length);
+}
+
+/** Milliseconds; undefined before the first node is done, and while something holds the plan. */
+export function remainingOf(plan: PlanView): number | undefined {
+  const { phase, paused, waits, stages } = plan;
+  if (phase !== 'running' || paused !== undefined || !waits.every(isRoutine)) return undefined;
+  const each = typicalTime(plan);
+  return each === undefined ? undefined : each * stages.reduce((rounds, stage) => rounds + roundsOf(stage), 0);
+}
+
+/** The median of what finished nodes took, as their agents report it. */
+function typicalTime(plan: PlanView): number | undefined {
+  const times = targetsOf(plan)
+    .filter(({ phase }) => phase === 'done')
+    .map(({ spent = {} }) => Object.values(spent).reduce((sum, ms) => sum + ms, 0))
+    .filter((ms) => ms > 0)
+    .toSorted((a, b) => a - b);
+  return times[Math.floor(times.length / 2)];
+}
+
+function roundsOf({ targets, maxInFlight }: StageView): number {
+  const open = targets.filter((target) => target.phase === 'pending' || isMoving(target)).length;
+  return Math.ceil(open / Math.max(1, maxInFlight));
 }

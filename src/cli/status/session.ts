@@ -1,7 +1,11 @@
 /** The session of a command that reads: a connection, and the plans of all dialects that the cluster has. */
+import { CONTROLLER_DIALECTS } from '../../dialects/registry.ts';
+import { cordonOwner } from '../../drain/cordon-marks.ts';
 import type { Dialect } from '../../engine/dialect.ts';
+import { withStages } from '../../engine/model/rollout.ts';
 import { type AskReadyz, askControlPlane } from '../../engine/observe/probes.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { nodes } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { askerOf, createClient } from '../../kube/transport/http-client.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
@@ -67,7 +71,17 @@ export async function observeOnce(session: Session, now: number): Promise<Status
   const plans = views.flat();
   const all = loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
   if (plans.length === 0 && all.length > 0) throw new RefitError('REFIT_CONTROL', noPlan(all, viewParts.filter));
-  return { leader, plans };
+  return { leader, orphaned: orphanedIn(loaded), plans };
+}
+
+/** Names of nodes that only a leader of `refit controller` uncordons. */
+export function orphanedIn(loaded: readonly Loaded[]): string[] {
+  const ours = loaded.filter(({ dialect }) => CONTROLLER_DIALECTS.some(({ name }) => name === dialect.name));
+  return ours.flatMap(({ dialect, world, ...loaded }) => {
+    const left = (dialect.orphanedWork?.plans(world, loaded.plans()) ?? []).flatMap(({ rollout }) => withStages(rollout));
+    const cordoned = new Set(world.list(nodes).flatMap((node) => (cordonOwner(node) ? node.metadata.name : [])));
+    return left.flatMap(({ target: { name } }) => (cordoned.has(name) ? [name] : []));
+  });
 }
 
 /** Without its controller, nobody would lift the cordons of an open plan. A cluster without the kind has none. */

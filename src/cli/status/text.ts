@@ -6,8 +6,8 @@ import { listed } from '../../util/phrases.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, table, wrapped } from '../phrases.ts';
 import { fixOf, runnerOf } from '../plan-runners.ts';
+import type { LeaderView } from './load.ts';
 import { picture } from './picture.ts';
-import { percentOf, remainingOf } from './progress.ts';
 import * as sentences from './sentences.ts';
 import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
 
@@ -114,7 +114,7 @@ function timesOf(plan: PlanView, now: number): string[] {
 }
 
 export function progressOf(plan: PlanView): string[] {
-  const [percent, left] = [percentOf(plan), remainingOf(plan)];
+  const [percent, left] = [sentences.percentOf(plan), sentences.remainingOf(plan)];
   return [
     ...(percent > 0 ? [`${percent} %`] : []),
     ...(plan.paused === undefined ? [] : ['paused']),
@@ -237,7 +237,7 @@ function indented(lines: readonly string[]): string[] {
 }
 
 /** What notes are about: all of a status, or as much of a preview. */
-export interface Noted extends Pick<StatusView, 'leader' | 'silentSince'> {
+export interface Noted extends Pick<StatusView, 'leader' | 'silentSince' | 'orphaned'> {
   readonly plans: readonly Pick<PlanView, 'phase' | 'dialect'>[];
 }
 
@@ -255,10 +255,18 @@ const EFFECTS = {
   silent: 'no new node starts until a refit controller runs.',
 };
 
-export function notesOf({ leader, silentSince, plans }: Noted): Note[] {
+export function notesOf({ leader, silentSince, orphaned = [], plans }: Noted): Note[] {
   const old = 'what follows may be out of date.';
   if (silentSince !== undefined) return [{ problem: 'No answer from the API server', since: silentSince, effect: old }];
-  if (!plans.some((plan) => isOpen(plan) && CONTROLLER_DIALECTS.some(({ name }) => name === plan.dialect))) return [];
+  const isOurs = ({ dialect }: Pick<PlanView, 'dialect'>): boolean =>
+    CONTROLLER_DIALECTS.some(({ name }) => name === dialect);
+  const left = `Still cordoned for a plan that is gone: ${listed(orphaned, FEW)}`;
+  const notes = orphaned.length === 0 ? [] : [{ problem: left, effect: 'the leader uncordons them.' }];
+  if (notes.length === 0 && !plans.some((plan) => isOpen(plan) && isOurs(plan))) return [];
+  return [...leaderNotes(leader), ...notes];
+}
+
+function leaderNotes(leader: LeaderView): Note[] {
   if (leader.state === 'none') {
     const effect = `no refit controller holds lease ${LEADER_LEASE.namespace}/${LEADER_LEASE.name}. No new node starts until one runs.`;
     return [{ problem: 'No leader', since: leader.since, effect }];

@@ -84,6 +84,8 @@ export interface PlanView extends Pick<Source, 'kind' | 'name' | 'uid' | 'create
 
 export interface StatusView {
   readonly leader: LeaderView;
+  /** Names of nodes that are still cordoned for a plan that is gone. */
+  readonly orphaned?: readonly string[];
   /** RFC 3339: since when the API server does not answer; everything else is as old as that. */
   readonly silentSince?: string;
   readonly plans: readonly PlanView[];

@@ -290,7 +290,7 @@ test.each<[string, Case, readonly string[]]>([
     'as many nodes are down as may be',
     { policy: { maxUnavailable: 1 }, isCordoned: true, states: ['SignalCompleted', 'SignalPending'] },
     [
-      '1 of 2 nodes are not Ready',
+      '1 of 2 nodes is not Ready',
       'ends    when one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised\n',
     ],
   ],

@@ -25,7 +25,7 @@ export async function showWhy(node: string | undefined, flags: WhyFlags, parts: 
 /** `now` in milliseconds since the epoch. */
 export function whyLines(status: StatusView, node: string | undefined, now: number, medium: Medium): string[] {
   const { plans } = status;
-  if (plans.length === 0) return ['There is no plan.'];
+  if (plans.length === 0) return [...text.noteLines(status, now), 'There is no plan.'];
   const blocks = plans.flatMap((plan) =>
     node === undefined
       ? [[...text.header(plan, now, medium), ...text.renderSections(planSections(status, plan, now), medium)]]

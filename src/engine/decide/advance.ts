@@ -20,7 +20,7 @@ import {
   withTargets,
 } from '../model/rollout.ts';
 import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
-import { type Choice, chooseTargets, failedInFlightIn, freeSlots, freeWithin } from '../schedule/slots.ts';
+import { type Choice, chooseTargets, freeSlots, openSlots } from '../schedule/slots.ts';
 import { FAILURES, isOverBudget, isStopping, stops } from './budget.ts';
 import { type Evaluations, isAtRest, refusedState } from './evaluate-target.ts';
 import { lastingFailures, outcomeOf } from './outcome.ts';
@@ -41,11 +41,9 @@ export function advance(evaluations: Evaluations): Rollout {
 
 /** The choice that `start` acts on and that `refit status` explains. */
 export function choose(context: DecisionContext, stage: Stage): Choice {
-  const { snapshot, policy, now } = context;
-  if (isStopping(snapshot, policy)) return { chosen: [], waiting: [], stopped: [] };
+  if (isStopping(context.snapshot, context.policy)) return { chosen: [], waiting: [], stopped: [] };
   const candidates = stage.targets.filter(({ state }) => state === 'pending');
-  const slots = Math.max(0, freeWithin(stage, policy) - failedInFlightIn(snapshot, now).length);
-  return chooseTargets(context, stage, candidates, slots);
+  return chooseTargets(context, stage, candidates, openSlots(context, stage));
 }
 
 function follow(evaluations: Evaluations, stage: Stage): Rollout {

@@ -36,13 +36,8 @@ function nodeActionFor(evaluations: Evaluations, stage: Stage, target: Target): 
   const facts = factsOf(snapshot, target);
   const { observation, node } = facts;
   if (mustStop(snapshot, target) && canStop(facts)) {
-    return {
-      kind: 'cancel',
-      stage,
-      target,
-      node: node?.name,
-      reason: stopReason({ ...evaluations, stage, target }, facts),
-    };
+    const reason = stopReason({ ...evaluations, stage, target }, facts);
+    return { kind: 'cancel', stage, target, node: node?.name, reason };
   }
   if (target.state === 'intended') return evaluations.of(stage, target).nodeAction;
   // It failed or was aborted, but its upgrade completed: it still needs its uncordon.

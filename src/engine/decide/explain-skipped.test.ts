@@ -69,9 +69,9 @@ test.each<[string, Situation, string[]]>([
     [MOVING, SLOT, 'w1 nodes-available*'],
   ],
   [
-    'a gate that says the same of all: not of those alone',
+    'a gate that says the same of all: instead of the queue, which would not end it',
     { facts: { w1: sick }, policy: { paused: true } },
-    [MOVING, SLOT],
+    [MOVING, 'w1 not-paused*'],
   ],
 ])('%s', (_name, situation, lines) => {
   expect(told(situation)).toEqual(lines);

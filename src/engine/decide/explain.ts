@@ -14,7 +14,15 @@ import {
 } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { activeStage, isFinal, type Rollout, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
-import { chooseTargets, FINISHING_ENDS, failedInFlightIn, type GatedTarget, limitOf } from '../schedule/slots.ts';
+import {
+  type Choice,
+  chooseTargets,
+  FINISHING_ENDS,
+  failedInFlightIn,
+  type GatedTarget,
+  limitOf,
+  openSlots,
+} from '../schedule/slots.ts';
 import { choose } from './advance.ts';
 import { isStopping } from './budget.ts';
 import { type Evaluations, isAtRest, timeLeft } from './evaluate-target.ts';
@@ -99,12 +107,23 @@ function pendingWaits(context: DecisionContext, stage: Stage | undefined): Expla
   if (rollout.unread) return [{ wait: { gate: 'record', reason: rollout.unread, ends, since, ofStage: true } }];
   if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since, ofStage: true } }];
   if (!stage) return [];
-  const { waiting, chosen } = choose(context, stage);
+  const slots = openSlots(context, stage);
+  // What holds all of them counts before the queue, which would not end it.
+  const { waiting, chosen } = (slots === 0 && heldAsOne(context, stage)) || choose(context, stage);
   const gated = waiting.map((each) => ({ ...each, since: waitingSince(snapshot, stage, each) ?? since }));
   const isHeldAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
-  const unslotted = isHeldAsOne ? 0 : pendingIn(stage).length - waiting.length - chosen.length;
+  // Behind the first targets of free slots, which wait, others were not asked: they wait for no slot.
+  const isTaken = chosen.length > 0 || slots < limitOf(stage);
+  const unslotted = isHeldAsOne || !isTaken ? 0 : pendingIn(stage).length - waiting.length - chosen.length;
   const queued = slotWait(context, stage, unslotted, since);
   return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout, stage)];
+}
+
+/** Nobody is asked for it. */
+function heldAsOne(context: DecisionContext, stage: Stage): Choice | undefined {
+  const choice = chooseTargets(context, stage, pendingIn(stage).slice(0, 1), 1);
+  const [held] = choice.waiting.filter(({ ofRollout, probe }) => ofRollout === true && !probe);
+  return held && held.reason.code !== 'EarlierNodes' ? choice : undefined;
 }
 
 function stopOf({ rollout, controls }: Snapshot): Pick<Wait, 'gate' | 'reason' | 'ends'> {

@@ -282,7 +282,7 @@ const rows: [Gate, string, GateInput, string][] = [
       policy: buildPolicy({ name: 'one', maxUnavailable: { nodes: 1 } }),
       census: { all: new Set(['n1', 'n2']), unavailable: new Set(['n2']), busy: new Set(['n2']) },
     },
-    'wait TooManyUnavailable: 1 of 2 nodes are not Ready, unschedulable or at work (n2); UpgradePolicy one allows 1',
+    'wait TooManyUnavailable: 1 of 2 nodes is not Ready, unschedulable or at work (n2); UpgradePolicy one allows 1',
   ],
   [drainPossible, 'a target without a Node', input('worker'), 'pass'],
   [drainPossible, 'nothing in the way', input('worker', { node: NODE, drainPreview: CLEAR }), 'pass'],

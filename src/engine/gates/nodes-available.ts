@@ -17,7 +17,7 @@ export const nodesAvailable = {
     const count = busy.size - (busy.has(node) ? 1 : 0);
     if (count < limit) return PASS;
     const others = [...busy].filter((each) => each !== node).toSorted();
-    const message = `${count} of ${all.size} nodes are not Ready, unschedulable or at work (${listed(others, MAX_LISTED)}); UpgradePolicy ${name} allows ${limit}`;
+    const message = `${count} of ${all.size} nodes ${count === 1 ? 'is' : 'are'} not Ready, unschedulable or at work (${listed(others, MAX_LISTED)}); UpgradePolicy ${name} allows ${limit}`;
     const ends = 'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised';
     return wait('TooManyUnavailable', message, ends);
   },

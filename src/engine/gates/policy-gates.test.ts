@@ -199,7 +199,7 @@ test.each<[string, NodeLimit | undefined, string, Cluster, string]>([
     { nodes: 1 },
     'w1',
     { inFlight: ['w2'] },
-    'wait TooManyUnavailable: 1 of 10 nodes are not Ready, unschedulable or at work (w2); UpgradePolicy nightly allows 1',
+    'wait TooManyUnavailable: 1 of 10 nodes is not Ready, unschedulable or at work (w2); UpgradePolicy nightly allows 1',
   ],
   [
     'not Ready, cordoned and in flight is one',
@@ -215,7 +215,7 @@ test.each<[string, NodeLimit | undefined, string, Cluster, string]>([
     { nodes: 1 },
     'w1',
     { inFlight: ['w1'], notReady: ['w2'] },
-    'wait TooManyUnavailable: 1 of 10 nodes are not Ready, unschedulable or at work (w2); UpgradePolicy nightly allows 1',
+    'wait TooManyUnavailable: 1 of 10 nodes is not Ready, unschedulable or at work (w2); UpgradePolicy nightly allows 1',
   ],
   ['a controller that is no node', { nodes: 1 }, 'c1', { notReady: ['w1', 'w2'] }, 'pass'],
   ['controllers in flight that are no nodes', { nodes: 1 }, 'w1', { inFlight: ['c1', 'c2'] }, 'pass'],

@@ -5,7 +5,7 @@ import { type Conditions, withCondition } from '../../runtime/conditions.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import type { Effects } from '../act/writes.ts';
 import type { Wait } from '../model/decision.ts';
-import { isUnasked, type ReportedEvent } from '../model/reasons.ts';
+import { isUnasked, type ReasonCode, type ReportedEvent } from '../model/reasons.ts';
 import { isFinal, type Rollout } from '../model/rollout.ts';
 
 /** JSON: a list as in `status.conditions` of other kinds. */
@@ -108,6 +108,12 @@ function reasonsOf(conditions: Conditions): string {
 /** The messages without their counts and durations, which change all the time; digits of names stay. */
 function namesOf(conditions: Conditions): string {
   return conditions.map(({ message = '' }) => message.replaceAll(/(?<![\w.-])\d+[\dhms]*(?![\w.-])/g, '#')).join();
+}
+
+/** What the leader wrote of the wait with this reason, for read-only commands. */
+export function blockedBy({ metadata }: KubeObject, code: ReasonCode): string | undefined {
+  const conditions = conditionsIn(metadata.annotations?.[CONDITIONS_ANNOTATION]);
+  return conditions.find(({ status, reason }) => status === 'True' && reason === code)?.message;
 }
 
 /** Anybody may have written the annotation: anything but a list of conditions counts as absent. */

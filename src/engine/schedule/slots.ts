@@ -21,6 +21,11 @@ export function freeSlots(stage: Stage): number {
   return Math.max(0, limitOf(stage) - heldSlots(stage));
 }
 
+/** How many targets may start now. */
+export function openSlots({ snapshot, policy, now }: gating.DecisionContext, stage: Stage): number {
+  return Math.max(0, freeWithin(stage, policy) - failedInFlightIn(snapshot, now).length);
+}
+
 /** Where failed targets hold their slots, a failure budget frees them, up to its end: then nothing starts. */
 export function freeWithin(stage: Stage, { maxFailures }: RolloutPolicy): number {
   if (stage.failedHoldSlots !== true || maxFailures === 0) return freeSlots(stage);
