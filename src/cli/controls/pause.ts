@@ -36,7 +36,7 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
   const stage = activeStage(snapshot.rollout);
   const isFull = stage !== undefined && openSlots({ snapshot, policy, now }, stage) === 0;
   const ends = waits.find(({ gate, ofStage }) => ofStage === true && (gate !== 'slots' || isFull))?.ends;
-  const when = ends === undefined ? '' : `, when ${ends}`;
-  const then = next.length === 0 ? 'No node is left to start.' : `Next: ${listed(next)}${when}.`;
+  const when = ends === undefined ? '.' : `, when ${ends}.`;
+  const then = next.length === 0 ? 'No node is left to start.' : `Next: ${listed(next)}${when}`;
   return { ...change, said: [`${title} ${paused ? 'continues' : 'is not paused'}.`, then] };
 }

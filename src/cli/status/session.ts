@@ -78,9 +78,10 @@ export async function observeOnce(session: Session, now: number): Promise<Status
 export function orphanedIn(loaded: readonly Loaded[]): string[] {
   const ours = loaded.filter(({ dialect }) => CONTROLLER_DIALECTS.some(({ name }) => name === dialect.name));
   return ours.flatMap(({ dialect, world, ...loaded }) => {
-    const left = (dialect.orphanedWork?.plans(world, loaded.plans()) ?? []).flatMap(({ rollout }) => withStages(rollout));
+    const orphaned = dialect.orphanedWork?.plans(world, loaded.plans()) ?? [];
     const cordoned = new Set(world.list(nodes).flatMap((node) => (cordonOwner(node) ? node.metadata.name : [])));
-    return left.flatMap(({ target: { name } }) => (cordoned.has(name) ? [name] : []));
+    const targets = orphaned.flatMap(({ rollout }) => withStages(rollout));
+    return targets.flatMap(({ target: { name } }) => (cordoned.has(name) ? [name] : []));
   });
 }
 

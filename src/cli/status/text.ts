@@ -258,11 +258,10 @@ const EFFECTS = {
 export function notesOf({ leader, silentSince, orphaned = [], plans }: Noted): Note[] {
   const old = 'what follows may be out of date.';
   if (silentSince !== undefined) return [{ problem: 'No answer from the API server', since: silentSince, effect: old }];
-  const isOurs = ({ dialect }: Pick<PlanView, 'dialect'>): boolean =>
-    CONTROLLER_DIALECTS.some(({ name }) => name === dialect);
+  const ours = new Set(CONTROLLER_DIALECTS.map(({ name }) => name));
   const left = `Still cordoned for a plan that is gone: ${listed(orphaned, FEW)}`;
   const notes = orphaned.length === 0 ? [] : [{ problem: left, effect: 'the leader uncordons them.' }];
-  if (notes.length === 0 && !plans.some((plan) => isOpen(plan) && isOurs(plan))) return [];
+  if (notes.length === 0 && !plans.some((plan) => isOpen(plan) && ours.has(plan.dialect))) return [];
   return [...leaderNotes(leader), ...notes];
 }
 

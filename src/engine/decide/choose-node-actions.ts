@@ -61,13 +61,14 @@ function canStop({ observation }: TargetFacts): boolean {
 
 /** The plan has one reason, of one target: the others that failed have their own. */
 function stopReason(context: TargetContext, facts: TargetFacts): Reason {
-  const { snapshot, target } = context;
-  const { reason } = snapshot.rollout;
-  if (snapshot.controls.abort !== undefined) return abortReason(snapshot.controls.abort);
+  const { rollout, controls } = context.snapshot;
+  if (controls.abort !== undefined) return abortReason(controls.abort);
+  const { reason } = rollout;
   const [about] = reason?.message.split(/:? /) ?? [];
-  if (reason && (target.state !== 'failed' || about === target.name)) return reason;
+  const isOthers = about !== context.target.name && targetsIn(rollout, 'failed').some(({ name }) => name === about);
+  if (reason && !isOthers) return reason;
   const drain = chooseDrainAction(context, facts);
-  return drain?.effect === 'fail' ? drain.reason : failureReason(target, facts, 'late');
+  return drain?.effect === 'fail' ? drain.reason : failureReason(context.target, facts, 'late');
 }
 
 function cleanUp(snapshot: Snapshot, stage: Stage, target: Target, facts: TargetFacts): NodeAction | undefined {

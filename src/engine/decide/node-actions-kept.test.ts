@@ -87,11 +87,10 @@ const LATE = because('DeadlineExceeded', 'w1 did not report within its deadline'
 test.each<[string, Options, object]>([
   ['the abort', { more: aborted }, because('Aborted', 'the plan was aborted: wrong')],
   [
-    'the reason of the rollout, which is its own',
-    { rollout: { reason: because('TargetFailed', 'w1: 404') } },
-    because('TargetFailed', 'w1: 404'),
+    'the reason of the rollout',
+    { rollout: { reason: because('PlanGone', 'its plan was deleted') } },
+    because('PlanGone', 'its plan was deleted'),
   ],
-  ['not that of another one', { rollout: { reason: because('TargetFailed', 'w0: 404') } }, LATE],
   ['no reason is recorded', {}, LATE],
 ])('a cancelled signal says why: %s', (_name, options, reason) => {
   const [action] = actionsOf(one('failed'), { w1: { observation: sent() } }, options);
