@@ -27,8 +27,8 @@ const ANEW = 'delete the Plan and apply it again';
 const KUBEADM = 'run `refit kubeadm apply` again: it continues where it stopped';
 const CAPI = 'run `refit retry` with the name of the Machine: the next call starts again';
 
+const CONTROLLER: PlanRunner = { name: '`refit controller`', limit: AGENT_LIMIT, startOver: ANEW, again: ANEW };
 const RUNNERS: Readonly<Record<string, PlanRunner>> = {
-  autopilot: { name: '`refit controller`', limit: AGENT_LIMIT, startOver: ANEW, again: ANEW },
   cattle: {
     name: 'the system-upgrade-controller',
     limit: 'its Job has failed or used all its time',
@@ -48,16 +48,8 @@ const RUNNERS: Readonly<Record<string, PlanRunner>> = {
   capi: { name: '`refit capi-extension`', limit: AGENT_LIMIT, startOver: CAPI, again: CAPI },
 };
 
-const UNKNOWN: PlanRunner = {
-  name: 'its own controller',
-  limit: 'its time is over',
-  startOver: ANEW,
-  again: ANEW,
-  hasNoRetry: true,
-};
-
 export function runnerOf(dialect: string): PlanRunner {
-  return RUNNERS[dialect] ?? UNKNOWN;
+  return RUNNERS[dialect] ?? CONTROLLER;
 }
 
 /** What to do about a plan that failed, wholly or in part, or was refused. */

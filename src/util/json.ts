@@ -48,7 +48,3 @@ export function applyMergePatch(target: Json | undefined, patch: Json): Json {
   }
   return Object.fromEntries(merged);
 }
-
-export function jsonPointer(path: readonly string[]): string {
-  return path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
-}

@@ -8,7 +8,6 @@ import { kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { ifAllowed } from '../../kube/status-error.ts';
 import * as wire from '../../signal/node-configuration.ts';
 import { RefitError } from '../../util/errors.ts';
-import { jsonPointer } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { connect, type SessionParts } from '../status/session.ts';
@@ -22,7 +21,7 @@ export async function retryMachine(name: string, flags: ControlFlags, { abort, o
   const node = all.find((each) => namesOf(each).includes(name) && failuresOn(each).length > 0);
   if (!node) return false;
   const removed = failuresOn(node).flatMap((key) => {
-    const path = jsonPointer(['metadata', 'annotations', key]);
+    const path = `/metadata/annotations/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
     // Another request is another one's.
     return [
       { op: 'test', path, value: node.metadata.annotations?.[key] },

@@ -139,10 +139,9 @@ export function movingNames(plan: PlanView): ReadonlySet<string> {
 }
 
 function waitLine({ gate, reason, since }: Wait, now: number): string {
-  const code = isRoutine({ reason }) ? [] : [reason.code];
   // Since when a plan is invalid or aborted nobody records.
   const time = gate === 'plan-valid' || gate === 'not-aborted' ? [] : [age(since, now)];
-  return `${reason.message} (${[...code, ...time].join(', ')})`;
+  return `${reason.message} (${[...(isRoutine({ reason }) ? [] : [reason.code]), ...time].join(', ')})`;
 }
 
 function andMore(name: string, count: number): string {

@@ -14,15 +14,7 @@ import {
 } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { activeStage, isFinal, type Rollout, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
-import {
-  type Choice,
-  chooseTargets,
-  FINISHING_ENDS,
-  failedInFlightIn,
-  type GatedTarget,
-  limitOf,
-  openSlots,
-} from '../schedule/slots.ts';
+import * as slots from '../schedule/slots.ts';
 import { choose } from './advance.ts';
 import { isStopping } from './budget.ts';
 import { type Evaluations, isAtRest, timeLeft } from './evaluate-target.ts';
@@ -107,21 +99,21 @@ function pendingWaits(context: DecisionContext, stage: Stage | undefined): Expla
   if (rollout.unread) return [{ wait: { gate: 'record', reason: rollout.unread, ends, since, ofStage: true } }];
   if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since, ofStage: true } }];
   if (!stage) return [];
-  const slots = openSlots(context, stage);
+  const free = slots.openSlots(context, stage);
   // What holds all of them counts before the queue, which would not end it.
-  const { waiting, chosen } = (slots === 0 && heldAsOne(context, stage)) || choose(context, stage);
+  const { waiting, chosen } = (free === 0 && heldAsOne(context, stage)) || choose(context, stage);
   const gated = waiting.map((each) => ({ ...each, since: waitingSince(snapshot, stage, each) ?? since }));
   const isHeldAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
   // Behind the first targets of free slots, which wait, others were not asked: they wait for no slot.
-  const isTaken = chosen.length > 0 || slots < limitOf(stage);
+  const isTaken = chosen.length > 0 || free < slots.limitOf(stage);
   const unslotted = isHeldAsOne || !isTaken ? 0 : pendingIn(stage).length - waiting.length - chosen.length;
   const queued = slotWait(context, stage, unslotted, since);
   return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout, stage)];
 }
 
 /** Nobody is asked for it. */
-function heldAsOne(context: DecisionContext, stage: Stage): Choice | undefined {
-  const choice = chooseTargets(context, stage, pendingIn(stage).slice(0, 1), 1);
+function heldAsOne(context: DecisionContext, stage: Stage) {
+  const choice = slots.chooseTargets(context, stage, pendingIn(stage).slice(0, 1), 1);
   const [held] = choice.waiting.filter(({ ofRollout, probe }) => ofRollout === true && !probe);
   return held && held.reason.code !== 'EarlierNodes' ? choice : undefined;
 }
@@ -131,7 +123,7 @@ function stopOf({ rollout, controls }: Snapshot): Pick<Wait, 'gate' | 'reason' |
   if (controls.abort !== undefined) {
     const { code, message } = abortReason(controls.abort);
     const reason = because(code, `${message}; nothing new starts; nodes in progress finish`);
-    return { gate: 'not-aborted', reason, ends: FINISHING_ENDS };
+    return { gate: 'not-aborted', reason, ends: slots.FINISHING_ENDS };
   }
   const [problem] = problems;
   if (problem) {
@@ -139,11 +131,11 @@ function stopOf({ rollout, controls }: Snapshot): Pick<Wait, 'gate' | 'reason' |
     return { gate: 'plan-valid', reason: because('InvalidPlan', message), ends: 'the plan is corrected' };
   }
   const message = `nothing new starts: ${reason?.message ?? 'a target failed'}`;
-  return { gate: 'failure-budget', reason: because('FinishingInFlight', message), ends: FINISHING_ENDS };
+  return { gate: 'failure-budget', reason: because('FinishingInFlight', message), ends: slots.FINISHING_ENDS };
 }
 
 /** Undefined if the gate does not know. Its cause may be older than the turn of the target, and the wait is not. */
-function waitingSince(snapshot: Snapshot, stage: Stage, { since, target }: GatedTarget): string | undefined {
+function waitingSince(snapshot: Snapshot, stage: Stage, { since, target }: slots.GatedTarget): string | undefined {
   if (since === undefined) return undefined;
   const before = stagesBefore(snapshot.rollout, stage);
   const turn = lastProgress(snapshot, [...before, { ...stage, targets: [target] }]);
@@ -162,11 +154,11 @@ function slotWait({ snapshot, policy, now }: DecisionContext, stage: Stage, coun
     const reason = because('FinishingInFlight', message);
     return [{ wait: { gate: 'failure-budget', reason, ends: retried, since, ofStage: true } as const }];
   }
-  const atWork = failedInFlightIn(snapshot, now);
+  const atWork = slots.failedInFlightIn(snapshot, now);
   const names = atWork.map(({ target }) => target.name).join(', ');
   const failed = names === '' ? '' : `; failed, but still at work and keeping a slot: ${names}`;
   const keeping = kept.length === 0 ? '' : `; failed and keeping a slot: ${keepers}`;
-  const reason = because('NoFreeSlot', `${queued} (${limitOf(stage)} at a time)${failed}${keeping}`);
+  const reason = because('NoFreeSlot', `${queued} (${slots.limitOf(stage)} at a time)${failed}${keeping}`);
   const recheckMs = Math.min(...atWork.map(({ leftMs }) => leftMs).filter(Number.isFinite));
   const isAtWork = kept.length === 0 || stage.targets.some(({ state }) => state === 'intended');
   const wait = { gate: 'slots', reason, ends: isAtWork ? 'a node in progress is done' : retried, since } as const;
@@ -191,7 +183,7 @@ function laterWaits({ stages }: Rollout, active: Stage): ExplainedWait[] {
 /** Targets with the same gate and message share one wait, which names the first. */
 export function groupWaits(
   stage: Stage,
-  waiting: readonly (GatedTarget & { readonly since: string })[],
+  waiting: readonly (slots.GatedTarget & { readonly since: string })[],
 ): ExplainedWait[] {
   const alike = Map.groupBy(waiting, ({ gate, reason }) => `${gate} ${reason.message}`);
   return [...alike.values()].flatMap(([first, ...others]) => {
@@ -248,7 +240,7 @@ function skippedWaits(context: DecisionContext): ExplainedWait[] {
   if (!stage || isFinal(rollout) || rollout.unread || isStopping(snapshot, policy)) return [];
   const waiting = skipped(stage.targets)
     .slice(0, MAX_TARGETS)
-    .flatMap((target) => chooseTargets(context, stage, [target], 1).waiting)
+    .flatMap((target) => slots.chooseTargets(context, stage, [target], 1).waiting)
     // `explain` has the waits of the whole rollout.
     .filter(({ ofRollout }) => ofRollout !== true)
     .map((refused) => ({ ...refused, since: waitingSince(snapshot, stage, refused) ?? refused.target.since }));

@@ -1,8 +1,9 @@
 /** Divides the changes of one Machine among several updaters: each in turn takes those that it can make. */
+import { createPatch } from 'rfc6902';
 import type { HookObject, Patches, Triple } from '../../../api/capi/hooks.ts';
 import type { Updater } from '../../../api/refit/updater-set.ts';
 import { messageOf } from '../../../util/errors.ts';
-import { isRecord, type Json, jsonPointer, sameJson } from '../../../util/json.ts';
+import { type Json, sameJson } from '../../../util/json.ts';
 import {
   type CanRequest,
   changesBetween,
@@ -72,22 +73,12 @@ function strayIn({ parts, root }: Shape, current: Triple, patched: Triple, desir
   });
 }
 
-/** Patches from `current` to `reached`: `add` also replaces a member, and only what changes is written anew. */
+/** Patches from `current` to `reached`. */
 export function patchesTo(shape: Shape, current: Triple, reached: Triple): Patches {
   const entries = shape.parts.flatMap(({ object }) => {
-    const [from, to] = [valueAt(current[object], shape.root), valueAt(reached[object], shape.root)];
-    const changes = differences(from, to).map(({ path, to: value }) => ({ path: [...shape.root, ...path], value }));
-    if (changes.length === 0) return [];
-    const parents = changes
-      .filter(({ value }) => value !== undefined)
-      .flatMap(({ path }) => path.slice(0, -1).map((_, depth) => path.slice(0, depth + 1)))
-      .filter((path) => !isRecord(valueAt(current[object], path)));
-    const operations = [
-      ...[...new Set(parents.map(jsonPointer))].map((path) => ({ op: 'add', path, value: {} })),
-      ...changes.map(({ path, value }) =>
-        value === undefined ? { op: 'remove', path: jsonPointer(path) } : { op: 'add', path: jsonPointer(path), value },
-      ),
-    ];
+    const [from, to] = [current, reached].map((each) => placed({}, shape.root, valueAt(each[object], shape.root)));
+    const operations = createPatch(from, to);
+    if (operations.length === 0) return [];
     const patch = Buffer.from(JSON.stringify(operations)).toString('base64');
     return [[`${object}Patch`, { patchType: 'JSONPatch', patch }] as const];
   });
