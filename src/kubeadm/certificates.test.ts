@@ -70,6 +70,16 @@ test('of an authority, and of what another program made, the dates count', () =>
   expect(found.map((problem) => problem.found)).toEqual([`${PKI}/ca.crt ends on 2027-05-10`]);
 });
 
+test('that of a kubelet names its Node', () => {
+  const { certificate } = issueClient(
+    KUBERNETES,
+    { commonName: 'system:node:w1', organization: 'system:nodes' },
+    life(365, 20),
+  );
+  expect(read(lineOf(certificate, '/var/lib/kubelet/pki/kubelet-client-current.pem'))?.nodeName).toBe('w1');
+  expect(read(leaf(KUBERNETES, `${PKI}/apiserver.crt`))?.nodeName).toBeUndefined();
+});
+
 test('what is no certificate is left out', () => {
   const { certificate } = issueClient(KUBERNETES, { commonName: 'admin' }, life(365, 20));
   const lines = ['nonsense /etc/kubernetes/admin.conf', lineOf(certificate, '/etc/kubernetes/scheduler.conf')];

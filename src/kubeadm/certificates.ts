@@ -12,6 +12,8 @@ export interface Certificate {
   readonly soon: number;
   /** What `kubeadm certs renew` calls it; undefined if that would not make it as it is. */
   readonly renewal?: string | undefined;
+  /** Name of the Node for whose kubelet it is. */
+  readonly nodeName?: string | undefined;
 }
 
 const DAY_MS = 86_400_000;
@@ -27,7 +29,8 @@ export function certificatesIn(lines: readonly string[], keys: readonly string[]
     const isOurs = !x509.ca && !file.startsWith(OF_KUBELET) && signers.some((by) => x509.verify(by.x509.publicKey));
     const [, ofEtcd, name] = /\/(etcd\/)?([^/]+?)(?:\.crt)?$/.exec(file) ?? [];
     const renewal = ofEtcd ? `etcd-${name}` : name;
-    return { file, isAuthority: x509.ca, ...timesOf(x509, written), renewal: isOurs ? renewal : undefined };
+    const [, nodeName] = /^CN=system:node:(.+)$/m.exec(x509.subject) ?? [];
+    return { file, isAuthority: x509.ca, ...timesOf(x509, written), renewal: isOurs ? renewal : undefined, nodeName };
   });
 }
 

@@ -6,7 +6,7 @@ import type { Tools } from '../util/tools.ts';
 import { parseVersion } from '../util/version.ts';
 import { nodeFindings } from '../versions/kubeadm-rules.ts';
 import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
-import type { Host, Part, ShellResult, Shells, Upgrade } from './host.ts';
+import { type Host, type Part, type ShellResult, type Shells, saidBy, type Upgrade } from './host.ts';
 import { probeHost, readFacts } from './probe.ts';
 import type { HostStep, StepBody, StepContext } from './scripts.ts';
 import * as scripts from './scripts.ts';
@@ -61,14 +61,12 @@ export async function carryOutOnceMore(on: HostStepsParts, step: HostStep, body:
 }
 
 export async function succeed(on: HostStepsParts, step: HostStep, script: string): Promise<void> {
-  const { code, stdout } = await run(on, script);
+  const result = await run(on, script);
   on.abort.throwIfAborted();
-  if (code === 0) return;
-  // A Node holds no more than 256 KiB of annotations.
-  const end = stdout.slice(-1_000).trim();
-  const why = end.replaceAll(/\s*\n\s*/g, '; ') || 'no output';
-  const what = code === scripts.EXIT_BUSY ? 'another step still runs on this host' : why;
-  throw new RefitError('REFIT_SSH', `step ${step} failed with exit code ${code}: ${what}`);
+  if (result.code === 0) return;
+  const isBusy = result.code === scripts.EXIT_BUSY;
+  const what = isBusy ? 'another step still runs on this host' : saidBy(result) || 'no output';
+  throw new RefitError('REFIT_SSH', `step ${step} failed with exit code ${result.code}: ${what}`);
 }
 
 /** Before this member restarts, all others are healthy. One that leads gives that up first. */

@@ -48,6 +48,11 @@ export interface ShellResult {
   readonly stderr: string;
 }
 
+/** What it says of a failure, in one line; a Node holds no more than 256 KiB of annotations. */
+export function saidBy({ stdout, stderr }: ShellResult): string {
+  return (stdout.trim() || stderr.trim()).slice(-1_000).replaceAll(/\s*\n\s*/g, '; ');
+}
+
 export interface Shells {
   /** Runs a POSIX script as root, on one of the hosts that this is for. @throws RefitError if the host is out of reach, or the script does not end */
   run(host: Host, script: string, patienceMs?: number): Promise<ShellResult>;

@@ -9,6 +9,7 @@ test.each([
   ['registry.local:5000/kube-apiserver:v1.36.3@sha256:0123', 'v1.36.3'],
   ['registry.local:5000/kube-apiserver', undefined],
   ['registry.k8s.io/kube-apiserver@sha256:0123', undefined],
+  ['registry.k8s.io/kube-apiserver:latest', undefined],
 ])('the tag of %s', (image, tag) => {
   expect(tagOf(image)).toBe(tag);
 });
@@ -81,4 +82,9 @@ test.each<[string, HostFacts['ground']]>([
   ['kernel=6.1.0-18-amd64', { kernel: '6.1' }],
 ])('what a kubelet stands on: %s', (line, wanted) => {
   expect(parseFacts(line).ground).toEqual(wanted);
+});
+
+test('what a binary prints instead of its version is none', () => {
+  const { kubeadm, kubelet } = parseFacts('kubeadm=WARNING: cgo disabled\nkubelet=garbage\n');
+  expect([kubeadm, kubelet]).toEqual([undefined, undefined]);
 });

@@ -1,6 +1,8 @@
 /** Reads the facts of a host from its files and binaries. */
+
 import { RefitError } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
+import { parseVersion } from '../util/version.ts';
 import { type Finding, hard, type NodeFacts, warn } from '../versions/kubeadm-rules.ts';
 import { type Certificate, certificatesIn, endingSoon } from './certificates.ts';
 import { ETCD_FACTS, type EtcdAnswer, etcdAnswer, etcdFactsAt } from './etcd.ts';
@@ -96,8 +98,8 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
   const all = (name: string): string[] => lines.flatMap(([key, value]) => (key === name && value !== '' ? value : []));
   const images = lines.flatMap(([key, value]) => (key.startsWith('image.') ? [[key.slice(6), value] as const] : []));
   return {
-    kubeadm: all('kubeadm')[0],
-    kubelet: all('kubelet')[0],
+    kubeadm: all('kubeadm').find(parseVersion),
+    kubelet: all('kubelet').find(parseVersion),
     ground: groundOf(all('cgroup')[0], all('containerd')[0], all('kernel')[0]),
     problems: [
       ...all('hard').map((message) => hard('host', message)),
@@ -123,11 +125,11 @@ function missingIn(line: string): MissingManifest | undefined {
   return backup === 'run' || backup === 'hand' || backup === 'refused' ? { name, backup, detail } : undefined;
 }
 
-/** The tag of an image reference, which may have a registry with a port, and a digest. */
+/** The version in the tag of an image reference, which may have a registry with a port, and a digest. */
 export function tagOf(image: string): string | undefined {
   const name = image.replace(/@.*$/, '').split('/').at(-1) ?? '';
-  const at = name.indexOf(':');
-  return at === -1 ? undefined : name.slice(at + 1);
+  const tag = name.slice(name.indexOf(':') + 1);
+  return name.includes(':') && parseVersion(tag) ? tag : undefined;
 }
 
 /** From the file system type of /sys/fs/cgroup, the output of `containerd --version`, and `uname -r` without suffix. */

@@ -8,6 +8,7 @@ import type { NodeAction } from '../../engine/model/decision.ts';
 import { isFinal, isOwnedBy, type Target, targetsIn } from '../../engine/model/rollout.ts';
 import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
+import { runnerOf } from '../plan-runners.ts';
 import { isMoving } from '../status/sentences.ts';
 import { stateOf, titleOf } from '../status/text.ts';
 import { userName } from '../user-name.ts';
@@ -42,12 +43,14 @@ function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): str
     ...stage,
     targets: stage.targets.filter(({ name }) => !released.has(name)),
   }));
+  const who = runnerOf(view.dialect).runsHere ? ['`refit kubeadm apply` does this: run it, if none runs.'] : [];
   const waits = stages.some(({ targets }) => targets.some(isMoving));
   return [
     ...namesLine('Signal cancelled', cancelled),
     ...namesLine('Uncordoned', ownCordons(snapshot, nodeActions)),
     inProgress({ ...view, stages }, now),
     `The plan ends as failed${waits ? ' when no node is in progress any more' : ''}.`,
+    ...who,
   ];
 }
 

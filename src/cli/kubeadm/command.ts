@@ -76,6 +76,8 @@ async function showDiff(
 
 /** Resolves with the exit code: 0 done or nothing to do, 1 if anything failed or the answer was not yes. */
 export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal): Promise<number> {
+  // Nobody upgrades a cluster again for the sake of a report.
+  if (flags.report !== undefined) await writeReport(flags.report);
   return await inSession(flags, abort, async (session) => {
     const { output } = session;
     const hosts = await probeAll(session);

@@ -56,10 +56,10 @@ function versionsOf({ kubeadm, kubelet, staticPods }: HostFacts): Versions {
   return { kubeadm, kubelet, ...staticPods };
 }
 
-/** Markdown if the file is called so, otherwise JSON. @throws RefitError REFIT_FILE */
-export async function writeReport(file: string, report: UpgradeReport): Promise<void> {
-  const text = file.endsWith('.md') ? markdownOf(report) : `${JSON.stringify(report, null, 2)}\n`;
-  await writeFile(file, text).catch((error: unknown) => {
+/** Markdown if the file is called so, otherwise JSON; nothing yet without a report. @throws RefitError REFIT_FILE */
+export async function writeReport(file: string, report?: UpgradeReport): Promise<void> {
+  const text = report && (file.endsWith('.md') ? markdownOf(report) : `${JSON.stringify(report, null, 2)}\n`);
+  await writeFile(file, text ?? '', { flag: text === undefined ? 'a' : 'w' }).catch((error: unknown) => {
     throw new RefitError('REFIT_FILE', `cannot write ${file}: ${messageOf(error)}`, { cause: error });
   });
 }

@@ -1,11 +1,17 @@
 /** Implements `refit kubeadm restore-etcd`: checks all hosts, asks a person, and restores a snapshot on all members. */
+
 import { controlPlaneOf, type ManifestHost } from '../../dialects/kubeadm/manifest.ts';
-import { restoreFactsScript, restoreScripts } from '../../dialects/kubeadm/restore-etcd.ts';
-import { type EtcdAnswer, etcdProblems } from '../../kubeadm/etcd.ts';
+import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
+import { leases } from '../../kube/resources.ts';
+import { type EtcdAnswer, etcdProblems, IS_WHOLE } from '../../kubeadm/etcd.ts';
+import { saidBy } from '../../kubeadm/host.ts';
 import { etcdAnswers } from '../../kubeadm/probe.ts';
+import { scriptFile } from '../../kubeadm/script-file.ts';
+import { detached, LISTENS, PRELUDE, quoted } from '../../kubeadm/scripts.ts';
 import { untilRight } from '../../kubeadm/verify.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
+import { leaderOf } from '../status/load.ts';
 import { confirmInPerson } from './command.ts';
 import { controlPlaneAlone, inSession, type KubeadmFlags, type KubeadmSession, onAll } from './session.ts';
 
@@ -18,8 +24,12 @@ export async function restoreEtcd(
   abort: AbortSignal,
 ): Promise<number> {
   const restore = async (session: KubeadmSession): Promise<number> => {
-    const { output, shells, clock } = session;
+    const { client, output, shells, clock } = session;
     const { snapshot } = flags;
+    // The API server may be what needs the restore.
+    const lease = await client.get(leases, PLACE.name, { ...PLACE, abort }).catch(() => undefined);
+    const runs = `a run of refit kubeadm apply holds lease ${PLACE.namespace}/${PLACE.name}; let it end, or end it`;
+    if (/held|late/.test(leaderOf(lease, clock.now()).state)) throw new RefitError('REFIT_REFUSED', runs);
     const hosts = controlPlaneOf(session.manifest);
     const options = { snapshot, stamp: rfc3339(clock.now()).replaceAll(/\W/g, '') };
     const found = (await onControlPlane(session, restoreFactsScript(options))).map((line) => line.split(' '));
@@ -71,9 +81,35 @@ function problemsIn(answers: ReadonlyMap<string, EtcdAnswer>, hosts: readonly Ma
 /** What the script prints on each host. */
 async function onControlPlane({ manifest, shells }: KubeadmSession, script: string): Promise<string[]> {
   return await onAll(controlPlaneOf(manifest), async (host) => {
-    const { code, stdout } = await shells.run(host, script);
-    const said = stdout.trim().replaceAll(/\s*\n\s*/g, '; ');
-    if (code === 0) return said;
-    throw new RefitError('REFIT_SSH', `${host.name}: ${said || `exit code ${code}`}`);
+    const result = await shells.run(host, script);
+    if (result.code === 0) return saidBy(result);
+    throw new RefitError('REFIT_SSH', `${host.name}: ${saidBy(result) || `exit code ${result.code}`}`);
   });
+}
+
+export interface RestoreOptions {
+  readonly snapshot: string;
+  /** Names the cluster, and what the members had before. */
+  readonly stamp: string;
+}
+
+function member({ snapshot, stamp }: RestoreOptions): string {
+  const names = `SNAPSHOT=${quoted(snapshot)}\nSTAMP=${quoted(stamp)}\n`;
+  return `${names}${PRELUDE}${IS_WHOLE}${LISTENS}${scriptFile('restore-etcd.sh')}`;
+}
+
+/** Prints `SHA256 NAME=URL` of the snapshot and the member, or what prevents a restore. Changes nothing. */
+export function restoreFactsScript(options: RestoreOptions): string {
+  return `${member(options)}facts\n`;
+}
+
+/** In this order, each on all hosts before the next. `members`: as of etcd's flag `--initial-cluster`. */
+export function restoreScripts(options: RestoreOptions, members: string): Readonly<Record<string, string>> {
+  const script = (step: string): string => detached(`MEMBERS=${quoted(members)}\n${member(options)}${step}\n`, 5);
+  return {
+    'Restoring it beside the data in use': script('restore_beside'),
+    'Stopping the API server and etcd': script('stop'),
+    'Starting etcd with the restored data': script('start_etcd'),
+    'Starting the API server': script('start_api_server'),
+  };
 }

@@ -1,9 +1,9 @@
 /** Carries out a rollout of kubeadm in the foreground: takes the lock, runs the controller and shows its progress. */
+
 import { lookup } from 'node:dns/promises';
-import { throughHosts } from '../../dialects/kubeadm/api-servers.ts';
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
 import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
-import { controlPlaneOf } from '../../dialects/kubeadm/manifest.ts';
+import { controlPlaneOf, type Manifest } from '../../dialects/kubeadm/manifest.ts';
 import { newPlan, PLACE, type Request } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf, isEmpty } from '../../dialects/kubeadm/preflight.ts';
 import { type ApproveServing, approveServing } from '../../dialects/kubeadm/serving-certificates.ts';
@@ -16,11 +16,13 @@ import { guardedClient, type WriteGuard } from '../../kube/election/write-guard.
 import { configMaps } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { snapshotScript } from '../../kubeadm/etcd.ts';
+import { type Shells, saidBy } from '../../kubeadm/host.ts';
 import { etcdAnswers } from '../../kubeadm/probe.ts';
-import { prepareScript } from '../../kubeadm/scripts.ts';
+import { scriptFile } from '../../kubeadm/script-file.ts';
+import { API_SERVER, PRELUDE, prepareScript } from '../../kubeadm/scripts.ts';
 import { type ControllerProcess, prepareControllerProcess } from '../../process/controller-process.ts';
 import { sleep } from '../../util/clock.ts';
-import { EXIT, RefitError } from '../../util/errors.ts';
+import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { untilAborted } from '../../util/waits.ts';
 import { showStatus } from '../status/command.ts';
@@ -90,10 +92,10 @@ async function prepare({ manifest, shells, output }: KubeadmSession, request: Re
   for (const leads of [true, false]) {
     const group = hosts.filter(({ name }) => request.leader.includes(name) === leads);
     await onAll(group, async (host) => {
-      const { code, stdout } = await shells.run(host, prepareScript(manifest, host, leads));
-      const said = `nothing was changed: ${stdout.trim().replaceAll(/\s*\n\s*/g, '; ')}`;
-      if (code !== 0) throw new RefitError('REFIT_SSH', `${host.name} is not ready for the upgrade, ${said}`);
-      for (const line of stdout.match(/^warning kubeadm: .*$/gm) ?? []) output.write(`${line}\n`);
+      const result = await shells.run(host, prepareScript(manifest, host, leads));
+      const said = `nothing was changed: ${saidBy(result)}`;
+      if (result.code !== 0) throw new RefitError('REFIT_SSH', `${host.name} is not ready for the upgrade, ${said}`);
+      for (const line of result.stdout.match(/^warning kubeadm: .*$/gm) ?? []) output.write(`${line}\n`);
     });
   }
 }
@@ -181,4 +183,24 @@ async function untilCleanedUp(session: KubeadmSession, controller: ControllerPro
     if (isClean) return;
     await sleep(clock, RECHECK_MS, abort);
   }
+}
+
+const READYZ = `${PRELUDE}${API_SERVER}${scriptFile('readyz.sh')}`;
+
+/** More than the script may take: a connection may have to be opened first. */
+const SCRIPT_MS = 20_000;
+
+/** Hosts may lie behind a bastion: then the kubeconfig reaches the cluster, but no single API server. */
+export function throughHosts(ask: AskReadyz, manifest: Manifest, shells: Shells): AskReadyz {
+  return async (address, name) => {
+    try {
+      return await ask(address, name);
+    } catch (error) {
+      const host = controlPlaneOf(manifest).find((each) => each.name === name);
+      if (!host) throw error;
+      const result = await shells.run(host, READYZ, SCRIPT_MS);
+      if (result.code === 0) return Number(result.stdout);
+      throw new RefitError('REFIT_UNREACHABLE', `${messageOf(error)}; on its host: ${saidBy(result)}`);
+    }
+  };
 }

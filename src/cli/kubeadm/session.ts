@@ -1,7 +1,7 @@
 /** The session of `refit kubeadm`: manifest, API connection and shells on the hosts, and the survey through them. */
+
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { hostname } from 'node:os';
-import { parse } from 'yaml';
 import { planAddons, readAddon } from '../../dialects/kubeadm/addons.ts';
 import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
 import { nodeName } from '../../dialects/kubeadm/fields.ts';
@@ -29,9 +29,11 @@ import { LOCK_WAIT } from '../../kubeadm/scripts.ts';
 import { readBounded } from '../../util/bounded-file.ts';
 import { sleep, systemClock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
+import { isRecord } from '../../util/json.ts';
 import { stderrLogger } from '../../util/log.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import type { Tools } from '../../util/tools.ts';
+import { parseYaml } from '../../util/yaml.ts';
 import { type Finding, warn } from '../../versions/kubeadm-rules.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Output, plainErrors, plainOutput } from '../output.ts';
@@ -235,6 +237,9 @@ async function kubeconfigFindings({ config, clock }: KubeadmSession): Promise<Fi
 
 /** Of one field of the YAML document under `key`. */
 function valueIn(config: ConfigMap | undefined, key: string, field: string): unknown {
-  const text = config?.data?.[key];
-  return text === undefined ? undefined : (parse(text) as Record<string, unknown> | null)?.[field];
+  const { metadata, data } = config ?? {};
+  const [value] = parseYaml(data?.[key] ?? '', (why) => {
+    throw new RefitError('REFIT_REFUSED', `ConfigMap ${metadata?.namespace}/${metadata?.name}: data.${key}: ${why}`);
+  });
+  return isRecord(value) ? value[field] : undefined;
 }

@@ -10,7 +10,7 @@ import type { KubeadmSession } from './session.ts';
 import { verifyCluster } from './verify.ts';
 
 const VERSION = 'v1.36.3';
-const hosts = '{name: cp1, role: controlPlane, address: 127.0.0.1}, {name: w1, role: worker, address: 127.0.0.1}';
+const hosts = '{name: cp1, role: controlPlane, address: 127.0.0.1}, {name: w1, role: worker, address: 127.0.0.2}';
 const binaries = '{kubeadm: {path: /a}, kubelet: {path: /b}}';
 const manifest = parseManifest(`{version: ${VERSION}, hosts: [${hosts}], binaries: ${binaries}}`, 'm.yaml');
 /** cp1 does not answer. */

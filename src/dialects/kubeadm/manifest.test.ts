@@ -123,6 +123,12 @@ describe('what is wrong', () => {
   test('no YAML', () => {
     expect(() => parseManifest('hosts: [', 'cluster.yaml')).toThrow(/^cluster\.yaml: is not YAML: /);
   });
+
+  test('several documents: none of them would be left out without a word', () => {
+    expect(() => parseManifest('version: v1.36.3\n---\nversion: v1.37.0\n', 'cluster.yaml')).toThrow(
+      'cluster.yaml: has 2 YAML documents; write one file for each',
+    );
+  });
 });
 
 test('snapshots are encrypted for the certificate of a file, and nothing else of that file is kept', async () => {

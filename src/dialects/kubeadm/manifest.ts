@@ -163,7 +163,8 @@ export function parseManifest(text: string, file: string): Manifest {
   const fail = (why: string): never => {
     throw new RefitError('REFIT_FILE', `${file}: ${why}`);
   };
-  const [value] = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
+  const [value, ...others] = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
+  if (others.length > 0) return fail(`has ${others.length + 1} YAML documents; write one file for each`);
   const kubeOne = isKubeOne(value) ? kubeOneManifest.safeParse(value, { reportInput: true }) : undefined;
   const { data, error } = manifest.safeParse(kubeOne ? kubeOne.data?.manifest : value, { reportInput: true });
   if (!data) return fail(describe((kubeOne?.error ?? error).issues[0]));

@@ -1,6 +1,7 @@
 /** Proves what preflight plans and refuses, for a cluster of two control-plane hosts and a worker. */
 import { describe, expect, test } from 'vitest';
 import { ORDINARY } from '../../../test/kubeadm/survey.ts';
+import { withCordon, writeOwner } from '../../drain/cordon-marks.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { ConfigMap, Node } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
@@ -59,6 +60,7 @@ function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): Host
 const RUNTIME = { containerd: { path: '/c' }, 'containerd-shim-runc-v2': { path: '/s' } };
 const SOUND = { problems: [], busy: [], apiPort: undefined, certificates: [], toRenew: [], etcd: undefined };
 const RENEWING = { toRenew: ['/etc/kubernetes/pki/apiserver.crt ends on 2026-12-01'] };
+const OF_W2 = { file: '/k.pem', isAuthority: false, until: 0, soon: 0, nodeName: 'w2' };
 const NAMES = ['cp1', 'cp2', 'w1'];
 const fresh: Survey = {
   manifest,
@@ -221,6 +223,11 @@ describe('what is refused', () => {
       'F2: a worker that is called a control-plane host',
       { nodes: [node('cp1'), { ...node('cp2'), metadata: { name: 'cp2' } }, node('w1')] },
       [`F2 host cp2 has role controlPlane, but its Node lacks the label ${CONTROL_PLANE}; correct the role`],
+    ],
+    [
+      'F2: an address that leads to another host',
+      { hosts: [facts('cp1'), facts('cp2'), facts('w1', OLD, { certificates: [OF_W2] })] },
+      ["F2 host w1: its address leads to the host of Node w2, as its kubelet's certificate says; correct the address"],
     ],
     [
       'F3: a worker that is not Ready',
@@ -488,4 +495,14 @@ test('certificates that nobody renews are told of every host; only those of the 
     ...kubeconfig,
     warn('certificate', 'cp1: it ends'),
   ]);
+});
+
+test('a node that no run will uncordon is told, with the command, until an upgrade of its host begins', () => {
+  const owner = writeOwner({ plan: 'uid', attempt: '2026-11-20T08:00:00Z', kind: 'ConfigMap' });
+  const nodes = NAMES.map((name) => (name === 'w1' ? withCordon(node(name, NEW), owner) : node(name, NEW)));
+  const done = { hosts: NAMES.map((name) => facts(name, NEW)), clusterVersion: NEW };
+  expect(assess({ ...fresh, ...done, nodes }).findings).toEqual([
+    warn('cordon', 'node w1: an earlier run left it cordoned; once it works, run kubectl uncordon w1'),
+  ]);
+  expect(assess({ ...fresh, nodes }).findings).toEqual([]);
 });

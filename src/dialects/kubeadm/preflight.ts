@@ -1,9 +1,11 @@
 /** Checks a cluster before the first change: what to do on which host, and what prevents it. */
+
 import { createHash } from 'node:crypto';
 import { describeBlockingBudget } from '../../drain/budgets.ts';
+import { cordonOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { type ConfigMap, kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
+import { type ConfigMap, configMaps, kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { hasPhases } from '../../kubeadm/scripts.ts';
 import { etcdChecks, problemsOf, STATIC_PODS } from '../../kubeadm/verify.ts';
@@ -92,6 +94,7 @@ export function assess(survey: Survey): Assessment {
     findings: [
       ...known,
       ...(continues ? [] : [...readyFindings(survey), ...etcdHealth(survey)]),
+      ...cordonFindings(survey, request),
       ...(survey.kubeconfig ?? []),
       ...unique(judgeVersions(versionFacts(survey, continues))),
       ...unique(hostFindings(survey, hostsOf(request))),
@@ -213,6 +216,14 @@ export function membershipFindings({ manifest, nodes }: Pick<Survey, 'manifest' 
   return [...findings, hard('F1', `the manifest does not list all control-plane hosts; add ${names}`)];
 }
 
+/** Of Refit itself, which no run ends: a person upgraded the node, or its host left the manifest. */
+function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
+  const ours = nodes.filter((node) => readOwner(cordonOwner(node) ?? '')?.kind === configMaps.kind);
+  const left = ours.map(({ metadata }) => metadata.name).filter((name) => !hostsOf(request).includes(name));
+  const why = 'an earlier run left it cordoned; once it works, run kubectl uncordon';
+  return openRequest(plan) ? [] : left.map((name) => warn('cordon', `node ${name}: ${why} ${name}`));
+}
+
 /** F3: a host that is not Ready before the upgrade looks like one that the upgrade broke. */
 function readyFindings({ manifest, nodes }: Survey): Finding[] {
   return manifest.hosts
@@ -259,7 +270,7 @@ function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey
 }
 
 function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey, upgraded: readonly string[]): Finding[] {
-  return hosts.flatMap(({ host, kubeadm, kubelet, ground, staticPods, missing }): Finding[] => {
+  return hosts.flatMap(({ host, kubeadm, kubelet, ground, staticPods, missing, certificates }): Finding[] => {
     const findings: Finding[] = [];
     const unreadable = kubeadm ? 'kubelet' : 'kubeadm';
     if (!kubeadm || !kubelet)
@@ -271,6 +282,9 @@ function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey, upgraded: rea
     // The restorable ones are restored before the survey that counts.
     for (const { name, backup, detail } of missing)
       if (backup === 'refused') findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`));
+    const other = certificates.find(({ nodeName = host.name }) => nodeName !== host.name)?.nodeName;
+    const leads = `host ${host.name}: its address leads to the host of Node ${other}, as its kubelet's certificate says`;
+    if (other !== undefined) findings.push(hard('F2', `${leads}; correct the address`));
     const [has, wanted] = [ground.containerd, manifest.containerd?.version].map((text = '') => parseVersion(text));
     if (has && wanted && upgraded.includes(host.name) && compareVersions(wanted, has) < 0) {
       const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not go back to ${textOf(wanted)}`;

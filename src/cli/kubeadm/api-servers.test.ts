@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthority, issueClient, issueServer, validFrom } from '../../../tools/controlplane/certs.ts';
 import { run } from '../../../tools/controlplane/run.ts';
+import { parseManifest } from '../../dialects/kubeadm/manifest.ts';
 import type { Shells } from '../../kubeadm/host.ts';
-import { throughHosts } from './api-servers.ts';
-import { parseManifest } from './manifest.ts';
+import { throughHosts } from './run.ts';
 
 const manifest = parseManifest(
   `{version: v1.36.3, hosts: [{name: cp1, role: controlPlane}, {name: w1, role: worker}],
