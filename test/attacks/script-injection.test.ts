@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { array, assert, asyncProperty, constantFrom, oneof, record, string } from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { restoreFactsScript, restoreScripts } from '../../src/cli/kubeadm/restore-etcd.ts';
 import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import { restoreFactsScript, restoreScripts } from '../../src/dialects/kubeadm/restore-etcd.ts';
 import type { Binary } from '../../src/kubeadm/host.ts';
 import {
   containerdBody,

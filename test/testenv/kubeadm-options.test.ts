@@ -1,12 +1,13 @@
 /** Tests what kubeadm itself brings to an upgrade: its plan and diff, configuration of the cluster, an UpgradeConfiguration. */
-import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import { PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
 import { configMaps, events, nodes } from '../../src/kube/resources.ts';
+import { createAuthority, issueClient, validFrom } from '../../tools/controlplane/certs.ts';
 import { openScene, type Run, type Scene, TO, versions } from '../kubeadm/suite.ts';
 
 const KUBELETS = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', maxPods: 42 };
@@ -47,6 +48,47 @@ test('a plan shows what an upgrade takes away from manifests, and asks for patch
   const { stdout } = await run('plan', { patches: inRoot('cp1', 'etc/kubernetes') });
   expect(stdout).toContain('kubeadm upgrade diff on cp1, which leaves out patches:\n');
   expect(stdout).not.toContain(question);
+});
+
+test("an address that leads to another Node's host is refused, before anything is done there", async () => {
+  const life = validFrom(Date.now());
+  const file = inRoot('cp1', 'var/lib/kubelet/pki/kubelet-client-current.pem');
+  await mkdir(dirname(file), { recursive: true });
+  const subject = { commonName: 'kubernetes' };
+  const authority = { ...createAuthority(subject, life), subject };
+  await writeFile(
+    file,
+    issueClient(authority, { commonName: 'system:node:cp2', organization: 'system:nodes' }, life).certificate,
+  );
+  const refused = await run('plan', {});
+  const line =
+    "REFIT_REFUSED: F2: host cp1: its address leads to the host of Node cp2, as its kubelet's certificate says";
+  expect([await refused.ended, refused.stderr]).toEqual([1, expect.stringContaining(line)]);
+  await rm(file);
+});
+
+test('a report that cannot be written is told before anything is asked', async () => {
+  const path = await scene.cluster.manifest(TO, (manifest) => manifest);
+  const started = scene.refit('apply', '--yes', '-m', path, '--report', '/nosuch/report.md');
+  expect([await started.ended, started.stderr]).toEqual([2, expect.stringContaining('cannot write /nosuch/report.md')]);
+  expect(await logOf(scene.cluster.host('cp1'), 'kubeadm')).toEqual([]);
+});
+
+test('a ConfigMap of kubeadm that is no YAML is named, with its field', async () => {
+  const { namespace } = PLACE;
+  const { data } = await scene.cluster.client.get(configMaps, 'kubeadm-config', { namespace });
+  const write = async (text = '') =>
+    await scene.cluster.client.patch(
+      configMaps,
+      'kubeadm-config',
+      { data: { ClusterConfiguration: text } },
+      { namespace, type: 'merge' },
+    );
+  onTestFinished(async () => void (await write(data?.['ClusterConfiguration'])));
+  await write('a: [');
+  const refused = await run('plan', {});
+  const line = `REFIT_REFUSED: ConfigMap ${namespace}/kubeadm-config: data.ClusterConfiguration: `;
+  expect([await refused.ended, refused.stderr]).toEqual([1, expect.stringContaining(line)]);
 });
 
 test('where kubeadm upgrade plan fails, nothing was changed', async () => {

@@ -8,8 +8,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { REFIT } from '../../sandbox/refit.ts';
 import { ADDRESS, makeKey, type SshServer } from '../../sandbox/sshd/server.ts';
+import { PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { leases } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import { snapshotScript } from '../../src/kubeadm/etcd.ts';
 import { etcdAnswers } from '../../src/kubeadm/probe.ts';
+import { microTime } from '../../src/util/clock.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
 import {
@@ -163,6 +168,19 @@ function suite(): void {
       await writeFile(fileOn(name), (await readFile(fileOn('cp1'))).subarray(0, -100));
     }
     expect((await restore()).text).toMatch(/^REFIT_SSH: cp2: \S+ is not a whole snapshot: /);
+    await expectUntouched();
+  });
+
+  test('is not restored while an upgrade is under way', async () => {
+    using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+    const spec = { holderIdentity: 'a_run', leaseDurationSeconds: 60, renewTime: microTime(Date.now()) };
+    await client.create(leases, { metadata: { ...PLACE }, spec }, PLACE);
+    const { code, text } = await restore();
+    await client.delete(leases, PLACE.name, PLACE);
+    expect([code, text]).toEqual([
+      1,
+      expect.stringContaining('REFIT_REFUSED: a run of refit kubeadm apply holds lease'),
+    ]);
     await expectUntouched();
   });
 
