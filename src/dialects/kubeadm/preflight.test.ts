@@ -1,7 +1,6 @@
 /** Proves what preflight plans and refuses, for a cluster of two control-plane hosts and a worker. */
 import { describe, expect, test } from 'vitest';
 import { ORDINARY } from '../../../test/kubeadm/survey.ts';
-import { withCordon, writeOwner } from '../../drain/cordon-marks.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { ConfigMap, Node } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
@@ -495,14 +494,4 @@ test('certificates that nobody renews are told of every host; only those of the 
     ...kubeconfig,
     warn('certificate', 'cp1: it ends'),
   ]);
-});
-
-test('a node that no run will uncordon is told, with the command, until an upgrade of its host begins', () => {
-  const owner = writeOwner({ plan: 'uid', attempt: '2026-11-20T08:00:00Z', kind: 'ConfigMap' });
-  const nodes = NAMES.map((name) => (name === 'w1' ? withCordon(node(name, NEW), owner) : node(name, NEW)));
-  const done = { hosts: NAMES.map((name) => facts(name, NEW)), clusterVersion: NEW };
-  expect(assess({ ...fresh, ...done, nodes }).findings).toEqual([
-    warn('cordon', 'node w1: an earlier run left it cordoned; once it works, run kubectl uncordon w1'),
-  ]);
-  expect(assess({ ...fresh, nodes }).findings).toEqual([]);
 });

@@ -1,6 +1,7 @@
 /** Proves what preflight plans and refuses where all hosts have the version, and certificates end soon. */
 import { expect, test } from 'vitest';
 import { ORDINARY } from '../../../test/kubeadm/survey.ts';
+import { withCordon, writeOwner } from '../../drain/cordon-marks.ts';
 import type { ConfigMap, Node } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { hard, warn } from '../../versions/kubeadm-rules.ts';
@@ -105,4 +106,16 @@ test.each([
   ['one of which nothing is recorded yet', 'new', []],
 ])('%s goes on where it stopped', (_which, phase, stages) => {
   expect(assess({ ...surveyOf({}), plan: planWith(phase, stages) }).continues).toBe(true);
+});
+
+test('a node that no run will uncordon is told, with the command', () => {
+  const owner = writeOwner({ plan: 'uid', attempt: '2026-11-20T08:00:00Z', kind: 'ConfigMap' });
+  const survey = surveyOf({});
+  const nodes = NAMES.map((name) => (name === 'w1' ? withCordon(node(name), owner) : node(name)));
+  expect(assess({ ...survey, nodes }).findings).toEqual([
+    ...assess(survey).findings,
+    warn('cordon', 'node w1: an earlier run left it cordoned; once it works, run kubectl uncordon w1'),
+  ]);
+  const plan = planWith('running', []);
+  expect(assess({ ...survey, nodes, plan }).findings.map(({ rule }) => rule)).not.toContain('cordon');
 });
