@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(async () => await scene[Symbol.asyncDispose]());
 
 function apply(): Run {
-  return scene.refit('apply', '--yes', '-m', manifest);
+  return scene.refit('apply', '--yes', '-m', manifest, '--lease-duration', '5s');
 }
 
 async function told(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
@@ -54,6 +54,10 @@ test('with a pause, the current host finishes and no other starts; why says what
   const paused = await told('pause');
   expect(paused).toMatchObject({ code: 0, stderr: '' });
   expect(paused.stdout).toMatch(new RegExp(`^${PLAN} is paused\\.\nIn progress, will finish: cp1 `));
+  // Another run finishes it, too.
+  run.child.kill('SIGKILL');
+  await run.ended;
+  run = apply();
   await release(cp1);
   await vi.waitFor(async () => {
     const { stdout } = await told('why');

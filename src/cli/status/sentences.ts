@@ -101,7 +101,6 @@ export function reasonLines({ reason, waits }: PlanView, failed: readonly Target
   return isSaid ? [] : [reason];
 }
 
-/** Waiting: for more than the queue. */
 export function nextRows({ next, waits }: PlanView): TargetRow[] {
   const isHeld = waits.some((wait) => wait.ofStage === true && !isRoutine(wait));
   const rows = next.map((name) => ({ name, state: isHeld ? 'waiting' : 'next', age: '', message: '' }));

@@ -124,7 +124,6 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   return { version, hash, problems: [] };
 }
 
-/** As long as each. */
 const SOME_HASH = '0'.repeat(56);
 
 /** The first problem, in the order of the original. */
@@ -134,7 +133,6 @@ function faultOf(plan: CattlePlan): string | undefined {
   if (drain?.deleteEmptydirData !== undefined && drain.deleteLocalData !== undefined)
     return 'spec.drain cannot specify both deleteEmptydirData and deleteLocalData';
   const selectors = {
-    // Jobs and Nodes have labels with it.
     'metadata.name': { matchLabels: { [hashLabelOf(metadata.name)]: metadata.name } },
     'spec.drain.podSelector': drain?.podSelector,
     'spec.nodeSelector': nodeSelector,

@@ -242,7 +242,7 @@ describe('what is refused', () => {
     ],
     [
       'F4: a host of the upgrade that has begun is gone from the manifest',
-      { plan: newPlan({ ...REQUEST, workers: ['w1', 'w2'] }, 'sha256:1') },
+      { plan: newPlan({ ...REQUEST, workers: ['w1', 'w2'] }, 'sha256:1'), nodes: [...fresh.nodes, node('w2')] },
       ['F4 the upgrade in progress needs hosts that the manifest no longer lists; add w2 again'],
     ],
     [

@@ -175,8 +175,9 @@ function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): F
     return [hard('F4', message)];
   }
   if (!open) return [];
-  const names = manifest.hosts.map(({ name }) => name);
-  const lost = [...open.certificates, ...hostsOf(open)].filter((name) => !names.includes(name));
+  const listed = new Set(manifest.hosts.map(({ name }) => name));
+  // One whose Node is gone is never begun.
+  const lost = [...open.certificates, ...hostsOf(open)].filter((name) => !listed.has(name) && nodeNamed(name, nodes));
   if (open.version !== manifest.version) {
     const message = `an upgrade to ${open.version} is in progress (ConfigMap ${PLACE.namespace}/${PLACE.name}); finish it with its own manifest first`;
     return [hard('F4', message)];

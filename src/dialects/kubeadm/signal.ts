@@ -125,7 +125,8 @@ function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
     const isThere = !drains(stage) || kubeletVersionOf(node) === stage.version;
     if (state === 'failed') return { kind: 'failed', message, ...seen };
     if (state === 'finished' && isThere) return { kind: 'succeeded', ...seen };
-    if (state === 'working' && upgrades && !upgrades.isAt(target)) return { kind: 'none' };
+    if (state === 'working' && upgrades && !upgrades.isAt(target))
+      return { kind: 'none', ...(touched && { begun: true }) };
     const isWaiting = step === STEPS.drain && (upgrades?.isWaiting(target) ?? true);
     const waitsFor = isWaiting ? 'drain' : undefined;
     return { kind: 'working', step, ...seen, part: TIMED[step], waitsFor, cancellable: touched !== true };

@@ -104,13 +104,14 @@ function intend(context: TargetContext): TargetEvaluation {
   const { snapshot, stage, target, policy, now } = context;
   const facts = factsOf(snapshot, target);
   const phase = 'intended';
-  if (snapshot.controls.abort !== undefined) {
+  const isBegun = facts.observation.kind === 'none' && facts.observation.begun === true;
+  if (!isBegun && snapshot.controls.abort !== undefined) {
     return { phase, effect: 'none', next: 'pending', reason: because('Aborted', `${target.name} was not started`) };
   }
   const [problem] = snapshot.rollout.problems;
   if (problem) return { phase, effect: 'none', reason: problem, ends: 'the plan is corrected', gate: 'plan-valid' };
   // The target has a slot of its own already.
-  const verdict = evaluate(BEFORE_TARGET, gateInput(context, freeSlots(stage) + 1));
+  const verdict = evaluate(isBegun ? [] : BEFORE_TARGET, gateInput(context, freeSlots(stage) + 1));
   if (verdict.kind !== 'pass') {
     const { reason, gate } = verdict;
     if (verdict.kind === 'stop') {

@@ -111,7 +111,6 @@ function pendingWaits(context: DecisionContext, stage: Stage | undefined): Expla
   return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout, stage)];
 }
 
-/** Nobody is asked for it. */
 function heldAsOne(context: DecisionContext, stage: Stage) {
   const choice = slots.chooseTargets(context, stage, pendingIn(stage).slice(0, 1), 1);
   const [held] = choice.waiting.filter(({ ofRollout, probe }) => ofRollout === true && !probe);

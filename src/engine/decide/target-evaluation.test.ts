@@ -63,6 +63,14 @@ test.each<[string, Situation, object]>([
     { phase: 'intended', effect: 'signal', reason: because('Intended', 'w1 is about to be signalled') },
   ],
   [
+    'is half done by a process that has ended: no gate, pause or abort keeps it so',
+    {
+      facts: { observation: { kind: 'none', begun: true }, ready: false },
+      more: { controls: { ...NO_CONTROLS, paused: true, abort: 'wrong' } },
+    },
+    { phase: 'intended', effect: 'signal', reason: because('Intended', 'w1 is about to be signalled') },
+  ],
+  [
     'was not signalled for a minute: its intent is recorded anew',
     { now: MINUTE },
     { ...INTENDED, next: 'intended', reason: because('Intended', 'w1 is about to be signalled') },

@@ -13,7 +13,8 @@ import type { Payload, RecordedState, Role, Rollout, Stage, Target } from './rol
 
 /** What the node itself says about the signal of this rollout; `attempt` and `since` are RFC 3339. */
 export type Observation =
-  | { readonly kind: 'none' }
+  /** `begun`: a process that has ended has changed the node: no gate keeps it half done. */
+  | { readonly kind: 'none'; readonly begun?: true }
   | (Attempted & { readonly kind: 'sent' })
   | (Attempted & Working & { readonly kind: 'working' })
   | (Attempted & { readonly kind: 'succeeded' })
