@@ -1,5 +1,4 @@
 /** Reads the facts of a host from its files and binaries. */
-
 import { RefitError } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
 import { parseVersion } from '../util/version.ts';

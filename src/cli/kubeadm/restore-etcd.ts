@@ -1,5 +1,4 @@
 /** Implements `refit kubeadm restore-etcd`: checks all hosts, asks a person, and restores a snapshot on all members. */
-
 import { controlPlaneOf, type ManifestHost } from '../../dialects/kubeadm/manifest.ts';
 import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import { leases } from '../../kube/resources.ts';
@@ -29,7 +28,8 @@ export async function restoreEtcd(
     // The API server may be what needs the restore.
     const lease = await client.get(leases, PLACE.name, { ...PLACE, abort }).catch(() => undefined);
     const runs = `a run of refit kubeadm apply holds lease ${PLACE.namespace}/${PLACE.name}; let it end, or end it`;
-    if (/held|late/.test(leaderOf(lease, clock.now()).state)) throw new RefitError('REFIT_REFUSED', runs);
+    const { state } = leaderOf(lease, clock.now());
+    if (state === 'held' || state === 'late') throw new RefitError('REFIT_REFUSED', runs);
     const hosts = controlPlaneOf(session.manifest);
     const options = { snapshot, stamp: rfc3339(clock.now()).replaceAll(/\W/g, '') };
     const found = (await onControlPlane(session, restoreFactsScript(options))).map((line) => line.split(' '));

@@ -1,5 +1,4 @@
 /** The session of `refit kubeadm`: manifest, API connection and shells on the hosts, and the survey through them. */
-
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { hostname } from 'node:os';
 import { planAddons, readAddon } from '../../dialects/kubeadm/addons.ts';

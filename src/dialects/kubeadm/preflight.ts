@@ -1,5 +1,4 @@
 /** Checks a cluster before the first change: what to do on which host, and what prevents it. */
-
 import { createHash } from 'node:crypto';
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import { cordonOwner, readOwner } from '../../drain/cordon-marks.ts';
