@@ -45,12 +45,12 @@ export async function startHosts(options: HostsOptions): Promise<Host[]> {
         apiServer: { listen: `${address}:${apiPort}`, upstream },
       });
       await createControlNode(client, name, address, host.runsPods ? 'controller+worker' : 'controller');
-      if (host.runsPods) await register(client, name, {});
+      if (host.runsPods) await register(client, name, {}, options.version);
       return host;
     }),
     ...workers.map(async (name) => {
       const host = await start(options, { name, role: 'worker' });
-      await register(client, name, workerLabels);
+      await register(client, name, workerLabels, options.version);
       return host;
     }),
   ];

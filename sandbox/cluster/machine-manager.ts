@@ -34,6 +34,11 @@ export interface Wanted {
 
 /** Names of what no updater covers: then nothing was written, and a manager would replace the machine. */
 export async function askCanUpdate(options: ManagerOptions, wanted: Wanted): Promise<string[]> {
+  return (await askWhatIsLeft(options, wanted)).uncovered;
+}
+
+/** With the answer's own words. */
+export async function askWhatIsLeft(options: ManagerOptions, wanted: Wanted) {
   const machine = await options.client.get(machines, wanted.machine, { namespace: 'default' });
   const current = tripleOf(machine);
   const desired = desiredOf(machine, wanted);
@@ -42,7 +47,8 @@ export async function askCanUpdate(options: ManagerOptions, wanted: Wanted): Pro
     desired,
   });
   if (answer.status !== 'Success') throw new Error(answer.message);
-  return changesBetween(MACHINE_SHAPE, applyPatches(MACHINE_SHAPE, current, answer), desired).map(nameOf);
+  const left = changesBetween(MACHINE_SHAPE, applyPatches(MACHINE_SHAPE, current, answer), desired);
+  return { uncovered: left.map(nameOf), message: answer.message };
 }
 
 /** The point of no return: the Machine says what it shall be. */

@@ -107,10 +107,12 @@ export async function createPlayedNode(
   client: KubeClient,
   name: string,
   labels: Record<string, string>,
+  version: string,
 ): Promise<void> {
   const { metadata, ...rest } = simulatedNode(name);
   const room = { cpu: '8', memory: '16Gi', pods: '110' };
-  const status = { ...rest.status, capacity: room, allocatable: room };
+  const nodeInfo = { ...rest.status?.nodeInfo, kubeletVersion: version };
+  const status = { ...rest.status, nodeInfo, capacity: room, allocatable: room };
   await client.create(nodes, { ...rest, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } }, status });
 }
 

@@ -5,7 +5,12 @@ import { expect, vi } from 'vitest';
 import type { Cluster } from '../../sandbox/cluster/cluster.ts';
 import { type CallerOptions, callHook, type Protocol } from '../../sandbox/cluster/hook-caller.ts';
 import { type Extension, prepareExtension } from '../../sandbox/cluster/hook-extension.ts';
-import { askCanUpdate, driveUpdate, type ManagerOptions, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
+import {
+  askWhatIsLeft,
+  driveUpdate,
+  type ManagerOptions,
+  writeDesired,
+} from '../../sandbox/cluster/machine-manager.ts';
 import { createMachine, installMachines, joinNode, MACHINE_KINDS } from '../../sandbox/cluster/machines.ts';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -109,7 +114,8 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
     },
     async update(node, manager) {
       const wanted = { machine: machineOf(node), version: TO };
-      expect(await askCanUpdate(manager, wanted)).toEqual([]);
+      const { uncovered, message } = await askWhatIsLeft(manager, wanted);
+      expect(uncovered, message).toEqual([]);
       await writeDesired(manager, wanted);
       await driveUpdate(manager, wanted);
     },

@@ -55,9 +55,10 @@ test('pods go first; the caller learns which budget blocks one, and the Machine 
   const told = (answer: UpdateMachineResponse | Error): void => {
     if (!(answer instanceof Error)) words.push(answer.message ?? '');
   };
-  const tells = async (pattern: RegExp): Promise<void> =>
-    await vi.waitFor(() => expect(words.at(-1)).toMatch(pattern), PATIENCE);
   const updated = scene.update('worker1', scene.manager('h2', told));
+  const endedEarly = updated.then(() => expect.fail('the update ended before its drain'));
+  const tells = async (pattern: RegExp): Promise<void> =>
+    await Promise.race([vi.waitFor(() => expect(words.at(-1)).toMatch(pattern), PATIENCE), endedEarly]);
 
   // This budget would block the drain forever: nothing starts.
   await tells(/^worker1 cannot be drained: .*it wants 2 of its 2 pods healthy at all times \(minAvailable: 2\)/);
