@@ -13,14 +13,18 @@ const nodeWith = (containerRuntimeVersion: string): Node => ({
 });
 
 /** How often it was put back, and what the upgrade says. */
-async function upgradeWith(node: () => Node): Promise<[number, string]> {
+async function upgradeWith(
+  node: () => Node,
+  answer = { code: 0, stdout: 'containerd 2.3.2\n', stderr: '' },
+): Promise<[number, string]> {
   let times = 0;
   const clock = jumpingClock();
   const on: HostStepsParts = {
     shells: {
       async run(_host, script) {
-        if (script.includes('nothing was replaced')) times++;
-        return await Promise.resolve({ code: 0, stdout: 'containerd 2.3.2\n', stderr: '' });
+        const isBack = script.includes('nothing was replaced');
+        if (isBack) times++;
+        return await Promise.resolve(isBack ? answer : { code: 0, stdout: '', stderr: '' });
       },
     },
     host: { name: 'w1', role: 'worker' },
@@ -51,6 +55,14 @@ test.each(['containerd://2.3.3', 'containerd://v2.3.3', 'containerd://2.3.3~ds1'
 test('where the Node reports another version to the end, the earlier one is put back', async () => {
   const [back, said] = await upgradeWith(() => nodeWith('containerd://2.3.2~ds1'));
   expect([back, said]).toEqual([1, expect.stringContaining('containerd 2.3.2 was put back and started')]);
+});
+
+test('why the earlier one cannot be put back, also where only standard error says it', async () => {
+  const refused = { code: 1, stdout: '', stderr: 'a lecture\nsudo: a password is required\n' };
+  const [, said] = await upgradeWith(() => nodeWith('containerd://2.3.2'), refused);
+  expect(said).toContain(
+    'the earlier one cannot be put back: a lecture; sudo: a password is required; containerd v2.3.3',
+  );
 });
 
 test('where nobody can read the Node, a containerd that may be healthy stays', async () => {

@@ -66,7 +66,7 @@ export async function succeed(on: HostStepsParts, step: HostStep, script: string
   if (result.code === 0) return;
   const isBusy = result.code === scripts.EXIT_BUSY;
   const what = isBusy ? 'another step still runs on this host' : saidBy(result) || 'no output';
-  throw new RefitError('REFIT_SSH', `step ${step} failed with exit code ${result.code}: ${what}`);
+  throw new RefitError('REFIT_REFUSED', `step ${step} failed with exit code ${result.code}: ${what}`);
 }
 
 /** Before this member restarts, all others are healthy. One that leads gives that up first. */
@@ -107,9 +107,9 @@ export async function rollBack(on: HostStepsParts): Promise<string> {
   if (!reported || reported === version) return '';
   log.warn('the kubelet did not come up; rolling back', { node: host.name });
   try {
-    const { code, stdout } = await run(on, scripts.rollBackScript(rollout));
-    const said = stdout.trim().split('\n').at(-1)?.slice(0, 200) ?? '';
-    if (code !== 0) return `; the roll-back failed: ${said}`;
+    const result = await run(on, scripts.rollBackScript(rollout));
+    const said = saidBy(result);
+    if (result.code !== 0) return `; the roll-back failed: ${said}`;
     return said === '' ? '' : `; rolled back: ${said} was put back and started; check that the Node is Ready`;
   } catch (error) {
     abort.throwIfAborted();

@@ -48,8 +48,8 @@ export interface ShellResult {
   readonly stderr: string;
 }
 
-/** What it says of a failure, in one line; a Node holds no more than 256 KiB of annotations. */
-export function saidBy({ stdout, stderr }: ShellResult): string {
+/** What it says, in one line; a Node holds no more than 256 KiB of annotations. */
+export function saidBy({ stdout, stderr }: Omit<ShellResult, 'code'>): string {
   return (stdout.trim() || stderr.trim()).slice(-1_000).replaceAll(/\s*\n\s*/g, '; ');
 }
 

@@ -83,8 +83,8 @@ async function factsBy(script: string, shells: Shells, host: Host): Promise<Host
   const whole = `${script}${host.role === 'controlPlane' ? ETCD_FACTS : ''}`;
   const { code, stdout, stderr } = await shells.run(host, whole, PATIENCE_MS);
   if (code !== 0) {
-    const why = stderr.trim().split('\n').at(-1) ?? '';
-    throw new RefitError('REFIT_SSH', `${host.name}: cannot read facts from the host (exit code ${code}): ${why}`);
+    const why = (stderr.trim() || stdout.trim()).split('\n').at(-1) ?? '';
+    throw new RefitError('REFIT_REFUSED', `${host.name}: cannot read facts from the host (exit code ${code}): ${why}`);
   }
   return { host, ...parseFacts(stdout) };
 }

@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_793,
   'src/api': 1_011,
-  'src/cli': 4_839,
+  'src/cli': 4_842,
   'src/cmd': 982,
   'src/dialects': 323,
   'src/dialects/autopilot': 992,

@@ -95,8 +95,8 @@ test('where kubeadm upgrade plan fails, nothing was changed', async () => {
   await writeFile(inRoot('cp1', 'plan-fails'), 'klog noise\nthe ConfigMap kube-proxy cannot be read');
   const failed = await run('apply', {});
   const line =
-    /^REFIT_SSH: cp1 is not ready for the upgrade, nothing was changed: .*ConfigMap kube-proxy cannot be read \(/;
-  expect([await failed.ended, failed.stderr]).toEqual([3, expect.stringMatching(line)]);
+    /^REFIT_REFUSED: cp1: not ready for the upgrade, nothing was changed: .*ConfigMap kube-proxy cannot be read \(/;
+  expect([await failed.ended, failed.stderr]).toEqual([1, expect.stringMatching(line)]);
   const { items } = await scene.cluster.client.list(nodes);
   expect(items.filter(({ spec }) => spec?.unschedulable)).toEqual([]);
   expect(await logOf(scene.cluster.host('cp1'), 'kubeadm')).toEqual([]);

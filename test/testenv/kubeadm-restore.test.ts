@@ -122,9 +122,13 @@ function suite(): void {
 
   /** In a terminal where `answer` is typed, if any. */
   async function restore(answer?: string, file = manifest): Promise<{ code: number | null; text: string }> {
-    const command = [process.execPath, REFIT, 'kubeadm', 'restore-etcd', '-m', file, '--snapshot', SNAPSHOT];
-    const [program = '', ...args] = answer === undefined ? command : ['script', '-qec', command.join(' '), '/dev/null'];
-    const child = spawn(program, args, { env: { ...process.env, TMPDIR: members.root, NO_COLOR: '1' } });
+    return await kubeadm(['restore-etcd', '-m', file, '--snapshot', SNAPSHOT], answer);
+  }
+
+  async function kubeadm(args: readonly string[], answer?: string): Promise<{ code: number | null; text: string }> {
+    const command = [process.execPath, REFIT, 'kubeadm', ...args];
+    const [program = '', ...rest] = answer === undefined ? command : ['script', '-qec', command.join(' '), '/dev/null'];
+    const child = spawn(program, rest, { env: { ...process.env, TMPDIR: members.root, NO_COLOR: '1' } });
     if (answer === undefined) child.stdin.end();
     let text = '';
     const hear = (chunk: string): void => {
@@ -158,16 +162,16 @@ function suite(): void {
     await put('a', 'after');
     await put('b', 'new');
     expect(await restore()).toEqual({
-      code: 3,
+      code: 1,
       text: expect.stringMatching(
-        new RegExp(`^REFIT_SSH: cp2: no file ${SNAPSHOT}: copy the snapshot .*; cp3: no file `),
+        new RegExp(`^REFIT_REFUSED: cp2: no file ${SNAPSHOT}: copy the snapshot .*; cp3: no file `),
       ) as unknown,
     });
     for (const name of NAMES.slice(1)) {
       await mkdir(join(fileOn(name), '..'), { recursive: true });
       await writeFile(fileOn(name), (await readFile(fileOn('cp1'))).subarray(0, -100));
     }
-    expect((await restore()).text).toMatch(/^REFIT_SSH: cp2: \S+ is not a whole snapshot: /);
+    expect((await restore()).text).toMatch(/^REFIT_REFUSED: cp2: \S+ is not a whole snapshot: /);
     await expectUntouched();
   });
 
@@ -214,6 +218,9 @@ function suite(): void {
     const away = join(members.folderOf('cp2'), 'var/lib/refit/restore');
     await mkdir(away);
     await rename(join(members.folderOf('cp2'), MANIFEST), join(away, 'etcd.yaml'));
+    const cut =
+      /^REFIT_REFUSED: cp2: cannot read facts .*: a restore of etcd has begun.*: run refit kubeadm restore-etcd again \(/;
+    expect((await kubeadm(['plan', '-m', manifest])).text).toMatch(cut);
     const { code, text } = await restore('yes');
     expect(early).toEqual([]);
     expect([code, text]).toEqual([0, expect.stringMatching(/Starting the API server\.\s+Done\. /)]);

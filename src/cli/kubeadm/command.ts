@@ -4,7 +4,7 @@ import type { Request } from '../../dialects/kubeadm/plan-object.ts';
 import * as preflight from '../../dialects/kubeadm/preflight.ts';
 import { nodes } from '../../kube/resources.ts';
 import { describeProblem } from '../../kube/status-error.ts';
-import type { Host } from '../../kubeadm/host.ts';
+import { type Host, saidBy } from '../../kubeadm/host.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { diffScript, EXIT_BUSY, optionsFor, repairScript } from '../../kubeadm/scripts.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -221,11 +221,12 @@ async function repair(hosts: readonly HostFacts[], session: ApplySession): Promi
 }
 
 async function restore(host: Host, { shells, output }: KubeadmSession, byHand?: string): Promise<void> {
-  const { code, stdout } = await shells.run(host, repairScript(byHand));
+  const result = await shells.run(host, repairScript(byHand));
   // A step of an earlier run is still at work and restores them itself.
-  if (code === EXIT_BUSY) return;
-  if (code !== 0) throw new RefitError('REFIT_SSH', `${host.name}: the manifests cannot be restored: ${stdout.trim()}`);
-  for (const line of stdout.trim().split('\n')) output.write(`${host.name}: ${line}\n`);
+  if (result.code === EXIT_BUSY) return;
+  const failed = `${host.name}: the manifests cannot be restored: ${saidBy(result)}`;
+  if (result.code !== 0) throw new RefitError('REFIT_REFUSED', failed);
+  for (const line of result.stdout.trim().split('\n')) output.write(`${host.name}: ${line}\n`);
 }
 
 export function planLines(survey: preflight.Survey, { request, resumes, findings }: preflight.Assessment): string[] {

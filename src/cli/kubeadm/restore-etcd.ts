@@ -3,7 +3,6 @@ import { controlPlaneOf, type ManifestHost } from '../../dialects/kubeadm/manife
 import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import { leases } from '../../kube/resources.ts';
 import { type EtcdAnswer, etcdProblems, IS_WHOLE } from '../../kubeadm/etcd.ts';
-import { saidBy } from '../../kubeadm/host.ts';
 import { etcdAnswers } from '../../kubeadm/probe.ts';
 import { scriptFile } from '../../kubeadm/script-file.ts';
 import { detached, LISTENS, PRELUDE, quoted } from '../../kubeadm/scripts.ts';
@@ -12,7 +11,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
 import { leaderOf } from '../status/load.ts';
 import { confirmInPerson } from './command.ts';
-import { controlPlaneAlone, inSession, type KubeadmFlags, type KubeadmSession, onAll } from './session.ts';
+import { controlPlaneAlone, inSession, type KubeadmFlags, type KubeadmSession, onAll, outputOn } from './session.ts';
 
 /** Milliseconds for the members to elect a leader. */
 const HEALTHY_MS = 300_000;
@@ -80,11 +79,7 @@ function problemsIn(answers: ReadonlyMap<string, EtcdAnswer>, hosts: readonly Ma
 
 /** What the script prints on each host. */
 async function onControlPlane({ manifest, shells }: KubeadmSession, script: string): Promise<string[]> {
-  return await onAll(controlPlaneOf(manifest), async (host) => {
-    const result = await shells.run(host, script);
-    if (result.code === 0) return saidBy(result);
-    throw new RefitError('REFIT_SSH', `${host.name}: ${saidBy(result) || `exit code ${result.code}`}`);
-  });
+  return await onAll(controlPlaneOf(manifest), async (host) => await outputOn(host, script, shells));
 }
 
 export interface RestoreOptions {

@@ -26,7 +26,7 @@ import { defined } from '../../util/json.ts';
 import { untilAborted } from '../../util/waits.ts';
 import { showStatus } from '../status/command.ts';
 import { loadOnce } from '../status/load.ts';
-import { type ApplySession, type KubeadmSession, onAll } from './session.ts';
+import { type ApplySession, type KubeadmSession, onAll, outputOn } from './session.ts';
 
 /** Milliseconds to get the lock before a message says that it is held. */
 const PATIENCE_MS = 2000;
@@ -91,10 +91,9 @@ async function prepare({ manifest, shells, output }: KubeadmSession, request: Re
   for (const leads of [true, false]) {
     const group = hosts.filter(({ name }) => request.leader.includes(name) === leads);
     await onAll(group, async (host) => {
-      const result = await shells.run(host, prepareScript(manifest, host, leads));
-      const said = `nothing was changed: ${saidBy(result)}`;
-      if (result.code !== 0) throw new RefitError('REFIT_SSH', `${host.name} is not ready for the upgrade, ${said}`);
-      for (const line of result.stdout.match(/^warning kubeadm: .*$/gm) ?? []) output.write(`${line}\n`);
+      const failed = 'not ready for the upgrade, nothing was changed: ';
+      const said = await outputOn(host, prepareScript(manifest, host, leads), shells, failed);
+      for (const line of said.match(/^warning kubeadm: .*$/gm) ?? []) output.write(`${line}\n`);
     });
   }
 }
@@ -107,9 +106,8 @@ async function takeSnapshot({ manifest, shells, output }: KubeadmSession): Promi
   const answers = await etcdAnswers(shells, controllers);
   const host = controllers.find(({ name }) => typeof answers.get(name) === 'object');
   if (!host) return output.write('No snapshot of etcd is taken: etcd is external, or curl is missing.\n');
-  const { code, stdout } = await shells.run(host, snapshotScript(version, etcdSnapshots, etcdSnapshotCertificate));
-  const said = stdout.trim();
-  if (code !== 0) throw new RefitError('REFIT_SSH', `${host.name}: no snapshot of etcd, nothing was changed: ${said}`);
+  const script = snapshotScript(version, etcdSnapshots, etcdSnapshotCertificate);
+  const said = await outputOn(host, script, shells, 'no snapshot of etcd, nothing was changed: ');
   return output.write(`Snapshot of etcd on ${host.name}: ${said}\n`);
 }
 

@@ -23,11 +23,12 @@ import { type ConfigMap, configMaps, nodes } from '../../kube/resources.ts';
 import { describeProblem, ifFound, TransportError } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { dateOf, timesOf } from '../../kubeadm/certificates.ts';
+import { type Shells, saidBy } from '../../kubeadm/host.ts';
 import { type HostFacts, probeHost, readFacts } from '../../kubeadm/probe.ts';
 import { LOCK_WAIT } from '../../kubeadm/scripts.ts';
 import { readBounded } from '../../util/bounded-file.ts';
 import { sleep, systemClock } from '../../util/clock.ts';
-import { messageOf, RefitError } from '../../util/errors.ts';
+import { RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
 import { stderrLogger } from '../../util/log.ts';
 import { firstRepeated } from '../../util/repeated.ts';
@@ -131,7 +132,7 @@ async function withNames(manifest: Manifest, shells: SshShells): Promise<Manifes
     const name = (await shells.run(host, `${asked}\n`, HOSTNAME_MS)).stdout.trim();
     if (nodeName.safeParse(name).success) return { ...host, name };
     const found = `prints ${JSON.stringify(name.slice(0, 80))}, which is not the name of a Node`;
-    throw new RefitError('REFIT_SSH', `${host.address}: \`${asked}\` ${found}; give its hostname in the manifest`);
+    throw new RefitError('REFIT_FILE', `${host.address}: \`${asked}\` ${found}; give its hostname in the manifest`);
   });
   const twice = firstRepeated(hosts.map(({ name }) => name));
   if (twice === undefined) return { ...manifest, hosts };
@@ -143,13 +144,21 @@ export async function probeAll({ manifest, shells, clock }: KubeadmSession): Pro
   return await onAll(manifest.hosts, async (host) => await probeHost(shells, manifest, host, clock.now()));
 }
 
-/** @throws RefitError REFIT_SSH with what every host says that fails */
+/** @throws RefitError with what every host says that fails; REFIT_SSH if one cannot be reached */
 export async function onAll<T>(hosts: readonly ManifestHost[], work: (host: ManifestHost) => Promise<T>): Promise<T[]> {
   const inTurn = turnsOf(hosts);
   const answers = await Promise.allSettled(hosts.map(async (host) => await inTurn(async () => await work(host))));
-  const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [messageOf(answer.reason)] : []));
-  if (failures.length > 0) throw new RefitError('REFIT_SSH', failures.join('; '));
+  const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? describeProblem(answer.reason) : []));
+  const told = failures.find(({ code }) => code === 'REFIT_SSH') ?? failures[0];
+  if (told) throw new RefitError(told.code, failures.map(({ message }) => message).join('; '));
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+}
+
+/** What the script prints. @throws RefitError with `failed` and what the host says, unless it ends well */
+export async function outputOn(host: ManifestHost, script: string, shells: Shells, failed = ''): Promise<string> {
+  const result = await shells.run(host, script);
+  if (result.code === 0) return result.stdout.trim();
+  throw new RefitError('REFIT_REFUSED', `${host.name}: ${failed}${saidBy(result) || `exit code ${result.code}`}`);
 }
 
 /** Does `work` with the facts of all hosts, and again while kubeadm replaces the API server, as long as a step waits at most. */

@@ -1,9 +1,9 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # Versions, the port of the API server, and kubeadm's certificates without their keys.
+[ ! -d "$D/restore" ] || fail "a restore of etcd has begun, its manifests lie in $D/restore: run refit kubeadm restore-etcd again"
 echo "apiPort=$(flag secure-port "$MANIFESTS/kube-apiserver.yaml")"
 echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
-kubelet=$(kubelet --version 2>/dev/null || true)
-echo "kubelet=${kubelet#Kubernetes }"
+echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //')"
 (cd "$MANIFESTS" 2>/dev/null && grep -sHm 1 '^ *image: ' etcd.yaml kube-apiserver.yaml kube-controller-manager.yaml kube-scheduler.yaml) |
   sed -n 's/^\([a-z-]*\)\.yaml: *image: */image.\1=/p'
 # certificate FILE CERTIFICATE: and when the file was written.
