@@ -1,7 +1,7 @@
 /** Upgrades containerd on a host, with what it starts. Its shims live on, so no container is restarted; its configuration stays. */
 import { readyCondition } from '../kube/resources.ts';
 import { messageOf, RefitError } from '../util/errors.ts';
-import { type Containerd, saidBy } from './host.ts';
+import { attempt, type Containerd, saidBy } from './host.ts';
 import { carryOut, type HostStepsParts, run, until } from './host-steps.ts';
 import { containerdBody, putBackScript } from './scripts.ts';
 import { isAt } from './verify.ts';
@@ -28,10 +28,9 @@ export async function upgradeContainerd(on: HostStepsParts, containerd: Containe
     on.abort.throwIfAborted();
     const unread = `containerd ${version} stays: the Node cannot be read: ${messageOf(cause)}; run the upgrade again`;
     if (!isRead) throw new RefitError('REFIT_REFUSED', unread, { cause });
-    const back = run(on, putBackScript(on.rollout, containerd));
-    const { code, ...told } = await back.catch((error: unknown) => ({ code: 1, stdout: messageOf(error), stderr: '' }));
-    const said = saidBy(told);
-    const undone = code === 0 ? `${said} was put back and started` : `the earlier one cannot be put back: ${said}`;
+    const back = await attempt(run(on, putBackScript(on.rollout, containerd)));
+    const said = saidBy(back);
+    const undone = back.code === 0 ? `${said} was put back and started` : `the earlier one cannot be put back: ${said}`;
     const why = `containerd ${version} did not come up, see journalctl -u containerd on the host`;
     throw new RefitError('REFIT_REFUSED', `${undone}; ${why}`, { cause });
   }

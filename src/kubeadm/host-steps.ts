@@ -6,7 +6,7 @@ import type { Tools } from '../util/tools.ts';
 import { parseVersion } from '../util/version.ts';
 import { nodeFindings } from '../versions/kubeadm-rules.ts';
 import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
-import { type Host, type Part, type ShellResult, type Shells, saidBy, type Upgrade } from './host.ts';
+import { attempt, type Host, type Part, type ShellResult, type Shells, saidBy, type Upgrade } from './host.ts';
 import { probeHost, readFacts } from './probe.ts';
 import type { HostStep, StepBody, StepContext } from './scripts.ts';
 import * as scripts from './scripts.ts';
@@ -83,10 +83,9 @@ export async function untilEtcdIsHealthy(on: HostStepsParts): Promise<void> {
   });
   const next = nextLeader(answers.get(name), answers.values());
   if (next === undefined) return;
-  const moved = shells.run(host, moveLeaderScript(next));
-  const { code, stdout } = await moved.catch((error: unknown) => ({ code: 1, stdout: messageOf(error) }));
-  if (code !== 0 || stdout.includes('"error"'))
-    log.warn('etcd did not move its leader away', { node: name, problem: stdout.trim() });
+  const moved = await attempt(shells.run(host, moveLeaderScript(next)));
+  if (moved.code !== 0 || moved.stdout.includes('"error"'))
+    log.warn('etcd did not move its leader away', { node: name, problem: saidBy(moved) });
 }
 
 export async function untilVerified(on: HostStepsParts): Promise<void> {
@@ -106,15 +105,12 @@ export async function rollBack(on: HostStepsParts): Promise<string> {
   // An API server that does not answer says nothing about the kubelet.
   if (!reported || reported === version) return '';
   log.warn('the kubelet did not come up; rolling back', { node: host.name });
-  try {
-    const result = await run(on, scripts.rollBackScript(rollout));
-    const said = saidBy(result);
-    if (result.code !== 0) return `; the roll-back failed: ${said}`;
+  const back = await attempt(run(on, scripts.rollBackScript(rollout)));
+  const said = saidBy(back);
+  if (back.code === 0)
     return said === '' ? '' : `; rolled back: ${said} was put back and started; check that the Node is Ready`;
-  } catch (error) {
-    abort.throwIfAborted();
-    return `; the roll-back failed: ${messageOf(error)}`;
-  }
+  abort.throwIfAborted();
+  return `; the roll-back failed: ${said}`;
 }
 
 /** Until `ask` resolves. It rejects while something is wrong, also while the API server or a host is away. */

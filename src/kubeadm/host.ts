@@ -1,4 +1,5 @@
 /** A host with kubeadm, what it is upgraded to, and how scripts run on it: over SSH, or by an agent on the host itself. */
+import { messageOf } from '../util/errors.ts';
 
 export interface Host {
   readonly name: string;
@@ -49,8 +50,13 @@ export interface ShellResult {
 }
 
 /** What it says, in one line; a Node holds no more than 256 KiB of annotations. */
-export function saidBy({ stdout, stderr }: Omit<ShellResult, 'code'>): string {
+export function saidBy({ stdout, stderr }: ShellResult): string {
   return (stdout.trim() || stderr.trim()).slice(-1_000).replaceAll(/\s*\n\s*/g, '; ');
+}
+
+/** A host that is out of reach says why, too. */
+export async function attempt(running: Promise<ShellResult>): Promise<ShellResult> {
+  return await running.catch((error: unknown) => ({ code: 1, stdout: messageOf(error), stderr: '' }));
 }
 
 export interface Shells {

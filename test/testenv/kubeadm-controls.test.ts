@@ -78,6 +78,11 @@ test('with an abort, the current host finishes and the run ends; the next run st
   const aborted = await told('abort', '--reason', 'wrong release');
   expect(aborted).toMatchObject({ code: 0, stderr: '' });
   expect(aborted.stdout).toMatch(new RegExp(`^${PLAN} is aborted: wrong release\\.\nIn progress, will finish: cp2 `));
+  const shown = scene.refit('plan', '-m', manifest);
+  expect([await shown.ended, shown.stdout]).toEqual([
+    0,
+    expect.stringContaining(`An upgrade to ${TO} was aborted: wrong release. The next run finishes the hosts that `),
+  ]);
   await release(scene.cluster.host('cp2'));
   expect(await run.ended).toBe(1);
   expect(run.stdout).toMatch(/has failed: the plan was aborted: wrong release\n$/);

@@ -2,13 +2,13 @@
 import { createInterface } from 'node:readline/promises';
 import type { Request } from '../../dialects/kubeadm/plan-object.ts';
 import * as preflight from '../../dialects/kubeadm/preflight.ts';
-import { nodes } from '../../kube/resources.ts';
+import { kubeletVersionOf, nodes } from '../../kube/resources.ts';
 import { describeProblem } from '../../kube/status-error.ts';
-import { type Host, saidBy } from '../../kubeadm/host.ts';
+import { attempt, type Host, saidBy } from '../../kubeadm/host.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { diffScript, EXIT_BUSY, optionsFor, repairScript } from '../../kubeadm/scripts.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
 import { defined, sameJson } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
 import type { Finding } from '../../versions/kubeadm-rules.ts';
@@ -28,6 +28,10 @@ import {
 } from './session.ts';
 import { afterHosts, stageLines } from './stages.ts';
 import { type ClusterState, checkCluster, isRight, verifyCluster } from './verify.ts';
+
+const LATER = 'kubelet, once every API server has the version';
+const GOES_ON = 'has begun: it continues where it stopped.';
+const ENDS = 'The next run finishes the hosts that have begun, and ends it; the run after that starts again.';
 
 /** Milliseconds for CoreDNS and kube-proxy. */
 const ROLLED_OUT_MS = 300_000;
@@ -66,8 +70,7 @@ async function showDiff(
   if (!host) return;
   const { patches, config } = optionsFor(manifest, host);
   const without = (patches ?? config) === undefined ? '' : ', which leaves out patches';
-  const diff = shells.run(host, diffScript(manifest), DIFF_MS);
-  const { code, stdout } = await diff.catch((error: unknown) => ({ code: 1, stdout: messageOf(error) }));
+  const { code, stdout } = await attempt(shells.run(host, diffScript(manifest), DIFF_MS));
   if (stdout !== '')
     output.write(`kubeadm upgrade diff on ${host.name}${without}${code === 0 ? '' : ' failed'}:\n${stdout}\n`);
   if (without === '' && LOST_LINE.test(stdout))
@@ -87,12 +90,13 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     if (isBroken && !(await repair(hosts, session))) return EXIT.failed;
     const survey = await throughOutages(session, surveyCluster, isBroken ? undefined : hosts);
     const shown = await show(session, survey);
-    const { request, digest, toRoll, toApply } = shown.assessment;
+    const { request, digest, aborted, toRoll, toApply } = shown.assessment;
     if (isNothing(shown.assessment))
       return await tell(session, shown, 'nothing to do', await verifyCluster(session, 0));
     const other = `--digest: found ${flags.digest}, but this plan has ${digest}: look at it with refit kubeadm plan, then agree to it again`;
     if (flags.digest !== undefined && flags.digest !== digest) throw new RefitError('REFIT_REFUSED', other);
-    const question = questionOf(request, toApply.length, toRoll.length);
+    const upgrade = questionOf(request, toApply.length, toRoll.length);
+    const question = aborted === undefined ? upgrade : 'End the aborted upgrade?';
     if (!(await confirm(question, session))) return EXIT.failed;
     if (isHostsDone(shown.assessment)) return await finish(session, shown);
     const decide = async (): Promise<preflight.Assessment> => {
@@ -229,32 +233,27 @@ async function restore(host: Host, { shells, output }: KubeadmSession, byHand?: 
   for (const line of result.stdout.trim().split('\n')) output.write(`${host.name}: ${line}\n`);
 }
 
-export function planLines(survey: preflight.Survey, { request, resumes, findings }: preflight.Assessment): string[] {
-  const { manifest, nodes } = survey;
-  const versionOf = (name: string): string =>
-    nodes.find(({ metadata }) => metadata.name === name)?.status?.nodeInfo?.kubeletVersion ?? 'unknown';
-  const row = (name: string, role: string, command: string): string[] => [
-    name,
-    role,
-    `${versionOf(name)} → ${request.version}`,
-    command,
-  ];
-  const renewed = survey.hosts.filter(({ host }) => request.certificates.includes(host.name));
+export function planLines(survey: preflight.Survey, assessment: preflight.Assessment): string[] {
+  const { request, resumes, aborted, findings } = assessment;
+  const { manifest, hosts } = survey;
+  const versionOf = (name: string) => kubeletVersionOf(preflight.nodeNamed(name, survey.nodes)) ?? 'unknown';
+  const change = (name: string): string => `${versionOf(name)} → ${request.version}`;
+  const renewed = hosts.filter(({ host }) => request.certificates.includes(host.name));
   const rows = [
     ...renewed.map(({ host }) => [host.name, 'control plane', versionOf(host.name), 'kubeadm certs renew']),
-    ...request.leader.map((name) => row(name, 'leader', `kubeadm upgrade apply ${request.version}`)),
-    ...request.followers.map((name) => row(name, 'follower', 'kubeadm upgrade node')),
-    ...request.kubelets.map((name) => row(name, 'control plane', 'kubelet, once every API server has the version')),
-    ...request.workers.map((name) => row(name, 'worker', 'kubeadm upgrade node')),
+    ...request.leader.map((name) => [name, 'leader', change(name), `kubeadm upgrade apply ${request.version}`]),
+    ...request.followers.map((name) => [name, 'follower', change(name), 'kubeadm upgrade node']),
+    ...request.kubelets.map((name) => [name, 'control plane', change(name), LATER]),
+    ...request.workers.map((name) => [name, 'worker', change(name), 'kubeadm upgrade node']),
   ];
-  const left = manifest.hosts.map(({ name }) => name).filter((name) => !preflight.hostsOf(request).includes(name));
-  const begun =
-    preflight.hostsOf(request).length > 0 ? `An upgrade to ${request.version}` : 'A renewal of certificates';
+  const upgraded = preflight.hostsOf(request);
+  const left = manifest.hosts.map(({ name }) => name).filter((name) => !upgraded.includes(name));
+  const begun = upgraded.length > 0 ? `An upgrade to ${request.version}` : 'A renewal of certificates';
   return [
-    ...(resumes ? [`${begun} has begun: it continues where it stopped.`] : []),
+    ...(resumes ? [`${begun} ${aborted === undefined ? GOES_ON : `was aborted: ${aborted}. ${ENDS}`}`] : []),
     ...(rows.length > 0 ? [...table(['HOST', 'ROLE', 'VERSION', 'COMMAND'], rows), ''] : []),
     ...(left.length > 0 && !resumes ? [`Already at ${request.version}: ${left.join(', ')}`] : []),
-    ...(preflight.hostsOf(request).length > 0 ? procedureLines(survey, request) : []),
+    ...(upgraded.length > 0 ? procedureLines(survey, request) : []),
     ...renewed.map(({ host, toRenew = [] }) => {
       const why = toRenew.length > 0 ? `: ${toRenew.join(', ')}` : ', since the last run did not finish that';
       return `${host.name} restarts its static pods with new certificates${why}`;

@@ -113,8 +113,7 @@ const nextStep: Choose = async (read, shells, client) => {
   if (manifest.hops.length === 0) return { manifest, later: [], stay: '' };
   const facts = await onAll(manifest.hosts, async (host) => await readFacts(shells, host));
   // The API server may be away.
-  const { namespace, name } = PLACE;
-  return nextHop(manifest, facts, await client.get(configMaps, name, { namespace }).catch(() => undefined));
+  return nextHop(manifest, facts, await client.get(configMaps, PLACE.name, PLACE).catch(() => undefined));
 };
 
 /** Workers and the API server may be away. */
@@ -203,13 +202,12 @@ export async function throughOutages<T>(
 
 export async function surveyCluster(session: KubeadmSession, hosts: readonly HostFacts[]): Promise<Survey> {
   const { manifest, client, flags, abort } = session;
-  const { namespace, name } = PLACE;
-  const mapOf = async (of: string) => await ifFound(client.get(configMaps, of, { namespace, abort }));
+  const mapOf = async (of: string) => await ifFound(client.get(configMaps, of, { ...PLACE, abort }));
   const [{ items }, config, kubelets, plan, policies, webhooks, pools] = await Promise.all([
     client.listAll(nodes, { abort }),
     mapOf('kubeadm-config'),
     mapOf('kubelet-config'),
-    mapOf(name),
+    mapOf(PLACE.name),
     listPolicies(client, abort),
     webhookFindings(client, abort),
     listPools(client, abort),

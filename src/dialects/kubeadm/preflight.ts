@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import { cordonOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
+import { controlsOn } from '../../engine/model/controls.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { type ConfigMap, configMaps, kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
@@ -48,6 +49,8 @@ export interface Assessment {
   readonly request: Request;
   /** True if a rollout of this request has started and not ended. */
   readonly resumes: boolean;
+  /** Why a person aborted that one. */
+  readonly aborted?: string | undefined;
   /** True if its hosts may be half upgraded, also by a rollout that failed. */
   readonly continues: boolean;
   readonly start: string;
@@ -84,7 +87,8 @@ export function assess(survey: Survey): Assessment {
   // kubeadm may overwrite what addons changed, such as CoreDNS.
   const isUpgrade = resumes || hostsOf(request).length > 0;
   const toApply = survey.addons.filter(({ changes, problems }) => isUpgrade || changes.length + problems.length > 0);
-  const seen = { request, resumes, continues, start, toRoll, toApply, digest: digestOf(survey, request, start) };
+  const begun = { resumes, continues, start, aborted: resumes && plan ? controlsOn(plan).abort : undefined };
+  const seen = { ...begun, request, toRoll, toApply, digest: digestOf(survey, request, start) };
   const known = [...lockFindings(survey, open), ...membershipFindings(survey)];
   const wrong = targetFinding(survey);
   if (wrong) return { ...seen, findings: [...known, wrong] };
@@ -113,8 +117,7 @@ function digestOf(survey: Survey, fresh: Request, begin: string): string {
   // What comes after the hosts is still under the digest of the whole plan.
   const isAfter = plan && isEmpty(fresh) && recordOf(plan)?.phase === 'done';
   const ended = isAfter ? requestOf(plan) : undefined;
-  const isSame = ended?.version === manifest.version;
-  const [request, start] = isSame ? [ended, plan?.data?.['start'] ?? ''] : [fresh, begin];
+  const [request, start] = ended?.version === manifest.version ? [ended, plan?.data?.['start'] ?? ''] : [fresh, begin];
   const { version, binaries, containerd, kubeadm, etcdSnapshots, approveServingCertificates, ssh, hosts } = manifest;
   const certificates = [approveServingCertificates, manifest.etcdSnapshotCertificate];
   const names = rollsPools ? [pools?.map(({ metadata }) => metadata.name)] : [];
@@ -337,7 +340,7 @@ function webhooksInTheWay({ webhooks, policy }: Survey, request: Request, pools:
   return meant.map(({ finding }) => finding);
 }
 
-function nodeNamed(name: string, nodes: readonly Node[]): Node | undefined {
+export function nodeNamed(name: string, nodes: readonly Node[]): Node | undefined {
   return nodes.find(({ metadata }) => metadata.name === name);
 }
 
