@@ -12,6 +12,9 @@ export const nodeName = z
 
 export const port = z.int().min(1).max(65_535);
 
+export const withV = (text: string): string => `v${text.replace(/^v/, '')}`;
+
 export const version = z
   .string()
-  .refine((text) => parseVersion(text) !== undefined, 'is not a version; use for example v1.36.3');
+  .refine((text) => parseVersion(text) !== undefined, 'is not a version; use for example v1.36.3')
+  .transform(withV);

@@ -146,7 +146,12 @@ describe('what is wrong', () => {
       first({ publicAddress: '$(reboot)' }),
       'controlPlane.hosts[0].publicAddress: "$(reboot)" is not an address; use a host name or an IP address',
     ],
-    ['a worker twice', { ...GOOD, staticWorkers: { hosts: [CP1] } }, 'hosts: cp1 is listed twice; list each host once'],
+    ['a worker twice', { ...GOOD, staticWorkers: { hosts: [CP1] } }, 'hosts: cp1 is listed twice; list each once'],
+    [
+      'workers under another name',
+      { ...GOOD, staticWorkers: { host: [CP1] } },
+      'staticWorkers: unknown field host; check the spelling',
+    ],
   ])('%s', (_name, value, line) => {
     expect(() => read(value)).toThrow(`kubeone.yaml: ${line}`);
   });

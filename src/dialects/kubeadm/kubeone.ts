@@ -40,7 +40,7 @@ const cluster = z.looseObject({
   name: z.string().regex(NAME, 'is not a name; use lower-case letters, digits, "-" and "."'),
   versions: z.looseObject({ kubernetes: version }),
   controlPlane: z.looseObject({ hosts: z.array(host).min(1) }),
-  staticWorkers: z.looseObject({ hosts: z.array(host).nullish() }).nullish(),
+  staticWorkers: z.strictObject({ hosts: z.array(host).nullish() }).nullish(),
 });
 
 /** What Refit's own manifest has no field for. */
@@ -63,7 +63,7 @@ export const kubeOneManifest = cluster.transform((value) => {
   const controllers = controlPlane.hosts.map((each) => ({ each, role: 'controlPlane' }));
   const workers = (staticWorkers?.hosts ?? []).map((each) => ({ each, role: 'worker' }));
   const hosts = [...controllers, ...workers];
-  const folder = `/opt/kubernetes/v${versions.kubernetes.replace(/^v/, '')}`;
+  const folder = `/opt/kubernetes/${versions.kubernetes}`;
   const untouched = [
     ...Object.keys(value).filter((field) => !READ.includes(field)),
     ...Object.keys(controlPlane).flatMap((field) => (field === 'hosts' ? [] : [`controlPlane.${field}`])),

@@ -82,7 +82,12 @@ describe('what is wrong', () => {
       { ...GOOD, version: '1.36' },
       'version: "1.36" is not a version; use for example v1.36.3',
     ],
-    ['a host twice', { ...GOOD, hosts: [cp1, cp1] }, 'hosts: cp1 is listed twice; list each host once'],
+    ['a host twice', { ...GOOD, hosts: [cp1, cp1] }, 'hosts: cp1 is listed twice; list each once'],
+    [
+      'an address twice',
+      { ...GOOD, hosts: [{ ...cp1, address: '10.0.0.21', port: 2222 }, w1] },
+      'hosts[].address: 10.0.0.21 port 2222 is listed twice; list each once',
+    ],
     ['no control plane', { ...GOOD, hosts: [w1] }, 'hosts: no host has the role controlPlane; add at least one'],
     [
       'a download without a hash',

@@ -12,7 +12,7 @@ import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { compareVersionTexts } from '../../util/version.ts';
 import { parseYaml } from '../../util/yaml.ts';
-import { nodeName, port, version } from './fields.ts';
+import { nodeName, port, version, withV } from './fields.ts';
 import { isKubeOne, type KubeOneParts, kubeOneManifest } from './kubeone.ts';
 
 const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/);
@@ -71,7 +71,10 @@ const binaries = z.strictObject({ kubeadm: binary, kubelet: binary, kubectl: bin
 
 /** On hosts that get a new version of Kubernetes, before that. */
 const containerd = z.strictObject({
-  version: z.string().regex(/^v?\d+\.\d+\.\d+$/, 'is no release of containerd; use for example v2.3.3'),
+  version: z
+    .string()
+    .regex(/^v?\d+\.\d+\.\d+$/, 'is no release of containerd; use for example v2.3.3')
+    .transform(withV),
   binaries: z.strictObject({
     containerd: binary,
     'containerd-shim-runc-v2': binary,
@@ -154,8 +157,10 @@ async function certificateIn(file: string | undefined): Promise<string | undefin
   try {
     return file && new X509Certificate(await readBounded(file)).toString();
   } catch (error) {
-    const why = `is no certificate in PEM: ${messageOf(error)}`;
-    throw new RefitError('REFIT_FILE', `etcdSnapshotCertificate: ${file} ${why}`);
+    throw new RefitError(
+      'REFIT_FILE',
+      `etcdSnapshotCertificate: ${file} is no certificate in PEM: ${messageOf(error)}`,
+    );
   }
 }
 
@@ -168,11 +173,15 @@ export function parseManifest(text: string, file: string): Manifest {
   const kubeOne = isKubeOne(value) ? kubeOneManifest.safeParse(value, { reportInput: true }) : undefined;
   const { data, error } = manifest.safeParse(kubeOne ? kubeOne.data?.manifest : value, { reportInput: true });
   if (!data) return fail(describe((kubeOne?.error ?? error).issues[0]));
+  const ways = data.hosts.map(({ name, address = name, port: at = data.ssh.port ?? 22, bastion }) =>
+    [address, `port ${at}`, ...(bastion ? [`through ${bastion.address}`] : [])].join(' '),
+  );
   const names = data.hosts.map(({ name }) => name);
-  const twice = firstRepeated(names);
-  if (twice !== undefined) return fail(`hosts: ${twice} is listed twice; list each host once`);
-  const same = firstRepeated(data.addons.map(({ name }) => name));
-  if (same !== undefined) return fail(`addons: ${same} is listed twice; list each addon once`);
+  const unique = { hosts: names, 'hosts[].address': ways, addons: data.addons.map(({ name }) => name) };
+  for (const [field, all] of Object.entries(unique)) {
+    const twice = firstRepeated(all);
+    if (twice !== undefined) return fail(`${field}: ${twice} is listed twice; list each once`);
+  }
   if (!data.hosts.some(({ role }) => role === 'controlPlane'))
     return fail('hosts: no host has the role controlPlane; add at least one');
   for (const [index, { options: given = {} }] of [data.ssh, ...data.hosts].entries()) {
@@ -187,20 +196,11 @@ export function parseManifest(text: string, file: string): Manifest {
     if (config !== undefined && other !== undefined)
       return fail(`kubeadm: host ${each.name} has config and ${other}; ${advice}`);
   }
-  const withV = <T extends { version: string }>(each: T): T => ({
-    ...each,
-    version: `v${each.version.replace(/^v/, '')}`,
-  });
   const way = [...data.hops, data].map(({ version: each }) => each);
   const wrong = way.findIndex((each, index) => index > 0 && !(compareVersionTexts(way[index - 1], each) < 0));
   if (wrong > 0)
     return fail(`hops[${wrong - 1}].version: ${way[wrong - 1]} is not lower than ${way[wrong]}, which comes next`);
-  return defined({
-    ...withV(data),
-    hops: data.hops.map(withV),
-    containerd: data.containerd && withV(data.containerd),
-    kubeOne: kubeOne?.data?.parts,
-  });
+  return defined({ ...data, kubeOne: kubeOne?.data?.parts });
 }
 
 function describe(issue: z.core.$ZodIssue | undefined): string {
