@@ -81,6 +81,5 @@ export function planFlag({ dialect, namespace, name }: Pick<PlanView, 'dialect' 
 }
 
 function namesOf(targets: readonly TargetView[]): string {
-  const names = targets.map(({ name }) => name);
-  return listed(names);
+  return listed(targets.map(({ name }) => name));
 }

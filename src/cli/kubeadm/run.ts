@@ -135,10 +135,9 @@ async function runRollout(session: ApplySession, held: WriteGuard, approve: Appr
       component: 'refit-kubeadm',
       config,
       client,
-      dialects: ({ writer, drains }) => {
-        const works = hostUpgrades({ ...session, writer, drains, approveServing: approve, abort: working });
-        return [kubeadmDialect(works)];
-      },
+      dialects: ({ writer, drains }) => [
+        kubeadmDialect(hostUpgrades({ ...session, writer, drains, approveServing: approve, abort: working })),
+      ],
       held,
       policies: 'if-installed',
       apiPort: flags.apiPort,

@@ -157,10 +157,8 @@ async function certificateIn(file: string | undefined): Promise<string | undefin
   try {
     return file && new X509Certificate(await readBounded(file)).toString();
   } catch (error) {
-    throw new RefitError(
-      'REFIT_FILE',
-      `etcdSnapshotCertificate: ${file} is no certificate in PEM: ${messageOf(error)}`,
-    );
+    const why = `is no certificate in PEM: ${messageOf(error)}`;
+    throw new RefitError('REFIT_FILE', `etcdSnapshotCertificate: ${file} ${why}`);
   }
 }
 
