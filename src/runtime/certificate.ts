@@ -1,9 +1,10 @@
 /** Reads the server's certificate from files, and again when they change. */
+import { X509Certificate } from 'node:crypto';
 import { watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import { messageOf, RefitError } from '../util/errors.ts';
+import { ifPossible, messageOf, RefitError } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 
 export interface CertificateFiles {
@@ -17,10 +18,14 @@ export interface CertificateFiles {
 export async function readCertificate(files: CertificateFiles): Promise<SecureContextOptions> {
   const { certificate, key, clientAuthority } = files;
   try {
+    const authority = clientAuthority === undefined ? {} : { ca: await readFile(clientAuthority, 'utf8') };
+    // Node takes a file without a certificate for one that nobody is signed by.
+    if (authority.ca !== undefined && !ifPossible(() => new X509Certificate(authority.ca)))
+      throw new Error(`${clientAuthority} has no certificate in PEM`);
     const options = {
       cert: await readFile(certificate, 'utf8'),
       key: await readFile(key, 'utf8'),
-      ...(clientAuthority === undefined ? {} : { ca: await readFile(clientAuthority, 'utf8') }),
+      ...authority,
       minVersion: 'TLSv1.2',
     } as const;
     createSecureContext(options);

@@ -129,7 +129,10 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
   expect(await preview('--to', TO)).toEqual(both('in place: covers machine.spec.version; leaves nothing'));
   expect((await preview('--to', 'v1.38.0'))[0]).toMatch(/^replaced: covers nothing: /);
   expect(await preview('--to', FROM)).toEqual(both('stays: it has that version'));
-  await expect(preview()).rejects.toThrow('a Cluster needs --cluster and --to');
+  await expect(preview('--to', 'latest')).rejects.toThrow('and --to "latest", expected the name of a Cluster and a');
+  await createMachine(client, { name: 'lost', version: FROM, node: 'worker2', cluster: 'lost' });
+  await expect(preview('--to', TO, '--cluster', 'lost')).rejects.toThrow('no Secret default/lost-kubeconfig, in which');
+  await client.delete(machines, 'lost', { namespace });
 
   const set = buildUpdaterSet('preview', [{ name: 'own', nodeConfiguration: {} }], { uncovered: 'Ask' });
   await client.create(updaterSets, set);

@@ -4,6 +4,7 @@ import { CONTROL_PLANE_LABEL, type Machine, machines, SET_LABELS } from '../../a
 import { type CanParts, canUpdate } from '../../dialects/capi/updaters/answer-can.ts';
 import { parseClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { secrets } from '../../kube/resources.ts';
+import { ifFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
 import { silentLogger } from '../../util/log.ts';
@@ -28,14 +29,19 @@ const isController = ({ metadata }: Machine): boolean => metadata.labels?.[CONTR
 export async function previewMachines(flags: MachinesFlags, { clock, output, abort }: SessionParts): Promise<number> {
   const { cluster, to: version = '', namespace = 'default' } = flags;
   if (cluster === undefined || !parseVersion(version))
-    throw new RefitError('REFIT_USAGE', 'a Cluster needs --cluster and --to, such as --cluster blue --to v1.36.3');
+    throw new RefitError(
+      'REFIT_USAGE',
+      `found --cluster "${cluster ?? ''}" and --to "${version}", expected the name of a Cluster and a version, such as --cluster blue --to v1.36.3`,
+    );
   const userAgent = 'refit-preview';
   using client = await connect(flags, userAgent);
   const { items } = await client.listAll(machines, { namespace, abort });
   const own = items.filter(({ spec }) => spec?.clusterName === cluster);
   if (own.length === 0) throw new RefitError('REFIT_CONTROL', `Cluster ${namespace}/${cluster} has no Machines`);
-  const { data } = await client.get(secrets, `${cluster}-kubeconfig`, { namespace, abort });
-  const kubeconfig = Buffer.from(data?.['value'] ?? '', 'base64').toString();
+  const secret = await ifFound(client.get(secrets, `${cluster}-kubeconfig`, { namespace, abort }));
+  const absent = `no Secret ${namespace}/${cluster}-kubeconfig, in which Cluster API keeps the kubeconfig of the Cluster`;
+  if (!secret) throw new RefitError('REFIT_CONTROL', absent);
+  const kubeconfig = Buffer.from(secret.data?.['value'] ?? '', 'base64').toString();
   using workload = createClient(await parseClusterConfig(kubeconfig, `Secret ${cluster}-kubeconfig`), { userAgent });
   const now = { workload };
   const about = { status: 200, body: JSON.stringify({ gitVersion: version }) };

@@ -19,8 +19,11 @@ import {
 } from '../../../tools/controlplane/certs.ts';
 import { HOOK_GROUP, type HookResponse } from '../../api/capi/hooks.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { nodes, type Resource } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
+import { encodePresence } from '../../signal/agent-presence.ts';
+import { AGENT_ANNOTATION } from '../../signal/names.ts';
 import { silentLogger } from '../../util/log.ts';
 import { DEFAULT_LIMITS } from './connection-limits.ts';
 import { type ServerOptions, startExtensionServer } from './extension-server.ts';
@@ -29,6 +32,8 @@ import { hookService } from './hook-service.ts';
 const SUBJECT = { commonName: 'hooks' };
 const VALIDITY = validFrom(Date.now());
 const authority = createAuthority(SUBJECT, VALIDITY);
+const presence = encodePresence({ version: '1.0.0', since: '2026-01-01T00:00:00Z' });
+const NODE = { metadata: { name: 'n1', annotations: { [AGENT_ANNOTATION]: presence } } };
 const PROTOCOLS: readonly Protocol[] = ['h2', 'http/1.1'];
 
 let directory = '';
@@ -66,8 +71,9 @@ async function writePair({ certificate, key }: KeyPair): Promise<void> {
 }
 
 function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
-  const listAll = async () => await Promise.resolve({ items: [] });
-  const client = { get: async () => await get(), listAll } as unknown as KubeClient;
+  const listAll = async (resource: Resource) => await Promise.resolve({ items: resource === nodes ? [NODE] : [] });
+  const raw = async () => await Promise.resolve({ status: 200, body: '{"gitVersion":"v1.36.0"}' });
+  const client = { get: async () => await get(), listAll, raw } as unknown as KubeClient;
   return {
     address: '127.0.0.1:0',
     files: { certificate: join(directory, 'tls.crt'), key: join(directory, 'tls.key'), ...more },
@@ -153,8 +159,8 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
     const { method, path, request } = captured(name);
     const refused = get;
     onTestFinished(() => void (get = refused));
-    // A Machine without a Node yet.
-    if (name.startsWith('canupdate')) get = async () => await Promise.resolve({ metadata: { name } } as never);
+    const machine = { metadata: { name }, status: { nodeRef: { name: 'n1' } } };
+    if (name.startsWith('canupdate')) get = async () => await Promise.resolve(machine as never);
     const { status, body } = await post(caller(protocol), path, JSON.stringify(request), method);
     expect(status).toBe(200);
     expect(schemaProblems(request.kind, request)).toEqual([]);
@@ -297,6 +303,11 @@ test.each([
   ['an authority that is missing', { clientAuthority: '/nowhere/ca.crt' }, 'REFIT_FILE'],
 ])('%s: it does not start, and says why', async (_name, files, code) => {
   await expect(startExtensionServer(options(files))).rejects.toMatchObject({ code });
+});
+
+test('an authority without a certificate would refuse every caller: it does not start, and says why', async () => {
+  const clientAuthority = join(directory, 'tls.key');
+  await expect(startExtensionServer(options({ clientAuthority }))).rejects.toThrow('has no certificate in PEM');
 });
 
 test.each(['nonsense', '192.0.2.1:1'])('the address %s: it does not start, and says why', async (address) => {

@@ -176,6 +176,25 @@ test('the request learns who pauses and how long a drain may take, and nothing n
   expect(await scene.ask('w2')).toMatchObject({ message, retryAfterSeconds: 20 });
 });
 
+test.each<[string, string, (scene: MachineScene) => void]>([
+  [
+    'is being deleted',
+    'Machine default/m-w2, which is being deleted,',
+    ({ api }) =>
+      api.change(machines, 'm-w2', (machine) => ({
+        ...machine,
+        metadata: { ...machine.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+      })),
+  ],
+  ['is gone', 'Machine default/m-w2, which is gone,', ({ api }) => api.remove(machines, 'm-w2')],
+])('nothing starts on the node of a Machine that %s', async (_what, heldBy, end) => {
+  const { scene, look } = await sceneOf();
+  await scene.ask('w2');
+  end(scene);
+  await look();
+  expect(withRules(scene.node('w2'), DEFAULT_POLICY).heldBy).toBe(heldBy);
+});
+
 test.each<[string, RolloutPolicy, object]>([
   ['without an UpgradePolicy the Machine says', DEFAULT_POLICY, { onDeadline: 'proceed' }],
   ['an UpgradePolicy says', { ...DEFAULT_POLICY, name: 'nightly' }, { onDeadline: 'stop' }],

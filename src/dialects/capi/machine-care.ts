@@ -71,15 +71,18 @@ function isOfCluster({ list }: CareParts['seen'], { metadata, spec }: Machine): 
 async function care({ management, writer, seen, rulesOf }: CareParts, key: string, { abort }: ReconcileContext) {
   const { name, namespace } = splitKey(key);
   const machine = await ifFound(management.get(machines, name, { namespace, abort }));
-  if (!machine || !isOfCluster(seen, machine)) return;
-  const node = seen.get(machine.status?.nodeRef?.name ?? '');
+  if (machine && !isOfCluster(seen, machine)) return;
+  const asking = seen.list().find((node) => activeUpdate(node)?.machine === key);
+  const node = machine ? seen.get(machine.status?.nodeRef?.name ?? '') : asking;
   const update = node && activeUpdate(node);
-  if (!node || update?.machine !== key || disagreementOf(machine, node) !== undefined)
-    return await holdOff(management, machine, false, abort);
-  const rules = await rulesOf(machine, abort);
-  const asked = withRequest(node, { ...update, rules });
-  if (!sameJson(update.rules, rules)) await ifUnchanged(writer.replace(nodes, asked, { abort }));
-  await holdOff(management, machine, isTouched(node, update), abort);
+  const isIts = node && update?.machine === key && (!machine || disagreementOf(machine, node) === undefined);
+  if (isIts) {
+    const gone = { drainSeconds: 0, paused: `Machine ${key}, which is gone,` };
+    const rules = machine ? await rulesOf(machine, abort) : gone;
+    const asked = withRequest(node, { ...update, rules });
+    if (!sameJson(update.rules, rules)) await ifUnchanged(writer.replace(nodes, asked, { abort }));
+  }
+  if (machine) await holdOff(management, machine, isIts === true && isTouched(node, update), abort);
 }
 
 /** From the end of the drain to the recorded end: before, a node that breaks is none of our doing. */

@@ -31,8 +31,11 @@ export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>):
     ]);
     if (!isSaid && !(cluster && found)) log.info('cannot read Clusters or MachineDrainRules: they do not count');
     isSaid ||= !(cluster && found);
-    const own = 'cluster.x-k8s.io/paused' in annotations && `Machine ${namespace}/${name}`;
-    const paused = cluster?.spec?.paused ? `Cluster ${namespace}/${clusterName}` : own;
+    const itself = `Machine ${namespace}/${name}`;
+    const own = 'cluster.x-k8s.io/paused' in annotations && itself;
+    // Cluster API drains its node then, and deletes it.
+    const gone = metadata.deletionTimestamp !== undefined && `${itself}, which is being deleted,`;
+    const paused = gone || (cluster?.spec?.paused ? `Cluster ${namespace}/${clusterName}` : own);
     const isMeant = ({ spec: { machines: selectors = [{}] } }: DrainRule): boolean =>
       selectors.some(
         ({ selector = {}, clusterSelector = {} }) =>

@@ -58,6 +58,20 @@ test('later the node ends its work first, then it is uncordoned, and only then t
   expect(await scene.ask('w1')).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
 });
 
+test('the cordon of an earlier request goes once the later one has failed and nothing is at work', async () => {
+  const scene = new MachineScene(['w1']);
+  scene.policy = { ...scene.policy, stepDeadlines: { ...scene.policy.stepDeadlines, answer: 1_000 } };
+  await orphanAt(scene, 'w1', 'Failed');
+  scene.want('w1', 'v1.35.2');
+  await scene.ask('w1', 'v1.35.2');
+  await scene.lead('w1');
+  scene.report('w1', 'ApplyingUpdate');
+  expect(orphanedPlans(buildWorld([], [scene.node('w1')]))).toEqual([]);
+  scene.report('w1', 'Failed');
+  await leadUntilCalm(scene, 'w1');
+  expect(cordonOf(scene.node('w1'))).toEqual(FREE);
+});
+
 test('a controller that still works keeps the next one waiting', async () => {
   const scene = new MachineScene(['c1', 'c2'], 'controller');
   await orphanAt(scene, 'c1', 'Restart');

@@ -3,13 +3,13 @@ import { machines } from '../../api/capi/machine.ts';
 import { cordonOwner, pendingOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
 import { because } from '../../engine/model/reasons.ts';
-import { pendingOwnerOf } from '../../engine/model/rollout.ts';
+import { isFinal, pendingOwnerOf } from '../../engine/model/rollout.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../signal/annotations.ts';
 import { isOver } from '../../signal/at-work.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { isController } from '../node-endpoints.ts';
-import { rolloutOf, updateOn } from './rollout.ts';
+import { recordOf, rolloutOf, updateOn } from './rollout.ts';
 
 export function orphanedPlans(world: World): OrphanedPlan<Node>[] {
   return world.list(nodes).flatMap((node) => {
@@ -26,14 +26,17 @@ export function orphanedPlans(world: World): OrphanedPlan<Node>[] {
   });
 }
 
-/** The uid of the request that is gone; undefined if nothing is left of it. */
+/** The uid of an earlier request that is gone; undefined if nothing is left of it, or a later one or its signal is at work. */
 export function orphanOn(node: Node): string | undefined {
-  if (updateOn(node) !== undefined) return undefined;
+  const update = updateOn(node);
+  const [record, signal] = [update && recordOf(node, update), decodeSignal(node.metadata.annotations)];
+  if (update && !(record && isFinal(record) && (!signal || isOver(signal)))) return undefined;
   if (orphanedSignalOn(node)) return node.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '';
   const { plan, kind } = readOwner(cordonOwner(node) ?? '') ?? {};
-  if (kind === machines.kind) return plan;
+  if (kind === machines.kind) return plan === update?.uid ? undefined : plan;
   const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: machines.kind, uid: '' })];
-  return pending?.startsWith(own) === true ? pending.slice(own.length) : undefined;
+  const uid = pending?.startsWith(own) === true ? pending.slice(own.length) : undefined;
+  return uid === update?.uid ? undefined : uid;
 }
 
 /** The signal that the node still works on though nobody asks for it any more. */

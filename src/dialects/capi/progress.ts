@@ -48,13 +48,15 @@ export async function progressOf(parts: ProgressParts, node: Node) {
   const wait = await waitOf(parts, snapshot, policy);
   const idle = parts.whyIdle();
   const message = [wait?.reason.message ?? `node ${name} is about to start`, idle ?? []].flat().join('; ');
-  const isBegun = facts.get(name)?.observation.kind !== 'none';
+  const isSent = facts.get(name)?.observation.kind !== 'none';
   return {
     isOver: isFinal(rollout),
     failed: rollout.phase !== 'done',
     message: rollout.reason?.message ?? message,
     /** True while a person, a clock, a budget or another node must end a wait first. */
-    isHeld: idle !== undefined || wait?.reason.code === 'DrainBlocked' || (!isBegun && isGate(wait)),
+    isHeld: idle !== undefined || wait?.reason.code === 'DrainBlocked' || (!isSent && isGate(wait)),
+    /** False while the request can still be withdrawn. */
+    isBegun: isSent || rollout.stages[0]?.targets[0]?.state !== 'pending',
     /** Milliseconds since its last change was recorded. */
     ageMs: parts.clock.now() - Date.parse(rollout.stages[0]?.targets[0]?.since ?? ''),
   };

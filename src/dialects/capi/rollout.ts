@@ -7,7 +7,8 @@ import { withoutControls } from '../../engine/model/controls.ts';
 import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { RecordedState, Role, Rollout, RolloutPhase, Stage } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { annotated, apiVersionOf, type KubeObject, type Node } from '../../kube/resources.ts';
+import { annotated, apiVersionOf, type KubeObject, type Node, withoutAnnotations } from '../../kube/resources.ts';
+import { DOWNLOAD_CHECK_ANNOTATION, PREFETCH_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseJson } from '../../util/json.ts';
 
@@ -80,6 +81,11 @@ export function withUpdate<T extends KubeObject>(node: T, update: MachineUpdate)
 
 export function withRequest<T extends KubeObject>(node: T, update: MachineUpdate): T {
   return annotated(node, { [UPDATE_ANNOTATION]: JSON.stringify(update) });
+}
+
+/** Agents may already download for it. */
+export function withoutUpdate<T extends KubeObject>(node: T): T {
+  return withoutAnnotations(node, UPDATE_ANNOTATION, RECORD_ANNOTATION, PREFETCH_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION);
 }
 
 /** By a label of the pod, in usual spellings: Cluster API ignores case, and a hyphen. */

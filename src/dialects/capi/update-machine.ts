@@ -7,7 +7,7 @@ import { platformOf } from '../../engine/observe/gather.ts';
 import { chunksOf, httpGet } from '../../http/http-get.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
-import { isConflict } from '../../kube/status-error.ts';
+import { ifUnchanged } from '../../kube/status-error.ts';
 import type { Procedure } from '../../signal/agent-presence.ts';
 import { textIn } from '../../util/bounded-file.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -16,12 +16,14 @@ import { isRecord } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { parseVersion } from '../../util/version.ts';
 import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
+import { isController } from '../node-endpoints.ts';
 import type { RulesOf } from './machine-rules.ts';
 import { orphanOn } from './orphaned-work.ts';
 import { otherProcedure, procedureFor } from './procedures.ts';
 import { type Progress, type ProgressParts, progressOf } from './progress.ts';
-import { type MachineUpdate, updateOn, withUpdate } from './rollout.ts';
+import { type MachineUpdate, updateOn, withoutUpdate, withUpdate } from './rollout.ts';
 import type { ReplaceStuck } from './stuck-machines.ts';
+import { versionProblem } from './version-problem.ts';
 
 export interface UpdateParts extends ProgressParts {
   /** Of the cluster with the Machines; may be that with the Nodes. */
@@ -35,12 +37,16 @@ export interface UpdateParts extends ProgressParts {
 type Wanted = Pick<MachineUpdate, 'machine' | 'version'>;
 
 /** Idempotent, on any replica. `live` is the Machine in the API. Rejects if an API server or the checksum is unavailable. */
-export async function updateMachine(parts: UpdateParts, { desired: { machine } }: UpdateMachineRequest, live: Machine) {
+export async function updateMachine(parts: UpdateParts, request: UpdateMachineRequest, live: Machine) {
+  const {
+    settings,
+    desired: { machine },
+  } = request;
   const { name, namespace = 'default' } = machine.metadata;
   const version = versionIn(machine);
   if (version === undefined || !parseVersion(version))
     return failure(`Machine ${namespace}/${name}: spec.version is missing or not a version; use for example v1.36.3`);
-  const wanted = { machine: `${namespace}/${name}`, version };
+  const wanted: Wanted = { machine: `${namespace}/${name}`, version };
   const seen = parts.seenNode(live.status?.nodeRef?.name ?? '');
   // What it says that is at work is known without a question. Everything else is looked up.
   if (seen && disagreementOf(live, seen) === undefined && isFor(wanted, updateOn(seen))) {
@@ -48,17 +54,23 @@ export async function updateMachine(parts: UpdateParts, { desired: { machine } }
     if (!progress.isOver) return underWay(progress.message, secondsAt(progress));
   }
   const found = await findNode(parts, `Machine ${wanted.machine}`, live);
-  return typeof found === 'string' ? failure(found) : await follow(parts, wanted, found);
+  return typeof found === 'string' ? failure(found) : await follow({ ...parts, settings }, wanted, found);
 }
 
 const isFor = ({ machine, version }: Wanted, update?: MachineUpdate): boolean =>
   update?.version === version && update.machine === machine;
 
-async function follow(parts: UpdateParts, wanted: Wanted, found: Found) {
+interface CallParts extends UpdateParts, Pick<UpdateMachineRequest, 'settings'> {}
+
+async function follow(parts: CallParts, wanted: Wanted, found: Found) {
   const { node } = found;
   const update = updateOn(node);
   const progress = update && (await progressOf(parts, node));
   const isSame = isFor(wanted, update);
+  if (progress && !progress.isOver && !isSame && !progress.isBegun) {
+    await ifUnchanged(parts.workload.replace(nodes, withoutUpdate(node), { abort: parts.abort }));
+    return underWay(`the update to ${update.version} has not begun, and is withdrawn`);
+  }
   if (progress && !progress.isOver) {
     // An earlier update must end first: a node must not be left half upgraded.
     const message = isSame ? progress.message : `waiting for the update to ${update.version}: ${progress.message}`;
@@ -88,13 +100,17 @@ function verified(node: Node, { version }: Wanted, { ageMs }: Progress): UpdateM
   return failure(`node ${name} was updated more than ${VERIFY_MS / 60_000} minutes ago, but ${still}; ${advice}`);
 }
 
-async function begin(parts: UpdateParts, wanted: Wanted, { machine, node, role }: Found) {
+async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: Found) {
   const { workload, clock, abort } = parts;
   const { name } = node.metadata;
   const platform = platformOf(node);
   if (platform === undefined) return failure(`node ${name} has no labels kubernetes.io/os and kubernetes.io/arch`);
   const other = otherProcedure(machine, wanted.version, node);
   if (other !== undefined) return failure(other);
+  // CanUpdateMachine may have been asked about another version, or not at all.
+  const stage = { role, version: wanted.version, targets: [{ name, current: kubeletVersionOf(node) }] };
+  const problem = await versionProblem(parts, stage, parts.settings);
+  if (problem !== undefined) return failure(problem);
   const procedure = procedureFor(machine, wanted.version, node);
   const payload = await findPayload(parts, { version: wanted.version, platform, procedure });
   const update: MachineUpdate = {
@@ -107,12 +123,8 @@ async function begin(parts: UpdateParts, wanted: Wanted, { machine, node, role }
     rules: await parts.rulesOf(machine, abort),
     ...(procedure === 'kubeadm' && { procedure: 'kubeadmupdate' }),
   };
-  try {
-    await workload.replace(nodes, withUpdate(node, update), { abort });
-  } catch (error) {
-    // Another replica or the kubelet wrote the Node: the next call reads it again.
-    if (!isConflict(error)) throw error;
-  }
+  // Another replica or the kubelet may have written the Node: the next call reads it again.
+  await ifUnchanged(workload.replace(nodes, withUpdate(node, update), { abort }));
   return underWay(`node ${name} is about to start`);
 }
 
@@ -150,7 +162,8 @@ export async function findNode({ workload, abort }: UpdateParts, title: string, 
   const disagreement = disagreementOf(machine, node);
   if (disagreement !== undefined)
     return `${title} and node ${node.metadata.name} do not belong together: ${disagreement}; check that --kubeconfig is for the cluster of this Machine`;
-  const isControlPlane = machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
+  // Who may write Machines alone must not make two controllers go at once.
+  const isControlPlane = machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined || isController(node);
   const role: Role = isControlPlane ? 'controller' : 'worker';
   return { machine, node, role };
 }

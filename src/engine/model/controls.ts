@@ -48,9 +48,9 @@ export function abortReason(words: string): Reason {
   return because('Aborted', `the plan was aborted: ${words}`);
 }
 
-/** For a new plan made from an old one. */
+/** For a new plan made from an old one. A pause holds until `refit resume`. */
 export function withoutControls<T extends KubeObject>(object: T): T {
-  return withoutAnnotations(object, PAUSE_ANNOTATION, ABORT_ANNOTATION, RETRY_ANNOTATION);
+  return withoutAnnotations(object, ABORT_ANNOTATION, RETRY_ANNOTATION);
 }
 
 /** The annotation with one more retry; it replaces an earlier one of the same target. */

@@ -22,6 +22,8 @@ import type { NodeCluster } from '../progress.ts';
 import { type CanHook, canUpdate } from './answer-can.ts';
 import { applyPatches } from './hook-patch.ts';
 
+const presence = { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0) }) };
+
 type Answer = Patches | Error | 'nothing';
 interface Asked {
   readonly updater: string;
@@ -36,7 +38,8 @@ class Scene {
   constructor(answers: Readonly<Record<string, Answer>>, updaters: readonly Updater[], spec: object = {}) {
     this.#answers = answers;
     this.api.put(updaterSets, buildUpdaterSet('all', updaters, spec));
-    this.api.put(machines, { metadata: { name: 'm1', namespace: 'default' } });
+    this.api.put(machines, { metadata: { name: 'm1', namespace: 'default' }, status: { nodeRef: { name: 'n1' } } });
+    this.api.put(nodes, buildNode('n1', { annotations: presence }));
     this.api.put(machineDeployments, { metadata: { name: 'md', namespace: 'default' } });
   }
 
@@ -194,7 +197,6 @@ describe('a node without an agent of Refit', () => {
     buildTriple({ machine: { version: 'v1.35.0' } }),
     buildTriple({ machine: { version: 'v1.35.1' } }),
   ] as const;
-  const presence = { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0) }) };
   const aside = { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0), aside: true }) };
 
   function sceneWith(updaters: readonly Updater[], annotations: Record<string, string>, others = {}): Scene {
@@ -251,10 +253,21 @@ describe('a node without an agent of Refit', () => {
     const scene = sceneWith([REFIT], {});
     scene.api.remove(updaterSets, 'all');
     scene.api.put(nodes, buildNode('w1', { creationTimestamp: later(-200_000) }));
-    const young = 'node w1 has just joined, and has no agent of Refit yet';
+    const young = 'node w1 has no agent of Refit yet';
     await expect(scene.ask('CanUpdateMachine', ...small)).rejects.toThrow(young);
     scene.api.put(nodes, buildNode('w1', { creationTimestamp: later(-400_000) }));
     expect((await scene.ask('CanUpdateMachine', ...small)).message).toContain('w1 has no agent of Refit');
+  });
+
+  test.each([
+    ['has just been made: no answer', -200_000, 'Error: the Machine has no Node yet'],
+    ['is older: Cluster API replaces it', -400_000, 'covers nothing: the Machine has no Node'],
+  ])('a Machine without a Node that %s', async (_what, age, said) => {
+    const scene = sceneWith([REFIT], presence);
+    scene.api.remove(updaterSets, 'all');
+    scene.api.put(machines, { metadata: { name: 'm1', namespace: 'default', creationTimestamp: later(age) } });
+    const asked = scene.ask('CanUpdateMachine', ...small);
+    expect(await asked.then(({ message }) => message, String)).toBe(said);
   });
 
   test('with an UpdaterSet it counts as an updater that does not answer', async () => {
@@ -418,8 +431,6 @@ describe('UpdaterSets', () => {
 });
 
 describe('a version that breaks a rule', () => {
-  const presence = { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0) }) };
-
   function sceneOf(kubelet: string, labels: Record<string, string> = {}): Scene {
     const scene = new Scene({}, [REFIT]);
     scene.api.remove(updaterSets, 'all');

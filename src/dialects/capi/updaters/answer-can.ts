@@ -5,13 +5,11 @@ import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
 import { kubeletVersionOf, type Node, nodes, readyCondition } from '../../../kube/resources.ts';
 import { agentOf, HEARTBEAT_MS, heartbeatOn } from '../../../signal/agent-presence.ts';
 import { formatDuration } from '../../../util/duration.ts';
-import { isRecord, parseJson } from '../../../util/json.ts';
 import type { Logger } from '../../../util/log.ts';
-import { parseVersion } from '../../../util/version.ts';
-import { judgePlan, type VersionRule, type VersionStage } from '../../../versions/plan-rules.ts';
 import { accepted, answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE, valueAt } from '../can-update.ts';
 import { otherProcedure } from '../procedures.ts';
 import type { NodeCluster } from '../progress.ts';
+import { versionProblem } from '../version-problem.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
 import { claimConfiguration } from './node-configuration.ts';
 import { tellRefused } from './refused-changes.ts';
@@ -145,10 +143,13 @@ async function nodesOf({ management, clusterOf, clock, abort }: CanParts, { mach
     const node = all.get(each.status?.nodeRef?.name ?? '');
     if (node) own.push({ machine: each, node });
     if (node && agentOf(node).ours) return stalenessOf(node, clock.now()) ?? [];
-    const joined = clock.now() - Date.parse(node?.metadata.creationTimestamp ?? '');
     const nodeName = each.status?.nodeRef?.name;
-    if (joined < STARTS_WITHIN_MS) throw new Error(`node ${nodeName} has just joined, and has no agent of Refit yet`);
-    return nodeName === undefined ? [] : `node ${nodeName} has no agent of Refit`;
+    // Machines of a set without a Node are skipped by Cluster API.
+    if (nodeName === undefined && !machine) return [];
+    const reason = nodeName === undefined ? 'the Machine has no Node' : `node ${nodeName} has no agent of Refit`;
+    const ageMs = clock.now() - Date.parse((node ?? each).metadata.creationTimestamp ?? '');
+    if (ageMs < STARTS_WITHIN_MS) throw new Error(`${reason} yet`);
+    return reason;
   });
   return { workload: cluster?.workload, labels, own, lacking };
 }
@@ -164,20 +165,8 @@ async function obstacleTo(parts: CanParts, { current, desired, settings }: CanRe
   if (reason !== undefined || own.length === 0 || !workload) return reason;
   const targets = own.map(({ node }) => ({ name: node.metadata.name, current: kubeletVersionOf(node) }));
   const role = labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller';
-  const about = parseJson((await workload.raw('/version', { abort: parts.abort })).body);
-  const server = isRecord(about) ? String(about['gitVersion']) : '';
-  if (!parseVersion(server)) throw new Error('the API server of the Nodes does not tell its version at /version');
-  return brokenRule({ role, version, forced: false, targets }, server, settings);
+  return await versionProblem({ ...parts, workload }, { role, version, targets }, settings);
 }
-
-/** Cluster API checks versions only before it creates Machines. */
-function brokenRule(stage: VersionStage, server: string, settings: CanRequest['settings']) {
-  const allow = new Set((settings?.[ALLOW]?.split(/\s*,\s*/) ?? []) as VersionRule[]);
-  const [problem] = judgePlan([stage], [{ name: 'the cluster', version: server }], allow).problems;
-  return problem && `${problem.message}; the setting ${ALLOW} lifts rules by their names`;
-}
-
-const ALLOW = 'allowedVersionRules';
 
 const SILENT_MS = 3 * HEARTBEAT_MS;
 

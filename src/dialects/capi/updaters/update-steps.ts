@@ -96,7 +96,8 @@ async function updaterIn(parts: StepParts, set: string, name: string) {
 async function answerOf(call: StepCall, updater: Updater): Promise<UpdaterAnswer | Error> {
   const { machine, request, callUpdater, abort } = call;
   const { desired } = request;
-  if (updater.refit) return await updateMachine({ ...call, ...call.clusterOf(machine) }, request, machine);
+  const asked = updater === REFIT_ALONE ? request : { ...request, settings: updater.settings };
+  if (updater.refit) return await updateMachine({ ...call, ...call.clusterOf(machine) }, asked, machine);
   if (!callUpdater) return new Error(UNPROVEN);
   // The Machine does not say what it is to be configured with, so the call is believed.
   if (updater.nodeConfiguration) return await configureNode({ ...call, ...call.clusterOf(machine) }, request, machine);

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildUpdater, buildUpdaterSet } from '../../../../test/builders/updater-sets.ts';
 import type { Updater } from '../../../api/refit/updater-set.ts';
-import { setProblems } from './updater-sets.ts';
+import { setFor, setProblems } from './updater-sets.ts';
 
 const NO_URL = 'expected an https URL without user, query and fragment, such as https://updater.example.com';
 const service = { namespace: 'updaters', name: 'files' };
@@ -72,6 +72,18 @@ test.each<[string, Updater[], string[]]>([
     [{ name: 'a', refit: {}, clientCertificate: 'b' }],
     ['spec.updaters[0]: has caBundle, clientCertificate or handlers, which are only for updaters with url or service'],
   ],
+  [
+    'an operator of a selector that is none',
+    [{ name: 'a', refit: {}, selector: { matchExpressions: [{ key: 'k', operator: 'exists' }] } }],
+    ['spec.updaters[0].selector: "exists" is not a valid label selector operator'],
+  ],
 ])('%s', (_name, updaters, problems) => {
   expect(setProblems(buildUpdaterSet('s', updaters))).toEqual(problems);
+});
+
+test('a set whose selector cannot be read may be for any Machine, so nothing is guessed', () => {
+  const selector = { matchExpressions: [{ key: 'k', operator: 'doesNotExist' }] };
+  const set = buildUpdaterSet('s', [{ name: 'a', refit: {} }], { selector });
+  const problem = 'UpdaterSet s: spec.selector: "doesNotExist" is not a valid label selector operator';
+  expect(() => setFor([set], {})).toThrow(problem);
 });

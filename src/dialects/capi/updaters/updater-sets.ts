@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { type Updater, type UpdaterSet, updaterSetKind, updaterSets } from '../../../api/refit/updater-set.ts';
 import type { KubeClient } from '../../../kube/client.ts';
-import { matchesLabels } from '../../../kube/selectors.ts';
+import { matchesLabels, selectorFault } from '../../../kube/selectors.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import type { Clock } from '../../../util/clock.ts';
 import { ifPossible, RefitError } from '../../../util/errors.ts';
@@ -26,7 +26,9 @@ export async function listSets({ management, abort }: CallParts): Promise<readon
 
 /** Undefined if none is for these labels. Throws if several are, or if it cannot be read: nothing may be guessed then. */
 export function setFor(sets: readonly UpdaterSet[], labels: Labels): UpdaterSet | undefined {
-  const [set, second] = sets.filter(({ spec }) => matchesLabels(spec.selector ?? {}, labels));
+  const isMeant = ({ spec: { selector = {} } }: UpdaterSet) =>
+    selectorFault(selector) !== undefined || matchesLabels(selector, labels);
+  const [set, second] = sets.filter(isMeant);
   if (!set) return undefined;
   const { name } = set.metadata;
   if (second) {
@@ -50,7 +52,12 @@ export function setProblems({ spec }: UpdaterSet): string[] {
   if (error) return [describeIssue(error)];
   const names = spec.updaters.map(({ name }) => name);
   const refits = spec.updaters.filter(({ refit }) => refit);
+  const selectors = [spec, ...spec.updaters].map(({ selector }, index) => {
+    const [fault, field] = [selectorFault(selector), index === 0 ? 'spec' : `spec.updaters[${index - 1}]`];
+    return fault === undefined ? [] : [`${field}.selector: ${fault}`];
+  });
   return [
+    ...selectors.flat(),
     ...spec.updaters.flatMap((updater, index) => updaterProblems(updater, index, names)),
     ...(refits.length > 1 ? [`spec.updaters: ${refits.length} are refit, expected at most one`] : []),
   ];
