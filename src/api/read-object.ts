@@ -1,27 +1,15 @@
 /** Reads an object of a custom kind from YAML or JSON; an error is one line with the field and the problem. */
 import { z } from 'zod';
 import { apiVersionOf, type KubeObject } from '../kube/resources.ts';
-import { RefitError } from '../util/errors.ts';
+import { describeIssues, describeValue } from '../util/describe-issue.ts';
+import { failing } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import { parseYaml } from '../util/yaml.ts';
 import type { CustomKind } from './crd.ts';
 
-/** The types of zod in the words of YAML authors; every number in a Plan is an integer. */
-const EXPECTED: Readonly<Record<string, string>> = {
-  string: 'a text',
-  int: 'a whole number',
-  number: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'an object',
-  record: 'an object',
-};
-
 /** The one object of `kinds` in `text`, as written, without defaults. REFIT_FILE names `file` and the field. */
 export function readObject(text: string, file: string, kinds: readonly [CustomKind, ...CustomKind[]]) {
-  const fail = (why: string): never => {
-    throw new RefitError('REFIT_FILE', `${file}: ${why}`, { hint: FIELDS_HINT });
-  };
+  const fail = failing('REFIT_FILE', `${file}: `, { hint: FIELDS_HINT });
   const wanted = [...new Set(kinds.map(({ resource }) => resource.kind))].join(' or ');
   const [found, second] = documentsOf(text, fail).filter((value) => value !== null);
   if (found === undefined) return fail(`is empty, expected one ${wanted}`);
@@ -31,8 +19,8 @@ export function readObject(text: string, file: string, kinds: readonly [CustomKi
     ({ resource }) => header['kind'] === resource.kind && header['apiVersion'] === apiVersionOf(resource),
   );
   if (!kind) return fail(`holds ${titleOf(found)}, expected ${kinds.map(nameOf).join(' or ')}`);
-  const issue = kind.schema.extend(HEADER).safeParse(found, { reportInput: true }).error?.issues[0];
-  return issue === undefined ? { kind, object: found as KubeObject } : fail(describe(issue, kind.resource.kind));
+  const { error } = kind.schema.extend(HEADER).safeParse(found, { reportInput: true });
+  return error ? fail(describeIssues(error, `the ${kind.resource.kind}`)) : { kind, object: found as KubeObject };
 }
 
 const FIELDS_HINT = 'docs/reference/crds.md has every field';
@@ -59,29 +47,4 @@ function titleOf(value: unknown): string {
   return typeof kind === 'string' && typeof apiVersion === 'string'
     ? `a ${kind} of ${apiVersion}`
     : 'an object without kind and apiVersion';
-}
-
-function describe(issue: z.core.$ZodIssue, kind: string): string {
-  const field = pathOf(issue.path) || `the ${kind}`;
-  if (issue.code === 'unrecognized_keys') return `${field}: has no member ${issue.keys.join(', ')}, check the spelling`;
-  if (issue.code !== 'invalid_type') return `${field}: ${issue.message}`;
-  const expected = EXPECTED[issue.expected] ?? issue.expected;
-  if (issue.input === undefined) return `${field}: is missing, expected ${expected}`;
-  const scalar = typeof issue.input === 'number' || typeof issue.input === 'boolean';
-  const advice = issue.expected === 'string' && scalar ? ': put it in quotes' : '';
-  return `${field}: is ${describeValue(issue.input)}, expected ${expected}${advice}`;
-}
-
-function describeValue(value: unknown): string {
-  if (value === null) return 'empty';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object') return 'an object';
-  if (typeof value !== 'string') return `the ${typeof value} ${JSON.stringify(value)}`;
-  return `the text ${JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)}`;
-}
-
-/** As JSONPath writes it: `spec.commands[0].k0supdate`. */
-export function pathOf(path: readonly PropertyKey[]): string {
-  const parts = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`));
-  return parts.join('').replace(/^\./, '');
 }

@@ -11,15 +11,15 @@ import { resolveLatest } from '../dialects/cattle/latest.ts';
 import { type Manifest, parseManifest } from '../dialects/kubeadm/manifest.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
 import { readUpdateConfig } from '../updates/config/read-config.ts';
-import { readBounded } from '../util/bounded-file.ts';
-import { messageOf, RefitError } from '../util/errors.ts';
+import { readNamed } from '../util/bounded-file.ts';
+import { RefitError } from '../util/errors.ts';
 import { counted } from '../util/phrases.ts';
 import { parseVersion } from '../util/version.ts';
 import { brokenStep } from '../versions/kubeadm-rules.ts';
 
 /** Rejects with REFIT_FILE and every wrong field, what was found and what would be right. */
 export async function validate(path: string, write: (text: string) => void): Promise<void> {
-  const { title, problems, warnings = [], page } = judge(await readText(path), path);
+  const { title, problems, warnings = [], page } = judge(await readNamed(path), path);
   if (problems.length > 0) {
     throw new RefitError('REFIT_FILE', `${path}: ${problems.join('; ')}`, { hint: `correct that; ${page} says more` });
   }
@@ -132,13 +132,5 @@ function brokenSteps({ spec }: Plan): string[] {
     return [
       `${field}: nodes of command ${before.index} ${broken.message}: Refit refuses that unless an UpgradePolicy allows ${broken.rule}; k0s's own leader does not check it, so the plan could end after a change of leader`,
     ];
-  });
-}
-
-/** Rejects with REFIT_FILE. */
-export async function readText(path: string): Promise<string> {
-  return await readBounded(path).catch((error: unknown) => {
-    const hint = 'check the path';
-    throw new RefitError('REFIT_FILE', `cannot read ${path}: ${messageOf(error)}`, { cause: error, hint });
   });
 }

@@ -186,7 +186,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       common.HEALTH_ADDRESS,
       common.LOG_LEVEL,
     ],
-    run: async (flags, { argument = '', abort }) => await (await import('./serve.ts')).runServe(argument, flags, abort),
+    run: async (flags, { argument = '', abort }) =>
+      await (await import('./update-server.ts')).runServe(argument, flags, abort),
   },
   {
     name: 'bundle',
@@ -198,7 +199,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       new Option('--pack <archive>', 'then write all that is published into one archive'),
     ],
     run: async (flags, { argument = '', ...call }) =>
-      await (await import('./bundle.ts')).runBundle(argument, flags, call),
+      await (await import('./update-server.ts')).runBundle(argument, flags, call),
   },
   {
     name: 'validate',

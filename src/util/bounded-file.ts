@@ -1,5 +1,6 @@
 /** Reads what anybody may have written, up to a limit: an answer may have no end, and a path may lead to a device. */
 import { createReadStream } from 'node:fs';
+import { type ErrorCode, messageOf, RefitError } from './errors.ts';
 
 /** API servers accept no larger object. */
 const MAX_BYTES = 3 * 1024 * 1024;
@@ -7,6 +8,13 @@ const MAX_BYTES = 3 * 1024 * 1024;
 /** Rejects with what is wrong with the file. */
 export async function readBounded(path: string): Promise<string> {
   return await textIn(createReadStream(path), MAX_BYTES, 'the file is larger than 3 MiB; use a smaller one');
+}
+
+/** As `readBounded`, of a file that a person named. @throws RefitError of that code, with the path */
+export async function readNamed(path: string, code: ErrorCode = 'REFIT_FILE'): Promise<string> {
+  return await readBounded(path).catch((cause: unknown) => {
+    throw new RefitError(code, `cannot read ${path}: ${messageOf(cause)}`, { cause });
+  });
 }
 
 /** Rejects with a `Problem` that says `tooLong` once there are more than `most` bytes; nothing more is read then. */

@@ -59,6 +59,13 @@ export class RefitError extends Error {
   }
 }
 
+/** Throws what is wrong, after `prefix`. */
+export const failing =
+  (code: ErrorCode, prefix = '', options: ConstructorParameters<typeof RefitError>[2] = {}) =>
+  (why: string): never => {
+    throw new RefitError(code, `${prefix}${why}`, options);
+  };
+
 /** The message of anything that was thrown, with the messages of its causes. */
 export function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { silentLogger } from '../../util/log.ts';
 import type { AgentOptions } from '../options.ts';
 import type { ServiceStatus } from '../service/status-socket.ts';
-import { describeController } from './describe-controller.ts';
+import { describeController } from './keep-registered.ts';
 
 const NO_FLAGS: AgentOptions['controller'] = { mode: undefined, apiAddress: undefined };
 const KNOWN = { type: 'InternalIP', address: '10.0.0.9' };

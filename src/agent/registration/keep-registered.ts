@@ -1,16 +1,23 @@
-/** Keeps a controller registered: creates its ControlNode and corrects it when it differs from the service. */
+/** Keeps a controller registered: describes it from flags, service and host, and writes its ControlNode when it differs. */
+import { networkInterfaces } from 'node:os';
 import type { ControlNode } from '../../signal/names.ts';
 import { messageOf } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
+import type { Logger } from '../../util/log.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { OwnObject } from '../object/own-object.ts';
 import { keepDoing } from '../object/signal-object.ts';
-import { type ControllerFacts, missingFields, withTrueStatus } from './control-node.ts';
+import type { AgentOptions } from '../options.ts';
+import type { ServicePlaces } from '../service/service-place.ts';
+import type { ServiceStatus } from '../service/status-socket.ts';
+import * as controlNode from './control-node.ts';
+import { kubeletName } from './host-name.ts';
 
 export interface RegistrationParts extends Tools {
   /** Somebody else follows it; it stays unknown until the API server knows its kind. */
   readonly object: OwnObject;
   /** Undefined while the role of this host is unknown. */
-  readonly describe: () => Promise<ControllerFacts | undefined>;
+  readonly describe: () => Promise<controlNode.ControllerFacts | undefined>;
 }
 
 /** Polled, because nothing signals that the service answers, or that another version was started. */
@@ -31,15 +38,54 @@ async function updateRegistration({ object, describe, log }: RegistrationParts):
   const facts = await describe();
   if (facts === undefined) return UNKNOWN_POLL_MS;
   const newest: ControlNode | undefined = object.newest;
-  const missing = missingFields(newest, facts);
+  const missing = controlNode.missingFields(newest, facts);
   if (missing !== undefined) {
     await object.claim(missing);
     log.info(newest === undefined ? 'registered' : 'registration updated', { mode: facts.mode });
     return 0;
   }
-  const changed = newest && withTrueStatus(newest, facts);
+  const changed = newest && controlNode.withTrueStatus(newest, facts);
   if (changed === undefined) return KNOWN_POLL_MS;
   await object.writeStatus(changed);
   log.info('status updated', { ...changed.status });
   return 0;
+}
+
+export interface DescriptionParts {
+  readonly name: string;
+  readonly options: Pick<AgentOptions, 'controller'>;
+  readonly places: Pick<ServicePlaces, 'current'>;
+  readonly object: { readonly newest: ControlNode | undefined };
+  readonly askStatus: (statusSocket: string) => Promise<ServiceStatus>;
+  readonly log: Logger;
+}
+
+/** Node.js architectures with another name in Go. */
+const GO_ARCH: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', ppc64: 'ppc64le', loong64: 'loong64' };
+
+/** Undefined while neither a flag nor the service says the mode. */
+export async function describeController(parts: DescriptionParts): Promise<controlNode.ControllerFacts | undefined> {
+  const { name, options, places, log } = parts;
+  const flags = options.controller;
+  const status = await parts.askStatus(places.current.statusSocket).catch((error: unknown) => {
+    log.debug('no status for the registration', { reason: messageOf(error) });
+    return undefined;
+  });
+  const { workloads } = status ?? {};
+  const own = workloads === undefined ? undefined : workloads ? 'controller+worker' : 'controller';
+  const mode: controlNode.ControllerMode | undefined = flags.mode ?? own;
+  if (mode === undefined) return undefined;
+  const address = flags.apiAddress ?? addressOf(status, parts);
+  const arch = GO_ARCH[process.arch] ?? process.arch;
+  const nodeName = mode === 'controller' ? name : kubeletName(places.current);
+  return defined({ name, nodeName, mode, os: process.platform, arch, address, version: status?.version });
+}
+
+function addressOf(status: ServiceStatus | undefined, { object }: DescriptionParts): string | undefined {
+  const configured = status?.apiAddress;
+  if (configured !== undefined && controlNode.isAddress(configured)) return configured;
+  if (object.newest?.status?.addresses?.some(({ type }) => type === 'InternalIP')) return undefined;
+  // The original's guess when its configuration names none.
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return all.find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 }

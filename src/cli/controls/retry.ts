@@ -6,7 +6,7 @@ import { controlKey, RETRY_ANNOTATION, withRetry } from '../../engine/model/cont
 import type { Snapshot } from '../../engine/model/decision.ts';
 import { type Stage, type Target, targetsIn, withStages } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { RefitError } from '../../util/errors.ts';
+import { failing } from '../../util/errors.ts';
 import { runnerOf } from '../plan-runners.ts';
 import { titleOf } from '../status/text.ts';
 import type { Control, ControlledPlan } from './control.ts';
@@ -31,9 +31,7 @@ export function retry(name: string): Control {
 }
 
 function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): readonly [Target, ...Target[]] {
-  const refuse = (why: string): never => {
-    throw new RefitError('REFIT_CONTROL', why);
-  };
+  const refuse = failing('REFIT_CONTROL');
   const { hasNoRetry, again, startOver } = runnerOf(dialect.name);
   const title = titleOf(view);
   if (snapshot.controls.abort !== undefined)

@@ -4,6 +4,7 @@ import { cattlePlanKind } from '../../api/cattle/plan.ts';
 import { readObject } from '../../api/read-object.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import type { KubeObject } from '../../kube/resources.ts';
+import { readNamed } from '../../util/bounded-file.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
@@ -11,7 +12,6 @@ import { askLeader, type Loaded } from '../status/load.ts';
 import { type Inspection, inspect, inspectAll, type ViewParts, viewAt } from '../status/observe.ts';
 import { inSession, type Session, type SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
-import { readText } from '../validate.ts';
 import { lookAtDrains, policyRule } from './findings.ts';
 import { type PlanPreview, renderPreview } from './view.ts';
 import { durationOf, stagePreviews } from './waves.ts';
@@ -27,7 +27,7 @@ const KINDS = [planKind, cattlePlanKind] as const;
 /** Resolves with 0; rejects with REFIT_FILE, after printing, if the file's plan would be refused or do nothing. */
 export async function showPreview(flags: PreviewFlags, parts: SessionParts): Promise<number> {
   const { file } = flags;
-  const read = file === undefined ? undefined : readObject(await readText(file), file, KINDS);
+  const read = file === undefined ? undefined : readObject(await readNamed(file), file, KINDS);
   return await inSession(flags, parts, 'refit-preview', async (session) => {
     const now = parts.clock.now();
     const plans = read

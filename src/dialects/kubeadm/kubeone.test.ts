@@ -112,24 +112,28 @@ describe('what is wrong', () => {
     [
       'a version of the kind that KubeOne no longer has',
       { ...GOOD, apiVersion: 'kubeone.k8c.io/v1beta1' },
-      'apiVersion: "kubeone.k8c.io/v1beta1"; expected one of "kubeone.k8c.io/v1beta2"|"kubeone.k8c.io/v1beta3"',
+      'apiVersion: is the text "kubeone.k8c.io/v1beta1", expected one of "kubeone.k8c.io/v1beta2"|"kubeone.k8c.io/v1beta3"',
     ],
     [
       'a version that is none',
       { ...GOOD, versions: { kubernetes: '1.36' } },
       'versions.kubernetes: "1.36" is not a version; use for example v1.36.3',
     ],
-    ['hosts that Terraform knows', { ...GOOD, controlPlane: {} }, 'controlPlane.hosts: missing; expected array'],
-    ['a text for a number', first({ sshPort: '22' }), 'controlPlane.hosts[0].sshPort: "22"; expected number'],
+    ['hosts that Terraform knows', { ...GOOD, controlPlane: {} }, 'controlPlane.hosts: is missing, expected a list'],
+    [
+      'a text for a number',
+      first({ sshPort: '22' }),
+      'controlPlane.hosts[0].sshPort: is the text "22", expected a whole number',
+    ],
     [
       'a field that nobody knows',
       first({ sshPrivatKeyFile: 'x' }),
-      'controlPlane.hosts[0]: unknown field sshPrivatKeyFile; check the spelling',
+      'controlPlane.hosts[0]: has no member sshPrivatKeyFile, check the spelling',
     ],
     [
       'no address',
       { ...GOOD, controlPlane: { hosts: [{ publicAddress: '', hostname: 'cp1' }] } },
-      'controlPlane.hosts[0]: {"hostname":"cp1"} has neither publicAddress nor privateAddress; give one',
+      'controlPlane.hosts[0]: it has neither publicAddress nor privateAddress; give one',
     ],
     [
       'a name that no Node can have',
@@ -150,7 +154,7 @@ describe('what is wrong', () => {
     [
       'workers under another name',
       { ...GOOD, staticWorkers: { host: [CP1] } },
-      'staticWorkers: unknown field host; check the spelling',
+      'staticWorkers: has no member host, check the spelling',
     ],
   ])('%s', (_name, value, line) => {
     expect(() => read(value)).toThrow(`kubeone.yaml: ${line}`);

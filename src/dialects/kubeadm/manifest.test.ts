@@ -38,7 +38,7 @@ test('containerd, with the binaries that it needs', () => {
   const read = (containerd: object) => parseManifest(stringify({ ...GOOD, containerd }), 'cluster.yaml').containerd;
   expect(read({ version: '2.3.3', binaries })).toEqual({ version: 'v2.3.3', binaries });
   expect(() => read({ version: '2.3.3', binaries: { containerd: { path: '/c' } } })).toThrow(
-    'cluster.yaml: containerd.binaries.containerd-shim-runc-v2: missing; use path for a file on the host, or url',
+    'cluster.yaml: containerd.binaries.containerd-shim-runc-v2: is missing, expected path for a file on the host, or url',
   );
   expect(() => read({ version: '2.4.0-rc.1', binaries })).toThrow(
     'cluster.yaml: containerd.version: "2.4.0-rc.1" is no release of containerd; use for example v2.3.3',
@@ -59,18 +59,22 @@ test('options of kubeadm: those of a host replace those for all, one by one', ()
 describe('what is wrong', () => {
   const [cp1, w1] = GOOD.hosts;
   test.each<[string, unknown, string]>([
-    ['a field that nobody knows', { ...GOOD, workers: 2 }, 'the manifest: unknown field workers; check the spelling'],
+    ['a field that nobody knows', { ...GOOD, workers: 2 }, 'the manifest: has no member workers, check the spelling'],
     [
       'one of a host',
       { ...GOOD, hosts: [{ ...cp1, adress: 'x' }] },
-      'hosts[0]: unknown field adress; check the spelling',
+      'hosts[0]: has no member adress, check the spelling',
     ],
-    ['no hosts', { ...GOOD, hosts: undefined }, 'hosts: missing; expected array'],
-    ['a text for a number', { ...GOOD, hosts: [{ ...cp1, port: '22' }] }, 'hosts[0].port: "22"; expected number'],
+    ['no hosts', { ...GOOD, hosts: undefined }, 'hosts: is missing, expected a list'],
+    [
+      'a text for a number',
+      { ...GOOD, hosts: [{ ...cp1, port: '22' }] },
+      'hosts[0].port: is the text "22", expected a whole number',
+    ],
     [
       'another role',
       { ...GOOD, hosts: [{ ...cp1, role: 'master' }] },
-      'hosts[0].role: "master"; expected one of "controlPlane"|"worker"',
+      'hosts[0].role: is the text "master", expected one of "controlPlane"|"worker"',
     ],
     [
       'a name that no Node can have',
@@ -92,12 +96,12 @@ describe('what is wrong', () => {
     [
       'a download without a hash',
       { ...GOOD, binaries: { ...GOOD.binaries, kubelet: { url: 'https://example.com/kubelet' } } },
-      'binaries.kubelet: {"url":"https://example.com/kubelet"}; use path for a file on the host, or url with sha256 (64 hex digits)',
+      'binaries.kubelet: is an object, expected path for a file on the host, or url with sha256 (64 hex digits)',
     ],
     [
       'a download with a password and without a hash',
       { ...GOOD, binaries: { ...GOOD.binaries, kubelet: { url: 'https://me:secret@c/kubelet?sig=1' } } },
-      'binaries.kubelet: {"url":"https://***@c/kubelet?***"}; use path for a file on the host',
+      'binaries.kubelet: is an object, expected path for a file on the host',
     ],
     [
       'an option that would undo the check of host keys',
@@ -119,8 +123,12 @@ describe('what is wrong', () => {
       { ...GOOD, kubeadm: { config: '/upgrade.yaml' }, hosts: [cp1, { ...w1, kubeadm: { etcdUpgrade: false } }] },
       'kubeadm: host w1 has config and etcdUpgrade; kubeadm does not combine them, write etcdUpgrade into that file',
     ],
-    ['a text for a decision', { ...GOOD, workersSkipMinors: 'yes' }, 'workersSkipMinors: "yes"; expected boolean'],
-    ['nothing', null, 'the manifest: null; expected object'],
+    [
+      'a text for a decision',
+      { ...GOOD, workersSkipMinors: 'yes' },
+      'workersSkipMinors: is the text "yes", expected true or false',
+    ],
+    ['nothing', null, 'the manifest: is empty, expected an object'],
   ])('%s', (_name, manifest, line) => {
     expect(() => parseManifest(stringify(manifest), 'cluster.yaml')).toThrow(`cluster.yaml: ${line}`);
   });

@@ -3,12 +3,11 @@ import { X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { pathOf } from '../../api/read-object.ts';
 import { optionsFor } from '../../kubeadm/scripts.ts';
-import { readBounded } from '../../util/bounded-file.ts';
-import { messageOf, RefitError } from '../../util/errors.ts';
+import { readBounded, readNamed } from '../../util/bounded-file.ts';
+import { describeIssues } from '../../util/describe-issue.ts';
+import { failing, messageOf, RefitError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
-import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { compareVersionTexts } from '../../util/version.ts';
 import { parseYaml } from '../../util/yaml.ts';
@@ -20,10 +19,13 @@ const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/);
 const absolute = z.string().regex(/^\/\P{Cc}*$/u, 'is not an absolute path on the host');
 
 /** A file on each host, or a download with its hash. */
-const binary = z.union([
-  z.strictObject({ path: absolute, sha256: sha256.exactOptional() }),
-  z.strictObject({ url: z.url({ protocol: /^https?$/ }), sha256 }),
-]);
+const binary = z.union(
+  [
+    z.strictObject({ path: absolute, sha256: sha256.exactOptional() }),
+    z.strictObject({ url: z.url({ protocol: /^https?$/ }), sha256 }),
+  ],
+  'expected path for a file on the host, or url with sha256 (64 hex digits)',
+);
 
 /** Options of `kubeadm upgrade`, by its own names; those of a host replace those for all. */
 const kubeadmOptions = z.strictObject({
@@ -126,10 +128,7 @@ export function controlPlaneOf({ hosts }: Pick<Manifest, 'hosts'>): ManifestHost
 
 /** Relative paths start at the manifest's directory. @throws RefitError REFIT_FILE with file, field, found and expected */
 export async function loadManifest(path: string): Promise<Manifest> {
-  const text = await readBounded(path).catch((error: unknown) => {
-    throw new RefitError('REFIT_FILE', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
-  });
-  const read = parseManifest(text, path);
+  const read = parseManifest(await readNamed(path), path);
   const { ssh, kubeOne } = read;
   const resolved = (file: string | undefined): string | undefined => file && resolve(dirname(path), file);
   // KubeOne's manifest names neither of them.
@@ -163,14 +162,12 @@ async function certificateIn(file: string | undefined): Promise<string | undefin
 }
 
 export function parseManifest(text: string, file: string): Manifest {
-  const fail = (why: string): never => {
-    throw new RefitError('REFIT_FILE', `${file}: ${why}`);
-  };
+  const fail = failing('REFIT_FILE', `${file}: `);
   const [value, ...others] = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
   if (others.length > 0) return fail(`has ${others.length + 1} YAML documents; write one file for each`);
   const kubeOne = isKubeOne(value) ? kubeOneManifest.safeParse(value, { reportInput: true }) : undefined;
   const { data, error } = manifest.safeParse(kubeOne ? kubeOne.data?.manifest : value, { reportInput: true });
-  if (!data) return fail(describe((kubeOne?.error ?? error).issues[0]));
+  if (!data) return fail(describeIssues(kubeOne?.error ?? error, 'the manifest'));
   const ways = data.hosts.map(({ name, address = name, port: at = data.ssh.port ?? 22, bastion }) =>
     [address, `port ${at}`, ...(bastion ? [`through ${bastion.address}`] : [])].join(' '),
   );
@@ -199,22 +196,4 @@ export function parseManifest(text: string, file: string): Manifest {
   if (wrong > 0)
     return fail(`hops[${wrong - 1}].version: ${way[wrong - 1]} is not lower than ${way[wrong]}, which comes next`);
   return defined({ ...data, kubeOne: kubeOne?.data?.parts });
-}
-
-function describe(issue: z.core.$ZodIssue | undefined): string {
-  if (!issue) return 'is not a manifest';
-  const where = pathOf(issue.path) || 'the manifest';
-  if (issue.code === 'unrecognized_keys') return `${where}: unknown field ${issue.keys.join(', ')}; check the spelling`;
-  const found = issue.input === undefined ? 'missing' : JSON.stringify(issue.input, hideSecrets).slice(0, 60);
-  const { code, message } = issue;
-  if (code === 'custom' || code === 'invalid_format') return `${where}: ${found} ${message}`;
-  if (code === 'invalid_union')
-    return `${where}: ${found}; use path for a file on the host, or url with sha256 (64 hex digits)`;
-  const wanted = code === 'invalid_type' ? `expected ${issue.expected}` : message.replace(/^(?:Invalid|Too) \w+: /, '');
-  return `${where}: ${found}; ${wanted}`;
-}
-
-/** Only text with `://` can be a URL with a password. */
-function hideSecrets(_key: string, value: unknown): unknown {
-  return typeof value === 'string' && value.includes('://') ? printableUrl(value) : value;
 }

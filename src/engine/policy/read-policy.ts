@@ -1,5 +1,4 @@
 /** Reads an UpgradePolicy into a RolloutPolicy, with a problem for every invalid field. */
-import { pathOf } from '../../api/read-object.ts';
 import {
   type UpgradePolicy,
   type UpgradePolicySpec,
@@ -7,6 +6,7 @@ import {
   WEEKDAYS,
 } from '../../api/refit/upgrade-policy.ts';
 import type { AgentDrain, AgentPolicy } from '../../signal/annotations.ts';
+import { pathOf } from '../../util/describe-issue.ts';
 import { parseDuration } from '../../util/duration.ts';
 import { defined } from '../../util/json.ts';
 import { type Blackout, isTimeZone, type MaintenanceWindow } from '../../util/maintenance-windows.ts';

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { readBounded } from '../../util/bounded-file.ts';
-import { messageOf, RefitError, unlessError } from '../../util/errors.ts';
+import { readNamed } from '../../util/bounded-file.ts';
+import { failing, RefitError, unlessError } from '../../util/errors.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import type { ClusterConfig } from './cluster-config.ts';
 import { type Entry, readCluster, readUser, refuseOutside, section, textField } from './kubeconfig-entries.ts';
@@ -63,14 +63,8 @@ async function readEntries(path: string, text?: string) {
 }
 
 async function parse(path: string, given?: string): Promise<Record<string, unknown>> {
-  const read = async (): Promise<string> =>
-    await readBounded(path).catch((error: unknown) => {
-      throw new RefitError('REFIT_KUBECONFIG', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
-    });
-  const text = given ?? (await read());
-  const fail = (why: string): never => {
-    throw new RefitError('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: ${why}`);
-  };
+  const text = given ?? (await readNamed(path, 'REFIT_KUBECONFIG'));
+  const fail = failing('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: `);
   // JSON.parse quotes the text in its error, and with it a token.
   const value = text.trimStart().startsWith('{')
     ? (parseJson(text) ?? fail('a brace, a quote or a comma is missing or too many'))

@@ -5,15 +5,13 @@ import { type Clock, sleep, systemClock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
-import { untilAborted } from '../../util/waits.ts';
+import { onAbort, untilAborted } from '../../util/waits.ts';
 import { type Call, type Caller, queryText } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import { type Credentials, credentialsOf, type Identity } from '../config/credentials.ts';
 import type { Status } from '../resources.ts';
 import { AnswerError, StatusError, TransportError } from '../status-error.ts';
-import { jsonLines } from './json-lines.ts';
 import type { ServerAddresses } from './server-addresses.ts';
-import { type TimeLimit, timeLimit } from './time-limit.ts';
 import { transportTo } from './transport.ts';
 
 /** One attempt, for metrics; `code` is 0 when no answer came. */
@@ -225,4 +223,67 @@ function toStatus(call: Call, response: IncomingMessage, body: string): Status {
   const text = body.trim().slice(0, 200) || response.statusMessage || 'no text';
   const message = `${call.method} ${call.path}: ${code} ${text}`;
   return { kind: 'Status', status: 'Failure', code, reason: code === 404 ? 'NotFound' : '', details, message };
+}
+
+/** Aborts when the time is over, the caller aborts, or the client was closed. Dispose of it when the request is over. */
+export function timeLimit(clock: Clock, outer: AbortSignal | undefined, closed?: AbortSignal) {
+  const controller = new AbortController();
+  const listening = new DisposableStack();
+  const byCaller = (): void => controller.abort(new Error('aborted by the caller', { cause: outer?.reason }));
+  listening.use(onAbort(outer, byCaller));
+  listening.use(onAbort(closed, () => controller.abort(new Error('the client was closed'))));
+  let stopTimer = (): void => undefined;
+  let expiresAt = Number.POSITIVE_INFINITY;
+  return {
+    abort: controller.signal,
+    get remaining() {
+      return expiresAt - clock.monotonic();
+    },
+    /** Allows `ms` from now, instead of any earlier limit. */
+    allow(ms: number, complaint: string): void {
+      stopTimer();
+      expiresAt = clock.monotonic() + ms;
+      stopTimer = clock.schedule(ms, () => controller.abort(new Error(complaint)));
+    },
+    /** Throws after the limit, even when its timer has not fired yet. */
+    enforce(): void {
+      if (this.remaining <= 0) controller.abort(new Error('the deadline passed before the request was sent'));
+      controller.signal.throwIfAborted();
+    },
+    [Symbol.dispose](): void {
+      stopTimer();
+      listening.dispose();
+    },
+  };
+}
+
+export type TimeLimit = ReturnType<typeof timeLimit>;
+
+const NEWLINE = 10;
+
+/** Reads and copies each byte once. Throws a SyntaxError for a line that is not JSON, too long, or cut off by the end. */
+export async function* jsonLines(chunks: AsyncIterable<Buffer>, mostBytes = Infinity): AsyncGenerator {
+  let parts: Buffer[] = [];
+  let held = 0;
+  for await (const chunk of chunks) {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      parts.push(chunk.subarray(start, end));
+      const line = textOf(parts);
+      parts = [];
+      held = 0;
+      start = end + 1;
+      if (line !== '') yield JSON.parse(line) as unknown;
+    }
+    if (start === chunk.length) continue;
+    parts.push(chunk.subarray(start));
+    held += chunk.length - start;
+    if (held > mostBytes) throw new SyntaxError(`a line has more than ${mostBytes} bytes`);
+  }
+  if (parts.length > 0) throw new SyntaxError('the stream ended inside a line');
+}
+
+function textOf(parts: readonly Buffer[]): string {
+  const [only] = parts;
+  return (parts.length === 1 && only ? only : Buffer.concat(parts)).toString('utf8').trim();
 }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { SkewedClock } from '../../../test/faults/skewed-clock.ts';
-import { timeLimit } from './time-limit.ts';
+import { timeLimit } from './requester.ts';
 
 test('time ends it, counted from the last permission', async () => {
   const clock = new FakeClock();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { create } from 'tar';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { startStubServer } from '../../../test/faults/stub-server.ts';
-import { runBundle } from '../../cmd/bundle.ts';
+import { runBundle } from '../../cmd/update-server.ts';
 import { messageOf } from '../../util/errors.ts';
 import { readCatalog } from '../server/catalog.ts';
 
@@ -53,6 +53,24 @@ test('a file of this machine lies under its hash', async () => {
   });
 });
 
+const ONE = { platform: 'linux-amd64', k0s: 'k0s' };
+test.each([
+  [
+    'release',
+    [
+      { version: VERSION, files: [ONE] },
+      { version: VERSION, files: [] },
+    ],
+    VERSION,
+  ],
+  ['file', [{ version: VERSION, files: [ONE, { ...ONE, k0s: 'other' }] }], `${VERSION} linux-amd64 k0s`],
+])('two of one %s would give clusters different binaries: refused', async (_what, releases, twice) => {
+  const channels = { stable: [{ version: VERSION }] };
+  await writeFile(join(at, 'bundle.yaml'), JSON.stringify({ releases, channels }));
+  const problem = `releases: ${twice} is there twice; keep one`;
+  expect(await bundle({ file: join(at, 'bundle.yaml') }, 'twice')).toContain(problem);
+});
+
 test('whatever mode a file had, all may read it and nobody may run it', async () => {
   await writeFile(join(at, 'k0s'), '');
   await chmod(join(at, 'k0s'), 0o4700);
@@ -93,7 +111,11 @@ test.each<readonly [string, Wanted, string]>([
     { file: { k0s: 'https://example.com/k0s' } },
     'comes from a URL without a SHA-256; add k0sSha256',
   ],
-  ['half a hash', { file: { k0s: 'k0s', k0sSha256: 'ab' } }, 'is no SHA-256: use 64 hexadecimal digits'],
+  [
+    'half a hash',
+    { file: { k0s: 'k0s', k0sSha256: 'ab' } },
+    'releases[0].files[0].k0sSha256: "ab" is no SHA-256: use 64 hexadecimal digits',
+  ],
   [
     'a channel with another release',
     { channels: { stable: [{ version: 'v1.36.5+k0s.0' }] } },

@@ -6,7 +6,9 @@ import { dirname, join, resolve } from 'node:path';
 import { create, extract } from 'tar';
 import { z } from 'zod';
 import { readBounded } from '../../util/bounded-file.ts';
-import { messageOf, RefitError } from '../../util/errors.ts';
+import { describeIssues } from '../../util/describe-issue.ts';
+import { failing, messageOf, RefitError } from '../../util/errors.ts';
+import { firstRepeated } from '../../util/repeated.ts';
 import { parseYaml } from '../../util/yaml.ts';
 import type { Catalog } from '../server/catalog.ts';
 import * as catalogs from '../server/catalog.ts';
@@ -32,10 +34,12 @@ export async function publishBundle(publishing: Publishing): Promise<void> {
     const { version, platform, kind } = each;
     const found = await gather(each, publishing);
     releases[version]?.push({ platform, kind, ...found });
-    say(`${version} ${platform} ${kind}: ${found.size} bytes, sha256 ${found.sha256}`);
+    say(`${titleOf(each)}: ${found.size} bytes, sha256 ${found.sha256}`);
   }
   await publish(directory, { releases, channels: wanted.channels });
 }
+
+const titleOf = ({ version, platform, kind }: WantedFile): string => `${version} ${platform} ${kind}`;
 
 /** One file with the catalog and all that it names, to carry into an air gap. */
 export async function packBundle(directory: string, archive: string): Promise<void> {
@@ -158,13 +162,11 @@ export interface WantedFile {
 
 /** Rejects with REFIT_FILE: the field, what was found, and what would be right. */
 export async function readBundleFile(path: string) {
-  const fail = (why: string): never => {
-    throw new RefitError('REFIT_FILE', `${path}: ${why}`, { hint: 'docs/guides/updates.md has an example' });
-  };
+  const fail = failing('REFIT_FILE', `${path}: `, { hint: 'docs/guides/updates.md has an example' });
   const text = await readBounded(path).catch((error: unknown) => fail(`cannot be read: ${messageOf(error)}`));
   const [document] = parseYaml(text, fail);
-  const { data, error } = bundleSchema.safeParse(document);
-  if (!data) return fail(z.prettifyError(error).replaceAll(/\s+/g, ' '));
+  const { data, error } = bundleSchema.safeParse(document, { reportInput: true });
+  if (!data) return fail(describeIssues(error, 'the file'));
   const versions = data.releases.map(({ version }) => version);
   const files = data.releases.flatMap(({ version, files: listed }) =>
     listed.flatMap(({ platform, k0s, k0sSha256, airgapBundle, airgapSha256 }): WantedFile[] => [
@@ -174,6 +176,9 @@ export async function readBundleFile(path: string) {
         : []),
     ]),
   );
+  // Clusters would get the one or the other.
+  const twice = firstRepeated(versions) ?? firstRepeated(files.map((each) => titleOf(each)));
+  if (twice !== undefined) return fail(`releases: ${twice} is there twice; keep one`);
   const unproven = files.find(({ source, sha256: known }) => /^https?:/i.test(source) && known === undefined);
   if (unproven)
     fail(

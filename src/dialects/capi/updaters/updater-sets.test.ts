@@ -28,11 +28,15 @@ test.each<[string, Updater[], string[]]>([
     [buildUpdater('a', { refit: {} })],
     ['spec.updaters[0]: sets refit and url, expected exactly one of refit, nodeConfiguration, url and service'],
   ],
-  ['plain http', [buildUpdater('a', { url: 'http://a.example.com' })], [`spec.updaters.0.url: ${NO_URL}`]],
+  [
+    'plain http',
+    [buildUpdater('a', { url: 'http://a.example.com' })],
+    [`spec.updaters[0].url: is the text "http://a.example.com", ${NO_URL}`],
+  ],
   [
     'a password in the URL',
     [buildUpdater('a', { url: 'https://me:secret@a.example.com' })],
-    [`spec.updaters.0.url: ${NO_URL}`],
+    [`spec.updaters[0].url: is the text "https://***@a.example.com", ${NO_URL}`],
   ],
   [
     'no CA',
@@ -47,7 +51,7 @@ test.each<[string, Updater[], string[]]>([
   [
     'a folder elsewhere',
     [buildUpdater('a', { clientCertificate: '../certs' })],
-    [expect.stringContaining('spec.updaters.0.clientCertificate: ') as string],
+    [expect.stringContaining('spec.updaters[0].clientCertificate: ') as string],
   ],
   [
     'the same name twice',
