@@ -131,12 +131,14 @@ export const COMMANDS: readonly CommandSpec[] = [
         : await (await import('../cli/preview/machines.ts')).previewMachines(flags, await partsOf(call)),
   },
   control('pause', 'Pauses a plan: no new node starts, nodes in progress finish.', {
-    load: async () => (await import('../cli/controls/pause.ts')).pause,
+    load: async () => (await import('../cli/controls/pause-abort.ts')).pause,
   }),
-  control('resume', 'Resumes a paused plan.', { load: async () => (await import('../cli/controls/pause.ts')).resume }),
+  control('resume', 'Resumes a paused plan.', {
+    load: async () => (await import('../cli/controls/pause-abort.ts')).resume,
+  }),
   control('abort', 'Ends a plan: nodes whose service is untouched are released, the others finish.', {
     options: [new Option('--reason <text>', 'why, shown with the plan; default: who ran this command')],
-    load: async ({ reason }) => (await import('../cli/controls/abort.ts')).abort(reason),
+    load: async ({ reason }) => (await import('../cli/controls/pause-abort.ts')).abort(reason),
   }),
   control('retry', 'Tries a failed node again, and continues its plan.', {
     argument: new Argument('<node>', 'name of the node, or of its Machine'),

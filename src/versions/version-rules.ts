@@ -58,8 +58,7 @@ function* targetFindings(servers: readonly Version[], target: Version, facts: Ve
   if (target.minor < newest.minor) yield hard('R12', `API servers ${goes(newest, target)}`);
   else if (compareVersions(target, newest) < 0 && target.pre === newest.pre)
     yield force('R12', `API servers ${goes(newest, target)}`);
-  const isMixed = compareVersions(oldest, newest) !== 0;
-  if (isMixed && facts.resuming !== true)
+  if (compareVersions(oldest, newest) !== 0 && facts.resuming !== true)
     yield force(
       'F7',
       `API servers differ, from ${textOf(oldest)} to ${textOf(newest)}, and no upgrade of this plan is under way`,

@@ -11,15 +11,15 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_788,
   'src/api': 974,
-  'src/cli': 4_833,
-  'src/cmd': 979,
+  'src/cli': 4_825,
+  'src/cmd': 981,
   'src/dialects': 323,
   'src/dialects/autopilot': 992,
-  'src/dialects/capi': 2_572,
+  'src/dialects/capi': 2_571,
   'src/dialects/cattle': 1_902,
   'src/dialects/kubeadm': 2_143,
   'src/drain': 844,
-  'src/engine': 5_249,
+  'src/engine': 5_254,
   'src/http': 323,
   'src/kube': 2_940,
   'src/kubeadm': 1_046,
@@ -29,7 +29,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/updates': 1_883,
   'src/install': 779,
   'src/util': 851,
-  'src/versions': 488,
+  'src/versions': 487,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];

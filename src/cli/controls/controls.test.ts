@@ -14,9 +14,8 @@ import type { Node } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { RefitError } from '../../util/errors.ts';
 import { inspect, viewAt } from '../status/observe.ts';
-import { abort } from './abort.ts';
 import type { Control, PlanChange } from './control.ts';
-import { pause, resume } from './pause.ts';
+import { abort, pause, resume } from './pause-abort.ts';
 import { retry } from './retry.ts';
 
 const NOW = T0 + 10 * MINUTE;

@@ -10,7 +10,7 @@ import { cattleView } from '../../dialects/cattle/dialect.ts';
 import { jobNamesOf } from '../../dialects/cattle/job.ts';
 import { latestHash } from '../../dialects/cattle/latest.ts';
 import { type Job, jobs, nodes, pods } from '../../kube/resources.ts';
-import { pause } from '../controls/pause.ts';
+import { pause } from '../controls/pause-abort.ts';
 import { retry } from '../controls/retry.ts';
 import { inspect, observe, viewAt } from './observe.ts';
 import { render } from './render.ts';

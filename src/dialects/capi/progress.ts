@@ -98,6 +98,5 @@ async function waitOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutP
   const unasked = waitIn({ ...snapshot, controlPlane: undefined });
   if (isGate(wait) || !unasked || !isUnasked(unasked.reason)) return wait;
   const { items } = await workload.listAll(nodes, { labelSelector: CONTROL_PLANE, abort });
-  const controlPlane = await askApiServers(items.map(endpointOf), abort);
-  return waitIn({ ...snapshot, controlPlane });
+  return waitIn({ ...snapshot, controlPlane: await askApiServers(items.map(endpointOf), abort) });
 }

@@ -110,8 +110,13 @@ export function activeStage({ stages }: Rollout): Stage | undefined {
 }
 
 export function stagesBefore({ stages }: Pick<Rollout, 'stages'>, { id }: Stage): readonly Stage[] {
-  const own = stages.findIndex((stage) => stage.id === id);
-  return stages.slice(0, Math.max(0, own));
+  return stages.slice(
+    0,
+    Math.max(
+      0,
+      stages.findIndex((stage) => stage.id === id),
+    ),
+  );
 }
 
 function isOver({ targets, failedHoldSlots }: Stage): boolean {
