@@ -110,13 +110,8 @@ export function activeStage({ stages }: Rollout): Stage | undefined {
 }
 
 export function stagesBefore({ stages }: Pick<Rollout, 'stages'>, { id }: Stage): readonly Stage[] {
-  return stages.slice(
-    0,
-    Math.max(
-      0,
-      stages.findIndex((stage) => stage.id === id),
-    ),
-  );
+  const own = stages.findIndex((stage) => stage.id === id);
+  return stages.slice(0, Math.max(0, own));
 }
 
 function isOver({ targets, failedHoldSlots }: Stage): boolean {
