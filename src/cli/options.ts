@@ -34,6 +34,15 @@ export const FILTER_OPTIONS: readonly Option[] = [
   new Option('--dialect <name>', 'only plans of this kind').choices(DIALECT_NAMES),
 ];
 
+/** What Machines of Cluster API get. */
+export const PAYLOAD_OPTIONS: readonly Option[] = [
+  new Option(
+    '--payload-url <template>',
+    'URL of a version, with {version}, {os}, {arch} and {procedure}',
+  ).makeOptionMandatory(),
+  new Option('--checksum-url <template>', 'URL of its SHA-256, in the same form; default: none is checked'),
+];
+
 export const HEALTH_ADDRESS = new Option(
   '--health-address <host:port>',
   'serve /healthz, /readyz and /metrics at this address',

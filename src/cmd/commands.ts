@@ -12,11 +12,7 @@ import { systemClock } from '../util/clock.ts';
 import { INSTALL_COMMANDS } from './install-commands.ts';
 
 const EXTENSION_OPTIONS: readonly Option[] = [
-  new Option(
-    '--payload-url <template>',
-    'URL of a version, with {version}, {os}, {arch} and {procedure}',
-  ).makeOptionMandatory(),
-  new Option('--checksum-url <template>', 'URL of its SHA-256, in the same form; default: none is checked'),
+  ...common.PAYLOAD_OPTIONS,
   new Option('--address <host:port>', 'serve the hooks at this address').default('127.0.0.1:9443'),
   new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; read again when they change').default(
     '/tmp/k8s-webhook-server/serving-certs',

@@ -1,6 +1,6 @@
 /** Lists the commands that install Refit, remove it, and make credentials. */
 import { Argument, Option } from 'commander';
-import { CLUSTER_OPTIONS, outputForm, parseTime } from '../cli/options.ts';
+import { CLUSTER_OPTIONS, outputForm, PAYLOAD_OPTIONS, parseTime } from '../cli/options.ts';
 import type { CommandSpec } from '../cli/program.ts';
 import type { Component } from '../install/manifests.ts';
 import { systemClock } from '../util/clock.ts';
@@ -98,14 +98,6 @@ function installOptions(name: Component): Option[] {
     ...CLUSTER_OPTIONS,
     new Option('--apply', 'apply the manifests; default: print them'),
     new Option('--image <name>', 'image of Refit, as in registry.example.com/refit:1.2.3'),
-    ...(name === 'capi'
-      ? [
-          new Option(
-            '--payload-url <template>',
-            'required: URL of a version, with {version}, {os}, {arch} and {procedure}',
-          ),
-          new Option('--checksum-url <template>', 'URL of its SHA-256, in the same form; default: none is checked'),
-        ]
-      : []),
+    ...(name === 'capi' ? PAYLOAD_OPTIONS : []),
   ];
 }

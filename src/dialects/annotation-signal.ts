@@ -39,12 +39,9 @@ import { rfc3339 } from '../util/clock.ts';
 import { sameJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 
-interface Carriers {
-  readonly resourceOf: (stage: Pick<Stage, 'role' | 'procedure'>) => Resource;
-  readonly agent?: AgentPolicy;
-}
+type ResourceOf = (stage: Pick<Stage, 'role' | 'procedure'>) => Resource;
 
-export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
+export function annotationSignal({ resourceOf, agent }: { resourceOf: ResourceOf; agent?: AgentPolicy }): Signal {
   const objectOf = (world: World, stage: Stage, { name }: Pick<Target, 'name'>): KubeObject | undefined =>
     world.get(resourceOf(stage), name);
   const replacing = (stage: Stage, object: KubeObject | undefined): Instruction | undefined =>

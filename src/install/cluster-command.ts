@@ -1,7 +1,6 @@
 /** Runs `refit install` and `refit uninstall` for what runs in the cluster. */
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { createClient } from '../kube/transport/http-client.ts';
-import { RefitError } from '../util/errors.ts';
 import { applyObjects, type ObjectsRun, removeObjects } from './cluster-objects.ts';
 import { COMPONENTS, type Component, type ManifestFlags, manifestsOf, objectsIn } from './manifests.ts';
 
@@ -10,20 +9,13 @@ export interface ClusterFlags {
   readonly context?: string;
 }
 
-interface InstallFlags extends ClusterFlags, ManifestFlags {
-  /** Prints the manifests otherwise. */
-  readonly apply?: boolean;
-}
-
-interface UninstallFlags extends ClusterFlags {
-  readonly deletePlans?: boolean;
-}
+/** Without `apply` it prints the manifests. */
+type InstallFlags = ClusterFlags & ManifestFlags & { readonly apply?: boolean };
+type UninstallFlags = ClusterFlags & { readonly deletePlans?: boolean };
 
 export type Cli = Pick<ObjectsRun, 'abort' | 'write'>;
 
 export async function installComponent(component: Component, flags: InstallFlags, cli: Cli): Promise<void> {
-  if (component === 'capi' && flags.payloadUrl === undefined)
-    throw new RefitError('REFIT_USAGE', "required option '--payload-url <template>' not specified");
   const text = manifestsOf(component, flags);
   if (flags.apply === true) await inCluster(flags, cli, async (run) => await applyObjects(objectsIn(text), run));
   else cli.write(text);

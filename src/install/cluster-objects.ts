@@ -6,14 +6,11 @@ import { sleep, systemClock } from '../util/clock.ts';
 import { RefitError } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 
-/** Others bring these along, too: k0s its definitions and namespace, the original controller its own. */
-const SHARED = ['Namespace', 'CustomResourceDefinition', 'ServiceAccount'];
 /** Deleting a definition deletes every object of that kind. */
 const HOLDERS = ['Namespace', 'CustomResourceDefinition'];
 
 const LABEL = 'app.kubernetes.io/managed-by';
 const OWNER = 'refit';
-const FIELD_MANAGER = 'refit-install';
 /** The API server may take minutes to delete a definition that it has just made. */
 const GONE_WITHIN_S = 300;
 
@@ -23,20 +20,29 @@ export interface ObjectsRun {
   readonly write: (text: string) => void;
 }
 
-/** One line for each object, as kubectl prints them. Changes nothing where a Deployment is somebody else's. */
+/** One line for each object, as kubectl prints them. Changes nothing where what somebody else made is in the way. */
 export async function applyObjects(objects: readonly kube.KubeObject[], run: ObjectsRun): Promise<void> {
-  for (const object of objects) if (object.kind === 'Deployment') await assertNotForeign(object, run);
+  const foreign: kube.KubeObject[] = [];
+  for (const object of objects) if (await isInTheWay(object, run)) foreign.push(object);
+  if (foreign.length > 0) {
+    const commands = foreign.map(({ kind = '', metadata: { namespace, name } }) => {
+      const where = namespace === undefined ? '' : `-n ${namespace} `;
+      return `kubectl ${where}delete ${kind.toLowerCase()} ${name}`;
+    });
+    const hint = `end the controller that uses this, and remove it as you installed it, such as by \`${commands.join(' && ')}\`; then run this again`;
+    const titles = foreign.map(titleOf).join(', ');
+    throw new RefitError('REFIT_INSTALL', `refit install did not make what is in its way: ${titles}`, { hint });
+  }
   for (const object of objects) run.write(`${titleOf(object)} ${await applyOne(object, run)}\n`);
 }
 
-/** Such as the original system-upgrade-controller, or what Helm installed. */
-async function assertNotForeign(object: kube.KubeObject, run: ObjectsRun): Promise<void> {
+/** The Deployment of another controller, such as the original's, or a binding that grants our ServiceAccount nothing. */
+async function isInTheWay(object: Wanted, run: ObjectsRun): Promise<boolean> {
+  const accounts = object.subjects?.filter(({ kind }) => kind === 'ServiceAccount') ?? [];
+  if (object.kind !== 'Deployment' && accounts.length === 0) return false;
   const { found } = await lookUp(object, run);
-  const { name, namespace } = object.metadata;
-  if (!found || isOurs(found)) return;
-  const maker = found.metadata.labels?.[LABEL] ?? 'somebody else';
-  const hint = `remove it as you installed it, such as by \`kubectl -n ${namespace} delete deployment ${name}\`; then run this again`;
-  throw new RefitError('REFIT_INSTALL', `${titleOf(object)} is there already, made by ${maker}`, { hint });
+  if (!found || isOurs(found)) return false;
+  return object.kind === 'Deployment' || !accounts.every((ours) => found.subjects?.some((it) => sameJson(it, ours)));
 }
 
 /** What is applied to an object that is being deleted goes with it. */
@@ -54,11 +60,9 @@ async function whenGone(object: kube.KubeObject, run: ObjectsRun): ReturnType<ty
 async function applyOne(object: kube.KubeObject, run: ObjectsRun): Promise<string> {
   const { resource, address, found: before } = await whenGone(object, run);
   const { name, labels } = object.metadata;
-  const isManaged = before?.metadata.labels?.[LABEL] !== undefined;
-  if (before && !isOurs(before) && (isManaged || SHARED.includes(resource.kind)))
-    return 'left as it is: it was there before';
+  if (before && !isOurs(before)) return 'left as it is: it was there before';
   const owned = { ...object, metadata: { ...object.metadata, labels: { ...labels, [LABEL]: OWNER } } };
-  const options = { ...address, type: 'apply', fieldManager: FIELD_MANAGER, force: true } as const;
+  const options = { ...address, type: 'apply', fieldManager: 'refit-install', force: true } as const;
   const after = await run.client.patch(resource, name, owned, options);
   if (!before) return 'created';
   return before.metadata.resourceVersion === after.metadata.resourceVersion ? 'unchanged' : 'configured';
@@ -75,10 +79,9 @@ export async function removeObjects(
   const needed = await neededOf(others, run);
   for (const object of objects.toReversed()) {
     const user = needed.get(titleOf(object));
-    const holds =
-      !withPlans && HOLDERS.includes(object.kind ?? '') && 'all that it holds would go with it (--delete-plans)';
-    const why = user === undefined ? holds : `${user} needs it`;
-    run.write(`${titleOf(object)} ${why ? `left as it is: ${why}` : await removeOne(object, run)}\n`);
+    const holds = !withPlans && HOLDERS.includes(object.kind ?? '');
+    const why = holds ? 'all that it holds would go with it (--delete-plans)' : undefined;
+    run.write(`${titleOf(object)} ${await removeOne(object, user === undefined ? why : `${user} needs it`, run)}\n`);
   }
 }
 
@@ -86,23 +89,27 @@ export async function removeObjects(
 async function neededOf(others: readonly Objects[], run: ObjectsRun): Promise<Map<string, string>> {
   const needed = new Map<string, string>();
   for (const objects of others) {
-    const deployment: Deployment | undefined = objects.find(({ kind }) => kind === 'Deployment');
+    const deployment: Wanted | undefined = objects.find(({ kind }) => kind === 'Deployment');
     if (!deployment) continue;
-    const { found }: { readonly found?: Deployment | undefined } = await lookUp(deployment, run);
+    const { found } = await lookUp(deployment, run);
     if (!sameJson(found?.spec?.selector, deployment.spec?.selector)) continue;
     for (const object of objects) needed.set(titleOf(object), titleOf(deployment));
   }
   return needed;
 }
 
-interface Deployment extends kube.KubeObject {
+/** What is read of the kinds that are installed. */
+interface Wanted extends kube.KubeObject {
   readonly spec?: { readonly selector?: unknown };
+  readonly subjects?: readonly { readonly kind: string }[];
 }
 
-async function removeOne(object: kube.KubeObject, run: ObjectsRun): Promise<string> {
+/** `keep`: why one of ours stays. */
+async function removeOne(object: kube.KubeObject, keep: string | undefined, run: ObjectsRun): Promise<string> {
   const { resource, address, found } = await lookUp(object, run);
   if (!found) return 'not found';
   if (!isOurs(found)) return 'left as it is: refit install did not make it';
+  if (keep !== undefined) return `left as it is: ${keep}`;
   await ifFound(run.client.delete(resource, object.metadata.name, { ...address, uid: found.metadata.uid }));
   return 'deleted';
 }
@@ -118,7 +125,8 @@ async function lookUp({ apiVersion = '', kind = '', metadata }: kube.KubeObject,
   const place = namespace === undefined ? kube.clusterScoped : kube.namespaced;
   const resource = place(apiVersion, kind, plural);
   const address = { namespace, abort };
-  return { resource, address, found: await ifFound(client.get(resource, name, address)) };
+  const found: Wanted | undefined = await ifFound(client.get(resource, name, address));
+  return { resource, address, found };
 }
 
 function titleOf(object: kube.KubeObject): string {

@@ -1,5 +1,5 @@
 /** Tests install, uninstall and credentials on a real API server of its own, whose roles they replace and remove. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -60,12 +60,58 @@ const ours = async (kinds: string): Promise<string[]> =>
     .split('\n')
     .filter((line) => line.includes('/'));
 
+/** The API server may take minutes to delete a definition that it does not serve yet. */
+const untilServed = async (): Promise<string> =>
+  await ask('wait', '--for=condition=Established', 'crd', '-l', 'app.kubernetes.io/managed-by=refit', '--timeout=60s');
+
 const objectsOf = (text: string): KubeObject[] =>
   parseAllDocuments(text).map((document) => document.toJS() as KubeObject);
 
 const nameOf = ({ kind, metadata }: KubeObject): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 
 const sorted = (text: string): KubeObject[] => objectsOf(text).toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)));
+
+/** As the control plane has them: those of deploy/, applied by hand, for controllers on hosts. */
+const HAND_MADE = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-capi.yaml'];
+
+async function removeHandMade(): Promise<void> {
+  for (const file of HAND_MADE) {
+    const documents = parseAllDocuments(await readFile(`deploy/${file}`, 'utf8'));
+    const roles = documents.filter((document) => /Role/.test(String(document.get('kind')))).join('');
+    await kubectl(plane.kubectl, admin, ['delete', '--ignore-not-found', '-f', '-'], roles);
+  }
+}
+
+test('roles that somebody made by hand stay, and a controller on a host keeps what they grant', async () => {
+  const bindings = ['clusterrolebindings,rolebindings', '--all-namespaces'];
+  const fields = '{range .items[*]}{.metadata.uid}:{.metadata.resourceVersion} {end}';
+  const state = async (): Promise<string> => await ask('get', ...bindings, '-o', `jsonpath=${fields}`);
+  const before = await state();
+  const refused = await runRefit('install', 'controller', '--apply', '--kubeconfig', admin);
+  expect({ code: refused.code, stdout: refused.stdout }).toEqual({ code: 1, stdout: [] });
+  const names = ['k0s-autopilot', 'kube-node-lease'].map((each) => `rolebinding ${each}/refit-controller`);
+  const said = refused.stderr.join('\n');
+  expect(said).toContain(
+    `REFIT_INSTALL: refit install did not make what is in its way: clusterrolebinding refit-controller, ${names.join(', ')}, rolebinding default/refit-api-servers (end the controller that uses this, `,
+  );
+  expect(await state()).toBe(before);
+
+  const [, commands = ''] = /`(kubectl .*)`; then run this again\)$/.exec(said) ?? [];
+  expect(commands).toContain('kubectl delete clusterrolebinding refit-controller && kubectl -n k0s-autopilot delete ');
+  for (const command of commands.split(' && ')) await ask(...command.split(' ').slice(1));
+  const applied = await refit('install', 'controller', '--apply', '--kubeconfig', admin);
+  expect(applied).toContain('clusterrole refit-controller left as it is: it was there before');
+  expect(applied).toContain('clusterrolebinding refit-controller created');
+  const removed = await refit('uninstall', 'controller', '--kubeconfig', admin);
+  expect(removed).toContain('clusterrole refit-controller left as it is: refit install did not make it');
+  expect(removed).toContain('clusterrolebinding refit-controller deleted');
+  // Of what stays anyway, --delete-plans is no advice.
+  expect(removed).toContain('namespace k0s-autopilot left as it is: refit install did not make it');
+  expect(await ask('get', 'clusterrole', 'refit-controller', '-o', 'name')).toContain('refit-controller');
+  await removeHandMade();
+  await untilServed();
+  await refit('uninstall', 'controller', '--delete-plans', '--kubeconfig', admin);
+});
 
 describe.each([
   ['controller', 'k0s'],
@@ -104,15 +150,7 @@ describe.each([
     expect(again.filter((line) => !/ (?:unchanged|left as it is: it was there before)$/.test(line))).toEqual([]);
     expect(again).toHaveLength(said.length);
 
-    // The API server may take minutes to delete a definition that it does not serve yet.
-    await ask(
-      'wait',
-      '--for=condition=Established',
-      'crd',
-      '-l',
-      'app.kubernetes.io/managed-by=refit',
-      '--timeout=60s',
-    );
+    await untilServed();
     await refit('uninstall', component, '--kubeconfig', admin);
     await vi.waitFor(async () => expect(await ours(KINDS)).toEqual([]), SLOWLY);
     expect((await ours('customresourcedefinitions')).length).toBeGreaterThan(0);
@@ -129,8 +167,8 @@ test("the original's controller is not taken over: nothing is applied before it 
   const { code, stdout, stderr } = await runRefit('install', 'cattle', '--apply', '--kubeconfig', admin);
   expect({ code, stdout }).toEqual({ code: 1, stdout: [] });
   expect(stderr.join('\n')).toBe(
-    'REFIT_INSTALL: deployment system-upgrade/system-upgrade-controller is there already, made by somebody else ' +
-      '(remove it as you installed it, such as by `kubectl -n system-upgrade delete deployment system-upgrade-controller`; then run this again)',
+    'REFIT_INSTALL: refit install did not make what is in its way: deployment system-upgrade/system-upgrade-controller ' +
+      '(end the controller that uses this, and remove it as you installed it, such as by `kubectl -n system-upgrade delete deployment system-upgrade-controller`; then run this again)',
   );
   const imageNow = async (): Promise<string> =>
     await ask('get', ...deployment, '-o', 'jsonpath={..containers[*].image}');
@@ -195,6 +233,15 @@ describe('credentials of a controller', () => {
     expect(await ask('get', 'csr', '-o', 'name')).toBe('');
   });
 
+  test('roles that were made by hand stay as they are', async () => {
+    const roles = (await readFile('deploy/rbac-controlnode.yaml', 'utf8')).replaceAll('CONTROL_NODE', 'c4');
+    expect(await kubectl(plane.kubectl, admin, ['apply', '-f', '-'], roles)).toMatchObject({ ok: true });
+    const binding = ['get', 'clusterrolebinding', 'refit-controlnode:c4', '-o', 'jsonpath={.metadata.resourceVersion}'];
+    const before = await ask(...binding);
+    await refit('credentials', 'controlnode', 'c4', '--kubeconfig', admin);
+    expect(await ask(...binding)).toBe(before);
+  });
+
   test('with --node also its Node', async () => {
     const args = ['--node', 'n2', '--duration', '1h', '--kubeconfig', admin];
     const text = (await refit('credentials', 'controlnode', 'c2', ...args)).join('\n');
@@ -246,11 +293,12 @@ test('uninstall stays away while a plan is open, and leaves what another compone
   await ask('delete', 'plans.autopilot.k0sproject.io', 'autopilot');
 
   const removed = await refit('uninstall', 'cattle', '--delete-plans', ...cluster);
-  const shared = ['namespace refit-system', 'customresourcedefinition upgradepolicies.upgrade.refit.dev'];
+  const shared = ['clusterrole refit-viewer', 'customresourcedefinition upgradepolicies.upgrade.refit.dev'];
   const needed = removed.filter((line) =>
     line.endsWith('left as it is: deployment refit-system/refit-controller needs it'),
   );
   expect(needed.map((line) => line.replace(/ left .*/, ''))).toEqual(expect.arrayContaining(shared));
+  expect(removed).toContain('namespace refit-system left as it is: refit install did not make it');
   const ended = await refit('uninstall', 'controller', '--delete-plans', ...cluster);
   expect(ended.filter((line) => line.startsWith(`${shared[1]} `))).toEqual([`${shared[1]} deleted`]);
   expect(await ask('delete', 'clusterrolebinding', 'refit-viewer')).toContain('deleted');

@@ -10,8 +10,6 @@ import { createCommands } from '../service/commands.ts';
 import { changeHost, putBack } from './change-host.ts';
 import { isArgument, restartKubelet } from './kubelet.ts';
 
-const RETRY = { base: 1_000, cap: 60_000 };
-
 /** Works on the Node `name` until `stop` aborts; never rejects. */
 export async function keepConfigured(parts: HostParts, name: string, object: SignalObject, stop: AbortSignal) {
   const { client, options, paths, log, clock } = parts;
@@ -52,5 +50,5 @@ export async function keepConfigured(parts: HostParts, name: string, object: Sig
   };
   const failed = (error: unknown, pauseMs: number): void =>
     log.warn('cannot finish a change of the configuration; trying again', { reason: messageOf(error), pauseMs });
-  await keepDoing(work, failed, RETRY, { ...parts, object }, stop);
+  await keepDoing(work, failed, { base: 1_000, cap: 60_000 }, { ...parts, object }, stop);
 }

@@ -25,7 +25,6 @@ type Placing = BundleRequest & FetchTools;
 
 /** The bundles of the running version, and those of the next. */
 const KEPT_VERSIONS = 2;
-const READABLE = 0o644;
 
 /** Resolves when the images directory has the bundle, also if others put it there, and older ones of ours are gone. */
 export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {
@@ -81,7 +80,7 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
   const isWhole = part.wanted !== undefined && part.sha256 === part.wanted && isBundleName(part.origin.name);
   const wanted = { ...placing, paths, part, inspect, ...(known && { unless: known }) };
   if (!isWhole && (await fetchVerified(wanted)) === 'here') return found;
-  await part.seal(READABLE);
+  await part.seal(0o644);
   const { name = '', validator } = part.origin;
   const bundle = { name, url, version, sha256: part.sha256, ...(validator && { validator }) };
   // The list first: a bundle that is not on it would never be removed.

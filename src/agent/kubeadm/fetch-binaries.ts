@@ -18,7 +18,6 @@ export interface FetchParts extends Tools {
 }
 
 const MOST_LIST_BYTES = 64 * 1024;
-const LINE = /^([0-9a-f]{64}) [ *](kubeadm|kubelet|kubectl)$/;
 
 /** What is there already and has its hash is not fetched again. Rejects with a reason for people. */
 export async function fetchBinaries(command: SignalCommand, parts: FetchParts): Promise<Upgrade['binaries']> {
@@ -50,7 +49,7 @@ async function fetched(name: string, url: string, sha256: string | undefined, pa
 export function hashesIn(text: string): Readonly<Record<string, string>> {
   const lines = text.split('\n').filter((line) => line !== '');
   const found = lines.map((line): [string, string] => {
-    const [, hash = '', name = ''] = LINE.exec(line) ?? [];
+    const [, hash = '', name = ''] = /^([0-9a-f]{64}) [ *](kubeadm|kubelet|kubectl)$/.exec(line) ?? [];
     if (name !== '') return [name, hash];
     const wanted = 'expected the output of sha256sum for kubeadm, kubelet and kubectl';
     throw new Error(`the list of binaries has the line ${JSON.stringify(line.slice(0, 100))}: ${wanted}`);

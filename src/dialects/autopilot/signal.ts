@@ -40,15 +40,13 @@ export function withoutControllers(names: readonly string[], platforms: readonly
 export const signal = annotationSignal({ resourceOf: ({ role }) => OBJECTS[role] });
 export const foreignWork = foreignTargetsAmong(OBJECTS);
 
-const NODE_LEASES = 'kube-node-lease';
-
 export const drainDelegation: DrainDelegation = {
   nodeOf,
 
   /** True if the node's lease has the label. Nodes without it (k0s before 1.35) cordon and drain themselves. */
   async isDelegated(client, stage, target, world, abort) {
     const { name } = nodeOf(stage, target, world)?.metadata ?? target;
-    const lease = await ifFound(client.get(leases, name, { namespace: NODE_LEASES, abort }));
+    const lease = await ifFound(client.get(leases, name, { namespace: 'kube-node-lease', abort }));
     return lease?.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined;
   },
 };

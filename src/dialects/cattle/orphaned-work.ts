@@ -29,7 +29,7 @@ function cordonsLeft(namespace: string, world: World, alive: Alive): Orphaned[] 
     if (kind !== CORDON_KIND || home !== namespace) return [];
     const plan = alive.get(uid);
     const target = { name: node.metadata.name, state: 'failed', since } as const;
-    if (!plan) return orphaned({ metadata: { name: 'deleted', namespace, uid } }, '', target, GONE);
+    if (!plan) return orphaned({ metadata: { name: 'deleted', namespace, uid } }, '', target, 'its plan was deleted');
     return isWanted(plan, node, world) ? [] : orphaned(plan, '', target, DROPPED);
   });
 }
@@ -59,7 +59,7 @@ function jobsLeft(world: World, alive: Alive): Orphaned[] {
     const { latestHash, applying } = plan.status ?? {};
     const hash = labels[hashLabelOf(plan.metadata.name)] ?? '';
     if (node && hash === latestHash && applying?.includes(hostnameOf(node)) === true) return [];
-    return orphaned(plan, hash, { name, state: 'intended', since }, node ? DROPPED : NODE_GONE);
+    return orphaned(plan, hash, { name, state: 'intended', since }, node ? DROPPED : 'its node was deleted');
   });
 }
 
@@ -68,8 +68,6 @@ const openAmong = onceForEach((all: readonly Job[]) => all.filter((job) => isHel
 const cordonedAmong = onceForEach((all: readonly Node[]) => all.filter((node) => cordonOwner(node) !== undefined));
 const claimedAmong = onceForEach((all: readonly Node[]) => all.filter((node) => claimOn(node) !== undefined));
 
-const NODE_GONE = 'its node was deleted';
-const GONE = 'its plan was deleted';
 const DROPPED = 'its plan no longer selects it, or has another version';
 
 function orphaned({ metadata }: CattlePlan, id: string, target: Omit<Target, 'key'>, why: string): [Orphaned] {

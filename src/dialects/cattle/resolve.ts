@@ -28,10 +28,7 @@ import { jobFor, nodesAtWork } from './signal.ts';
 import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
 
 /** What read-only commands lack. */
-interface Knowledge {
-  readonly secretOf?: SecretLookup;
-  readonly attempts?: Attempts;
-}
+type Knowledge = { readonly secretOf?: SecretLookup; readonly attempts?: Attempts };
 
 export function resolve(plan: CattlePlan, world: World, now: number, { secretOf, attempts }: Knowledge): Rollout {
   const judgement = resolveLatest(plan, secretOf);

@@ -25,7 +25,6 @@ const CONFIGURATIONS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfig
 const GROUPS = ['', '*', 'cluster.k8s.io'];
 /** Drains need new pods elsewhere, kubelets write their Nodes, machine-controller its Machines; deletions do not count. */
 const WRITTEN = /^(\*|pods|nodes|machine(deployment|set)?s)(\/|$)/;
-const WRITES = ['CREATE', 'UPDATE', '*'];
 
 /** Selectors and conditions of webhooks are not evaluated, so these are warnings. */
 export async function webhookFindings(client: KubeClient, abort: AbortSignal): Promise<WebhookFinding[]> {
@@ -46,7 +45,7 @@ function isRequired({ failurePolicy, rules = [] }: Webhook): boolean {
   const isMet = rules.some(
     ({ apiGroups = [], operations = [], resources = [] }) =>
       apiGroups.some((group) => GROUPS.includes(group)) &&
-      operations.some((operation) => WRITES.includes(operation)) &&
+      operations.some((operation) => ['CREATE', 'UPDATE', '*'].includes(operation)) &&
       resources.some((resource) => WRITTEN.test(resource)),
   );
   return isMet && failurePolicy !== 'Ignore';

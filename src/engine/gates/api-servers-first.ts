@@ -4,8 +4,6 @@ import type { Reason } from '../model/reasons.ts';
 import { momentAfter, recordedUpgrade } from '../observe/recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';
 
-const ENDS = 'those API servers are upgraded, or the plan is corrected';
-
 /** Never a stop: API servers can still be upgraded. */
 export const apiServersFirst: Gate = {
   name: 'api-servers-first',
@@ -25,6 +23,6 @@ export const apiServersFirst: Gate = {
     const times = brought.flatMap((server) => ('since' in server ? server.since : []));
     const since = times.toSorted().at(-1);
     const moment = since === undefined || judge(brought) ? {} : momentAfter(since, now);
-    return { kind: 'wait', reason, ends: ENDS, ...moment };
+    return { kind: 'wait', reason, ends: 'those API servers are upgraded, or the plan is corrected', ...moment };
   },
 };
