@@ -9,7 +9,7 @@ import type { CustomKind } from './crd.ts';
 
 /** The one object of `kinds` in `text`, as written, without defaults. REFIT_FILE names `file` and the field. */
 export function readObject(text: string, file: string, kinds: readonly [CustomKind, ...CustomKind[]]) {
-  const fail = failing('REFIT_FILE', `${file}: `, { hint: FIELDS_HINT });
+  const fail = failing('REFIT_FILE', `${file}: `, { hint: 'docs/reference/crds.md has every field' });
   const wanted = [...new Set(kinds.map(({ resource }) => resource.kind))].join(' or ');
   const [found, second] = documentsOf(text, fail).filter((value) => value !== null);
   if (found === undefined) return fail(`is empty, expected one ${wanted}`);
@@ -22,8 +22,6 @@ export function readObject(text: string, file: string, kinds: readonly [CustomKi
   const { error } = kind.schema.extend(HEADER).safeParse(found, { reportInput: true });
   return error ? fail(describeIssues(error, `the ${kind.resource.kind}`)) : { kind, object: found as KubeObject };
 }
-
-const FIELDS_HINT = 'docs/reference/crds.md has every field';
 
 function nameOf({ resource }: CustomKind): string {
   const { kind } = resource;

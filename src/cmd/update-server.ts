@@ -38,16 +38,11 @@ export async function runServe(directory: string, flags: ServeFlags, abort: Abor
   await Promise.all([runUpdateServer(options, abort), health?.run(abort)]);
 }
 
-interface BundleFlags {
-  readonly file?: string;
-  readonly pack?: string;
-  readonly unpack?: string;
-}
-
 const LIMITS = { maxBytes: 8 * 1024 ** 3, reserveBytes: 256 * 1024 ** 2, stallMs: 60_000, totalMs: 6 * 3_600_000 };
 
-export async function runBundle(directory: string, flags: BundleFlags, { write, abort }: CommandCall): Promise<void> {
-  const { file, pack, unpack } = flags;
+type Flags = Partial<Readonly<Record<'file' | 'pack' | 'unpack', string>>>;
+
+export async function runBundle(directory: string, { file, pack, unpack }: Flags, { write, abort }: CommandCall) {
   if (file === undefined && pack === undefined && unpack === undefined)
     throw new RefitError('REFIT_USAGE', 'name what to do: --file, --unpack or --pack');
   if (unpack !== undefined) await unpackBundle(unpack, directory);

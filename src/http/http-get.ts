@@ -14,7 +14,6 @@ export class TransientError extends Error {
 /** As Go's client, which the original uses. */
 const MAX_REDIRECTS = 10;
 const ANSWERS = [200, 206, 304, 416];
-const REDIRECTS = [301, 302, 303, 307, 308];
 /** Timeout, too early, too many requests: worth a retry, like every answer from 500 on. */
 const TRANSIENT = [408, 425, 429];
 /** A bad certificate stays bad. */
@@ -61,7 +60,7 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
     if (ANSWERS.includes(statusCode))
       return { response, url: address, [Symbol.dispose]: () => void response.destroy() };
     response.destroy();
-    if (!REDIRECTS.includes(statusCode)) throw refusal(statusCode, address.host);
+    if (![301, 302, 303, 307, 308].includes(statusCode)) throw refusal(statusCode, address.host);
     if (answered.location === undefined) throw new Error(`${address.host} redirects without saying where`);
     from = `a redirect of ${address.host}`;
     const next = new URL(answered.location, address);

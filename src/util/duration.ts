@@ -21,13 +21,12 @@ function join(large: number, largeUnit: string, small: number, smallUnit: string
 }
 
 const GO_UNITS: Readonly<Record<string, number>> = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, m: 60e9, h: 3600e9 };
-const PART = /(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)/g;
 
 /** Undefined where Go could not read it either. */
 export function parseGoDuration(text: string): number | undefined {
   const [, sign = '', rest = ''] = /^([+-]?)(.*)$/.exec(text) ?? [];
   if (rest === '0') return 0;
-  const parts = [...rest.matchAll(PART)];
+  const parts = [...rest.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)/g)];
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== rest) return undefined;
   const sum = parts.reduce((total, [, digits, unit = '']) => total + Number(digits) * (GO_UNITS[unit] ?? 0), 0);
   return sign === '-' ? -sum : sum;

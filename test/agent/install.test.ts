@@ -77,6 +77,29 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
     );
   });
 
+  test('files of others stay: install and uninstall refuse before they change anything', () => {
+    const file = name === 'systemd' ? '/etc/systemd/system/refit-agent.service' : '/etc/init.d/refit-agent';
+    const dropIn = name === 'systemd' ? `${file}.d/` : '/etc/conf.d/refit-agent';
+    const { refused, kept, masked, left, changed } = seen.foreign;
+    const inTheWay = 'REFIT_INSTALL: refit install did not make what is in its way: ';
+    const hint = `(move that away, put settings of the service into ${dropIn}, and run this again)\nexit code 1\n`;
+    expect(refused).toBe(`${inTheWay}${file}, /etc/refit/agent.kubeconfig, /usr/local/bin/refit ${hint}`);
+    expect(masked).toBe(`${inTheWay}${file}, /usr/local/bin/refit ${hint}`);
+    expect(kept).toBe(
+      `REFIT_INSTALL: refit install did not make ${file} (stop and remove ${service} yourself, then run this again)\nexit code 1\n`,
+    );
+    for (const path of ['/usr/local/bin/refit', '/etc/refit/agent.kubeconfig'])
+      expect(left).toContain(`left ${path}: refit install did not put it there\n`);
+    expect(changed).toEqual([]);
+  });
+
+  test('a full disk is no bug of Refit, and nothing half-written stays', () => {
+    const { full, afterFull } = seen.foreign;
+    expect(full).toContain('\nREFIT_INSTALL: cannot write /usr/local/bin/refit: ENOSPC: ');
+    expect(full).toContain(' (fix that on this host, and run the same command again)\nexit code 1\n');
+    expect(afterFull).toEqual([]);
+  });
+
   test('install says what it found and did', () => {
     const lines = seen.installed.trim().split('\n');
     expect(lines[0]).toMatch(/^found k0s v1\.36\.3\+k0s\.0, a worker \(PID \d+, data in \/var\/lib\/k0s\)$/);

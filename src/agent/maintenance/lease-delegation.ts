@@ -10,7 +10,6 @@ import { keepDoing, type SignalObject } from '../object/signal-object.ts';
 const NODE_LEASES = 'kube-node-lease';
 /** The original's field manager, so that the label has one owner, whichever agent writes it. */
 const FIELD_MANAGER = 'k0s/autopilot';
-const RETRY = { base: 200, cap: 30_000 };
 const REFUSED = "may not label the node's Lease: without that label this agent drains the node; let it patch the Lease";
 
 export type LeaseDelegation = ReturnType<typeof leaseDelegation>;
@@ -64,7 +63,7 @@ export async function keepDelegated(parts: DelegationParts, stop: AbortSignal): 
     else if (reason !== refused) log.error(REFUSED, { reason });
     if (isRefusal(error)) refused = reason;
   };
-  await keepDoing(label, tell, RETRY, { ...parts, object: node }, stop);
+  await keepDoing(label, tell, { base: 200, cap: 30_000 }, { ...parts, object: node }, stop);
 }
 
 async function labelNodeLease(client: KubeClient, name: string, abort: AbortSignal): Promise<void> {

@@ -20,7 +20,6 @@ export interface PresenceParts extends Tools {
 
 /** Polled, because how k0s was started is not watched. */
 const POLL_MS = 60_000;
-const RETRY = { base: 1_000, cap: 600_000 };
 
 /** Works until `stop` aborts; never rejects, because an agent works without it. */
 export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Promise<void> {
@@ -41,7 +40,7 @@ export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Pro
   };
   const tell = (error: unknown, pauseMs: number): void =>
     log.warn('cannot announce the agent on its object', { reason: messageOf(error), pauseMs });
-  await keepDoing(announce, tell, RETRY, parts, stop);
+  await keepDoing(announce, tell, { base: 1_000, cap: 600_000 }, parts, stop);
 }
 
 /** Counted from the start, so that the agents of a fleet do not write at the same moment. */

@@ -23,13 +23,12 @@ export interface RegistrationParts extends Tools {
 /** Polled, because nothing signals that the service answers, or that another version was started. */
 const UNKNOWN_POLL_MS = 1_000;
 const KNOWN_POLL_MS = 60_000;
-const RETRY = { base: 50, cap: 10_000 };
 
 /** Works until `stop` aborts; never rejects, because an agent can work with an outdated ControlNode. */
 export async function keepRegistered(parts: RegistrationParts, stop: AbortSignal): Promise<void> {
   const tell = (error: unknown, pauseMs: number): void =>
     parts.log.warn('the registration is retried', { reason: messageOf(error), pauseMs });
-  await keepDoing(async () => await updateRegistration(parts), tell, RETRY, parts, stop);
+  await keepDoing(async () => await updateRegistration(parts), tell, { base: 50, cap: 10_000 }, parts, stop);
 }
 
 /** One write at most; returns the milliseconds to pause unless the object changes, undefined for no limit. */

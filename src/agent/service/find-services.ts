@@ -56,7 +56,6 @@ export function findService(path: string, original: Omit<ProcessId, 'pid'>): Pro
 }
 
 const ROLES = ['controller', 'worker'] as const;
-const DATA_DIRECTORY = ['--data-dir', '-d'];
 
 /** Undefined where this is no `<program> controller|worker …`, run directly or as a script by its interpreter. */
 export function readServiceArguments(argv: readonly string[]) {
@@ -65,7 +64,7 @@ export function readServiceArguments(argv: readonly string[]) {
   const role: (typeof ROLES)[number] = argv[at] === 'worker' ? 'worker' : 'controller';
   const rest = argv.slice(at + 1);
   const statusSocket = valueOf(rest, ['--status-socket']);
-  const dataDirectory = valueOf(rest, DATA_DIRECTORY);
+  const dataDirectory = valueOf(rest, ['--data-dir', '-d']);
   const extra = valueOf(rest, ['--kubelet-extra-args']) ?? '';
   const words = [...extra.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)].map(([word]) => word.replaceAll(/["']/g, ''));
   const hostnameOverride = valueOf(words, ['--hostname-override']);

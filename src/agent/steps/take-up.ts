@@ -43,8 +43,6 @@ function firstOf(input: NewSignalInput): BundleJournal {
   return { ...common, phase: 'missed', failure: { status: 'Failed', reason } };
 }
 
-const SHA256 = /^[0-9a-fA-F]{64}$/;
-
 function isLate(status: string | undefined): boolean {
   return ['ApplyingUpdate', 'Restart', 'UnCordoning', 'RollingBack'].includes(status ?? '');
 }
@@ -53,7 +51,7 @@ function refusalOf({ signal: { command, status }, accepts, veto, host }: NewSign
   if (!accepts.includes(command.kind))
     return `this agent cannot carry out ${command.kind} here, only ${accepts.join(' and ')}`;
   // Nothing is downloaded for an update that got further.
-  if (command.sha256 === undefined || SHA256.test(command.sha256))
+  if (command.sha256 === undefined || /^[0-9a-fA-F]{64}$/.test(command.sha256))
     return isLate(status?.status) ? undefined : (veto ?? host.distrust);
   return `sha256 "${command.sha256}" is not 64 hexadecimal digits`;
 }

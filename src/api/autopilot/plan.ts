@@ -71,7 +71,6 @@ const targetStatusSchema = object('The progress of one node.', {
   lastUpdatedTimestamp: time('When the node was found or signalled.'),
 });
 
-const controllersStatus = list('One entry for each controller.', targetStatusSchema);
 const workersStatus = list('One entry for each worker.', targetStatusSchema);
 
 const commandStatusSchema = object('The progress of one command.', {
@@ -79,7 +78,7 @@ const commandStatusSchema = object('The progress of one command.', {
   state: z.string().describe("The command's state; the same values as the plan's."),
   description: text('Why the command stopped.'),
   k0supdate: object('The nodes of a `k0supdate`.', {
-    controllers: controllersStatus,
+    controllers: list('One entry for each controller.', targetStatusSchema),
     workers: workersStatus,
   }).exactOptional(),
   airgapupdate: object('The nodes of an `airgapupdate`.', { workers: workersStatus }).exactOptional(),

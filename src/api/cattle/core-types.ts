@@ -15,8 +15,6 @@ const reference = (members: Fields): z.ZodType => z.strictObject(members).meta({
 /** Of an object in the Plan's namespace. */
 const nameSchema = z.string().default('').describe('Name of the object.');
 export const referenceSchema = reference({ name: nameSchema });
-const sourceSchema = reference({ name: nameSchema, ...flags('optional') });
-const keySchema = reference({ key: z.string(), name: nameSchema, ...flags('optional') });
 const divisorSchema = z.unknown().meta({
   'x-kubernetes-int-or-string': true,
   pattern:
@@ -24,7 +22,7 @@ const divisorSchema = z.unknown().meta({
 });
 const fileKey = { ...fields(z.boolean().default(false), 'optional'), path: z.string(), volumeName: z.string() };
 const valueSchema = z.strictObject({
-  ...fields(keySchema, 'configMapKeyRef', 'secretKeyRef'),
+  ...fields(reference({ key: z.string(), name: nameSchema, ...flags('optional') }), 'configMapKeyRef', 'secretKeyRef'),
   ...fields(reference({ ...texts('apiVersion'), fieldPath: z.string() }), 'fieldRef'),
   ...fields(reference({ key: z.string(), ...fileKey }), 'fileKeyRef'),
   ...fields(
@@ -40,15 +38,13 @@ export const variableSchema = z.strictObject({
 });
 
 export const variablesSchema = z.strictObject({
-  ...fields(sourceSchema, 'configMapRef', 'secretRef'),
+  ...fields(reference({ name: nameSchema, ...flags('optional') }), 'configMapRef', 'secretRef'),
   ...texts('prefix'),
 });
 
-const profileSchema = z.strictObject({ type: z.string(), ...texts('localhostProfile') });
-
 export const securityContextSchema = z.strictObject({
   ...flags('allowPrivilegeEscalation', 'privileged', 'readOnlyRootFilesystem', 'runAsNonRoot'),
-  ...fields(profileSchema, 'appArmorProfile', 'seccompProfile'),
+  ...fields(z.strictObject({ type: z.string(), ...texts('localhostProfile') }), 'appArmorProfile', 'seccompProfile'),
   ...fields(z.strictObject(fields(list, 'add', 'drop')), 'capabilities'),
   ...texts('procMount'),
   ...fields(int64, 'runAsGroup', 'runAsUser'),

@@ -62,10 +62,7 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
 }
 
 /** By the leader's kubeadm, where it is on the host already. A plan is good without it. */
-async function showDiff(
-  { manifest, shells, output }: KubeadmSession,
-  { request }: preflight.Assessment,
-): Promise<void> {
+async function showDiff({ manifest, shells, output }: KubeadmSession, { request }: preflight.Assessment) {
   const host = manifest.hosts.find(({ name }) => name === request.leader[0]);
   if (!host) return;
   const { patches, config } = optionsFor(manifest, host);

@@ -181,8 +181,6 @@ async function untilCleanedUp(session: KubeadmSession, controller: ControllerPro
   }
 }
 
-const READYZ = `${PRELUDE}${API_SERVER}${scriptFile('readyz.sh')}`;
-
 /** More than the script may take: a connection may have to be opened first. */
 const SCRIPT_MS = 20_000;
 
@@ -194,7 +192,7 @@ export function throughHosts(ask: AskReadyz, manifest: Manifest, shells: Shells)
     } catch (error) {
       const host = controlPlaneOf(manifest).find((each) => each.name === name);
       if (!host) throw error;
-      const result = await shells.run(host, READYZ, SCRIPT_MS);
+      const result = await shells.run(host, `${PRELUDE}${API_SERVER}${scriptFile('readyz.sh')}`, SCRIPT_MS);
       if (result.code === 0) return Number(result.stdout);
       throw new RefitError('REFIT_UNREACHABLE', `${messageOf(error)}; on its host: ${saidBy(result)}`);
     }

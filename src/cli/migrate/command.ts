@@ -10,9 +10,7 @@ import type { SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
 import { FIRST_WITH_SWITCH, type MigratingHost, type MigrationFacts, readFacts } from './facts.ts';
 
-interface MigrateFlags extends ConnectionFlags {
-  readonly plan?: boolean;
-}
+type MigrateFlags = ConnectionFlags & { readonly plan?: boolean };
 
 /** Resolves with 0; of a check with 1 if something is in the way. */
 export async function migrateK0s(flags: MigrateFlags, { clock, output, abort }: SessionParts): Promise<number> {
@@ -60,11 +58,10 @@ export function problemsOf({ hosts, isRunning }: MigrationFacts): string[] {
   ];
 }
 
-const NO_BALANCER = 'https://LOAD_BALANCER:6443';
 const USERS = ['refit-controller', 'refit-viewer', 'refit-operator'] as const;
 
 /** In order, with commands for the nodes of this cluster. */
-export function stepsOf({ hosts, balancer = NO_BALANCER }: MigrationFacts): string[] {
+export function stepsOf({ hosts, balancer = 'https://LOAD_BALANCER:6443' }: MigrationFacts): string[] {
   const controllers = hosts.filter(({ role }) => role === 'controller');
   const workers = hosts.filter(({ role }) => role === 'worker');
   const roles = controllers.map(

@@ -54,18 +54,16 @@ function planSections(status: StatusView, plan: PlanView, now: number): text.Sec
 
 /** One block for each stage that has the node, or that of the Machine, among its targets. */
 function nodeBlocks(status: StatusView, plan: PlanView, node: string, now: number, medium: Medium): string[][] {
+  const { kind, name: own } = plan;
+  const isMachine = kind === 'Machine' && (own === node || own.endsWith(`/${node}`));
   return plan.stages.flatMap((stage) =>
     stage.targets
-      .filter(({ name }) => name === node || isMachine(plan, node))
+      .filter(({ name }) => name === node || isMachine)
       .map((target) => [
         ...text.header(plan, now, medium, `${target.name}  ${stage.role} of `),
         ...text.renderSections([...sectionsOf(status, plan, stage, target, now), agentSection(target)], medium),
       ]),
   );
-}
-
-function isMachine({ kind, name }: PlanView, wanted: string): boolean {
-  return kind === 'Machine' && (name === wanted || name.endsWith(`/${wanted}`));
 }
 
 /** Of an unknown agent there is nothing to say. */

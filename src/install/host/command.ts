@@ -8,7 +8,6 @@ import { createCommands } from '../../agent/service/commands.ts';
 import { type FoundService, findServices } from '../../agent/service/find-services.ts';
 import { allPids, executableOf } from '../../agent/service/processes.ts';
 import { askService, type TrustedAnswer } from '../../agent/service/trusted-service.ts';
-import { writeDurably } from '../../agent/state/durable-files.ts';
 import { loadJournal } from '../../agent/state/journal-file.ts';
 import { pathsBeside, pathsIn, removeState } from '../../agent/state/state-directory.ts';
 import { assertTrustedConfig } from '../../agent/state/trusted-config.ts';
@@ -17,8 +16,9 @@ import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { systemClock } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { kubeconfigWith, withCommand, withFullPaths } from '../credentials/kubeconfig.ts';
-import { assertOwnedByRoot, BINARY, ownProgram, type Program, placeBinary } from './program.ts';
-import { type AgentService, agentService } from './service-managers.ts';
+import { hasMark, hostFault, placeText } from './host-files.ts';
+import { assertOwnedByRoot, BINARY, isOwnBinary, ownProgram, type Program, placeBinary } from './program.ts';
+import { serviceManager } from './service-managers.ts';
 
 interface AgentInstallFlags {
   /** Credentials of the agent on a controller, instead of ones that it gets itself. */
@@ -32,8 +32,6 @@ type Write = (text: string) => void;
 const CONFIG = '/etc/refit';
 const CREDENTIALS = join(CONFIG, 'agent.kubeconfig');
 const FLAGS = join(CONFIG, 'agent.yaml');
-const USUAL_K0S = '/usr/local/bin/k0s';
-const KUBEADM_KUBELET = '/etc/kubernetes/kubelet.conf';
 const USUAL = { binary: undefined, stateDirectory: '/var/lib/refit', runDirectory: '/run/refit' };
 /** How long a certificate of the agent is valid; the next one is fetched when most of that is over. */
 const VALIDITY = '168h';
@@ -44,28 +42,56 @@ export async function installAgent({ credentials, procedure }: AgentInstallFlags
   const program = await ownProgram();
   const source = await credentialsFor(k0s, program, credentials);
   const { stateDirectory } = await ownOptions();
+  const isPlaced = !program.isOneFile || (await isOwnBinary());
+  const isMarked = await hasMark(service.file);
+  const foreign = [
+    ...(isMarked === false ? [service.file] : []),
+    ...('text' in source && (await hasMark(CREDENTIALS)) === false ? [CREDENTIALS] : []),
+    ...(isPlaced === false && isMarked !== true ? [BINARY] : []),
+  ];
+  if (foreign.length > 0) {
+    const hint = `move that away, put settings of the service into ${service.dropIn}, and run this again`;
+    throw new RefitError('REFIT_INSTALL', `refit install did not make what is in its way: ${foreign.join(', ')}`, {
+      hint,
+    });
+  }
   if (k0s) write(`found k0s ${k0s.version}, a ${k0s.role} (PID ${k0s.pid}, data in ${k0s.dataDirectory})\n`);
   if (k0s?.ownAgent) write('k0s runs its own agent, so this one only watches: docs/guides/k0s.md says more\n');
-  if (program.isOneFile && (await placeBinary())) write(`copied this program to ${BINARY}\n`);
+  if (!isPlaced) {
+    await placeBinary();
+    write(`copied this program to ${BINARY}\n`);
+  }
   for (const directory of [CONFIG, stateDirectory]) {
-    await mkdir(directory, { mode: 0o700, recursive: true });
+    await mkdir(directory, { mode: 0o700, recursive: true }).catch((cause: unknown) =>
+      hostFault(`cannot make ${directory}`, cause),
+    );
     await assertOwnedByRoot(directory);
   }
   if ('text' in source) {
-    await writeDurably(CREDENTIALS, source.text);
+    await placeText(CREDENTIALS, 0o600, source.text);
     write(`wrote ${CREDENTIALS}: ${source.what}\n`);
   }
   const kubeconfig = 'text' in source ? CREDENTIALS : source.file;
   const object = k0s?.role === 'controller' ? ['--object', 'controlnode'] : [];
   const flags = k0s ? object : ['--procedure', 'kubeadm'];
-  await service.start([...program.agent, 'agent', ...flags, '--kubeconfig', kubeconfig]);
+  const command = [...program.agent, 'agent', ...flags, '--kubeconfig', kubeconfig];
+  await placeText(service.file, service.mode, service.textFor(command));
+  await run(service.start);
   write(`wrote ${service.file}\n`);
   write(`started ${service.title}, now and at each boot; its state is in ${stateDirectory}\n`);
 }
 
-function ownService(): AgentService {
+function ownService() {
   if (process.getuid?.() !== 0) throw new RefitError('REFIT_INSTALL', 'the agent runs as root: run this as root, too');
-  return agentService(createCommands(process.env, systemClock));
+  return serviceManager();
+}
+
+async function run(lines: readonly string[]): Promise<void> {
+  const { ask } = createCommands(process.env, systemClock);
+  for (const line of lines) {
+    const [program = '', ...args] = line.split(' ');
+    await ask(program, ...args).catch((cause: unknown) => hostFault('cannot change the service', cause));
+  }
 }
 
 type Source = { readonly file: string } | { readonly text: string; readonly what: string };
@@ -77,7 +103,7 @@ async function credentialsFor(k0s: RunningK0s | undefined, { refit }: Program, g
     return { text: withFullPaths(await readFile(given, 'utf8'), dirname(given)), what: `a copy of ${given}` };
   }
   if (k0s?.role !== 'controller') {
-    const file = k0s ? join(k0s.dataDirectory, 'kubelet.conf') : KUBEADM_KUBELET;
+    const file = k0s ? join(k0s.dataDirectory, 'kubelet.conf') : '/etc/kubernetes/kubelet.conf';
     if (!existsSync(file))
       throw new RefitError('REFIT_INSTALL', `${file} is missing: this host has not joined its cluster yet`);
     await loadTrustedConfig(file);
@@ -126,7 +152,7 @@ async function besideK0s(configured: string | undefined): Promise<string[]> {
     configured === undefined
       ? running.filter((path) => path !== undefined)
       : [await realpath(configured).catch(() => configured)];
-  const binaries = found.length > 0 ? found : [USUAL_K0S];
+  const binaries = found.length > 0 ? found : ['/usr/local/bin/k0s'];
   const paths = binaries.map(pathsBeside).flatMap(({ staging, previous }) => [staging, previous]);
   return [...new Set(paths)].filter((path) => existsSync(path));
 }
@@ -134,6 +160,11 @@ async function besideK0s(configured: string | undefined): Promise<string[]> {
 /** Removes what install wrote, and the files of the agent. Upgrades that it made stay. */
 export async function uninstallAgent(write: Write): Promise<void> {
   const service = ownService();
+  const isMarked = await hasMark(service.file);
+  if (isMarked === false) {
+    const hint = `stop and remove ${service.title} yourself, then run this again`;
+    throw new RefitError('REFIT_INSTALL', `refit install did not make ${service.file}`, { hint });
+  }
   const options = await ownOptions().catch(({ message }: Error) => {
     const left = `the directories that ${FLAGS} names, and what the agent keeps beside k0s's binary`;
     write(`could not read the agent's options: ${message}\nleft ${left}\n`);
@@ -144,25 +175,32 @@ export async function uninstallAgent(write: Write): Promise<void> {
   for (const path of beside) await assertOwnedByRoot(dirname(path));
   try {
     // An agent that still runs could begin an upgrade meanwhile.
-    await service.stop();
+    if (isMarked) await run(service.stop);
     await assertIdle(stateDirectory);
   } catch (error) {
     // The first error counts.
-    await service.resume().catch(() => undefined);
+    if (isMarked) await run(service.start).catch(() => undefined);
     throw error;
   }
-  if (existsSync(service.file)) {
-    await service.remove();
+  if (isMarked) {
+    await run(service.disable);
+    await rm(service.file);
+    await run(service.forget);
     write(`removed ${service.title}\n`);
   }
+  const foreign = 'refit install did not put it there';
   const isUsed = allPids().some((pid) => pid !== process.pid && executableOf(pid) === BINARY);
-  const mayRemoveBinary = (await ownProgram()).isOneFile && !isUsed;
-  const why = isUsed ? 'another process runs it' : 'only the one-file program removes it';
-  if (!mayRemoveBinary && existsSync(BINARY)) write(`left ${BINARY}: ${why}\n`);
-  for (const path of [...beside, CREDENTIALS, ...(mayRemoveBinary ? [BINARY] : [])]) {
+  const whyForeign = isMarked || (await isOwnBinary()) ? undefined : foreign;
+  const whySource = (await ownProgram()).isOneFile ? whyForeign : 'only the one-file program removes it';
+  const whyLeft = new Map([
+    [BINARY, isUsed ? 'another process runs it' : whySource],
+    [CREDENTIALS, (await hasMark(CREDENTIALS)) ? undefined : foreign],
+  ]);
+  for (const path of [...beside, CREDENTIALS, BINARY]) {
     if (!existsSync(path)) continue;
-    await rm(path, { recursive: true });
-    write(`removed ${path}\n`);
+    const why = whyLeft.get(path);
+    if (why === undefined) await rm(path, { recursive: true });
+    write(why === undefined ? `removed ${path}\n` : `left ${path}: ${why}\n`);
   }
   for (const path of [stateDirectory, runDirectory, CONFIG]) {
     if (!existsSync(path)) continue;

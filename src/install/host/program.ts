@@ -1,10 +1,12 @@
 /** Puts the program where the agent's service finds it: the one-file binary is copied, a package must stay where it is. */
 import { constants } from 'node:fs';
-import { chmod, copyFile, realpath, rename, rm } from 'node:fs/promises';
+import { copyFile, open, realpath } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isSea } from 'node:sea';
+import { hashFile } from '../../agent/download/hash-file.ts';
 import { assertTrustedPath } from '../../agent/state/trusted-path.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
+import { placeFile } from './host-files.ts';
 
 /** For an agent, which runs on every node for months and computes little: few threads, no signal that opens a debugger. */
 export const AGENT_FLAGS = [
@@ -33,18 +35,19 @@ export async function ownProgram() {
   return { refit: [node, script], agent: [node, ...flags, script], isOneFile: false };
 }
 
-/** Copies this binary to its place, unless it runs from there. True when it was copied. */
-export async function placeBinary(): Promise<boolean> {
-  const own = await realpath(process.execPath);
-  if (own === (await realpath(BINARY).catch(() => undefined))) return false;
+/** Whatever lies at its path by now, this is the program that runs. */
+const SELF = '/proc/self/exe';
+
+/** Undefined where there is none; true when it is a copy of this one. */
+export async function isOwnBinary(): Promise<boolean | undefined> {
+  const there = await hashFile(BINARY, { open });
+  return there === undefined ? undefined : there === (await hashFile(SELF, { open }));
+}
+
+/** Copies this binary to its place. */
+export async function placeBinary(): Promise<void> {
   await assertOwnedByRoot(dirname(BINARY));
-  const next = `${BINARY}.new`;
-  await rm(next, { force: true });
-  // Whatever lies at its path by now, this is the program that runs.
-  await copyFile('/proc/self/exe', next, constants.COPYFILE_EXCL);
-  await chmod(next, 0o755);
-  await rename(next, BINARY);
-  return true;
+  await placeFile(BINARY, 0o755, async (next) => await copyFile(SELF, next, constants.COPYFILE_EXCL));
 }
 
 /** Root runs it, or the commands that it names: nobody else may be able to change it. */

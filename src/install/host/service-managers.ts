@@ -1,85 +1,50 @@
-/** Starts, stops and removes the agent as a service of systemd or OpenRC. */
+/** How the agent is a service of systemd or OpenRC: its file, and the commands that start, stop and remove it. */
 import { existsSync } from 'node:fs';
-import { chmod, rm } from 'node:fs/promises';
-import type { Commands } from '../../agent/service/commands.ts';
-import { writeDurably } from '../../agent/state/durable-files.ts';
 import { RefitError } from '../../util/errors.ts';
 import { deployFile } from '../deploy-files.ts';
 
-export interface AgentService {
-  readonly title: string;
-  /** Path of the file that it is run by. */
-  readonly file: string;
-  /** Writes the file, and starts the service now and at each boot; one that runs starts anew. */
-  start(command: readonly string[]): Promise<void>;
-  stop(): Promise<void>;
-  /** Starts it again after `stop`. */
-  resume(): Promise<void>;
-  /** Undoes `start`, after `stop`; needs its file. */
-  remove(): Promise<void>;
-}
-
-/** That of the running system. Throws REFIT_INSTALL when there is none. */
-export function agentService(commands: Commands): AgentService {
-  if (existsSync('/run/systemd/system')) return underSystemd(commands);
-  if (existsSync('/run/openrc')) return underOpenRc(commands);
-  throw new RefitError(
-    'REFIT_INSTALL',
-    'neither systemd nor OpenRC runs this host: run `refit agent` under your supervisor',
-  );
-}
-
-function underSystemd(commands: Commands): AgentService {
-  const file = `/etc/systemd/system/${SERVICE}.service`;
-  return {
-    title: `systemd unit ${SERVICE}.service`,
-    file,
-    async start(command) {
-      await writeDurably(file, systemdUnit(command));
-      await chmod(file, 0o644);
-      await commands.ask('systemctl', 'daemon-reload');
-      await commands.ask('systemctl', 'enable', `${SERVICE}.service`);
-      await commands.ask('systemctl', 'restart', `${SERVICE}.service`);
-    },
-    async stop() {
-      if (existsSync(file)) await commands.ask('systemctl', 'stop', `${SERVICE}.service`);
-    },
-    async resume() {
-      if (existsSync(file)) await commands.ask('systemctl', 'start', `${SERVICE}.service`);
-    },
-    async remove() {
-      await commands.ask('systemctl', 'disable', `${SERVICE}.service`);
-      await rm(file);
-      await commands.ask('systemctl', 'daemon-reload');
-    },
-  };
-}
-
-function underOpenRc(commands: Commands): AgentService {
-  const file = `/etc/init.d/${SERVICE}`;
-  return {
-    title: `OpenRC service ${SERVICE}`,
-    file,
-    async start(command) {
-      await writeDurably(file, openRcScript(command));
-      await chmod(file, 0o755);
-      await commands.ask('rc-update', 'add', SERVICE, 'default');
-      await commands.ask('rc-service', SERVICE, 'restart');
-    },
-    async stop() {
-      if (existsSync(file)) await commands.ask('rc-service', '--ifstarted', SERVICE, 'stop');
-    },
-    async resume() {
-      if (existsSync(file)) await commands.ask('rc-service', SERVICE, 'start');
-    },
-    async remove() {
-      await commands.ask('rc-update', 'delete', SERVICE);
-      await rm(file);
-    },
-  };
-}
-
 export const SERVICE = 'refit-agent';
+const UNIT = `${SERVICE}.service`;
+
+/** `sign` exists where it runs. Each command is words with a space between them. */
+const MANAGERS = [
+  {
+    sign: '/run/systemd/system',
+    title: `systemd unit ${UNIT}`,
+    /** The agent is run by it. */
+    file: `/etc/systemd/system/${UNIT}`,
+    /** Where others put settings. */
+    dropIn: `/etc/systemd/system/${UNIT}.d/`,
+    mode: 0o644,
+    textFor: systemdUnit,
+    /** Now and at each boot; one that runs starts anew. */
+    start: ['systemctl daemon-reload', `systemctl enable ${UNIT}`, `systemctl restart ${UNIT}`],
+    stop: [`systemctl stop ${UNIT}`],
+    /** Before its file goes, and after that. */
+    disable: [`systemctl disable ${UNIT}`],
+    forget: ['systemctl daemon-reload'],
+  },
+  {
+    sign: '/run/openrc',
+    title: `OpenRC service ${SERVICE}`,
+    file: `/etc/init.d/${SERVICE}`,
+    dropIn: `/etc/conf.d/${SERVICE}`,
+    mode: 0o755,
+    textFor: openRcScript,
+    start: [`rc-update add ${SERVICE} default`, `rc-service ${SERVICE} restart`],
+    stop: [`rc-service --ifstarted ${SERVICE} stop`],
+    disable: [`rc-update delete ${SERVICE}`],
+    forget: [],
+  },
+];
+
+/** Of the running system. Throws REFIT_INSTALL when there is none. */
+export function serviceManager() {
+  const manager = MANAGERS.find(({ sign }) => existsSync(sign));
+  if (manager) return manager;
+  const message = 'neither systemd nor OpenRC runs this host: run `refit agent` under your supervisor';
+  throw new RefitError('REFIT_INSTALL', message);
+}
 
 /** `command`: the program and its arguments. */
 export function systemdUnit(command: readonly string[]): string {

@@ -18,6 +18,7 @@ import { decodeReport, decodeSignal, encodeSignal } from '../../../src/signal/an
 import { encodePrefetch } from '../../../src/signal/prefetch.ts';
 import { rfc3339, sleep, systemClock } from '../../../src/util/clock.ts';
 import { electSilentLeader } from '../leader-lease.ts';
+import { tryForeign } from './foreign.ts';
 import { AgentPod } from './pod.ts';
 import type { Seen } from './seen.ts';
 
@@ -139,6 +140,7 @@ async function run(): Promise<Seen> {
   await chmod(KUBELET, 0o666);
   const distrusted = refit('install', 'agent');
   await chmod(KUBELET, 0o600);
+  const foreign = await tryForeign(refit, PLACES[manager === 'systemd' ? 0 : 2] ?? '');
   const installed = refit('install', 'agent');
   const upgrade = async (file: string, version: string): Promise<[string, string]> => {
     const created = rfc3339(Date.now());
@@ -190,6 +192,7 @@ async function run(): Promise<Seen> {
     ...(byPod && { byPod }),
     left,
     distrusted,
+    foreign,
     good,
     bad,
     upgradeMs,

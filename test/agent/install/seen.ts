@@ -1,4 +1,6 @@
 /** What `inside.ts` reports out of its jail. */
+import type { SeenForeign } from './foreign.ts';
+
 export interface Seen {
   /** Output of install before k0s ran, then after, then a second time. */
   readonly tooEarly: string;
@@ -12,6 +14,7 @@ export interface Seen {
   readonly left: readonly string[];
   /** Output of install while others may write the kubelet's kubeconfig. */
   readonly distrusted: string;
+  readonly foreign: SeenForeign;
   /** Last status and report of an upgrade, and of one to a build that ends at once. */
   readonly good: readonly [status: string, report: string];
   readonly bad: readonly [status: string, report: string];

@@ -1,0 +1,51 @@
+/** Inside a jail: what install and uninstall say and do where files of others, or the disk, are in the way. */
+import { execFileSync } from 'node:child_process';
+import { mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+const BINARY = '/usr/local/bin/refit';
+const CREDENTIALS = '/etc/refit/agent.kubeconfig';
+const TEXT = '#!/bin/sh\n# Somebody else wrote this.\n';
+
+export interface SeenForeign {
+  /** Output of install and uninstall while all are somebody else's. */
+  readonly refused: string;
+  readonly kept: string;
+  /** Of install while the service is masked. */
+  readonly masked: string;
+  /** Of uninstall once the service's file is gone. */
+  readonly left: string;
+  /** Files that did not stay as they were. */
+  readonly changed: readonly string[];
+  /** Output of install while the disk of the binary is full, and what was there after it. */
+  readonly full: string;
+  readonly afterFull: readonly string[];
+}
+
+/** `service`: the file of the service. Leaves nothing behind. */
+export async function tryForeign(refit: (...args: string[]) => string, service: string): Promise<SeenForeign> {
+  const files = [service, BINARY, CREDENTIALS];
+  const changed: string[] = [];
+  const check = async (...paths: string[]): Promise<void> => {
+    for (const path of paths) if ((await readFile(path, 'utf8').catch(String)) !== TEXT) changed.push(path);
+  };
+  await mkdir(dirname(CREDENTIALS), { recursive: true });
+  for (const path of files) await writeFile(path, TEXT, { mode: 0o600 });
+  const refused = refit('install', 'agent', '--credentials', '/var/lib/k0s/kubelet.conf');
+  const kept = refit('uninstall', 'agent');
+  await check(...files);
+  await rm(service);
+  await symlink('/dev/null', service);
+  const masked = refit('install', 'agent');
+  if ((await readlink(service).catch(String)) !== '/dev/null') changed.push(`the mask of ${service}`);
+  await rm(service);
+  const left = refit('uninstall', 'agent');
+  await check(BINARY, CREDENTIALS);
+  for (const path of [BINARY, CREDENTIALS]) await rm(path, { force: true });
+
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k,mode=755', 'none', dirname(BINARY)]);
+  const full = refit('install', 'agent');
+  const afterFull = await readdir(dirname(BINARY));
+  execFileSync('umount', [dirname(BINARY)]);
+  return { refused, kept, masked, left, changed, full, afterFull };
+}
