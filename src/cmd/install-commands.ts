@@ -32,7 +32,12 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
         ([name, what]): CommandSpec => ({
           name,
           summary: `Prints the manifests of ${what}, or applies them.`,
-          options: installOptions(name),
+          options: [
+            ...CLUSTER_OPTIONS,
+            new Option('--apply', 'apply the manifests; default: print them'),
+            new Option('--image <name>', 'image of Refit, as in registry.example.com/refit:1.2.3'),
+            ...(name === 'capi' ? PAYLOAD_OPTIONS : []),
+          ],
           run: async (flags, call) =>
             await (await import('../install/cluster-command.ts')).installComponent(name, flags, call),
         }),
@@ -92,12 +97,3 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
     ],
   },
 ];
-
-function installOptions(name: Component): Option[] {
-  return [
-    ...CLUSTER_OPTIONS,
-    new Option('--apply', 'apply the manifests; default: print them'),
-    new Option('--image <name>', 'image of Refit, as in registry.example.com/refit:1.2.3'),
-    ...(name === 'capi' ? PAYLOAD_OPTIONS : []),
-  ];
-}

@@ -1,6 +1,7 @@
-/** Proves that the executable hands over even when nobody reads what it logs. */
-import { spawn } from 'node:child_process';
+/** Proves that the executable hands over even when nobody reads what it logs, and that lost output is an error. */
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { openSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,9 +13,38 @@ import { type KubeObject, leases, namespaces } from '../kube/resources.ts';
 import { clientOver } from '../kube/transport/http-client.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
+const REFIT = `${ROOT}src/cmd/refit.ts`;
 const LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
 
-test('a controller whose stderr is closed releases its lease when it stops', async () => {
+test.each([
+  ['nothing can be written', `node ${REFIT} --help > /dev/full`, 'ENOSPC: no space left on device'],
+  [
+    'only a part can be written',
+    // Blocks of 512 or 1024 bytes; else the signal would end the process.
+    `trap '' XFSZ; ulimit -f 4; node ${REFIT} install controller > "$0/part.yaml"`,
+    'EFBIG: file too large',
+  ],
+])('%s to standard output: one line, and exit code 1', async (_what, command, problem) => {
+  await using things = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), 'refit-stdout-'));
+  things.defer(async () => await rm(directory, { recursive: true }));
+  const { status, stderr } = spawnSync('sh', ['-c', command.replaceAll('node ', `${process.execPath} `), directory], {
+    encoding: 'utf8',
+  });
+  const hint = 'make room for it, and run the same command again';
+  expect(stderr).toBe(`REFIT_FILE: cannot write the output: ${problem}, write (${hint})\n`);
+  expect(status).toBe(1);
+});
+
+test('an error that cannot be told keeps its exit code', () => {
+  const args = ['-c', `"${process.execPath}" ${REFIT} nonsense 2> /dev/full`];
+  expect(spawnSync('sh', args).status).toBe(2);
+});
+
+test.each([
+  ['is closed', 'pipe'],
+  ['is on a full disk', openSync('/dev/full', 'w')],
+] as const)('a controller whose stderr %s goes on, and releases its lease when it stops', async (_how, log) => {
   await using things = new AsyncDisposableStack();
   const server = await startApiServer();
   things.defer(async () => await server.stop());
@@ -34,7 +64,8 @@ test('a controller whose stderr is closed releases its lease when it stops', asy
     users: [{ name: 'c', user: {} }],
   };
   await writeFile(kubeconfig, JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'c', ...lists }));
-  const controller = spawn(process.execPath, [`${ROOT}src/cmd/refit.ts`, 'controller', '--kubeconfig', kubeconfig]);
+  const args = [REFIT, 'controller', '--kubeconfig', kubeconfig];
+  const controller = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', log] });
   const exited = once(controller, 'exit');
   things.defer(async () => {
     controller.kill('SIGKILL');
@@ -43,7 +74,7 @@ test('a controller whose stderr is closed releases its lease when it stops', asy
   const holder = async (): Promise<string | undefined> =>
     (await admin.get(leases, LEASE.name, { namespace: LEASE.namespace })).spec?.holderIdentity;
   await vi.waitFor(async () => expect(await holder()).toBeTruthy(), { timeout: 60_000 });
-  controller.stderr.destroy();
+  controller.stderr?.destroy();
   controller.kill('SIGTERM');
   expect(await exited).toEqual([0, null]);
   expect(await holder()).toBe('');

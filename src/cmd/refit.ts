@@ -1,13 +1,34 @@
 #!/usr/bin/env node
 /** The `refit` executable: handles SIGINT and SIGTERM, prints one line for an error, and sets the exit code. */
+import { fstatSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { EXIT, RefitError } from '../util/errors.ts';
 
 const interrupted = new AbortController();
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 for (const name of SIGNALS) process.once(name, () => interrupted.abort(new Error(name)));
-// A closed pipe, such as by `head`, ends a watch, and a controller in order.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', (error) => interrupted.abort(error));
+// Node does not tell when only a part fits into a file.
+const { fd } = process.stdout;
+const writeAll = (chunk: Buffer, _encoding: string, done: (error?: unknown) => void): void => {
+  try {
+    writeFileSync(fd, chunk);
+    done();
+  } catch (error) {
+    done(error);
+  }
+};
+if (fstatSync(fd).isFile()) Reflect.set(process.stdout, '_write', writeAll);
+// A closed pipe, such as by `head`, ends a watch, and a controller in order. A log that cannot be written ends nothing.
+const isClosed = ({ code }: NodeJS.ErrnoException): boolean => code === 'EPIPE';
+process.stderr.on('error', (error) => void (isClosed(error) && interrupted.abort(error)));
+process.stdout.on('error', (error) => {
+  interrupted.abort(error);
+  if (isClosed(error)) return;
+  const problem = `cannot write the output: ${error.message}`;
+  const { line } = new RefitError('REFIT_FILE', problem, { hint: 'make room for it, and run the same command again' });
+  process.stderr.write(`${line}\n`);
+  process.on('exit', () => void (process.exitCode = EXIT.failed));
+});
 
 /** These two load only what they need: the agent stays in memory for months, and the stand-in starts with each of its pods. */
 async function run([command, ...rest]: readonly string[]): Promise<number | void> {
@@ -29,9 +50,8 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
 
 /** Under this name it takes no arguments, as in the image of the original. */
 const STAND_IN = 'system-upgrade-controller';
-const args = basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.slice(2);
 
-run(args).then(
+run(basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.slice(2)).then(
   (code) => {
     process.exitCode = code ?? EXIT.ok;
   },

@@ -2,9 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const DEPLOY = join(import.meta.dirname, '..', '..', 'deploy');
-
 /** `name` is below deploy/. */
 export function deployFile(name: string): string {
-  return readFileSync(join(DEPLOY, name), 'utf8');
+  return readFileSync(join(import.meta.dirname, '..', '..', 'deploy', name), 'utf8');
 }

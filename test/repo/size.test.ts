@@ -9,15 +9,15 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_778,
+  'src/agent': 5_774,
   'src/api': 967,
   'src/cli': 4_824,
-  'src/cmd': 964,
+  'src/cmd': 980,
   'src/dialects': 320,
   'src/dialects/autopilot': 990,
   'src/dialects/capi': 2_571,
-  'src/dialects/cattle': 1_897,
-  'src/dialects/kubeadm': 2_142,
+  'src/dialects/cattle': 1_896,
+  'src/dialects/kubeadm': 2_141,
   'src/drain': 844,
   'src/engine': 5_247,
   'src/http': 322,
@@ -27,7 +27,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/runtime': 773,
   'src/signal': 587,
   'src/updates': 1_883,
-  'src/install': 826,
+  'src/install': 819,
   'src/util': 850,
   'src/versions': 487,
 };

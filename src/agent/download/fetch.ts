@@ -37,7 +37,6 @@ export type Inspect = (
 
 /** Attempts in a row that bring no byte: with the waits between them about a minute. */
 const MAX_BARREN_ATTEMPTS = 8;
-const RETRY = { base: 500, cap: 30_000 };
 /** A server may have mixed two payloads once; after that the hash is wrong. */
 const MOST_WRONG = 3;
 
@@ -79,7 +78,7 @@ async function fetchWhole(fetching: Fetching, deadline: number): Promise<Outcome
       if (!(error instanceof web.TransientError)) throw error;
       if (part.bytes > before) barren = 0;
       if (barren + 1 === MAX_BARREN_ATTEMPTS) throw new Error(`gave up after ${barren + 1} attempts`, { cause: error });
-      const waitMs = backoffDelay(barren, { ...RETRY, random });
+      const waitMs = backoffDelay(barren, { base: 500, cap: 30_000, random });
       log.warn('the download is retried', { host: hostOf(fetching), reason: messageOf(error), waitMs });
       await sleep(clock, waitMs, abort);
     }

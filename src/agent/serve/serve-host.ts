@@ -74,7 +74,6 @@ async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Pr
   await Promise.all([serveNode(host, name, options, stop), announce(host, object, stop), configured]);
 }
 
-const RETRY = { base: 500, cap: 15_000 };
 /** Roles may be created after their agents; with the pauses between them about 15 seconds. */
 const MOST_REFUSALS = 6;
 
@@ -93,7 +92,7 @@ async function checkObject(host: HostParts, name: string, abort: AbortSignal): P
       const problem = describeProblem(error);
       const stays = LASTING.includes(problem.code) || (isForbidden(error) && failures + 1 >= MOST_REFUSALS);
       if (stays) throw error;
-      const pauseMs = backoffDelay(failures, { ...RETRY, random });
+      const pauseMs = backoffDelay(failures, { base: 500, cap: 15_000, random });
       log.warn('cannot read the object at the start; trying again', { reason: problem.line, pauseMs });
       await sleep(clock, pauseMs, abort).catch(() => undefined);
     }

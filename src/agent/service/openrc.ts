@@ -12,12 +12,11 @@ import type { ServiceManager } from './service-manager.ts';
 import { whyForeign } from './trusted-process.ts';
 
 const SUPERVISOR = 'supervise-daemon';
-const INIT_SCRIPTS = '/etc/init.d';
 /** A directory for each service, with a file for each value that OpenRC keeps of it. */
 const OPTIONS = '/run/openrc/options';
 const MOST_BYTES = 4_096;
 
-export function openRc(commands: Commands, initScripts = INIT_SCRIPTS, options = OPTIONS): ServiceManager {
+export function openRc(commands: Commands, initScripts = '/etc/init.d', options = OPTIONS): ServiceManager {
   return {
     async find(process, binary) {
       const supervised = serviceUnder(process.parent);

@@ -12,7 +12,6 @@ const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart';
 
 /** A file that is started as k0s: by the unit, or by its shell or interpreter. */
 const STARTED_AS_K0S = /(\/[^\s;"']+)(?: -\S+)* (?:controller|worker)\s/g;
-const ANY_FILE = /(\/[^\s;"']+)/g;
 
 export function systemd(commands: Commands, readCgroup = readCgroupOf): ServiceManager {
   return {
@@ -36,7 +35,7 @@ async function unitOf({ pid, parent }: ProcessId, binary: string, { ask }: Comma
   if (name === undefined) return undefined;
   const units = parseUnits(await ask('systemctl', 'show', PROPERTIES, name));
   const unit = units.find(({ mainPid }) => mainPid === pid || (mainPid === parent && mainPid > 1));
-  return unit !== undefined && (await names(unit, ANY_FILE, binary)) ? unit : undefined;
+  return unit !== undefined && (await names(unit, /(\/[^\s;"']+)/g, binary)) ? unit : undefined;
 }
 
 /** After the process is gone, the unit is found by the file that it starts, as what: others may use that file, too. */

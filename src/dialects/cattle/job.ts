@@ -240,12 +240,11 @@ export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
   return ['drain', nodeName, '--pod-selector', selector, ...given];
 }
 
-const TAG = /^[\w][\w.-]{0,127}$/;
 const REPOSITORY = /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*$/;
 
 /** Adds the version as tag, unless there is a tag or digest, or the image is not a valid reference. */
 export function withLatestTag(image: string, version: string): string {
   const afterHost = image.slice(image.lastIndexOf('/') + 1);
-  if (/[:@]/.test(afterHost) || !REPOSITORY.test(image) || !TAG.test(version)) return image;
+  if (/[:@]/.test(afterHost) || !REPOSITORY.test(image) || !/^[\w][\w.-]{0,127}$/.test(version)) return image;
   return `${image.replace(/^(?:index\.)?docker\.io\/(?:library\/(?=[^/]+$))?/, '').replace(/^library\/(?=[^/]+$)/, '')}:${version}`;
 }

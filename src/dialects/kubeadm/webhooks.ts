@@ -18,9 +18,8 @@ export interface WebhookFinding {
   readonly only?: string;
 }
 
-const GROUP = 'admissionregistration.k8s.io/v1';
 const CONFIGURATIONS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'].map((kind) =>
-  clusterScoped<KubeObject & { webhooks?: Webhook[] }>(GROUP, kind),
+  clusterScoped<KubeObject & { webhooks?: Webhook[] }>('admissionregistration.k8s.io/v1', kind),
 );
 const GROUPS = ['', '*', 'cluster.k8s.io'];
 /** Drains need new pods elsewhere, kubelets write their Nodes, machine-controller its Machines; deletions do not count. */

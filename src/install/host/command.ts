@@ -20,13 +20,8 @@ import { hasMark, hostFault, placeText } from './host-files.ts';
 import { assertOwnedByRoot, BINARY, isOwnBinary, ownProgram, type Program, placeBinary } from './program.ts';
 import { serviceManager } from './service-managers.ts';
 
-interface AgentInstallFlags {
-  /** Credentials of the agent on a controller, instead of ones that it gets itself. */
-  readonly credentials?: string;
-  /** Absent: k0s. */
-  readonly procedure?: string;
-}
-
+/** Without credentials the agent gets them itself. */
+type AgentInstallFlags = Partial<Readonly<Record<'credentials' | 'procedure', string>>>;
 type Write = (text: string) => void;
 
 const CONFIG = '/etc/refit';
