@@ -114,8 +114,7 @@ export function countExits({ searchService, clock }: Pick<ObserverParts, 'search
     const isOld = isSameProcess(alive, process) || isSameProcess(alive, work.original);
     if (alive !== undefined && !isOld) processes.add(`${alive.pid} ${alive.started}`);
     // The last process may still live, unless it is the watched one, which is looked up each time.
-    const isNoneLeft = fresh !== undefined && alive === undefined;
-    const exits = processes.size - (isNoneLeft ? 0 : 1);
+    const exits = processes.size - (fresh !== undefined && alive === undefined ? 0 : 1);
     return { ...host, ...(exits > 0 && { exits }), ...(lostAt !== undefined && { unansweredMs: now - lostAt }) };
   };
 }

@@ -67,8 +67,7 @@ export function ageVeto({ created }: SignalData, now: number, { maxSignalAgeMs }
 
 /** Why a new signal cannot be from the time that the host's clock shows: that clock may be wrong. */
 export function futureVeto({ created }: SignalData, now: number, { maxSignalAgeMs }: Veto): string | undefined {
-  const ahead = Date.parse(created) - now;
-  if (maxSignalAgeMs === 0 || !(ahead > maxSignalAgeMs)) return undefined;
+  if (maxSignalAgeMs === 0 || !(Date.parse(created) - now > maxSignalAgeMs)) return undefined;
   return `the signal was created at ${created}, longer than ${formatDuration(maxSignalAgeMs)} after ${clockText(now)}`;
 }
 

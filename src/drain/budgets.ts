@@ -88,9 +88,8 @@ function isSpared({ spec, status }: PodDisruptionBudget, pod: Pod): boolean {
 
 /** A disruption controller that cannot count the pods allows no disruption, and may never observe the budget. */
 function failureOf({ status }: PodDisruptionBudget): string | undefined {
-  const failed = status?.conditions?.find(
-    ({ type, reason }) => type === 'DisruptionAllowed' && reason === 'SyncFailed',
-  );
+  const allowed = status?.conditions?.find(({ type }) => type === 'DisruptionAllowed');
+  const failed = allowed?.reason === 'SyncFailed' ? allowed : undefined;
   return failed && `Kubernetes cannot tell how many pods it should cover: ${failed.message ?? 'it does not say why'}`;
 }
 

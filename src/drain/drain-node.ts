@@ -56,7 +56,6 @@ export async function drainNode(name: string, options: DrainOptions, parts: Drai
   }
 }
 
-/** Milliseconds. */
 const AGAIN_MS = 5_000;
 
 /** Checks the node again after each change of its pods, and after each answer to an eviction. */

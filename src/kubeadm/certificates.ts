@@ -46,8 +46,7 @@ function certificateIn(line: string) {
 /** Some have a short life from the start. `written`: kubeadm lets what it makes begin with its authority, so only the file tells when that was made. */
 export function timesOf({ ca, validFrom, validTo }: X509Certificate, written = 0): Pick<Certificate, 'until' | 'soon'> {
   const until = Date.parse(validTo);
-  const since = Math.max(Date.parse(validFrom), ca ? 0 : written);
-  const most = Math.max(0, until - since) / 10;
+  const most = Math.max(0, until - Math.max(Date.parse(validFrom), ca ? 0 : written)) / 10;
   return { until, soon: until - Math.min(ca ? AUTHORITY_SOON_MS : SOON_MS, most) };
 }
 

@@ -45,7 +45,6 @@ export function signallerOf({ metadata: { annotations } }: KubeObject): string |
 
 /** True if a plan has the Node: it will be unavailable. A signal counts that a leader sent: kubelets write annotations. */
 export function isTaken(node: Node): boolean {
-  return (
-    claimOn(node) !== undefined || (signallerOf(node) !== undefined && ATTEMPT_LABEL in (node.metadata.labels ?? {}))
-  );
+  const { labels = {} } = node.metadata;
+  return claimOn(node) !== undefined || (signallerOf(node) !== undefined && ATTEMPT_LABEL in labels);
 }

@@ -2,19 +2,18 @@
 import { hash } from 'node:crypto';
 import { defined, isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
-import type { AgentPolicy, Annotations, SignalCommand } from './annotations.ts';
 import * as signals from './annotations.ts';
 import { AGENT_POLICY_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION, PREFETCH_ANNOTATION } from './names.ts';
 
 export interface Prefetch extends Omit<DownloadCheck, 'commands'> {
-  readonly command: SignalCommand;
+  readonly command: signals.SignalCommand;
 }
 
 export interface DownloadCheck {
   /** Uid of the rollout that asks. */
   readonly rollout: string;
-  readonly commands: readonly SignalCommand[];
-  readonly policy: AgentPolicy;
+  readonly commands: readonly signals.SignalCommand[];
+  readonly policy: signals.AgentPolicy;
 }
 
 export function encodePrefetch({ command, ...prefetch }: Prefetch): Record<string, string> {
@@ -30,29 +29,29 @@ function encode({ rollout, commands, policy }: DownloadCheck): string {
 }
 
 /** Only what concerns downloads. */
-export function forDownloads(policy: AgentPolicy): AgentPolicy {
+export function forDownloads(policy: signals.AgentPolicy): signals.AgentPolicy {
   const { requireHttps, diskReserveBytes, downloadTimeoutMs, spreadMs } = policy;
   return defined({ requireHttps, diskReserveBytes, downloadTimeoutMs, spreadMs });
 }
 
 /** Undefined when nothing is asked for, or nothing that can be verified. */
-export function decodePrefetch(annotations: Annotations = {}): Prefetch | undefined {
+export function decodePrefetch(annotations: signals.Annotations = {}): Prefetch | undefined {
   const asked = read(annotations).prefetch;
   const command = asked?.commands[0];
   if (command?.kind !== 'k0supdate' || command.sha256 === undefined || !asked) return undefined;
   return { rollout: asked.rollout, command, policy: asked.policy };
 }
 
-export function decodeDownloadCheck(annotations: Annotations = {}): DownloadCheck | undefined {
+export function decodeDownloadCheck(annotations: signals.Annotations = {}): DownloadCheck | undefined {
   return read(annotations).check;
 }
 
 /** Names the check in its answer. */
-export const downloadCheckId = onceForEach((annotations: Annotations): string =>
+export const downloadCheckId = onceForEach((annotations: signals.Annotations): string =>
   hash('sha256', annotations[DOWNLOAD_CHECK_ANNOTATION] ?? '').slice(0, 16),
 );
 
-const read = onceForEach((annotations: Annotations) => {
+const read = onceForEach((annotations: signals.Annotations) => {
   const { [PREFETCH_ANNOTATION]: prefetch, [DOWNLOAD_CHECK_ANNOTATION]: check } = annotations;
   return { prefetch: decode(prefetch), check: decode(check) };
 });

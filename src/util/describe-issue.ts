@@ -13,7 +13,6 @@ const EXPECTED: Readonly<Record<string, string>> = {
   record: 'an object',
 };
 
-/** More help nobody. */
 const MOST_ISSUES = 10;
 
 /** `whole`: what the path starts from. Parse with `reportInput`. */

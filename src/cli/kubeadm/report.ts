@@ -82,11 +82,10 @@ export function markdownOf({ version, digest, outcome, began, ended, hosts, find
 }
 
 function changes(before: Versions, after: Versions): string {
-  return Object.entries(before)
-    .map(
-      ([name, from]) => `${name} ${from ?? 'unknown'}${after[name] === from ? '' : ` → ${after[name] ?? 'unknown'}`}`,
-    )
-    .join(', ');
+  const rows = Object.entries(before).map(
+    ([name, from = 'unknown']) => [name, from, after[name] ?? 'unknown'] as const,
+  );
+  return rows.map(([name, from, to]) => `${name} ${from}${from === to ? '' : ` → ${to}`}`).join(', ');
 }
 
 /** Foreign text keeps to its cell. */

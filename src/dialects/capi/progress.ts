@@ -30,7 +30,6 @@ export interface NodeCluster {
 export type ClusterOf = (machine: Machine) => NodeCluster;
 
 export interface ProgressParts extends NodeCluster {
-  /** Ends the call. */
   readonly abort: AbortSignal;
   readonly clock: Clock;
 }

@@ -136,8 +136,7 @@ function stopOf({ rollout, controls }: Snapshot): Pick<Wait, 'gate' | 'reason' |
 /** Undefined if the gate does not know. Its cause may be older than the turn of the target, and the wait is not. */
 function waitingSince(snapshot: Snapshot, stage: Stage, { since, target }: slots.GatedTarget): string | undefined {
   if (since === undefined) return undefined;
-  const before = stagesBefore(snapshot.rollout, stage);
-  const turn = lastProgress(snapshot, [...before, { ...stage, targets: [target] }]);
+  const turn = lastProgress(snapshot, [...stagesBefore(snapshot.rollout, stage), { ...stage, targets: [target] }]);
   return Date.parse(since) > Date.parse(turn) ? since : turn;
 }
 

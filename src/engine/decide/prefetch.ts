@@ -35,9 +35,8 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
   const chosen = unasked.slice(0, free);
   const kept = new Set([...chosen, ...asked]);
   // The signal of an intended target takes it away.
-  const ended = pairs.filter(
-    (pair) => stateOf(pair[1]) !== 'possible' && !kept.has(pair) && pair[1].state !== 'intended',
-  );
+  const isOver = ([, target]: Pair) => stateOf(target) !== 'possible' && target.state !== 'intended';
+  const ended = pairs.filter((pair) => isOver(pair) && !kept.has(pair));
   const agent = isEarly ? { ...policy.agent, spreadMs: Math.round(leftMs * SPREAD) } : policy.agent;
   return [
     ...chosen.map(([stage, target]): NodeAction => ({ kind: 'prefetch', stage, target, agent })),

@@ -53,9 +53,7 @@ function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPoli
     stepDeadlines,
     drain,
     windows: (spec.windows ?? []).flatMap((window, index) => readWindow(window, `windows[${index}]`, complain) ?? []),
-    blackouts: (spec.blackouts ?? []).flatMap(
-      (each, index) => readBlackout(each, `blackouts[${index}]`, complain) ?? [],
-    ),
+    blackouts: (spec.blackouts ?? []).flatMap((one, index) => readBlackout(one, `blackouts[${index}]`, complain) ?? []),
     allow: new Set(spec.versions?.allow),
     ...payloadRules,
     requireAgent: spec.agents?.require === 'Refit',

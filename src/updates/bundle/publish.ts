@@ -10,14 +10,12 @@ import { describeIssues } from '../../util/describe-issue.ts';
 import { failing, messageOf, RefitError } from '../../util/errors.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { parseYaml } from '../../util/yaml.ts';
-import type { Catalog } from '../server/catalog.ts';
 import * as catalogs from '../server/catalog.ts';
 
 /** Downloads to `path`, resumed if a part is there, and verified. Rejects with one sentence. */
 export type FileDownload = (url: string, sha256: string, path: string) => Promise<void>;
 
 export interface Publishing {
-  /** The bundle file. */
   readonly file: string;
   readonly directory: string;
   readonly download: FileDownload;
@@ -29,7 +27,7 @@ export async function publishBundle(publishing: Publishing): Promise<void> {
   const { file, directory, say } = publishing;
   const wanted = await readBundleFile(file);
   await mkdir(join(directory, 'files'), { recursive: true });
-  const releases: Catalog['releases'] = Object.fromEntries(wanted.versions.map((version) => [version, []]));
+  const releases: catalogs.Catalog['releases'] = Object.fromEntries(wanted.versions.map((version) => [version, []]));
   for (const each of wanted.files) {
     const { version, platform, kind } = each;
     const found = await gather(each, publishing);
@@ -78,7 +76,7 @@ export async function unpackBundle(archive: string, directory: string): Promise<
   }
 }
 
-function hashesOf({ releases }: Pick<Catalog, 'releases'>): string[] {
+function hashesOf({ releases }: Pick<catalogs.Catalog, 'releases'>): string[] {
   return [...new Set(Object.values(releases).flatMap((files) => files.map(({ sha256 }) => sha256)))];
 }
 
@@ -115,7 +113,7 @@ async function hashOf(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-async function publish(directory: string, catalog: Catalog): Promise<void> {
+async function publish(directory: string, catalog: catalogs.Catalog): Promise<void> {
   const next = join(directory, `${catalogs.CATALOG_FILE}.new`);
   await using handle = await open(next, 'w');
   await handle.writeFile(`${JSON.stringify(catalog, undefined, 2)}\n`);
@@ -180,10 +178,7 @@ export async function readBundleFile(path: string) {
   const twice = firstRepeated(versions) ?? firstRepeated(files.map((each) => titleOf(each)));
   if (twice !== undefined) return fail(`releases: ${twice} is there twice; keep one`);
   const unproven = files.find(({ source, sha256: known }) => /^https?:/i.test(source) && known === undefined);
-  if (unproven)
-    fail(
-      `release ${unproven.version}: ${unproven.platform} comes from a URL without a SHA-256; add ${unproven.kind}Sha256`,
-    );
+  if (unproven) fail(`release ${titleOf(unproven)}: comes from a URL without a SHA-256; add ${unproven.kind}Sha256`);
   for (const [channel, entries] of Object.entries(data.channels)) {
     for (const { version } of entries)
       if (!versions.includes(version)) fail(`channels.${channel}: ${version} is not among the releases; add it there`);

@@ -52,7 +52,6 @@ function workerData(all: readonly Node[]): Record<string, Record<string, number>
 }
 
 function counts(values: readonly (string | undefined)[]): Record<string, number> {
-  return Object.fromEntries(
-    [...Map.groupBy(values, (value) => value ?? '')].map(([value, all]) => [value, all.length]),
-  );
+  const groups = Map.groupBy(values, (value) => value ?? '');
+  return Object.fromEntries([...groups].map(([value, all]) => [value, all.length]));
 }

@@ -9,7 +9,6 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { closeOnAbort, listen } from '../../util/listen.ts';
 import type { Tools } from '../../util/tools.ts';
-import type { Catalog, CatalogFile } from './catalog.ts';
 import * as catalogs from './catalog.ts';
 import { BLOCK_BYTES, BlockCache, sendFile } from './send-file.ts';
 
@@ -185,7 +184,7 @@ export function clientOf(address: string): string {
 }
 
 /** JSON, which is YAML too. `base` is the address of this server, without a slash at its end. */
-export function listedIndex(catalog: Catalog, channel: string, version: string, base: string): string {
+export function listedIndex(catalog: catalogs.Catalog, channel: string, version: string, base: string): string {
   const files = catalog.releases[version] ?? [];
   const platforms = [...new Set(files.map(({ platform }) => platform))];
   const downloadURLs = platforms.map((each) => {
@@ -204,18 +203,18 @@ export function listedIndex(catalog: Catalog, channel: string, version: string, 
 }
 
 /** Has no hashes: serve it over TLS. */
-export function mappedIndex(catalog: Catalog, channel: string, version: string, base: string): string {
+export function mappedIndex(catalog: catalogs.Catalog, channel: string, version: string, base: string): string {
   const files = catalog.releases[version] ?? [];
-  const of = (kind: CatalogFile['kind']): Record<string, string> =>
-    Object.fromEntries(
-      files.flatMap((file) => (file.kind === kind ? [[file.platform, urlOf(base, version, file)]] : [])),
-    );
+  const of = (wanted: catalogs.CatalogFile['kind']): Record<string, string> => {
+    const own = files.filter(({ kind }) => kind === wanted);
+    return Object.fromEntries(own.map((file) => [file.platform, urlOf(base, version, file)]));
+  };
   const downloadURLs = { k0s: of('k0s'), airgap: of('airgap') };
   return `${JSON.stringify({ version, downloadURLs, withdrawn: catalogs.withdrawnOf(catalog, channel) })}\n`;
 }
 
 /** Nodes name image bundles by the last segment. */
-function urlOf(base: string, version: string, { kind, platform, sha256 }: CatalogFile): string {
+function urlOf(base: string, version: string, { kind, platform, sha256 }: catalogs.CatalogFile): string {
   const name = kind === 'k0s' ? `k0s-${version}-${platform}` : `k0s-airgap-bundle-${version}-${platform}`;
   return `${base}/files/${sha256}/${encodeURIComponent(name)}`;
 }

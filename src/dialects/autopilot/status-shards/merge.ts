@@ -27,8 +27,7 @@ export function progressOf({ metadata }: Plan): string | undefined {
 /** The plan with new counts if the old ones are outdated or the rollout is over. Has no status: that is another write. */
 export function counted(plan: Plan, counts: Progress, isOver: boolean, now: number): Plan | undefined {
   const { at } = Object(parseJson(progressOf(plan))) as { at?: unknown };
-  const isFresh = now - (Date.parse(String(at)) || 0) < COUNTED_EVERY_MS;
-  if (isFresh && !isOver) return undefined;
+  if (now - (Date.parse(String(at)) || 0) < COUNTED_EVERY_MS && !isOver) return undefined;
   const text = JSON.stringify({ ...counts, at: rfc3339(now) });
   const { status: _, ...rest } = plan;
   return annotated(rest, { [PROGRESS_ANNOTATION]: text });

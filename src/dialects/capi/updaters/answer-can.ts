@@ -120,9 +120,8 @@ function titleOf({ machine, machineSet }: Triple): string {
 
 /** Of the Machine, or those that the Machines of the MachineSet get before they are updated. */
 function labelsOf({ machine, machineSet }: Triple): Labels {
-  return (
-    machine?.metadata.labels ?? ((valueAt(machineSet, ['spec', 'template', 'metadata', 'labels']) ?? {}) as Labels)
-  );
+  const ofTemplate = valueAt(machineSet, ['spec', 'template', 'metadata', 'labels']) ?? {};
+  return machine?.metadata.labels ?? (ofTemplate as Labels);
 }
 
 const SET_VERSION = ['spec', 'template', 'spec', 'version'];

@@ -73,14 +73,11 @@ const ANSWERS = {
   UpdateMachine: z.object({ ...common, retryAfterSeconds: z.int().min(0).max(2_147_483_647) }),
 } as const;
 
+const requestHook = z.looseObject({ hook: z.string() });
+const handlerSchema = z.looseObject({ name: z.string().regex(/^[a-z0-9-]{1,63}$/), requestHook });
 const discoverySchema = z.object({
   ...common,
-  handlers: z
-    .array(
-      z.looseObject({ name: z.string().regex(/^[a-z0-9-]{1,63}$/), requestHook: z.looseObject({ hook: z.string() }) }),
-    )
-    .max(100)
-    .nullish(),
+  handlers: z.array(handlerSchema).max(100).nullish(),
 });
 
 type Post = (path: string, content: object) => Promise<unknown>;

@@ -15,7 +15,6 @@ export interface CallParts {
   /** Of the cluster with the Machines and the UpdaterSets. */
   readonly management: KubeClient;
   readonly clock: Clock;
-  /** Ends the call. */
   readonly abort: AbortSignal;
 }
 
