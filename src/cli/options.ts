@@ -34,13 +34,17 @@ export const FILTER_OPTIONS: readonly Option[] = [
   new Option('--dialect <name>', 'only plans of this kind').choices(DIALECT_NAMES),
 ];
 
+const TEMPLATE = /^https?:\/\/[^\s/]+\/\S*\{version\}\S*$/i;
+const RIGHT = 'write a URL of http or https with {version}, such as https://mirror.example.com/{version}/k0s';
+
 /** What Machines of Cluster API get. */
 export const PAYLOAD_OPTIONS: readonly Option[] = [
-  new Option(
-    '--payload-url <template>',
-    'URL of a version, with {version}, {os}, {arch} and {procedure}',
-  ).makeOptionMandatory(),
-  new Option('--checksum-url <template>', 'URL of its SHA-256, in the same form; default: none is checked'),
+  new Option('--payload-url <template>', 'URL of a version, with {version}, {os}, {arch} and {procedure}')
+    .argParser(matching(TEMPLATE, RIGHT))
+    .makeOptionMandatory(),
+  new Option('--checksum-url <template>', 'URL of its SHA-256, in the same form; default: none is checked').argParser(
+    matching(TEMPLATE, RIGHT),
+  ),
 ];
 
 export const HEALTH_ADDRESS = new Option(
@@ -88,6 +92,14 @@ export function parseTime(text: string): number {
   const milliseconds = parseDuration(text);
   if (milliseconds !== undefined) return milliseconds;
   throw new InvalidArgumentError('a duration is a number with ms, s, m or h, such as 90s');
+}
+
+/** Refuses other texts with `advice`. */
+export function matching(pattern: RegExp, advice: string) {
+  return (text: string): string => {
+    if (pattern.test(text)) return text;
+    throw new InvalidArgumentError(advice);
+  };
 }
 
 function parsePort(text: string): number {

@@ -66,7 +66,6 @@ export function printableText(text: string, isTerminal = false): string {
 }
 
 const ESCAPE = String.fromCharCode(27);
-const COLOUR = new RegExp(`(${ESCAPE}\\[[0-9;]*m)`);
 /** Not 8, which hides text. */
 const OWN_SEQUENCE = new RegExp(`(\n|${ESCAPE}\\[(?:[0-79]|[239][0-9])m|${ESCAPE}\\[(?:K|0J|[0-9]+A))`);
 const CLEAR_LINE = `${ESCAPE}[K`;
@@ -91,7 +90,7 @@ export function drawOn(output: Output): (lines: readonly string[]) => void {
 function cut(line: string, width: number): string {
   let visible = 0;
   return line
-    .split(COLOUR)
+    .split(new RegExp(`(${ESCAPE}\\[[0-9;]*m)`))
     .map((piece, index) => {
       if (index % 2 === 1) return piece;
       const room = Math.max(0, width - visible);

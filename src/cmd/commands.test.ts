@@ -72,10 +72,10 @@ test.each<[string, string, object | string]>([
     { leaseDuration: 15_000, targetDeadline: 5_400_000, logLevel: 'info' },
   ],
   [
-    'capi-extension --payload-url u --call-timeout 5s',
+    'capi-extension --payload-url http://u/{version} --call-timeout 5s',
     'capi-extension',
     {
-      payloadUrl: 'u',
+      payloadUrl: 'http://u/{version}',
       address: '127.0.0.1:9443',
       certDir: '/tmp/k8s-webhook-server/serving-certs',
       callTimeout: 5000,
@@ -131,6 +131,17 @@ test.each<[string, string]>([
     'controller --log-level loud',
     "option '--log-level <level>' argument 'loud' is invalid. Allowed choices are debug, info, warn, error.",
   ],
+  ...['foo', 'ftp://m.example.com/{version}', 'https://m.example.com/k0s', 'https:///{version}'].flatMap((url) =>
+    ['payload', 'checksum'].map((what): [string, string] => [
+      `capi-extension --${what}-url ${url}`,
+      `option '--${what}-url <template>' argument '${url}' is invalid. write a URL of http or https with {version}, such as https://mirror.example.com/{version}/k0s`,
+    ]),
+  ),
+  [
+    'install controller --image ',
+    "option '--image <name>' argument '' is invalid. write an image, such as registry.example.com/refit:1.2.3",
+  ],
+  ['install capi', "required option '--payload-url <template>' not specified"],
   ['capi-extension', "required option '--payload-url <template>' not specified"],
   ['retry', "missing required argument 'node'"],
   ['validate', "missing required argument 'file'"],

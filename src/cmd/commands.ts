@@ -175,10 +175,9 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('<directory>', 'made by `refit bundle`'),
     options: [
       new Option('--address <host:port>', 'serve at this address').default('127.0.0.1:8080'),
-      new Option('--url <url>', 'address of the files in indexes; default: as each client asks').argParser((text) => {
-        if (/^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text;
-        throw new InvalidArgumentError('write a URL, such as https://updates.example.com');
-      }),
+      new Option('--url <url>', 'address of the files in indexes; default: as each client asks').argParser(
+        common.matching(/^https?:\/\/[^\s/]\S*$/i, 'write a URL, such as https://updates.example.com'),
+      ),
       new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; default: plain http'),
       new Option('--token-file <file>', 'tokens for the channels, one a line; default: anybody may read them'),
       common.HEALTH_ADDRESS,

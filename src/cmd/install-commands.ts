@@ -1,6 +1,6 @@
 /** Lists the commands that install Refit, remove it, and make credentials. */
 import { Argument, Option } from 'commander';
-import { CLUSTER_OPTIONS, outputForm, PAYLOAD_OPTIONS, parseTime } from '../cli/options.ts';
+import { CLUSTER_OPTIONS, matching, outputForm, PAYLOAD_OPTIONS, parseTime } from '../cli/options.ts';
 import type { CommandSpec } from '../cli/program.ts';
 import type { Component } from '../install/manifests.ts';
 import { systemClock } from '../util/clock.ts';
@@ -35,7 +35,9 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
           options: [
             ...CLUSTER_OPTIONS,
             new Option('--apply', 'apply the manifests; default: print them'),
-            new Option('--image <name>', 'image of Refit, as in registry.example.com/refit:1.2.3'),
+            new Option('--image <name>', 'image of Refit, as in registry.example.com/refit:1.2.3').argParser(
+              matching(/^[\w.:/@-]+$/, 'write an image, such as registry.example.com/refit:1.2.3'),
+            ),
             ...(name === 'capi' ? PAYLOAD_OPTIONS : []),
           ],
           run: async (flags, call) =>

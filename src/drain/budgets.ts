@@ -102,15 +102,11 @@ function hasCurrentStatus({ metadata, status }: PodDisruptionBudget): boolean {
 function refusalByStatus(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   const { disruptionsAllowed = 0, desiredHealthy = 0, expectedPods = 0 } = budget.status ?? {};
   if (disruptionsAllowed > 0) return undefined;
-  if (expectedPods === 0)
-    return isCounted(budget, pod) ? undefined : `it covers pods without a controller${demandOf(budget)}`;
+  // Pods without a controller count as expected only for a plain number.
+  const isCounted = typeof budget.spec?.minAvailable === 'number' || controllerOf(pod) !== undefined;
+  if (expectedPods === 0) return isCounted ? undefined : `it covers pods without a controller${demandOf(budget)}`;
   if (desiredHealthy < expectedPods) return undefined;
   return `it wants ${desiredHealthy} of its ${expectedPods} pods healthy at all times${demandOf(budget)}`;
-}
-
-/** True when the pod counts as expected: pods without a controller count only for a plain number. */
-function isCounted({ spec }: PodDisruptionBudget, pod: Pod): boolean {
-  return typeof spec?.minAvailable === 'number' || controllerOf(pod) !== undefined;
 }
 
 /** Without a status, only a demand for all pods is certain to block. */

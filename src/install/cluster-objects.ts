@@ -25,15 +25,21 @@ export async function applyObjects(objects: readonly kube.KubeObject[], run: Obj
   const foreign: kube.KubeObject[] = [];
   for (const object of objects) if (await isInTheWay(object, run)) foreign.push(object);
   if (foreign.length > 0) {
-    const commands = foreign.map(({ kind = '', metadata: { namespace, name } }) => {
-      const where = namespace === undefined ? '' : `-n ${namespace} `;
-      return `kubectl ${where}delete ${kind.toLowerCase()} ${name}`;
-    });
-    const hint = `end the controller that uses this, and remove it as you installed it, such as by \`${commands.join(' && ')}\`; then run this again`;
+    const commands = deleteCommands(foreign).join(' && ');
+    const hint = `end the controller that uses this, and remove it as you installed it, such as by \`${commands}\`; then run this again`;
     const titles = foreign.map(titleOf).join(', ');
     throw new RefitError('REFIT_INSTALL', `refit install did not make what is in its way: ${titles}`, { hint });
   }
   for (const object of objects) run.write(`${titleOf(object)} ${await applyOne(object, run)}\n`);
+}
+
+/** For each namespace one. */
+export function deleteCommands(objects: readonly kube.KubeObject[]): string[] {
+  const byNamespace = Map.groupBy(objects, ({ metadata }) => metadata.namespace);
+  return [...byNamespace].map(([namespace, all]) => {
+    const names = all.map(({ kind = '', metadata }) => `${kind.toLowerCase()}/${metadata.name}`);
+    return `kubectl ${namespace === undefined ? '' : `-n ${namespace} `}delete ${names.join(' ')}`;
+  });
 }
 
 /** The Deployment of another controller, such as the original's, or a binding that grants our ServiceAccount nothing. */

@@ -6,6 +6,7 @@ import { parseJson } from '../util/json.ts';
 const STATUS_ANNOTATION = 'upgrade.refit.dev/update-status';
 /** Any new value asks for a check now. */
 export const CHECK_ANNOTATION = 'upgrade.refit.dev/check';
+export const KEPT_ANNOTATIONS = [STATUS_ANNOTATION, CHECK_ANNOTATION];
 
 const statusSchema = z.object({
   /** RFC 3339, as all times here. */

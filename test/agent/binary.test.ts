@@ -46,7 +46,7 @@ test('it needs nothing of its environment, and takes no options for Node.js from
 
 test.each([
   ['controller', ['--kubeconfig', '/missing'], /^REFIT_KUBECONFIG/],
-  ['capi-extension', ['--payload-url', 'http://x'], /^REFIT_USAGE: capi-extension needs/],
+  ['capi-extension', ['--payload-url', 'http://x/{version}'], /^REFIT_USAGE: capi-extension needs/],
   ['system-upgrade-controller', [], /^REFIT_USAGE: SYSTEM_UPGRADE_CONTROLLER_NAME is not set/],
   ['agent', ['--kubeconfig', '/missing'], /^REFIT_KUBECONFIG/],
   ['status', ['--kubeconfig', '/missing'], /^REFIT_KUBECONFIG/],

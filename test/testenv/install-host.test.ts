@@ -53,6 +53,14 @@ function suite(): void {
     expect(seen.left).toEqual(['/etc/refit']);
   });
 
+  test('uninstall prints the commands that remove what the agent has in the cluster', () => {
+    expect(seen.removed).toContain(
+      `left in the cluster what this agent had there; to remove it:\nkubectl delete controlnode/${seen.name} clusterrole/refit-controlnode:${seen.name} `,
+    );
+    expect(seen.leftInCluster).toEqual([]);
+    expect(seen.removedAgain).not.toContain('kubectl');
+  });
+
   test('uninstall tells of no service where none is', () => {
     expect(seen.removed).toContain('removed systemd unit refit-agent.service\n');
     expect(seen.removedAgain).not.toContain('refit-agent');

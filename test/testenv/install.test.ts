@@ -97,7 +97,7 @@ test('roles that somebody made by hand stay, and a controller on a host keeps wh
   expect(await state()).toBe(before);
 
   const [, commands = ''] = /`(kubectl .*)`; then run this again\)$/.exec(said) ?? [];
-  expect(commands).toContain('kubectl delete clusterrolebinding refit-controller && kubectl -n k0s-autopilot delete ');
+  expect(commands).toContain('kubectl delete clusterrolebinding/refit-controller && kubectl -n k0s-autopilot delete ');
   for (const command of commands.split(' && ')) await ask(...command.split(' ').slice(1));
   const applied = await refit('install', 'controller', '--apply', '--kubeconfig', admin);
   expect(applied).toContain('clusterrole refit-controller left as it is: it was there before');
@@ -168,7 +168,7 @@ test("the original's controller is not taken over: nothing is applied before it 
   expect({ code, stdout }).toEqual({ code: 1, stdout: [] });
   expect(stderr.join('\n')).toBe(
     'REFIT_INSTALL: refit install did not make what is in its way: deployment system-upgrade/system-upgrade-controller ' +
-      '(end the controller that uses this, and remove it as you installed it, such as by `kubectl -n system-upgrade delete deployment system-upgrade-controller`; then run this again)',
+      '(end the controller that uses this, and remove it as you installed it, such as by `kubectl -n system-upgrade delete deployment/system-upgrade-controller`; then run this again)',
   );
   const imageNow = async (): Promise<string> =>
     await ask('get', ...deployment, '-o', 'jsonpath={..containers[*].image}');

@@ -90,13 +90,12 @@ async function write({ root }: ChangeParts, name: string, state: FileState | und
 }
 
 const KEYS = '.ssh/authorized_keys';
-const READ = `[ -e ${KEYS} ] || exit 3; [ -f ${KEYS} ] && cat ${KEYS}`;
 const WRITE = `umask 077; mkdir -p .ssh && cat >${KEYS}.refit && sync ${KEYS}.refit && mv -f ${KEYS}.refit ${KEYS} && sync .ssh`;
 const USER_PATIENCE_MS = 10_000;
 
 /** The keys that may log in as a user; undefined where there is no such file. As that user: a link in the home must not lead root elsewhere. Its mode is as sshd wants it. */
 async function readKeys(root: string, user: string, { mode, gid }: Omit<FileState, 'content'>) {
-  const keys = await runAs(root, user, READ);
+  const keys = await runAs(root, user, `[ -e ${KEYS} ] || exit 3; [ -f ${KEYS} ] && cat ${KEYS}`);
   return keys === undefined ? undefined : { content: Buffer.from(keys).toString('base64'), mode, gid };
 }
 

@@ -4,8 +4,6 @@ import { ifPossible } from '../../util/errors.ts';
 import { isTrustedUser } from '../state/trusted-path.ts';
 import { identityOf, kernelText } from './processes.ts';
 
-const SET_ID = 0o6000;
-
 /** Why a process cannot be this host's service; undefined when it can. */
 export function whyForeign(pid: number): string | undefined {
   if (pid <= 1 || pid === process.pid) return 'cannot be the service';
@@ -15,7 +13,7 @@ export function whyForeign(pid: number): string | undefined {
   if (foreign !== undefined) return `belongs to user ${foreign}, not to root`;
   const mode = ifPossible(() => statSync(`/proc/${pid}/exe`).mode) ?? 0;
   // sudo is root in every way while it waits for a password.
-  if ((mode & SET_ID) !== 0) return 'runs a set-user-id program, with arguments that anybody may choose';
+  if ((mode & 0o6000) !== 0) return 'runs a set-user-id program, with arguments that anybody may choose';
   return isElsewhere(pid) ? 'runs in a container' : undefined;
 }
 

@@ -17,10 +17,7 @@ import { controlPlaneAlone, inSession, type KubeadmFlags, type KubeadmSession, o
 const HEALTHY_MS = 300_000;
 
 /** Resolves with the exit code: 1 if the answer was not yes. */
-export async function restoreEtcd(
-  flags: KubeadmFlags & { readonly snapshot: string },
-  abort: AbortSignal,
-): Promise<number> {
+export async function restoreEtcd(flags: KubeadmFlags & { readonly snapshot: string }, abort: AbortSignal) {
   const restore = async (session: KubeadmSession): Promise<number> => {
     const { client, output, shells, clock } = session;
     const { snapshot } = flags;

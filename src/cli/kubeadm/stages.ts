@@ -25,10 +25,7 @@ export function stageLines({ pools = [] }: Survey, { toApply, toRoll, request }:
 }
 
 /** Addons first; if one fails, the others are still applied, and no MachineDeployment follows. */
-export async function afterHosts(
-  session: ApplySession,
-  { toApply, toRoll, request: { version } }: Assessment,
-): Promise<[string, Check[]][]> {
+export async function afterHosts(session: ApplySession, { toApply, toRoll, request: { version } }: Assessment) {
   const { client, clock, log, output, flags, abort } = session;
   if (toApply.length + toRoll.length === 0) return [];
   return await underLock(session, async (election) => {

@@ -30,11 +30,12 @@ export function checkLines(facts: MigrationFacts, problems = problemsOf(facts)):
   const { hosts, profilesOn, leader } = facts;
   const rows = hosts.map((host) => [host.name, host.role, host.version ?? 'unknown', host.agent, nextOf(host)]);
   const isDone = hosts.every(({ isOurs }) => isOurs);
-  const holder = 'holder' in leader ? leader.holder : undefined;
-  const leads = holder === undefined ? 'nobody, or unknown' : `${isK0sLeader(holder) ? 'k0s' : 'Refit'} (${holder})`;
+  const leads =
+    'holder' in leader ? `${isK0sLeader(leader.holder) ? 'k0s' : 'Refit'} (${leader.holder})` : 'nobody, or unknown';
+  const ended = leader.state === 'silent' ? `, which has not renewed its lease since ${leader.since}` : '';
   return [
     ...table(['NODE', 'ROLE', 'K0S', 'AGENT', 'NEXT'], rows),
-    `leader: ${leads}`,
+    `leader: ${leads}${ended}`,
     `worker profiles that leave k0s's own agent on: ${profilesOn === undefined ? 'unknown, no right to read them' : listed(profilesOn, MOST_NAMES) || 'none'}`,
     ...problems.map((problem) => `in the way: ${problem}`),
     ...(problems.length > 0 ? [] : [isDone ? DONE : 'Nothing is in the way: see refit migrate k0s --plan.']),
@@ -52,7 +53,9 @@ function nextOf({ isOurs, canSwitchOff, role }: MigratingHost): string {
 export function problemsOf({ hosts, isRunning }: MigrationFacts): string[] {
   const old = hosts.filter(({ canSwitchOff, isOurs }) => !canSwitchOff && !isOurs).map(({ name }) => name);
   const tooOld = `${listed(old, MOST_NAMES)}: k0s before ${FIRST_WITH_SWITCH} keeps its own agent on workers whatever the flag says: upgrade first`;
+  const isK0s = hosts.some(({ role, version }) => role === 'controller' || version?.includes('+k0s'));
   return [
+    ...(isK0s ? [] : ['no node runs k0s, and there is no ControlNode: use the kubeconfig of the k0s cluster']),
     ...(isRunning ? ['a Plan is under way: wait for its end, or abort it with refit abort'] : []),
     ...(old.length > 0 ? [tooOld] : []),
   ];

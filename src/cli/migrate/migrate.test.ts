@@ -76,6 +76,21 @@ async function factsOf(scene: Scene): Promise<MigrationFacts> {
   return await readFacts({ client, abort }, scene.server ?? 'https://10.0.0.1:6443', T0);
 }
 
+test('a cluster without k0s is not ready for a migration', async () => {
+  const facts = await factsOf({ controllers: [], workers: [worker('w1', 'v1.36.3')] });
+  const problem = 'no node runs k0s, and there is no ControlNode: use the kubeconfig of the k0s cluster';
+  expect(problemsOf(facts)).toContain(problem);
+  expect(problemsOf(await factsOf({}))).not.toContain(problem);
+});
+
+test('a leader whose lease ended is told as such', async () => {
+  const facts = await factsOf({});
+  const leader = { state: 'silent', holder: 'host1', since: later(0) } as const;
+  expect(checkLines({ ...facts, leader })).toContain(
+    `leader: Refit (host1), which has not renewed its lease since ${later(0)}`,
+  );
+});
+
 const check = async (scene: Scene): Promise<string> => checkLines(await factsOf(scene)).join('\n');
 
 test('a cluster that has not begun: agents, the leader and the profiles are those of k0s', async () => {

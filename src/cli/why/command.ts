@@ -74,13 +74,7 @@ function agentSection({ agent, delay }: TargetView): text.Section {
   return { heading: 'agent', lines: [...(isKnown ? [`${agent?.title}${lacks}`] : []), ...waits] };
 }
 
-function sectionsOf(
-  status: StatusView,
-  plan: PlanView,
-  stage: StageView,
-  target: TargetView,
-  now: number,
-): text.Section[] {
+function sectionsOf(status: StatusView, plan: PlanView, stage: StageView, target: TargetView, now: number) {
   const { phase, since, from } = target;
   if (phase === 'done') {
     const change = from === undefined ? `has ${stage.version}` : `went from ${from} to ${stage.version}`;

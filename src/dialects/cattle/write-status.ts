@@ -53,7 +53,9 @@ function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly str
   if (rollout.phase === 'done') return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
   const open = (reason: string, message = '') => ({ type: 'Complete', status: 'False', reason, message }) as const;
   const { status, reason = '', message = '' } = conditionOf(plan, 'Complete') ?? {};
-  const failure = rollout.reason?.code === 'Aborted' ? message : failureOf(rollout);
+  // Without the node's name, which the engine adds: the sentence of the original contains it already.
+  const failed = rollout.reason?.message.replace(/^\S+: (?=Job )/, '') ?? '';
+  const failure = rollout.reason?.code === 'Aborted' ? message : failed;
   if (targetsIn(rollout, 'failed').length > 0) return open('JobFailed', failure);
   // The original's word for a Job that cannot be made.
   if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failure);
@@ -66,11 +68,6 @@ function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly str
 function isOpenAt({ spec }: CattlePlan, now: number): boolean {
   const windows = spec?.window ? windowsOf(spec.window) : [];
   return typeof windows === 'string' || openAt({ windows, blackouts: [] }, now).open;
-}
-
-/** Removes the node's name, which the engine adds: the sentence of the original contains it already. */
-function failureOf({ reason }: Rollout): string {
-  return (reason?.message ?? '').replace(/^\S+: (?=Job )/, '');
 }
 
 function failedNodes(rollout: Rollout, plan: CattlePlan): ConditionUpdate | undefined {

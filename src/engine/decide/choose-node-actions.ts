@@ -75,7 +75,10 @@ function cleanUp(snapshot: Snapshot, stage: Stage, target: Target, facts: Target
   const { rollout } = snapshot;
   const { node } = facts;
   if (node?.cordonOwner === undefined && node?.taintOwner === undefined) return undefined;
-  const isNeeded = (): boolean => isAtWork(facts) || hasOnNode(snapshot, rollout.stages, node, 'intended');
+  const { kind } = facts.observation;
+  // A failed target may still be at work: no pods before its end. A node that is not Ready gets none anyway.
+  const isAtWork = (kind === 'sent' || kind === 'working') && facts.ready !== false;
+  const isNeeded = (): boolean => isAtWork || hasOnNode(snapshot, rollout.stages, node, 'intended');
   const cordon = isOwnedBy(rollout, node.cordonOwner) && !isNeeded();
   const taint = isPendingFor(node.taintOwner, pendingOwnerOf(rollout.source)) && !isToCome(snapshot, target, node);
   return cordon || taint ? { kind: 'clean-up', stage, target, node: node.name, cordon, taint } : undefined;
@@ -87,11 +90,6 @@ function isToCome(snapshot: Snapshot, target: Target, node: NodeView): boolean {
   if (isFinal(rollout)) return false;
   const stage = activeStage(rollout);
   return target.state === 'pending' || hasOnNode(snapshot, stage ? [stage] : [], node, 'pending');
-}
-
-/** A failed target may still be at work: no pods before its end. A node that is not Ready gets none anyway. */
-function isAtWork({ observation: { kind }, ready }: TargetFacts): boolean {
-  return (kind === 'sent' || kind === 'working') && ready !== false;
 }
 
 /** True if a command of the plan has a target in that state on the node. */

@@ -153,11 +153,7 @@ function restingReason(target: Target, phase: TargetPhase, { observation }: Targ
   return because('InFlight', `${target.name} is at ${step}`);
 }
 
-export function failureReason(
-  target: Target,
-  { observation, drainDelegation }: TargetFacts,
-  observed: ObservedState,
-): Reason {
+export function failureReason(target: Target, { observation, drainDelegation }: TargetFacts, observed: ObservedState) {
   if (observed === 'gone') return because('TargetGone', `${target.name} disappeared while it was in flight`);
   if (observation.kind === 'failed') {
     const again = observation.report?.rolledBack === true ? ` (${RUNS_AGAIN})` : '';

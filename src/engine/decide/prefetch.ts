@@ -2,7 +2,7 @@
 import { openAt } from '../../util/maintenance-windows.ts';
 import { targetsToCheck } from '../gates/checked-targets.ts';
 import { factsOf } from '../gates/types.ts';
-import type { NodeAction, Snapshot } from '../model/decision.ts';
+import type { NodeAction } from '../model/decision.ts';
 import { activeStage, isFinal, type Stage, type Target } from '../model/rollout.ts';
 import { groupsOf } from '../schedule/turns.ts';
 import { isStopping } from './budget.ts';
@@ -24,7 +24,9 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
     return groupsOf(evaluations, able).flatMap((all) => all.map((one): Pair => [stage, one]));
   });
   if (pairs.length === 0) return [];
-  const next = mayPrefetch(evaluations) ? pairs.filter(([, target]) => isToCome(snapshot, target)) : [];
+  const isToCome = (target: Target): boolean =>
+    target.state === 'pending' && factsOf(snapshot, target).isThere !== true;
+  const next = mayPrefetch(evaluations) ? pairs.filter(([, target]) => isToCome(target)) : [];
   const asked = next.filter(([, target]) => stateOf(target) === 'asked');
   const leftMs = beforeWindow(evaluations);
   const isEarly = leftMs > 0;
@@ -50,10 +52,6 @@ export function downloadChecksOf({ snapshot, policy }: Evaluations): NodeAction[
   return targetsToCheck(snapshot)(policy)
     .filter(({ downloads }) => downloads.answer === 'unasked')
     .map(({ stage, target }) => ({ kind: 'check-downloads', stage, target, agent: policy.agent }));
-}
-
-function isToCome(snapshot: Snapshot, target: Target): boolean {
-  return target.state === 'pending' && factsOf(snapshot, target).isThere !== true;
 }
 
 function mayPrefetch({ snapshot, policy }: Evaluations): boolean {

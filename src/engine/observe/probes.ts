@@ -30,8 +30,6 @@ export interface ProbeParts {
 /** Milliseconds: shorter than the pause before a blocked drain is looked at again. */
 const PREVIEW_KEPT_MS = 4_000;
 
-type KeptPreviews = ReturnType<typeof keptPreviews>;
-
 /** Does not preview a blocked drain again at once, whatever woke the plan. `now` in milliseconds by the steady clock. */
 export function keptPreviews() {
   const blocked = new Map<string, { readonly drainPreview: DrainPreview; readonly at: number }>();
@@ -50,7 +48,7 @@ export function keptPreviews() {
 interface Memory {
   /** Attempts whose nodes delegated their drain; that holds until the attempt ends. */
   readonly drainDelegations: Set<string>;
-  readonly preview: KeptPreviews;
+  readonly preview: ReturnType<typeof keptPreviews>;
   readonly backoffs: ProbeBackoff;
 }
 

@@ -43,10 +43,7 @@ interface OwnWrite {
 const FRESH_MS = 1_000;
 
 /** A list of a view, and the same with our own writes in it. */
-interface Corrected extends Pick<OwnWrite, 'at'> {
-  readonly listed: readonly KubeObject[];
-  readonly all: readonly KubeObject[];
-}
+type Corrected = Pick<OwnWrite, 'at'> & Readonly<Record<'listed' | 'all', readonly KubeObject[]>>;
 
 export class OwnWrites {
   readonly #clock: Pick<Clock, 'monotonic'>;

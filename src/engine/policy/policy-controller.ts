@@ -99,6 +99,7 @@ export function withStatus(policy: UpgradePolicy, context: PolicyContext, now: n
 /** Plans of other dialects stay as other processes wrote them. */
 function coveredBy(policy: UpgradePolicy, { policies, dialects, plans }: PolicyContext): string[] {
   const first = (plan: PlanRef): string | undefined => coveringPolicies(policies, plan)[0]?.policy.metadata.name;
+  const titleOf = ({ dialect, namespace, name }: PlanRef): string => [dialect, namespace ?? [], name].flat().join('/');
   const ours = plans.filter((plan) => first(plan) === policy.metadata.name).map(titleOf);
   const others = (policy.status?.covers ?? []).filter((title) => !dialects.includes(title.split('/')[0] ?? ''));
   return [...ours, ...others].toSorted().slice(0, MAX_PLANS);
@@ -128,8 +129,4 @@ function conflicted(policy: UpgradePolicy, { policies }: PolicyContext): Conditi
 
 function entriesOf({ spec: { plans = [{}] } }: UpgradePolicy): string[] {
   return plans.map((entry) => describeEntry(entry, 'all plans'));
-}
-
-function titleOf({ dialect, namespace, name }: PlanRef): string {
-  return [dialect, namespace, name].filter((part) => part !== undefined).join('/');
 }

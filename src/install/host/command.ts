@@ -13,9 +13,12 @@ import { pathsBeside, pathsIn, removeState } from '../../agent/state/state-direc
 import { assertTrustedConfig } from '../../agent/state/trusted-config.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import { systemClock } from '../../util/clock.ts';
-import { RefitError } from '../../util/errors.ts';
+import { messageOf, RefitError } from '../../util/errors.ts';
+import { deleteCommands } from '../cluster-objects.ts';
 import { kubeconfigWith, withCommand, withFullPaths } from '../credentials/kubeconfig.ts';
+import { controlNodeRoles, objectsIn } from '../manifests.ts';
 import { hasMark, hostFault, placeText } from './host-files.ts';
 import { assertOwnedByRoot, BINARY, isOwnBinary, ownProgram, type Program, placeBinary } from './program.ts';
 import { serviceManager } from './service-managers.ts';
@@ -105,11 +108,8 @@ async function credentialsFor(k0s: RunningK0s | undefined, { refit }: Program, g
     return { file };
   }
   const admin = join(k0s.dataDirectory, 'pki', 'admin.conf');
-  if (!existsSync(admin))
-    throw new RefitError(
-      'REFIT_INSTALL',
-      `${admin} is missing: pass --credentials with the output of \`refit credentials\``,
-    );
+  const missing = `${admin} is missing: pass --credentials with the output of \`refit credentials\``;
+  if (!existsSync(admin)) throw new RefitError('REFIT_INSTALL', missing);
   const config = await loadTrustedConfig(admin);
   // As the agent will find them: its unit sets no variable.
   const name = controlNodeName(k0s, {});
@@ -184,12 +184,13 @@ export async function uninstallAgent(write: Write): Promise<void> {
     write(`removed ${service.title}\n`);
   }
   const foreign = 'refit install did not put it there';
+  const rights = (await hasMark(CREDENTIALS)) ? deleteCommands(rightsIn(await readFile(CREDENTIALS, 'utf8'))) : [];
   const isUsed = allPids().some((pid) => pid !== process.pid && executableOf(pid) === BINARY);
   const whyForeign = isMarked || (await isOwnBinary()) ? undefined : foreign;
   const whySource = (await ownProgram()).isOneFile ? whyForeign : 'only the one-file program removes it';
   const whyLeft = new Map([
     [BINARY, isUsed ? 'another process runs it' : whySource],
-    [CREDENTIALS, (await hasMark(CREDENTIALS)) ? undefined : foreign],
+    [CREDENTIALS, rights.length > 0 ? undefined : foreign],
   ]);
   for (const path of [...beside, CREDENTIALS, BINARY]) {
     if (!existsSync(path)) continue;
@@ -197,11 +198,21 @@ export async function uninstallAgent(write: Write): Promise<void> {
     if (why === undefined) await rm(path, { recursive: true });
     write(why === undefined ? `removed ${path}\n` : `left ${path}: ${why}\n`);
   }
-  for (const path of [stateDirectory, runDirectory, CONFIG]) {
+  for (const path of new Set([stateDirectory, USUAL.stateDirectory, runDirectory, CONFIG])) {
     if (!existsSync(path)) continue;
-    await removeState(path);
-    write(existsSync(path) ? `left ${path}: it has other files\n` : `removed ${path}\n`);
+    const problem = await assertIdle(path)
+      .then(async () => await removeState(path))
+      .catch(messageOf);
+    write(existsSync(path) ? `left ${path}: ${problem ?? 'it has other files'}\n` : `removed ${path}\n`);
   }
+  if (rights.length > 0) write(`left in the cluster what this agent had there; to remove it:\n${rights.join('\n')}\n`);
+}
+
+/** What the agent of a controller has in the cluster. Only a kubeconfig that gets certificates has names. */
+function rightsIn(kubeconfig: string): KubeObject[] {
+  const valueOf = (word: string) => new RegExp(`${word}\\W+([\\w.-]+)`).exec(kubeconfig)?.[1];
+  const name = valueOf('controlnode') ?? 'NAME';
+  return [{ kind: 'ControlNode', metadata: { name } }, ...objectsIn(controlNodeRoles(name, valueOf('--node')))];
 }
 
 const ASK_MS = 5_000;

@@ -112,7 +112,7 @@ export function createElection(options: ElectionOptions) {
   };
 }
 
-async function resign(lease: LeaseOnServer, leadership: LeadershipTerm, log: Logger): Promise<void> {
+async function resign(lease: ReturnType<typeof leaseOnServer>, leadership: LeadershipTerm, log: Logger): Promise<void> {
   await leadership.settled();
   if (!lease.ours()) return;
   if (leadership.mayHaveLateWrite())
@@ -124,8 +124,6 @@ async function resign(lease: LeaseOnServer, leadership: LeadershipTerm, log: Log
     log.warn('cannot release the lease', { problem: messageOf(error) });
   }
 }
-
-type LeaseOnServer = ReturnType<typeof leaseOnServer>;
 
 /** The lease as last read, and when we first read this renewal: the holder's own clock is ignored. */
 function leaseOnServer(options: ElectionOptions & TermTimes & Pick<Tools, 'clock'>) {

@@ -31,6 +31,15 @@ test('a window, in the zone of the annotation', () => {
   });
 });
 
+test('a misspelt annotation is a problem, and those of Refit itself are none', () => {
+  const { problems } = read(PERIODIC, { 'upgrade.refit.dev/timezone': 'Europe/Berlin', 'example.com/timezone': 'x' });
+  expect(problems).toEqual([
+    'metadata.annotations[upgrade.refit.dev/timezone]: is unknown; use upgrade.refit.dev/time-zone, upgrade.refit.dev/after-failure, upgrade.refit.dev/lead-time',
+  ]);
+  const own = { 'upgrade.refit.dev/check': 'now', 'upgrade.refit.dev/update-status': '{}' };
+  expect(read(PERIODIC, own).problems).toEqual([]);
+});
+
 test('a server without a scheme is asked over https, and windows are in UTC', () => {
   const { settings } = read({ ...periodic({}), updateServer: 'example.com' });
   expect(settings).toMatchObject({

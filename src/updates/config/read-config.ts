@@ -2,6 +2,7 @@
 import type { TargetSpec } from '../../api/autopilot/plan.ts';
 import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { type UpgradePolicySpec, WEEKDAYS } from '../../api/refit/upgrade-policy.ts';
+import { COMMON_PREFIX } from '../../engine/model/controls.ts';
 import type { Reason } from '../../engine/model/reasons.ts';
 import type { Role } from '../../engine/model/rollout.ts';
 import { LEAD_TIME_ANNOTATION } from '../../engine/policy/plan-windows.ts';
@@ -10,12 +11,15 @@ import { parseDuration, parseGoDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
 import { isTimeZone, type MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import { printableUrl } from '../../util/printable-url.ts';
+import { KEPT_ANNOTATIONS } from '../status.ts';
 import { type CronSchedule, readCron } from './cron-schedule.ts';
 
 /** The time zone of windows and schedules, such as `Europe/Berlin`; UTC by default. */
 export const TIME_ZONE_ANNOTATION = 'upgrade.refit.dev/time-zone';
 /** What comes after a failed Plan: `Wait` for a person, or go on with a `Newer` release only. */
 export const AFTER_FAILURE_ANNOTATION = 'upgrade.refit.dev/after-failure';
+
+const SETTINGS = [TIME_ZONE_ANNOTATION, AFTER_FAILURE_ANNOTATION, LEAD_TIME_ANNOTATION];
 
 export interface UpdateSettings {
   readonly channel: string;
@@ -62,6 +66,9 @@ export function readUpdateConfig(
   const fail: Fail = (field, found, advice) =>
     problems.push(`${field}: ${JSON.stringify(found) ?? 'nothing'} ${advice}`);
   const annotations = metadata.annotations ?? {};
+  for (const key of Object.keys(annotations))
+    if (key.startsWith(COMMON_PREFIX) && ![...SETTINGS, ...KEPT_ANNOTATIONS].includes(key))
+      problems.push(`metadata.annotations[${key}]: is unknown; use ${SETTINGS.join(', ')}`);
   const zone = annotations[TIME_ZONE_ANNOTATION] ?? 'UTC';
   const timeZone = isTimeZone(zone) ? zone : 'UTC';
   if (zone !== timeZone)

@@ -5,7 +5,7 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { startDownloadServer } from '../../../sandbox/hosts/download-server.ts';
@@ -31,6 +31,8 @@ const SOCKET = '/run/k0s/status.sock';
 const KUBELET = '/var/lib/k0s/kubelet.conf';
 /** Named in agent.yaml. */
 const STATE = '/var/lib/refit-of-this-host';
+/** Where the agent worked before agent.yaml named another directory. */
+const USUAL_STATE = '/var/lib/refit';
 const STAGED = '/usr/local/bin/.k0s.refit';
 /** A restart that waits for it would be seen. OpenRC lets nobody shorten it once the service has ended, as in a roll-back. */
 const RESPAWN_S = 40;
@@ -43,6 +45,7 @@ const PLACES = [
   '/etc/init.d/refit-agent',
   '/etc/runlevels/default/refit-agent',
   STATE,
+  USUAL_STATE,
   '/run/refit',
   STAGED,
   `${K0S}.previous`,
@@ -99,6 +102,10 @@ const agentPid = (): string =>
   spawnSync('pgrep', ['-f', '^/usr/local/bin/refit .*agent --kubeconfig'], { encoding: 'utf8' }).stdout.trim();
 
 async function configure(url: string): Promise<void> {
+  // As an agent of before leaves it.
+  await rm(USUAL_STATE, { recursive: true, force: true });
+  await mkdir(USUAL_STATE);
+  for (const name of ['agent.lock.1', 'journal.json.spare']) await writeFile(join(USUAL_STATE, name), '');
   for (const directory of ['/run/k0s', '/var/lib/k0s', '/etc/refit']) await mkdir(directory, { recursive: true });
   const lists = {
     clusters: [{ name: 'jail', cluster: { server: url } }],

@@ -111,6 +111,11 @@ async function run(): Promise<SeenController> {
   const isSame = agentPid() === pid;
   await writeFile('/etc/refit/agent.yaml', 'soak 1s\n');
   const removed = refit('uninstall', 'agent');
+  const commands = removed.split('\n').filter((line) => line.startsWith('kubectl '));
+  for (const line of commands) await ask(admin, ...line.split(' ').slice(1));
+  const kinds = 'clusterroles,clusterrolebindings,roles,rolebindings,controlnodes';
+  const objects = (await ask(admin, 'get', kinds, '-A', '-o', 'name')).split('\n');
+  const leftInCluster = objects.filter((each) => each.includes(name));
   const removedAgain = refit('uninstall', 'agent');
   return {
     name,
@@ -121,6 +126,7 @@ async function run(): Promise<SeenController> {
     user,
     removed,
     removedAgain,
+    leftInCluster,
     left: PLACES.filter((path) => existsSync(path)),
   };
 }

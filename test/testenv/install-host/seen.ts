@@ -15,6 +15,8 @@ export interface SeenController {
   readonly removed: string;
   /** The same of a second one. */
   readonly removedAgain: string;
+  /** Names of the agent's objects once the commands ran that uninstall printed. */
+  readonly leftInCluster: readonly string[];
   /** What uninstall left. */
   readonly left: readonly string[];
 }
