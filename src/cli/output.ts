@@ -68,8 +68,6 @@ export function printableText(text: string, isTerminal = false): string {
 const ESCAPE = String.fromCharCode(27);
 /** Not 8, which hides text. */
 const OWN_SEQUENCE = new RegExp(`(\n|${ESCAPE}\\[(?:[0-79]|[239][0-9])m|${ESCAPE}\\[(?:K|0J|[0-9]+A))`);
-const CLEAR_LINE = `${ESCAPE}[K`;
-const CLEAR_BELOW = `${ESCAPE}[0J`;
 const cursorUp = (lines: number): string => (lines > 0 ? `${ESCAPE}[${lines}A` : '');
 
 /** Redraws lines in place, cut to the size of the terminal: a line that has scrolled away cannot be replaced. */
@@ -80,8 +78,8 @@ export function drawOn(output: Output): (lines: readonly string[]) => void {
     const left = Math.max(1, rows - 2);
     const more = `… ${lines.length - left} more lines do not fit`;
     const fitting = lines.length < rows ? lines : [...lines.slice(0, left), more];
-    const shown = fitting.map((line) => `${cut(line, columns)}${CLEAR_LINE}\n`);
-    output.write(`${cursorUp(drawn)}${shown.join('')}${CLEAR_BELOW}`);
+    const shown = fitting.map((line) => `${cut(line, columns)}${ESCAPE}[K\n`);
+    output.write(`${cursorUp(drawn)}${shown.join('')}${ESCAPE}[0J`);
     drawn = shown.length;
   };
 }

@@ -50,7 +50,8 @@ export function annotationSignal({ resourceOf, agent }: { resourceOf: ResourceOf
     read(world, rollout, stage, target) {
       const object = objectOf(world, stage, target);
       const signal = decodeSignal(object?.metadata.annotations);
-      if (!object || !signal || !isFor(signal, stage) || !belongs(object, signal, rollout)) return { kind: 'none' };
+      const isFor = signal?.command.kind === kindOf(stage) && signal.command.id === stage.command;
+      if (!object || !signal || !isFor || !belongs(object, signal, rollout)) return { kind: 'none' };
       return observe(object.metadata);
     },
 
@@ -189,10 +190,6 @@ function withStatus(object: KubeObject | undefined, status: string, now: number,
 
 function kindOf({ procedure }: Stage): SignalCommand['kind'] {
   return procedure === 'airgapupdate' || procedure === 'kubeadmupdate' ? procedure : 'k0supdate';
-}
-
-function isFor({ command }: SignalData, stage: Stage): boolean {
-  return command.kind === kindOf(stage) && command.id === stage.command;
 }
 
 /** True if this rollout sent the signal. */

@@ -38,14 +38,14 @@ export function refOf({ dialect, plan: { metadata } }: Pick<Named, 'dialect' | '
 
 /** For a filter that keeps none of the plans: what it asks for, and what there is. */
 export function noPlan(plans: readonly Pick<Named, 'dialect' | 'plan'>[], filter: PlanFilter = {}): string {
-  if (plans.length === 0) return 'there is no plan';
   const { namespace, plan, dialect } = filter;
   const asked = [
-    plan === undefined ? '' : ` ${plan}`,
+    plan === undefined ? '' : ` ${plan || '""'}`,
     dialect === undefined ? '' : ` of dialect ${dialect}`,
-    namespace === undefined ? '' : ` in namespace ${namespace}`,
+    namespace === undefined ? '' : ` in namespace ${namespace || '""'}`,
   ];
-  return `there is no plan${asked.join('')}; there is ${plans.map(refOf).toSorted().join(', ')}`;
+  const others = plans.length === 0 ? '' : `; there is ${plans.map(refOf).toSorted().join(', ')}`;
+  return `there is no plan${asked.join('')}${others}`;
 }
 
 /** For some dialects people see another kind and name than those of the object. */

@@ -9,6 +9,7 @@ import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { nodes } from '../../kube/resources.ts';
 import { controlNodes } from '../../signal/names.ts';
+import { RefitError } from '../../util/errors.ts';
 import { sourcesOf } from './answers.ts';
 import { contactWith, observeOnce } from './session.ts';
 
@@ -26,18 +27,21 @@ test('the API server is silent since the first request without an answer, until 
 });
 
 test.each([
-  [{ plan: 'nosuch' }, 'there is no plan nosuch; there is autopilot/autopilot'],
+  [[], { plan: 'nosuch' }, 'there is no plan nosuch'],
+  [[buildPlan()], { plan: 'nosuch' }, 'there is no plan nosuch; there is autopilot/autopilot'],
+  [[buildPlan()], { plan: '', namespace: '' }, 'there is no plan "" in namespace ""; there is autopilot/autopilot'],
   [
+    [buildPlan()],
     { dialect: 'cattle', namespace: 'a' },
     'there is no plan of dialect cattle in namespace a; there is autopilot/autopilot',
   ],
-])('a filter that keeps no plan is an error: %j', async (filter, message) => {
+])('a filter that keeps no plan is an error: %#', async (plans, filter, message) => {
   const client = new MemoryApi().client;
   const { signal: abort } = new AbortController();
   const sources = sourcesOf(client, READY, new FakeClock(T0), abort);
   const viewParts = { sources, policies: { list: () => [] }, filter };
   const world = buildWorldOf([nodes, []], [controlNodes, []]);
-  const loaded = [{ dialect: autopilot, plans: () => [buildPlan()], world }];
+  const loaded = [{ dialect: autopilot, plans: () => plans, world }];
   const look = observeOnce({ client, abort, contact: contactWith(new FakeClock(T0)), viewParts, loaded }, T0);
-  await expect(look).rejects.toThrow(message);
+  await expect(look).rejects.toThrow(new RefitError('REFIT_CONTROL', message));
 });

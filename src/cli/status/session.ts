@@ -70,7 +70,9 @@ export async function observeOnce(session: Session, now: number): Promise<Status
   const views = await Promise.all(loaded.map(async (each) => await observe(each, viewParts, now)));
   const plans = views.flat();
   const all = loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
-  if (plans.length === 0 && all.length > 0) throw new RefitError('REFIT_CONTROL', noPlan(all, viewParts.filter));
+  const { namespace, plan, dialect } = viewParts.filter ?? {};
+  if (plans.length === 0 && (namespace ?? plan ?? dialect) !== undefined)
+    throw new RefitError('REFIT_CONTROL', noPlan(all, viewParts.filter));
   return { leader, orphaned: orphanedIn(loaded), plans };
 }
 

@@ -70,6 +70,18 @@ test('a token file is read again when it changes, and not for every request', as
   expect(tokens).toEqual(['Bearer one', 'Bearer one', 'Bearer two']);
 });
 
+test.each([
+  [{ tokenFile: '/nowhere/token' }, /^cannot read what it names: ENOENT: .*'\/nowhere\/token'$/],
+  [{ clientKey: { file: '/nowhere/key' } }, /^cannot read what it names: ENOENT: .*'\/nowhere\/key'$/],
+  [{ token: 'secret\npart' }, /^the token has a line break, or a character that no token has; write it in one line$/],
+])('a mistake in the kubeconfig is none of the connection: %j', async (user, message) => {
+  await using server = await startStubServer(ok);
+  using client = createClient({ ...server.config, user });
+  const problem = describeProblem(await client.get(nodes, 'n1').catch((error: unknown) => error));
+  expect(problem.code).toBe('REFIT_KUBECONFIG');
+  expect(problem.message).toMatch(message);
+});
+
 test('after a 401 the token file is read at once, and the request sent once more', async () => {
   const tokenFile = await write('refused', 'old', 1);
   await using server = await startStubServer((request, response) => {

@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '../../util/clock.ts';
+import { failing } from '../../util/errors.ts';
 import type { ClusterConfig, Impersonation, Pem } from './cluster-config.ts';
 import { type ExecPlugin, execPlugin } from './exec-plugin.ts';
 
@@ -41,6 +42,8 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
     if (user.exec) plugin ??= execPlugin(user.exec, config, ca, clock);
     const exec = await plugin?.credential(closed);
     const token = exec?.token ?? (await tokenOf(user));
+    if (/[^\x20-\x7e]/.test(token ?? ''))
+      failing('REFIT_KUBECONFIG')('the token has a line break, or a character that no token has; write it in one line');
     return {
       headers: {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -75,16 +78,14 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
 }
 
 function impersonationHeaders({ user, uid, groups, extra }: Impersonation): OutgoingHttpHeaders {
+  // The API server percent-decodes the rest of the header's name, which may hold only the characters of a token.
+  const escapeKey = (key: string): string =>
+    encodeURIComponent(key).replace(/[()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
   const headers: OutgoingHttpHeaders = { 'impersonate-user': user };
   if (uid !== undefined) headers['impersonate-uid'] = uid;
   if (groups.length > 0) headers['impersonate-group'] = [...groups];
   for (const [key, values] of Object.entries(extra)) headers[`impersonate-extra-${escapeKey(key)}`] = [...values];
   return headers;
-}
-
-/** The API server percent-decodes the rest of the header's name, which may hold only the characters of a token. */
-function escapeKey(key: string): string {
-  return encodeURIComponent(key).replace(/[()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
 }
 
 /** How often a file is checked: the kubelet replaces it long before the old content expires. */
@@ -95,12 +96,13 @@ function rotatingFile(path: string, clock: Clock) {
   let checkedAt = Number.NEGATIVE_INFINITY;
   let [text, stamp] = ['', ''];
   return {
-    /** Reads again only when size, inode or modification time changed; rejects with the file system's error. */
+    /** Reads again only when size, inode or modification time changed; rejects with REFIT_KUBECONFIG. */
     async read() {
       if (clock.monotonic() - checkedAt < CHECK_INTERVAL_MS) return text;
-      const { mtimeMs, size, ino } = await stat(path);
+      const fail = ({ message }: Error) => failing('REFIT_KUBECONFIG')(`cannot read what it names: ${message}`);
+      const { mtimeMs, size, ino } = await stat(path).catch(fail);
       const found = `${mtimeMs}:${size}:${ino}`;
-      if (found !== stamp) text = await readFile(path, 'utf8');
+      if (found !== stamp) text = await readFile(path, 'utf8').catch(fail);
       stamp = found;
       checkedAt = clock.monotonic();
       return text;
