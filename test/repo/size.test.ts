@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_769,
   'src/api': 967,
-  'src/cli': 4_823,
+  'src/cli': 4_824,
   'src/cmd': 981,
   'src/dialects': 317,
   'src/dialects/autopilot': 989,

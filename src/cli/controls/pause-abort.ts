@@ -50,7 +50,8 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
 
 const MOST_NAMES = 8;
 
-export function abort(reason = `by ${userName()}@${hostname()}`): Control {
+export function abort(given = ''): Control {
+  const reason = given.trim() || `by ${userName()}@${hostname()}`;
   return (plan, now) => {
     const { snapshot, view } = plan;
     const title = titleOf(view);
