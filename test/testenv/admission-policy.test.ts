@@ -144,7 +144,9 @@ const UNGUARDED =
 
 test('it names every annotation of Refit', async () => {
   const policy = await readFile(POLICY, 'utf8');
-  const texts = await Promise.all(globSync('src/**/*.ts').map(async (file) => await readFile(file, 'utf8')));
+  // Tests also have names that are none.
+  const files = globSync('src/**/*.ts', { exclude: ['**/*.test.ts'] });
+  const texts = await Promise.all(files.map(async (file) => await readFile(file, 'utf8')));
   const names = texts
     .flatMap((text) => [...text.matchAll(/'upgrade\.refit\.dev\/([a-z0-9-]+)'/g)])
     .map(([, name]) => name);
