@@ -111,11 +111,11 @@ export class Attacker implements AsyncDisposable {
 }
 
 /** Writes a kubeconfig for a server of any kind; returns its path. */
-export async function kubeconfigOf(directory: string, server: string): Promise<string> {
+export async function kubeconfigOf(directory: string, server: string, user = {}): Promise<string> {
   const path = join(directory, 'kubeconfig.json');
   const lists = {
     clusters: [{ name: 'c', cluster: { server } }],
-    users: [{ name: 'u', user: {} }],
+    users: [{ name: 'u', user }],
     contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
   };
   await writeFile(path, JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'x', ...lists }));

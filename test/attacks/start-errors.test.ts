@@ -1,10 +1,10 @@
 /** An API server that is overloaded, broken or does not know us yet while the agent starts: the agent says so, and stays. */
 
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { REFIT } from '../../sandbox/refit.ts';
 import { type AgentProcess, startAgentProcess } from '../agent/agent-process.ts';
 import { sendJson, sendStatus, startStubServer } from '../faults/stub-server.ts';
@@ -13,7 +13,7 @@ import { kubeconfigOf } from './rig.ts';
 const PATIENCE = { timeout: 150_000, interval: 20 };
 const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', resourceVersion: '1' } };
 
-async function startAgent(answer: (response: ServerResponse, asked: number) => void) {
+async function startAgent(answer: (response: ServerResponse, asked: number) => void, user = {}) {
   await using things = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'refit-start-'));
   things.defer(async () => await rm(directory, { recursive: true }));
@@ -27,7 +27,7 @@ async function startAgent(answer: (response: ServerResponse, asked: number) => v
     '--status-socket',
     join(directory, 'none'),
   ];
-  const kubeconfig = await kubeconfigOf(directory, server.config.server);
+  const kubeconfig = await kubeconfigOf(directory, server.config.server, user);
   const agent: AgentProcess = startAgentProcess(
     [process.execPath, REFIT],
     ['--name', 'n1', '--kubeconfig', kubeconfig, ...files],
@@ -60,6 +60,18 @@ test.concurrent.each<[string, (response: ServerResponse) => void, string]>([
   expect(run.agent.log.filter((text) => text.includes('cannot read the object at the start'))).toHaveLength(3);
   expect(run.agent.log.join('\n')).toContain(line);
   expect(run.agent.log.join('\n')).not.toContain('REFIT_INTERNAL');
+});
+
+test.concurrent('a token that comes later, as the certificate of a kubelet: the agent waits for it', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'refit-token-'));
+  onTestFinished(async () => await rm(directory, { recursive: true }));
+  const tokenFile = join(directory, 'token');
+  await using run = await startAgent((response) => sendJson(response, 200, NODE), { tokenFile });
+  const waits = '"msg":"cannot read the object at the start; trying again"';
+  await vi.waitFor(() => expect(run.agent.log.join('\n')).toContain(waits), PATIENCE);
+  expect(run.agent.log.join('\n')).toContain('REFIT_KUBECONFIG: cannot read what it names: ');
+  await writeFile(tokenFile, 'abc');
+  await vi.waitFor(() => expect(run.agent.log.join('\n')).toContain('"msg":"agent started"'), PATIENCE);
 });
 
 test.concurrent.each<[string, (response: ServerResponse) => void, string]>([

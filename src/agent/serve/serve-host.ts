@@ -99,7 +99,8 @@ async function checkObject(host: HostParts, name: string, abort: AbortSignal): P
   }
 }
 
-const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_KUBECONFIG', 'REFIT_FILE', 'REFIT_USAGE'];
+/** The kubeconfig was read before; a certificate or token that it names may still come. */
+const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_FILE', 'REFIT_USAGE'];
 
 /** Runs one agent for its ControlNode, and one for its Node, which gets the airgap bundles. Works until `stop` aborts. */
 export async function serveController(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
