@@ -1,6 +1,6 @@
 /** Runs the steps of one host in order and reports each on its Node. A later run continues after the last finished step. */
 import type { Drains } from '../../drain/running-drains.ts';
-import { ownerOf } from '../../engine/model/rollout.ts';
+import { ownerOf, type Target } from '../../engine/model/rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { isConflict, isForbidden, isUnauthorized, StatusError, TransportError } from '../../kube/status-error.ts';
@@ -36,16 +36,20 @@ const RETRY_MS = 1000;
 
 export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   const running = new Map<string, ReturnType<typeof procedureOf>>();
+  /** The last attempt that ended, by target: its Node may have been read before it said so. */
+  const ended = new Map<string, string>();
+  const isAt = ({ key, since }: Target): boolean => running.has(key) || ended.get(key) === since;
   return {
-    isAt: ({ key }) => running.has(key),
+    isAt,
     isWaiting: ({ key }) => running.get(key)?.isWaiting() === true,
     begin(work) {
-      const { key, name } = work.target;
-      if (running.has(key)) return Promise.resolve();
+      const { key, name, since } = work.target;
+      if (isAt(work.target)) return Promise.resolve();
       const procedure = procedureOf(parts, work);
       running.set(key, procedure);
       void procedure
         .run()
+        .then(() => ended.set(key, since))
         .catch((error: unknown) =>
           parts.log.warn('upgrade of the host stopped', { node: name, problem: messageOf(error) }),
         )
@@ -65,7 +69,6 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
 function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
   const { manifest, drains, outages, log } = procedure;
   const { target, parts, rollout, verb } = work;
-  const { name } = target;
   const stopping = new AbortController();
   const abort = AbortSignal.any([procedure.abort, stopping.signal]);
   const emptied = Promise.withResolvers<void>();
@@ -77,9 +80,9 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
     isWaiting = true;
     await report.enter(STEPS.drain);
     const stopListening = drains.onChange((node) => {
-      if (node !== name) return;
+      if (node !== target.name) return;
       reportBlockedDrain().catch((error: unknown) =>
-        log.warn('could not update the drain status', { node: name, problem: messageOf(error) }),
+        log.warn('could not update the drain status', { node: target.name, problem: messageOf(error) }),
       );
     });
     await Promise.race([emptied.promise, aborted(abort)]);
@@ -88,13 +91,13 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
   }
 
   async function reportBlockedDrain(): Promise<void> {
-    const state = drains.stateOf(name, ownerOf({ source: { uid: rollout, kind: configMaps.kind } }, target));
+    const state = drains.stateOf(target.name, ownerOf({ source: { uid: rollout, kind: configMaps.kind } }, target));
     const message = state?.kind === 'draining' ? state.blockedBy : undefined;
     if (isWaiting && message !== report.latest().message) await report.add({ message });
   }
 
   async function upgrade(): Promise<void> {
-    const host = hostIn(manifest, name);
+    const host = hostIn(manifest, target.name);
     const on = stepsOn(host, procedure, work, abort);
     const kubeadm = kubeadmBody(verb, host.role, optionsFor(manifest, host));
     await stage(on, report);
@@ -102,13 +105,14 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
     await replaceContainerd(on, report);
     for (const part of parts) {
       if (part !== 'kubelet') await hostSteps.untilEtcdIsHealthy(on);
-      if (part !== 'kubelet' && host.role === 'controlPlane') outages.begin(name);
+      if (part !== 'kubelet' && host.role === 'controlPlane') outages.begin(target.name);
       await report.enter(STEPS[part], { touched: true });
       if (part === 'certificates') await renewCertificates(on);
       else await hostSteps.carryOut(on, part, part === 'kubeadm' ? kubeadm : kubeletBody(manifest.binaries));
     }
     await report.enter(STEPS.verify);
-    await verify(on);
+    await hostSteps.untilVerified(on);
+    if (parts.includes('kubelet')) await on.approveServing([host]);
     await report.enter(STEPS.verify, { state: 'finished' });
   }
 
@@ -133,11 +137,11 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
         const { step } = report.latest();
         const isPossible = parts.includes('kubelet') && (step === STEPS.kubelet || step === STEPS.verify);
         const undone = isPossible
-          ? await hostSteps.rollBack(stepsOn(hostIn(manifest, name), procedure, work, abort))
+          ? await hostSteps.rollBack(stepsOn(hostIn(manifest, target.name), procedure, work, abort))
           : '';
         await report.enter(step, { state: 'failed', message: `${messageOf(error)}${undone}` });
       } finally {
-        outages.end(name);
+        outages.end(target.name);
       }
     },
   };
@@ -156,11 +160,6 @@ async function replaceContainerd(on: ReturnType<typeof stepsOn>, report: ReturnT
   if (!containerd || !on.parts.includes('kubelet')) return;
   await report.enter(STEPS.containerd, { touched: true });
   await upgradeContainerd(on, containerd);
-}
-
-async function verify(on: ReturnType<typeof stepsOn>): Promise<void> {
-  await hostSteps.untilVerified(on);
-  if (on.parts.includes('kubelet')) await on.approveServing([on.host]);
 }
 
 function stepsOn(host: ManifestHost, procedure: ProcedureParts, work: HostUpgrade, abort: AbortSignal) {
