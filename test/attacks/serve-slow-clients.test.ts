@@ -78,5 +78,6 @@ test('a client that does not read holds little', async () => {
     },
     { timeout: 60_000, interval: 1000 },
   );
-  expect(last - before).toBeLessThan(128 * MIB + CLIENTS * 512 * 1024);
+  // With garbage that is not collected yet; a server that reads ahead without end would hold STEP and more for each client.
+  expect(last - before).toBeLessThan(128 * MIB + (CLIENTS * STEP) / 8);
 });
