@@ -7,6 +7,7 @@ import { FakeClock, settle } from '../../../test/faults/fake-clock.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { KubeClient, WatchEvent } from '../../kube/client.ts';
 import type { Controller } from '../../runtime/controller.ts';
+import { messageOf } from '../../util/errors.ts';
 import { silentLogger } from '../../util/log.ts';
 import { channelController } from './channel-controller.ts';
 
@@ -21,6 +22,8 @@ interface Rig {
   /** What the server holds now. */
   readonly stored: () => CattlePlan;
   readonly reconcile: () => Promise<number | undefined>;
+  /** A person gives the Plan another channel; the controller has not seen it yet. */
+  readonly follow: (channel: string) => void;
 }
 
 interface Setting {
@@ -78,7 +81,8 @@ async function start(
     const context = { abort: stop.signal, log: silentLogger, failures: 0 };
     return (await controller.reconcile('system-upgrade/p', context))?.requeueAfterMs;
   };
-  return { controller, clock, asked, told, stored: () => plan, reconcile };
+  const follow = (channel: string): void => void (plan = { ...plan, spec: { ...plan.spec, channel } as CattleSpec });
+  return { controller, clock, asked, told, stored: () => plan, reconcile, follow };
 }
 
 const tells = async (): Promise<string> => await Promise.resolve('v1.2.3+k3s1');
@@ -104,6 +108,18 @@ test('others who write the same status do not make it ask again', async () => {
   await reconcile();
   expect(asked).toEqual([`${CHANNEL} first`]);
   expect(stored().status?.latestVersion).toBe('v1.2.3-k3s1');
+});
+
+test.each([
+  ['answer', tells, undefined],
+  ['failure', fails, 'no route'],
+])('a %s that comes after the Plan was given another channel is not recorded', async (_, answer, problem) => {
+  const { reconcile, stored, told, follow } = await start(async () => {
+    follow('https://example.com/v1.34');
+    return await answer();
+  });
+  expect(await reconcile().then(() => undefined, messageOf)).toBe(problem);
+  expect([stored().status, told]).toEqual([undefined, []]);
 });
 
 test('a failure is told where nothing was resolved before', async () => {

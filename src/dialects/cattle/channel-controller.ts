@@ -95,13 +95,13 @@ function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan
   return withVerdict(plan, failure, now);
 }
 
-/** The engine writes the same status: on a conflict, applies the change again to the current object. False if nothing changes. */
-async function record(writer: KubeClient, { metadata }: CattlePlan, change: (plan: CattlePlan) => CattlePlan) {
+/** The engine writes the same status: on a conflict, applies the change again to the current object. False if nothing changes, or if the Plan follows another channel by now. */
+async function record(writer: KubeClient, { metadata, spec }: CattlePlan, change: (plan: CattlePlan) => CattlePlan) {
   const { name, namespace, uid } = metadata;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const current = await writer.get(cattlePlans, name, { namespace });
     const changed = change(current);
-    if (changed === current || current.metadata.uid !== uid) return false;
+    if (changed === current || current.metadata.uid !== uid || current.spec?.channel !== spec?.channel) return false;
     if (await unlessError(isConflict)(writer.replace(cattlePlans, changed, { subresource: 'status' }))) return true;
   }
   throw new Error(`could not write the status of Plan ${name}: ${MAX_ATTEMPTS} conflicts in a row`);
