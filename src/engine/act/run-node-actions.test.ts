@@ -1,13 +1,15 @@
 /** Proves how node actions are carried out: in batches, and each on its object as it was decided on. */
 import { expect, test } from 'vitest';
+import { refusal } from '../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { tableDialect } from '../../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
+import type { Drains } from '../../drain/running-drains.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { KubeObject, Resource } from '../../kube/resources.ts';
+import { type KubeObject, nodes, type Resource } from '../../kube/resources.ts';
 import type { Dialect, World } from '../dialect.ts';
 import type { NodeAction } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
@@ -67,4 +69,23 @@ test('thousands of node actions are run a hundred at a time, each on its object 
   expect(await doneOf(effects, buildRollout([large]), nodeActions)).toEqual(nodeActions);
   expect(most).toBe(100);
   expect(written).toEqual(new Map(names.map((name) => [name, '1'])));
+});
+
+test.each([
+  ['that conflicts leaves the drain as it is', undefined, []],
+  ['that uncordons ends the drain before it is written', 'ours', ['w1']],
+] as const)('an acknowledgement %s', async (_, uncordon, ended) => {
+  const forgotten: string[] = [];
+  const drains = { forget: (node: string) => void forgotten.push(node) } as unknown as Drains;
+  const node = buildNode('w1', { resourceVersion: '1' });
+  const dialect = {
+    signal: { acknowledge: () => ({ kind: 'replace', resource: nodes, object: node }) },
+  } as unknown as Dialect;
+  const replace = async (): Promise<never> => await Promise.reject(refusal(409, 'Conflict'));
+  const client = { replace } as unknown as KubeClient;
+  const effects = { dialect, client, world: buildWorld([], [node]), ownWrites: new OwnWrites(), drains };
+  const target = buildTarget('w1', 'intended');
+  const nodeActions = [{ kind: 'acknowledge', stage, target, node: 'w1', uncordon } as const];
+  expect(await doneOf(effects, buildRollout([stage]), nodeActions)).toEqual([]);
+  expect(forgotten).toEqual(ended);
 });

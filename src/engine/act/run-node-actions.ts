@@ -50,13 +50,13 @@ function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<
     const object = scene.world.get(nodes, nodeAction.node);
     return async () => object !== undefined && (await beginDrain(scene, nodeAction, object));
   }
-  const endsDrain =
-    nodeAction.kind === 'acknowledge' ||
+  const uncordons =
+    (nodeAction.kind === 'acknowledge' && nodeAction.uncordon !== undefined) ||
     nodeAction.kind === 'cancel' ||
     (nodeAction.kind === 'clean-up' && nodeAction.cordon);
   const instructions = instructionsFor(scene, nodeAction);
   return async () => {
-    if (endsDrain && nodeAction.node !== undefined) scene.drains?.forget(nodeAction.node);
+    if (uncordons && nodeAction.node !== undefined) scene.drains?.forget(nodeAction.node);
     // In order: each is right only after the one before.
     for (const instruction of instructions) {
       if (!(await carryOut(scene, instruction))) return false;
@@ -76,7 +76,7 @@ async function beginDrain(scene: Scene, { node, target, options }: DrainAction, 
   return drains.stateOf(node, owner) !== undefined;
 }
 
-/** Ends drains that no target waits for any more, as after a failure: an uncordoned node keeps the pods that it gets. */
+/** Ends drains that no target waits for any more, as after a failure, or once an acknowledgement was written and not before. */
 export function endIdleDrains({ drains }: Pick<Effects, 'drains'>, { snapshot, policy }: DecisionContext): void {
   for (const target of snapshot.rollout.stages.flatMap(({ targets }) => targets)) {
     const { drain, node, observation } = factsOf(snapshot, target);
