@@ -9,10 +9,15 @@ import { createServer } from 'node:net';
 const FIRST = 20_000;
 const LAST = 32_000;
 
-/** A port that is free now; random, so that two callers rarely get the same one. */
+/** Several control planes start at once, and each needs a while until it listens on what it was given. */
+const given = new Set<number>();
+
+/** A port that is free now, and another one each time; random, so that two processes rarely get the same one. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST, LAST);
+    if (given.has(port)) continue;
+    given.add(port);
     if (await isFree(port)) return port;
   }
 }
