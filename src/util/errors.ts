@@ -19,7 +19,7 @@ export const ERRORS = {
     hint: 'renew the certificate, or correct the certificate authority in the kubeconfig',
   },
   REFIT_UNAUTHORIZED: { exit: EXIT.denied, hint: 'renew the credentials in the kubeconfig' },
-  REFIT_FORBIDDEN: { exit: EXIT.denied, hint: 'grant the missing permission: the roles are in deploy, as rbac*.yaml' },
+  REFIT_FORBIDDEN: { exit: EXIT.denied, hint: 'grant the missing permission: the roles are in deploy/rbac*.yaml' },
   REFIT_SSH: {
     exit: EXIT.unreachable,
     hint: 'run `ssh` by hand with the same user, key and known hosts; see docs/guides/kubeadm.md',

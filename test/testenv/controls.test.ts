@@ -229,9 +229,7 @@ test('a viewer may not pause or abort, and nothing is written', async () => {
     const { code, stdout, stderr } = await runRefit(...args, '--kubeconfig', viewer);
     expect({ code, stdout }).toEqual({ code: 4, stdout: [] });
     expect(stderr).toEqual([
-      expect.stringMatching(
-        /^REFIT_FORBIDDEN: .*cannot patch resource "plans".*\(grant the missing permission: .*rbac/,
-      ),
+      expect.stringMatching(/^REFIT_FORBIDDEN: .*cannot patch resource "plans".*deploy\/rbac\*\.yaml/),
     ]);
   }
   expect((await admin.get(plans, 'autopilot')).metadata.resourceVersion).toBe(metadata.resourceVersion);
