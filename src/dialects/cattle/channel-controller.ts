@@ -95,7 +95,7 @@ function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan
   return withVerdict(plan, failure, now);
 }
 
-/** The engine writes the same status: on a conflict, applies the change again to the current object. False if nothing changes, or if the Plan follows another channel by now. */
+/** The engine writes the same status: a conflict applies the change again. False without a change, or once another channel is followed. */
 async function record(writer: KubeClient, { metadata, spec }: CattlePlan, change: (plan: CattlePlan) => CattlePlan) {
   const { name, namespace, uid } = metadata;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {

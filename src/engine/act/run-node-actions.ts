@@ -76,7 +76,7 @@ async function beginDrain(scene: Scene, { node, target, options }: DrainAction, 
   return drains.stateOf(node, owner) !== undefined;
 }
 
-/** Ends drains that no target waits for any more, as after a failure, or once an acknowledgement was written and not before. */
+/** Ends drains that no target waits for any more, as after a failure or a written acknowledgement: an uncordoned node keeps its pods. */
 export function endIdleDrains({ drains }: Pick<Effects, 'drains'>, { snapshot, policy }: DecisionContext): void {
   for (const target of snapshot.rollout.stages.flatMap(({ targets }) => targets)) {
     const { drain, node, observation } = factsOf(snapshot, target);
