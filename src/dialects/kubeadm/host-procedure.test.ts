@@ -124,13 +124,43 @@ test('a host that has ended is begun only by another attempt, though its Node ma
   await untilOver();
   const once = scripts;
   await upgrades.begin(work);
-  expect([upgrades.isAt(target), (await reported())?.state, scripts]).toEqual([true, 'finished', once]);
+  expect([upgrades.stateOf(target), (await reported())?.state, scripts]).toEqual(['closed', 'finished', once]);
   const again = { ...target, since: '2026-11-21T09:00:00Z' };
-  expect(upgrades.isAt(again)).toBe(false);
+  expect(upgrades.stateOf(again)).toBeUndefined();
   await upgrades.begin({ ...work, target: again });
   await expect.poll(async () => (await reported())?.attempt).toBe(again.since);
   await untilOver();
   expect(scripts).toBe(2 * once);
+});
+
+test('stopped work is not taken for gone before its Node says so', async () => {
+  let stops = 0;
+  const connection = Promise.withResolvers<void>();
+  const { upgrades, target } = await hostWith(
+    (report) => report.includes('aborted') && stops++ < 2,
+    async () => await connection.promise,
+  );
+  expect(upgrades.stateOf(target)).toBe('open');
+  const stopped = upgrades.stop(target, 'aborted');
+  await expect.poll(() => stops).toBe(1);
+  expect([upgrades.stateOf(target), (await reported())?.state]).toEqual(['closed', 'working']);
+  connection.reject(new Error('aborted'));
+  await untilOver();
+  await stopped;
+  expect(await reported()).toMatchObject({ state: 'failed', message: 'aborted' });
+});
+
+test('a stop whose reason cannot be written leaves the work to be begun again', async () => {
+  const connection = Promise.withResolvers<void>();
+  const { upgrades, target } = await hostWith(
+    () => false,
+    async () => await connection.promise,
+  );
+  await expect.poll(async () => (await reported())?.step).toBe('Stage');
+  await cluster.admin.delete(nodes, name);
+  connection.reject(new Error('aborted'));
+  await expect(upgrades.stop(target, 'aborted')).rejects.toThrow('not found');
+  await expect.poll(() => upgrades.stateOf(target)).toBeUndefined();
 });
 
 test('work that has touched the host is not stopped, though its Node does not say so yet', async () => {
@@ -142,7 +172,7 @@ test('work that has touched the host is not stopped, though its Node does not sa
   );
   await expect.poll(() => scripts).toBe(3);
   await upgrades.stop(target, 'the plan was aborted');
-  expect(upgrades.isAt(target)).toBe(true);
+  expect(upgrades.stateOf(target)).toBe('closed');
   running.resolve();
   await untilOver();
   expect(await reported()).toMatchObject({ state: 'finished', touched: true });

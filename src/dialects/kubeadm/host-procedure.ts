@@ -38,13 +38,16 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   const running = new Map<string, ReturnType<typeof procedureOf>>();
   /** The last attempt that ended, by target: its Node may have been read before it said so. */
   const ended = new Map<string, string>();
-  const isAt = ({ key, since }: Target): boolean => running.has(key) || ended.get(key) === since;
+  const stateOf = ({ key, since }: Target) => {
+    if (ended.get(key) === since || running.get(key)?.isTouched()) return 'closed';
+    return running.has(key) ? 'open' : undefined;
+  };
   return {
-    isAt,
+    stateOf,
     isWaiting: ({ key }) => running.get(key)?.isWaiting() === true,
     begin(work) {
       const { key, name, since } = work.target;
-      if (isAt(work.target)) return Promise.resolve();
+      if (stateOf(work.target)) return Promise.resolve();
       const procedure = procedureOf(parts, work);
       running.set(key, procedure);
       void procedure
@@ -57,11 +60,15 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
       return Promise.resolve();
     },
     acknowledge: ({ key }) => running.get(key)?.acknowledge(),
-    async stop({ key }, reason) {
-      const procedure = running.get(key);
-      if (procedure?.isTouched()) return;
-      running.delete(key);
-      await procedure?.stop(reason);
+    async stop(target, reason) {
+      if (stateOf(target) !== 'open') return;
+      ended.set(target.key, target.since);
+      try {
+        await running.get(target.key)?.stop(reason);
+      } catch (error) {
+        ended.delete(target.key);
+        throw error;
+      }
     },
   };
 }

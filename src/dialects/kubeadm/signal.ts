@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { withoutCordon } from '../../drain/cordon-marks.ts';
 import type { DrainDelegation, Instruction, Signal } from '../../engine/dialect.ts';
-import type { Rollout, Stage, Target } from '../../engine/model/rollout.ts';
+import type { Stage, Target } from '../../engine/model/rollout.ts';
 import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
 import { type KubeObject, kubeletVersionOf, nodes } from '../../kube/resources.ts';
 import type { Part } from '../../kubeadm/host.ts';
@@ -56,7 +56,8 @@ export interface HostUpgrade {
 }
 
 export interface HostUpgrades {
-  isAt(target: Target): boolean;
+  /** `open`: nothing is changed yet, so it can be stopped. `closed`: not any more, or it has ended, whatever its Node says. */
+  stateOf(target: Target): 'open' | 'closed' | undefined;
   isWaiting(target: Target): boolean;
   /** Resolves once it has started; does nothing if it already runs. */
   begin(work: HostUpgrade): Promise<void>;
@@ -70,8 +71,12 @@ export interface HostUpgrades {
 export function sshSignal(upgrades: HostUpgrades | undefined): Signal {
   return {
     read: readerOf(upgrades),
-    send: (_world, rollout, { stage, target }) =>
-      upgrades && begun(async () => await upgrades.begin(workOf(rollout, stage, target))),
+    send(_world, { source }, { stage, target }) {
+      const { id, version } = stage;
+      const verb = id === LEADER ? 'apply' : 'node';
+      const work = { rollout: source.uid, target, version, verb, parts: partsOf(stage) } as const;
+      return upgrades && begun(async () => await upgrades.begin(work));
+    },
     acknowledge: (_world, _rollout, _stage, target) => upgrades && begun(() => upgrades.acknowledge(target)),
     cancel: (_world, _rollout, _stage, target, { message }) =>
       upgrades && begun(async () => await upgrades.stop(target, message)),
@@ -104,11 +109,6 @@ function drains(stage: Stage): boolean {
   return partsOf(stage).includes('kubelet');
 }
 
-function workOf({ source }: Rollout, stage: Stage, target: Target): HostUpgrade {
-  const { id, version } = stage;
-  return { rollout: source.uid, target, version, verb: id === LEADER ? 'apply' : 'node', parts: partsOf(stage) };
-}
-
 function begun(begin: () => Promise<void> | void): Instruction {
   return { kind: 'begin', begin: async () => await begin() };
 }
@@ -118,17 +118,20 @@ function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
   return (world, { source }, stage, target) => {
     const node = world.get(nodes, target.name);
     const report = reportOn(node);
-    if (!report || report.rollout !== source.uid || report.target !== target.key)
-      return upgrades?.isAt(target) ? { kind: 'sent', attempt: target.since, since: target.since } : { kind: 'none' };
+    const work = upgrades?.stateOf(target);
+    if (!report || report.rollout !== source.uid || report.target !== target.key) {
+      const times = { attempt: target.since, since: target.since };
+      if (work === 'closed') return { kind: 'working', step: PARTS[partsOf(stage)[0] ?? 'kubeadm'], ...times };
+      return work ? { kind: 'sent', ...times } : { kind: 'none' };
+    }
     const { attempt, since, step, from, spent, state, touched, message = '' } = report;
     const seen = { attempt, since, report: { from, spent } };
     const isThere = !drains(stage) || kubeletVersionOf(node) === stage.version;
     if (state === 'failed') return { kind: 'failed', message, ...seen };
     if (state === 'finished' && isThere) return { kind: 'succeeded', ...seen };
-    if (state === 'working' && upgrades && !upgrades.isAt(target))
-      return { kind: 'none', ...(touched && { begun: true }) };
-    const isWaiting = step === STEPS.drain && (upgrades?.isWaiting(target) ?? true);
-    const waitsFor = isWaiting ? 'drain' : undefined;
-    return { kind: 'working', step, ...seen, part: TIMED[step], waitsFor, cancellable: touched !== true };
+    if (state === 'working' && upgrades && !work) return { kind: 'none', ...(touched && { begun: true }) };
+    const waitsFor = step === STEPS.drain && (upgrades?.isWaiting(target) ?? true) ? 'drain' : undefined;
+    const cancellable = touched !== true && work !== 'closed';
+    return { kind: 'working', step, ...seen, part: TIMED[step], waitsFor, cancellable };
   };
 }
