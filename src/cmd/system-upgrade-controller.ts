@@ -20,12 +20,14 @@ import { systemClock as clock, sleep } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
+import { keepHeapSmall } from './heap.ts';
 
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
 
 /** Runs until `abort`. Rejects at once if a variable is missing or the API server cannot be used. */
 export async function runSystemUpgradeController(env: Environment, abort: AbortSignal): Promise<void> {
   const [name, namespace] = [required(env, 'NAME'), required(env, 'NAMESPACE')];
+  keepHeapSmall();
   const log = stderrLogger(isSet(env, 'DEBUG') ? 'debug' : 'info');
   const metrics = createMetrics(VERSION);
   const config = await connection(env);
