@@ -49,9 +49,8 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
   const { origin } = address;
   let from = request.source ?? 'the plan';
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-    if (requireHttps === true && address.protocol === 'http:') {
+    if (requireHttps === true && address.protocol === 'http:')
       throw new Error(`${from} leads to plain http at ${address.host}, and the policy requires https`);
-    }
     const wrongHost = request.refuses?.(address);
     if (wrongHost !== undefined) throw new Error(`${from} leads there: ${wrongHost}`);
     const told = address.origin === origin ? { ...headers, ...secretHeaders } : headers;

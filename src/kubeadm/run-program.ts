@@ -33,12 +33,11 @@ export async function runProgram(program: string, args: readonly string[], optio
     };
     const late = setTimeout(giveUp, patienceMs, `the script did not end within ${formatDuration(patienceMs)}`).unref();
     if (abort) watch.use(onAbort(abort, () => giveUp('the wait for the script was ended')));
-    for (const name of ['stdout', 'stderr'] as const) {
+    for (const name of ['stdout', 'stderr'] as const)
       child[name].setEncoding('utf8').on('data', (chunk: string) => {
         if (text[name].length < MOST_CHARACTERS) text[name] += chunk;
         else giveUp('it printed more than 1 MiB');
       });
-    }
     child.once('error', (error) =>
       reject(new RefitError('REFIT_SSH', `cannot start ${program} on this machine: ${error.message}`)),
     );

@@ -58,12 +58,11 @@ async function execute({ fd }: FileHandle, timeoutMs: number) {
     failure ??= why;
     killGroup(child.pid);
   };
-  for (const name of ['stdout', 'stderr'] as const) {
+  for (const name of ['stdout', 'stderr'] as const)
     child[name]?.setEncoding('utf8').on('data', (text: string) => {
       printed[name] += text;
       if (printed[name].length > MAX_OUTPUT_BYTES) end(`it printed more than ${MAX_OUTPUT_BYTES} bytes`);
     });
-  }
   const patience = setTimeout(() => end(`it did not end within ${formatDuration(timeoutMs)}`), timeoutMs);
   const closed = new Promise((resolve) => child.once('close', resolve));
   const code = await new Promise<number | null>((resolve) => {

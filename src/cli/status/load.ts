@@ -170,9 +170,8 @@ export function leaderOf(lease: Lease | undefined, now: number): LeaderView {
   const { renewTime = '', leaseDurationSeconds = 0, acquireTime = '' } = lease?.spec ?? {};
   if (holder === '') return { state: 'none', ...(renewTime === '' ? {} : { since: toSecond(renewTime) }) };
   const end = Date.parse(renewTime) + leaseDurationSeconds * 1000;
-  if (now > end) {
+  if (now > end)
     return { state: now > end + CLOCK_TOLERANCE_MS ? 'silent' : 'late', holder, since: toSecond(renewTime) };
-  }
   return { state: 'held', holder, since: toSecond(acquireTime) };
 }
 

@@ -33,13 +33,12 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: Pick<View<KubeOb
   const { plans, scope: { namespace, fieldSelector } = {} } = dialect;
   const { items } = await client.listAll(plans, { abort, namespace, fieldSelector });
   const left = nodeActionsAmong(items).filter(({ nodeActions }) => nodeActions.length > 0);
-  for (const { rollout, nodeActions } of left) {
+  for (const { rollout, nodeActions } of left)
     await runNodeActions({ ...parts, rollout, now: clock.now() }, nodeActions, {
       isCurrent: async () => await Promise.resolve(true),
       onDone: (nodeAction) => reporter?.cleared(rollout, nodeAction),
       onRefused: (nodeAction, words) => parts.refusals.add(rollout, nodeAction, words),
     });
-  }
   return left.length > 0 ? { requeueAfterMs: RECHECK_MS } : {};
 }
 

@@ -58,9 +58,7 @@ function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<
   return async () => {
     if (uncordons && nodeAction.node !== undefined) scene.drains?.forget(nodeAction.node);
     // In order: each is right only after the one before.
-    for (const instruction of instructions) {
-      if (!(await carryOut(scene, instruction))) return false;
-    }
+    for (const instruction of instructions) if (!(await carryOut(scene, instruction))) return false;
     return instructions.length > 0;
   };
 }

@@ -101,9 +101,8 @@ function start(context: DecisionContext, stage: Stage): Rollout {
   const { snapshot, now } = context;
   const { rollout } = snapshot;
   const { chosen, waiting, stopped, refusal } = choose(context, stage);
-  if (refusal && targetsIn(rollout, 'intended').length === 0) {
+  if (refusal && targetsIn(rollout, 'intended').length === 0)
     return { ...rollout, phase: 'invalid', blocked: false, reason: refusal };
-  }
   const since = rfc3339(now);
   // A target that cannot start counts as failed, before another one starts.
   const moved =

@@ -18,9 +18,8 @@ export function chooseDrainAction(context: TargetContext, facts: TargetFacts): T
   const { observation, drainDelegation, node } = facts;
   if (observation.kind !== 'working' || observation.waitsFor === undefined) return undefined;
   if (node && drainDelegation === 'unasked') return askDrainDelegation(context);
-  if (node && isUnanswered(drainDelegation)) {
+  if (node && isUnanswered(drainDelegation))
     return { phase: 'working', effect: 'node-action', gate: 'drain-delegation', ...untilAsked(drainDelegation) };
-  }
   return observation.waitsFor === 'drain' ? cordonAndDrain(context, facts) : uncordonNode(context, facts);
 }
 
@@ -64,9 +63,8 @@ function doing(reason: Reason, nodeAction: NodeAction): TargetEvaluation {
 function wait({ stage, target, policy, now }: TargetContext, node: NodeView, drain: DrainState): TargetEvaluation {
   const { stepDeadlines, drain: rules } = policy;
   const failed = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
-  if (drain.kind === 'failed') {
+  if (drain.kind === 'failed')
     return { ...failed, reason: because('DrainRefused', `${target.name} cannot be drained: ${drain.reason}`) };
-  }
   const { left = 0, blockedBy } = drain.kind === 'draining' ? drain : {};
   const deadline = drain.since + (rules.onDeadline === 'wait' ? Number.POSITIVE_INFINITY : stepDeadlines.drain);
   const what = `${left === 1 ? '1 pod is' : `${left} pods are`} left on node ${node.name}`;

@@ -43,9 +43,8 @@ function nodeActionFor(evaluations: Evaluations, stage: Stage, target: Target): 
   // It failed or was aborted, but its upgrade completed: it still needs its uncordon.
   const isComplete =
     observation.kind === 'working' && observation.waitsFor === 'uncordon' && facts.drainDelegation !== false;
-  if (isComplete && mustStop(snapshot, target)) {
+  if (isComplete && mustStop(snapshot, target))
     return { kind: 'acknowledge', stage, target, node: node?.name, uncordon: uncordonOf(facts, policy) };
-  }
   return cleanUp(snapshot, stage, target, facts);
 }
 

@@ -105,18 +105,16 @@ function intend(context: TargetContext): TargetEvaluation {
   const facts = factsOf(snapshot, target);
   const phase = 'intended';
   const isBegun = facts.observation.kind === 'none' && facts.observation.begun === true;
-  if (!isBegun && snapshot.controls.abort !== undefined) {
+  if (!isBegun && snapshot.controls.abort !== undefined)
     return { phase, effect: 'none', next: 'pending', reason: because('Aborted', `${target.name} was not started`) };
-  }
   const [problem] = snapshot.rollout.problems;
   if (problem) return { phase, effect: 'none', reason: problem, ends: 'the plan is corrected', gate: 'plan-valid' };
   // The target has a slot of its own already.
   const verdict = evaluate(isBegun ? [] : BEFORE_TARGET, gateInput(context, freeSlots(stage) + 1));
   if (verdict.kind !== 'pass') {
     const { reason, gate } = verdict;
-    if (verdict.kind === 'stop') {
+    if (verdict.kind === 'stop')
       return { phase, effect: 'none', next: verdict.ofPlan ? 'pending' : refusedState(reason), reason };
-    }
     const { ends, recheckMs, probe } = verdict;
     return { phase, effect: 'none', reason, ends, gate, recheckMs, probe };
   }
@@ -161,9 +159,8 @@ export function failureReason(target: Target, { observation, drainDelegation }: 
     const code = observation.late === 'drain' ? 'DrainTooLong' : refused;
     return because(code, `${target.name}: ${observation.message}${again}`);
   }
-  if (observation.kind === 'working' && observation.part === 'drain' && drainDelegation === false) {
+  if (observation.kind === 'working' && observation.part === 'drain' && drainDelegation === false)
     return because('DrainTooLong', `${target.name}, which drains itself, was not drained within its deadline`);
-  }
   const step = observation.kind === 'working' ? ` at ${observation.step}` : '';
   return because('DeadlineExceeded', `${target.name} did not report within its deadline${step}`);
 }

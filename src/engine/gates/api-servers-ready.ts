@@ -10,9 +10,8 @@ export const apiServersReady: Gate = {
   name: 'api-servers-ready',
   evaluate({ stage, controlPlane }) {
     if (stage.role !== 'controller') return PASS;
-    if (!controlPlane) {
+    if (!controlPlane)
       return wait('ControlPlaneUnknown', 'asking every API server', ENDS, { probe: { kind: 'control-plane' } });
-    }
     if (isUnanswered(controlPlane)) return { kind: 'wait', ...untilAsked(controlPlane), ends: ENDS };
     const down = controlPlane.filter(({ ready }) => !ready);
     if (down.length === 0) return PASS;

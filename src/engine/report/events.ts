@@ -78,9 +78,8 @@ export function planEvents(before: Rollout, after: Rollout, waits: readonly Wait
     const unverified = unverifiedDownloads(after.stages);
     if (unverified !== undefined) events.push({ type: 'Warning', reason: because('Unverified', unverified) });
   }
-  if (after.reason && before.reason?.message !== after.reason.message) {
+  if (after.reason && before.reason?.message !== after.reason.message)
     events.push({ type: 'Warning', reason: after.reason });
-  }
   if (after.blocked && !before.blocked) events.push(...blockedEvents(after, waits));
   if (before.blocked && !after.blocked) events.push(...resumedEvents(before, after));
   if (isFinal(after) && !isFinal(before)) events.push(...endEvents(before, after));

@@ -8,9 +8,8 @@ import type { ExecConfig, Impersonation, Pem, UserConfig } from './cluster-confi
 export function readCluster(entry: Entry) {
   const server = textField(entry, 'server');
   if (server === undefined) throw complaint(entry, 'server', 'is not set');
-  if (!/^https?:/.test(server) || !URL.canParse(server)) {
+  if (!/^https?:/.test(server) || !URL.canParse(server))
     throw complaint(entry, 'server', `is not an http or https URL: ${printableUrl(server)}`);
-  }
   if (textField(entry, 'proxy-url')) throw complaint(entry, 'proxy-url', 'is set, but proxies are not supported');
   return defined({
     server: server.replace(/\/+$/, ''),
@@ -56,9 +55,8 @@ function readExec(user: Entry): ExecConfig | undefined {
   const command = textField(entry, 'command');
   const apiVersion = textField(entry, 'apiVersion');
   if (command === undefined) throw complaint(entry, 'command', 'is not set');
-  if (!apiVersion?.startsWith('client.authentication.k8s.io/')) {
+  if (!apiVersion?.startsWith('client.authentication.k8s.io/'))
     throw complaint(entry, 'apiVersion', 'must be client.authentication.k8s.io/v1 or v1beta1');
-  }
   if (textField(entry, 'interactiveMode') === 'Always') {
     throw complaint(entry, 'interactiveMode', 'is Always, but plugins run without a terminal');
   }
@@ -119,9 +117,8 @@ export function section(
   const found = config[list] ?? [];
   if (!Array.isArray(found)) throw new RefitError('REFIT_KUBECONFIG', `${file}: ${list} must be a list`);
   for (const [index, item] of found.entries()) {
-    if (!isRecord(item) || typeof item['name'] !== 'string') {
+    if (!isRecord(item) || typeof item['name'] !== 'string')
       throw new RefitError('REFIT_KUBECONFIG', `${file}: ${list}[${index}] has no name`);
-    }
     const fields = item[member] ?? {};
     const name = `${member} "${item['name']}"`;
     if (!isRecord(fields)) throw new RefitError('REFIT_KUBECONFIG', `${file}: ${name} must be a mapping`);

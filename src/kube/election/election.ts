@@ -34,9 +34,8 @@ export type Election = ReturnType<typeof createElection>;
 export function createElection(options: ElectionOptions) {
   const all = { ...DEFAULT_TOOLS, ...timesOf(15_000), ...options };
   const { name, namespace, identity, clock, random, leaseDurationMs, renewDeadlineMs, retryPeriodMs } = all;
-  if (!(retryPeriodMs < renewDeadlineMs && renewDeadlineMs < leaseDurationMs * 0.9)) {
+  if (!(retryPeriodMs < renewDeadlineMs && renewDeadlineMs < leaseDurationMs * 0.9))
     throw new RangeError('an election needs retryPeriodMs < renewDeadlineMs < 0.9 * leaseDurationMs');
-  }
   const log = all.log.child({ lease: name, identity });
   const lease = leaseOnServer(all);
   const leadership = leadershipTerm(clock, all, log);
