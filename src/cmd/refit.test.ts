@@ -42,9 +42,9 @@ test('an error that cannot be told keeps its exit code', () => {
 });
 
 test.each([
-  ['is closed', 'pipe'],
-  ['is on a full disk', openSync('/dev/full', 'w')],
-] as const)('a controller whose stderr %s goes on, and releases its lease when it stops', async (_how, log) => {
+  ['is closed', 'SIGTERM', 'pipe'],
+  ['is on a full disk', 'SIGHUP', openSync('/dev/full', 'w')],
+] as const)('a controller whose stderr %s goes on, and releases its lease at %s', async (_how, signal, log) => {
   await using things = new AsyncDisposableStack();
   const server = await startApiServer();
   things.defer(async () => await server.stop());
@@ -75,7 +75,7 @@ test.each([
     (await admin.get(leases, LEASE.name, { namespace: LEASE.namespace })).spec?.holderIdentity;
   await vi.waitFor(async () => expect(await holder()).toBeTruthy(), { timeout: 60_000 });
   controller.stderr?.destroy();
-  controller.kill('SIGTERM');
+  controller.kill(signal);
   expect(await exited).toEqual([0, null]);
   expect(await holder()).toBe('');
 });

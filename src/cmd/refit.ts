@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-/** The `refit` executable: handles SIGINT and SIGTERM, prints one line for an error, and sets the exit code. */
+/** The `refit` executable: handles SIGINT, SIGTERM and SIGHUP, prints one line for an error, and sets the exit code. */
 import { fstatSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { EXIT, RefitError } from '../util/errors.ts';
 
 const interrupted = new AbortController();
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 for (const name of SIGNALS) process.once(name, () => interrupted.abort(new Error(name)));
 // Node does not tell when only a part fits into a file.
 const { fd } = process.stdout;
