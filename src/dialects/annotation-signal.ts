@@ -229,6 +229,9 @@ export function foreignTargetsAmong(objects: Readonly<Record<Role, Resource>>): 
   };
 }
 
+/** Characters of a step or a time: the node writes them, and the plan repeats them. */
+const LONGEST = 64;
+
 /** Cached for each version of the object. */
 const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
   const signal = decodeSignal(metadata.annotations);
@@ -236,8 +239,8 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
   const { created, status } = signal;
   const report = decodeReport(metadata.annotations, created);
   if (!status) return { kind: 'sent', attempt: created, since: created, ...(report && { report }) };
-  const common = { attempt: created, since: status.timestamp, report };
-  const step = status.status;
+  const common = { attempt: created, since: status.timestamp.slice(0, LONGEST), report };
+  const step = status.status.slice(0, LONGEST);
   switch (step) {
     case 'Completed':
       return { kind: 'succeeded', ...common };

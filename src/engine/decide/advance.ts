@@ -66,8 +66,8 @@ function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: n
   const { observation } = factsOf(snapshot, target);
   const isUnderWay = observation.kind !== 'none' && !isSupersededByRetry(snapshot, target);
   const attempt = next === 'intended' && isUnderWay ? observation.attempt : '';
-  // The API server would refuse a status with anything but a time.
-  return Number.isNaN(Date.parse(attempt)) ? momentOf(snapshot, target, now) : attempt;
+  // The API server would refuse a status with anything but such a time, and `Date.parse` takes much else.
+  return Number.isNaN(Date.parse(attempt)) ? momentOf(snapshot, target, now) : rfc3339(Date.parse(attempt));
 }
 
 function conclude(snapshot: Snapshot, policy: RolloutPolicy): Rollout | undefined {
