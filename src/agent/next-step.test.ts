@@ -209,6 +209,11 @@ describe('rules of the host that changed while an update is under way', () => {
   const [downloading, applying] = [signalAt('Downloading'), signalAt('ApplyingUpdate')];
   check([
     ['before the download', { veto, signal: downloading, journal: journalAt('started') }, giveUp],
+    [
+      'in the swap: the new file may be there',
+      { veto, signal: applying, journal: journalAt('swapping') },
+      { kind: 'swap' },
+    ],
     ['before the swap', { veto, signal: applying, journal: journalAt('kept') }, giveUp],
     ['between them', { veto, signal: downloading, journal: journalAt('downloaded') }, { kind: 'trial-run' }],
     ['after the swap', { veto, signal: applying, journal: journalAt('swapped') }, report('Restart')],

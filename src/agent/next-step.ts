@@ -24,7 +24,8 @@ export function nextStep(input: StepInput): Step {
   // What we cordoned we uncordon, even for a signal that is somebody else's work.
   if (step.kind === 'stand-aside' && journals.mayBeCordoned(journal)) return { kind: 'uncordon' };
   if (step.kind === 'roll-back') return beforeRollBack(input, step.reason) ?? step;
-  const isRisky = step.kind === 'download' || step.kind === 'swap';
+  // While `swapping`, the new file may be there already.
+  const isRisky = step.kind === 'download' || (step.kind === 'swap' && journal.phase === 'kept');
   return isRisky && input.veto !== undefined ? { kind: 'give-up', reason: input.veto, refused: true } : step;
 }
 
