@@ -93,6 +93,16 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
     expect(changed).toEqual([]);
   });
 
+  test('state that an agent uses, or that says how to put files of the host back, is not removed', () => {
+    const { used, changing } = seen.foreign;
+    expect(used).toBe(
+      'REFIT_AGENT: another agent (PID PID) uses /var/lib/refit-of-this-host (read the log of the agent)\nexit code 1\n',
+    );
+    expect(changing).toBe(
+      'REFIT_INSTALL: the agent is changing files of this host: wait until that has ended (see docs/guides/k0s.md)\nexit code 1\n',
+    );
+  });
+
   test('a full disk is no bug of Refit, and nothing half-written stays', () => {
     const { full, afterFull } = seen.foreign;
     expect(full).toContain('\nREFIT_INSTALL: cannot write /usr/local/bin/refit: ENOSPC: ');

@@ -40,6 +40,11 @@ function suite(): void {
     expect(seen.user).toBe(`refit:controlnode:${seen.name}`);
   });
 
+  test('its rights are those on the Node of its kubelet, whatever AUTOPILOT_HOSTNAME says', () => {
+    const [asked, kubelets] = seen.nodes;
+    expect(asked).toBe(kubelets);
+  });
+
   test('when its certificate has expired it gets the next one, without a restart', () => {
     expect(seen.answered).toBe('FailedDownload');
     expect(seen.isSame).toBe(true);

@@ -54,7 +54,7 @@ async function makeDirectory(path: string): Promise<void> {
 /** What agents and their locks write there, with the drafts of each. */
 const OWN = /^(?:(?:finished-)?journal|download|airgap-bundles)[a-z-]*\.json(?:\.|$)|^(?:agent|host)\.lock[.-]/;
 
-/** Removes what agents wrote there; the directory goes unless it has other files. Not for one that is in use. */
+/** Removes what agents wrote there; the directory goes unless it has other files. */
 export async function removeState(path: string): Promise<void> {
   const names = await readdir(path);
   for (const name of names) if (OWN.test(name)) await rm(join(path, name));
@@ -91,10 +91,7 @@ export async function takeLock(path: string, pid: number): Promise<void> {
     for (;;) {
       const earlier = await generations(path);
       const [latest = 0] = earlier;
-      const found = await readFile(`${path}.${latest}`, 'utf8').catch(() => undefined);
-      const holder = parseJson(found) as ProcessId | undefined;
-      if (holder !== undefined && isSameProcess(findProcess(holder.pid), holder))
-        throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) uses ${dirname(path)}`);
+      await assertFree(`${path}.${latest}`);
       // Only one agent can create it; overwriting would let two win at the same moment.
       const linked = link(draft, `${path}.${latest + 1}`).then(() => true);
       if (!(await unless('EEXIST', linked))) continue;
@@ -104,6 +101,13 @@ export async function takeLock(path: string, pid: number): Promise<void> {
   } finally {
     await rm(draft, { force: true });
   }
+}
+
+/** Rejects with REFIT_AGENT while an agent that lives holds this lock file. */
+export async function assertFree(file: string): Promise<void> {
+  const holder = parseJson(await readFile(file, 'utf8').catch(() => undefined)) as ProcessId | undefined;
+  if (holder !== undefined && isSameProcess(findProcess(holder.pid), holder))
+    throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) uses ${dirname(file)}`);
 }
 
 /** Numbers of the existing lock files, highest first. */

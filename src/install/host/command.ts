@@ -1,15 +1,15 @@
 /** Runs `refit install agent` and `refit uninstall agent` on a host with k0s or kubeadm. */
-import { existsSync } from 'node:fs';
+import { existsSync, globSync } from 'node:fs';
 import { mkdir, readFile, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseAgentOptions, readFlagsFile } from '../../agent/options.ts';
-import { controlNodeName, nodeName } from '../../agent/registration/host-name.ts';
+import { controlNodeName, kubeletName } from '../../agent/registration/host-name.ts';
 import { createCommands } from '../../agent/service/commands.ts';
 import { type FoundService, findServices } from '../../agent/service/find-services.ts';
 import { allPids, executableOf } from '../../agent/service/processes.ts';
 import { askService, type TrustedAnswer } from '../../agent/service/trusted-service.ts';
 import { loadJournal } from '../../agent/state/journal-file.ts';
-import { pathsBeside, pathsIn, removeState } from '../../agent/state/state-directory.ts';
+import { assertFree, pathsBeside, pathsIn, removeState } from '../../agent/state/state-directory.ts';
 import { assertTrustedConfig } from '../../agent/state/trusted-config.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
@@ -30,7 +30,7 @@ type Write = (text: string) => void;
 const CONFIG = '/etc/refit';
 const CREDENTIALS = join(CONFIG, 'agent.kubeconfig');
 const FLAGS = join(CONFIG, 'agent.yaml');
-const USUAL = { binary: undefined, stateDirectory: '/var/lib/refit', runDirectory: '/run/refit' };
+const USUAL = { name: undefined, binary: undefined, stateDirectory: '/var/lib/refit', runDirectory: '/run/refit' };
 /** How long a certificate of the agent is valid; the next one is fetched when most of that is over. */
 const VALIDITY = '168h';
 
@@ -112,8 +112,8 @@ async function credentialsFor(k0s: RunningK0s | undefined, { refit }: Program, g
   if (!existsSync(admin)) throw new RefitError('REFIT_INSTALL', missing);
   const config = await loadTrustedConfig(admin);
   // As the agent will find them: its unit sets no variable.
-  const name = controlNodeName(k0s, {});
-  const node = k0s.runsPods ? ['--node', nodeName(k0s, {})] : [];
+  const name = (await ownOptions()).name ?? controlNodeName(k0s, {});
+  const node = k0s.runsPods ? ['--node', kubeletName(k0s)] : [];
   const options = ['--duration', VALIDITY, '--output', 'exec-credential', '--kubeconfig', admin];
   const command = [...refit, 'credentials', 'controlnode', name, ...node, ...options];
   const text = await kubeconfigWith(config, withCommand(command));
@@ -127,12 +127,15 @@ async function loadTrustedConfig(path: string): Promise<ClusterConfig> {
 }
 
 async function assertIdle(state: string): Promise<void> {
-  const { journal, airgapJournal } = pathsIn(state);
+  const { journal, airgapJournal, configurationJournal } = pathsIn(state);
   for (const path of [journal, airgapJournal]) {
     const { phase } = await loadJournal(path);
     if (phase === 'idle') continue;
     throw new RefitError('REFIT_INSTALL', `the agent is upgrading this node (${phase}): wait until that has ended`);
   }
+  if (existsSync(configurationJournal))
+    throw new RefitError('REFIT_INSTALL', 'the agent is changing files of this host: wait until that has ended');
+  for (const name of globSync('*.lock.*', { cwd: state })) await assertFree(join(state, name));
 }
 
 /** As the agent reads them. */

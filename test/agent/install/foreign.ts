@@ -1,7 +1,8 @@
 /** Inside a jail: what install and uninstall say and do where files of others, or the disk, are in the way. */
 import { execFileSync } from 'node:child_process';
 import { mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
+import { takeLock } from '../../../src/agent/state/state-directory.ts';
 
 const BINARY = '/usr/local/bin/refit';
 const CREDENTIALS = '/etc/refit/agent.kubeconfig';
@@ -15,6 +16,9 @@ export interface SeenForeign {
   readonly masked: string;
   /** Of uninstall once the service's file is gone. */
   readonly left: string;
+  /** Of uninstall while an agent that no service runs uses the state, and while files of the host are being changed. */
+  readonly used: string;
+  readonly changing: string;
   /** Files that did not stay as they were. */
   readonly changed: readonly string[];
   /** Output of install while the disk of the binary is full, and what was there after it. */
@@ -22,8 +26,12 @@ export interface SeenForeign {
   readonly afterFull: readonly string[];
 }
 
-/** `service`: the file of the service. Leaves nothing behind. */
-export async function tryForeign(refit: (...args: string[]) => string, service: string): Promise<SeenForeign> {
+/** `service`: the file of the service; `state`: the state directory. Leaves nothing behind. */
+export async function tryForeign(
+  refit: (...args: string[]) => string,
+  service: string,
+  state: string,
+): Promise<SeenForeign> {
   const files = [service, BINARY, CREDENTIALS];
   const changed: string[] = [];
   const check = async (...paths: string[]): Promise<void> => {
@@ -39,6 +47,13 @@ export async function tryForeign(refit: (...args: string[]) => string, service: 
   const masked = refit('install', 'agent');
   if ((await readlink(service).catch(String)) !== '/dev/null') changed.push(`the mask of ${service}`);
   await rm(service);
+  await mkdir(state, { recursive: true, mode: 0o700 });
+  await takeLock(join(state, 'agent.lock'), process.pid);
+  const used = refit('uninstall', 'agent').replace(String(process.pid), 'PID');
+  await rm(join(state, 'agent.lock.1'));
+  await writeFile(join(state, 'journal-configuration.json'), '[]', { mode: 0o600 });
+  const changing = refit('uninstall', 'agent');
+  await rm(join(state, 'journal-configuration.json'));
   const left = refit('uninstall', 'agent');
   await check(BINARY, CREDENTIALS);
   for (const path of [BINARY, CREDENTIALS]) await rm(path, { force: true });
@@ -47,5 +62,5 @@ export async function tryForeign(refit: (...args: string[]) => string, service: 
   const full = refit('install', 'agent');
   const afterFull = await readdir(dirname(BINARY));
   execFileSync('umount', [dirname(BINARY)]);
-  return { refused, kept, masked, left, changed, full, afterFull };
+  return { refused, kept, masked, used, changing, left, changed, full, afterFull };
 }

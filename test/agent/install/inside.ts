@@ -147,7 +147,7 @@ async function run(): Promise<Seen> {
   await chmod(KUBELET, 0o666);
   const distrusted = refit('install', 'agent');
   await chmod(KUBELET, 0o600);
-  const foreign = await tryForeign(refit, PLACES[manager === 'systemd' ? 0 : 2] ?? '');
+  const foreign = await tryForeign(refit, PLACES[manager === 'systemd' ? 0 : 2] ?? '', STATE);
   const installed = refit('install', 'agent');
   const upgrade = async (file: string, version: string): Promise<[string, string]> => {
     const created = rfc3339(Date.now());

@@ -36,8 +36,12 @@ const PLACES = [
   '/usr/local/bin/refit',
 ];
 
+/** Of the ControlNode; the kubelet knows nothing of it. */
+const NAME = 'edge-1';
+
 const UNIT = `[Service]
-ExecStart=${K0S} controller --disable-components=autopilot --status-socket ${SOCKET}
+ExecStart=${K0S} controller --enable-worker --disable-components=autopilot --status-socket ${SOCKET}
+Environment=AUTOPILOT_HOSTNAME=${NAME}
 StandardInput=file:${STDIN}
 `;
 
@@ -65,6 +69,9 @@ async function startK0s(): Promise<void> {
   execFileSync('systemctl', ['start', 'k0scontroller.service']);
   await until('k0s', async () => await askStatus(SOCKET, 1_000).catch(() => undefined));
 }
+
+/** For which Node the credentials are asked. */
+const nodeOf = (credentials: string): string => /--node\W+([\w.-]+)/.exec(credentials)?.[1] ?? 'none';
 
 const agentPid = (): string =>
   execFileSync('systemctl', ['show', '--property=MainPID', '--value', 'refit-agent.service'], { encoding: 'utf8' });
@@ -97,9 +104,9 @@ async function run(): Promise<SeenController> {
     return names === '' ? undefined : names;
   });
   const user = await ask(AGENT_KUBECONFIG, 'auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}');
-  const name = hostname().toLowerCase();
+  const credentials = await readFile(AGENT_KUBECONFIG, 'utf8');
   const pid = agentPid();
-  await untilExpired(name, async (path) => (await kubectl(plane.kubectl, path, ['auth', 'whoami'])).stderr);
+  await untilExpired(NAME, async (path) => (await kubectl(plane.kubectl, path, ['auth', 'whoami'])).stderr);
   // Refused, because nothing verifies the download; the agent has to write that.
   const command = { id: 0, kind: 'k0supdate', url: 'http://127.0.0.1:9/k0s', version: 'v1.36.4+k0s.0' } as const;
   const signal = encodeSignal({ planId: 'plan', created: rfc3339(Date.now()), command });
@@ -115,10 +122,11 @@ async function run(): Promise<SeenController> {
   for (const line of commands) await ask(admin, ...line.split(' ').slice(1));
   const kinds = 'clusterroles,clusterrolebindings,roles,rolebindings,controlnodes';
   const objects = (await ask(admin, 'get', kinds, '-A', '-o', 'name')).split('\n');
-  const leftInCluster = objects.filter((each) => each.includes(name));
+  const leftInCluster = objects.filter((each) => each.includes(NAME));
   const removedAgain = refit('uninstall', 'agent');
   return {
-    name,
+    name: NAME,
+    nodes: [nodeOf(credentials), hostname().toLowerCase()],
     answered,
     isSame,
     installed,

@@ -2,6 +2,8 @@
 export interface SeenController {
   /** Of the host. */
   readonly name: string;
+  /** For which Node the agent has rights, and that of the kubelet. */
+  readonly nodes: readonly [asked: string, kubelets: string];
   readonly installed: string;
   /** As kubectl names it. */
   readonly controlNode: string;
