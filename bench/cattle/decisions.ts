@@ -6,7 +6,7 @@ import { jobOf } from '../../src/dialects/cattle/job.ts';
 import { decideOn } from '../../src/engine/decide/decide.ts';
 import { evaluationsFor } from '../../src/engine/decide/evaluate-target.ts';
 import { gather, type Known } from '../../src/engine/observe/gather.ts';
-import { watchTimes } from '../../src/engine/observe/watch-times.ts';
+import { targetTimes } from '../../src/engine/observe/watch-times.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import { type Job, jobs, type KubeObject, type Node, nodes, pods, secrets } from '../../src/kube/resources.ts';
@@ -74,7 +74,7 @@ function sceneOf(count: number): { change(round: number): void; decide(): void }
   stores.get(jobs)?.advance('0');
   for (const node of working.slice(0, writtenOnly)) ownWrites.remember(jobs, jobFor(node, 1));
   const recorded = dialect.project({ ...dialect.resolve(plan, world, NOW), phase: 'running' }, plan, NOW);
-  const times = watchTimes(systemClock);
+  const watch = targetTimes();
   return {
     change: (round) => {
       const node = working[writtenOnly + (round % (working.length - writtenOnly))];
@@ -82,7 +82,7 @@ function sceneOf(count: number): { change(round: number): void; decide(): void }
     },
     decide: () => {
       const now = systemClock.monotonic();
-      const known: Known = { watch: (target, observation) => times.watch(target, observation, now) };
+      const known: Known = { watch: (target, observation) => watch(target, observation, now) };
       decideOn(evaluationsFor(gather(dialect, recorded, world, NOW, known), DEFAULT_POLICY, NOW));
     },
   };

@@ -4,13 +4,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { type KubeObject, keyOf } from '../kube/resources.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import { createNamedInformer } from '../kube/watch/named-informer.ts';
-import {
-  type Controller,
-  type EventSource,
-  fromMapping,
-  fromObject,
-  generationChanged,
-} from '../runtime/controller.ts';
+import * as runtime from '../runtime/controller.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import type { Tools } from '../util/tools.ts';
 import { versionVerdict } from './decide/advance.ts';
@@ -46,7 +40,7 @@ const ORPHANED_WORK = '-orphaned-work-';
 /** Milliseconds. A reconcile is a few requests, each with its own deadline. */
 const TIMEOUT_MS = 120_000;
 
-export interface RolloutController extends Controller {
+export interface RolloutController extends runtime.Controller {
   readonly plans: Informer;
   /** The version rule that an unfinished plan breaks, whoever leads. */
   readonly brokenRuleOf: (plan: KubeObject) => Reason | undefined;
@@ -82,13 +76,13 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       return isFinal(snapshot.rollout) ? undefined : versionVerdict(snapshot, parts.policyFor(plan)).problems[0];
     },
     sources: [
-      fromObject(plans, isPlan),
+      runtime.fromObject(plans, isPlan),
       ...watched.map((each) =>
-        fromMapping(each.informer, keys, (now, before) =>
+        runtime.fromMapping(each.informer, keys, (now, before) =>
           before ? each.isRelevant(before, now) : each.advisory !== true,
         ),
       ),
-      ...(parts.policies ? [fromMapping(parts.policies, keys, generationChanged)] : []),
+      ...(parts.policies ? [runtime.fromMapping(parts.policies, keys, runtime.generationChanged)] : []),
       ...(drains ? [fromDrains(drains, plans, keys)] : []),
     ],
     begin: () => {
@@ -114,6 +108,6 @@ function informerOf(watched: Watched, plans: Informer, { reader, log, clock }: R
 }
 
 /** Progress of a drain wakes every plan. */
-function fromDrains(drains: Drains, informer: Informer, keys: () => string[]): EventSource {
+function fromDrains(drains: Drains, informer: Informer, keys: () => string[]): runtime.EventSource {
   return { informer, start: (enqueue) => drains.onChange(() => keys().forEach((key) => enqueue(key))) };
 }

@@ -16,7 +16,7 @@ import { type Rollout, type Target, withTargets } from './model/rollout.ts';
 import { gather, type Known } from './observe/gather.ts';
 import { type Answers, answersOf, keptPreviews, type Prober, probeBackoff } from './observe/probes.ts';
 import { type RefusedWrites, refusedWrites } from './observe/refused-writes.ts';
-import { watchTimes } from './observe/watch-times.ts';
+import { targetTimes, watchTimes } from './observe/watch-times.ts';
 import type { View } from './observe/world.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import type { Reporter, Turn } from './report/reporter.ts';
@@ -37,6 +37,7 @@ const RECHECK_SOON: ReconcileResult = { requeueAfterMs: 1000 };
 interface TermOptions extends ReconcilerOptions {
   readonly refusals: RefusedWrites;
   readonly times: ReturnType<typeof watchTimes>;
+  readonly watch: ReturnType<typeof targetTimes>;
 }
 
 type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<ReconcileResult>;
@@ -47,14 +48,15 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   const times = watchTimes(clock);
   const drainDelegations = new Set<string>();
   const preview = keptPreviews();
-  const backoffsOf = new Map<string, ReturnType<typeof probeBackoff>>();
+  const ofPlan = () => ({ backoffs: probeBackoff(), watch: targetTimes() });
+  const plansSeen = new Map<string, ReturnType<typeof ofPlan>>();
   const refusals = refusedWrites(clock, (rollout, at, reason) => options.reporter?.refused(rollout, at, reason));
 
   return async function reconcile(key, { abort } = {}) {
     const { name, namespace } = splitKey(key);
-    const backoffs = backoffsOf.getOrInsertComputed(key, probeBackoff);
+    const { backoffs, watch } = plansSeen.getOrInsertComputed(key, ofPlan);
     const answers = answersOf({ drainDelegations, preview, backoffs }, clock.monotonic());
-    const effects = { ...options, abort, refusals, times };
+    const effects = { ...options, abort, refusals, times, watch };
     const cleanUp = async (): Promise<ReconcileResult> =>
       soonest(await cleanUpOrphanedWork(effects, plans, key), { requeueAfterMs: refusals.nextMs() });
     let records = 0;
@@ -64,7 +66,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.scope?.isPlan?.(plan) === false) {
         options.reporter?.gone(key);
         drainDelegations.clear();
-        backoffsOf.delete(key);
+        plansSeen.delete(key);
         return await cleanUp();
       }
       const policy = options.policyFor(plan);
@@ -116,15 +118,15 @@ function soonest(...outcomes: readonly ReconcileResult[]): Pick<ReconcileResult,
 }
 
 function knownTo(options: TermOptions, { known, now }: Answers, policy: RolloutPolicy): Known {
-  const { drains, prober, refusals, times } = options;
+  const { drains, prober, refusals, times, watch } = options;
   return {
     ...known,
     drainPreviews: prober.previewDrains && known.drainPreviews,
     drainOf: (node, owner) => drains?.stateOf(node, owner),
     watch: (target, observation) => {
-      if (policy.heldBy === undefined) return times.watch(target, observation, now);
+      if (policy.heldBy === undefined) return watch(target, observation, now);
       // Nothing is late while nothing may go on, and its time begins anew afterwards.
-      times.watch(target, { kind: 'none' }, now);
+      watch(target, { kind: 'none' }, now);
       return { watchedMs: 0, followedMs: 0 };
     },
     watchForeign: (work) => times.watchForeign(work),

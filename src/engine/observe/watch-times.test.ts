@@ -7,7 +7,7 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE } from '../../../test/builders/times.ts';
 import type { Observation } from '../model/decision.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
-import { watchTimes } from './watch-times.ts';
+import { targetTimes, watchTimes } from './watch-times.ts';
 
 const [download, restart] = [working('Downloading'), working('Restart')];
 const another = working('Restart', later(MINUTE));
@@ -76,12 +76,8 @@ test.each<[string, (readonly [state: RecordedState, observation: Observation])[]
     [2, 0],
   ],
 ])('a target that %s', (_name, looks, [watched = 0, followed = 0]) => {
-  let now = 0;
-  const times = watchTimes({ monotonic: () => now });
-  const seen = looks.map(([state, observation], index) => {
-    now = index * MINUTE;
-    return times.watch(buildTarget('w1', state), observation);
-  });
+  const watch = targetTimes();
+  const seen = looks.map(([state, observation], index) => watch(buildTarget('w1', state), observation, index * MINUTE));
   expect(seen.at(-1)).toEqual({ watchedMs: watched * MINUTE, followedMs: followed * MINUTE });
 });
 

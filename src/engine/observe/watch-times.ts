@@ -9,7 +9,7 @@ export type WatchFacts = Pick<TargetFacts, 'watchedMs' | 'followedMs'>;
 
 /** For one term of leadership: earlier observations have not been watched since. */
 export function watchTimes(clock: Pick<Clock, 'monotonic'>) {
-  const [reports, attempts, foreign, payloads] = [lastWords(), lastWords(), lastWords(), lastWords()];
+  const [foreign, payloads] = [lastWords(), lastWords()];
   return {
     /** Milliseconds since the first observation of the attempt, whatever step the node reports. */
     watchForeign: ({ role, name, attempt }: ForeignWork): number =>
@@ -19,17 +19,17 @@ export function watchTimes(clock: Pick<Clock, 'monotonic'>) {
       const asked = stages.map((stage) => [stage.version, stage.payloads]);
       return payloads(source.uid, JSON.stringify([asked, policy]), clock.monotonic());
     },
-    /** `now`: the steady time of the decision. */
-    watch(
-      { key, state }: Pick<Target, 'key' | 'state'>,
-      observation: Observation,
-      now = clock.monotonic(),
-    ): WatchFacts {
-      const attempt = observation.kind === 'none' ? '' : observation.attempt;
-      const followedMs = attempts(key, `${state} ${attempt}`, now);
-      // Time before the attempt does not count.
-      return { watchedMs: reports(key, reportOf(observation), now), followedMs: state === 'intended' ? followedMs : 0 };
-    },
+  };
+}
+
+/** For the targets of one plan: another may list the same node. `now`: the steady time of the decision. */
+export function targetTimes() {
+  const [reports, attempts] = [lastWords(), lastWords()];
+  return ({ key, state }: Pick<Target, 'key' | 'state'>, observation: Observation, now: number): WatchFacts => {
+    const attempt = observation.kind === 'none' ? '' : observation.attempt;
+    const followedMs = attempts(key, `${state} ${attempt}`, now);
+    // Time before the attempt does not count.
+    return { watchedMs: reports(key, reportOf(observation), now), followedMs: state === 'intended' ? followedMs : 0 };
   };
 }
 
