@@ -8,7 +8,7 @@ import { type Node, nodes } from '../../kube/resources.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { annotationSignal, occupantOf } from '../annotation-signal.ts';
 import { endpointsOf, isController } from '../node-endpoints.ts';
-import { orphanedPlans, orphanedSignalOn } from './orphaned-work.ts';
+import { orphanedPlans, signalAtWorkOn } from './orphaned-work.ts';
 import { project, recordOf, resolve, updateOn, withRules } from './rollout.ts';
 
 export const capi: Dialect<Node> = {
@@ -40,7 +40,7 @@ function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
     // A kubelet can write the request and the record on its own Node, but not the label of controllers.
     const record = update && recordOf(node, update);
     const isOther = update?.role === 'controller' && update.uid !== rollout.source.uid && record?.state === 'intended';
-    const attempt = isOther ? record.since : orphanedSignalOn(node)?.created;
+    const attempt = isOther ? record.since : signalAtWorkOn(node)?.created;
     return attempt === undefined ? [] : [{ name: node.metadata.name, role: 'controller', attempt }];
   });
 }

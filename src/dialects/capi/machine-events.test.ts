@@ -89,3 +89,10 @@ test.each([
   const answered = { ...answer, message: 'why' } as UpdateMachineResponse;
   expect(updateNote(request, answered)).toMatchObject({ reason, message });
 });
+
+test('labels that are null in the body of a caller end nothing', async () => {
+  const { tell, recorded } = replica(new MemoryApi());
+  const asked = { kind: 'MachineSet', metadata: { name: 'm1', labels: null } } as unknown as typeof MACHINE;
+  await tell(asked, STARTED);
+  expect(recorded).toEqual([]);
+});

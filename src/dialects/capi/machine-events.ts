@@ -16,10 +16,10 @@ const READ_MS = 5_000;
 export function machineEvents(management: KubeClient, events: Pick<EventRecorder, 'record'>, log: Logger): TellMachine {
   const told = new Map<string, string>();
   return async ({ kind, metadata }, note) => {
-    const { namespace = 'default', labels = {} } = metadata;
+    const { namespace = 'default', labels } = metadata;
     const isMachine = kind === 'Machine';
     const resource = isMachine ? machines : machineDeployments;
-    const name = isMachine ? metadata.name : labels[SET_LABELS.deployment];
+    const name = isMachine ? metadata.name : labels?.[SET_LABELS.deployment];
     const [key, words] = [`${kind} ${namespace}/${name}`, `${note.reason} ${note.message}`];
     if (name === undefined || told.get(key) === words) return;
     if (told.size >= MOST) told.clear();

@@ -15,7 +15,7 @@ export function orphanedPlans(world: World): OrphanedPlan<Node>[] {
   return world.list(nodes).flatMap((node) => {
     const uid = orphanOn(node);
     if (uid === undefined) return [];
-    const { planId = '', created = '', command } = orphanedSignalOn(node) ?? {};
+    const { planId = '', created = '', command } = (updateOn(node) ? undefined : signalAtWorkOn(node)) ?? {};
     const role = isController(node) ? 'controller' : 'worker';
     const asked = { machine: node.metadata.name, version: command?.version ?? '', requested: planId };
     const procedure = command?.kind === 'kubeadmupdate' && { procedure: command.kind };
@@ -31,7 +31,7 @@ export function orphanOn(node: Node): string | undefined {
   const update = updateOn(node);
   const [record, signal] = [update && recordOf(node, update), decodeSignal(node.metadata.annotations)];
   if (update && !(record && isFinal(record) && (!signal || isOver(signal)))) return undefined;
-  if (orphanedSignalOn(node)) return node.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '';
+  if (!update && signalAtWorkOn(node)) return node.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '';
   const { plan, kind } = readOwner(cordonOwner(node) ?? '') ?? {};
   if (kind === machines.kind) return plan === update?.uid ? undefined : plan;
   const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: machines.kind, uid: '' })];
@@ -39,10 +39,9 @@ export function orphanOn(node: Node): string | undefined {
   return uid === update?.uid ? undefined : uid;
 }
 
-/** The signal that the node still works on though nobody asks for it any more. */
-export function orphanedSignalOn(node: Node): SignalData | undefined {
-  const { annotations } = node.metadata;
+/** The signal that the node still works on, of whichever request: one that failed at its deadline, or was made again, leaves it. */
+export function signalAtWorkOn({ metadata: { annotations } }: Node): SignalData | undefined {
   const signal = decodeSignal(annotations);
-  const isOrphan = updateOn(node) === undefined && decodeAgentPolicy(annotations).cordoning === 'leader';
-  return signal && isOrphan && !isOver(signal) ? signal : undefined;
+  const isOurs = decodeAgentPolicy(annotations).cordoning === 'leader';
+  return signal && isOurs && !isOver(signal) ? signal : undefined;
 }

@@ -297,3 +297,13 @@ describe('UpdateMachine', () => {
     expect(configurationRequestOn(scene.node)).toBeUndefined();
   });
 });
+
+test('the last answer about a Machine without a MachineDeployment is lost: it is the same when asked again', async () => {
+  const scene = new Scene([OWN]);
+  scene.api.change(machines, 'm1', (machine) => ({ ...machine, metadata: { ...machine.metadata, labels: {} } }));
+  expect((await scene.can({}, demo())).message).toContain('leaves nothing');
+  await scene.update(demo());
+  scene.report();
+  for (let call = 0; call < 2; call++)
+    expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
+});

@@ -51,9 +51,10 @@ async function chosenFor(parts: StepParts, { metadata }: Machine): Promise<stepR
   const { labels = {} } = metadata;
   const set = setFor(await listSets(parts), labels);
   if (!set) return { steps: [REFIT_ALONE.name] };
-  // It does what it has accepted, and is recorded then.
-  const updaters = updatersFor(set, labels).filter(({ nodeConfiguration }) => !nodeConfiguration);
-  return stepRecord.acceptedBy(set, updaters);
+  const all = updatersFor(set, labels);
+  // It does what it has accepted, and is recorded then. Alone, it is asked again because its last answer was lost.
+  const others = all.filter(({ nodeConfiguration }) => !nodeConfiguration);
+  return stepRecord.acceptedBy(set, others.length > 0 ? others : all);
 }
 
 /** One call about one Machine, as it is now. */
