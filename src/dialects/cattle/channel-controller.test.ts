@@ -6,7 +6,7 @@ import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { FakeClock, settle } from '../../../test/faults/fake-clock.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { KubeClient, WatchEvent } from '../../kube/client.ts';
-import type { Controller } from '../../runtime/controller.ts';
+import { type Controller, runController } from '../../runtime/controller.ts';
 import { messageOf } from '../../util/errors.ts';
 import { silentLogger } from '../../util/log.ts';
 import { channelController } from './channel-controller.ts';
@@ -178,4 +178,64 @@ test('a version of the plan itself wins: nobody is asked', async () => {
   const { reconcile, asked } = await start(tells, { spec: { version: 'v1', channel: CHANNEL } });
   expect(await reconcile()).toBeUndefined();
   expect(asked).toEqual([]);
+});
+
+test('kubectl replace --force while the channel is asked: the new Plan gets its version', async () => {
+  const clock = new FakeClock(T0);
+  const made = (uid: string, resourceVersion: string): CattlePlan => {
+    const plan = buildCattlePlan('p', { version: '', channel: 'https://example.com/stable' });
+    return { ...plan, metadata: { ...plan.metadata, uid, resourceVersion, generation: 1 } };
+  };
+  let stored = made('old', '1');
+  const first = stored;
+  const replaced = Promise.withResolvers<void>();
+  const answering = Promise.withResolvers<string>();
+  let asked = 0;
+  async function* watch(): AsyncGenerator<WatchEvent<CattlePlan>> {
+    yield { type: 'ADDED', object: first };
+    yield {
+      type: 'BOOKMARK',
+      object: { metadata: { name: '', resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } } },
+    };
+    await replaced.promise;
+    yield { type: 'DELETED', object: first };
+    yield { type: 'ADDED', object: stored };
+    await Promise.withResolvers<never>().promise;
+  }
+  const client = {
+    watch,
+    get: async () => await Promise.resolve(stored),
+    replace: async (_resource: unknown, object: CattlePlan) => await Promise.resolve((stored = object)),
+  } as unknown as KubeClient;
+  const controller = channelController({
+    reader: client,
+    writer: client,
+    events: { record: () => undefined },
+    namespace: 'system-upgrade',
+    intervalMs: 15 * MINUTE,
+    clock,
+    log: silentLogger,
+    ask: async () => {
+      asked++;
+      return await answering.promise;
+    },
+  });
+  const stop = new AbortController();
+  const [source] = controller.sources;
+  void source?.informer.run(stop.signal);
+  await source?.informer.whenSynced(stop.signal);
+  const running = runController(controller, stop.signal, { clock, log: silentLogger });
+  await settle();
+  expect(asked).toBe(1);
+  // A person runs `kubectl replace --force` before the channel has answered.
+  stored = made('new', '3');
+  replaced.resolve();
+  await settle();
+  answering.resolve('v1.2.3');
+  await settle();
+  await clock.advance(MINUTE);
+  await settle();
+  stop.abort();
+  await running;
+  expect([asked, stored.status?.latestVersion]).toEqual([2, 'v1.2.3']);
 });

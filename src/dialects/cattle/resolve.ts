@@ -22,9 +22,9 @@ import { conditionOf } from './conditions.ts';
 import { hostnameOf } from './job.ts';
 import { isCordonedBy } from './job-cordons.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
-import { markOf } from './leader-drain.ts';
+import { isHeld, markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, HOSTNAME_LABEL, hashLabelOf } from './names.ts';
-import { jobFor, nodesAtWork } from './signal.ts';
+import { jobFor, jobsOn, nodesAtWork } from './signal.ts';
 import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
 
 /** What read-only commands lack. */
@@ -144,9 +144,10 @@ function stateReader(scene: Scene): (node: Node) => RecordedState {
   const { plan, world, judgement, failures } = scene;
   const { hash, problems } = judgement;
   const { latestHash } = plan.status ?? {};
-  const applying = new Set(problems.length === 0 ? plan.status?.applying : []);
+  const applying = new Set(plan.status?.applying);
   const working = nodesAtWork(plan, world);
   const label = hashLabelOf(plan.metadata.name);
+  const isSelected = selectorOf(plan, judgement);
   return (node) => {
     const { name, labels = {} } = node.metadata;
     if (hash !== '' && labels[label] === hash) return 'done';
@@ -156,9 +157,13 @@ function stateReader(scene: Scene): (node: Node) => RecordedState {
     if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
     // Also for an earlier hash.
     if (!applying.has(hostnameOf(node)) || labels[label] === latestHash) return 'pending';
-    if (labels[label] !== DISABLED) return 'intended';
-    // One that is left out while its Job works ends first: it may be cordoned.
-    return isCordonedBy(node, plan) && jobFor(world, { id: hash }, name, plan) ? 'intended' : 'pending';
+    if (isSelected(node)) return 'intended';
+    // One that is left out while its Job works, or whose plan became invalid, ends first: it may be cordoned.
+    const made = jobsOn(name, plan, world).filter((job) => !isHeld(job));
+    const isAnswered =
+      labels[label] !== DISABLED && made.some((job) => job === jobFor(world, { id: hash }, name, plan));
+    const mayBeOurs = made.length > 0 || problems.length > 0;
+    return isAnswered || (mayBeOurs && isCordonedBy(node, plan)) ? 'intended' : 'pending';
   };
 }
 

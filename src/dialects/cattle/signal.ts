@@ -123,7 +123,7 @@ export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: stri
   return jobsAt(world, nodeName).find((job) => isOf(job, plan) && isNamedFor(job, id));
 }
 
-function jobsOn(nodeName: string, plan: CattlePlan, world: World): Job[] {
+export function jobsOn(nodeName: string, plan: CattlePlan, world: World): Job[] {
   return jobsAt(world, nodeName).filter((job) => isOf(job, plan));
 }
 
