@@ -461,3 +461,30 @@ test('an UpdateConfig that waits for another one, or that cannot be read, also s
     { reason: 'InvalidConfig', obeyed: 'now' },
   ]);
 });
+
+test.each<[string, NonNullable<UpdateConfig['spec']['upgradeStrategy']>]>([
+  ['periodic', { type: 'periodic', periodic: { days: [], startTime: '03:00', length: '1h' } }],
+  ['cron', { type: 'cron', cron: '0 0 3 * * *' }],
+])('what a server offered before it failed is not started (%s)', async (type, upgradeStrategy) => {
+  let isUp = true;
+  const server = await serve((_, response) => {
+    if (isUp) response.end(indexOf('v1.36.1+k0s.0'));
+    else response.writeHead(503).end();
+  });
+  follow(server, { upgradeStrategy });
+  const leader = lead();
+  const until = async (end: number): Promise<void> => {
+    while (clock.now() < end) await clock.advance(Math.min(await leader.follow(), end - clock.now()) || 1);
+    await leader.follow();
+  };
+  await leader.follow();
+  expect([planned(), reported()?.reason]).toEqual([undefined, 'WindowClosed']);
+  isUp = false;
+  await until(START + 3 * HOUR);
+  expect([planned(), reported()?.reason]).toEqual([undefined, 'CheckFailed']);
+  isUp = true;
+  // The window is open when it answers again; a tick has passed.
+  await until(START + (type === 'cron' ? 27 : 3.9) * HOUR);
+  expect(planned()).toBe('v1.36.1+k0s.0');
+  expect(leader.events.map(({ reason }) => reason)).toContain('UpdateStarted');
+});

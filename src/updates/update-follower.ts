@@ -119,7 +119,9 @@ export class UpdateFollower {
       this.#parts.metrics.updateChecked(config.metadata.name, clock.now() / 1000, memory.failures > 0);
     }
     // A schedule starts Plans at its ticks only, a window at any time.
-    const mayCreate = settings.schedule.kind === 'periodic' || clock.now() - (memory.due ?? -Infinity) <= CATCH_UP_MS;
+    const isTime = settings.schedule.kind === 'periodic' || clock.now() - (memory.due ?? -Infinity) <= CATCH_UP_MS;
+    // What the server said before it failed may have been withdrawn.
+    const mayCreate = isTime && memory.problem === undefined;
     const decided = memory.release && (await this.#decide(settings, memory.release, cluster, abort));
     const decision = decided?.action === 'create' && !mayCreate ? { ...decided, ...waitsForTick(decided) } : decided;
     try {
