@@ -1,7 +1,7 @@
 /** The agent's loop: observe the object and the host, decide, save the journal, act, save the journal. */
-import type { KubeObject } from '../kube/resources.ts';
+import { annotated, type KubeObject } from '../kube/resources.ts';
 import { isConflict, isRefusal, StatusError } from '../kube/status-error.ts';
-import { decodeReport, type SignalData } from '../signal/annotations.ts';
+import { decodeReport, encodeReport, type SignalData } from '../signal/annotations.ts';
 import { isFinal } from '../signal/names.ts';
 import { decodePrefetch } from '../signal/prefetch.ts';
 import { backoffDelay } from '../util/clock.ts';
@@ -10,7 +10,7 @@ import { sameJson } from '../util/json.ts';
 import { sparingly } from '../util/log.ts';
 import { type ActiveJournal, IDLE, type Journal, signalKeyOf, type UpdateJournal } from './journal.ts';
 import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
-import { withReport, withWait } from './object/report-writer.ts';
+import { withReport } from './object/report-writer.ts';
 import { changeOrTimeout } from './object/signal-object.ts';
 import { type ObserverParts, stepInputs } from './observe.ts';
 import { type SupervisorAccount, withCrashStory } from './service/crash-story.ts';
@@ -220,10 +220,10 @@ export class Agent {
     await this.#save(after);
   }
 
-  /** Once: the clock in the reason goes on. */
-  async #reportWait(newest: KubeObject, signal: SignalData, reason: string): Promise<void> {
-    if (decodeReport(newest.metadata.annotations, signal.created) !== undefined) return;
-    await this.#parts.object.write(withWait(newest, signal, reason));
+  /** Once: the clock in the reason goes on. The first status replaces it. */
+  async #reportWait(newest: KubeObject, { created }: SignalData, reason: string): Promise<void> {
+    if (decodeReport(newest.metadata.annotations, created) !== undefined) return;
+    await this.#parts.object.write(annotated(newest, encodeReport({ created, reason })));
   }
 
   /** A signal that was cancelled or replaced may come again. */

@@ -1,5 +1,6 @@
 /** The agent process: creates its parts and runs them. */
 import { readFile, realpath } from 'node:fs/promises';
+import { setDefaultCACertificates } from 'node:tls';
 import { findHostnameOverride } from '../agent/kubeadm/perform-on-kubeadm.ts';
 import { AGENT_HELP, configPath, parseAgentOptions, readFlagsFile } from '../agent/options.ts';
 import { ROOT } from '../agent/serve/object-agent.ts';
@@ -14,7 +15,7 @@ import { askService } from '../agent/service/trusted-service.ts';
 import { openStateDirectory } from '../agent/state/state-directory.ts';
 import { assertTrustedConfig } from '../agent/state/trusted-config.ts';
 import { VERSION } from '../cli/version.ts';
-import { trustHost, trustNobody } from '../http/route.ts';
+import { trustedAuthorities } from '../http/route.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { RefitError } from '../util/errors.ts';
@@ -32,8 +33,8 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const log = stderrLogger(options.logLevel);
   const config = await loadClusterConfig({ path: options.kubeconfig });
   await assertTrustedConfig(config);
-  if (config.certificateAuthority === undefined) trustHost();
-  else trustNobody();
+  // For connections that name none. Node.js would read those of the host, and keep 2 MiB of them.
+  setDefaultCACertificates(config.certificateAuthority === undefined ? trustedAuthorities() : []);
   const paths = await openStateDirectory(options.stateDirectory, options.runDirectory);
   const binary = options.binary === undefined ? undefined : await findBinary(options.binary);
   // Short: the start of the agent waits for this search.

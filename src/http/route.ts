@@ -2,7 +2,7 @@
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as https from 'node:https';
 import { isIP, type Socket } from 'node:net';
-import { connect, getCACertificates, setDefaultCACertificates, type TlsOptions } from 'node:tls';
+import { connect, getCACertificates, type TlsOptions } from 'node:tls';
 import { http } from '../util/http.ts';
 import { basicAuthorization } from '../util/printable-url.ts';
 import { withoutBrackets } from './proxy-choice.ts';
@@ -91,20 +91,10 @@ function credentialsFor(proxy: URL): OutgoingHttpHeaders {
   return proxy.username === '' ? {} : { 'proxy-authorization': basicAuthorization(proxy) };
 }
 
-/** For connections that name no authorities: those of the host. */
-export function trustHost(): void {
-  setDefaultCACertificates(trustedAuthorities());
-}
-
-/** For connections that name no authorities: none. Node.js would read those of the host, and keep 2 MiB of them. */
-export function trustNobody(): void {
-  setDefaultCACertificates([]);
-}
-
 let known: string[] | undefined;
 
 /** Of Node.js and, as the original, of the host: for a private mirror. Read once, on demand: they take megabytes. */
-function trustedAuthorities(): string[] {
+export function trustedAuthorities(): string[] {
   known ??= [...new Set((['bundled', 'extra', 'system'] as const).flatMap((each) => getCACertificates(each)))];
   return known;
 }

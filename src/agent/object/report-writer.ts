@@ -22,11 +22,6 @@ export function withReport(object: KubeObject, signal: SignalData, step: ReportS
   return step.status === 'Cordoning' ? cordoned(reported, signal) : reported;
 }
 
-/** Says why a signal without a status waits; its first status replaces the reason. */
-export function withWait(object: KubeObject, { created }: SignalData, reason: string): KubeObject {
-  return annotated(object, signals.encodeReport({ created, reason }));
-}
-
 /** Cordons in the leader's name if the policy asks for it: one write then reports Cordoning and cordons the node. */
 function cordoned(object: KubeObject, { created }: SignalData): KubeObject {
   const { cordonFor } = signals.agentPolicyFor(object.metadata.annotations, created);

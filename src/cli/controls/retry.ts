@@ -16,8 +16,7 @@ export function retry(name: string): Control {
     targetsIn(snapshot.rollout, 'failed').some((target) => target.name === name);
   const control: Control = (controlled) => {
     const { dialect, plan, snapshot, view } = controlled;
-    const failed = failedOf(name, controlled);
-    const at = momentOf(failed, snapshot);
+    const at = momentOf(failedOf(name, controlled), snapshot);
     const said = effectsOf(name, controlled);
     const before = snapshot.controls.retries.get(name);
     if (before !== undefined && before >= at) return { said: [`${name} already has a retry.`, ...said] };

@@ -53,10 +53,6 @@ export interface KubeOneParts {
 
 export const UNNAMED = 'unnamed-';
 
-export function isKubeOne(value: unknown): boolean {
-  return isRecord(value) && value['kind'] === 'KubeOneCluster';
-}
-
 /** The same in the form of Refit's manifest, and the rest. The binaries lie where the guide puts them. */
 export const kubeOneManifest = cluster.transform((value) => {
   const { name, versions, controlPlane, staticWorkers, cloudProvider } = value;

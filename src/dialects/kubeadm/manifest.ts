@@ -7,12 +7,12 @@ import { optionsFor } from '../../kubeadm/scripts.ts';
 import { readBounded, readNamed } from '../../util/bounded-file.ts';
 import { describeIssues } from '../../util/describe-issue.ts';
 import { failing, messageOf, RefitError } from '../../util/errors.ts';
-import { defined } from '../../util/json.ts';
+import { defined, isRecord } from '../../util/json.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { compareVersionTexts } from '../../util/version.ts';
 import { parseYaml } from '../../util/yaml.ts';
 import { nodeName, port, version, withV } from './fields.ts';
-import { isKubeOne, type KubeOneParts, kubeOneManifest } from './kubeone.ts';
+import { type KubeOneParts, kubeOneManifest } from './kubeone.ts';
 
 const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/);
 
@@ -165,7 +165,8 @@ export function parseManifest(text: string, file: string): Manifest {
   const fail = failing('REFIT_FILE', `${file}: `);
   const [value, ...others] = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
   if (others.length > 0) return fail(`has ${others.length + 1} YAML documents; write one file for each`);
-  const kubeOne = isKubeOne(value) ? kubeOneManifest.safeParse(value, { reportInput: true }) : undefined;
+  const isKubeOne = isRecord(value) && value['kind'] === 'KubeOneCluster';
+  const kubeOne = isKubeOne ? kubeOneManifest.safeParse(value, { reportInput: true }) : undefined;
   const { data, error } = manifest.safeParse(kubeOne ? kubeOne.data?.manifest : value, { reportInput: true });
   if (!data) return fail(describeIssues(kubeOne?.error ?? error, 'the manifest'));
   const ways = data.hosts.map(({ name, address = name, port: at = data.ssh.port ?? 22, bastion }) =>

@@ -94,6 +94,5 @@ function reasonOf(stderr: string, user: string): string {
   // ssh swallows what the one on the way to the bastion says.
   if (stderr.includes('UNKNOWN port 65535'))
     return 'no connection through its bastion: check that both are up, and the host key, user and key of the bastion';
-  const lines = stderr.trim().split('\n');
-  return lines.at(-1)?.trim().slice(0, 200) || 'ssh failed without a message';
+  return stderr.trim().split('\n').at(-1)?.trim().slice(0, 200) || 'ssh failed without a message';
 }
