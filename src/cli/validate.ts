@@ -20,9 +20,8 @@ import { brokenStep } from '../versions/kubeadm-rules.ts';
 /** Rejects with REFIT_FILE and every wrong field, what was found and what would be right. */
 export async function validate(path: string, write: (text: string) => void): Promise<void> {
   const { title, problems, warnings = [], page } = judge(await readNamed(path), path);
-  if (problems.length > 0) {
+  if (problems.length > 0)
     throw new RefitError('REFIT_FILE', `${path}: ${problems.join('; ')}`, { hint: `correct that; ${page} says more` });
-  }
   for (const line of [title, ...warnings.map((warning) => `warning: ${warning}`)]) write(`${path}: ${line}\n`);
 }
 

@@ -117,6 +117,7 @@ function judge(error: StatusError): [ErrorCode, string] {
   // The answer names a missing object, but not a missing kind.
   if (code === 404 && !status.details?.name)
     return ['REFIT_NO_CRD', `does not know a kind that Refit needs: ${message}`];
+  if (code === 409 || code === 422) return ['REFIT_CONTROL', `refused: ${message}`];
   if (code < 400) return ['REFIT_BAD_ANSWER', `does not answer as an API server: ${message}`];
   const isInTrouble = code >= 500 || code === 429;
   return [isInTrouble ? 'REFIT_UNREACHABLE' : 'REFIT_INTERNAL', `answered ${code}: ${message}`];

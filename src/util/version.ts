@@ -58,7 +58,8 @@ export function isNewerMinor(a: Version, b: Version): boolean {
   return a.major > b.major || (a.major === b.major && a.minor > b.minor);
 }
 
-/** The minor versions that an upgrade would skip, such as `1.35`. */
+/** The minor versions that an upgrade would skip, such as `1.35`. The first ones: anybody may name a version with millions. */
 export function minorsBetween({ major, minor }: Version, to: Version): string[] {
-  return Array.from({ length: Math.max(0, to.minor - minor - 1) }, (_, index) => `${major}.${minor + 1 + index}`);
+  const count = Math.max(0, Math.min(to.minor - minor - 1, 9));
+  return Array.from({ length: count }, (_, index) => `${major}.${minor + 1 + index}`);
 }

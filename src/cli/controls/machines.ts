@@ -18,7 +18,9 @@ export async function retryMachine(name: string, flags: ControlFlags, { abort, o
   if (flags.plan !== undefined && !/^(capi|machine|node)\//i.test(flags.plan)) return false;
   using client = await connect(flags, 'refit-control');
   const all = (await ifAllowed(client.listAll(nodes, { abort })))?.items ?? [];
-  const node = all.find((each) => namesOf(each).includes(name) && failuresOn(each).length > 0);
+  // A kubelet may give its Node the name of any Machine, but not that of another Node.
+  const own = all.filter(({ metadata }) => metadata.name === name);
+  const node = (own.length > 0 ? own : all).find((each) => namesOf(each).includes(name) && failuresOn(each).length > 0);
   if (!node) return false;
   const removed = failuresOn(node).flatMap((key) => {
     const path = `/metadata/annotations/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;

@@ -42,9 +42,7 @@ function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): re
     return refuse(`refit retry cannot retry ${name} of ${title}: fix the cause, then ${again}`);
   const open = failed.filter(({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target));
   const [first, ...others] = open.map(({ target }) => target);
-  if (first && !factsOf(snapshot, first).exists) {
-    return refuse(`there is no node ${name}; retry it when it is back`);
-  }
+  if (first && !factsOf(snapshot, first).exists) return refuse(`there is no node ${name}; retry it when it is back`);
   if (first) return [first, ...others];
   if (failed.length > 0) return refuse(`a later command of ${title} has upgraded ${name} since it failed`);
   // Were its slot free, another node would restart beside it.

@@ -83,13 +83,13 @@ function sectionsOf(status: StatusView, plan: PlanView, stage: StageView, target
   const { reason, ...rest } = plan;
   const stages = [{ ...stage, targets: [target] }];
   const own: PlanView = { ...rest, stages, waits: waitsOf(plan, stage, target), next: [] };
-  const isStopped = !text.isOpen(plan) || text.isRefused(plan);
+  const isStopped = text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
   if (phase === 'failed') return whyAndToDo(sentences.sentenceOf(sentences.rowOf(target, undefined, now)), plan);
   if (isStopped) return whyAndToDo(`not started: ${reason ?? 'no reason is recorded'}`, plan);
   return [
     ...runnerSections(status, plan, now),
     ...progress(status, own, now),
-    ...(sentences.isMoving(target) || plan.waits.some((wait) => wait.target === target.name)
+    ...(sentences.isMoving(target) || own.waits.some((wait) => wait.target === target.name)
       ? []
       : [turnOf(plan, stage, target, now)]),
   ];

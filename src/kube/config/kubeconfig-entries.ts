@@ -57,9 +57,8 @@ function readExec(user: Entry): ExecConfig | undefined {
   if (command === undefined) throw complaint(entry, 'command', 'is not set');
   if (!apiVersion?.startsWith('client.authentication.k8s.io/'))
     throw complaint(entry, 'apiVersion', 'must be client.authentication.k8s.io/v1 or v1beta1');
-  if (textField(entry, 'interactiveMode') === 'Always') {
+  if (textField(entry, 'interactiveMode') === 'Always')
     throw complaint(entry, 'interactiveMode', 'is Always, but plugins run without a terminal');
-  }
   return defined({
     apiVersion,
     // As in kubectl: a bare name is found in PATH; a path is relative to the file.

@@ -1,0 +1,82 @@
+/** Proves whose update `refit retry` begins again, and what is said where a write is refused. */
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
+import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from '../../dialects/capi/rollout.ts';
+import { describeProblem } from '../../kube/status-error.ts';
+import { systemClock } from '../../util/clock.ts';
+import { approve, retryMachine } from './machines.ts';
+
+async function against(answer: (request: IncomingMessage) => { code?: number; body: object }) {
+  const written: string[] = [];
+  const server = createServer((request, response) => {
+    if (request.method === 'PATCH') written.push(request.url ?? '');
+    const { code = 200, body } = answer(request);
+    request.resume();
+    response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const kubeconfig = join(mkdtempSync(join(tmpdir(), 'hunt-')), 'config');
+  const at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const config = {
+    'current-context': 'a',
+    clusters: [{ name: 'a', cluster: { server: at } }],
+    users: [{ name: 'a', user: {} }],
+    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+  };
+  writeFileSync(kubeconfig, JSON.stringify(config));
+  const said: string[] = [];
+  const parts = {
+    clock: systemClock,
+    output: { write: (text: string) => void said.push(text) },
+    abort: new AbortController().signal,
+  };
+  return { kubeconfig, said, written, parts: parts as never };
+}
+
+test('a Node that calls itself by the name of another one does not take its retry', async () => {
+  const update = {
+    uid: 'u',
+    machine: 'x/w1',
+    version: 'v1.36.3',
+    role: 'worker',
+    requested: '2026-01-01T00:00:00Z',
+    platform: 'linux-amd64',
+    url: 'https://a/b',
+  };
+  const record = { uid: 'u', phase: 'failed', blocked: false, state: 'failed', since: '2026-01-01T00:00:00Z' };
+  const annotations = {
+    [NODE_ANNOTATIONS.machine]: 'w1',
+    [UPDATE_ANNOTATION]: JSON.stringify(update),
+    [RECORD_ANNOTATION]: JSON.stringify(record),
+  };
+  const bad = { metadata: { name: 'bad', annotations } };
+  const list = { kind: 'NodeList', metadata: {}, items: [bad, { metadata: { name: 'w1' } }] };
+  const { kubeconfig, said, written, parts } = await against(({ method }) => ({
+    body: method === 'GET' ? list : { kind: 'Node', ...bad },
+  }));
+  expect(await retryMachine('w1', { kubeconfig }, parts)).toBe(false);
+  expect([said, written]).toEqual([[], []]);
+});
+
+test('an UpdaterSet that changes at that moment is no bug of Refit', async () => {
+  const status = { uncovered: [{ object: 'Machine default/cp-1', message: '', asked: '' }] };
+  const set = { kind: 'UpdaterSet', metadata: { name: 'a', resourceVersion: '1' }, spec: { uncovered: 'Ask' }, status };
+  const conflict = {
+    kind: 'Status',
+    reason: 'Conflict',
+    code: 409,
+    message: 'the object has been modified',
+    details: { name: 'a' },
+  };
+  const { kubeconfig, parts } = await against(({ method }) =>
+    method === 'GET' ? { body: { kind: 'UpdaterSetList', metadata: {}, items: [set] } } : { code: 409, body: conflict },
+  );
+  const problem = await approve('machine/cp-1', { kubeconfig, namespace: 'default' }, parts).catch(describeProblem);
+  expect(problem).not.toMatchObject({ code: 'REFIT_INTERNAL' });
+});

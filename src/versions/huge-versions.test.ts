@@ -1,0 +1,26 @@
+/** A version with more minors than anybody could skip is refused in a sentence that can be written. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../test/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../test/builders/plans.ts';
+import { T0 } from '../../test/builders/times.ts';
+import { lookAt } from '../../test/builders/views.ts';
+import { readIndex } from '../updates/channel/read-index.ts';
+import { decideUpdate } from '../updates/plan/decide-update.ts';
+
+// With v1.372026001.0 instead the process is gone (FATAL ERROR … heap out of memory), so a smaller one here.
+test('a Plan whose version has a huge minor is refused in a short sentence', async () => {
+  const update = { ...buildUpdate({ targets: { workers: listed('w1') } }), version: 'v1.200000.0+k0s.0' };
+  const bare = buildNode('w1');
+  const nodeInfo = { kubeletVersion: 'v1.36.3+k0s' };
+  const worker = { ...bare, status: { ...bare.status, nodeInfo } } as typeof bare;
+  const [plan] = await lookAt([buildPlan({ commands: [{ k0supdate: update }] })], [], [worker], T0);
+  expect(plan?.reason).toContain('SkippedMinor');
+  expect(plan?.reason?.length).toBeLessThan(1000);
+});
+
+test('a channel with a huge minor is answered in a short sentence', () => {
+  const release = readIndex('version: v1.200000.0+k0s.0\ndownloadURLs: []\n');
+  const settings = { schedule: { kind: 'cron' } } as never;
+  const facts = { settings, release, versions: ['v1.36.3+k0s.0'], plan: undefined, allowUnverified: false, now: 0 };
+  expect(decideUpdate({ ...facts, phaseOf: () => 'new' }).message.length).toBeLessThan(1000);
+});
