@@ -60,6 +60,5 @@ export function isNewerMinor(a: Version, b: Version): boolean {
 
 /** The minor versions that an upgrade would skip, such as `1.35`. The first ones: anybody may name a version with millions. */
 export function minorsBetween({ major, minor }: Version, to: Version): string[] {
-  const count = Math.max(0, Math.min(to.minor - minor - 1, 9));
-  return Array.from({ length: count }, (_, index) => `${major}.${minor + 1 + index}`);
+  return Array.from({ length: Math.min(to.minor - minor - 1, 9) }, (_, index) => `${major}.${minor + 1 + index}`);
 }

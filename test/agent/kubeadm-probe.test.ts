@@ -209,6 +209,13 @@ test.each<[string, Record<string, string>, boolean]>([
 const NETWORK = (version: string): string =>
   JSON.stringify({ cniVersion: version, name: 'pods', plugins: [{ type: 'bridge', ipam: { type: 'host-local' } }] });
 const AT = 'etc/cni/net.d/10-pods.conflist';
+const CALICO_PLUGIN = { type: 'calico', ipam: { type: 'calico-ipam' }, policy: { type: 'k8s' } };
+const CALICO = JSON.stringify(
+  { name: 'k8s-pod-network', cniVersion: '0.3.1', plugins: [CALICO_PLUGIN, { type: 'portmap', snat: true }] },
+  undefined,
+  2,
+);
+
 test.each<[string, Record<string, string>, string[]]>([
   ['that is whole', { [AT]: NETWORK('1.0.0'), 'opt/cni/bin/bridge': '', 'usr/lib/cni/host-local': '' }, []],
   [
@@ -239,6 +246,16 @@ test.each<[string, Record<string, string>, string[]]>([
     [
       'warn /etc/cni/net.d/10-pods.conflist is of CNI 1.2.0, and this containerd knows 1.1.0 at most: upgrade containerd first',
     ],
+  ],
+  [
+    'of Calico, as its manifest writes it',
+    {
+      'etc/cni/net.d/10-calico.conflist': CALICO,
+      'opt/cni/bin/calico': '',
+      'opt/cni/bin/calico-ipam': '',
+      'opt/cni/bin/portmap': '',
+    },
+    [],
   ],
 ])('a network plugin %s', async (_, files, warnings) => {
   for (const [path, text] of Object.entries(files)) await put(path, text);

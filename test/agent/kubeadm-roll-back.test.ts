@@ -104,3 +104,31 @@ test('a flag that only a skipped kubeadm removes is gone before the kubelet star
   await onHost(rollBackScript('r'));
   expect(await flags()).toBe(before);
 });
+
+test('a rollout that ended before the kubelet was replaced is followed by another: its old configuration stays the way back', async () => {
+  const before = await contents();
+  const context = { rollout: 'first', version: NEW };
+  await onHost(stepScript({ ...context, step: 'stage' }, stageBody({ binaries: BINARIES })));
+  await onHost(stepScript({ ...context, step: 'kubeadm' }, kubeadmBody('node', 'worker', {})));
+  await upgrade('second');
+  expect(await onHost(rollBackScript('second'))).toBe(`Kubernetes ${OLD}\n`);
+  expect(await contents()).toEqual(before);
+});
+
+test('what was changed by hand after a roll-back is the way back of the next rollout', async () => {
+  await upgrade('first');
+  await onHost(rollBackScript('first'));
+  await put('var/lib/kubelet/config.yaml', 'kind: KubeletConfiguration\nmaxPods: 50\n');
+  const before = await contents();
+  await upgrade('second');
+  expect(await onHost(rollBackScript('second'))).toBe(`Kubernetes ${OLD}\n`);
+  expect(await contents()).toEqual(before);
+});
+
+test('a flag that the new kubelet does not know goes, and the quotes stay', async () => {
+  const file = 'var/lib/kubelet/kubeadm-flags.env';
+  await put('new/kubeadm', `#!/bin/sh\necho ${NEW}\n`);
+  await put(file, "KUBELET_KUBEADM_ARGS='--v=2 --pod-infra-container-image=r/pause:3.10'\n");
+  await upgrade('r');
+  expect(await readFile(join(root, file), 'utf8')).toBe("KUBELET_KUBEADM_ARGS='--v=2'\n");
+});

@@ -9,26 +9,26 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_769,
+  'src/agent': 5_768,
   'src/api': 967,
-  'src/cli': 4_822,
+  'src/cli': 4_825,
   'src/cmd': 993,
   'src/dialects': 320,
   'src/dialects/autopilot': 989,
   'src/dialects/capi': 2_565,
-  'src/dialects/cattle': 1_900,
-  'src/dialects/kubeadm': 2_146,
+  'src/dialects/cattle': 1_901,
+  'src/dialects/kubeadm': 2_149,
   'src/drain': 838,
   'src/engine': 5_211,
   'src/http': 309,
-  'src/kube': 2_936,
+  'src/kube': 2_935,
   'src/kubeadm': 1_044,
   'src/process': 269,
   'src/runtime': 773,
   'src/signal': 585,
   'src/updates': 1_886,
   'src/install': 839,
-  'src/util': 850,
+  'src/util': 849,
   'src/versions': 487,
 };
 

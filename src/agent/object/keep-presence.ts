@@ -48,8 +48,7 @@ function heartbeats({ clock, room }: Pick<PresenceParts, 'clock' | 'room'>): (si
   const start = clock.now();
   let last = { at: '', text: '' };
   return async (since) => {
-    const count = Math.floor((clock.now() - start) / HEARTBEAT_MS);
-    const at = rfc3339(start + count * HEARTBEAT_MS);
+    const at = rfc3339(start + Math.floor((clock.now() - start) / HEARTBEAT_MS) * HEARTBEAT_MS);
     if (last.at !== at)
       last = { at, text: JSON.stringify(defined({ at, room: await room(), since }) satisfies Heartbeat) };
     return last.text;

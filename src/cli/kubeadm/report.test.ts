@@ -30,7 +30,7 @@ function node(name: string, report: Partial<Report>) {
   const whole = {
     rollout: 'r',
     target: 't',
-    attempt: '',
+    attempt: '2026-11-21T08:00:10Z',
     state: 'finished',
     step: 'Verify',
     since: '',
@@ -110,4 +110,10 @@ test('as Markdown, in which foreign text stays in its cell', () => {
   expect(lines.find((line) => line.startsWith('| w1 | worker'))).toContain('failed: step kubeadm \\| failed');
   expect(lines).toContain(`| w1 | kubelet | ${OLD} | run it again |`);
   expect(lines).toContain('| warn | drain | w1 cannot be drained now |');
+});
+
+test('what an upgrade of last month has left on a Node is not said of this one', () => {
+  const left = node('w2', { rollout: 'last-month', attempt: '2026-10-21T08:00:00Z' });
+  const { hosts } = reportOf({ ...ended, state: { ...ended.state, nodes: [left] } });
+  expect([hosts[2]?.state, hosts[2]?.spent]).toEqual(['not started', {}]);
 });

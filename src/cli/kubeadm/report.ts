@@ -24,11 +24,14 @@ export interface Ended {
 
 export function reportOf({ survey, assessment, state, ...times }: Ended) {
   const { request, findings, digest } = assessment;
+  const resumed = assessment.resumes && survey.plan?.metadata.uid;
   const wanted = new Set([...request.certificates, ...hostsOf(request)]);
   const hosts = survey.hosts.map((before) => {
     const { name, role } = before.host;
     const node = wanted.has(name) ? state?.nodes?.find(({ metadata }) => metadata.name === name) : undefined;
-    const found = reportOn(node);
+    const said = reportOn(node);
+    // That of an earlier run stays on the Node.
+    const found = said?.rollout === resumed || (said?.attempt ?? '') >= times.began ? said : undefined;
     const isUnknown = state !== undefined && state.nodes === undefined;
     const after = state?.facts.find(({ host }) => host.name === name);
     return {

@@ -27,7 +27,7 @@ const planOf = (request: Request): ConfigMap => ({
   metadata: { name: 'refit-kubeadm', namespace: 'kube-system', uid: 'plan-uid', creationTimestamp: ATTEMPT },
 });
 const plan = planOf(REQUEST);
-const atWork = (working: boolean | 'closed', calls: unknown[] = [], waiting = false): HostUpgrades => ({
+const atWork = (working: boolean | 'busy', calls: unknown[] = [], waiting = false): HostUpgrades => ({
   stateOf: () => (working === true ? 'open' : working || undefined),
   isWaiting: () => waiting,
   begin: async (work) => await Promise.resolve(void calls.push(work)),
@@ -83,8 +83,15 @@ describe('what is seen of a target', () => {
   test.each<[string, HostUpgrades | undefined, Node, string]>([
     ['nothing', atWork(false), node(), 'none'],
     ['begun, and not told yet', atWork(true), node(), 'sent'],
-    ['begun and changed, and not told yet', atWork('closed'), node(), 'working Kubeadm'],
-    ['changed, and only the step before is told yet', atWork('closed'), node({ step: 'Stage' }), 'working Stage'],
+    ['begun and changed, and not told yet', atWork('busy'), node(), 'working Kubeadm'],
+    ['changed, and only the step before is told yet', atWork('busy'), node({ step: 'Stage' }), 'working Stage'],
+    ['at work, whatever its kubelet writes', atWork('busy'), node({ state: 'failed' }), 'working Kubeadm'],
+    [
+      'at work, and its kubelet says that it is over',
+      atWork(true),
+      node({ state: 'finished' }, 'v1.36.3'),
+      'working Kubeadm cancellable',
+    ],
     ['at work', atWork(true), node({ touched: true }), 'working Kubeadm'],
     ['staging', atWork(true), node({ step: 'Stage' }), 'working Stage cancellable'],
     ['waiting for the drain', atWork(true, [], true), node({ step: 'Drain' }), 'working Drain asks drain cancellable'],

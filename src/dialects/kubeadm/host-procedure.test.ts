@@ -124,7 +124,7 @@ test('a host that has ended is begun only by another attempt, though its Node ma
   await untilOver();
   const once = scripts;
   await upgrades.begin(work);
-  expect([upgrades.stateOf(target), (await reported())?.state, scripts]).toEqual(['closed', 'finished', once]);
+  expect([upgrades.stateOf(target), (await reported())?.state, scripts]).toEqual(['ended', 'finished', once]);
   const again = { ...target, since: '2026-11-21T09:00:00Z' };
   expect(upgrades.stateOf(again)).toBeUndefined();
   await upgrades.begin({ ...work, target: again });
@@ -143,7 +143,7 @@ test('stopped work is not taken for gone before its Node says so', async () => {
   expect(upgrades.stateOf(target)).toBe('open');
   const stopped = upgrades.stop(target, 'aborted');
   await expect.poll(() => stops).toBe(1);
-  expect([upgrades.stateOf(target), (await reported())?.state]).toEqual(['closed', 'working']);
+  expect([upgrades.stateOf(target), (await reported())?.state]).toEqual(['ended', 'working']);
   connection.reject(new Error('aborted'));
   await untilOver();
   await stopped;
@@ -172,7 +172,7 @@ test('work that has touched the host is not stopped, though its Node does not sa
   );
   await expect.poll(() => scripts).toBe(3);
   await upgrades.stop(target, 'the plan was aborted');
-  expect(upgrades.stateOf(target)).toBe('closed');
+  expect(upgrades.stateOf(target)).toBe('busy');
   running.resolve();
   await untilOver();
   expect(await reported()).toMatchObject({ state: 'finished', touched: true });

@@ -38,10 +38,7 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   const running = new Map<string, ReturnType<typeof procedureOf>>();
   /** The last attempt that ended, by target: its Node may have been read before it said so. */
   const ended = new Map<string, string>();
-  const stateOf = ({ key, since }: Target) => {
-    if (ended.get(key) === since || running.get(key)?.isTouched()) return 'closed';
-    return running.has(key) ? 'open' : undefined;
-  };
+  const stateOf = ({ key, since }: Target) => (ended.get(key) === since ? 'ended' : running.get(key)?.state());
   return {
     stateOf,
     isWaiting: ({ key }) => running.get(key)?.isWaiting() === true,
@@ -126,7 +123,7 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
   return {
     /** Until the drain is done, from before the Node asks for it. */
     isWaiting: () => isWaiting,
-    isTouched: () => report.latest().touched === true,
+    state: () => stateIn(report.latest()),
     acknowledge(): void {
       isWaiting = false;
       emptied.resolve();
@@ -152,6 +149,11 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
       }
     },
   };
+}
+
+function stateIn({ state, touched }: Report) {
+  if (state !== 'working') return 'ended';
+  return touched === true ? 'busy' : 'open';
 }
 
 /** Certificates need no binaries. */

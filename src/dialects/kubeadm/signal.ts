@@ -56,8 +56,8 @@ export interface HostUpgrade {
 }
 
 export interface HostUpgrades {
-  /** `open`: nothing is changed yet, so it can be stopped. `closed`: not any more, or it has ended, whatever its Node says. */
-  stateOf(target: Target): 'open' | 'closed' | undefined;
+  /** `open`: nothing is changed yet, so it can be stopped. The Node may say something else, since its kubelet can write it. */
+  stateOf(target: Target): 'open' | 'busy' | 'ended' | undefined;
   isWaiting(target: Target): boolean;
   /** Resolves once it has started; does nothing if it already runs. */
   begin(work: HostUpgrade): Promise<void>;
@@ -121,17 +121,18 @@ function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
     const work = upgrades?.stateOf(target);
     if (!report || report.rollout !== source.uid || report.target !== target.key) {
       const times = { attempt: target.since, since: target.since };
-      if (work === 'closed') return { kind: 'working', step: PARTS[partsOf(stage)[0] ?? 'kubeadm'], ...times };
-      return work ? { kind: 'sent', ...times } : { kind: 'none' };
+      if (work === 'open') return { kind: 'sent', ...times };
+      return work ? { kind: 'working', step: PARTS[partsOf(stage)[0] ?? 'kubeadm'], ...times } : { kind: 'none' };
     }
-    const { attempt, since, step, from, spent, state, touched, message = '' } = report;
+    const { attempt, since, step, from, spent, touched, message = '' } = report;
+    const state = work === 'open' || work === 'busy' ? 'working' : report.state;
     const seen = { attempt, since, report: { from, spent } };
     const isThere = !drains(stage) || kubeletVersionOf(node) === stage.version;
     if (state === 'failed') return { kind: 'failed', message, ...seen };
     if (state === 'finished' && isThere) return { kind: 'succeeded', ...seen };
     if (state === 'working' && upgrades && !work) return { kind: 'none', ...(touched && { begun: true }) };
     const waitsFor = step === STEPS.drain && (upgrades?.isWaiting(target) ?? true) ? 'drain' : undefined;
-    const cancellable = touched !== true && work !== 'closed';
+    const cancellable = touched !== true && work !== 'busy' && work !== 'ended';
     return { kind: 'working', step, ...seen, part: TIMED[step], waitsFor, cancellable };
   };
 }

@@ -3,10 +3,13 @@
 if ! is_kept; then
   # A kubelet of the target, or one that does not even run, is no way back: it came with an earlier run.
   found=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //')
-  if [ -n "$found" ] && [ "$found" != "$VERSION" ]; then
+  # Kept by an earlier run for the same way, and never put back: what is there now may be kubeadm's, for the new kubelet.
+  if [ -n "$found" ] && [ "$found" != "$VERSION" ] && [ "$(cat "$D/previous/.way" 2>/dev/null)" != "$found $VERSION" ]; then
     # What is kept of containerd may be the only one that works.
     [ -e "$D/previous/.containerd" ] || rm -rf "$D/previous"
     for file in kubeadm kubelet $KUBELET_FILES; do rm -f "$D/previous/$file"; done
+    mkdir -p "$D/previous"
+    printf '%s' "$found $VERSION" >"$D/previous/.way"
   fi
   mkdir -p "$D/previous"
   printf '%s' "$ROLLOUT" >"$D/previous/.rollout"

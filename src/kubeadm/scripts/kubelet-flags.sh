@@ -6,7 +6,7 @@ v1.[0-9].* | v1.[12][0-9].* | v1.3[0-4].*) ;;
 *)
   if grep -qs -e '--pod-infra-container-image' "$file"; then
     cp -p "$file" "$D/kubelet-flags"
-    sed 's/ *--pod-infra-container-image=[^ "]*//' "$file" >"$D/kubelet-flags"
+    sed 's/ *--pod-infra-container-image=[^ "'\'']*//' "$file" >"$D/kubelet-flags"
     place "$D/kubelet-flags" "$file"
     rm "$D/kubelet-flags"
   fi

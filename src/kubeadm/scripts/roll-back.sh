@@ -9,4 +9,5 @@ done
 install_from previous kubelet
 systemctl daemon-reload
 systemctl restart kubelet
+rm -f "$D/previous/.way"
 kubelet --version
