@@ -38,7 +38,7 @@ test('a node of two commands that works for the first', async () => {
   const workers = recorded({ w1: 'SignalPending' }, later(MINUTE));
   const two = { id: 1, state: 'SchedulableWait', k0supdate: { controllers: [], workers } };
   const commands = [{ k0supdate: first }, { k0supdate: { ...first, version: 'v1.37.0+k0s.0' } }];
-  const status = { ...one, commands: [...one.commands, two] } as NonNullable<Plan['status']>;
+  const status = { ...one, commands: [...one.commands, two] };
   const view = await viewOf(buildPlan({ commands }, status), [atWork('w1', 'Restart')]);
   const [, second = ''] = whyLines(view, 'w1', NOW, mediumOf(PIPE)).join('\n').split('\n\n');
   expect(second).toContain('until the workers are done');
