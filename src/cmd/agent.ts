@@ -1,8 +1,8 @@
 /** The agent process: creates its parts and runs them. */
 import { readFile, realpath } from 'node:fs/promises';
 import { setDefaultCACertificates } from 'node:tls';
-import { findHostnameOverride } from '../agent/kubeadm/perform-on-kubeadm.ts';
 import { AGENT_HELP, configPath, parseAgentOptions, readFlagsFile } from '../agent/options.ts';
+import { findHostnameOverride } from '../agent/registration/host-name.ts';
 import { ROOT } from '../agent/serve/object-agent.ts';
 import { serveHost } from '../agent/serve/serve-host.ts';
 import { createCommands } from '../agent/service/commands.ts';

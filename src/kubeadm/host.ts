@@ -63,3 +63,5 @@ export interface Shells {
   /** Runs a POSIX script as root, on one of the hosts that this is for. @throws RefitError if the host is out of reach, or the script does not end */
   run(host: Host, script: string, patienceMs?: number): Promise<ShellResult>;
 }
+
+export const KUBELET_LOG = 'see journalctl -u kubelet on the host';

@@ -1,11 +1,12 @@
 /** Renews the certificates of a control-plane host by its own kubeadm, and starts its static pods anew, one after the other. */
 import { readyCondition } from '../kube/resources.ts';
 import { endingSoon } from './certificates.ts';
+import { KUBELET_LOG } from './host.ts';
 import { carryOut, expectNone, type HostStepsParts, succeed, until, VERIFY_MS } from './host-steps.ts';
 import { readFacts } from './probe.ts';
 import { scriptFile } from './script-file.ts';
 import { API_SERVER, detached, LOCK_WAIT, PRELUDE, quoted } from './scripts.ts';
-import { KUBELET_LOG, podOf } from './verify.ts';
+import { podOf } from './verify.ts';
 
 /** Of a static pod: which rollout renewed what it has loaded. */
 const RENEWED = 'upgrade.refit.dev/certificates';

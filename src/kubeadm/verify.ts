@@ -6,7 +6,7 @@ import { parseVersion } from '../util/version.ts';
 import { isNeeded } from '../versions/version-rules.ts';
 import { dateOf, endingSoon } from './certificates.ts';
 import { etcdProblems } from './etcd.ts';
-import type { Part } from './host.ts';
+import { KUBELET_LOG, type Part } from './host.ts';
 import { answersOf, type HostFacts, tagOf } from './probe.ts';
 
 export interface Check {
@@ -17,8 +17,6 @@ export interface Check {
 }
 
 const ASK_AGAIN_MS = 1000;
-export const KUBELET_LOG = 'see journalctl -u kubelet on the host';
-
 export const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
 
 export interface HostState {

@@ -9,10 +9,10 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_768,
+  'src/agent': 5_770,
   'src/api': 967,
   'src/cli': 4_824,
-  'src/cmd': 993,
+  'src/cmd': 990,
   'src/dialects': 320,
   'src/dialects/autopilot': 989,
   'src/dialects/capi': 2_565,
@@ -22,7 +22,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/engine': 5_211,
   'src/http': 309,
   'src/kube': 2_935,
-  'src/kubeadm': 1_044,
+  'src/kubeadm': 1_045,
   'src/process': 269,
   'src/runtime': 773,
   'src/signal': 585,

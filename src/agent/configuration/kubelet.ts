@@ -1,6 +1,6 @@
 /** Changes arguments of the kubelet in the file that kubeadm wrote for its unit, and restarts it. */
 import { nodes, readyCondition } from '../../kube/resources.ts';
-import { KUBELET_LOG } from '../../kubeadm/verify.ts';
+import { KUBELET_LOG } from '../../kubeadm/host.ts';
 import type { ConfigurationItem } from '../../signal/node-configuration.ts';
 import { sleep } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';

@@ -1,6 +1,6 @@
-/** Carries out steps on a kubeadm host, with the scripts of `refit kubeadm`. They have a journal on the host, so each may be done again. */
+/** Carries out steps on a kubeadm host, and is loaded there alone. The scripts have a journal, so each may be run again. */
 import { existsSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, kubeletVersionOf, nodes, pods } from '../../kube/resources.ts';
@@ -22,7 +22,7 @@ export interface KubeadmTools extends Omit<FetchParts, 'abort'> {
   readonly client: Pick<KubeClient, 'get' | 'listAll' | 'raw'>;
   readonly host: Host;
   readonly kubeadm: KubeadmOptions;
-  readonly shells: (abort: AbortSignal) => Shells;
+  readonly shells?: (abort: AbortSignal) => Shells;
   readonly fetch: typeof fetchBinaries;
 }
 
@@ -59,7 +59,7 @@ type Tools = KubeadmTools & Pick<FetchParts, 'abort'>;
 
 function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.HostStepsParts {
   const { client, host, abort } = tools;
-  const shells = tools.shells(abort);
+  const shells = (tools.shells ?? localShells)(abort);
   // A kubelet may read the pods of its own Node.
   const ownPods = { namespace: 'kube-system', fieldSelector: `spec.nodeName=${host.name}` };
   return {
@@ -114,13 +114,6 @@ async function upgrade({ host, kubeadm, directory, log, abort }: Tools, on: host
     if (!isKubeletTouched) throw cause;
     throw new Error(`${messageOf(cause)}${await hostSteps.rollBack(on)}`, { cause });
   }
-}
-
-/** The kubelet's own name of its Node, if it is not the host's. */
-export async function findHostnameOverride(root: string): Promise<{ hostnameOverride?: string }> {
-  const flags = await readFile(`${root}/var/lib/kubelet/kubeadm-flags.env`, 'utf8').catch(() => '');
-  const [, hostnameOverride] = /--hostname-override=["']?([\w.-]+)/.exec(flags) ?? [];
-  return defined({ hostnameOverride });
 }
 
 /** Throws REFIT_AGENT where there is no kubeadm. */

@@ -15,7 +15,6 @@ import type { DownloadLimits } from '../download/fetch.ts';
 import { createPrefetcher } from '../download/prefetcher.ts';
 import { IDLE, type Journal } from '../journal.ts';
 import { fetchBinaries } from '../kubeadm/fetch-binaries.ts';
-import { localShells, performOnKubeadm } from '../kubeadm/perform-on-kubeadm.ts';
 import { keepDelegated, type LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { nodeMaintenance } from '../maintenance/node-maintenance.ts';
 import { keepPresence } from '../object/keep-presence.ts';
@@ -137,14 +136,15 @@ export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: 
   const kubeadm = host.kubeadm && {
     ...effects,
     host: host.kubeadm,
-    shells: localShells,
     root: ROOT,
     kubeadm: options.kubeadm,
     fetch: fetchBinaries,
     directory: join(stateDirectory, 'fetched'),
   };
   const carryOut: AgentParts['perform'] = async (step, current, abort) =>
-    kubeadm ? await performOnKubeadm(step, current, kubeadm, abort) : await perform(step, current, effects, abort);
+    kubeadm
+      ? await (await import('../kubeadm/perform-on-kubeadm.ts')).performOnKubeadm(step, current, kubeadm, abort)
+      : await perform(step, current, effects, abort);
   const prefetcher = createPrefetcher({ ...host, observe, perform: carryOut, veto, beside });
   return new Agent({
     ...host,

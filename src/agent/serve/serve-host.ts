@@ -9,7 +9,6 @@ import { backoffDelay, sleep } from '../../util/clock.ts';
 import type { ErrorCode } from '../../util/errors.ts';
 import { aborted, onAbort } from '../../util/waits.ts';
 import { keepConfigured } from '../configuration/keep-configured.ts';
-import { findKubeadm, localShells } from '../kubeadm/perform-on-kubeadm.ts';
 import { leaseDelegation } from '../maintenance/lease-delegation.ts';
 import { type OwnObject, ownObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
@@ -65,6 +64,7 @@ async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Pr
   const common = { object, journal: host.paths.journal };
   const configured = keepConfigured(host, name, object, stop);
   if (host.options.procedure === 'kubeadm') {
+    const { findKubeadm, localShells } = await import('../kubeadm/perform-on-kubeadm.ts');
     const own = { ...host, kubeadm: await findKubeadm(name, ROOT, localShells(stop)) };
     const agent = createObjectAgent(own, { ...common, accepts: ['kubeadmupdate'] }, () => name);
     await Promise.all([agent.run(stop), announce(own, object, stop), configured]);

@@ -25,8 +25,8 @@ export interface ChannelParts extends Pick<Tools, 'clock' | 'log'> {
 
 /** When a channel answered last. Not persisted: a new process asks again. */
 interface Answer {
-  readonly uid: string | undefined;
-  readonly channel: string;
+  /** Uid of the Plan, and its channel. */
+  readonly asked: string;
   readonly at: number;
 }
 
@@ -60,8 +60,8 @@ async function follow(parts: ChannelParts, plan: CattlePlan, channel: string, an
   const key = keyOf(plan);
   const known = answers.get(key);
   const age = clock.monotonic() - (known?.at ?? 0);
-  const isSame = known?.channel === channel && known.uid === plan.metadata.uid;
-  if (isSame && age < intervalMs) return { requeueAfterMs: intervalMs - age };
+  const asked = `${plan.metadata.uid} ${channel}`;
+  if (known?.asked === asked && age < intervalMs) return { requeueAfterMs: intervalMs - age };
   try {
     const version = mungeVersion(await ask(channel, plan.status?.latestVersion ?? ''));
     log.info('channel resolved', { plan: key, version });
@@ -75,7 +75,7 @@ async function follow(parts: ChannelParts, plan: CattlePlan, channel: string, an
     if (isNew) events.record(plan, { type: 'Warning', reason: 'ResolveFailed', message });
     throw error;
   }
-  answers.set(key, { uid: plan.metadata.uid, channel, at: clock.monotonic() });
+  answers.set(key, { asked, at: clock.monotonic() });
   return { requeueAfterMs: intervalMs };
 }
 
