@@ -1,10 +1,11 @@
 /** Proves whose update `refit retry` begins again, and what is said where a write is refused. */
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { kubeconfigOf } from '../../../test/attacks/rig.ts';
 import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
 import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from '../../dialects/capi/rollout.ts';
 import { describeProblem } from '../../kube/status-error.ts';
@@ -21,15 +22,10 @@ async function against(answer: (request: IncomingMessage) => { code?: number; bo
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
-  const kubeconfig = join(mkdtempSync(join(tmpdir(), 'hunt-')), 'config');
-  const at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const config = {
-    'current-context': 'a',
-    clusters: [{ name: 'a', cluster: { server: at } }],
-    users: [{ name: 'a', user: {} }],
-    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-  };
-  writeFileSync(kubeconfig, JSON.stringify(config));
+  const directory = await mkdtemp(join(tmpdir(), 'refit-machine-names-'));
+  onTestFinished(async () => await rm(directory, { recursive: true }));
+  const { port } = server.address() as AddressInfo;
+  const kubeconfig = await kubeconfigOf(directory, `http://127.0.0.1:${port}`);
   const said: string[] = [];
   const parts = {
     clock: systemClock,

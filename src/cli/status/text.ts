@@ -171,7 +171,8 @@ function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
   const hasAgents = sentences.targetsOf(plan).some(({ agent }) => agent !== undefined);
   const rows = plan.stages.flatMap(({ role, version, active, targets }) =>
     targets.map((target) => {
-      const { name, state, age: time, message } = sentences.rowOf(target, waits.get(active ? target.name : ''), now);
+      const wait = active ? waits.get(target.name) : undefined;
+      const { name, state, age: time, message } = sentences.rowOf(target, wait, now);
       const agent = hasAgents ? [target.agent?.title ?? '-'] : [];
       return [name, state, time, role, target.from ?? '-', version, ...agent, message];
     }),

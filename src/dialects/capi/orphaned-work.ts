@@ -15,7 +15,7 @@ export function orphanedPlans(world: World): OrphanedPlan<Node>[] {
   return world.list(nodes).flatMap((node) => {
     const uid = orphanOn(node);
     if (uid === undefined) return [];
-    const { planId = '', created = '', command } = (updateOn(node) ? undefined : signalAtWorkOn(node)) ?? {};
+    const { planId = '', created = '', command } = signalAtWorkOn(node) ?? {};
     const role = isController(node) ? 'controller' : 'worker';
     const asked = { machine: node.metadata.name, version: command?.version ?? '', requested: planId };
     const procedure = command?.kind === 'kubeadmupdate' && { procedure: command.kind };
@@ -31,7 +31,7 @@ export function orphanOn(node: Node): string | undefined {
   const update = updateOn(node);
   const [record, signal] = [update && recordOf(node, update), decodeSignal(node.metadata.annotations)];
   if (update && !(record && isFinal(record) && (!signal || isOver(signal)))) return undefined;
-  if (!update && signalAtWorkOn(node)) return node.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '';
+  if (signalAtWorkOn(node)) return node.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '';
   const { plan, kind } = readOwner(cordonOwner(node) ?? '') ?? {};
   if (kind === machines.kind) return plan === update?.uid ? undefined : plan;
   const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: machines.kind, uid: '' })];

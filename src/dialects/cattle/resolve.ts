@@ -103,8 +103,8 @@ interface Scene {
 function targetsOf(scene: Scene): Target[] {
   const { plan, judgement, world } = scene;
   const { concurrency = 0 } = plan.spec ?? {};
-  const stateOf = stateReader(scene);
   const isSelected = selectorOf(plan, judgement);
+  const stateOf = stateReader(scene, isSelected);
   const sinceOf = sinceReader(scene);
   const targets: Target[] = [];
   for (const node of inOrder(world.list(nodes), `${plan.metadata.uid ?? ''}${judgement.hash}`)) {
@@ -140,14 +140,13 @@ function selectorOf({ metadata, spec }: CattlePlan, { problems }: Latest): (node
   };
 }
 
-function stateReader(scene: Scene): (node: Node) => RecordedState {
+function stateReader(scene: Scene, isSelected: (node: Node) => boolean): (node: Node) => RecordedState {
   const { plan, world, judgement, failures } = scene;
   const { hash, problems } = judgement;
   const { latestHash } = plan.status ?? {};
   const applying = new Set(plan.status?.applying);
   const working = nodesAtWork(plan, world);
   const label = hashLabelOf(plan.metadata.name);
-  const isSelected = selectorOf(plan, judgement);
   return (node) => {
     const { name, labels = {} } = node.metadata;
     if (hash !== '' && labels[label] === hash) return 'done';
@@ -159,10 +158,9 @@ function stateReader(scene: Scene): (node: Node) => RecordedState {
     if (!applying.has(hostnameOf(node)) || labels[label] === latestHash) return 'pending';
     if (isSelected(node)) return 'intended';
     // One that is left out while its Job works, or whose plan became invalid, ends first: it may be cordoned.
-    const made = jobsOn(name, plan, world).filter((job) => !isHeld(job));
-    const isAnswered =
-      labels[label] !== DISABLED && made.some((job) => job === jobFor(world, { id: hash }, name, plan));
-    const mayBeOurs = made.length > 0 || problems.length > 0;
+    const job = jobFor(world, { id: hash }, name, plan);
+    const isAnswered = labels[label] !== DISABLED && job !== undefined && !isHeld(job);
+    const mayBeOurs = problems.length > 0 || jobsOn(name, plan, world).some((each) => !isHeld(each));
     return isAnswered || (mayBeOurs && isCordonedBy(node, plan)) ? 'intended' : 'pending';
   };
 }

@@ -132,7 +132,7 @@ function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
     if (state === 'finished' && isThere) return { kind: 'succeeded', ...seen };
     if (state === 'working' && upgrades && !work) return { kind: 'none', ...(touched && { begun: true }) };
     const waitsFor = step === STEPS.drain && (upgrades?.isWaiting(target) ?? true) ? 'drain' : undefined;
-    const cancellable = touched !== true && work !== 'busy' && work !== 'ended';
+    const cancellable = touched !== true && (work === undefined || work === 'open');
     return { kind: 'working', step, ...seen, part: TIMED[step], waitsFor, cancellable };
   };
 }

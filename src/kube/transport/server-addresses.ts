@@ -23,7 +23,8 @@ export function serverAddresses(own: ServerAddress, clock: Clock) {
     },
     /** The first that did not fail lately, or the one whose failure is the oldest. */
     next(): ServerAddress {
-      const good = all.find((address) => failedAt(address) < clock.monotonic() - AVOID_MS);
+      const before = clock.monotonic() - AVOID_MS;
+      const good = all.find((address) => failedAt(address) < before);
       return good ?? all.reduce((oldest, each) => (failedAt(each) < failedAt(oldest) ? each : oldest));
     },
     failed: (address: ServerAddress) => void failures.set(keyOf(address), clock.monotonic()),
