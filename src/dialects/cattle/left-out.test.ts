@@ -119,10 +119,13 @@ test.each(['v1.2.3', 'v1.2.2'])('a node that the selector excludes gets no Job (
   expect([rig.made, rig.plan.status?.applying ?? []]).toEqual([[], []]);
 });
 
-test('a cordon by a Job of an earlier version does not stay, though the selector excludes the node since', () => {
+test('a cordon by a Job of an earlier version does not stay, and the node that is left out since gets no other Job', () => {
   const rig = deselected('v1.2.2', true);
   rig.done('v1.2.2');
+  const before = rig.made;
   rig.lead();
-  rig.lead();
+  expect(rig.made).toBe(before);
+  expect(rig.plan.status?.applying ?? []).toEqual([]);
   expect(rig.node.spec?.unschedulable).not.toBe(true);
+  expect(rig.node.metadata.labels).not.toHaveProperty(['plan.upgrade.cattle.io/p']);
 });

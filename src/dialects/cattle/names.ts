@@ -1,7 +1,8 @@
 /** Labels, annotations, shortened names and selectors as `upgrade.cattle.io` writes them, since other tools read them. */
 import { hash } from 'node:crypto';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { KubeObject, LabelSelector } from '../../kube/resources.ts';
-import type { Requirement } from '../../kube/selectors.ts';
+import { matchesLabels, type Requirement } from '../../kube/selectors.ts';
 
 const GROUP = 'upgrade.cattle.io';
 
@@ -35,6 +36,13 @@ export function claimOf({ metadata: { namespace, name, uid } }: KubeObject): str
 export const DISABLED = 'disabled';
 
 const MAX = 64;
+
+/** True if the plan is for the node, which nobody has left out. */
+export function selects({ metadata, spec }: CattlePlan, node: KubeObject): boolean {
+  const { labels = {} } = node.metadata;
+  const isLeftOut = labels[HOSTNAME_LABEL] === undefined || labels[hashLabelOf(metadata.name)] === DISABLED;
+  return !isLeftOut && matchesLabels(spec?.nodeSelector, labels);
+}
 
 /** Joins the parts with `-`. A name above 63 characters is cut and gets a hash, as in the original. */
 export function shortenedName(...parts: readonly string[]): string {

@@ -13,17 +13,16 @@ import {
   type Target,
 } from '../../engine/model/rollout.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
-import { matchesLabels } from '../../kube/selectors.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
-import { conditionOf } from './conditions.ts';
+import { conditionOf, holds } from './conditions.ts';
 import { hostnameOf } from './job.ts';
 import { isCordonedBy } from './job-cordons.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
 import { isHeld, markOf } from './leader-drain.ts';
-import { CONTROL_PREFIX, DISABLED, HOSTNAME_LABEL, hashLabelOf } from './names.ts';
+import { CONTROL_PREFIX, DISABLED, hashLabelOf, selects } from './names.ts';
 import { jobFor, jobsOn, nodesAtWork } from './signal.ts';
 import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
 
@@ -103,7 +102,8 @@ interface Scene {
 function targetsOf(scene: Scene): Target[] {
   const { plan, judgement, world } = scene;
   const { concurrency = 0 } = plan.spec ?? {};
-  const isSelected = selectorOf(plan, judgement);
+  // Without a valid selector, no node is selected.
+  const isSelected = (node: Node): boolean => judgement.problems.length === 0 && selects(plan, node);
   const stateOf = stateReader(scene, isSelected);
   const sinceOf = sinceReader(scene);
   const targets: Target[] = [];
@@ -129,17 +129,6 @@ function sinceReader({ plan, now, world, judgement, failures }: Scene): (node: N
   };
 }
 
-/** Without a valid selector, no node is selected. */
-function selectorOf({ metadata, spec }: CattlePlan, { problems }: Latest): (node: Node) => boolean {
-  if (!spec?.nodeSelector || problems.length > 0) return () => false;
-  const { nodeSelector } = spec;
-  const label = hashLabelOf(metadata.name);
-  return (node) => {
-    const { labels = {} } = node.metadata;
-    return labels[HOSTNAME_LABEL] !== undefined && labels[label] !== DISABLED && matchesLabels(nodeSelector, labels);
-  };
-}
-
 function stateReader(scene: Scene, isSelected: (node: Node) => boolean): (node: Node) => RecordedState {
   const { plan, world, judgement, failures } = scene;
   const { hash, problems } = judgement;
@@ -160,7 +149,8 @@ function stateReader(scene: Scene, isSelected: (node: Node) => boolean): (node: 
     // One that is left out while its Job works, or whose plan became invalid, ends first: it may be cordoned.
     const job = jobFor(world, { id: hash }, name, plan);
     const isAnswered = labels[label] !== DISABLED && job !== undefined && !isHeld(job);
-    const mayBeOurs = problems.length > 0 || jobsOn(name, plan, world).some((each) => !isHeld(each));
+    const isEnded = jobsOn(name, plan, world).some((each) => holds(each, 'Complete'));
+    const mayBeOurs = problems.length > 0 || (isEnded && !(job && isHeld(job)));
     return isAnswered || (mayBeOurs && isCordonedBy(node, plan)) ? 'intended' : 'pending';
   };
 }

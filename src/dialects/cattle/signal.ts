@@ -13,7 +13,7 @@ import type { CattleConfig } from './config.ts';
 import { jobNamesOf, jobOf } from './job.ts';
 import { isCordonedBy, withCordonMark, withoutCordonMark } from './job-cordons.ts';
 import { isCordonOf, isHeld } from './leader-drain.ts';
-import { claimOf, DISABLED, expandedLabels, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
+import * as names from './names.ts';
 import { stallOf } from './pods.ts';
 import { STAMP_ANNOTATION } from './stamps.ts';
 
@@ -39,9 +39,19 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
         return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...timesOf(job, completion) };
       }
       const earlier = state === 'intended' ? jobsOn(name, plan, world).find(isUnfinished) : undefined;
-      if (!earlier) return isFinal(rollout) && state === 'intended' ? claimed(world, name, plan) : NOTHING;
-      const step = `the Job for ${earlier.metadata.labels?.[VERSION_LABEL] ?? 'an earlier version'}`;
-      return { kind: 'working', step, ...timesOf(earlier) };
+      if (earlier) {
+        const step = `the Job for ${earlier.metadata.labels?.[names.VERSION_LABEL] ?? 'an earlier version'}`;
+        return { kind: 'working', step, ...timesOf(earlier) };
+      }
+      const node = world.get(nodes, name);
+      if (state !== 'intended' || !node) return NOTHING;
+      const times = { attempt: '', since: '' };
+      const isClaimed = claimOn(node) === names.claimOf(plan);
+      // A claim that is left over can be cancelled.
+      if (isFinal(rollout))
+        return isClaimed ? { kind: 'working', step: 'Claim', cancellable: true, ...times } : NOTHING;
+      // It gets no other Job: only its cordon ends.
+      return isLeftOut(world, rollout, node, plan) ? { kind: 'succeeded', ...times } : NOTHING;
     },
 
     remember(world, _rollout, _stage, target, plan) {
@@ -50,7 +60,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       const claim = isClaimed ? withClaim : withoutClaim;
       const own = jobsOn(target.name, plan, world);
       const last = own.toSorted((a, b) => createdAt(a).localeCompare(createdAt(b))).at(-1);
-      const marked = node && claim(withCordonMark(node, plan, target, last), claimOf(plan));
+      const marked = node && claim(withCordonMark(node, plan, target, last), names.claimOf(plan));
       return marked && marked !== node ? { kind: 'replace', resource: nodes, object: marked } : undefined;
     },
 
@@ -80,12 +90,14 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       const job = jobFor(world, rollout, name, planOf(rollout));
       if (job) return { kind: 'delete', resource: jobs, object: job };
       const node = world.get(nodes, name);
-      return node && { kind: 'replace', resource: nodes, object: withoutClaim(node, claimOf(planOf(rollout))) };
+      return node && { kind: 'replace', resource: nodes, object: withoutClaim(node, names.claimOf(planOf(rollout))) };
     },
 
     finish(world, rollout, stage, { name }, plan) {
       const node = world.get(nodes, name);
-      return node && { kind: 'replace', resource: nodes, object: finished(node, plan, rollout.id, stage.version) };
+      if (!node) return undefined;
+      const change = isLeftOut(world, rollout, node, plan) ? freed : finished;
+      return { kind: 'replace', resource: nodes, object: change(node, plan, rollout.id, stage.version) };
     },
   };
 }
@@ -95,10 +107,10 @@ export function occupantOf(world: World, { name, state }: Target, plan: CattlePl
   if (state === 'done') return undefined;
   const atWork = jobsAt(world, name).filter((job) => isUnfinished(job) || isHeld(job));
   const other = atWork.find((job) => isOfSomePlan(job) && !isOf(job, plan));
-  if (other) return `Plan ${other.metadata.namespace}/${other.metadata.labels?.[PLAN_LABEL]}`;
+  if (other) return `Plan ${other.metadata.namespace}/${other.metadata.labels?.[names.PLAN_LABEL]}`;
   const node = world.get(nodes, name);
   if (!node) return undefined;
-  if (claimOn(node) !== undefined && claimOn(node) !== claimOf(plan)) return claimantOn(node);
+  if (claimOn(node) !== undefined && claimOn(node) !== names.claimOf(plan)) return claimantOn(node);
   const [signaller, owner] = [signallerOf(node), cordonOwner(node)];
   if (signaller !== undefined) return `plan ${signaller}, which signalled it,`;
   const isForeign = node.spec?.unschedulable === true && owner !== undefined && !isCordonOf(node, plan);
@@ -110,13 +122,6 @@ function isOfSomePlan({ metadata }: Job): boolean {
   return (metadata.ownerReferences ?? []).some(
     ({ kind, apiVersion }) => kind === 'Plan' && apiVersion.startsWith('upgrade.cattle.io/'),
   );
-}
-
-/** A claim that is left over can be cancelled. */
-function claimed(world: World, name: string, plan: CattlePlan): Observation {
-  const node = world.get(nodes, name);
-  const isLeft = node && claimOn(node) === claimOf(plan);
-  return isLeft ? { kind: 'working', step: 'Claim', cancellable: true, attempt: '', since: '' } : NOTHING;
 }
 
 export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: string, plan: CattlePlan): Job | undefined {
@@ -144,11 +149,11 @@ export function jobsAt(world: World, nodeName: string): readonly Job[] {
 const byNode = onceForEach((all: readonly Job[]) => Map.groupBy(all, nodeOf));
 
 function nodeOf({ metadata }: Job): string | undefined {
-  return metadata.labels?.[NODE_LABEL];
+  return metadata.labels?.[names.NODE_LABEL];
 }
 
 const isNamedFor = onceForEachWith((job: Job, hash) =>
-  jobNamesOf(job.metadata.labels?.[PLAN_LABEL] ?? '', nodeOf(job) ?? '', hash).includes(job.metadata.name),
+  jobNamesOf(job.metadata.labels?.[names.PLAN_LABEL] ?? '', nodeOf(job) ?? '', hash).includes(job.metadata.name),
 );
 
 /** The original creates Jobs paused and then starts them: a paused Job has not started anything. */
@@ -169,7 +174,7 @@ export function isUnfinished(job: Job): boolean {
 
 /** False for the Jobs of a deleted plan of the same name. */
 function isOf({ metadata }: Job, plan: CattlePlan): boolean {
-  if (metadata.labels?.[PLAN_LABEL] !== plan.metadata.name || metadata.namespace !== plan.metadata.namespace)
+  if (metadata.labels?.[names.PLAN_LABEL] !== plan.metadata.name || metadata.namespace !== plan.metadata.namespace)
     return false;
   return (metadata.ownerReferences ?? []).some(({ uid }) => uid === plan.metadata.uid);
 }
@@ -205,15 +210,26 @@ function timesOf({ metadata, status }: Job, condition?: Condition): { attempt: s
   return { attempt, since: condition?.lastTransitionTime ?? status?.startTime ?? attempt };
 }
 
-/** Adds the plan's labels, the hash label last, unless the node was left out meanwhile. Uncordons if its Job cordoned. */
+/** True for a node that has no Job of this version, and is to have none. */
+function isLeftOut(world: World, rollout: Rollout, node: Node, plan: CattlePlan): boolean {
+  if (rollout.problems.length > 0 || names.selects(plan, node)) return false;
+  return jobFor(world, rollout, node.metadata.name, plan) === undefined;
+}
+
+/** Adds the plan's labels, the hash label last, unless the node was left out meanwhile. */
 export function finished(node: Node, plan: CattlePlan, hash: string, version: string): Node {
   const { metadata, spec } = plan;
-  const own = expandedLabels(spec?.postCompleteLabels, version, hash);
+  const own = names.expandedLabels(spec?.postCompleteLabels, version, hash);
   const before = node.metadata.labels ?? {};
-  const label = hashLabelOf(metadata.name);
-  const labels = before[label] === DISABLED ? before : { ...before, ...own, [label]: hash };
-  const labelled = withoutClaim({ ...node, metadata: { ...node.metadata, labels } }, claimOf(plan));
-  return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(labelled) : labelled, plan);
+  const label = names.hashLabelOf(metadata.name);
+  const labels = before[label] === names.DISABLED ? before : { ...before, ...own, [label]: hash };
+  return freed({ ...node, metadata: { ...node.metadata, labels } }, plan);
+}
+
+/** Uncordons if a Job of the plan cordoned. */
+function freed(node: Node, plan: CattlePlan): Node {
+  const unclaimed = withoutClaim(node, names.claimOf(plan));
+  return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(unclaimed) : unclaimed, plan);
 }
 
 /** What the cache keeps of it: templates are most of its size. A paused Job is written back as a whole, and the stamp of a failed one is compared. */
