@@ -39,6 +39,11 @@ export function recordedFailures(plan: CattlePlan): Failures {
   return { nodes: new Map(entries), generation: generation === undefined ? undefined : Number(generation) };
 }
 
+/** True if the Node was made later: another machine had its name. */
+function isBefore(time: string | undefined, { metadata }: Node): boolean {
+  return Date.parse(time ?? '') < Date.parse(metadata.creationTimestamp ?? '');
+}
+
 type Made = Omit<Rendering, 'settings' | 'node'> & { readonly node: Node | undefined };
 
 export type Attempts = ReturnType<typeof attemptsOf>;
@@ -47,16 +52,22 @@ export function attemptsOf(config: CattleConfig) {
   const settings = config.job;
   let begun: number | undefined;
   return {
-    /** True for a failed Job that the Plan would no longer make like this. */
-    isObsolete: (job: Job, { node, ...made }: Made) =>
-      node !== undefined &&
-      holds(job, 'Failed') !== undefined &&
-      isOutdated(job, jobOf(config, { ...made, node, settings })),
+    /** True for a Job of an earlier Node of that name, and for a failed one that the Plan would no longer make like this. */
+    isObsolete(job: Job, { node, ...made }: Made) {
+      const failure = holds(job, 'Failed');
+      const end = failure ?? holds(job, 'Complete');
+      if (!node || !end) return false;
+      return (
+        isBefore(end.lastTransitionTime, node) ||
+        (failure !== undefined && isOutdated(job, jobOf(config, { ...made, node, settings })))
+      );
+    },
     /** True for a recorded failure without a Job that does not count any more. */
-    isForgotten(name: string, plan: CattlePlan, { nodes, generation }: Failures, now: number) {
+    isForgotten(node: Node, plan: CattlePlan, { nodes, generation }: Failures, now: number) {
       begun ??= now;
       if (generation !== undefined && generation !== (plan.metadata.generation ?? 0)) return true;
-      const { state, since = '' } = nodes.get(name) ?? {};
+      const { state, since = '' } = nodes.get(node.metadata.name) ?? {};
+      if (isBefore(since, node)) return true;
       // Another process may have other settings for Jobs.
       if (state === 'unsupported') return Date.parse(since) < begun;
       return now < Date.parse(since) + ttlOf({ plan, settings }) * 1000 - SKEW_MS;

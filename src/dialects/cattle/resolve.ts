@@ -160,7 +160,7 @@ function isOver(node: Node, { plan, world, now, judgement, attempts, failures }:
   const { version, hash } = judgement;
   const job = jobFor(world, { id: hash }, node.metadata.name, plan);
   const isObsolete = job && attempts?.isObsolete(job, { plan, node, version, hash });
-  return isObsolete ?? attempts?.isForgotten(node.metadata.name, plan, failures, now) ?? false;
+  return isObsolete ?? attempts?.isForgotten(node, plan, failures, now) ?? false;
 }
 
 const keyOfNode = onceForEach((node: Node) => `${hostnameOf(node)}/${node.metadata.name}`);

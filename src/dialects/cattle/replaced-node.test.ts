@@ -1,0 +1,69 @@
+/** Proves that a Job which ended before a Node was made says nothing of it: another machine had the name then. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { decide } from '../../engine/decide/decide.ts';
+import { gather } from '../../engine/observe/gather.ts';
+import { DEFAULT_POLICY } from '../../engine/policy/rollout-policy.ts';
+import { type Job, jobs, nodes, pods, secrets } from '../../kube/resources.ts';
+import { DEFAULT_JOB_SETTINGS } from './config.ts';
+import { cattle } from './dialect.ts';
+import { jobOf } from './job.ts';
+import { latestHash } from './latest.ts';
+
+const config = { name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
+const dialect = cattle(config);
+/** Kubernetes deletes a Job after 15 minutes. */
+const NOW = T0 + 30 * MINUTE;
+const hash = latestHash(buildCattlePlan('p'), 'v1.2.3', []);
+const made = buildNode('a', { labels: { 'kubernetes.io/hostname': 'a' } });
+
+const FAILED = { type: 'RefitFailedNodes', status: 'True', message: `a at ${later(MINUTE)}; generation 0` };
+const DELETE = { kind: 'delete', object: { metadata: { uid: 'j' } } };
+const CREATE = { kind: 'create', object: { metadata: { labels: { 'upgrade.cattle.io/node': 'a' } } } };
+
+/** What is written for the Node, once it is recorded that it starts. */
+function sentFor(type: string, node: typeof made, isDeleted = false): unknown[] {
+  const conditions = [
+    { type: 'Complete', status: type === 'Complete' ? 'True' : 'False', reason: type },
+    { type: 'Validated', status: 'True', reason: 'PlanIsValid' },
+    { type: 'LatestResolved', status: 'True', reason: 'Version' },
+    ...(type === 'Failed' ? [FAILED] : []),
+  ];
+  const applying = type === 'Failed' ? { applying: ['a'] } : {};
+  let plan: CattlePlan = {
+    ...buildCattlePlan('p'),
+    status: { conditions, latestVersion: 'v1.2.3', latestHash: hash, ...applying },
+  };
+  const rendered = jobOf(config, { plan, node, version: 'v1.2.3', hash, settings: config.job });
+  const job: Job = {
+    ...rendered,
+    metadata: { ...rendered.metadata, uid: 'j', creationTimestamp: later(0) },
+    status: { conditions: [{ type, status: 'True', lastTransitionTime: later(MINUTE) }] },
+  };
+  const world = buildWorldOf([nodes, [node]], [jobs, isDeleted ? [] : [job]], [pods, []], [secrets, []]);
+  const { record } = decide(gather(dialect, plan, world, NOW), DEFAULT_POLICY, NOW);
+  if (record) plan = dialect.project(record, plan, NOW);
+  const snapshot = gather(dialect, plan, world, NOW);
+  const { signals } = decide(snapshot, DEFAULT_POLICY, NOW);
+  return signals.map((signalling) => dialect.signal.send(world, snapshot.rollout, signalling, plan));
+}
+
+function createdAt(time: number): typeof made {
+  return { ...made, metadata: { ...made.metadata, creationTimestamp: later(time) } };
+}
+
+test.each(['Complete', 'Failed'])('its Job was %s: it is replaced, and the new Node upgraded', (type) => {
+  expect(sentFor(type, createdAt(5 * MINUTE))).toMatchObject([DELETE]);
+});
+
+test('its failure stands in the Plan, and Kubernetes has deleted the Job: the new Node is upgraded', () => {
+  expect(sentFor('Failed', createdAt(5 * MINUTE), true)).toMatchObject([CREATE]);
+});
+
+test.each(['Complete', 'Failed'])('a Job that was %s on the Node itself counts', (type) => {
+  expect(sentFor(type, createdAt(-MINUTE))).toEqual([]);
+});
