@@ -124,6 +124,16 @@ test('a forgotten drain ends, tells nobody, and may be begun anew', async () => 
   expect(api.evictions).toHaveLength(1);
 });
 
+test('drains that are not kept end, whoever began them', async () => {
+  begin([['a'], ['b', { node: 'n2' }], ['c', { node: 'n3' }]], 'n1', 'n2');
+  drains.begin('n3', 'other-uid/1', DEFAULT_DRAIN);
+  drains.keep((node, owner) => node === 'n1' || owner !== OWNER);
+  const kinds = ['n1', 'n2'].map((node) => drains.stateOf(node, OWNER)?.kind);
+  expect([...kinds, drains.stateOf('n3', 'other-uid/1')?.kind]).toEqual(['draining', undefined, 'draining']);
+  await clock.advance(0);
+  expect(api.watching).toBe(2);
+});
+
 test('with the term all end and are forgotten, and whoever decided on one before begins none afterwards', async () => {
   begin([['a'], ['b', { node: 'n2' }]], 'n1', 'n2');
   const ended = endTerm();

@@ -62,6 +62,10 @@ export function createDrains(parts: DrainsParts) {
     /** Undefined when no drain was started for `owner`, or it was forgotten. */
     stateOf,
     forget,
+    /** Forgets the others. */
+    keep(isWanted: (node: string, owner: string) => boolean): void {
+      for (const [node, { owner }] of entries) if (!isWanted(node, owner)) forget(node);
+    },
     /** Does nothing outside of a term, or while such a drain of the owner is known: forget it first. Ends any other; the time of the owner's goes on. */
     begin(node: string, owner: string, options: DrainOptions): void {
       const known = entries.get(node);

@@ -10,7 +10,7 @@ import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
-import { later, T0 } from '../../test/builders/times.ts';
+import { later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import type { DrainPreview } from '../drain/drain-preview.ts';
 import type { DrainState, Drains } from '../drain/running-drains.ts';
@@ -157,6 +157,13 @@ class SlowDrains implements Drains {
     for (const each of this.begun) if (each.startsWith(`${node} `)) this.begun.delete(each);
   }
 
+  keep(isWanted: (node: string, owner: string) => boolean): void {
+    for (const each of this.begun) {
+      const [node = '', owner = ''] = each.split(' ');
+      if (!isWanted(node, owner)) this.begun.delete(each);
+    }
+  }
+
   onChange(): () => void {
     return () => undefined;
   }
@@ -263,8 +270,24 @@ test.each<[string, Observation]>([
   ['goes on by itself', working('ApplyingUpdate')],
   ['says nothing any more', NONE],
 ])('the drain of a node that %s is ended: pods of an uncordoned node must stay', async (_name, observation) => {
-  const drains = new SlowDrains();
-  drains.begin('w0', OWN_DRAIN.slice('w0 '.length));
-  await leaderOf(apiWhere(observation), [], { drains }).look();
-  expect(drains.begun.size).toBe(0);
+  const drains = drainsOfBoth();
+  await leaderOf(apiWhere(observation), [], { drains, clock: new FakeClock(T0 + MINUTE) }).look();
+  expect([...drains.begun]).toEqual([FOREIGN_DRAIN]);
 });
+
+test('the drain of a Node that was deleted is ended: pods of a new one of that name must stay', async () => {
+  const api = apiWhere(ASKING);
+  const drains = drainsOfBoth();
+  api.remove(nodes, 'w0');
+  await leaderOf(api, [], { drains, clock: new FakeClock(T0 + MINUTE) }).look();
+  expect([...drains.begun]).toEqual([FOREIGN_DRAIN]);
+});
+
+const FOREIGN_DRAIN = `w7 other-uid/${later(0)}/Plan`;
+
+/** That of this plan, and one of another. */
+function drainsOfBoth(): SlowDrains {
+  const drains = new SlowDrains();
+  for (const each of [OWN_DRAIN, FOREIGN_DRAIN]) drains.begun.add(each);
+  return drains;
+}

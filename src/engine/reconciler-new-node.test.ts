@@ -47,6 +47,10 @@ class Memory implements Drains {
     if (this.#states.size > 0) this.done.push(`forget ${node}`);
     this.#states.clear();
   }
+  keep(isWanted: (node: string, owner: string) => boolean): void {
+    for (const [node = '', owner = ''] of [...this.#states.keys()].map((key) => key.split(' ')))
+      if (!isWanted(node, owner)) this.forget(node);
+  }
   onChange(): () => void {
     return () => undefined;
   }

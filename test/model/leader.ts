@@ -100,6 +100,7 @@ function drainsIn({ drains, now }: LeaderView, { begun }: { begun: string[] }): 
     },
     begin: (node) => void begun.push(node),
     forget: () => undefined,
+    keep: () => undefined,
     onChange: () => () => undefined,
     run: async () => await Promise.resolve(),
   };

@@ -114,6 +114,7 @@ test('a controller that is deleted while its Node is drained: the plan fails, th
     stateOf: () => ({ kind: 'draining', since: T0, left: 1 }),
     begin: () => undefined,
     forget: (node) => void ended.push(node),
+    keep: () => undefined,
     onChange: () => () => undefined,
     run: async () => await Promise.resolve(),
   };

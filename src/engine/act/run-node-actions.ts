@@ -6,7 +6,7 @@ import { settleAll } from '../../util/waits.ts';
 import type { Instruction } from '../dialect.ts';
 import { type DecisionContext, factsOf } from '../gates/types.ts';
 import type { NodeAction } from '../model/decision.ts';
-import { ownerOf, pendingOwnerOf, type Rollout, type Target } from '../model/rollout.ts';
+import { isOwnedBy, ownerOf, pendingOwnerOf, type Rollout, type Target, targetsIn } from '../model/rollout.ts';
 import { areUnchanged, carryOut, type Effects } from './writes.ts';
 
 /** Each is one or two writes, and aborting a large plan asks for thousands. */
@@ -74,14 +74,15 @@ async function beginDrain(scene: Scene, { node, target, options }: DrainAction, 
   return drains.stateOf(node, owner) !== undefined;
 }
 
-/** Ends drains that no target waits for any more, as after a failure or a written acknowledgement: an uncordoned node keeps its pods. */
+/** Ends drains of the rollout that no target waits for any more, as after a failure, or without its Node: an uncordoned node keeps its pods. */
 export function endIdleDrains({ drains }: Pick<Effects, 'drains'>, { snapshot, policy }: DecisionContext): void {
-  for (const target of snapshot.rollout.stages.flatMap(({ targets }) => targets)) {
-    const { drain, node, observation } = factsOf(snapshot, target);
+  const { rollout } = snapshot;
+  const asking = targetsIn(rollout, 'intended').map((target) => factsOf(snapshot, target));
+  const wanted = asking.flatMap(({ node, observation }) => {
     const isAsking = observation.kind === 'working' && observation.waitsFor === 'drain';
-    const isWanted = isAsking && target.state === 'intended' && policy.heldBy === undefined;
-    if (drain && node && !isWanted) drains?.forget(node.name);
-  }
+    return node && isAsking && policy.heldBy === undefined ? node.name : [];
+  });
+  drains?.keep((node, owner) => wanted.includes(node) || !isOwnedBy(rollout, owner));
 }
 
 /** What the node action writes, in as few writes as possible. */
