@@ -210,6 +210,18 @@ describe('the Machines of one MachineSet change only their version, those of ano
   });
 });
 
+test('nobody used what a set accepted, and it is deleted: Refit alone accepts and makes the next change', async () => {
+  const scene = new Scene('CanUpdateMachine');
+  await scene.accept();
+  scene.api.remove(updaterSets, 'in-place');
+  const { machine, ...others } = scene.request.current;
+  const annotations = { [STEPS_ANNOTATION]: scene.annotation ?? '' };
+  const shown = { ...(machine as HookObject), metadata: { name: '', ...machine?.metadata, annotations } };
+  await scene.accept({ current: { machine: shown, ...others }, desired: { ...scene.request.desired, ...others } });
+  expect(await scene.update()).toMatchObject({ status: 'Success' });
+  expect(scene.called).toEqual([]);
+});
+
 test('a Machine whose labels change before the first UpdateMachine keeps its updaters', async () => {
   const scene = new Scene('CanUpdateMachine');
   await scene.accept();

@@ -13,7 +13,7 @@ import { versionProblem } from '../version-problem.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
 import { claimConfiguration } from './node-configuration.ts';
 import { tellRefused } from './refused-changes.ts';
-import { recordAccepted } from './step-record.ts';
+import { recordAccepted, recordOn, saved } from './step-record.ts';
 import { type CallUpdater, UNPROVEN } from './updater-client.ts';
 import { type CallParts, type Labels, listSets, setFor, updatersFor } from './updater-sets.ts';
 
@@ -46,7 +46,11 @@ export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequ
   };
   if (!set) {
     const { answer, missing } = await askRefit(request);
-    return missing === undefined ? answer : accepted(hook, `covers nothing: ${missing}`);
+    if (missing !== undefined) return accepted(hook, `covers nothing: ${missing}`);
+    // What a set accepted before, for an update that did not come, is not for this one.
+    const { machine } = current;
+    if (machine && recordOn(machine, '')) await saved(parts, machine, undefined);
+    return answer;
   }
   const updaters = updatersFor(set, labels);
   const ask = async (updater: Updater, from: Triple, to: Triple) => {

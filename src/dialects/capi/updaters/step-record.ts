@@ -82,14 +82,18 @@ function acceptedOn({ metadata }: KubeObject): z.infer<typeof acceptedSets> {
 }
 
 /** Undefined if somebody else wrote the Machine: the next call reads it again. */
-export async function saved({ management, abort }: CallParts, { metadata }: Machine, record: StepRecord | undefined) {
+export async function saved(
+  { management, abort }: CallParts,
+  { metadata }: KubeObject,
+  record: StepRecord | undefined,
+) {
   const { name, namespace, resourceVersion } = metadata;
   const annotations = { [STEPS_ANNOTATION]: record ? JSON.stringify(record) : null };
   const patch = { metadata: { resourceVersion, annotations } };
   return await unlessError(isConflict)(management.patch(machines, name, patch, { type: 'merge', namespace, abort }));
 }
 
-export function recordOn({ metadata }: Machine, id: string): StepRecord | undefined {
+export function recordOn({ metadata }: KubeObject, id: string): StepRecord | undefined {
   const { data } = recordSchema.safeParse(parseJson(metadata.annotations?.[STEPS_ANNOTATION]));
   // One that says that all is done was written by somebody else.
   return data?.id === id && data.done < data.steps.length ? data : undefined;
