@@ -35,7 +35,8 @@ async function against(answer: (request: IncomingMessage) => { code?: number; bo
   return { kubeconfig, said, written, parts: parts as never };
 }
 
-test('a Node that calls itself by the name of another one does not take its retry', async () => {
+/** A Node whose update failed, and that says of itself that it is Machine w1. */
+function failedNode(name: string) {
   const update = {
     uid: 'u',
     machine: 'x/w1',
@@ -51,7 +52,21 @@ test('a Node that calls itself by the name of another one does not take its retr
     [UPDATE_ANNOTATION]: JSON.stringify(update),
     [RECORD_ANNOTATION]: JSON.stringify(record),
   };
-  const bad = { metadata: { name: 'bad', annotations } };
+  return { metadata: { name, annotations } };
+}
+
+test('of two Nodes that call themselves by the name of one Machine, neither takes the retry of the other', async () => {
+  const [bad, good] = [failedNode('bad'), failedNode('n1')];
+  const list = { kind: 'NodeList', metadata: {}, items: [bad, good] };
+  const { kubeconfig, written, parts } = await against(({ method }) => ({
+    body: method === 'GET' ? list : { kind: 'Node', ...bad },
+  }));
+  expect(await retryMachine('w1', { kubeconfig }, parts)).toBe(true);
+  expect(written.map((url) => /nodes\/(\w+)/.exec(url)?.[1])).toEqual(['bad', 'n1']);
+});
+
+test('a Node that calls itself by the name of another one does not take its retry', async () => {
+  const bad = failedNode('bad');
   const list = { kind: 'NodeList', metadata: {}, items: [bad, { metadata: { name: 'w1' } }] };
   const { kubeconfig, said, written, parts } = await against(({ method }) => ({
     body: method === 'GET' ? list : { kind: 'Node', ...bad },

@@ -18,22 +18,23 @@ export async function retryMachine(name: string, flags: ControlFlags, { abort, o
   if (flags.plan !== undefined && !/^(capi|machine|node)\//i.test(flags.plan)) return false;
   using client = await connect(flags, 'refit-control');
   const all = (await ifAllowed(client.listAll(nodes, { abort })))?.items ?? [];
-  // A kubelet may give its Node the name of any Machine, but not that of another Node.
+  // A kubelet may give its Node the name of any Machine, but not that of another Node: all that have it are retried.
   const own = all.filter(({ metadata }) => metadata.name === name);
-  const node = (own.length > 0 ? own : all).find((each) => namesOf(each).includes(name) && failuresOn(each).length > 0);
-  if (!node) return false;
-  const removed = failuresOn(node).flatMap((key) => {
-    const path = `/metadata/annotations/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    // Another request is another one's.
-    return [
-      { op: 'test', path, value: node.metadata.annotations?.[key] },
-      { op: 'remove', path },
-    ];
-  });
-  await client.patch(nodes, node.metadata.name, removed, { type: 'json', abort });
-  const said = `Machine ${namesOf(node).at(-1)} is updated again when Cluster API calls next.`;
-  output.write(`${printable(said)}\n`);
-  return true;
+  const failed = (own.length > 0 ? own : all).filter((each) => namesOf(each).includes(name) && failuresOn(each).length);
+  for (const node of failed) {
+    const removed = failuresOn(node).flatMap((key) => {
+      const path = `/metadata/annotations/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      // Another request is another one's.
+      return [
+        { op: 'test', path, value: node.metadata.annotations?.[key] },
+        { op: 'remove', path },
+      ];
+    });
+    await client.patch(nodes, node.metadata.name, removed, { type: 'json', abort });
+    const said = `Machine ${namesOf(node).at(-1)} is updated again when Cluster API calls next.`;
+    output.write(`${printable(said)}\n`);
+  }
+  return failed.length > 0;
 }
 
 function namesOf({ metadata: { name, annotations = {} } }: Node): string[] {
