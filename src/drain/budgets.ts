@@ -142,18 +142,13 @@ export function blockedByBudget(budget: string, pods: string, reason: string): s
 
 /** Of terminating pods: their `deletionTimestamp` is the end of the grace period. `text` is for people. */
 export function findOverdue(ending: readonly Pod[], now: number) {
-  const waits = ending.map((pod) => ({
-    pod,
-    ms: Date.parse(pod.metadata.deletionTimestamp ?? '') + TOLERANCE_MS - now,
-  }));
-  const late = waits
-    .filter(({ ms }) => ms <= 0)
-    .map(({ pod }) => {
-      const { deletionTimestamp, finalizers = [] } = pod.metadata;
-      const why = finalizers.length === 0 ? 'the kubelet has not reported its end' : `held by ${finalizers.join(', ')}`;
-      return `${keyOf(pod)} was to end by ${deletionTimestamp} (${why})`;
-    });
-  const rest = waits.filter(({ ms }) => ms > 0).map(({ ms }) => ms);
+  const leftMs = ({ metadata }: Pod) => Date.parse(metadata.deletionTimestamp ?? '') + TOLERANCE_MS - now;
+  const late = ending.flatMap((pod) => {
+    const { deletionTimestamp, finalizers = [] } = pod.metadata;
+    const why = finalizers.length === 0 ? 'the kubelet has not reported its end' : `held by ${finalizers.join(', ')}`;
+    return leftMs(pod) <= 0 ? `${keyOf(pod)} was to end by ${deletionTimestamp} (${why})` : [];
+  });
+  const rest = ending.map(leftMs).filter((ms) => ms > 0);
   return {
     text: late.length === 0 ? undefined : late.toSorted().join('; '),
     nextInMs: rest.length === 0 ? undefined : Math.min(...rest),

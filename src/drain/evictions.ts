@@ -115,13 +115,15 @@ function uidOf({ metadata }: Pod): string {
   return metadata.uid ?? '';
 }
 
+type Describe = (pods: string) => string;
+
 export interface EvictionRefusal {
   /** Equal for pods that are refused for the same reason. */
   readonly line: string;
   /** Without what changes with each answer: people read an answer with the same words only once. */
   readonly words: string;
   /** For people, given the names of the pods; undefined when nothing is wrong. */
-  readonly describe: ((pods: string) => string) | undefined;
+  readonly describe: Describe | undefined;
   /** Retry-After of the server in milliseconds. */
   readonly waitMs: number;
 }
@@ -131,12 +133,7 @@ const BUDGET_CAUSE = /^The disruption budget (\S+) (.*?)\.?$/;
 
 export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   const waitMs = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
-  const refused = (line: string, words: string, describe?: (pods: string) => string): EvictionRefusal => ({
-    line,
-    words,
-    waitMs,
-    describe,
-  });
+  const refused = (line: string, words: string, describe?: Describe) => ({ line, words, waitMs, describe });
   const { name, namespace = '', uid } = pod.metadata;
   const [, budget, matter = ''] = BUDGET_CAUSE.exec(messageOfCause(thrown, 'DisruptionBudget') ?? '') ?? [];
   const key = `${namespace}/${budget}`;

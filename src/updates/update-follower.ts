@@ -123,7 +123,7 @@ export class UpdateFollower {
     // What the server said before it failed may have been withdrawn.
     const mayCreate = isTime && memory.problem === undefined;
     const decided = memory.release && (await this.#decide(settings, memory.release, cluster, abort));
-    const decision = decided?.action === 'create' && !mayCreate ? { ...decided, ...waitsForTick(decided) } : decided;
+    const decision = decided?.action === 'create' && !mayCreate ? waitingForTick(decided) : decided;
     try {
       if (decision?.action === 'create') await this.#start(followed, decision.release, cluster, abort);
       if (decision?.action === 'abort') await this.#withdraw(decision.message, cluster, abort);
@@ -256,7 +256,7 @@ function byAge({ metadata: a }: UpdateConfig, { metadata: b }: UpdateConfig): nu
   return (left ?? '') < (right ?? '') ? -1 : 1;
 }
 
-function waitsForTick({ release }: { readonly release: Release }): UpdateDecision {
-  const message = `${release.version} waits for the next tick of the schedule`;
-  return { action: 'none', reason: 'WindowClosed', message };
+function waitingForTick(decided: Decided): Decided {
+  const message = `${decided.release.version} waits for the next tick of the schedule`;
+  return { ...decided, action: 'none', reason: 'WindowClosed', message };
 }

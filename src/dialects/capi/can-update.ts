@@ -79,12 +79,8 @@ export function compared({ root }: Shape, part: Part, object: hooks.HookObject |
 }
 
 export function isEmpty(value: Value): boolean {
-  return (
-    value === undefined ||
-    value === null ||
-    value === '' ||
-    (typeof value === 'object' && Object.keys(value).length === 0)
-  );
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
+  return value === undefined || value === null || value === '';
 }
 
 /** The changes from `from` to `to`, sorted by path. An added object is one change per leaf; a removed object is one change. */

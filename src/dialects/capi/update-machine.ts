@@ -179,14 +179,11 @@ export function disagreementOf({ metadata, spec, status }: Machine, node: Node):
     ['metadata.name', metadata.name, machine, annotations[machine]],
     ['status.nodeRef.uid', status?.nodeRef?.uid ?? uid, 'metadata.uid', uid],
   ];
-  const wrong = facts.filter(([, wanted, , found]) => !wanted || wanted !== found);
-  if (wrong.length === 0) return undefined;
-  return wrong
-    .map(
-      ([ofMachine, wanted, ofNode, found]) =>
-        `${ofMachine} is ${wanted || 'empty'}, ${ofNode} of the Node is ${found || 'missing'}`,
-    )
-    .join('; ');
+  const wrong = facts.flatMap(([ofMachine, wanted, ofNode, found]) => {
+    const agrees = wanted && wanted === found;
+    return agrees ? [] : `${ofMachine} is ${wanted || 'empty'}, ${ofNode} of the Node is ${found || 'missing'}`;
+  });
+  return wrong.length === 0 ? undefined : wrong.join('; ');
 }
 
 export interface PayloadSource {

@@ -56,11 +56,8 @@ export function attemptsOf(config: CattleConfig) {
     isObsolete(job: Job, { node, ...made }: Made) {
       const failure = holds(job, 'Failed');
       const end = failure ?? holds(job, 'Complete');
-      if (!node || !end) return false;
-      return (
-        isBefore(end.lastTransitionTime, node) ||
-        (failure !== undefined && isOutdated(job, jobOf(config, { ...made, node, settings })))
-      );
+      if (node && isBefore(end?.lastTransitionTime, node)) return true;
+      return node !== undefined && failure !== undefined && isOutdated(job, jobOf(config, { ...made, node, settings }));
     },
     /** True for a recorded failure without a Job that does not count any more. */
     isForgotten(node: Node, plan: CattlePlan, { nodes, generation }: Failures, now: number) {

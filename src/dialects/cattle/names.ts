@@ -38,8 +38,7 @@ export const DISABLED = 'disabled';
 const MAX = 64;
 
 /** True if the plan is for the node, which nobody has left out. */
-export function selects({ metadata, spec }: CattlePlan, node: KubeObject): boolean {
-  const { labels = {} } = node.metadata;
+export function selects({ metadata, spec }: CattlePlan, { metadata: { labels = {} } }: KubeObject): boolean {
   const isLeftOut = labels[HOSTNAME_LABEL] === undefined || labels[hashLabelOf(metadata.name)] === DISABLED;
   return !isLeftOut && matchesLabels(spec?.nodeSelector, labels);
 }

@@ -26,15 +26,14 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
   return {
     read(world, rollout, { version, restMs = 0 }, { name, state }, plan) {
       if (state === 'done') return NOTHING;
-      const job = jobFor(world, rollout, name, plan);
-      if (job && attempts?.isObsolete(job, { plan, node: world.get(nodes, name), version, hash: rollout.id }))
-        return { kind: 'none' };
-      if (job && isFinal(rollout) && !world.get(nodes, name))
+      const [job, node] = [jobFor(world, rollout, name, plan), world.get(nodes, name)];
+      if (job && attempts?.isObsolete(job, { plan, node, version, hash: rollout.id })) return NOTHING;
+      if (job && isFinal(rollout) && !node)
         return { kind: 'working', step: 'Gone', cancellable: true, ...timesOf(job) };
       if (job && isHeld(job))
         return state === 'intended' && (drainsHere || isFinal(rollout)) ? awaitingDrain(job) : NOTHING;
       if (job && !isPaused(job)) {
-        const completion = restMs > 0 && isCordonedBy(world.get(nodes, name), plan) && holds(job, 'Complete');
+        const completion = restMs > 0 && isCordonedBy(node, plan) && holds(job, 'Complete');
         if (!completion) return observe(job, stallOf(job, world) ?? '');
         return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...timesOf(job, completion) };
       }
@@ -43,15 +42,9 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
         const step = `the Job for ${earlier.metadata.labels?.[names.VERSION_LABEL] ?? 'an earlier version'}`;
         return { kind: 'working', step, ...timesOf(earlier) };
       }
-      const node = world.get(nodes, name);
       if (state !== 'intended' || !node) return NOTHING;
-      const times = { attempt: '', since: '' };
-      const isClaimed = claimOn(node) === names.claimOf(plan);
-      // A claim that is left over can be cancelled.
-      if (isFinal(rollout))
-        return isClaimed ? { kind: 'working', step: 'Claim', cancellable: true, ...times } : NOTHING;
-      // It gets no other Job: only its cordon ends.
-      return isLeftOut(world, rollout, node, plan) ? { kind: 'succeeded', ...times } : NOTHING;
+      if (isFinal(rollout)) return claimOn(node) === names.claimOf(plan) ? CLAIMED : NOTHING;
+      return isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
     },
 
     remember(world, _rollout, _stage, target, plan) {
@@ -180,6 +173,10 @@ function isOf({ metadata }: Job, plan: CattlePlan): boolean {
 }
 
 const NOTHING: Observation = { kind: 'none' };
+/** A claim that is left over can be cancelled. */
+const CLAIMED: Observation = { kind: 'working', step: 'Claim', cancellable: true, attempt: '', since: '' };
+/** It gets no other Job: only its cordon ends. */
+const LEFT_OUT: Observation = { kind: 'succeeded', attempt: '', since: '' };
 
 const awaitingDrain = onceForEach((job: Job): Observation => {
   return { kind: 'working', step: 'Drain', waitsFor: 'drain', cancellable: true, ...timesOf(job) };

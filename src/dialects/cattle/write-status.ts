@@ -16,7 +16,7 @@ const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE]);
 
 export function project(rollout: Rollout, plan: CattlePlan, now: number): CattlePlan {
   const applying = applyingOf(rollout);
-  const own = [failedNodes(rollout, plan), waiting(rollout, plan), aborted(rollout)].flatMap((each) => each ?? []);
+  const own = ownConditions(rollout, plan);
   const verdicts = [completeness(rollout, plan, applying, now), ...conditionsOf(plan, rollout.problems), ...own];
   const holding = new Set(own.map(({ type }) => type));
   const kept = (plan.status?.conditions ?? []).filter(({ type }) => !OWN_TYPES.has(type) || holding.has(type));
@@ -70,20 +70,16 @@ function isOpenAt({ spec }: CattlePlan, now: number): boolean {
   return typeof windows === 'string' || openAt({ windows, blackouts: [] }, now).open;
 }
 
-function failedNodes(rollout: Rollout, plan: CattlePlan): ConditionUpdate | undefined {
+/** Our own, as far as they are true. The one of an abort ends with its annotation: the next record clears it. */
+function ownConditions(rollout: Rollout, plan: CattlePlan): ConditionUpdate[] {
+  const { phase, reason, blocked } = rollout;
   const failed = targetsIn(rollout, 'failed', 'unsupported');
-  if (failed.length === 0) return undefined;
-  return { type: FAILED_TYPE, status: 'True', reason: 'JobFailed', message: failuresText(failed, plan) };
-}
-
-function waiting({ blocked }: Rollout, { metadata }: CattlePlan): ConditionUpdate | undefined {
-  if (!blocked) return undefined;
-  const message = `a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/${keyOf({ metadata })}`;
-  return { type: WAITING_TYPE, status: 'True', reason: 'Gate', message };
-}
-
-/** Removing the abort annotation ends this: the next record clears it. */
-function aborted({ phase, reason }: Rollout): ConditionUpdate | undefined {
-  if (phase !== 'failed' || reason?.code !== 'Aborted') return undefined;
-  return { type: ABORTED_TYPE, status: 'True', reason: 'Aborted', message: reason.message };
+  const waits = `a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/${keyOf(plan)}`;
+  const isAborted = phase === 'failed' && reason?.code === 'Aborted';
+  const own = [
+    failed.length > 0 && { type: FAILED_TYPE, reason: 'JobFailed', message: failuresText(failed, plan) },
+    blocked && { type: WAITING_TYPE, reason: 'Gate', message: waits },
+    isAborted && { type: ABORTED_TYPE, reason: 'Aborted', message: reason.message },
+  ];
+  return own.flatMap((each) => (each ? { ...each, status: 'True' as const } : []));
 }

@@ -76,13 +76,12 @@ async function beginDrain(scene: Scene, { node, target, options }: DrainAction, 
 
 /** Ends drains of the rollout that no target waits for any more, as after a failure, or without its Node: an uncordoned node keeps its pods. */
 export function endIdleDrains({ drains }: Pick<Effects, 'drains'>, { snapshot, policy }: DecisionContext): void {
-  const { rollout } = snapshot;
-  const asking = targetsIn(rollout, 'intended').map((target) => factsOf(snapshot, target));
-  const wanted = asking.flatMap(({ node, observation }) => {
+  const inProgress = targetsIn(snapshot.rollout, 'intended').map((target) => factsOf(snapshot, target));
+  const wanted = inProgress.flatMap(({ node, observation }) => {
     const isAsking = observation.kind === 'working' && observation.waitsFor === 'drain';
     return node && isAsking && policy.heldBy === undefined ? node.name : [];
   });
-  drains?.keep((node, owner) => wanted.includes(node) || !isOwnedBy(rollout, owner));
+  drains?.keep((node, owner) => wanted.includes(node) || !isOwnedBy(snapshot.rollout, owner));
 }
 
 /** What the node action writes, in as few writes as possible. */

@@ -67,9 +67,7 @@ async function addressOf(asking: Asking, settings: UpdateSettings, { version, pl
 async function tokenOf({ client, abort }: Asking): Promise<Texts> {
   const { name, namespace } = TOKEN;
   const secret = await ifFound(client.get(secrets, name, { namespace, abort }));
-  const token = Buffer.from(secret?.data?.['token'] ?? '', 'base64')
-    .toString('utf8')
-    .trim();
+  const token = String(Buffer.from(secret?.data?.['token'] ?? '', 'base64')).trim();
   return token === '' ? {} : { authorization: `Bearer ${token}` };
 }
 

@@ -129,9 +129,8 @@ async function isAllowed(options: UpdateServerOptions, authorization = ''): Prom
 /** Undefined for a Host that is none. */
 function baseOf({ url, certificate }: UpdateServerOptions, host = ''): string | undefined {
   if (url !== undefined) return url.replace(/\/+$/, '');
-  return /^[\w.-]+(:\d+)?$|^\[[\da-f:]+\](:\d+)?$/i.test(host)
-    ? `${certificate ? 'https' : 'http'}://${host}`
-    : undefined;
+  const isHost = /^[\w.-]+(:\d+)?$|^\[[\da-f:]+\](:\d+)?$/i.test(host);
+  return isHost ? `${certificate ? 'https' : 'http'}://${host}` : undefined;
 }
 
 /** The UID of the namespace kube-system, in the ways of k0s and of system-upgrade-controller; empty if it is not told. */

@@ -49,7 +49,7 @@ export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequ
     if (missing !== undefined) return accepted(hook, `covers nothing: ${missing}`);
     // What a set accepted before, for an update that did not come, is not for this one.
     const { machine } = current;
-    if (machine && recordOn(machine, '')) await saved(parts, machine, undefined);
+    if (machine && recordOn(machine, '')) await saved(parts, machine);
     return answer;
   }
   const updaters = updatersFor(set, labels);

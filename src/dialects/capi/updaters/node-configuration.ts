@@ -89,9 +89,8 @@ function isCovered({ path, from, to }: Change, items: readonly wire.Configuratio
   return [...after].every(([name, entry]) => {
     const was = before.get(name);
     if (sameJson(was, entry)) return true;
-    return (
-      sameJson(was && field.fixed(was), field.fixed(entry)) && items.some((item) => sameJson(item, field.item(entry)))
-    );
+    const isPossible = sameJson(was && field.fixed(was), field.fixed(entry));
+    return isPossible && items.some((item) => sameJson(item, field.item(entry)));
   });
 }
 

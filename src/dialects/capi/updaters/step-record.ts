@@ -82,11 +82,7 @@ function acceptedOn({ metadata }: KubeObject): z.infer<typeof acceptedSets> {
 }
 
 /** Undefined if somebody else wrote the Machine: the next call reads it again. */
-export async function saved(
-  { management, abort }: CallParts,
-  { metadata }: KubeObject,
-  record: StepRecord | undefined,
-) {
+export async function saved({ management, abort }: CallParts, { metadata }: KubeObject, record?: StepRecord) {
   const { name, namespace, resourceVersion } = metadata;
   const annotations = { [STEPS_ANNOTATION]: record ? JSON.stringify(record) : null };
   const patch = { metadata: { resourceVersion, annotations } };

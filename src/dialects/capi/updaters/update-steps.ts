@@ -67,7 +67,8 @@ interface StepCall extends StepParts {
 async function takeStep(call: StepCall, record: stepRecord.StepRecord): Promise<UpdateMachineResponse> {
   const { set, steps, done } = record;
   const name = steps[done] ?? '';
-  const updater = set === undefined ? REFIT_ALONE : await updaterIn(call, set, name);
+  const found = set === undefined ? undefined : (await listSets(call)).find(({ metadata }) => metadata.name === set);
+  const updater = set === undefined ? REFIT_ALONE : found?.spec.updaters.find((each) => each.name === name);
   if (!updater)
     return failure(
       `updater ${name} is to update this Machine, but UpdaterSet ${set} no longer has it: put it back, or remove the annotation ${stepRecord.STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`,
@@ -87,11 +88,6 @@ async function takeStep(call: StepCall, record: stepRecord.StepRecord): Promise<
   const note = `updater ${name} is done, ${steps[done + 1]} is next`;
   void call.tell(call.request.desired.machine, { type: 'Normal', reason: 'UpdaterDone', message: note });
   return underWay(note);
-}
-
-async function updaterIn(parts: StepParts, set: string, name: string) {
-  const found = (await listSets(parts)).find(({ metadata }) => metadata.name === set);
-  return found?.spec.updaters.find((updater) => updater.name === name);
 }
 
 async function answerOf(call: StepCall, updater: Updater): Promise<UpdaterAnswer | Error> {
