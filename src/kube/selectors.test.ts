@@ -10,10 +10,21 @@ import {
   parseFieldSelector,
   parseLabelSelector,
   SelectorError,
+  selectorFault,
 } from './selectors.ts';
 
 const labelled = (labels?: Record<string, string>): KubeObject => ({
   metadata: { name: 'n', ...(labels ? { labels } : {}) },
+});
+
+test.each<[operator: string, values: string[], fault: string | undefined]>([
+  ['In', ['blue'], undefined],
+  ['NotIn', [], 'NotIn of pool has no values'],
+  ['Exists', [], undefined],
+  ['Exists', ['true'], 'Exists of pool has values, expected none'],
+  ['DoesNotExist', ['true'], 'DoesNotExist of pool has values, expected none'],
+])('as an object, with %s and %j: %s', (operator, values, fault) => {
+  expect(selectorFault({ matchExpressions: [{ key: 'pool', operator, values }] })).toBe(fault);
 });
 
 describe('a label selector', () => {

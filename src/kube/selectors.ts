@@ -37,6 +37,7 @@ function requirementFault({ key, operator, values = [] }: Requirement): string |
   if (!KEY_ONLY.test(key)) return `"${key}" is not a label name; ${allowed}`;
   if (!OPERATORS.has(operator)) return `"${operator}" is not a valid label selector operator`;
   if (operator.endsWith('In') && values.length === 0) return `${operator} of ${key} has no values`;
+  if (!operator.endsWith('In') && values.length > 0) return `${operator} of ${key} has values, expected none`;
   const wrong = values.find((value) => !VALUE_ONLY.test(value));
   return wrong === undefined ? undefined : `"${wrong}" is not a label value; ${allowed}`;
 }
@@ -72,9 +73,8 @@ function labelRequirement(text: string): Requirement {
     if (fault !== undefined) throw new SelectorError(fault);
     return requirement;
   }
-  const existence = EXISTENCE.exec(text);
-  if (!existence) throw new SelectorError(`"${text}" is not a label requirement`);
-  const [, not, key = ''] = existence;
+  const [, not, key] = EXISTENCE.exec(text) ?? [];
+  if (key === undefined) throw new SelectorError(`"${text}" is not a label requirement`);
   return { key, operator: not === '!' ? 'DoesNotExist' : 'Exists' };
 }
 
