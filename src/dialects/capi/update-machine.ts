@@ -38,12 +38,9 @@ type Wanted = Pick<MachineUpdate, 'machine' | 'version'>;
 
 /** Idempotent, on any replica. `live` is the Machine in the API. Rejects if an API server or the checksum is unavailable. */
 export async function updateMachine(parts: UpdateParts, request: UpdateMachineRequest, live: Machine) {
-  const {
-    settings,
-    desired: { machine },
-  } = request;
-  const { name, namespace = 'default' } = machine.metadata;
-  const version = versionIn(machine);
+  const { settings, desired } = request;
+  const { name, namespace = 'default' } = desired.machine.metadata;
+  const version = versionIn(desired.machine);
   if (version === undefined || !parseVersion(version))
     return failure(`Machine ${namespace}/${name}: spec.version is missing or not a version; use for example v1.36.3`);
   const wanted: Wanted = { machine: `${namespace}/${name}`, version };

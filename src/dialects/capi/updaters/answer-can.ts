@@ -134,9 +134,11 @@ const SET_VERSION = ['spec', 'template', 'spec', 'version'];
 async function nodesOf({ management, clusterOf, clock, abort }: CanParts, { machine, machineSet }: Triple) {
   const { name, namespace = 'default', labels } = (machine ?? machineSet)?.metadata ?? { name: '' };
   const labelSelector = `${SET_LABELS.hash}=${labels?.[SET_LABELS.hash] ?? name}`;
-  const found = machine
+  const listed = machine
     ? [await management.get(machines, name, { namespace, abort })]
     : (await management.listAll(machines, { namespace, labelSelector, abort })).items;
+  // Of a set, Cluster API updates the others, and keeps the answer for a day.
+  const found = listed.filter((each) => machine || each.metadata.deletionTimestamp === undefined);
   const [cluster, other] = new Set(found.map(clusterOf));
   if (other) throw new Error(`Machines of several clusters have the label ${labelSelector}`);
   const seen = (await cluster?.workload.listAll(nodes, { abort }))?.items ?? [];
