@@ -1,7 +1,7 @@
 /** Tells which failures are over: the Plan has changed since, or somebody deleted the Job. Then the node is tried again. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Target } from '../../engine/model/rollout.ts';
-import type { Job, Node } from '../../kube/resources.ts';
+import { type Job, type Node, readyCondition } from '../../kube/resources.ts';
 import { conditionOf, holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { jobOf, type Rendering, ttlOf } from './job.ts';
@@ -39,9 +39,10 @@ export function recordedFailures(plan: CattlePlan): Failures {
   return { nodes: new Map(entries), generation: generation === undefined ? undefined : Number(generation) };
 }
 
-/** True if the Node was made later: another machine had its name. */
-function isBefore(time: string | undefined, { metadata }: Node): boolean {
-  return Date.parse(time ?? '') < Date.parse(metadata.creationTimestamp ?? '');
+/** True if the Node was made later: another machine had its name. One that was made by a wrong clock, in the future, does not count. */
+function isBefore(time: string | undefined, node: Node): boolean {
+  const made = Date.parse(node.metadata.creationTimestamp ?? '');
+  return Date.parse(time ?? '') < made && made <= Date.parse(readyCondition(node)?.lastHeartbeatTime ?? '');
 }
 
 type Made = Omit<Rendering, 'settings' | 'node'> & { readonly node: Node | undefined };

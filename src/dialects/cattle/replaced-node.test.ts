@@ -52,8 +52,10 @@ function sentFor(type: string, node: typeof made, isDeleted = false): unknown[] 
   return signals.map((signalling) => dialect.signal.send(world, snapshot.rollout, signalling, plan));
 }
 
+/** Its kubelet has reported after 20 minutes. */
 function createdAt(time: number): typeof made {
-  return { ...made, metadata: { ...made.metadata, creationTimestamp: later(time) } };
+  const ready = { type: 'Ready', status: 'True', lastHeartbeatTime: later(20 * MINUTE) } as const;
+  return { ...made, metadata: { ...made.metadata, creationTimestamp: later(time) }, status: { conditions: [ready] } };
 }
 
 test.each(['Complete', 'Failed'])('its Job was %s: it is replaced, and the new Node upgraded', (type) => {
@@ -66,4 +68,9 @@ test('its failure stands in the Plan, and Kubernetes has deleted the Job: the ne
 
 test.each(['Complete', 'Failed'])('a Job that was %s on the Node itself counts', (type) => {
   expect(sentFor(type, createdAt(-MINUTE))).toEqual([]);
+});
+
+test.each(['Complete', 'Failed'])('so does one that was %s on a Node that was made in the future', (type) => {
+  // The clock was wrong then: each Job that follows would end before that, too.
+  expect(sentFor(type, createdAt(24 * 60 * MINUTE))).toEqual([]);
 });
