@@ -119,6 +119,26 @@ test.each(['v1.2.3', 'v1.2.2'])('a node that the selector excludes gets no Job (
   expect([rig.made, rig.plan.status?.applying ?? []]).toEqual([[], []]);
 });
 
+test.each(['v1.2.3', 'v1.2.2'])(
+  'its cordon does not stay either, once Kubernetes has deleted its Job (recorded: %s)',
+  (version) => {
+    const rig = deselected(version, true);
+    rig.lead();
+    expect(rig.made).toEqual([]);
+    expect(rig.plan.status?.applying ?? []).toEqual([]);
+    expect(rig.node.spec?.unschedulable).not.toBe(true);
+  },
+);
+
+test('that of a Job that failed stays, as without a new version', () => {
+  const rig = deselected('v1.2.2', true);
+  rig.done('v1.2.2');
+  rig.made = rig.made.map((job) => ({ ...job, status: { conditions: [{ ...complete, type: 'Failed' }] } }));
+  rig.lead();
+  expect(rig.plan.status?.applying ?? []).toEqual([]);
+  expect(rig.node.spec?.unschedulable).toBe(true);
+});
+
 test('a cordon by a Job of an earlier version does not stay, and the node that is left out since gets no other Job', () => {
   const rig = deselected('v1.2.2', true);
   rig.done('v1.2.2');

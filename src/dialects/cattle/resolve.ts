@@ -149,8 +149,8 @@ function stateReader(scene: Scene, isSelected: (node: Node) => boolean): (node: 
     // One that is left out while its Job works, or whose plan became invalid, ends first: it may be cordoned.
     const job = jobFor(world, { id: hash }, name, plan);
     const isAnswered = labels[label] !== DISABLED && job !== undefined && !isHeld(job);
-    const isEnded = jobsOn(name, plan, world).some((each) => holds(each, 'Complete'));
-    const mayBeOurs = problems.length > 0 || (isEnded && !(job && isHeld(job)));
+    const endedWell = job ? holds(job, 'Complete') : !jobsOn(name, plan, world).some((each) => holds(each, 'Failed'));
+    const mayBeOurs = problems.length > 0 || endedWell;
     return isAnswered || (mayBeOurs && isCordonedBy(node, plan)) ? 'intended' : 'pending';
   };
 }
