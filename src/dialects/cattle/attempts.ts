@@ -57,7 +57,8 @@ export function attemptsOf(config: CattleConfig) {
     isObsolete(job: Job, { node, ...made }: Made) {
       const failure = holds(job, 'Failed');
       const end = failure ?? holds(job, 'Complete');
-      if (node && isBefore(end?.lastTransitionTime, node)) return true;
+      const times = [job.metadata.creationTimestamp, end?.lastTransitionTime];
+      if (node && times.every((time) => isBefore(time, node))) return true;
       return node !== undefined && failure !== undefined && isOutdated(job, jobOf(config, { ...made, node, settings }));
     },
     /** True for a recorded failure without a Job that does not count any more. */
