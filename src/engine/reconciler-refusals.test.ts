@@ -18,6 +18,7 @@ import { buildTarget } from '../../test/builders/targets.ts';
 import { T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { annotated, nodes } from '../kube/resources.ts';
+import { StatusError } from '../kube/status-error.ts';
 import type { Signal } from './dialect.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
 import type { Observation } from './model/decision.ts';
@@ -25,8 +26,17 @@ import { viewsOf } from './observe/world.ts';
 import { createReconciler } from './reconciler.ts';
 import type { Reporter } from './report/reporter.ts';
 
+const FORBIDDEN = refusal(403, 'Forbidden');
+/** As API servers say it. */
+const NO_WEBHOOK = new StatusError({
+  kind: 'Status',
+  code: 500,
+  reason: 'InternalError',
+  message: 'Internal error occurred: failed calling webhook "nodes.example.com": connection refused',
+});
+
 /** `w1`, which may not be changed, and `w2`. */
-function rig(answer: Observation, annotations = {}, dialect = cancellable(NONE)) {
+function rig(answer: Observation, annotations = {}, dialect = cancellable(NONE), answered = FORBIDDEN) {
   const api = new MemoryApi();
   const clock = new FakeClock(T0);
   const told: string[] = [];
@@ -37,7 +47,7 @@ function rig(answer: Observation, annotations = {}, dialect = cancellable(NONE))
   const refuse = (): void =>
     api.before('replace nodes/w1', () => {
       refuse();
-      throw refusal(403, 'Forbidden');
+      throw answered;
     });
   refuse();
   const plans = api.view(dialect.plans);
@@ -90,6 +100,16 @@ test('a signal that is refused is tried again after a growing pause; the others 
   expect(told.filter((each) => each === REFUSED)).toHaveLength(1);
 });
 
+test('a webhook that does not answer holds up its own node, whose wait says so', async () => {
+  const { look, tries, told, clock } = rig(NONE, {}, cancellable(NONE), NO_WEBHOOK);
+  const refused = `w1: the API server refuses to change its object: ${NO_WEBHOOK.message}`;
+  expect(await look()).toMatchObject({ requeueAfterMs: 2_000 });
+  expect(told).toEqual([refused, 'write: TargetRefused', 'signalled: Signalled']);
+  await clock.advance(2_000);
+  expect(await look()).toMatchObject({ requeueAfterMs: 4_000 });
+  expect([tries('w1'), tries('w2')]).toEqual([2, 1]);
+});
+
 test('a node action that is refused does not stop the others', async () => {
   const { look, tries, told } = rig(sent(), { [ABORT_ANNOTATION]: 'true' });
   await look();
@@ -98,19 +118,20 @@ test('a node action that is refused does not stop the others', async () => {
 });
 
 test.each([
-  ['a target that cannot be finished waits', succeeded(), ['intended', 'done']],
-  ['one that failed is recorded as failed', failed('why'), ['failed', 'failed']],
-])('a write beside the record is refused: %s; the other one is recorded', async (_name, answer, expected) => {
+  ['a target that cannot be finished waits', succeeded(), ['intended', 'done'], FORBIDDEN],
+  ['one that failed is recorded as failed', failed('why'), ['failed', 'failed'], FORBIDDEN],
+  ['one whose webhook does not answer waits', succeeded(), ['intended', 'done'], NO_WEBHOOK],
+])('a write beside the record is refused: %s; the other one is recorded', async (_name, answer, expected, answered) => {
   const beside: Signal<TablePlan>['finish'] = (world, _rollout, _stage, { name }) => {
     const object = world.get(nodes, name);
     return object && { kind: 'replace', resource: nodes, object: annotated(object, { 'example.com/done': 'true' }) };
   };
   const signal = { ...tableDialect.signal, finish: beside, remember: beside };
-  const { look, tries, told, clock, states } = rig(answer, {}, { ...tableDialect, signal });
+  const { look, tries, told, clock, states } = rig(answer, {}, { ...tableDialect, signal }, answered);
   await look();
   await look();
   expect([states(), tries('w1')]).toEqual([expected, 1]);
-  expect(told).toContain(REFUSED);
+  expect(told).toContain(`w1: the API server refuses to change its object: ${answered.message}`);
   await clock.advance(2_000);
   await look();
   expect(tries('w1')).toBe(expected[0] === 'intended' ? 2 : 1);

@@ -71,6 +71,11 @@ export function isRefusal(thrown: unknown): thrown is StatusError {
   return thrown instanceof StatusError && [400, 403, 422].includes(thrown.code);
 }
 
+/** The same, or a webhook fails: other objects may still be written. */
+export function isOfObject(thrown: unknown): thrown is StatusError {
+  return isRefusal(thrown) || (thrown instanceof StatusError && /\bwebhook "/.test(thrown.message));
+}
+
 // They share code 409: only the reason tells them apart.
 export const isConflict = hasCode(undefined, 'Conflict');
 export const isAlreadyExists = hasCode(undefined, 'AlreadyExists');

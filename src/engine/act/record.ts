@@ -1,6 +1,6 @@
 /** Records a decision: the status shards first, then the plan. */
 import type { KubeObject } from '../../kube/resources.ts';
-import { ifFound, ifUnchanged, isRefusal } from '../../kube/status-error.ts';
+import { ifFound, ifUnchanged, isOfObject } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction, ShardedRecord } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
@@ -68,7 +68,7 @@ async function carryOutFor(effects: Effects, rollout: Rollout, { instruction, ..
   try {
     return await carryOut(effects, instruction);
   } catch (error) {
-    if (!effects.refusals || !isRefusal(error)) throw error;
+    if (!effects.refusals || !isOfObject(error)) throw error;
     effects.refusals.add(rollout, at, error.message);
     // What the object lacks then, the record says.
     return at.target.state === 'failed';

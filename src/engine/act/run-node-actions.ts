@@ -1,7 +1,7 @@
 /** Carries out node actions: cordon, drain, uncordon, taint, acknowledge, cancel and clean up. */
 import * as marks from '../../drain/cordon-marks.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
-import { isRefusal } from '../../kube/status-error.ts';
+import { isOfObject } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction } from '../dialect.ts';
 import { type DecisionContext, factsOf } from '../gates/types.ts';
@@ -37,7 +37,7 @@ export async function runNodeActions(scene: Scene, nodeActions: readonly NodeAct
       try {
         if (await run()) onDone(nodeAction);
       } catch (error) {
-        if (!isRefusal(error)) throw error;
+        if (!isOfObject(error)) throw error;
         onRefused(nodeAction, error.message);
       }
     });

@@ -7,7 +7,7 @@ import { buildTablePlan, tableDialect } from '../../../test/builders/table-diale
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { type KubeObject, nodes, type Resource } from '../../kube/resources.ts';
+import { jobs, type KubeObject, nodes, type Resource } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { Dialect, World } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
@@ -95,6 +95,20 @@ test.each([
   ['a write is refused for another reason', { plan, answers: { w1: refusal(500, 'InternalError') } }],
 ])('an error is passed on where %s', async (_, server) => {
   await expect(sendBoth(server)).rejects.toThrow(StatusError);
+});
+
+test.each([
+  [422, 'Invalid', 'is invalid', 'invalid'],
+  [403, 'Forbidden', 'forbidden', 'refused'],
+  [500, 'InternalError', 'Internal error occurred: failed calling webhook "jobs.example.com": refused', 'refused'],
+])('a Job whose creation is answered with %d %s (%s) counts as %s', async (code, reason, message, result) => {
+  const answer = new StatusError({ kind: 'Status', code, reason, message });
+  const client = { get: async () => await Promise.resolve(plan), create: async () => await Promise.reject(answer) };
+  const signal = { ...tableDialect.signal, send: () => ({ kind: 'create', resource: jobs, object: plan }) as const };
+  const dialect = { ...tableDialect, signal } as unknown as Dialect;
+  const effects = { dialect, client: client as unknown as KubeClient, world: buildWorld([], []) };
+  const sent = await send({ ...effects, ownWrites: new OwnWrites() }, plan, buildRollout([stage]), signals.slice(0, 1));
+  expect(sent).toMatchObject([{ result, refusal: message }]);
 });
 
 test('every request ends with the signal of its reconcile', async () => {

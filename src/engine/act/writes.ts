@@ -2,7 +2,7 @@
 import type { Drains } from '../../drain/running-drains.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import { ifFound, isAlreadyExists, isConflict, isForbidden, isNotFound, isRefusal } from '../../kube/status-error.ts';
+import * as status from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Dialect, Instruction, World, WorldObject } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
@@ -42,8 +42,8 @@ export async function carryOut(effects: Effects, instruction: Instruction): Prom
     ownWrites.remember(resource, await write);
     return true;
   } catch (error) {
-    if (kind === 'create' && isAlreadyExists(error)) return true;
-    if (isConflict(error) || isNotFound(error)) return false;
+    if (kind === 'create' && status.isAlreadyExists(error)) return true;
+    if (status.isConflict(error) || status.isNotFound(error)) return false;
     throw error;
   }
 }
@@ -62,7 +62,7 @@ type Requests = Pick<Effects, 'client' | 'abort'>;
 export async function areUnchanged({ client, abort }: Requests, observed: readonly WorldObject[]): Promise<boolean> {
   const answers = observed.map(async ({ resource, object: { metadata } }) => {
     const { name, namespace, resourceVersion } = metadata;
-    const found = await ifFound(client.get(resource, name, { namespace, abort }));
+    const found = await status.ifFound(client.get(resource, name, { namespace, abort }));
     return found !== undefined && found.metadata.resourceVersion === resourceVersion;
   });
   return (await Promise.all(answers)).every(Boolean);
@@ -97,8 +97,8 @@ export async function send(effects: Effects, plan: KubeObject, rollout: Rollout,
         const isWritten = isPlanCurrent && instruction !== undefined && (await carryOut(effects, instruction));
         return { signalling, result: isWritten ? 'written' : 'outdated' };
       } catch (error) {
-        if (!isRefusal(error)) throw error;
-        const isCertain = instruction?.kind === 'create' && !isForbidden(error);
+        if (!status.isOfObject(error)) throw error;
+        const isCertain = instruction?.kind === 'create' && status.isVerdict(error) && !status.isForbidden(error);
         return { signalling, result: isCertain ? 'invalid' : 'refused', refusal: error.message };
       }
     });
