@@ -61,6 +61,7 @@ function rig(answer: Observation, annotations = {}, dialect = cancellable(NONE),
       return await Promise.resolve(undefined);
     },
     refused: (_rollout, _at, { message }) => told.push(message),
+    failed: (_plan, { code, message }) => told.push(`${code}: ${message}`),
   };
   const reconcile = createReconciler({
     dialect,
@@ -82,7 +83,7 @@ function rig(answer: Observation, annotations = {}, dialect = cancellable(NONE),
     const [found] = plans.list();
     return (found?.status?.stages ?? []).flatMap(({ targets }) => targets.map(({ state }) => state));
   };
-  return { look, tries, told, clock, states };
+  return { api, look, tries, told, clock, states };
 }
 
 const REFUSED = 'w1: the API server refuses to change its object: Forbidden by the test';
@@ -135,4 +136,17 @@ test.each([
   await clock.advance(2_000);
   await look();
   expect(tries('w1')).toBe(expected[0] === 'intended' ? 2 : 1);
+});
+
+test('that the record itself is refused is said, and that the server is in trouble is not', async () => {
+  const { api, look, told, states } = rig(succeeded());
+  const answers = [new StatusError({ kind: 'Status', code: 503, message: 'etcd has no leader' }), NO_WEBHOOK];
+  for (const answer of answers) {
+    api.before('replace plans/plan', () => {
+      throw answer;
+    });
+    await expect(look()).rejects.toBe(answer);
+  }
+  expect(states()).toEqual(['intended', 'intended']);
+  expect(told).toEqual([`RecordRefused: the API server refuses to record the next step: ${NO_WEBHOOK.message}`]);
 });

@@ -1,6 +1,7 @@
 /** The loop of one plan: gather, decide, act, until nothing is left to do now. */
 
 import { type KubeObject, splitKey } from '../kube/resources.ts';
+import { isOfObject } from '../kube/status-error.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts';
 import { type Clock, rfc3339 } from '../util/clock.ts';
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
@@ -33,6 +34,8 @@ export interface ReconcilerOptions extends Effects {
 const MAX_ROUNDS = 20;
 /** After a conflict the watch brings the other write; this is for a watch that is late. */
 const RECHECK_SOON: ReconcileResult = { requeueAfterMs: 1000 };
+
+const REFUSED = 'the API server refuses to record the next step';
 
 interface TermOptions extends ReconcilerOptions {
   readonly refusals: RefusedWrites;
@@ -73,7 +76,11 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const now = clock.now();
       const snapshot = gather(dialect, plan, world, now, knownTo(effects, answers, policy));
       const turn = { plan, ...evaluationsFor(snapshot, policy, now) };
-      const outcome = await take(effects, answers, turn, records);
+      const outcome = await take(effects, answers, turn, records).catch((error: unknown) => {
+        // Only an Event can say it: the status is what cannot be written.
+        if (isOfObject(error)) options.reporter?.failed(plan, because('RecordRefused', `${REFUSED}: ${error.message}`));
+        throw error;
+      });
       if (outcome === 'recorded') records++;
       // What was written ahead of the record is not left over: the next record needs it.
       else if (outcome === 'outdated') return RECHECK_SOON;

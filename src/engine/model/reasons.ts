@@ -9,6 +9,7 @@ export const REASONS = {
   NoTargets: 'the plan lists or selects no target',
   InvalidPlan: 'the plan is invalid',
   RecordUnread: 'part of the recorded status is missing or unreadable',
+  RecordRefused: 'the API server refuses to change the plan, so what was decided cannot be recorded',
   VersionUnknown: 'the version to upgrade to is not known yet',
   ChannelUnanswered: 'the channel has not said yet to which version to upgrade; it is asked again',
   TargetMissing: 'the plan names a target that does not exist',
