@@ -1,6 +1,7 @@
 /** Ends orphaned work: cancels the signals of plans that are gone, and removes our cordons. */
 
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
+import { ifFound } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
 import { decide } from '../decide/decide.ts';
 import type { OrphanedPlan } from '../dialect.ts';
@@ -31,8 +32,9 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: Pick<View<KubeOb
       .map((orphanedPlan) => nodeActionsFor(parts, orphanedPlan));
   if (nodeActionsAmong(cached.list()).every(({ nodeActions }) => nodeActions.length === 0)) return {};
   const { plans, scope: { namespace, fieldSelector } = {} } = dialect;
-  const { items } = await client.listAll(plans, { abort, namespace, fieldSelector });
-  const left = nodeActionsAmong(items).filter(({ nodeActions }) => nodeActions.length > 0);
+  const found = await ifFound(client.listAll(plans, { abort, namespace, fieldSelector }));
+  // Plans go with their CRD.
+  const left = nodeActionsAmong(found?.items ?? cached.list()).filter(({ nodeActions }) => nodeActions.length > 0);
   for (const { rollout, nodeActions } of left)
     await runNodeActions({ ...parts, rollout, now: clock.now() }, nodeActions, {
       isCurrent: async () => await Promise.resolve(true),
