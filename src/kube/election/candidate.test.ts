@@ -248,6 +248,8 @@ test('the log says when it leads, and why it no longer does', async () => {
   const lease = server.read();
   server.replace({ ...lease, spec: { ...lease.spec, holderIdentity: 'thief', leaseDurationSeconds: 1 } });
   await clock.advance(20_000);
+  server.remove();
+  await clock.advance(20_000);
   await one.stop();
   const at = `${PLACE.name}/one`;
   expect(lines.filter((line) => !line.includes(' warn '))).toEqual([
@@ -255,6 +257,8 @@ test('the log says when it leads, and why it no longer does', async () => {
     `${at} info no longer leading {"why":"the lease was not renewed"}`,
     `${at} info leading {"term":0}`,
     `${at} info no longer leading {"why":"another process took the lease"}`,
+    `${at} info leading {"term":1}`,
+    `${at} info no longer leading {"why":"the lease was deleted"}`,
     `${at} info leading {"term":1}`,
     `${at} info no longer leading {"why":"stopping"}`,
   ]);

@@ -43,7 +43,8 @@ export function createElection(options: ElectionOptions) {
   /** Reads the lease; ends our leadership when the lease is no longer ours. */
   const refresh = async (abort?: AbortSignal): Promise<void> => {
     await lease.read(abort);
-    if (leadership.isLeading() && !(lease.exists() && lease.ours())) leadership.lost('another process took the lease');
+    if (!lease.exists()) leadership.lost('the lease was deleted');
+    else if (!lease.ours()) leadership.lost('another process took the lease');
   };
   const write = async (next: (claim: Claim) => Lease): Promise<void> => {
     const sentAt = clock.monotonic();
