@@ -7,6 +7,7 @@ import { nodes } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import { createManager, type Manager, type ManagerOptions, type Runnable } from './manager.ts';
+import { createMetrics } from './metrics.ts';
 
 /** Everything that happens, in order. */
 type Diary = string[];
@@ -117,6 +118,26 @@ test('leader-only work comes and goes with the lease, and ends before the lease 
   stop.abort();
   await running;
   expect(diary.slice(5).join(' ')).toBe('-worker -election -informer');
+});
+
+test('who no longer leads measures no plans: they may end, or go, under another leader', async () => {
+  const lease = election([]);
+  const metrics = createMetrics();
+  const { manager, sync, stop } = rig({ election: lease, metrics });
+  const plan = { dialect: 'autopilot', plan: 'autopilot', phases: { failed: 1 }, targets: {}, waits: [] };
+  manager.addRunnable({ name: 'worker', run: async () => await Promise.resolve(metrics.plan(plan)) }, 'leading');
+  const shown = async () => (await metrics.expose()).body.match(/^refit_plans.*/gm);
+  sync();
+  const running = manager.run(stop.signal);
+  await settle();
+  lease.change({ number: 1 });
+  await settle();
+  expect(await shown()).toEqual(['refit_plans{dialect="autopilot",plan="autopilot",phase="failed"} 1']);
+  lease.change(undefined);
+  await settle();
+  expect(await shown()).toBeNull();
+  stop.abort();
+  await running;
 });
 
 test('a new term waits until the work of the last one has ended', async () => {

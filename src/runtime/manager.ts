@@ -97,7 +97,11 @@ function leadership({ election, runnables, metrics, ...parts }: LeadershipParts)
   };
   const change = (term: Term | undefined): void => {
     if (election) metrics.leading(election.name, term !== undefined);
-    turn = turn.then(async () => (term ? begin() : await group?.stop()));
+    turn = turn.then(async () => {
+      if (term) return begin();
+      await group?.stop();
+      metrics.forgetPlans();
+    });
     turn.catch(parts.onFailure);
   };
   return {

@@ -142,6 +142,8 @@ function planMetrics({ gauge, histogram }: Define) {
   };
   return {
     forgetPlan,
+    /** Only the leader knows them. */
+    forgetPlans: (): void => measured.forEach(({ dialect, plan }) => forgetPlan(dialect, plan)),
     plan: (measure: PlanMeasure): void => {
       const { dialect, plan } = measure;
       forgetPlan(dialect, plan);
