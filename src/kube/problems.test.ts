@@ -10,9 +10,12 @@ function transport(code: string, message = code): TransportError {
   return new TransportError('GET /x', { server, cause: Object.assign(new Error(message), { code }) });
 }
 
-function refusal(code: number, details: Status['details'] = {}): StatusError {
-  return new StatusError({ kind: 'Status', code, message: 'told so', details }, { server });
+function refusal(code: number, details: Status['details'] = {}, message = 'told so', reason = ''): StatusError {
+  return new StatusError({ kind: 'Status', code, reason, message, details }, { server });
 }
+
+const DENIED = 'admission webhook "plans.example.com" denied the request: not today';
+const FAILED = 'Internal error occurred: failed calling webhook "plans.example.com": connection refused';
 
 test.each<[string, unknown, string, string]>([
   ['nobody listens', transport('ECONNREFUSED'), 'REFIT_UNREACHABLE', `cannot reach ${server}: connection refused`],
@@ -48,6 +51,16 @@ test.each<[string, unknown, string, string]>([
     'REFIT_BAD_ANSWER',
     `${server} does not answer as an API server: told so`,
   ],
+  [
+    'http, where https is spoken',
+    refusal(400, {}, 'GET /api: 400 Client sent an HTTP request to an HTTPS server.'),
+    'REFIT_BAD_ANSWER',
+    `${server} does not answer as an API server: GET /api: 400 Client sent an HTTP request`,
+  ],
+  ['a request that is wrong', refusal(400, {}, 'odd', 'BadRequest'), 'REFIT_INTERNAL', `${server} answered 400: odd`],
+  ['a webhook that denies', refusal(403, {}, DENIED, 'Forbidden'), 'REFIT_CONTROL', `${server} refused: ${DENIED}`],
+  ['one that denies by 400', refusal(400, {}, DENIED), 'REFIT_CONTROL', `${server} refused: ${DENIED}`],
+  ['one that fails', refusal(500, {}, FAILED, 'InternalError'), 'REFIT_CONTROL', `${server} refused: ${FAILED}`],
   ['a missing object', refusal(404, { name: 'w1' }), 'REFIT_INTERNAL', `${server} answered 404: told so`],
   ['anything else', new Error('odd'), 'REFIT_INTERNAL', 'odd'],
 ])('%s', (_name, thrown, code, message) => {

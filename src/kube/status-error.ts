@@ -71,9 +71,12 @@ export function isRefusal(thrown: unknown): thrown is StatusError {
   return thrown instanceof StatusError && [400, 403, 422].includes(thrown.code);
 }
 
+/** Says that an admission webhook denies the request, with any code, or fails. */
+const WEBHOOK = /\bwebhook "/;
+
 /** The same, or a webhook fails: other objects may still be written. */
 export function isOfObject(thrown: unknown): thrown is StatusError {
-  return isRefusal(thrown) || (thrown instanceof StatusError && /\bwebhook "/.test(thrown.message));
+  return isRefusal(thrown) || (thrown instanceof StatusError && WEBHOOK.test(thrown.message));
 }
 
 // They share code 409: only the reason tells them apart.
@@ -118,12 +121,14 @@ function judge(error: StatusError): [ErrorCode, string] {
   const { cause, code, message, status } = error;
   if (code === 401 && cause instanceof Error) return ['REFIT_TLS', `refused the client certificate: ${cause.message}`];
   if (code === 401) return ['REFIT_UNAUTHORIZED', `does not accept the credentials: ${message}`];
+  if (code === 409 || code === 422 || WEBHOOK.test(message)) return ['REFIT_CONTROL', `refused: ${message}`];
   if (code === 403) return ['REFIT_FORBIDDEN', `refused: ${message}`];
   // The answer names a missing object, but not a missing kind.
   if (code === 404 && !status.details?.name)
     return ['REFIT_NO_CRD', `does not know a kind that Refit needs: ${message}`];
-  if (code === 409 || code === 422) return ['REFIT_CONTROL', `refused: ${message}`];
-  if (code < 400) return ['REFIT_BAD_ANSWER', `does not answer as an API server: ${message}`];
+  // An API server names the reason of each 400.
+  if (code < 400 || (code === 400 && error.reason === ''))
+    return ['REFIT_BAD_ANSWER', `does not answer as an API server: ${message}`];
   const isInTrouble = code >= 500 || code === 429;
   return [isInTrouble ? 'REFIT_UNREACHABLE' : 'REFIT_INTERNAL', `answered ${code}: ${message}`];
 }
