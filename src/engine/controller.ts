@@ -83,7 +83,10 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
         ),
       ),
       ...(parts.policies ? [runtime.fromMapping(parts.policies, keys, runtime.generationChanged)] : []),
-      ...(drains ? [fromDrains(drains, plans, keys)] : []),
+      // Progress of a drain wakes every plan.
+      ...(drains
+        ? [{ informer: plans, start: (wake: runtime.Enqueue) => drains.onChange(() => keys().forEach(wake)) }]
+        : []),
     ],
     begin: () => {
       reconcile = createReconciler(options);
@@ -105,9 +108,4 @@ function informerOf(watched: Watched, plans: Informer, { reader, log, clock }: R
   const options = { log, clock, namespace, transform };
   if (namesIn === undefined) return createInformer(reader, resource, { ...options, labelSelector, fieldSelector });
   return createNamedInformer(reader, resource, { ...options, owners: plans, namesIn });
-}
-
-/** Progress of a drain wakes every plan. */
-function fromDrains(drains: Drains, informer: Informer, keys: () => string[]): runtime.EventSource {
-  return { informer, start: (enqueue) => drains.onChange(() => keys().forEach((key) => enqueue(key))) };
 }

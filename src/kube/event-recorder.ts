@@ -74,12 +74,13 @@ export function eventRecorder({ client, component, ...given }: EventRecorderOpti
       series.attempts = 0;
     } catch (error) {
       const problem = messageOf(error);
-      if (!(error instanceof TransportError) || shouldLog(problem))
-        log.warn('cannot write an event', { reason: series.event.reason, problem });
+      // A server that does not answer may be restarting: what it missed is written when it is back.
+      const isAway = error instanceof TransportError;
+      if (!isAway || shouldLog(problem)) log.warn('cannot write an event', { reason: series.event.reason, problem });
       // The answer to an earlier attempt was lost.
       if (isAlreadyExists(error)) series.created = true;
       else if (series.created && isNotFound(error)) series.created = false;
-      else if (isVerdict(error) || isOver(error, series)) return;
+      else if (isVerdict(error) || (!isAway && ++series.attempts >= MAX_ATTEMPTS)) return;
       else await pause(RETRY_MS);
       unwritten.add(series);
     }
@@ -141,11 +142,6 @@ function eventOf(
     source: { component },
     reportingComponent: component,
   };
-}
-
-/** A server that does not answer may be restarting: what it missed is written when it is back. */
-function isOver(thrown: unknown, series: Series): boolean {
-  return !(thrown instanceof TransportError) && ++series.attempts >= MAX_ATTEMPTS;
 }
 
 async function send(series: Series, client: KubeClient, abort: AbortSignal): Promise<void> {

@@ -61,6 +61,8 @@ export async function inspect(of: Pick<Loaded, 'dialect' | 'world'>, plan: KubeO
     snapshot = look();
   }
   const { unseen } = policies;
+  // What the leader asks and gets no answer to, although this user may get one.
+  const undecided = blockedBy(plan, 'CannotDecide');
   return {
     dialect,
     plan,
@@ -71,16 +73,10 @@ export async function inspect(of: Pick<Loaded, 'dialect' | 'world'>, plan: KubeO
       ...(unseen === undefined ? [] : [unseen]),
       ...answers.unseen,
       ...unprovenLines(dialect, world, snapshot),
-      ...undecidedLines(plan),
+      ...(undecided === undefined ? [] : [`the leader lacks an answer (CannotDecide): ${undecided}`]),
       ...[dialect.unknownOf?.(plan)].filter((each) => each !== undefined),
     ],
   };
-}
-
-/** What the leader asks and gets no answer to, although this user may get one. */
-function undecidedLines(plan: KubeObject): string[] {
-  const message = blockedBy(plan, 'CannotDecide');
-  return message === undefined ? [] : [`the leader lacks an answer (CannotDecide): ${message}`];
 }
 
 function unprovenLines({ foreignWork }: Dialect, world: World, { rollout }: Snapshot): string[] {

@@ -13,7 +13,8 @@ const PLUGIN_TIMEOUT_MS = 60_000;
 export type ExecPlugin = ReturnType<typeof execPlugin>;
 
 export function execPlugin(config: ExecConfig, cluster: ClusterConfig, caText: string | undefined, clock: Clock) {
-  const info = JSON.stringify(execInfo(config, cluster, caText));
+  const spec = { interactive: false, ...(config.provideClusterInfo && { cluster: clusterEntry(cluster, caText) }) };
+  const info = JSON.stringify({ apiVersion: config.apiVersion, kind: 'ExecCredential', spec });
   let current: ExecCredential | undefined;
   let running: Promise<ExecCredential> | undefined;
   return {
@@ -59,11 +60,6 @@ function failureOf(error: ExecFileException): string {
   if (typeof code === 'string') return messageOf(error);
   if (killed === true) return `no answer within ${PLUGIN_TIMEOUT_MS / 60_000} min`;
   return code === undefined || code === null ? `ended by ${signal}` : `exit code ${code}`;
-}
-
-function execInfo(config: ExecConfig, cluster: ClusterConfig, caText: string | undefined): unknown {
-  const spec = { interactive: false, ...(config.provideClusterInfo && { cluster: clusterEntry(cluster, caText) }) };
-  return { apiVersion: config.apiVersion, kind: 'ExecCredential', spec };
 }
 
 function readCredential(stdout: string, command: string) {

@@ -269,7 +269,8 @@ export async function* jsonLines(chunks: AsyncIterable<Buffer>, mostBytes = Infi
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       parts.push(chunk.subarray(start, end));
-      const line = textOf(parts);
+      const [only] = parts;
+      const line = (parts.length === 1 && only ? only : Buffer.concat(parts)).toString('utf8').trim();
       parts = [];
       held = 0;
       start = end + 1;
@@ -281,9 +282,4 @@ export async function* jsonLines(chunks: AsyncIterable<Buffer>, mostBytes = Infi
     if (held > mostBytes) throw new SyntaxError(`a line has more than ${mostBytes} bytes`);
   }
   if (parts.length > 0) throw new SyntaxError('the stream ended inside a line');
-}
-
-function textOf(parts: readonly Buffer[]): string {
-  const [only] = parts;
-  return (parts.length === 1 && only ? only : Buffer.concat(parts)).toString('utf8').trim();
 }

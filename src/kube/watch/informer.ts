@@ -36,7 +36,10 @@ export function createInformer<T extends KubeObject>(
   const own = { ...DEFAULT_TOOLS, ...given };
   const log = own.log.child({ resource: resource.plural });
   const store = createStore<T>(log);
-  const transform = (object: T): T => shrink(dropManagedFields(object));
+  const transform = (object: T): T => {
+    const { managedFields: _, ...metadata } = object.metadata as T['metadata'] & { managedFields?: unknown };
+    return shrink({ ...object, metadata });
+  };
   return {
     resource,
     get: store.get,
@@ -47,9 +50,4 @@ export function createInformer<T extends KubeObject>(
     resourceVersion: store.resourceVersion,
     run: async (abort) => await reflect(client, resource, { ...own, firstList, transform, log }, store, abort),
   };
-}
-
-function dropManagedFields<T extends KubeObject>(object: T): T {
-  const { managedFields: _, ...metadata } = object.metadata as KubeObject['metadata'] & { managedFields?: unknown };
-  return { ...object, metadata };
 }
