@@ -208,6 +208,17 @@ test('a plugin that fails without a word: its arguments, which may hold a token,
   expect(messageOf(thrown)).not.toContain('s3cr3t');
 });
 
+test('a plugin that takes too long is blamed itself, not the server, which nobody has asked', async () => {
+  const { exec } = await plugin('late', '{}');
+  const user = { exec: { ...exec, command: 'sh', args: ['-c', 'exec sleep 60'] } };
+  await using server = await startStubServer(ok);
+  using client = createClient({ ...server.config, user });
+  const thrown = await failure(client.get(nodes, 'n1', { deadlineMs: 100 }));
+  const { line } = describeProblem(thrown);
+  expect(line).toMatch(/^REFIT_KUBECONFIG: exec plugin sh gave no credential within .*run the plugin by hand/);
+  expect(thrown).toMatchObject({ maybeApplied: false });
+});
+
 test('a plugin that runs ends with its client', async () => {
   const { exec } = await plugin('slow', '{}');
   const pid = join(directory, 'slow.pid');

@@ -49,7 +49,7 @@ async function run(config: ExecConfig, info: string, signal: AbortSignal | undef
   return readCredential(stdout, command);
 }
 
-function pluginError(command: string, problem: string): RefitError {
+export function pluginError(command: string, problem: string): RefitError {
   const hint = 'run the plugin by hand to see the problem';
   return new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} ${problem}`, { hint });
 }

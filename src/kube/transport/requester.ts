@@ -9,6 +9,7 @@ import { onAbort, untilAborted } from '../../util/waits.ts';
 import { type Call, type Caller, queryText } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import { type Credentials, credentialsOf, type Identity } from '../config/credentials.ts';
+import { pluginError } from '../config/exec-plugin.ts';
 import type { Status } from '../resources.ts';
 import { AnswerError, StatusError, TransportError } from '../status-error.ts';
 import type { ServerAddresses } from './server-addresses.ts';
@@ -116,7 +117,10 @@ function senderTo(config: ClusterConfig, options: RequesterOptions, closed: Abor
       limit.enforce();
       return identity;
     } catch (error) {
-      throw failure(call, limit, error, false);
+      const { exec } = config.user;
+      if (!exec || limit.remaining > 0) throw failure(call, limit, error, false);
+      const cause = pluginError(exec.command, `gave no credential within ${formatDuration(call.deadlineMs)}`);
+      throw new TransportError(`${call.method} ${server}${call.path}`, { cause, server, maybeApplied: false });
     }
   };
   const attempt = async (call: Call, { headers, tls }: Identity, { abort }: TimeLimit): Promise<IncomingMessage> => {
