@@ -12,6 +12,7 @@ import { type KubeObject, nodes, type Resource } from '../kube/resources.ts';
 import { runController } from '../runtime/controller.ts';
 import { silentLogger } from '../util/log.ts';
 import { rolloutController } from './controller.ts';
+import type { Target } from './model/rollout.ts';
 import { DEFAULT_POLICY } from './policy/rollout-policy.ts';
 
 /** What one watch shows: an object, and once somebody listens, these changes of it. */
@@ -105,22 +106,22 @@ test('plans that are targets too share one informer', () => {
   expect(watched[1]).toBe(plans);
 });
 
-test('a new term counts deadlines from its own start', async () => {
-  const stage = buildStage('worker', [buildTarget('w1', 'intended')]);
-  const plan = { ...buildTablePlan({}), status: buildRollout([stage]) };
-  const shown: Readonly<Record<string, KubeObject>> = { plans: plan, nodes: withAnswer(buildNode('w1'), answer) };
+/** Leads on a plan with one worker for so many milliseconds at a time. */
+async function leaderOn(worker: Target, node: KubeObject, clock: FakeClock, policy = DEFAULT_POLICY) {
+  const rollout = buildRollout([buildStage('worker', [worker])], { blocked: worker.state === 'pending' });
+  const plan = { ...buildTablePlan({}), status: rollout };
+  const shown: Readonly<Record<string, KubeObject>> = { plans: plan, nodes: node };
   const watch = ({ plural }: Resource): AsyncIterable<WatchEvent<KubeObject>> =>
     play(shown[plural] ?? buildControlNode('c1'), [], Promise.resolve());
   const written: TablePlan[] = [];
   const replace = async (_resource: Resource, object: TablePlan): Promise<TablePlan> => {
     written.push(object);
-    return await Promise.resolve(object);
+    return await Promise.resolve(newer(object));
   };
-  const clock = new FakeClock(T0);
   const controller = rolloutController(tableDialect, {
     reader: { watch } as unknown as KubeClient,
     writer: { replace } as unknown as KubeClient,
-    policyFor: () => DEFAULT_POLICY,
+    policyFor: () => policy,
     clock,
     log: silentLogger,
     prober: { askControlPlane: async () => await Promise.resolve([]) },
@@ -137,6 +138,13 @@ test('a new term counts deadlines from its own start', async () => {
     term.abort();
     await running;
   };
+  return { lead, written };
+}
+
+test('a new term counts deadlines from its own start', async () => {
+  const clock = new FakeClock(T0);
+  const node = withAnswer(buildNode('w1'), answer);
+  const { lead, written } = await leaderOn(buildTarget('w1', 'intended'), node, clock);
   const { answer: limit } = DEFAULT_POLICY.stepDeadlines;
   await lead(MINUTE);
   await clock.advance(8 * HOUR);
@@ -144,4 +152,21 @@ test('a new term counts deadlines from its own start', async () => {
   expect(written).toEqual([]);
   await lead(limit);
   expect(written[0]?.status?.reason?.message).toBe('w1 did not report within its deadline');
+});
+
+class SetClock extends FakeClock {
+  ahead = 0;
+
+  override now(): number {
+    return super.now() + this.ahead;
+  }
+}
+
+test('a window that opens early, as the wall clock was set meanwhile, is found open', async () => {
+  const clock = new SetClock(T0);
+  const policy = { ...DEFAULT_POLICY, blackouts: [{ from: T0 - HOUR, to: T0 + 8 * HOUR }] };
+  const { lead, written } = await leaderOn(buildTarget('w1'), buildNode('w1'), clock, policy);
+  clock.schedule(MINUTE, () => (clock.ahead = 8 * HOUR));
+  await lead(15 * MINUTE);
+  expect(written[0]?.status?.stages[0]?.targets[0]?.state).toBe('intended');
 });

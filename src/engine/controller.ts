@@ -39,6 +39,8 @@ const CONCURRENCY = 1;
 const ORPHANED_WORK = '-orphaned-work-';
 /** Milliseconds. A reconcile is a few requests, each with its own deadline. */
 const TIMEOUT_MS = 120_000;
+/** Milliseconds: the time of day may be set, or the machine sleep, while a plan waits for a window. */
+const AGAIN_MS = 600_000;
 
 export interface RolloutController extends runtime.Controller {
   readonly plans: Informer;
@@ -94,7 +96,8 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     reconcile: async (key, context) => {
       // What a new plan names may not have been read yet.
       for (const informer of named) await informer.whenSynced(context.abort);
-      return await reconcile(key, context);
+      const { requeueAfterMs: ms, ...rest } = await reconcile(key, context);
+      return { ...rest, requeueAfterMs: ms && Math.min(ms, AGAIN_MS) };
     },
     concurrency: CONCURRENCY,
     timeoutMs: TIMEOUT_MS,
