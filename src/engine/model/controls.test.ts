@@ -22,6 +22,14 @@ import type { Stage } from './rollout.ts';
 
 const on = (annotations: Record<string, string>) => controlsOn({ metadata: { name: 'plan', annotations } });
 
+test.each([
+  [{}, 'it is being deleted'],
+  [{ [ABORT_ANNOTATION]: 'wrong version' }, 'wrong version'],
+])('a plan that a finalizer keeps is aborted, as the leader takes it', (annotations, abort) => {
+  const metadata = { name: 'plan', annotations, deletionTimestamp: later(0) };
+  expect(controlsOn({ metadata })).toMatchObject({ abort });
+});
+
 test.each<[string, Record<string, string>, object]>([
   ['nothing', {}, NO_CONTROLS],
   ['a pause', { [PAUSE_ANNOTATION]: 'true' }, { paused: true }],

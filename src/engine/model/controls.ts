@@ -26,15 +26,17 @@ export function controlKey(annotation: string, prefix = COMMON_PREFIX): string {
   return annotation.replace(COMMON_PREFIX, prefix);
 }
 
-/** An unreadable control counts as absent, but an unreadable pause still pauses. */
-export function controlsOn({ metadata: { annotations = {} } }: KubeObject, prefix?: string): Controls {
+/** An unreadable control counts as absent, but an unreadable pause still pauses. A deletion aborts, also while a finalizer delays it. */
+export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls {
+  const { annotations = {}, deletionTimestamp } = metadata;
   const [pause, abort, retry] = [PAUSE_ANNOTATION, ABORT_ANNOTATION, RETRY_ANNOTATION].map(
     (key) => annotations[controlKey(key, prefix)] ?? annotations[key],
   );
+  const reason = deletionTimestamp === undefined ? 'no reason was given' : 'it is being deleted';
   return {
     paused: pause !== undefined && pause !== 'false',
     pausedSince: isMoment(pause) ? pause : undefined,
-    ...(abort === undefined ? {} : { abort: abort || 'no reason was given' }),
+    ...((abort ?? deletionTimestamp) === undefined ? {} : { abort: abort || reason }),
     retries: retriesIn(retry ?? ''),
   };
 }
