@@ -105,7 +105,8 @@ export function describeProblem(thrown: unknown): RefitError {
 }
 
 function describeTransport(error: TransportError): RefitError {
-  const root = rootOf(error);
+  let root: unknown = error;
+  while (root instanceof Error && root.cause !== undefined && !(root instanceof RefitError)) root = root.cause;
   if (root instanceof RefitError) return root;
   if (error.cause instanceof AnswerError) {
     const text = `${error.server ?? 'the API server'} does not answer as an API server: ${error.cause.message}`;
@@ -131,12 +132,6 @@ function judge(error: StatusError): [ErrorCode, string] {
     return ['REFIT_BAD_ANSWER', `does not answer as an API server: ${message}`];
   const isInTrouble = code >= 500 || code === 429;
   return [isInTrouble ? 'REFIT_UNREACHABLE' : 'REFIT_INTERNAL', `answered ${code}: ${message}`];
-}
-
-function rootOf(error: Error): unknown {
-  let root: unknown = error;
-  while (root instanceof Error && root.cause !== undefined && !(root instanceof RefitError)) root = root.cause;
-  return root;
 }
 
 function explain(code: string, root: unknown): string {

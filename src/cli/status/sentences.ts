@@ -3,7 +3,7 @@ import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { listed } from '../../util/phrases.ts';
 import { age } from '../phrases.ts';
-import type { PlanView, StageView, TargetView } from './view.ts';
+import type { PlanView, TargetView } from './view.ts';
 
 /** More of a kind than this share a row, so that a plan fits a screen. */
 const FEW = 8;
@@ -162,7 +162,11 @@ export function remainingOf(plan: PlanView): number | undefined {
   const { phase, paused, waits, stages } = plan;
   if (phase !== 'running' || paused !== undefined || !waits.every(isRoutine)) return undefined;
   const each = typicalTime(plan);
-  return each === undefined ? undefined : each * stages.reduce((rounds, stage) => rounds + roundsOf(stage), 0);
+  const rounds = stages.map(({ targets, maxInFlight }) => {
+    const open = targets.filter((target) => target.phase === 'pending' || isMoving(target)).length;
+    return Math.ceil(open / Math.max(1, maxInFlight));
+  });
+  return each === undefined ? undefined : each * rounds.reduce((sum, count) => sum + count, 0);
 }
 
 /** The median of what finished nodes took, as their agents report it. */
@@ -173,9 +177,4 @@ function typicalTime(plan: PlanView): number | undefined {
     .filter((ms) => ms > 0)
     .toSorted((a, b) => a - b);
   return times[Math.floor(times.length / 2)];
-}
-
-function roundsOf({ targets, maxInFlight }: StageView): number {
-  const open = targets.filter((target) => target.phase === 'pending' || isMoving(target)).length;
-  return Math.ceil(open / Math.max(1, maxInFlight));
 }

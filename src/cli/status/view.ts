@@ -172,23 +172,21 @@ function endOf(snapshot: Snapshot): string | undefined {
 
 function stageView(stage: Stage, look: ViewInput): StageView {
   const { snapshot, explanation } = look;
+  const { rollout } = snapshot;
+  // A refused plan has no targets, and an unread record says nothing.
+  const isEmpty = stage.targets.length === 0 && rollout.phase !== 'invalid' && rollout.unread === undefined;
   return {
     command: stage.command,
     role: stage.role,
     version: stage.version,
     maxInFlight: limitOf(stage),
-    active: !isFinal(snapshot.rollout) && stage === activeStage(snapshot.rollout),
-    selection: matchless(stage, snapshot.rollout),
+    active: !isFinal(rollout) && stage === activeStage(rollout),
+    // Shown because it may be a mistake in the selector.
+    selection: isEmpty ? stage.selection : undefined,
     targets: stage.targets.map((target) =>
       targetView(stage, target, look, explanation.phases.get(target.key) ?? 'pending'),
     ),
   };
-}
-
-/** Shown because it may be a mistake in the selector. A refused plan has no targets, and an unread record says nothing. */
-function matchless({ targets, selection }: Stage, { phase, unread }: Rollout): string | undefined {
-  const isKnown = phase !== 'invalid' && unread === undefined;
-  return targets.length === 0 && isKnown ? selection : undefined;
 }
 
 function targetView(stage: Stage, target: Target, { snapshot, policy }: ViewInput, phase: TargetPhase): TargetView {

@@ -163,16 +163,13 @@ function rollBackLine({ name, rollsBack }: TargetView, now: number): string[] {
   return Date.parse(notReady) > now ? [`${name} rolls back by ${notReady} if its node is not Ready by then`] : [];
 }
 
-/** Only of our own controller is it known whether it runs. */
-function runnerLines(status: StatusView, plan: PlanView, now: number): string[] {
-  const notes = text.noteLines({ ...status, plans: [plan] }, now);
-  if (notes.length > 0 || plan.dialect === 'autopilot') return notes;
-  return [`${runnerOf(plan.dialect).name} carries it out; whether that runs is not visible from here`];
-}
-
 /** The cause of everything else comes first, with what ends it. */
 function runnerSections(status: StatusView, plan: PlanView, now: number): text.Section[] {
-  const lines = runnerLines(status, plan, now);
+  const notes = text.noteLines({ ...status, plans: [plan] }, now);
+  const runner = runnerOf(plan.dialect).name;
+  // Only of our own controller is it known whether it runs.
+  const isUnknown = notes.length === 0 && plan.dialect !== 'autopilot';
+  const lines = isUnknown ? [`${runner} carries it out; whether that runs is not visible from here`] : notes;
   if (!isLeaderless(status, plan)) return [{ heading: 'note', lines }];
   return [
     { heading: 'why', lines, style: 'red' },

@@ -147,14 +147,13 @@ const viewOf = onceForEach(
 /** The 90th percentile of what finished targets took, as their agents say; never the longest: one that lies must not count. */
 function paceOf(rollout: Rollout, facts: ReadonlyMap<string, TargetFacts>): number | undefined {
   const spent = targetsIn(rollout, 'done')
-    .flatMap(({ key }) => spentBy(facts.get(key)?.observation) ?? [])
+    .flatMap(({ key }) => {
+      const { observation } = facts.get(key) ?? {};
+      const spent = observation?.kind === 'none' ? undefined : observation?.report?.spent;
+      return spent ? Object.values(spent).reduce((sum, ms) => sum + ms, 0) : [];
+    })
     .toSorted((a, b) => a - b);
   return spent.length > 1 ? spent[Math.floor((spent.length - 1) * 0.9)] : undefined;
-}
-
-function spentBy(observation: Observation | undefined): number | undefined {
-  if (!observation || observation.kind === 'none' || !observation.report?.spent) return undefined;
-  return Object.values(observation.report.spent).reduce((sum, ms) => sum + ms, 0);
 }
 
 /** `<os>-<architecture>` from the well-known labels; undefined if one is missing. */

@@ -81,7 +81,8 @@ export class OwnWrites {
     const { object, at = 0 } = own.get(key) ?? {};
     if (!object) return seen;
     const version = seen?.metadata.resourceVersion ?? view.resourceVersion();
-    const isSeen = hasReached(version, object.metadata.resourceVersion);
+    const { resourceVersion: wanted } = object.metadata;
+    const isSeen = !wanted || (version !== undefined && compareResourceVersions(version, wanted) >= 0);
     if (isSeen || this.#clock.monotonic() - at > LAG_MS) {
       own.delete(key);
       return seen;
@@ -118,7 +119,3 @@ export class OwnWrites {
 }
 
 export const kindOf = onceForEach((resource: Resource) => pathOf(resource));
-
-function hasReached(seen: string | undefined, wanted: string | undefined): boolean {
-  return wanted === undefined || (seen !== undefined && compareResourceVersions(seen, wanted) >= 0);
-}

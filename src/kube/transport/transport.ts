@@ -80,7 +80,11 @@ export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) 
   const agentFor = (material: TlsMaterial): Agent => {
     const { ca, cert, key } = known;
     if (agent && ca === material.ca && cert === material.cert && key === material.key) return agent;
-    if (agent) retire(agent);
+    if (agent) {
+      // Running requests end on their connections, but none follows them.
+      agent.maxFreeSockets = 0;
+      for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+    }
     known = material;
     agent = isSecure ? new TlsAgent(tlsOptions(config, material), addresses) : new http.Agent(CONNECTIONS);
     return agent;
@@ -171,10 +175,4 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
     /** The request may have left this machine. */
     wasSent: () => sent,
   };
-}
-
-/** Lets running requests end on their connections, but none after them. */
-function retire(agent: Agent): void {
-  agent.maxFreeSockets = 0;
-  for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
 }
