@@ -30,7 +30,10 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
   keepHeapSmall();
   const log = stderrLogger(isSet(env, 'DEBUG') ? 'debug' : 'info');
   const metrics = createMetrics(VERSION);
-  const config = await connection(env);
+  const path = env[`${PREFIX}KUBE_CONFIG`] || undefined;
+  // As in the original, KUBECONFIG and the command line count for nothing.
+  const found = await loadClusterConfig({ path, env: { ...env, KUBECONFIG: undefined } });
+  const config = { ...found, server: env[`${PREFIX}MASTER_URL`] || found.server };
   using client = createClient(config, { userAgent: name, onRequest: metrics.requested });
   if (isSet(env, 'INSTALL_CRD')) await installPlans(client, namespace, abort);
   const askChannel = redirectChannels({ clock, environment: env, userAgent: name, abort });
@@ -58,16 +61,6 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
     abort,
   );
   await controller.run(abort);
-}
-
-/** Like the original, this ignores KUBECONFIG and the command line. */
-async function connection(env: Environment): ReturnType<typeof loadClusterConfig> {
-  const config = await loadClusterConfig({
-    path: env[`${PREFIX}KUBE_CONFIG`] || undefined,
-    env: { ...env, KUBECONFIG: undefined },
-  });
-  const server = env[`${PREFIX}MASTER_URL`];
-  return server ? { ...config, server } : config;
 }
 
 function required(env: Environment, name: string): string {

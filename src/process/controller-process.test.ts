@@ -11,25 +11,44 @@ import { silentLogger } from '../util/log.ts';
 import { aborted } from '../util/waits.ts';
 import { prepareControllerProcess } from './controller-process.ts';
 
-test.each([
-  ['applies them when an API server that has just started lets it', 3, 4, []],
-  ['gives them up after 5 s', Number.POSITIVE_INFINITY, 6, ['cannot read UpgradePolicies']],
-])('a process that is refused at first %s', async (_, refusals, asks, said) => {
+/** What the process asked for, and what it warned of. */
+async function prepared(
+  isRefused: (kind: string, asked: number) => boolean,
+): Promise<{ asked: string[]; warnings: string[] }> {
   const clock = new FakeClock();
   const warnings: string[] = [];
-  let asked = 0;
-  const client = {
-    list: async (resource: unknown) => {
-      expect(resource).toBe(upgradePolicies);
-      if (asked++ < refusals) throw refusal(403, 'Forbidden');
-      return await Promise.resolve({ items: [] });
-    },
-  } as unknown as KubeClient;
+  const asked: string[] = [];
+  const list = async ({ kind }: { readonly kind: string }): Promise<object> => {
+    asked.push(kind);
+    if (isRefused(kind, asked.length)) throw refusal(403, 'Forbidden');
+    return await Promise.resolve({ items: [] });
+  };
+  const client = { list } as unknown as KubeClient;
   const log = { ...silentLogger, warn: (words: string) => void warnings.push(words.split(':')[0] ?? '') };
+  const dialects = [{ ...tableDialect, watched: [] }];
   const config = { server: 'https://127.0.0.1:6443', user: {}, namespace: '', files: [] } as const;
-  const options = { component: 'test', config, client, dialects: [], log, clock, policies: 'if-allowed' } as const;
+  const options = { component: 'test', config, client, dialects, log, clock, policies: 'if-allowed' } as const;
   await clock.runUntil(prepareControllerProcess(options, new AbortController().signal));
-  expect([asked, warnings]).toEqual([asks, said]);
+  return { asked, warnings };
+}
+
+const PLANS = tableDialect.plans.kind;
+
+test('policies apply although an API server that has just started refuses everything', async () => {
+  const { asked, warnings } = await prepared((_, count) => count < 4);
+  expect({ asked, warnings }).toEqual({ asked: [PLANS, PLANS, PLANS, PLANS, upgradePolicies.kind], warnings: [] });
+});
+
+test('a process that may read plans, but no policies, waits for nothing', async () => {
+  const { asked, warnings } = await prepared((kind) => kind === upgradePolicies.kind);
+  expect({ asked, warnings }).toEqual({
+    asked: [PLANS, upgradePolicies.kind],
+    warnings: ['cannot read UpgradePolicies'],
+  });
+});
+
+test('a process that may not read plans says so', async () => {
+  await expect(prepared((kind) => kind === PLANS)).rejects.toThrow('Forbidden');
 });
 
 test('policies that can be read only later apply from then on', async () => {

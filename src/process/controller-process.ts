@@ -26,7 +26,7 @@ import { createHealthServer } from '../runtime/health.ts';
 import { createManager, type Manager, type Runnable } from '../runtime/manager.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import { isK0sLeader } from '../signal/names.ts';
-import { type Clock, sleep, systemClock } from '../util/clock.ts';
+import { sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import type { Tools } from '../util/tools.ts';
@@ -89,7 +89,6 @@ export async function prepareControllerProcess(
 ): Promise<ControllerProcess> {
   const { component, client, config, lease, clock = systemClock, random = Math.random, log } = options;
   const { metrics = noMetrics } = options;
-  const policies = await findPolicies(options, abort);
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
   const election = lease && createElection({ client, ...lease, identity, clock, random, log });
   const origin = election ?? options.held;
@@ -100,7 +99,9 @@ export async function prepareControllerProcess(
   const events = eventRecorder({ client, component, clock, random, log });
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
-  const dialects = await withAccess(given, options, abort);
+  await askForNeeded(given, options, abort);
+  // A refusal counts from here on: an API server that has just started refuses everything for some seconds.
+  const [policies, dialects] = await Promise.all([findPolicies(options, abort), readable(given, options, abort)]);
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
     policyOfPlan(dialect, policies.list(), plan, options.policy);
   const shared = { reader: client, writer, policies, clock, random, log, metrics };
@@ -127,7 +128,7 @@ async function findPolicies(options: ControllerProcessOptions, abort: AbortSigna
   const informer = createInformer(client, upgradePolicies, { log, clock });
   const ask = async (): Promise<unknown> => await client.list(upgradePolicies, { limit: 1, abort });
   try {
-    await (policies === 'if-allowed' ? retryWhileForbidden(ask, clock, abort) : ask());
+    await ask();
     return informer;
   } catch (error) {
     const isMissing = policies !== 'required' && isNotFound(error);
@@ -149,13 +150,25 @@ async function findPolicies(options: ControllerProcessOptions, abort: AbortSigna
   return { ...informer, synced: () => true, whenSynced: async () => await Promise.resolve(), run };
 }
 
-/** An API server that has just started refuses everything for some seconds. */
-async function retryWhileForbidden(ask: () => Promise<unknown>, clock: Clock, abort: AbortSignal): Promise<void> {
-  const end = clock.monotonic() + FORBIDDEN_MS;
+async function askForNeeded(dialects: readonly Dialect[], options: ControllerProcessOptions, abort: AbortSignal) {
+  const { client, lease, policies, clock = systemClock } = options;
+  const needed = dialects.flatMap(({ plans, scope, watched }) => [
+    { ...scope, resource: plans },
+    ...watched.filter(({ namesIn, advisory }) => namesIn === undefined && advisory !== true),
+  ]);
+  const ask = async (): Promise<unknown> =>
+    await Promise.all([
+      ...needed.map(
+        async ({ resource, namespace, fieldSelector }) =>
+          await client.list(resource, { limit: 1, abort, namespace, fieldSelector }),
+      ),
+      // The first leader creates it.
+      lease && ifFound(client.get(leases, lease.name, { namespace: lease.namespace, abort })),
+    ]);
+  const end = clock.monotonic() + (policies === 'if-allowed' ? FORBIDDEN_MS : 0);
   for (;;) {
     try {
-      await ask();
-      return;
+      return await ask();
     } catch (error) {
       if (!isForbidden(error) || clock.monotonic() >= end) throw error;
       await sleep(clock, FORBIDDEN_PAUSE_MS, abort);
@@ -164,28 +177,21 @@ async function retryWhileForbidden(ask: () => Promise<unknown>, clock: Clock, ab
 }
 
 /** Without what only advises and cannot be read. */
-async function withAccess(dialects: readonly Dialect[], options: ControllerProcessOptions, abort: AbortSignal) {
-  const { client, lease, log } = options;
+async function readable(dialects: readonly Dialect[], { client, log }: ControllerProcessOptions, abort: AbortSignal) {
   const triedOn = async (each: Watched): Promise<Watched> => {
-    const { resource, namespace, namesIn, advisory } = each;
+    const { resource, namespace, advisory } = each;
     try {
-      if (namesIn === undefined) await client.list(resource, { limit: 1, abort, namespace });
+      if (advisory === true) await client.list(resource, { limit: 1, abort, namespace });
       return each;
     } catch (error) {
-      if (advisory !== true || !isForbidden(error)) throw error;
+      if (!isForbidden(error)) throw error;
       log.info(`cannot read ${resource.plural}: nothing is said of them`, { problem: messageOf(error) });
       return { ...each, unreadable: true };
     }
   };
-  const triedFor = async (dialect: Dialect): Promise<Dialect> => {
-    const { plans, scope: { namespace: home, fieldSelector } = {} } = dialect;
-    const planList = client.list(plans, { limit: 1, abort, namespace: home, fieldSelector });
-    const [watched] = await Promise.all([Promise.all(dialect.watched.map(triedOn)), planList]);
-    return { ...dialect, watched };
-  };
-  // The first leader creates it.
-  const held = lease && ifFound(client.get(leases, lease.name, { namespace: lease.namespace, abort }));
-  return (await Promise.all([Promise.all(dialects.map(triedFor)), held]))[0];
+  return await Promise.all(
+    dialects.map(async (dialect) => ({ ...dialect, watched: await Promise.all(dialect.watched.map(triedOn)) })),
+  );
 }
 
 interface ControllerParts
