@@ -223,11 +223,34 @@ test.each<[string, string[], RegExp]>([
   ['no image for agents', ['--set=agent.daemonSet=true'], /agent.launcherImage is not set/],
   ['a value that does not exist', ['--set=k0s.replica=3'], /replica/],
   ['no replica', ['--set=k0s.replicas=0'], /replicas/],
+  ['a budget that blocks its own drain', ['--set=podDisruptionBudget.maxUnavailable=0'], /podDisruptionBudget/],
+  ['one checksum for all versions', ['--set=capi.checksumUrl=https://mirror.example.com/k0s.sha256'], /checksumUrl/],
   ['an option that is none', ['--set=k0s.extraArgs={debug}'], /extraArgs/],
   ['capi elsewhere', ['--set=capi.enabled=true', ...REQUIRED, '--namespace=other'], /found other: use --namespace/],
 ])('%s: refused with the field', async (_what, args, message) => {
   const { ok, stderr } = await helm(directory, ['template', 'refit', CHART, '--namespace', NAMESPACE, ...args]);
   expect({ ok, stderr }).toEqual({ ok: false, stderr: expect.stringMatching(message) as string });
+});
+
+test.each([
+  ['viewers', 'refit-operator'],
+  ['operators', 'refit-viewer'],
+])('%s that are nobody get no right', async (people, left) => {
+  const objects = await templated('--set=cattle.enabled=true', `--set-json=${people}=[]`);
+  const all = objects as readonly (KubeObject & { subjects?: readonly { kind: string; name: string }[] })[];
+  const users = all.flatMap(({ subjects }) => subjects ?? []).filter(({ kind }) => kind === 'User');
+  expect(new Set(users.map(({ name }) => name))).toEqual(new Set([left]));
+});
+
+test('a variable takes the place of one that the chart sets', async () => {
+  const variable = 'SYSTEM_UPGRADE_CONTROLLER_LEADER_ELECT';
+  const objects = await templated(...only('cattle'), `--set-string=cattle.env.${variable}=false`);
+  const found = objects.find(({ kind }) => kind === 'Deployment') as unknown as {
+    spec: { template: { spec: { containers: [{ env: { name: string }[] }] } } };
+  };
+  const { env } = found.spec.template.spec.containers[0];
+  expect(env.filter(({ name }) => name === variable)).toEqual([{ name: variable, value: 'false' }]);
+  expect(env).toHaveLength(4);
 });
 
 test('values reach the pods', async () => {

@@ -91,7 +91,10 @@ system-upgrade-controller bring some of them along. */}}
 {{- $_ := set $container "resources" $values.resources -}}
 {{- include "refit.arguments" (dict "container" $container "own" $own) -}}
 {{- range $name, $value := $own.env -}}
-{{- $_ := set $container "env" (append ($container.env | default list) (dict "name" $name "value" $value)) -}}
+{{- /* Instead of one of the same name: the API server takes no name twice. */ -}}
+{{- $others := list -}}
+{{- range $container.env }}{{ if ne .name $name }}{{ $others = append $others . }}{{ end }}{{ end -}}
+{{- $_ := set $container "env" (append $others (dict "name" $name "value" $value)) -}}
 {{- end -}}
 {{- if eq $values.placement "Required" -}}
 {{- $wish := first $pod.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution -}}
@@ -139,11 +142,11 @@ system-upgrade-controller bring some of them along. */}}
 {{- $values := .root.Values -}}
 {{- $subjects := list -}}
 {{- range $subject := .object.subjects -}}
-{{- $people := index (dict "refit-viewer" $values.viewers "refit-operator" $values.operators) $subject.name -}}
-{{- if and $people (eq $subject.kind "User") }}{{ $subjects = concat $subjects $people }}
+{{- $people := dict "refit-viewer" $values.viewers "refit-operator" $values.operators -}}
+{{- if and (eq $subject.kind "User") (hasKey $people $subject.name) }}{{ $subjects = concat $subjects (index $people $subject.name) }}
 {{- else }}{{ $subjects = append $subjects $subject }}{{ end -}}
 {{- end -}}
-{{- $_ := set .object "subjects" $subjects -}}
+{{- $_ := set .object "subjects" ($subjects | default list) -}}
 {{- end }}
 
 {{- define "refit.networkpolicy" -}}
