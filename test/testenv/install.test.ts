@@ -263,7 +263,8 @@ describe('credentials of a controller', () => {
 
   test.each([
     ['c1: evil', '"c1: evil" is not a name of a ControlNode or Node'],
-    ['c1 --duration 1m', '--duration is too short: use 10m or more'],
+    ['c1 --duration 1m', '--duration is too short or too long: use 10m to 596523h'],
+    ['c1 --duration 876000h', '--duration is too short or too long: use 10m to 596523h'],
   ])('%s: one line', async (text, message) => {
     const [name = '', ...more] = text.includes(':') ? [text] : text.split(' ');
     const { code, stderr } = await runRefit('credentials', 'controlnode', name, ...more, '--kubeconfig', admin);

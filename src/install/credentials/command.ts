@@ -19,8 +19,8 @@ interface CredentialsFlags extends ClusterFlags {
 
 /** Of the names of nodes (RFC 1123 subdomain). They become part of manifests. */
 const NAME = /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/;
-/** The API server accepts no shorter certificate. */
-const LEAST_MS = 600_000;
+/** The API server accepts no shorter certificate, and no more seconds than 32 bits hold. */
+const [LEAST_MS, MOST_MS] = [600_000, 596_523 * 3_600_000];
 
 /** An exec plugin's caller asks for the next certificate when this part of the time is over. */
 const USED_PART = 0.8;
@@ -30,12 +30,13 @@ export async function controlNodeCredentials(name: string, flags: CredentialsFla
   const bad = [name, flags.node ?? name].find((text) => !NAME.test(text) || text.length > 253);
   const wanted = 'is not a name of a ControlNode or Node: use lower-case letters, digits, - and .';
   if (bad !== undefined) throw new RefitError('REFIT_USAGE', `${JSON.stringify(bad)} ${wanted}`);
-  if (flags.duration < LEAST_MS) throw new RefitError('REFIT_USAGE', '--duration is too short: use 10m or more');
+  if (!(flags.duration >= LEAST_MS && flags.duration <= MOST_MS))
+    throw new RefitError('REFIT_USAGE', '--duration is too short or too long: use 10m to 596523h');
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   const silent = { ...cli, write: () => undefined };
   const issued = await inCluster(flags, silent, async (run) => {
     await applyObjects(objectsIn(controlNodeRoles(name, flags.node)), run);
-    return await issueCertificate(`refit:controlnode:${name}`, flags.duration / 1000, { ...run, clock });
+    return await issueCertificate(`refit:controlnode:${name}`, Math.floor(flags.duration / 1000), { ...run, clock });
   });
   if (flags.output === 'kubeconfig') cli.write(await kubeconfigWith(config, withCertificate(issued)));
   else cli.write(execCredential(issued, renewalOf(issued.certificate)));
