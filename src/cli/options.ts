@@ -34,16 +34,18 @@ export const FILTER_OPTIONS: readonly Option[] = [
   new Option('--dialect <name>', 'only plans of this kind').choices(DIALECT_NAMES),
 ];
 
-const TEMPLATE = /^https?:\/\/[^\s/]+\/\S*\{version\}\S*$/i;
-const RIGHT = 'write a URL of http or https with {version}, such as https://mirror.example.com/{version}/k0s';
+const template = matching(
+  /^(?i:https?):\/\/(?=[^\s/]+\/\S*\{version\})(?:[^\s{}]|\{(?:version|os|arch|procedure)\})+$/,
+  'write a URL of http or https with {version}, and no others than {os}, {arch} and {procedure}, such as https://mirror.example.com/{version}/k0s',
+);
 
 /** What Machines of Cluster API get. */
 export const PAYLOAD_OPTIONS: readonly Option[] = [
   new Option('--payload-url <template>', 'URL of a version, with {version}, {os}, {arch} and {procedure}')
-    .argParser(matching(TEMPLATE, RIGHT))
+    .argParser(template)
     .makeOptionMandatory(),
   new Option('--checksum-url <template>', 'URL of its SHA-256, in the same form; default: none is checked').argParser(
-    matching(TEMPLATE, RIGHT),
+    template,
   ),
 ];
 

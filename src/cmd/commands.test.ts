@@ -131,10 +131,16 @@ test.each<[string, string]>([
     'controller --log-level loud',
     "option '--log-level <level>' argument 'loud' is invalid. Allowed choices are debug, info, warn, error.",
   ],
-  ...['foo', 'ftp://m.example.com/{version}', 'https://m.example.com/k0s', 'https:///{version}'].flatMap((url) =>
+  ...[
+    'foo',
+    'ftp://m.example.com/{version}',
+    'https://m.example.com/k0s',
+    'https:///{version}',
+    'https://m/{version}/{platform}',
+  ].flatMap((url) =>
     ['payload', 'checksum'].map((what): [string, string] => [
       `capi-extension --${what}-url ${url}`,
-      `option '--${what}-url <template>' argument '${url}' is invalid. write a URL of http or https with {version}, such as https://mirror.example.com/{version}/k0s`,
+      `option '--${what}-url <template>' argument '${url}' is invalid. write a URL of http or https with {version}, and no others than {os}, {arch} and {procedure}, such as https://mirror.example.com/{version}/k0s`,
     ]),
   ),
   [
