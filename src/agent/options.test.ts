@@ -100,8 +100,10 @@ test('every flag that help names is taken', () => {
 });
 
 test('no soak is a choice, and relative paths are those of whoever calls', () => {
-  const options = parseAgentOptions(['--soak', '0', '--status-socket', 's.sock', '--data-dir', 'data']);
+  const paths = ['--status-socket', 's.sock', '--data-dir', 'data', '--state-dir', 'state', '--run-dir', 'run'];
+  const options = parseAgentOptions(['--soak', '0', ...paths]);
   expect(options?.times.soakMs).toBe(0);
+  expect(options).toMatchObject({ stateDirectory: resolve('state'), runDirectory: resolve('run') });
   expect(options?.place).toEqual({ statusSocket: resolve('s.sock'), dataDirectory: resolve('data') });
 });
 
@@ -121,6 +123,8 @@ test.each([
   [['--soak', '5'], '--soak 5 is not a time'],
   [['--log-level', 'loud'], '--log-level loud is none of'],
   [['--surprise'], "Unknown option '--surprise'"],
+  [['--name', ''], '--name is empty: give it a value, or leave it out'],
+  [['--state-dir='], '--state-dir is empty'],
   [['--name'], "Option '--name <value>' argument missing"],
   [['extra'], "Unexpected argument 'extra'"],
 ])('%j: one line', (args, message) => {

@@ -67,6 +67,8 @@ export function configPath(args: readonly string[]): string | undefined {
 export function parseAgentOptions(args: readonly string[]) {
   const flags = readFlags(args);
   if (flags.help === true) return undefined;
+  const [empty] = Object.entries(flags).find(([name, value]) => value === '' && name !== 'node-configuration') ?? [];
+  if (empty !== undefined) throw new RefitError('REFIT_USAGE', `--${empty} is empty: give it a value, or leave it out`);
   const limits: DownloadLimits = {
     maxBytes: toCount('max-download-bytes', flags['max-download-bytes']),
     reserveBytes: flags['disk-reserve'] === '0' ? 0 : toCount('disk-reserve', flags['disk-reserve']),
@@ -100,9 +102,9 @@ export function parseAgentOptions(args: readonly string[]) {
     },
     /** Undefined: the file that the running service executes. */
     binary: flags.binary,
-    stateDirectory: flags['state-dir'],
+    stateDirectory: resolve(flags['state-dir']),
     /** Holds the lock of the host. */
-    runDirectory: flags['run-dir'] ?? (process.getuid?.() === 0 ? '/run/refit' : flags['state-dir']),
+    runDirectory: resolve(flags['run-dir'] ?? (process.getuid?.() === 0 ? '/run/refit' : flags['state-dir'])),
     limits,
     times: {
       restartTimeoutMs: toMilliseconds('restart-timeout', flags['restart-timeout']),

@@ -2,7 +2,7 @@
 import { formatDuration } from '../../util/duration.ts';
 import type { UpdateJournal } from '../journal.ts';
 import type { OwnNodeFacts, Times, UpdateInput } from '../step-input.ts';
-import type { Step } from '../steps/step.ts';
+import { rollBack, type Step } from '../steps/step.ts';
 import { isSameProcess, type ProcessId, type RunningService } from './host.ts';
 
 /** The old version must run again, or be reported as failed, within 90 s of the verdict on the new one. */
@@ -131,8 +131,4 @@ function isOther({ process }: RunningService, { process: ended, work }: UpdateJo
 /** A signal's policy overrides the flags. */
 function timesOf({ times, journal }: UpdateInput): Times {
   return { ...times, ...journal.work.policy };
-}
-
-function rollBack(reason: string): Step {
-  return { kind: 'roll-back', reason };
 }

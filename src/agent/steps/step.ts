@@ -51,3 +51,7 @@ export type Step =
 export type StepOutcome =
   | { readonly ok: true }
   | { readonly ok: false; readonly reason: string; readonly late?: 'drain'; readonly error?: unknown };
+
+export function rollBack(reason: string): Step {
+  return { kind: 'roll-back', reason };
+}

@@ -3,7 +3,7 @@ import type { SignalStatus } from '../../signal/names.ts';
 import { mayBeCordoned, type UpdateJournal, type UpdatePhase } from '../journal.ts';
 import { afterRestart, isStillThere, proveOld, rewatch, runsNew, runsOld, soak, watchOther } from '../service/proof.ts';
 import type { UpdateInput } from '../step-input.ts';
-import type { Step } from './step.ts';
+import { rollBack, type Step } from './step.ts';
 
 export function nextUpdateStep(input: UpdateInput): Step {
   return ADVANCE[input.journal.phase](input);
@@ -91,10 +91,6 @@ function concludeRollBack(input: UpdateInput): Step {
 
 function restart({ host }: UpdateInput): Step {
   return { kind: 'restart', process: host.service };
-}
-
-function rollBack(reason: string): Step {
-  return { kind: 'roll-back', reason };
 }
 
 function report(status: SignalStatus): Step {
