@@ -62,6 +62,14 @@ test.concurrent.each<[string, (response: ServerResponse) => void, string]>([
   expect(run.agent.log.join('\n')).not.toContain('REFIT_INTERNAL');
 });
 
+test.concurrent('a Node that does not exist, such as one with a wrong name: the agent says that it waits', async () => {
+  const details = { kind: 'nodes', name: 'n1' };
+  const status = { apiVersion: 'v1', kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, details };
+  await using run = await startAgent((response) => sendJson(response, 404, status));
+  await vi.waitFor(() => expect(run.agent.log.join('\n')).toContain('"msg":"agent started"'), PATIENCE);
+  expect(run.agent.log.join('\n')).toContain('the object does not exist yet: waiting for it","node":"n1"');
+});
+
 test.concurrent('a token that comes later, as the certificate of a kubelet: the agent waits for it', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'refit-token-'));
   onTestFinished(async () => await rm(directory, { recursive: true }));

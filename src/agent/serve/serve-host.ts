@@ -88,7 +88,7 @@ async function checkObject(host: HostParts, name: string, abort: AbortSignal): P
       if (abort.aborted) return;
       const mayCome =
         isNotFound(error) && (options.object === 'controlnode' || error.status.details?.name !== undefined);
-      if (mayCome) return;
+      if (mayCome) return log.info('the object does not exist yet: waiting for it', { object: options.object });
       const problem = describeProblem(error);
       const stays = LASTING.includes(problem.code) || (isForbidden(error) && failures + 1 >= MOST_REFUSALS);
       if (stays) throw error;
