@@ -1,8 +1,10 @@
 /** The proof of the agent's flags: defaults, all of them set, and one clear line for each mistake. */
-import { resolve } from 'node:path';
-import { expect, test } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { RefitError } from '../util/errors.ts';
-import { AGENT_HELP, parseAgentOptions } from './options.ts';
+import { AGENT_HELP, parseAgentOptions, readFlagsFile } from './options.ts';
 
 test('the defaults are the original limits, and what can be found is', () => {
   expect(parseAgentOptions([])).toEqual({
@@ -132,6 +134,14 @@ test.each([
   expect(error.code).toBe('REFIT_USAGE');
   expect(error.message).toContain(message);
   expect(error.line).not.toContain('\n');
+});
+
+test('a flag that the file misspells: the error names the file', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'refit-flags-'));
+  onTestFinished(async () => await rm(directory, { recursive: true }));
+  const file = join(directory, 'agent.yaml');
+  await writeFile(file, 'soak: 1s\nsoakk: 1s\n', { mode: 0o600 });
+  await expect(readFlagsFile(file)).rejects.toThrow(`cannot use ${file}: Unknown option '--soakk'`);
 });
 
 function failureOf(args: readonly string[]): RefitError {

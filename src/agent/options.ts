@@ -209,7 +209,9 @@ function oneOf<T extends string>(flag: string, text: string, choices: readonly T
 export async function readFlagsFile(path: string): Promise<string[]> {
   try {
     await assertTrustedPath(path);
-    return (await readFile(path, 'utf8')).split('\n').flatMap((line, index) => argumentsIn(line, index + 1));
+    const args = (await readFile(path, 'utf8')).split('\n').flatMap((line, index) => argumentsIn(line, index + 1));
+    readFlags(args);
+    return args;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw new RefitError('REFIT_FILE', `cannot use ${path}: ${messageOf(error)}`, { cause: error });

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { defined } from '../../util/json.ts';
 import type { ProcessId } from './host.ts';
 import * as processes from './processes.ts';
-import { whyForeign } from './trusted-process.ts';
+import { usersOf, whyForeign } from './trusted-process.ts';
 
 export interface ServicePlace {
   /** Absolute, as are all paths here. */
@@ -35,7 +35,7 @@ function describeProcess(pid: number): FoundService | undefined {
   if (args === undefined) return undefined;
   const directory = processes.workingDirectoryOf(pid) ?? '/';
   const dataDirectory = resolve(directory, args.dataDirectory ?? DEFAULT_PLACE.dataDirectory);
-  const isRoot = processes.ownerOf(pid) === 0;
+  const isRoot = usersOf(pid)?.[1] === 0;
   const usualSocket = isRoot ? DEFAULT_PLACE.statusSocket : resolve(dataDirectory, 'run', 'status.sock');
   const hostname = processes.variableOf(pid, 'AUTOPILOT_HOSTNAME') || undefined;
   const statusSocket = resolve(directory, args.statusSocket ?? usualSocket);

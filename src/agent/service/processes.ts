@@ -66,10 +66,6 @@ export function workingDirectoryOf(pid: number): string | undefined {
   return linkOf(`/proc/${pid}/cwd`);
 }
 
-export function ownerOf(pid: number): number | undefined {
-  return ifPossible(() => statSync(`/proc/${pid}`).uid);
-}
-
 /** From proc_pid_task_children(5); undefined when the kernel does not have it. */
 export function childrenOf(parent: number): number[] | undefined {
   return ifPossible(() =>
