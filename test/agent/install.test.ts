@@ -110,6 +110,14 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
     expect(afterFull).toEqual([]);
   });
 
+  test('an option of agent.yaml for kubeadm hosts only is read there as the agent reads it', () => {
+    const { kubeadm } = seen.foreign;
+    expect(kubeadm).toContain(`started ${service}, now and at each boot; its state is in /var/lib/refit-of-this-host`);
+    expect(kubeadm).toContain(`removed ${service}\n`);
+    expect(kubeadm).not.toContain('could not read');
+    expect(kubeadm).not.toContain('exit code');
+  });
+
   test('install says what it found and did', () => {
     const lines = seen.installed.trim().split('\n');
     expect(lines[0]).toMatch(/^found k0s v1\.36\.3\+k0s\.0, a worker \(PID \d+, data in \/var\/lib\/k0s\)$/);

@@ -39,7 +39,7 @@ export async function installAgent({ credentials, procedure }: AgentInstallFlags
   const k0s = procedure === 'kubeadm' ? undefined : await findK0s();
   const program = await ownProgram();
   const source = await credentialsFor(k0s, program, credentials);
-  const { stateDirectory } = await ownOptions();
+  const { stateDirectory } = await ownOptions(procedure);
   const isPlaced = !program.isOneFile || (await isOwnBinary());
   const isMarked = await hasMark(service.file);
   const foreign = [
@@ -138,9 +138,10 @@ async function assertIdle(state: string): Promise<void> {
   for (const name of globSync('*.lock.*', { cwd: state })) await assertFree(join(state, name));
 }
 
-/** As the agent reads them. */
-async function ownOptions() {
-  return parseAgentOptions(await readFlagsFile(FLAGS)) ?? USUAL;
+/** As the agent reads them; some are for kubeadm hosts only, which the command line of the service names. */
+async function ownOptions(procedure = 'k0s') {
+  const given = procedure === 'k0s' ? [] : ['--procedure', procedure];
+  return parseAgentOptions([...(await readFlagsFile(FLAGS)), ...given]) ?? USUAL;
 }
 
 /** The previous binary, and what was fetched ahead. Without a running k0s: beside its usual place. */
@@ -163,7 +164,8 @@ export async function uninstallAgent(write: Write): Promise<void> {
     const hint = `stop and remove ${service.title} yourself, then run this again`;
     throw new RefitError('REFIT_INSTALL', `refit install did not make ${service.file}`, { hint });
   }
-  const options = await ownOptions().catch(({ message }: Error) => {
+  const isKubeadm = isMarked && (await readFile(service.file, 'utf8')).includes('kubeadm');
+  const options = await ownOptions(isKubeadm ? 'kubeadm' : 'k0s').catch(({ message }: Error) => {
     const left = `the directories that ${FLAGS} names, and what the agent keeps beside k0s's binary`;
     write(`could not read the agent's options: ${message}\nleft ${left}\n`);
   });

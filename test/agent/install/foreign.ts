@@ -1,11 +1,12 @@
 /** Inside a jail: what install and uninstall say and do where files of others, or the disk, are in the way. */
 import { execFileSync } from 'node:child_process';
-import { mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { takeLock } from '../../../src/agent/state/state-directory.ts';
 
 const BINARY = '/usr/local/bin/refit';
 const CREDENTIALS = '/etc/refit/agent.kubeconfig';
+const FLAGS = '/etc/refit/agent.yaml';
 const TEXT = '#!/bin/sh\n# Somebody else wrote this.\n';
 
 export interface SeenForeign {
@@ -24,6 +25,8 @@ export interface SeenForeign {
   /** Output of install while the disk of the binary is full, and what was there after it. */
   readonly full: string;
   readonly afterFull: readonly string[];
+  /** Of install and uninstall for a kubeadm host, with an option in agent.yaml that only such a host has. */
+  readonly kubeadm: string;
 }
 
 /** `service`: the file of the service; `state`: the state directory. Leaves nothing behind. */
@@ -62,5 +65,15 @@ export async function tryForeign(
   const full = refit('install', 'agent');
   const afterFull = await readdir(dirname(BINARY));
   execFileSync('umount', [dirname(BINARY)]);
-  return { refused, kept, masked, used, changing, left, changed, full, afterFull };
+  return { refused, kept, masked, used, changing, left, changed, full, afterFull, kubeadm: await onKubeadm(refit) };
+}
+
+async function onKubeadm(refit: (...args: string[]) => string): Promise<string> {
+  const flags = await readFile(FLAGS, 'utf8');
+  await writeFile(FLAGS, `${flags}kubeadm-config: /etc/refit/upgrade.yaml\n`);
+  await mkdir('/etc/kubernetes', { recursive: true });
+  await copyFile('/var/lib/k0s/kubelet.conf', '/etc/kubernetes/kubelet.conf');
+  const said = refit('install', 'agent', '--procedure', 'kubeadm') + refit('uninstall', 'agent');
+  await writeFile(FLAGS, flags);
+  return said;
 }
