@@ -5,7 +5,7 @@ import { decodeReport, encodeReport, type SignalData } from '../signal/annotatio
 import { isFinal } from '../signal/names.ts';
 import { decodePrefetch } from '../signal/prefetch.ts';
 import { backoffDelay } from '../util/clock.ts';
-import { messageOf } from '../util/errors.ts';
+import { messageOf, unlessError } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 import { sparingly } from '../util/log.ts';
 import { type ActiveJournal, IDLE, type Journal, signalKeyOf, type UpdateJournal } from './journal.ts';
@@ -14,6 +14,7 @@ import { withReport } from './object/report-writer.ts';
 import { changeOrTimeout } from './object/signal-object.ts';
 import { type ObserverParts, stepInputs } from './observe.ts';
 import { type SupervisorAccount, withCrashStory } from './service/crash-story.ts';
+import { isDiskFull } from './state/durable-files.ts';
 import type { StepInput } from './step-input.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 import { journalAfter, journalBefore, resumed, withObservedStatus } from './transitions.ts';
@@ -193,9 +194,10 @@ export class Agent {
     if (before.phase === 'idle') return;
     if (this.#failures === 0) log.info('step', { step: step.kind, phase: before.phase });
     using watch = this.#cancelWhenSuperseded(step, stop);
-    // First: after a crash in between, what is left or over is not begun again.
-    await this.#remember(step, before);
+    // First: after a crash in between, what is left or over is not begun again. On a full disk the step makes room for that.
+    await unlessError(isDiskFull)(this.#remember(step, before));
     const outcome = await perform(step, before, watch.abort);
+    await this.#remember(step, before);
     await this.#save(journalAfter(step, before, outcome, this.#now()));
     if (!outcome.ok && this.#journal === before)
       throw outcome.error instanceof StatusError ? outcome.error : new Error(outcome.reason);

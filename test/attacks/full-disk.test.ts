@@ -5,6 +5,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { NEW, type Rig } from '../agent/rig.ts';
 import { SmallDisk } from '../faults/disk/small-disk.ts';
 import { attackOnDisk, startNode, useCluster } from './rig.ts';
@@ -96,4 +97,21 @@ attackOnDisk('on a disk without a free byte the journal is written all the same'
   await empty();
   await node.end();
   expect(node.statuses.at(-1)).toBe('Completed');
+});
+
+attackOnDisk('on a disk without a free byte, what was fetched for a signal that was cancelled is removed', async () => {
+  await using disk = await SmallDisk.mount(96);
+  const options = { hostDirectory: disk.path, bytes: 12 * MIB, flags: ['--disk-reserve', String(RESERVE)] };
+  await using node = await startNode({ ...options, policy: { cordoning: 'leader' } });
+  node.startAgent();
+  await node.send('/new', NEW);
+  await node.until(() => expect(node.statuses.at(-1)).toBe('Cordoning'));
+  const empty = await disk.fill(0);
+  const signal = decodeSignal((await node.object()).metadata.annotations);
+  expect(signal).toBeDefined();
+  const status = { status: 'Failed', timestamp: node.created } as const;
+  if (signal) await node.annotate(encodeSignal({ ...signal, status }));
+  await node.until(async () => expect(await node.leftovers()).toEqual([]));
+  await node.end();
+  await empty();
 });
