@@ -115,3 +115,16 @@ attackOnDisk('on a disk without a free byte, what was fetched for a signal that 
   await node.end();
   await empty();
 });
+
+attackOnDisk('an agent that starts on a disk without a free byte goes on with its update', async () => {
+  await using disk = await SmallDisk.mount(96);
+  const options = { hostDirectory: disk.path, bytes: 12 * MIB, flags: ['--disk-reserve', String(RESERVE)] };
+  await using node = await startNode({ ...options, policy: { cordoning: 'leader' } });
+  const agent = node.startAgent();
+  await node.send('/new', NEW);
+  await node.until(() => expect(node.statuses.at(-1)).toBe('Cordoning'));
+  await agent.stop('SIGKILL');
+  await disk.fill(0);
+  node.startAgent();
+  await untilLogged(node, '"msg":"resuming","node"');
+});

@@ -27,14 +27,19 @@ const SPARE_BYTES = 64 * 1024;
 
 export async function saveJournal(path: string, journal: Journal, files: Files = fsPromises): Promise<void> {
   const text = `${JSON.stringify({ format: FORMAT, journal })}\n`;
+  await withSpare(path, async () => await writeDurably(path, text, files), files);
+  await keepSpare(path, files);
+}
+
+/** Does `work` once more on a full disk, in the room of the spare file. */
+export async function withSpare(path: string, work: () => Promise<void>, files: Pick<Files, 'rm'> = fsPromises) {
   try {
-    await writeDurably(path, text, files);
+    await work();
   } catch (error) {
     if (!isDiskFull(error)) throw error;
     await files.rm(spareOf(path), { force: true });
-    await writeDurably(path, text, files);
+    await work();
   }
-  await keepSpare(path, files);
 }
 
 /** Call it before the journal is needed. Without room there is no spare file until a later save finds room. */

@@ -7,6 +7,7 @@ import { parseJson } from '../../util/json.ts';
 import { isSameProcess, type ProcessId } from '../service/host.ts';
 import { findProcess } from '../service/processes.ts';
 import { syncPath } from './durable-files.ts';
+import { withSpare } from './journal-file.ts';
 import { assertTrustedPath, isTrustedUser, unless } from './trusted-path.ts';
 
 /** Throws REFIT_FILE when it is unusable or others could change it, REFIT_AGENT when another agent works on this host. */
@@ -14,7 +15,7 @@ export async function openStateDirectory(path: string, runDirectory: string): Pr
   const paths = pathsIn(path);
   try {
     await openOwn(path);
-    await takeLock(paths.lock, process.pid);
+    await withSpare(paths.journal, async () => await takeLock(paths.lock, process.pid));
     await openOwn(runDirectory);
     await takeLock(join(runDirectory, 'host.lock'), process.pid);
     return paths;
