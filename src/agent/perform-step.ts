@@ -96,7 +96,7 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
     swap: async () => {
       await fileTrust.assertReplaceable(work.binary);
       const wanted = await wantedHash(sha256, paths.record, files);
-      const isTried = await wasTried(tools, staged, wanted);
+      const isTried = tools.tried?.get(staged) === `${await stampOf(staged)} ${wanted}`;
       await replaceDurably(staged, work.binary, files, async (path) => {
         // Where there are no hard links it is a copy.
         const isSame = isTried && identityOf(path) === identityOf(staged);
@@ -125,11 +125,6 @@ async function isSameContent(path: string, other: string, files: Files): Promise
   const [a, b] = await Promise.all([path, other].map(async (each) => await files.stat(each).catch(() => undefined)));
   if (a === undefined || a.size !== b?.size) return false;
   return (await hashFile(path, files)) === (await hashFile(other, files));
-}
-
-async function wasTried({ tried }: EffectTools, staged: string, wanted: string | undefined): Promise<boolean> {
-  const then = tried?.get(staged);
-  return then !== undefined && then === `${await stampOf(staged)} ${wanted}`;
 }
 
 /** The bytes that were hashed are the ones that the rename puts in place. */

@@ -90,8 +90,7 @@ async function checkObject(host: HostParts, name: string, abort: AbortSignal): P
         isNotFound(error) && (options.object === 'controlnode' || error.status.details?.name !== undefined);
       if (mayCome) return log.info('the object does not exist yet: waiting for it', { object: options.object });
       const problem = describeProblem(error);
-      const stays = LASTING.includes(problem.code) || (isForbidden(error) && failures + 1 >= MOST_REFUSALS);
-      if (stays) throw error;
+      if (LASTING.includes(problem.code) || (isForbidden(error) && failures + 1 >= MOST_REFUSALS)) throw error;
       const pauseMs = backoffDelay(failures, { base: 500, cap: 15_000, random });
       log.warn('cannot read the object at the start; trying again', { reason: problem.line, pauseMs });
       await sleep(clock, pauseMs, abort).catch(() => undefined);

@@ -39,7 +39,7 @@ export function soak(input: UpdateInput): Step {
   if (now < until) return { kind: 'await-service', until };
   const within = `within ${formatDuration(now - began)} of the new version's first answer`;
   if (node.staleMs !== undefined) return rollBack(`no kubelet heartbeat ${within}`);
-  return node.isReady === false ? rollBack(`node not Ready ${within}`) : UNCORDON;
+  return node.isReady === false ? rollBack(`node not Ready ${within}`) : { kind: 'report', status: 'UnCordoning' };
 }
 
 /** After a restart with the old binary: how it ended, or the next step. */
@@ -94,8 +94,6 @@ export function runsOld({ journal, host: { running } }: UpdateInput): boolean {
 export function isStillThere({ journal, host }: UpdateInput): boolean {
   return isSameProcess(host.service, journal.process);
 }
-
-const UNCORDON: Step = { kind: 'report', status: 'UnCordoning' };
 
 /** A stale heartbeat counts only while the API server answers: without it, no kubelet could have been heard. */
 function readyDeadline({ isReady, staleMs }: OwnNodeFacts, began: number, now: number, readyTimeoutMs: number): number {

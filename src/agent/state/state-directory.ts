@@ -85,9 +85,8 @@ export function pathsIn(stateDirectory: string) {
 
 /** The lock is the file with the highest number, `<path>.<n>`. Rejects with REFIT_AGENT while its holder lives. */
 export async function takeLock(path: string, pid: number): Promise<void> {
-  const own = findProcess(pid);
   const draft = `${path}-${pid}`;
-  await writeFile(draft, JSON.stringify(own));
+  await writeFile(draft, JSON.stringify(findProcess(pid)));
   try {
     for (;;) {
       const earlier = await generations(path);
