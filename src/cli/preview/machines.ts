@@ -35,8 +35,10 @@ export async function previewMachines(flags: MachinesFlags, { clock, output, abo
     );
   const userAgent = 'refit-preview';
   using client = await connect(flags, userAgent);
-  const { items } = await client.listAll(machines, { namespace, abort });
-  const own = items.filter(({ spec }) => spec?.clusterName === cluster);
+  const found = await ifFound(client.listAll(machines, { namespace, abort }));
+  const hint = 'use the kubeconfig of the management cluster';
+  if (!found) throw new RefitError('REFIT_NO_CRD', 'this cluster has no Machines of Cluster API', { hint });
+  const own = found.items.filter(({ spec }) => spec?.clusterName === cluster);
   if (own.length === 0) throw new RefitError('REFIT_CONTROL', `Cluster ${namespace}/${cluster} has no Machines`);
   const secret = await ifFound(client.get(secrets, `${cluster}-kubeconfig`, { namespace, abort }));
   const absent = `no Secret ${namespace}/${cluster}-kubeconfig, in which Cluster API keeps the kubeconfig of the Cluster`;
@@ -65,10 +67,8 @@ export async function previewMachines(flags: MachinesFlags, { clock, output, abo
     return { machine: metadata.name, node: status?.nodeRef?.name ?? '', ...(await verdict) };
   };
   const rows = harmless(await Promise.all(own.map(look)));
-  const text = table(
-    ['MACHINE', 'NODE', 'OUTCOME', 'WHY'],
-    rows.map((row) => Object.values(row)),
-  );
+  const cells = rows.map((row) => Object.values(row));
+  const text = table(['MACHINE', 'NODE', 'OUTCOME', 'WHY'], cells);
   output.write(`${flags.output === 'json' ? JSON.stringify(rows, undefined, 2) : text.join('\n')}\n`);
   return EXIT.ok;
 }
