@@ -318,3 +318,13 @@ test.each<[string, Partial<DownloadLimits>, string | undefined, string | undefin
   else expect(outcome).toContain(refusal);
   expect(asked).toHaveLength(refusal === undefined ? 1 : 0);
 });
+
+test('without a hash and a validator, what another payload may have replaced is not continued', async () => {
+  const url = await serve(broken(4), (response, request) =>
+    request.headers.range === undefined
+      ? response.writeHead(200, { 'content-length': '10' }).end('ABCDEFGHIJ')
+      : response.writeHead(206, { 'content-range': 'bytes 4-9/10', 'content-length': '6' }).end('EFGHIJ'),
+  );
+  const { text } = await fetchFrom(url, { sha256: undefined });
+  expect(text).toBe('ABCDEFGHIJ');
+});

@@ -138,8 +138,10 @@ async function take(answer: web.Answer, fetching: Fetching, guard: web.StallGuar
   return 'fetched';
 }
 
-function conditionsOf({ part: { bytes, origin }, unless }: Fetching): OutgoingHttpHeaders {
-  if (bytes > 0) return { range: `bytes=${bytes}-`, ...(origin.validator && { 'if-range': origin.validator }) };
+/** Where neither a hash nor a validator proves that it is the same payload still, it is asked for anew. */
+function conditionsOf({ part: { bytes, origin }, unless, sha256 }: Fetching): OutgoingHttpHeaders {
+  const ifRange = origin.validator && { 'if-range': origin.validator };
+  if (bytes > 0 && (sha256 ?? ifRange)) return { range: `bytes=${bytes}-`, ...ifRange };
   if (unless === undefined) return {};
   return { [unless.startsWith('"') ? 'if-none-match' : 'if-modified-since']: unless };
 }

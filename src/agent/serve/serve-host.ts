@@ -126,10 +126,9 @@ async function register(host: HostParts, object: OwnObject, name: string, stop: 
 
 /** Original leaders send airgap bundles only to Nodes, also on hosts whose updates go to a ControlNode. */
 async function serveOwnNode(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
-  const log = host.log.child({ for: `Node ${name}` });
   const object = ownObject({ ...host, resource: nodes, name });
   const options = { object, journal: host.paths.airgapJournal, accepts: ['airgapupdate'] } as const;
-  await serveNode({ ...host, log }, name, options, stop);
+  await serveNode({ ...host, log: host.log.child({ for: `Node ${name}` }) }, name, options, stop);
 }
 
 /** Runs `work` for each value of `current`, one run at a time. Rejects when a run rejects that was not aborted. */

@@ -39,8 +39,7 @@ function describeProcess(pid: number): FoundService | undefined {
   const usualSocket = isRoot ? DEFAULT_PLACE.statusSocket : resolve(dataDirectory, 'run', 'status.sock');
   const hostname = processes.variableOf(pid, 'AUTOPILOT_HOSTNAME') || undefined;
   const statusSocket = resolve(directory, args.statusSocket ?? usualSocket);
-  const { hostnameOverride } = args;
-  return defined({ pid, statusSocket, dataDirectory, hostnameOverride, hostname });
+  return defined({ pid, statusSocket, dataDirectory, hostnameOverride: args.hostnameOverride, hostname });
 }
 
 /** `original`, or a later child of its parent, that was started from `path`, whatever file is there now. */
