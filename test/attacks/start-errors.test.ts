@@ -67,7 +67,7 @@ test.concurrent('a Node that does not exist, such as one with a wrong name: the 
   const status = { apiVersion: 'v1', kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, details };
   await using run = await startAgent((response) => sendJson(response, 404, status));
   await vi.waitFor(() => expect(run.agent.log.join('\n')).toContain('"msg":"agent started"'), PATIENCE);
-  expect(run.agent.log.join('\n')).toContain('the object does not exist yet: waiting for it","node":"n1"');
+  expect(run.agent.log.join('\n')).toContain('the object does not exist yet","node":"n1"');
 });
 
 test.concurrent('a token that comes later, as the certificate of a kubelet: the agent waits for it', async () => {

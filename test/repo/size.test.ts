@@ -9,9 +9,9 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_770,
+  'src/agent': 5_765,
   'src/api': 967,
-  'src/cli': 4_816,
+  'src/cli': 4_818,
   'src/cmd': 983,
   'src/dialects': 320,
   'src/dialects/autopilot': 989,
@@ -27,7 +27,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/runtime': 779,
   'src/signal': 585,
   'src/updates': 1_883,
-  'src/install': 839,
+  'src/install': 842,
   'src/util': 849,
   'src/versions': 487,
 };

@@ -88,7 +88,7 @@ async function checkObject(host: HostParts, name: string, abort: AbortSignal): P
       if (abort.aborted) return;
       const mayCome =
         isNotFound(error) && (options.object === 'controlnode' || error.status.details?.name !== undefined);
-      if (mayCome) return log.info('the object does not exist yet: waiting for it', { object: options.object });
+      if (mayCome) return log.info('the object does not exist yet', { object: options.object });
       const problem = describeProblem(error);
       if (LASTING.includes(problem.code) || (isForbidden(error) && failures + 1 >= MOST_REFUSALS)) throw error;
       const pauseMs = backoffDelay(failures, { base: 500, cap: 15_000, random });
