@@ -1,6 +1,6 @@
 /** The report of an upgrade: what ran where, how long, versions before and after. As JSON for programs, as Markdown for people. */
 import { writeFile } from 'node:fs/promises';
-import type { Request } from '../../dialects/kubeadm/plan-object.ts';
+import { type Request, sourceOfPlan } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
 import { reportOn } from '../../dialects/kubeadm/signal.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
@@ -24,7 +24,7 @@ export interface Ended {
 
 export function reportOf({ survey, assessment, state, ...times }: Ended) {
   const { request, findings, digest } = assessment;
-  const resumed = assessment.resumes && survey.plan?.metadata.uid;
+  const resumed = assessment.resumes && survey.plan && sourceOfPlan(survey.plan).uid;
   const wanted = new Set([...request.certificates, ...hostsOf(request)]);
   const hosts = survey.hosts.map((before) => {
     const { name, role } = before.host;

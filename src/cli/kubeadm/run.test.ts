@@ -1,6 +1,9 @@
-/** Proves what `refit kubeadm apply` makes of a lock that it may not take. */
+/** Proves what `refit kubeadm apply` makes of a lock that it may not take, and of a plan that it cannot write. */
 import { expect, onTestFinished, test } from 'vitest';
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
+import { newPlan, PLACE, type Request } from '../../dialects/kubeadm/plan-object.ts';
+import type { Assessment } from '../../dialects/kubeadm/preflight.ts';
+import { configMaps } from '../../kube/resources.ts';
 import { isForbidden, StatusError } from '../../kube/status-error.ts';
 import { aroundRequests } from '../../kube/transport/bounded-client.ts';
 import { clientOver } from '../../kube/transport/http-client.ts';
@@ -9,19 +12,59 @@ import { silentLogger } from '../../util/log.ts';
 import { carryOut } from './run.ts';
 import type { ApplySession } from './session.ts';
 
-test('without the right to write its lease, the command ends and names it, before it decides anything', async () => {
+const refusal = (what: string) =>
+  new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: `${what} is forbidden` });
+
+/** A cluster whose API server refuses these requests, after they were carried out if `late`. */
+async function against(refused: readonly string[], late = false) {
   const server = await startApiServer();
   onTestFinished(async () => await server.stop());
-  const refused = new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'leases is forbidden' });
-  const client = aroundRequests(clientOver(server.caller), async (what, options, send) => {
-    if (what === 'create leases') throw refused;
-    return await send(options);
+  const own = clientOver(server.caller);
+  const client = aroundRequests(own, async (what, options, send) => {
+    if (!refused.includes(what ?? '')) return await send(options);
+    if (late) await send(options);
+    throw refusal(String(what));
   });
   const abort = AbortSignal.timeout(20_000);
   const output = { write: () => undefined };
   const flags = { leaseDuration: 15_000 };
   const session = { flags, client, clock: systemClock, log: silentLogger, identity: 'me', output, abort };
+  return { own, session: session as unknown as ApplySession };
+}
+
+const request: Request = {
+  version: 'v1.36.3',
+  concurrent: 1,
+  certificates: ['cp1'],
+  leader: [],
+  followers: [],
+  kubelets: [],
+  workers: [],
+};
+const ended = newPlan(request, 'then');
+const left = { ...ended, data: { ...ended.data, rollout: '{"phase":"failed"}' } };
+const next = async (): Promise<Assessment> =>
+  await Promise.resolve({ request, resumes: false, continues: false, start: 'now' } as Assessment);
+
+test('what an ended run has left half done is still known if the next plan cannot be written', async () => {
+  const { own, session } = await against(['create configmaps', 'update configmaps']);
+  await own.create(configMaps, left);
+  await expect(carryOut(session, next)).rejects.toSatisfy(isForbidden);
+  expect((await own.get(configMaps, PLACE.name, PLACE)).data).toEqual(left.data);
+});
+
+test('the next plan takes the place of the one before, and is another run', async () => {
+  const { own, session } = await against(['update configmaps'], true);
+  await own.create(configMaps, left);
+  await expect(carryOut(session, next)).rejects.toSatisfy(isForbidden);
+  const { metadata, data } = await own.get(configMaps, PLACE.name, PLACE);
+  expect(data).toEqual({ ...newPlan(request, 'now').data, uid: expect.any(String), created: expect.any(String) });
+  expect(data?.['uid']).not.toBe(metadata.uid);
+});
+
+test('without the right to write its lease, the command ends and names it, before it decides anything', async () => {
+  const { session } = await against(['create leases']);
   const decide = async (): Promise<never> => await Promise.reject(new Error('it decided'));
-  const thrown: unknown = await carryOut(session as unknown as ApplySession, decide).catch((e: unknown) => e);
+  const thrown: unknown = await carryOut(session, decide).catch((e: unknown) => e);
   expect(isForbidden(thrown)).toBe(true);
 });

@@ -1,4 +1,5 @@
 /** Carries out a rollout of kubeadm in the foreground: takes the lock, runs the controller and shows its progress. */
+import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
 import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
@@ -20,7 +21,7 @@ import { etcdAnswers } from '../../kubeadm/probe.ts';
 import { scriptFile } from '../../kubeadm/script-file.ts';
 import { API_SERVER, PRELUDE, prepareScript } from '../../kubeadm/scripts.ts';
 import { type ControllerProcess, prepareControllerProcess } from '../../process/controller-process.ts';
-import { sleep } from '../../util/clock.ts';
+import { rfc3339, sleep } from '../../util/clock.ts';
 import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { untilAborted } from '../../util/waits.ts';
@@ -64,10 +65,9 @@ export async function carryOut(session: ApplySession, decide: () => Promise<Asse
       if (!continues && hostsOf(request).length > 0) await untilAborted(prepare(session, request), abort);
       if (!continues && request.leader.length + request.followers.length > 0)
         await untilAborted(takeSnapshot(session), abort);
-      // The object of an ended rollout goes: the new one needs its own uid, by which hosts tell rollouts apart.
-      const { namespace, name } = PLACE;
-      await ifFound(writer.delete(configMaps, name, { namespace }));
-      await writer.create(configMaps, newPlan(request, start), { namespace });
+      const plan = newPlan(request, start, { uid: randomUUID(), created: rfc3339(clock.now()) });
+      // In one write: the record of an ended rollout says what it left half done.
+      if (!(await ifFound(writer.replace(configMaps, plan)))) await writer.create(configMaps, plan);
     }
     const { server } = session.config;
     const approve = approveServing({ ...session, server, client: writer, addressesOf, abort });

@@ -2,7 +2,7 @@
 import { pendingOwner } from '../../drain/cordon-marks.ts';
 import type { Dialect, OrphanedPlan, World } from '../../engine/dialect.ts';
 import { because } from '../../engine/model/reasons.ts';
-import { pendingOwnerOf, type Rollout, type Stage, sourceOf } from '../../engine/model/rollout.ts';
+import { pendingOwnerOf, type Rollout, type Stage } from '../../engine/model/rollout.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { apiVersionOf, type ConfigMap, configMaps, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
@@ -10,7 +10,7 @@ import type { Part } from '../../kubeadm/host.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
 import { orphanedRollout } from '../orphaned-rollout.ts';
-import { PLACE, RENEWAL, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
+import { PLACE, RENEWAL, type Request, recordOf, requestOf, sourceOfPlan, withRecord } from './plan-object.ts';
 import { drainDelegation, type HostUpgrades, LEADER, sshSignal } from './signal.ts';
 
 /** `upgrades` is undefined for commands that only read. */
@@ -38,7 +38,7 @@ function resolve(plan: ConfigMap, _world: World, now: number): Rollout {
   const recorded = recordOf(plan);
   const message = `ConfigMap ${PLACE.namespace}/${plan.metadata.name} has no valid data.request; delete it, then run \`refit kubeadm apply\` again`;
   return {
-    source: sourceOf(configMaps, plan),
+    source: sourceOfPlan(plan),
     id: request?.version ?? '',
     phase: 'new',
     blocked: false,
@@ -87,7 +87,7 @@ export function orphanedPlans(world: World, plans: readonly ConfigMap[]): Orphan
     const owner = pendingOwner(node);
     // A taint without a uid is from an earlier version of Refit; a current request sets its own.
     if (owner === '') return [orphanedPlan(node, owner)];
-    const isPast = owner?.startsWith(OWN) === true && plans.every(({ metadata }) => owner !== OWN + metadata.uid);
+    const isPast = owner?.startsWith(OWN) === true && plans.every((plan) => owner !== OWN + sourceOfPlan(plan).uid);
     return isPast ? [orphanedPlan(node, owner.slice(OWN.length))] : [];
   });
 }

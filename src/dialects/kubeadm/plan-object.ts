@@ -1,7 +1,7 @@
 /** The ConfigMap that holds the request of a rollout, which never changes, and the record of its progress. */
 import { z } from 'zod';
-import type { Rollout } from '../../engine/model/rollout.ts';
-import type { ConfigMap } from '../../kube/resources.ts';
+import { type Rollout, type Source, sourceOf } from '../../engine/model/rollout.ts';
+import { type ConfigMap, configMaps } from '../../kube/resources.ts';
 import { parseJson } from '../../util/json.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 
@@ -29,13 +29,21 @@ export type Request = z.infer<typeof request>;
 
 export type Recorded = Pick<Rollout, 'phase' | 'blocked' | 'reason' | 'stages'>;
 
-export function newPlan(wanted: Request, start: string): ConfigMap {
+/** Takes the place of the plan before. `run`: hosts tell rollouts apart by its uid. */
+export function newPlan(wanted: Request, start: string, run?: Pick<Source, 'uid' | 'created'>): ConfigMap {
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { ...PLACE, labels: { 'app.kubernetes.io/managed-by': 'refit' } },
-    data: { request: JSON.stringify(wanted), start },
+    data: { request: JSON.stringify(wanted), start, ...run },
   };
+}
+
+/** An earlier release made a new object for each run: its own uid and age are those of the run. */
+export function sourceOfPlan(plan: ConfigMap): Source {
+  const source = sourceOf(configMaps, plan);
+  const { uid = source.uid, created = source.created } = plan.data ?? {};
+  return { ...source, uid, created };
 }
 
 export function requestOf({ data }: ConfigMap): Request | undefined {
