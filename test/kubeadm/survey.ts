@@ -13,3 +13,11 @@ export const ORDINARY: Omit<Survey, 'manifest' | 'hosts' | 'nodes' | 'clusterVer
   rollsPools: false,
   addons: [],
 };
+
+/** A recorded stage with these states by target. */
+export function stageWith(id: string, states: Readonly<Record<string, string>>): object {
+  const targets = Object.entries(states).map(([name, state]) => {
+    return { key: `${id}/${name}`, name, state, since: '2026-11-20T08:00:00Z' };
+  });
+  return { id, command: 0, role: 'controller', maxInFlight: 1, version: 'v1.36.3', forced: false, targets };
+}

@@ -1,10 +1,14 @@
 /** Proves that a run outlives an API server that goes away amid its work, where kubeadm replaces it, and only there. */
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type ManifestHost, parseManifest } from '../../dialects/kubeadm/manifest.ts';
+import { newPlan } from '../../dialects/kubeadm/plan-object.ts';
+import { configMaps } from '../../kube/resources.ts';
 import { TransportError } from '../../kube/status-error.ts';
+import { clientOver } from '../../kube/transport/http-client.ts';
 import { type Clock, sleep, systemClock } from '../../util/clock.ts';
-import { type KubeadmSession, onAll, throughOutages } from './session.ts';
+import { type KubeadmFlags, type KubeadmSession, onAll, surveyCluster, throughOutages } from './session.ts';
 
 const hosts = '{name: cp1, role: controlPlane}, {name: cp2, role: controlPlane}';
 const binaries = '{kubeadm: {path: /a}, kubelet: {path: /b}}';
@@ -105,4 +109,16 @@ test.each<[string, object, number]>([
     return name;
   });
   expect([greatest, names]).toEqual([most, many.map(({ name }) => name)]);
+});
+
+test('a record that a person broke is refused in one sentence', async () => {
+  const server = await startApiServer();
+  onTestFinished(async () => await server.stop());
+  const client = clientOver(server.caller);
+  const plan = newPlan({} as never, '');
+  await client.create(configMaps, { ...plan, data: { ...plan.data, rollout: '{"stages":[null]}' } });
+  const [session] = sessionWith([]);
+  const survey = surveyCluster({ ...session, client, flags: {} as KubeadmFlags }, []);
+  await expect(survey).rejects.toThrow('data.rollout: phase: is missing');
+  await expect(survey).rejects.toThrow('stages[0]: is empty, expected an object; correct it, or delete the ConfigMap');
 });

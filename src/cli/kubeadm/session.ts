@@ -9,7 +9,7 @@ import { UNNAMED } from '../../dialects/kubeadm/kubeone.ts';
 import { listPools } from '../../dialects/kubeadm/machine-pools.ts';
 import { controlPlaneOf, loadManifest, type Manifest, type ManifestHost } from '../../dialects/kubeadm/manifest.ts';
 import { type ExpectedOutages, expectedOutages } from '../../dialects/kubeadm/outages.ts';
-import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
+import { PLACE, recordProblem } from '../../dialects/kubeadm/plan-object.ts';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { openShells, type SshShells, turnsOf } from '../../dialects/kubeadm/ssh.ts';
 import { webhookFindings } from '../../dialects/kubeadm/webhooks.ts';
@@ -212,6 +212,8 @@ export async function surveyCluster(session: KubeadmSession, hosts: readonly Hos
     webhookFindings(client, abort),
     listPools(client, abort),
   ]);
+  const unread = plan && recordProblem(plan);
+  if (unread !== undefined) throw new RefitError('REFIT_REFUSED', unread);
   const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
   const { enabled, options } = policy.drain;
   const look = drainPreviewer(client, abort);

@@ -5,7 +5,7 @@ import { labelSelectorSchema } from '../../api/cattle/workload.ts';
 import type { PodRule } from '../../drain/pod-rules.ts';
 import { withoutControls } from '../../engine/model/controls.ts';
 import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
-import type { RecordedState, Role, Rollout, RolloutPhase, Stage } from '../../engine/model/rollout.ts';
+import { RECORDED_STATES, ROLLOUT_PHASES, type Role, type Rollout, type Stage } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { annotated, apiVersionOf, type KubeObject, type Node, withoutAnnotations } from '../../kube/resources.ts';
 import { DOWNLOAD_CHECK_ANNOTATION, PREFETCH_ANNOTATION } from '../../signal/names.ts';
@@ -17,8 +17,6 @@ export const UPDATE_ANNOTATION = 'upgrade.refit.dev/machine-update';
 export const RECORD_ANNOTATION = 'upgrade.refit.dev/machine-update-record';
 
 const ROLES: readonly Role[] = ['controller', 'worker'];
-const PHASES: readonly RolloutPhase[] = ['new', 'running', 'done', 'failed', 'incomplete', 'invalid'];
-const STATES: readonly RecordedState[] = ['pending', 'intended', 'done', 'failed', 'missing', 'unsupported'];
 const CODES = Object.keys(REASONS) as ReasonCode[];
 
 const podRuleSchema = z.object({
@@ -56,10 +54,10 @@ const updateSchema = z.object({
 
 const recordSchema = z.object({
   uid: z.string().min(1),
-  phase: z.enum(PHASES),
+  phase: z.enum(ROLLOUT_PHASES),
   blocked: z.boolean(),
   reason: z.object({ code: z.enum(CODES), message: z.string() }).exactOptional(),
-  state: z.enum(STATES),
+  state: z.enum(RECORDED_STATES),
   since: z.iso.datetime(),
 });
 

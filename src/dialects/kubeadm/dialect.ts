@@ -10,7 +10,16 @@ import type { Part } from '../../kubeadm/host.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
 import { orphanedRollout } from '../orphaned-rollout.ts';
-import { PLACE, RENEWAL, type Request, recordOf, requestOf, sourceOfPlan, withRecord } from './plan-object.ts';
+import {
+  PLACE,
+  RENEWAL,
+  type Request,
+  recordOf,
+  recordProblem,
+  requestOf,
+  sourceOfPlan,
+  withRecord,
+} from './plan-object.ts';
 import { drainDelegation, type HostUpgrades, LEADER, sshSignal } from './signal.ts';
 
 /** `upgrades` is undefined for commands that only read. */
@@ -35,7 +44,7 @@ export const kubeadmView: Dialect = kubeadmDialect(undefined);
 
 function resolve(plan: ConfigMap, _world: World, now: number): Rollout {
   const request = requestOf(plan);
-  const recorded = recordOf(plan);
+  const [recorded, unread] = [recordOf(plan), recordProblem(plan)];
   const message = `ConfigMap ${PLACE.namespace}/${plan.metadata.name} has no valid data.request; delete it, then run \`refit kubeadm apply\` again`;
   return {
     source: sourceOfPlan(plan),
@@ -45,6 +54,7 @@ function resolve(plan: ConfigMap, _world: World, now: number): Rollout {
     stages: request ? stagesOf(request, now) : [],
     ...recorded,
     problems: request ? [] : [because('InvalidPlan', message)],
+    unread: unread === undefined ? undefined : because('RecordUnread', unread),
   };
 }
 

@@ -1,7 +1,9 @@
 /** The ConfigMap that holds the request of a rollout, which never changes, and the record of its progress. */
 import { z } from 'zod';
-import { type Rollout, type Source, sourceOf } from '../../engine/model/rollout.ts';
+import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
+import { RECORDED_STATES, ROLLOUT_PHASES, type Rollout, type Source, sourceOf } from '../../engine/model/rollout.ts';
 import { type ConfigMap, configMaps } from '../../kube/resources.ts';
+import { describeIssues } from '../../util/describe-issue.ts';
 import { parseJson } from '../../util/json.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 
@@ -50,10 +52,43 @@ export function requestOf({ data }: ConfigMap): Request | undefined {
   return request.safeParse(parseJson(data?.['request'])).data;
 }
 
+const target = z.looseObject({
+  key: z.string(),
+  name: z.string(),
+  state: z.enum(RECORDED_STATES),
+  since: z.iso.datetime(),
+});
+const stage = z.looseObject({
+  id: z.string(),
+  command: z.int(),
+  role: z.enum(['controller', 'worker']),
+  maxInFlight: z.int().min(1),
+  version: z.string(),
+  forced: z.boolean(),
+  targets: z.array(target),
+});
+const record = z.object({
+  phase: z.enum(ROLLOUT_PHASES),
+  blocked: z.boolean(),
+  reason: z.looseObject({ code: z.enum(Object.keys(REASONS) as ReasonCode[]), message: z.string() }).exactOptional(),
+  stages: z.array(stage),
+});
+
+function readRecord({ data }: ConfigMap) {
+  const text = data?.['rollout'];
+  return text === undefined ? undefined : record.safeParse(parseJson(text) ?? text, { reportInput: true });
+}
+
 /** Undefined before the first `withRecord`, or if it is not valid. */
-export function recordOf({ data }: ConfigMap): Recorded | undefined {
-  const value = parseJson(data?.['rollout']) as Recorded | undefined;
-  return Array.isArray(value?.stages) ? value : undefined;
+export function recordOf(plan: ConfigMap): Recorded | undefined {
+  return readRecord(plan)?.data as Recorded | undefined;
+}
+
+/** For a person who edited it; undefined if nothing is wrong. */
+export function recordProblem(plan: ConfigMap): string | undefined {
+  const error = readRecord(plan)?.error;
+  const cure = 'correct it, or delete the ConfigMap, then run `refit kubeadm apply` again';
+  return error && `ConfigMap ${PLACE.namespace}/${PLACE.name}: data.rollout: ${describeIssues(error, 'it')}; ${cure}`;
 }
 
 export function openRequest(plan: ConfigMap | undefined): Request | undefined {

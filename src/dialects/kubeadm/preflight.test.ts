@@ -1,6 +1,6 @@
 /** Proves what preflight plans and refuses, for a cluster of two control-plane hosts and a worker. */
 import { describe, expect, test } from 'vitest';
-import { ORDINARY } from '../../../test/kubeadm/survey.ts';
+import { ORDINARY, stageWith } from '../../../test/kubeadm/survey.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { ConfigMap, Node } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
@@ -86,9 +86,9 @@ const alone = { ...manifest, hosts: manifest.hosts.filter(({ name }) => name !==
 
 /** That of `cp1` and `cp2` has failed. */
 function renewalWith(...states: readonly string[]): ConfigMap {
-  const targets = states.map((state, at) => ({ name: `cp${at + 1}`, state }));
+  const targets = Object.fromEntries(states.map((state, at) => [`cp${at + 1}`, state]));
   const plan = newPlan({ ...REQUEST, certificates: ['cp1', 'cp2'] }, 'sha256:1');
-  const rollout = { phase: 'failed', blocked: false, stages: [{ id: 'certificates', targets }] };
+  const rollout = { phase: 'failed', blocked: false, stages: [stageWith('certificates', targets)] };
   return { ...plan, data: { ...plan.data, rollout: JSON.stringify(rollout) } };
 }
 

@@ -1,6 +1,6 @@
 /** Proves what preflight plans and refuses where all hosts have the version, and certificates end soon. */
 import { expect, test } from 'vitest';
-import { ORDINARY } from '../../../test/kubeadm/survey.ts';
+import { ORDINARY, stageWith } from '../../../test/kubeadm/survey.ts';
 import { withCordon, writeOwner } from '../../drain/cordon-marks.ts';
 import type { ConfigMap, Node } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
@@ -20,13 +20,7 @@ binaries: { kubeadm: { path: /a }, kubelet: { path: /b } }`,
   'cluster.yaml',
 );
 /** That of `cp1` has failed. */
-const RENEWED = {
-  id: 'certificates',
-  targets: [
-    { name: 'cp1', state: 'failed' },
-    { name: 'cp2', state: 'pending' },
-  ],
-};
+const RENEWED = stageWith('certificates', { cp1: 'failed', cp2: 'pending' });
 
 function node(name: string, ready: 'True' | 'False' = 'True'): Node {
   return {
@@ -98,10 +92,7 @@ test.each([
   [
     'one after which an upgrade began',
     'failed',
-    [
-      { id: 'certificates', targets: [{ name: 'cp1', state: 'done' }] },
-      { id: 'leader', targets: [{ name: 'cp1', state: 'failed' }] },
-    ],
+    [stageWith('certificates', { cp1: 'done' }), stageWith('leader', { cp1: 'failed' })],
   ],
   ['one of which nothing is recorded yet', 'new', []],
 ])('%s goes on where it stopped', (_which, phase, stages) => {

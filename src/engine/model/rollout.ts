@@ -15,7 +15,8 @@ export interface Payload {
 }
 
 /** Details beyond this are read from the node when needed. */
-export type RecordedState = 'pending' | 'intended' | 'done' | 'failed' | 'missing' | 'unsupported';
+export const RECORDED_STATES = ['pending', 'intended', 'done', 'failed', 'missing', 'unsupported'] as const;
+export type RecordedState = (typeof RECORDED_STATES)[number];
 
 export interface Target {
   readonly key: string;
@@ -55,7 +56,8 @@ export interface Stage {
  * new: nothing is recorded yet · running · done · failed: a target failed · incomplete: a target is missing or its
  * platform is · invalid: the plan cannot be carried out as written.
  */
-export type RolloutPhase = 'new' | 'running' | 'done' | 'failed' | 'incomplete' | 'invalid';
+export const ROLLOUT_PHASES = ['new', 'running', 'done', 'failed', 'incomplete', 'invalid'] as const;
+export type RolloutPhase = (typeof ROLLOUT_PHASES)[number];
 
 export interface Source {
   readonly apiVersion: string;
