@@ -117,3 +117,14 @@ test('what an upgrade of last month has left on a Node is not said of this one',
   const { hosts } = reportOf({ ...ended, state: { ...ended.state, nodes: [left] } });
   expect([hosts[2]?.state, hosts[2]?.spent]).toEqual(['not started', {}]);
 });
+
+test.each([
+  ['leader/cp1', 'finished', 'kubelet not started'],
+  ['leader/cp1', 'failed', 'failed'],
+  ['kubelets/cp1', 'finished', 'finished'],
+] as const)('of a host whose kubelet comes later, %s that is %s: %s', (target, state, told) => {
+  const nodes = [node('cp1', { target, state })];
+  const assessment = { ...ended.assessment, request: { ...request, kubelets: ['cp1'] } };
+  const { hosts } = reportOf({ ...ended, assessment, state: { ...ended.state, nodes } });
+  expect(hosts[0]?.state).toBe(told);
+});

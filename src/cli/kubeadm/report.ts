@@ -1,6 +1,6 @@
 /** The report of an upgrade: what ran where, how long, versions before and after. As JSON for programs, as Markdown for people. */
 import { writeFile } from 'node:fs/promises';
-import { type Request, sourceOfPlan } from '../../dialects/kubeadm/plan-object.ts';
+import { KUBELETS, type Request, sourceOfPlan } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
 import { reportOn } from '../../dialects/kubeadm/signal.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
@@ -32,7 +32,10 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
     const said = reportOn(node);
     // That of an earlier run stays on the Node.
     const found = said?.rollout === resumed || (said?.attempt ?? '') >= times.began ? said : undefined;
+    // Its kubelet comes later, as a target of its own.
+    const isLater = request.kubelets.includes(name) && found?.target !== `${KUBELETS}/${name}`;
     const isUnknown = state !== undefined && state.nodes === undefined;
+    const unsaid = !wanted.has(name) ? 'already there' : isUnknown ? 'unknown' : 'not started';
     const after = state?.facts.find(({ host }) => host.name === name);
     return {
       name,
@@ -40,7 +43,7 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
       command: wanted.has(name) ? commandOf(name, request) : undefined,
       before: versionsOf(before),
       after: after && versionsOf(after),
-      state: found?.state ?? (!wanted.has(name) ? 'already there' : isUnknown ? 'unknown' : 'not started'),
+      state: isLater && found?.state === 'finished' ? 'kubelet not started' : (found?.state ?? unsaid),
       message: found?.message,
       /** Milliseconds by step. */
       spent: found?.spent ?? {},

@@ -11,6 +11,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
 import { orphanedRollout } from '../orphaned-rollout.ts';
 import {
+  KUBELETS,
   PLACE,
   RENEWAL,
   type Request,
@@ -76,7 +77,7 @@ function stagesOf(request: Request, now: number): Stage[] {
     ...(certificates.length > 0 ? [renewal] : []),
     stage(LEADER, 'controller', leader, first),
     stage('followers', 'controller', followers, first),
-    stage('kubelets', 'controller', kubelets, 'kubelet'),
+    stage(KUBELETS, 'controller', kubelets, 'kubelet'),
     stage('workers', 'worker', workers),
   ];
 }

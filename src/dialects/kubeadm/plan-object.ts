@@ -12,6 +12,8 @@ export const PLACE = { namespace: 'kube-system', name: 'refit-kubeadm' } as cons
 
 /** The stage of hosts that get new certificates. */
 export const RENEWAL = 'certificates';
+/** That of kubelets which follow once all API servers have the version. */
+export const KUBELETS = 'kubelets';
 
 const request = z.object({
   version: z.string(),
