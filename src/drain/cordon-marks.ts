@@ -1,10 +1,11 @@
 /** Cordons and taints of Refit on a Node, each with its owner. */
 
-import { annotated, type Node, withoutAnnotations } from '../kube/resources.ts';
+import { annotated, managersOf, type Node, withoutAnnotations } from '../kube/resources.ts';
 
-/** Set also after somebody else uncordoned the node: a mark that stays would claim a later cordon of a person. */
-export function cordonOwner({ metadata }: Node): string | undefined {
-  return metadata.annotations?.[CORDON_ANNOTATION];
+/** Set also after somebody else uncordoned the node. It claims no cordon that the API server knows to be another's. */
+export function cordonOwner({ metadata, spec }: Node): string | undefined {
+  const isOthers = managersOf(metadata, 'unschedulable').some((manager) => !manager.startsWith('refit'));
+  return spec?.unschedulable === true && isOthers ? undefined : metadata.annotations?.[CORDON_ANNOTATION];
 }
 
 /** Returns the same node when it is cordoned already, by anyone. */

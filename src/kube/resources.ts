@@ -81,6 +81,12 @@ export function withoutAnnotations<T extends KubeObject>(object: T, ...names: re
   return { ...object, metadata: { ...object.metadata, annotations: Object.fromEntries(left) } };
 }
 
+/** Who gave this field of the spec its value, as the API server recorded it; empty if nothing keeps that. */
+export function managersOf({ managedFields = [] }: ObjectMeta, field: string): string[] {
+  const setters = managedFields.filter(({ fieldsV1 }) => fieldsV1?.['f:spec']?.[`f:${field}`] !== undefined);
+  return setters.map(({ manager = '' }) => manager);
+}
+
 export function kubeletVersionOf(node: Node | undefined): string | undefined {
   return node?.status?.nodeInfo?.kubeletVersion;
 }
@@ -111,6 +117,7 @@ export interface ObjectMeta {
   annotations?: Record<string, string>;
   finalizers?: string[];
   ownerReferences?: OwnerReference[];
+  managedFields?: { manager?: string; fieldsV1?: { 'f:spec'?: Record<string, object> } }[];
 }
 
 export interface KubeObject {

@@ -13,9 +13,6 @@ interface MachineSpec {
 }
 
 export interface Pool extends kube.KubeObject {
-  metadata: kube.ObjectMeta & {
-    managedFields?: { manager?: string; fieldsV1?: { 'f:spec'?: { 'f:paused'?: object } } }[];
-  };
   spec: {
     replicas?: number;
     paused?: boolean;
@@ -60,8 +57,8 @@ export function isBegun({ metadata }: Pool): boolean {
 }
 
 function isPausedByOthers({ metadata, spec }: Pool): boolean {
-  const managers = (metadata.managedFields ?? []).filter(({ fieldsV1 }) => fieldsV1?.['f:spec']?.['f:paused']);
-  const isOurs = managers.length > 0 && managers.every(({ manager }) => manager === FIELD_MANAGER);
+  const managers = kube.managersOf(metadata, 'paused');
+  const isOurs = managers.length > 0 && managers.every((manager) => manager === FIELD_MANAGER);
   return spec.paused === true && !isOurs;
 }
 

@@ -221,7 +221,8 @@ export function membershipFindings({ manifest, nodes }: Pick<Survey, 'manifest' 
 
 /** Of Refit itself, which no run ends: a person upgraded the node, or its host left the manifest. */
 function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
-  const ours = nodes.filter((node) => readOwner(cordonOwner(node) ?? '')?.kind === configMaps.kind);
+  const cordoned = nodes.filter(({ spec }) => spec?.unschedulable === true);
+  const ours = cordoned.filter((node) => readOwner(cordonOwner(node) ?? '')?.kind === configMaps.kind);
   const left = ours.map(({ metadata }) => metadata.name).filter((name) => !hostsOf(request).includes(name));
   const why = 'an earlier run left it cordoned; once it works, run kubectl uncordon';
   return openRequest(plan) ? [] : left.map((name) => warn('cordon', `node ${name}: ${why} ${name}`));

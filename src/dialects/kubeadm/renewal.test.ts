@@ -107,6 +107,9 @@ test('a node that no run will uncordon is told, with the command', () => {
     ...assess(survey).findings,
     warn('cordon', 'node w1: an earlier run left it cordoned; once it works, run kubectl uncordon w1'),
   ]);
+  // kubectl uncordon leaves the mark.
+  const uncordoned = nodes.map((each) => ({ ...each, spec: {} }));
+  expect(assess({ ...survey, nodes: uncordoned }).findings).toEqual(assess(survey).findings);
   const plan = planWith('running', []);
   expect(assess({ ...survey, nodes, plan }).findings.map(({ rule }) => rule)).not.toContain('cordon');
 });
