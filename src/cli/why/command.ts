@@ -133,11 +133,13 @@ function progress(status: StatusView, plan: PlanView, now: number): text.Section
   ];
 }
 
+const NEVER_LATE = ['Intended', 'Resting'];
+
 /** When the first of the targets in progress fails if nothing changes. */
 function deadlineLines(plan: PlanView, now: number): string[] {
   const moving = sentences.movingNames(plan);
   const waiting = plan.waits.filter(
-    ({ target, reason }) => target !== undefined && moving.has(target) && reason.code !== 'Intended',
+    ({ target, reason }) => target !== undefined && moving.has(target) && !NEVER_LATE.includes(reason.code),
   );
   if (waiting.length === 0) return [];
   const [first] = waiting

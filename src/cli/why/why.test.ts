@@ -9,7 +9,9 @@ import { buildViewParts, lookAt, recorded, signalled, statusOf } from '../../../
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { withUpdate } from '../../dialects/capi/rollout.ts';
+import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
 import { newPlan } from '../../dialects/kubeadm/plan-object.ts';
+import { reportPatch } from '../../dialects/kubeadm/signal.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { CONDITIONS_ANNOTATION } from '../../engine/report/conditions.ts';
 import { jobs, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
@@ -264,4 +266,34 @@ test('kubeadm and Cluster API', async () => {
   for (const name of ['m', 'ns/m'])
     expect(why(await lookOf('capi', withUpdate(W2, buildMachineUpdate()), W2), name)).toEqual([machine]);
   expect(machine).toContain('`refit capi-extension` carries it out');
+});
+
+test('of a kubeadm host that is verified: when the verification gives up, whatever its whole upgrade may take', async () => {
+  const hosts = { leader: [], followers: [], certificates: [], kubelets: [], workers: ['w1'] };
+  const fresh = { ...newPlan({ version: 'v1.36.3', concurrent: 1, ...hosts }, ''), metadata: { name: 'p', uid: 'u' } };
+  const dialect = kubeadmView;
+  const resolved = dialect.resolve(fresh, buildWorldOf([nodes, []]), T0);
+  const targets = [{ key: 'workers/w1', name: 'w1', state: 'intended', since: later(0) } as const];
+  const stages = resolved.stages.map((stage) => (stage.id === 'workers' ? { ...stage, targets } : stage));
+  const plan = dialect.project({ ...resolved, phase: 'running', stages }, fresh, T0);
+  const at = { rollout: 'u', target: 'workers/w1', attempt: later(0), spent: {} };
+  const report = { ...at, state: 'working', step: 'Verify', since: later(30_000), touched: true } as const;
+  const { metadata } = reportPatch(report) as { metadata: object };
+  const [text] = why(await lookOf('kubeadm', plan, buildNode('w1', metadata)));
+  expect(text).toContain('\n  now     w1 Verify (30 s)\n');
+  expect(text).toContain(`\n  fails   w1 at ${later(30_000 + 5 * MINUTE)} if nothing changes`);
+});
+
+test('a node that rests after its upgrade does not fail when that is over', async () => {
+  const views = await lookAt([running], [], [signalled(W1, { created: later(0), status: 'Restart' }), W2, W3], NOW);
+  const message = 'w1 rests for 5 min before its slot is free';
+  const rest = {
+    target: 'w1',
+    gate: 'rest-over',
+    reason: { code: 'Resting', message },
+    ends: 'its rest is over',
+  } as const;
+  const waits = [{ ...rest, since: later(0), until: later(5 * MINUTE) }];
+  expect(why(views)[0]).toContain('\n  fails ');
+  expect(why(views.map((view) => ({ ...view, waits })))[0]).not.toContain('\n  fails ');
 });

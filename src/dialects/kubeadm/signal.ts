@@ -6,6 +6,7 @@ import type { Stage, Target } from '../../engine/model/rollout.ts';
 import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
 import { type KubeObject, kubeletVersionOf, nodes } from '../../kube/resources.ts';
 import type { Part } from '../../kubeadm/host.ts';
+import { VERIFY_MS } from '../../kubeadm/host-steps.ts';
 import { parseJson } from '../../util/json.ts';
 
 const REPORT = 'upgrade.refit.dev/kubeadm';
@@ -133,6 +134,7 @@ function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
     if (state === 'working' && upgrades && !work) return { kind: 'none', ...(touched && { begun: true }) };
     const waitsFor = step === STEPS.drain && (upgrades?.isWaiting(target) ?? true) ? 'drain' : undefined;
     const cancellable = touched !== true && (work === undefined || work === 'open');
-    return { kind: 'working', step, ...seen, part: TIMED[step], waitsFor, cancellable };
+    const limitMs = step === STEPS.verify && state === 'working' ? VERIFY_MS : undefined;
+    return { kind: 'working', step, ...seen, part: TIMED[step], limitMs, waitsFor, cancellable };
   };
 }

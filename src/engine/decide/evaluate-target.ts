@@ -188,7 +188,8 @@ export function timeLeft(target: Target, facts: TargetFacts, policy: RolloutPoli
 export function stepEnd(facts: TargetFacts, policy: RolloutPolicy): number {
   const { observation } = facts;
   const since = observation.kind === 'none' ? Number.NaN : Date.parse(observation.since);
-  return Number.isNaN(since) ? Number.POSITIVE_INFINITY : since + stepDeadlineMs(facts, policy);
+  const { limitMs = Number.POSITIVE_INFINITY } = observation.kind === 'working' ? observation : {};
+  return Number.isNaN(since) ? Number.POSITIVE_INFINITY : since + Math.min(limitMs, stepDeadlineMs(facts, policy));
 }
 
 function stepDeadlineMs({ observation, drainDelegation }: TargetFacts, { stepDeadlines }: RolloutPolicy): number {

@@ -38,6 +38,8 @@ interface Working {
   readonly step: string;
   /** The step of the policy whose deadline counts; without it only that of the whole target. */
   readonly part?: TimedStep | undefined;
+  /** Milliseconds after which the work gives this step up by itself. */
+  readonly limitMs?: number | undefined;
   readonly waitsFor?: 'drain' | 'uncordon' | undefined;
   /** True if the Node was cordoned for this attempt by an agent or leader that cannot name an owner. */
   readonly ownsCordon?: boolean | undefined;
