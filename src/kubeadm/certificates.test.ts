@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createAuthority, issueClient, issueServer } from '../../tools/controlplane/certs.ts';
 import { type Certificate, certificatesIn, endingSoon } from './certificates.ts';
+import { readFacts } from './probe.ts';
 
 const NOW = Date.parse('2026-11-21T00:00:00Z');
 const DAY = 86_400_000;
@@ -84,4 +85,16 @@ test('what is no certificate is left out', () => {
   const { certificate } = issueClient(KUBERNETES, { commonName: 'admin' }, life(365, 20));
   const lines = ['nonsense /etc/kubernetes/admin.conf', lineOf(certificate, '/etc/kubernetes/scheduler.conf')];
   expect(certificatesIn(lines, KEYS).map(({ file }) => file)).toEqual(['/etc/kubernetes/scheduler.conf']);
+});
+
+test.each([
+  ['worker', ['/var/lib/kubelet/pki/kubelet-client-current.pem']],
+  ['controlPlane', ['/etc/kubernetes/admin.conf', '/var/lib/kubelet/pki/kubelet-client-current.pem']],
+] as const)('on a %s only certificates count that something there uses', async (role, used) => {
+  const { certificate } = issueClient(KUBERNETES, { commonName: 'admin' }, life(365, -1));
+  const files = ['/etc/kubernetes/admin.conf', '/var/lib/kubelet/pki/kubelet-client-current.pem'];
+  const stdout = files.map((file) => `certificate=${lineOf(certificate, file)}\n`).join('');
+  const run = async () => await Promise.resolve({ code: 0, stdout, stderr: '' });
+  const facts = await readFacts({ run }, { name: 'h', role });
+  expect(facts.certificates.map(({ file }) => file)).toEqual(used);
 });

@@ -19,7 +19,7 @@ export interface Certificate {
 const DAY_MS = 86_400_000;
 /** kubelets renew their own certificate months before its end: one that is nearer to it does not. */
 const [SOON_MS, AUTHORITY_SOON_MS] = [30 * DAY_MS, 180 * DAY_MS];
-const OF_KUBELET = '/var/lib/kubelet/';
+export const OF_KUBELET = '/var/lib/kubelet/';
 
 /** Each line has base64 of DER, when the file was written (seconds since the Unix epoch), and its path; `keys` are paths. kubeadm renews only what an authority here has made, whose key is here. */
 export function certificatesIn(lines: readonly string[], keys: readonly string[]): Certificate[] {

@@ -3,7 +3,7 @@ import { RefitError } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
 import { parseVersion } from '../util/version.ts';
 import { type Finding, hard, type NodeFacts, warn } from '../versions/kubeadm-rules.ts';
-import { type Certificate, certificatesIn, endingSoon } from './certificates.ts';
+import { type Certificate, certificatesIn, endingSoon, OF_KUBELET } from './certificates.ts';
 import { ETCD_FACTS, type EtcdAnswer, etcdAnswer, etcdFactsAt } from './etcd.ts';
 import type { Host, Shells, Upgrade } from './host.ts';
 import { FACTS, optionsFor, PRELUDE, probeScript } from './scripts.ts';
@@ -86,7 +86,11 @@ async function factsBy(script: string, shells: Shells, host: Host): Promise<Host
     const why = (stderr.trim() || stdout.trim()).split('\n').at(-1) ?? '';
     throw new RefitError('REFIT_REFUSED', `${host.name}: cannot read facts from the host (exit code ${code}): ${why}`);
   }
-  return { host, ...parseFacts(stdout) };
+  const facts = parseFacts(stdout);
+  const isUsed = ({ isAuthority, file }: Certificate) =>
+    host.role === 'controlPlane' || isAuthority || file.startsWith(OF_KUBELET);
+  // A former control-plane host, or a person's copy of admin.conf: a worker uses neither.
+  return { host, ...facts, certificates: facts.certificates.filter(isUsed) };
 }
 
 export function parseFacts(text: string): Omit<HostFacts, 'host'> {
