@@ -7,7 +7,7 @@ import { controlsOn } from '../../engine/model/controls.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { type ConfigMap, configMaps, kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
-import { hasPhases } from '../../kubeadm/scripts.ts';
+import { hasPhases, optionsFor } from '../../kubeadm/scripts.ts';
 import { etcdChecks, problemsOf, STATIC_PODS } from '../../kubeadm/verify.ts';
 import { compareVersions, minorsBetween, parseVersion } from '../../util/version.ts';
 import { etcdFacts, type Finding, hard, textOf, type VersionFacts, warn } from '../../versions/kubeadm-rules.ts';
@@ -247,7 +247,8 @@ function etcdHealth({ hosts }: Survey): Finding[] {
 function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey, resuming: boolean): VersionFacts {
   const controllers = hosts.filter(({ host }) => host.role === 'controlPlane');
   const managed = new Map(manifest.hosts.map((host) => [host.name, host]));
-  const members = controllers.flatMap(({ staticPods }) => staticPods['etcd'] ?? []);
+  const moved = controllers.filter(({ host }) => optionsFor(manifest, host).etcdUpgrade !== false);
+  const members = moved.flatMap(({ staticPods }) => staticPods['etcd'] ?? []);
   const etcd = etcdFacts(members, manifest.version);
   return {
     apiServers: controllers.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []),
