@@ -79,6 +79,12 @@ test('terminal escapes: a question shows them as text', async () => {
   expect(shown).not.toContain('\u001b]0;');
 });
 
+test('a greeting before the script is no part of its answer', async () => {
+  await answerBy('echo "Welcome to w1"\nexec /bin/sh -s');
+  await using shells = await openShells(ssh());
+  expect(await shells.run(host, 'echo 200')).toMatchObject({ code: 0, stdout: '200\n' });
+});
+
 test('no answer: the script is given up', async () => {
   await answerBy('exec sleep 600');
   await using shells = await openShells(ssh());

@@ -18,6 +18,9 @@ const CONNECT_TIMEOUT = 10;
 /** Seconds that a shared connection stays open after its last script, if this process is killed. */
 const PERSIST = 15;
 
+/** Before it, the user's .bashrc may greet whoever logs in. */
+const BEGINS = 'refit begins';
+
 /** The sockets are in a private directory, since access to them is root access to the hosts. */
 export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
@@ -29,10 +32,11 @@ export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
       const user = host.user ?? ssh.user ?? 'root';
       const command = user === 'root' ? 'sh -s' : 'sudo -n sh -s';
       const path = host.path ?? ssh.path;
-      const input = path === undefined ? script : `PATH=${quoted(path)}\nexport PATH\n${script}`;
+      const exported = path === undefined ? '' : `PATH=${quoted(path)}\nexport PATH\n`;
+      const input = `echo ${quoted(BEGINS)}\n${exported}${script}`;
       const args = [...argumentsOf(host, ssh, socketOf(host.name)), command];
       const result = await runProgram('ssh', args, { input, patienceMs });
-      if (result.code !== BROKEN) return result;
+      if (result.code !== BROKEN) return { ...result, stdout: result.stdout.split(`${BEGINS}\n`).at(-1) ?? '' };
       const through = host.bastion ? ` through ${host.bastion.address}` : '';
       const where = `${host.name} (${host.address ?? host.name}${through})`;
       throw new RefitError('REFIT_SSH', `${where}: ${reasonOf(result.stderr, user)}`);
