@@ -9,7 +9,7 @@ import { UNNAMED } from '../../dialects/kubeadm/kubeone.ts';
 import { listPools } from '../../dialects/kubeadm/machine-pools.ts';
 import { controlPlaneOf, loadManifest, type Manifest, type ManifestHost } from '../../dialects/kubeadm/manifest.ts';
 import { type ExpectedOutages, expectedOutages } from '../../dialects/kubeadm/outages.ts';
-import { PLACE, recordProblem } from '../../dialects/kubeadm/plan-object.ts';
+import { PLACE, readRecord } from '../../dialects/kubeadm/plan-object.ts';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { openShells, type SshShells, turnsOf } from '../../dialects/kubeadm/ssh.ts';
 import { webhookFindings } from '../../dialects/kubeadm/webhooks.ts';
@@ -95,14 +95,14 @@ export async function inSession<Flags extends KubeadmFlags>(
   const outages = expectedOutages(systemClock);
   const log = outages.logger(stderrLogger('warn'));
   const output = flags.output === 'json' ? plainErrors : plainOutput;
-  const here = { flags, clock: systemClock, output, log, outages, abort };
   const untouched = read.kubeOne?.untouched ?? [];
   if (untouched.length > 0)
     output.write(`Refit does not touch these parts of ${flags.manifest}: ${untouched.join(', ')}\n`);
   const files = read.kubeOne ? [read.kubeconfig, read.ssh.knownHostsFile].flatMap((file) => file ?? []) : [];
   if (files.length > 0) output.write(`Refit uses what lies beside it: ${files.join(', ')}\n`);
   const hop = await choose(read, shells, client);
-  return await work({ ...here, ...hop, config, client, shells, identity });
+  const here = { flags, clock: systemClock, output, log, outages, abort, config, client, shells, identity };
+  return await work({ ...here, ...hop });
 }
 
 /** Chooses the hosts of the manifest, and its hop. */
@@ -212,7 +212,7 @@ export async function surveyCluster(session: KubeadmSession, hosts: readonly Hos
     webhookFindings(client, abort),
     listPools(client, abort),
   ]);
-  const unread = plan && recordProblem(plan);
+  const { unread } = plan ? readRecord(plan) : {};
   if (unread !== undefined) throw new RefitError('REFIT_REFUSED', unread);
   const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
   const { enabled, options } = policy.drain;

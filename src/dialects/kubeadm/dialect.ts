@@ -10,17 +10,7 @@ import type { Part } from '../../kubeadm/host.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
 import { orphanedRollout } from '../orphaned-rollout.ts';
-import {
-  KUBELETS,
-  PLACE,
-  RENEWAL,
-  type Request,
-  recordOf,
-  recordProblem,
-  requestOf,
-  sourceOfPlan,
-  withRecord,
-} from './plan-object.ts';
+import * as planObject from './plan-object.ts';
 import { drainDelegation, type HostUpgrades, LEADER, sshSignal } from './signal.ts';
 
 /** `upgrades` is undefined for commands that only read. */
@@ -28,10 +18,10 @@ export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<Conf
   return {
     name: 'kubeadm',
     plans: configMaps,
-    scope: { namespace: PLACE.namespace, fieldSelector: `metadata.name=${PLACE.name}` },
+    scope: { namespace: planObject.PLACE.namespace, fieldSelector: `metadata.name=${planObject.PLACE.name}` },
     watched: [{ resource: nodes, isRelevant }],
     resolve,
-    project: (rollout, plan) => withRecord(plan, rollout),
+    project: (rollout, plan) => planObject.withRecord(plan, rollout),
     planRules: { apply: policyOf },
     objectOf: (_stage, { name }, world) => world.get(nodes, name),
     endpoints: endpointsOf,
@@ -44,11 +34,11 @@ export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<Conf
 export const kubeadmView: Dialect = kubeadmDialect(undefined);
 
 function resolve(plan: ConfigMap, _world: World, now: number): Rollout {
-  const request = requestOf(plan);
-  const [recorded, unread] = [recordOf(plan), recordProblem(plan)];
-  const message = `ConfigMap ${PLACE.namespace}/${plan.metadata.name} has no valid data.request; delete it, then run \`refit kubeadm apply\` again`;
+  const request = planObject.requestOf(plan);
+  const { recorded, unread } = planObject.readRecord(plan);
+  const message = `ConfigMap ${planObject.PLACE.namespace}/${plan.metadata.name} has no valid data.request; delete it, then run \`refit kubeadm apply\` again`;
   return {
-    source: sourceOfPlan(plan),
+    source: planObject.sourceOfPlan(plan),
     id: request?.version ?? '',
     phase: 'new',
     blocked: false,
@@ -59,7 +49,7 @@ function resolve(plan: ConfigMap, _world: World, now: number): Rollout {
   };
 }
 
-function stagesOf(request: Request, now: number): Stage[] {
+function stagesOf(request: planObject.Request, now: number): Stage[] {
   const { version, concurrent, certificates, leader, followers, kubelets, workers } = request;
   const stage = (id: string, role: Stage['role'], names: readonly string[], procedure?: Part): Stage => ({
     id,
@@ -72,12 +62,12 @@ function stagesOf(request: Request, now: number): Stage[] {
     targets: names.map((name) => ({ key: `${id}/${name}`, name, state: 'pending', since: rfc3339(now) })),
   });
   const first = kubelets.length > 0 ? 'kubeadm' : undefined;
-  const renewal = { ...stage(RENEWAL, 'controller', certificates, 'certificates'), keepsVersion: true };
+  const renewal = { ...stage(planObject.RENEWAL, 'controller', certificates, 'certificates'), keepsVersion: true };
   return [
     ...(certificates.length > 0 ? [renewal] : []),
     stage(LEADER, 'controller', leader, first),
     stage('followers', 'controller', followers, first),
-    stage(KUBELETS, 'controller', kubelets, 'kubelet'),
+    stage('kubelets', 'controller', kubelets, 'kubelet'),
     stage('workers', 'worker', workers),
   ];
 }
@@ -94,21 +84,21 @@ const OWN = pendingOwnerOf({ kind, uid: '' });
 
 /** Leaves cordons alone: a host that failed halfway stays cordoned. */
 export function orphanedPlans(world: World, plans: readonly ConfigMap[]): OrphanedPlan<ConfigMap>[] {
+  const current = plans.map((plan) => OWN + planObject.sourceOfPlan(plan).uid);
   return world.list(nodes).flatMap((node) => {
     const owner = pendingOwner(node);
     // A taint without a uid is from an earlier version of Refit; a current request sets its own.
-    if (owner === '') return [orphanedPlan(node, owner)];
-    const isPast = owner?.startsWith(OWN) === true && plans.every((plan) => owner !== OWN + sourceOfPlan(plan).uid);
+    const isPast = owner === '' || (owner?.startsWith(OWN) === true && !current.includes(owner));
     return isPast ? [orphanedPlan(node, owner.slice(OWN.length))] : [];
   });
 }
 
 /** The target key is one that no rollout uses, so it never matches work on the host. */
 function orphanedPlan({ metadata: { name } }: Node, uid: string): OrphanedPlan<ConfigMap> {
-  const source = { apiVersion: apiVersionOf(configMaps), kind, name: PLACE.name, uid, created: '' };
+  const source = { apiVersion: apiVersionOf(configMaps), kind, name: planObject.PLACE.name, uid, created: '' };
   const target = { key: `left/${name}`, name, state: 'pending', since: '' } as const;
   return {
     rollout: orphanedRollout(source, '', target, 'its plan was deleted'),
-    plan: { metadata: { ...PLACE, uid } },
+    plan: { metadata: { ...planObject.PLACE, uid } },
   };
 }

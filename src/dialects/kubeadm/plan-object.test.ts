@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { stageWith } from '../../../test/kubeadm/survey.ts';
 import { kubeadmView } from './dialect.ts';
-import { newPlan, recordProblem, requestOf } from './plan-object.ts';
+import { newPlan, readRecord, requestOf } from './plan-object.ts';
 
 test.each([undefined, '', '{', '{}', '{"version":1}'])(
   'a plan with a request that nobody can read has none: %j',
@@ -41,7 +41,7 @@ test.each([
   const plan = newPlan({ ...wanted, workers: [] }, '');
   const edited = { ...plan, data: { ...plan.data, rollout } };
   const said = `ConfigMap kube-system/refit-kubeadm: data.rollout: ${found}`;
-  expect(recordProblem(edited)).toContain(said);
+  expect(readRecord(edited).unread).toContain(said);
   const { unread } = kubeadmView.resolve(edited, buildWorld([], []), 0);
   expect(unread).toMatchObject({ code: 'RecordUnread', message: expect.stringContaining(said) });
 });
@@ -52,6 +52,6 @@ test('a record that Refit wrote is read, with what a later release added', () =>
     ...plan,
     data: { ...plan.data, rollout: stages({ ...stageWith('a', { cp1: 'done' }), more: 1 }) },
   };
-  expect(recordProblem(recorded)).toBeUndefined();
+  expect(readRecord(recorded).unread).toBeUndefined();
   expect(kubeadmView.resolve(recorded, buildWorld([], []), 0).stages).toMatchObject([{ id: 'a', more: 1 }]);
 });

@@ -1,10 +1,9 @@
 /** The ConfigMap that holds the request of a rollout, which never changes, and the record of its progress. */
 import { z } from 'zod';
-import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
 import { RECORDED_STATES, ROLLOUT_PHASES, type Rollout, type Source, sourceOf } from '../../engine/model/rollout.ts';
 import { type ConfigMap, configMaps } from '../../kube/resources.ts';
 import { describeIssues } from '../../util/describe-issue.ts';
-import { parseJson } from '../../util/json.ts';
+import { defined, parseJson } from '../../util/json.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
 
 /** Name of the ConfigMap and of the Lease. */
@@ -12,8 +11,6 @@ export const PLACE = { namespace: 'kube-system', name: 'refit-kubeadm' } as cons
 
 /** The stage of hosts that get new certificates. */
 export const RENEWAL = 'certificates';
-/** That of kubelets which follow once all API servers have the version. */
-export const KUBELETS = 'kubelets';
 
 const request = z.object({
   version: z.string(),
@@ -45,56 +42,29 @@ export function newPlan(wanted: Request, start: string, run?: Pick<Source, 'uid'
 
 /** An earlier release made a new object for each run: its own uid and age are those of the run. */
 export function sourceOfPlan(plan: ConfigMap): Source {
-  const source = sourceOf(configMaps, plan);
-  const { uid = source.uid, created = source.created } = plan.data ?? {};
-  return { ...source, uid, created };
+  return { ...sourceOf(configMaps, plan), ...defined({ uid: plan.data?.['uid'], created: plan.data?.['created'] }) };
 }
 
 export function requestOf({ data }: ConfigMap): Request | undefined {
   return request.safeParse(parseJson(data?.['request'])).data;
 }
 
-const target = z.looseObject({
-  key: z.string(),
-  name: z.string(),
-  state: z.enum(RECORDED_STATES),
-  since: z.iso.datetime(),
-});
-const stage = z.looseObject({
-  id: z.string(),
-  command: z.int(),
-  role: z.enum(['controller', 'worker']),
-  maxInFlight: z.int().min(1),
-  version: z.string(),
-  forced: z.boolean(),
-  targets: z.array(target),
-});
-const record = z.object({
-  phase: z.enum(ROLLOUT_PHASES),
-  blocked: z.boolean(),
-  reason: z.looseObject({ code: z.enum(Object.keys(REASONS) as ReasonCode[]), message: z.string() }).exactOptional(),
-  stages: z.array(stage),
-});
+const target = z.looseObject({ key: z.string(), name: z.string(), state: z.enum(RECORDED_STATES), since: z.string() });
+const stage = z.looseObject({ id: z.string(), role: z.enum(['controller', 'worker']), targets: z.array(target) });
+const record = z.looseObject({ phase: z.enum(ROLLOUT_PHASES), stages: z.array(stage) });
 
-function readRecord({ data }: ConfigMap) {
+/** Empty before the first `withRecord`. `unread` is for a person who edited it. */
+export function readRecord({ data }: ConfigMap): { readonly recorded?: Recorded; readonly unread?: string } {
   const text = data?.['rollout'];
-  return text === undefined ? undefined : record.safeParse(parseJson(text) ?? text, { reportInput: true });
-}
-
-/** Undefined before the first `withRecord`, or if it is not valid. */
-export function recordOf(plan: ConfigMap): Recorded | undefined {
-  return readRecord(plan)?.data as Recorded | undefined;
-}
-
-/** For a person who edited it; undefined if nothing is wrong. */
-export function recordProblem(plan: ConfigMap): string | undefined {
-  const error = readRecord(plan)?.error;
+  const { error } = record.safeParse(parseJson(text) ?? text, { reportInput: true });
+  if (text === undefined || !error) return { recorded: parseJson(text) as Recorded };
   const cure = 'correct it, or delete the ConfigMap, then run `refit kubeadm apply` again';
-  return error && `ConfigMap ${PLACE.namespace}/${PLACE.name}: data.rollout: ${describeIssues(error, 'it')}; ${cure}`;
+  const found = `data.rollout: ${describeIssues(error, 'it')}`;
+  return { unread: `ConfigMap ${PLACE.namespace}/${PLACE.name}: ${found}; ${cure}` };
 }
 
 export function openRequest(plan: ConfigMap | undefined): Request | undefined {
-  return plan && ['new', 'running'].includes(recordOf(plan)?.phase ?? 'new') ? requestOf(plan) : undefined;
+  return plan && ['new', 'running'].includes(readRecord(plan).recorded?.phase ?? 'new') ? requestOf(plan) : undefined;
 }
 
 export function withRecord(plan: ConfigMap, { phase, blocked, reason, stages }: Rollout): ConfigMap {

@@ -16,7 +16,7 @@ import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
 import type { AddonPlan } from './addons.ts';
 import { type Pool, poolFindings, poolsToRoll } from './machine-pools.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
-import { openRequest, PLACE, RENEWAL, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
+import { openRequest, PLACE, RENEWAL, type Request, readRecord, requestFor, requestOf } from './plan-object.ts';
 import type { WebhookFinding } from './webhooks.ts';
 
 export interface Survey {
@@ -77,7 +77,8 @@ export function assess(survey: Survey): Assessment {
   const resumes = open !== undefined && open.version === manifest.version;
   // A failed rollout is over, but its hosts may be half upgraded.
   const isSame = plan !== undefined && requestOf(plan)?.version === manifest.version;
-  const continues = isSame && recordOf(plan)?.phase !== 'done' && (resumes || leftToRenew(plan).length === 0);
+  const continues =
+    isSame && readRecord(plan).recorded?.phase !== 'done' && (resumes || leftToRenew(plan).length === 0);
   const request = resumes ? open : freshRequest(survey);
   const uids = survey.hosts.map(({ host }) => nodeNamed(host.name, survey.nodes)?.metadata.uid);
   const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
@@ -115,7 +116,7 @@ export function assess(survey: Survey): Assessment {
 function digestOf(survey: Survey, fresh: Request, begin: string): string {
   const { manifest, policy, plan, pools, rollsPools, addons } = survey;
   // What comes after the hosts is still under the digest of the whole plan.
-  const isAfter = plan && isEmpty(fresh) && recordOf(plan)?.phase === 'done';
+  const isAfter = plan && isEmpty(fresh) && readRecord(plan).recorded?.phase === 'done';
   const ended = isAfter ? requestOf(plan) : undefined;
   const [request, start] = ended?.version === manifest.version ? [ended, plan?.data?.['start'] ?? ''] : [fresh, begin];
   const { version, binaries, containerd, kubeadm, etcdSnapshots, approveServingCertificates, ssh, hosts } = manifest;
@@ -157,7 +158,7 @@ function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey):
 
 /** Their files may be new, though not everything has loaded them. Nothing else was begun. */
 function leftToRenew(plan: ConfigMap): string[] {
-  const begun = recordOf(plan)?.stages.find(({ id }) => id === RENEWAL)?.targets ?? [];
+  const begun = readRecord(plan).recorded?.stages.find(({ id }) => id === RENEWAL)?.targets ?? [];
   return begun.filter(({ state }) => state !== 'done').map(({ name }) => name);
 }
 
@@ -171,22 +172,17 @@ function isDone({ host, kubeadm, kubelet, staticPods }: HostFacts, nodes: readon
 /** F4: one upgrade at a time, also of other tools; an open one must end first. */
 function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): Finding[] {
   const marked = nodes.filter(({ metadata }) => metadata.labels?.[KUBEONE_LOCK] !== undefined);
-  if (marked.length > 0) {
-    const names = marked.map(({ metadata }) => metadata.name).join(', ');
-    const message = `a KubeOne upgrade is in progress on ${names}; finish it, then remove the label ${KUBEONE_LOCK}`;
-    return [hard('F4', message)];
-  }
+  const names = marked.map(({ metadata }) => metadata.name).join(', ');
+  const ofKubeOne = `a KubeOne upgrade is in progress on ${names}; finish it, then remove the label ${KUBEONE_LOCK}`;
+  if (marked.length > 0) return [hard('F4', ofKubeOne)];
   if (!open) return [];
+  const other = `an upgrade to ${open.version} is in progress (ConfigMap ${PLACE.namespace}/${PLACE.name}); finish it with its own manifest first`;
+  if (open.version !== manifest.version) return [hard('F4', other)];
   const listed = new Set(manifest.hosts.map(({ name }) => name));
   // One whose Node is gone is never begun.
   const lost = [...open.certificates, ...hostsOf(open)].filter((name) => !listed.has(name) && nodeNamed(name, nodes));
-  if (open.version !== manifest.version) {
-    const message = `an upgrade to ${open.version} is in progress (ConfigMap ${PLACE.namespace}/${PLACE.name}); finish it with its own manifest first`;
-    return [hard('F4', message)];
-  }
-  if (lost.length === 0) return [];
-  const message = `the upgrade in progress needs hosts that the manifest no longer lists; add ${lost.join(', ')} again`;
-  return [hard('F4', message)];
+  const missing = `the upgrade in progress needs hosts that the manifest no longer lists; add ${lost.join(', ')} again`;
+  return lost.length === 0 ? [] : [hard('F4', missing)];
 }
 
 /** A target that cannot be right is one finding: all other rules about versions would only repeat it. */
