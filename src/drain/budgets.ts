@@ -36,7 +36,8 @@ function obstaclesFor(pods: readonly Pod[], budgets: readonly PodDisruptionBudge
   const held = new Map<string, { reason: string; pods: string[] }>();
   for (const pod of pods) {
     const guards = budgets
-      .filter((budget) => guardsPod(budget, pod))
+      .filter(({ metadata }) => metadata.namespace === pod.metadata.namespace)
+      .filter(({ spec }) => matchesLabels(spec?.selector, pod.metadata.labels))
       .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
     const [first] = guards;
     if (first === undefined || pod.status?.phase === 'Pending') continue;
@@ -47,10 +48,6 @@ function obstaclesFor(pods: readonly Pod[], budgets: readonly PodDisruptionBudge
   return [...held]
     .map(([key, { reason, pods }]) => ({ budget: key.split('\n')[0] ?? '', pods: pods.toSorted(), reason }))
     .toSorted((a, b) => (a.budget < b.budget ? -1 : 1));
-}
-
-function guardsPod({ metadata, spec }: PodDisruptionBudget, pod: Pod): boolean {
-  return metadata.namespace === pod.metadata.namespace && matchesLabels(spec?.selector, pod.metadata.labels);
 }
 
 /** The API server refuses to evict a pod with several budgets. */

@@ -83,8 +83,7 @@ export function withoutAnnotations<T extends KubeObject>(object: T, ...names: re
 
 /** Who gave this field of the spec its value, as the API server recorded it; empty if nothing keeps that. */
 export function managersOf({ managedFields = [] }: ObjectMeta, field: string): string[] {
-  const setters = managedFields.filter(({ fieldsV1 }) => fieldsV1?.['f:spec']?.[`f:${field}`] !== undefined);
-  return setters.map(({ manager = '' }) => manager);
+  return managedFields.flatMap(({ manager = '', fieldsV1 }) => (fieldsV1?.['f:spec']?.[`f:${field}`] ? manager : []));
 }
 
 export function kubeletVersionOf(node: Node | undefined): string | undefined {

@@ -86,11 +86,11 @@ async function factsBy(script: string, shells: Shells, host: Host): Promise<Host
     const why = (stderr.trim() || stdout.trim()).split('\n').at(-1) ?? '';
     throw new RefitError('REFIT_REFUSED', `${host.name}: cannot read facts from the host (exit code ${code}): ${why}`);
   }
-  const facts = parseFacts(stdout);
-  const isUsed = ({ isAuthority, file }: Certificate) =>
-    host.role === 'controlPlane' || isAuthority || file.startsWith(OF_KUBELET);
-  // A former control-plane host, or a person's copy of admin.conf: a worker uses neither.
-  return { host, ...facts, certificates: facts.certificates.filter(isUsed) };
+  const facts = { host, ...parseFacts(stdout) };
+  if (host.role === 'controlPlane') return facts;
+  // Left by a control-plane host that was here, or a person's copy of admin.conf: a worker uses neither.
+  const used = facts.certificates.filter(({ isAuthority, file }) => isAuthority || file.startsWith(OF_KUBELET));
+  return { ...facts, certificates: used };
 }
 
 export function parseFacts(text: string): Omit<HostFacts, 'host'> {

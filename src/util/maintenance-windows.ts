@@ -69,7 +69,8 @@ function stretchFrom({ windows, blackouts }: Timetable, time: number) {
       const next = blackouts.map((each) => each.from).filter((start) => start > from);
       return { from, until: Math.min(until, ...next) };
     }
-    from = dark ? dark.to : Math.min(...windows.map((window) => openingAfter(window, from)));
+    const all = windows.flatMap((each) => startsBetween(each, from, from + HORIZON_MS).find((at) => at > from) ?? []);
+    from = dark ? dark.to : Math.min(...all);
   }
 }
 
@@ -96,10 +97,6 @@ function endOf({ lengthMs, endMinute, timeZone }: MaintenanceWindow, start: numb
   const day = dateAt(start, timeZone).add({ days: endMinute === DAY_MINUTES ? 1 : 0 });
   const end = day.toPlainDateTime(timeOf(endMinute % DAY_MINUTES)).toZonedDateTime(timeZone);
   return Math.min(end.epochMilliseconds, start + lengthMs);
-}
-
-function openingAfter(window: MaintenanceWindow, time: number): number {
-  return startsBetween(window, time, time + HORIZON_MS).find((start) => start > time) ?? Number.POSITIVE_INFINITY;
 }
 
 /** In order; the first and last may lie outside the range. Lazy: whoever asks for the next one needs no other. */

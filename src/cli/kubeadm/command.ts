@@ -29,7 +29,6 @@ import {
 import { afterHosts, stageLines } from './stages.ts';
 import { type ClusterState, checkCluster, isRight, verifyCluster } from './verify.ts';
 
-const TITLES: Readonly<Record<string, string>> = { warn: 'warning' };
 const LATER = 'kubelet, once every API server has the version';
 const GOES_ON = 'has begun: it continues where it stopped.';
 const ENDS = 'The next run finishes the hosts that have begun, and ends it; the run after that starts again.';
@@ -255,7 +254,9 @@ export function planLines(survey: preflight.Survey, assessment: preflight.Assess
       const why = toRenew.length > 0 ? `: ${toRenew.join(', ')}` : ', since the last run did not finish that';
       return `${host.name} restarts its static pods with new certificates${why}`;
     }),
-    ...findings.map(({ rule, severity, message }) => `${TITLES[severity] ?? 'refused'} ${rule}: ${message}`),
+    ...findings.map(
+      ({ rule, severity, message }) => `${severity === 'warn' ? 'warning' : 'refused'} ${rule}: ${message}`,
+    ),
   ];
 }
 

@@ -1,6 +1,6 @@
 /** The report of an upgrade: what ran where, how long, versions before and after. As JSON for programs, as Markdown for people. */
 import { writeFile } from 'node:fs/promises';
-import { KUBELETS, type Request, sourceOfPlan } from '../../dialects/kubeadm/plan-object.ts';
+import { sourceOfPlan } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
 import { reportOn } from '../../dialects/kubeadm/signal.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
@@ -33,14 +33,15 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
     // That of an earlier run stays on the Node.
     const found = said?.rollout === resumed || (said?.attempt ?? '') >= times.began ? said : undefined;
     // Its kubelet comes later, as a target of its own.
-    const isLater = request.kubelets.includes(name) && found?.target !== `${KUBELETS}/${name}`;
-    const isUnknown = state !== undefined && state.nodes === undefined;
-    const unsaid = !wanted.has(name) ? 'already there' : isUnknown ? 'unknown' : 'not started';
+    const isLater = request.kubelets.includes(name) && found?.target !== `kubelets/${name}`;
+    const verb = request.leader.includes(name) ? `apply ${request.version}` : 'node';
+    const command = request.certificates.includes(name) ? 'kubeadm certs renew' : `kubeadm upgrade ${verb}`;
+    const unsaid = !wanted.has(name) ? 'already there' : state && !state.nodes ? 'unknown' : 'not started';
     const after = state?.facts.find(({ host }) => host.name === name);
     return {
       name,
       role,
-      command: wanted.has(name) ? commandOf(name, request) : undefined,
+      command: wanted.has(name) ? command : undefined,
       before: versionsOf(before),
       after: after && versionsOf(after),
       state: isLater && found?.state === 'finished' ? 'kubelet not started' : (found?.state ?? unsaid),
@@ -51,11 +52,6 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
   });
   const checks = [...(state?.checks ?? [])].flatMap(([of, own]) => own.map((check) => ({ of, ...check })));
   return { version: request.version, digest, ...times, hosts, findings, checks };
-}
-
-function commandOf(name: string, { leader, version, certificates }: Request): string {
-  if (certificates.includes(name)) return 'kubeadm certs renew';
-  return `kubeadm upgrade ${leader.includes(name) ? `apply ${version}` : 'node'}`;
 }
 
 function versionsOf({ kubeadm, kubelet, staticPods }: HostFacts): Versions {
@@ -74,7 +70,11 @@ export function markdownOf({ version, digest, outcome, began, ended, hosts, find
   const took = formatDuration(Math.max(0, Date.parse(ended) - Date.parse(began)));
   const rows = hosts.map(({ name, role, before, after, state, message, spent }) => {
     const times = Object.entries(spent).map(([step, ms]) => `${step} ${formatDuration(ms)}`);
-    return [name, role, message ? `${state}: ${message}` : state, changes(before, after ?? {}), times.join(', ')];
+    const versions = Object.entries(before).map(([component, from = 'unknown']) => {
+      const to = after?.[component] ?? 'unknown';
+      return `${component} ${from}${from === to ? '' : ` → ${to}`}`;
+    });
+    return [name, role, message ? `${state}: ${message}` : state, versions.join(', '), times.join(', ')];
   });
   const found = checks.map(({ of, component, found: what, cure = 'well' }) => [of, component, what, cure]);
   const warned = findings.map(({ rule, severity, message }) => [severity, rule, message]);
@@ -85,13 +85,6 @@ export function markdownOf({ version, digest, outcome, began, ended, hosts, find
     ...(found.length > 0 ? ['## Found at the end\n', ...tableOf(['of', 'component', 'found', 'to do'], found)] : []),
     ...(warned.length > 0 ? ['## Findings before\n', ...tableOf(['severity', 'rule', 'finding'], warned)] : []),
   ].join('\n');
-}
-
-function changes(before: Versions, after: Versions): string {
-  const rows = Object.entries(before).map(
-    ([name, from = 'unknown']) => [name, from, after[name] ?? 'unknown'] as const,
-  );
-  return rows.map(([name, from, to]) => `${name} ${from}${from === to ? '' : ` → ${to}`}`).join(', ');
 }
 
 /** Foreign text keeps to its cell. */

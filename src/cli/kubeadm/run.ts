@@ -69,8 +69,7 @@ export async function carryOut(session: ApplySession, decide: () => Promise<Asse
       // In one write: the record of an ended rollout says what it left half done.
       if (!(await ifFound(writer.replace(configMaps, plan)))) await writer.create(configMaps, plan);
     }
-    const { server } = session.config;
-    const approve = approveServing({ ...session, server, client: writer, addressesOf, abort });
+    const approve = approveServing({ ...session, server: session.config.server, client: writer, addressesOf, abort });
     const code = await runRollout(session, election, approve);
     if (code === EXIT.ok) await approve(session.manifest.hosts);
     return code;

@@ -133,13 +133,12 @@ function progress(status: StatusView, plan: PlanView, now: number): text.Section
   ];
 }
 
-const NEVER_LATE = ['Intended', 'Resting'];
-
 /** When the first of the targets in progress fails if nothing changes. */
 function deadlineLines(plan: PlanView, now: number): string[] {
   const moving = sentences.movingNames(plan);
   const waiting = plan.waits.filter(
-    ({ target, reason }) => target !== undefined && moving.has(target) && !NEVER_LATE.includes(reason.code),
+    ({ target, reason }) =>
+      target !== undefined && moving.has(target) && !['Intended', 'Resting'].includes(reason.code),
   );
   if (waiting.length === 0) return [];
   const [first] = waiting

@@ -74,17 +74,14 @@ async function look({ workload, clock, abort }: ProgressParts, node: Node, polic
     gather(capi, node, world, now, { isReadOnly: true, controlPlane: [], ...known });
   const snapshot = seeing({ drainPreviews: new Map() });
   const { options } = policy.drain;
-  if (isDrained(snapshot, node)) {
+  const observation = snapshot.facts.get(name)?.observation;
+  const asks = observation?.kind === 'working' && observation.waitsFor === 'drain';
+  if (asks && node.spec?.unschedulable === true) {
     const progress = await drainPreviewer(workload, abort).during(name, options, now);
     return seeing({ drainOf: () => ({ kind: 'draining', since: now, ...progress }) });
   }
   if (!decide(snapshot, policy, now).probes.some(({ kind }) => kind === 'drain-preview')) return snapshot;
   return seeing({ drainPreviews: new Map([[name, await drainPreviewer(workload, abort).ahead(name, options)]]) });
-}
-
-function isDrained({ facts }: Snapshot, { metadata, spec }: Node): boolean {
-  const observation = facts.get(metadata.name)?.observation;
-  return observation?.kind === 'working' && observation.waitsFor === 'drain' && spec?.unschedulable === true;
 }
 
 const isGate = (wait?: Wait): boolean => wait !== undefined && wait.gate !== 'intended';

@@ -5,7 +5,7 @@ import { labelSelectorSchema } from '../../api/cattle/workload.ts';
 import type { PodRule } from '../../drain/pod-rules.ts';
 import { withoutControls } from '../../engine/model/controls.ts';
 import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
-import { RECORDED_STATES, ROLLOUT_PHASES, type Role, type Rollout, type Stage } from '../../engine/model/rollout.ts';
+import { RECORDED_STATES, ROLLOUT_PHASES, type Rollout, type Stage } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { annotated, apiVersionOf, type KubeObject, type Node, withoutAnnotations } from '../../kube/resources.ts';
 import { DOWNLOAD_CHECK_ANNOTATION, PREFETCH_ANNOTATION } from '../../signal/names.ts';
@@ -16,7 +16,6 @@ import { parseJson } from '../../util/json.ts';
 export const UPDATE_ANNOTATION = 'upgrade.refit.dev/machine-update';
 export const RECORD_ANNOTATION = 'upgrade.refit.dev/machine-update-record';
 
-const ROLES: readonly Role[] = ['controller', 'worker'];
 const CODES = Object.keys(REASONS) as ReasonCode[];
 
 const podRuleSchema = z.object({
@@ -34,7 +33,7 @@ const updateSchema = z.object({
   machine: z.string().min(1),
   /** As the Machine has it in `spec.version`. */
   version: z.string().min(1),
-  role: z.enum(ROLES),
+  role: z.enum(['controller', 'worker']),
   requested: z.iso.datetime(),
   /** `<os>-<architecture>` of the payload. */
   platform: z.string().min(1),

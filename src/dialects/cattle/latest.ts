@@ -43,12 +43,9 @@ export function digestOf(plan: CattlePlan, paths: string): string {
   const root = { ...plan, spec: asWritten(plan.spec ?? {}, 'spec') };
   return paths
     .split(',')
-    .map((path) => textOf(path.split('.').reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), root)))
+    .map((path) => path.split('.').reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), root))
+    .map((value) => (Array.isArray(value) ? print(value[0] ?? '') : print(value ?? '')).trim())
     .join('');
-}
-
-function textOf(value: unknown): string {
-  return (Array.isArray(value) ? print(value[0] ?? '') : print(value ?? '')).trim();
 }
 
 /** As Go prints values: `map[a:1 b:[x y]]`. */

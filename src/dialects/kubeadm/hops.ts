@@ -21,7 +21,9 @@ export function nextHop(manifest: Manifest, facts: readonly HostFacts[], plan: C
   const way = wayOf(manifest, facts);
   const at = way.findIndex(({ version, hosts }) => {
     if (open !== undefined) return version === open.version;
-    return facts.some((each) => hosts.some(({ name }) => name === each.host.name) && isBehind(each, version));
+    const own = facts.filter(({ host }) => hosts.some(({ name }) => name === host.name));
+    const found = own.flatMap(({ kubeadm, kubelet, staticPods }) => [kubeadm, kubelet, staticPods['kube-apiserver']]);
+    return found.some((each) => compareVersionTexts(each, version) < 0);
   });
   const { version, binaries, hosts } = way[at] ?? manifest;
   const after = at === -1 ? [] : way.slice(at + 1);
@@ -47,8 +49,4 @@ function wayOf(manifest: Manifest, facts: readonly HostFacts[]) {
     if (!stay) kubelets = [version];
     return { version, binaries, hosts: stay ? controlPlaneOf(manifest) : manifest.hosts };
   });
-}
-
-function isBehind({ kubeadm, kubelet, staticPods }: HostFacts, wanted: string): boolean {
-  return [kubeadm, kubelet, staticPods['kube-apiserver']].some((found) => compareVersionTexts(found, wanted) < 0);
 }

@@ -82,8 +82,8 @@ export function sshSignal(upgrades: HostUpgrades | undefined): Signal {
     cancel: (_world, _rollout, _stage, target, { message }) =>
       upgrades && begun(async () => await upgrades.stop(target, message)),
     finish(world, _rollout, stage, { name }) {
-      const node = world.get(nodes, name);
-      const open = node && drains(stage) ? withoutCordon(node) : node;
+      const node = drains(stage) ? world.get(nodes, name) : undefined;
+      const open = node && withoutCordon(node);
       return open === node || !open ? undefined : { kind: 'replace', resource: nodes, object: open };
     },
   };

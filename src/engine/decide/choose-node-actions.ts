@@ -35,7 +35,8 @@ function nodeActionFor(evaluations: Evaluations, stage: Stage, target: Target): 
   const { snapshot, policy } = evaluations;
   const facts = factsOf(snapshot, target);
   const { observation, node } = facts;
-  if (mustStop(snapshot, target) && canStop(facts)) {
+  const canStop = observation.kind === 'sent' || (observation.kind === 'working' && observation.cancellable === true);
+  if (mustStop(snapshot, target) && canStop) {
     const reason = stopReason({ ...evaluations, stage, target }, facts);
     return { kind: 'cancel', stage, target, node: node?.name, reason };
   }
@@ -52,10 +53,6 @@ function nodeActionFor(evaluations: Evaluations, stage: Stage, target: Target): 
 function mustStop({ rollout, controls }: Snapshot, { state }: Target): boolean {
   if (state === 'done') return false;
   return state === 'failed' || isFinal(rollout) || (controls.abort !== undefined && state === 'intended');
-}
-
-function canStop({ observation }: TargetFacts): boolean {
-  return observation.kind === 'sent' || (observation.kind === 'working' && observation.cancellable === true);
 }
 
 /** The plan has one reason, of one target: the others that failed have their own. */

@@ -124,17 +124,14 @@ export interface NodeCensus {
 /** `inFlight`: names of targets in progress; those that are no nodes do not count. */
 export function censusOf(nodes: readonly Node[], inFlight: readonly string[]): NodeCensus {
   const all = new Set(nodes.map(({ metadata }) => metadata.name));
-  const unavailable = new Set(nodes.filter((node) => !isAvailable(node)).map(({ metadata }) => metadata.name));
+  const away = nodes.filter((node) => readyCondition(node)?.status !== 'True' || node.spec?.unschedulable === true);
+  const unavailable = new Set(away.map(({ metadata }) => metadata.name));
   const taken = nodes.filter(isTaken).map(({ metadata }) => metadata.name);
   return { all, unavailable, busy: new Set([...unavailable, ...taken, ...inFlight.filter((name) => all.has(name))]) };
 }
 
 export function withBusy(census: NodeCensus, name: string): NodeCensus {
   return census.all.has(name) ? { ...census, busy: new Set([...census.busy, name]) } : census;
-}
-
-function isAvailable(node: Node): boolean {
-  return readyCondition(node)?.status === 'True' && node.spec?.unschedulable !== true;
 }
 
 /** A percentage allows at least one node, or nothing could ever start. */

@@ -33,17 +33,14 @@ export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls 
     (key) => annotations[controlKey(key, prefix)] ?? annotations[key],
   );
   const reason = deletionTimestamp === undefined ? 'no reason was given' : 'it is being deleted';
+  // `Date.parse` also accepts words and numbers.
+  const isMoment = /^\d{4}-\d\d-\d\dT/.test(pause ?? '') && !Number.isNaN(Date.parse(pause ?? ''));
   return {
     paused: pause !== undefined && pause !== 'false',
-    pausedSince: isMoment(pause) ? pause : undefined,
+    pausedSince: isMoment ? pause : undefined,
     ...((abort ?? deletionTimestamp) === undefined ? {} : { abort: abort || reason }),
     retries: retriesIn(retry ?? ''),
   };
-}
-
-/** `Date.parse` also accepts words and numbers. */
-function isMoment(text = ''): boolean {
-  return /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
 export function abortReason(words: string): Reason {

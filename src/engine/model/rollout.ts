@@ -100,10 +100,8 @@ export function sourceOf<P extends KubeObject>(resource: Resource<P>, { metadata
   return { apiVersion: apiVersionOf(resource), kind: resource.kind, name, ...defined({ namespace }), uid, created };
 }
 
-const SETTLED: ReadonlySet<RecordedState> = new Set(['done', 'failed', 'missing', 'unsupported']);
-
 export function isSettled({ state }: Target): boolean {
-  return SETTLED.has(state);
+  return state !== 'pending' && state !== 'intended';
 }
 
 /** The first stage that is not over: only there anything moves. */
