@@ -5,6 +5,7 @@ import type { Node } from '../kube/resources.ts';
 import {
   CORDON_ANNOTATION,
   cordonOwner,
+  isMarkStale,
   PENDING_TAINT,
   pendingOwner,
   withCordon,
@@ -119,4 +120,21 @@ test('the owner of a taint', () => {
   expect(pendingOwner(node(undefined, { taints: [HARD_TAINT, OURS] }))).toBe('rollout');
   expect(pendingOwner(node(undefined, { taints: [PENDING_TAINT] }))).toBe('');
   expect(pendingOwner(node(undefined, { taints: [HARD_TAINT] }))).toBeUndefined();
+});
+
+test.each([
+  ['kubectl-cordon', true],
+  ['refit', false],
+])('beside a cordon that %s set, our mark is stale: %s', (manager, isStale) => {
+  const marked = node(MARK, { unschedulable: true });
+  const managedFields = [{ manager, fieldsV1: { 'f:spec': { 'f:unschedulable': {} } } }];
+  expect(isMarkStale({ ...marked, metadata: { ...marked.metadata, managedFields } })).toBe(isStale);
+});
+
+test('our mark is stale without a cordon, and not where nothing keeps who set it', () => {
+  expect([node(MARK, {}), node(MARK, { unschedulable: true }), node(undefined, {})].map(isMarkStale)).toEqual([
+    true,
+    false,
+    false,
+  ]);
 });

@@ -2,10 +2,16 @@
 
 import { annotated, managersOf, type Node, withoutAnnotations } from '../kube/resources.ts';
 
-/** Set also after somebody else uncordoned the node. It claims no cordon that the API server knows to be another's. */
-export function cordonOwner({ metadata, spec }: Node): string | undefined {
+/** Set also after somebody else uncordoned the node: a mark that stays would claim a later cordon of a person. */
+export function cordonOwner({ metadata }: Node): string | undefined {
+  return metadata.annotations?.[CORDON_ANNOTATION];
+}
+
+/** True for our mark beside no cordon, or one that another set, by what the API server keeps. Caches leave that out. */
+export function isMarkStale({ metadata, spec }: Node): boolean {
+  if (metadata.annotations?.[CORDON_ANNOTATION] === undefined) return false;
   const isOthers = managersOf(metadata, 'unschedulable').some((manager) => !manager.startsWith('refit'));
-  return spec?.unschedulable === true && isOthers ? undefined : metadata.annotations?.[CORDON_ANNOTATION];
+  return spec?.unschedulable !== true || isOthers;
 }
 
 /** Returns the same node when it is cordoned already, by anyone. */

@@ -3,10 +3,11 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
+import { CORDON_ANNOTATION } from '../../src/drain/cordon-marks.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { cutOffWithout, holdAt, isHeld, release, textOf } from '../kubeadm/hooks.ts';
 import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
-import { kubeconfigFor } from './control-plane.ts';
+import { kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
 const PLAN = `ConfigMap kube-system/refit-kubeadm \\(${TO}\\)`;
@@ -94,7 +95,12 @@ test('with an abort, the current host finishes and the run ends; the next run st
     'was aborted, so no node of it can be retried; to start again: run `refit kubeadm apply`',
   );
 
+  // As an earlier run left it, and kubectl uncordon, before a person cordoned the node.
+  await kubectlAs('admin', ['annotate', 'node', 'w1', `${CORDON_ANNOTATION}=earlier/2026-11-20T08:00:00Z/ConfigMap`]);
+  await kubectlAs('admin', ['cordon', 'w1']);
   const again = apply();
   expect([await again.ended, again.stderr]).toEqual([0, '']);
   expect(await versionsOf('w1', 'w2')).toEqual([TO, TO]);
+  const left = await Promise.all(['w1', 'w2'].map(async (name) => await scene.cluster.client.get(nodes, name)));
+  expect(left.map(({ spec }) => spec?.unschedulable)).toEqual([true, undefined]);
 });

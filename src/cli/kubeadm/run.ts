@@ -7,13 +7,15 @@ import { controlPlaneOf, type Manifest } from '../../dialects/kubeadm/manifest.t
 import { newPlan, PLACE, type Request } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf, isEmpty } from '../../dialects/kubeadm/preflight.ts';
 import { type ApproveServing, approveServing } from '../../dialects/kubeadm/serving-certificates.ts';
+import { CORDON_ANNOTATION, isMarkStale } from '../../drain/cordon-marks.ts';
 import { nodeActionsOf } from '../../engine/decide/choose-node-actions.ts';
 import { evaluationsFor } from '../../engine/decide/evaluate-target.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { AskReadyz } from '../../engine/observe/probes.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { createElection, type Election, timesOf } from '../../kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../kube/election/write-guard.ts';
-import { configMaps } from '../../kube/resources.ts';
+import { configMaps, nodes } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { snapshotScript } from '../../kubeadm/etcd.ts';
 import { type Shells, saidBy } from '../../kubeadm/host.ts';
@@ -57,6 +59,7 @@ export async function carryOut(session: ApplySession, decide: () => Promise<Asse
   return await underLock(session, async (election) => {
     const { request, resumes, continues, start } = await decide();
     const writer = guardedClient(client, election, clock);
+    await removeStaleMarks(writer, abort);
     if (!resumes) {
       if (isEmpty(request)) {
         session.output.write('Nothing to do: another run has done it.\n');
@@ -74,6 +77,14 @@ export async function carryOut(session: ApplySession, decide: () => Promise<Asse
     if (code === EXIT.ok) await approve(session.manifest.hosts);
     return code;
   });
+}
+
+/** A cordon of a person stays after the upgrade: `kubectl uncordon` leaves our mark, and a kubelet may write it. */
+async function removeStaleMarks(client: KubeClient, abort: AbortSignal): Promise<void> {
+  const { items } = await client.listAll(nodes, { abort });
+  const patch = { metadata: { annotations: { [CORDON_ANNOTATION]: null } } };
+  for (const { metadata } of items.filter(isMarkStale))
+    await client.patch(nodes, metadata.name, patch, { type: 'merge', abort });
 }
 
 /** None of a name that is unknown here. */

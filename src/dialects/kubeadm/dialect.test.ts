@@ -3,14 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
-import { decide } from '../../engine/decide/decide.ts';
 import type { World } from '../../engine/dialect.ts';
-import { NO_CONTROLS } from '../../engine/model/controls.ts';
 import type { Observation } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';
 import type { Rollout, Stage, Target } from '../../engine/model/rollout.ts';
-import { gatherFacts } from '../../engine/observe/gather.ts';
-import { DEFAULT_POLICY } from '../../engine/policy/rollout-policy.ts';
 import type { ConfigMap, Node } from '../../kube/resources.ts';
 import { kubeadmDialect } from './dialect.ts';
 import { newPlan, type Request } from './plan-object.ts';
@@ -181,21 +177,6 @@ test.each<[string, Partial<Node['spec']>, boolean]>([
   const instruction = dialect.signal.finish?.(world, rollout, stage, target, plan);
   const left = instruction?.kind === 'replace' ? (instruction.object as Node).spec?.unschedulable : 'untouched';
   expect(left).toBe(isOurs ? undefined : 'untouched');
-});
-
-test.each([
-  ['kubectl-cordon', 'stays'],
-  ['refit', 'is lifted'],
-])('a cordon that %s set, beside our mark, which a kubelet can write or an earlier run left: it %s', (manager, end) => {
-  const bare = buildNode('w1', { annotations: { [CORDON_ANNOTATION]: `plan-uid/${ATTEMPT}/ConfigMap` } });
-  const managedFields = [{ manager, fieldsV1: { 'f:spec': { 'f:unschedulable': {} } } }];
-  const cordoned: Node = { metadata: { ...bare.metadata, managedFields }, spec: { unschedulable: true } };
-  const { dialect, stage, target, world, rollout } = placeOf(undefined, cordoned);
-  const known = { ...gatherFacts({ dialect, plan, rollout, world, known: {} }, NOW), controls: NO_CONTROLS };
-  const { nodeActions } = decide({ ...known, rollout: { ...rollout, phase: 'failed' } }, DEFAULT_POLICY, NOW);
-  const isLifted = end === 'is lifted';
-  expect(dialect.signal.finish?.(world, rollout, stage, target, plan) !== undefined).toBe(isLifted);
-  expect(nodeActions.some(({ kind }) => kind === 'clean-up')).toBe(isLifted);
 });
 
 test('what the leader tells whoever works', async () => {

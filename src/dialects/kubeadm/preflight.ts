@@ -1,7 +1,7 @@
 /** Checks a cluster before the first change: what to do on which host, and what prevents it. */
 import { createHash } from 'node:crypto';
 import { describeBlockingBudget } from '../../drain/budgets.ts';
-import { cordonOwner, readOwner } from '../../drain/cordon-marks.ts';
+import { cordonOwner, isMarkStale, readOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import { controlsOn } from '../../engine/model/controls.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
@@ -217,8 +217,8 @@ export function membershipFindings({ manifest, nodes }: Pick<Survey, 'manifest' 
 
 /** Of Refit itself, which no run ends: a person upgraded the node, or its host left the manifest. */
 function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
-  const cordoned = nodes.filter(({ spec }) => spec?.unschedulable === true);
-  const ours = cordoned.filter((node) => readOwner(cordonOwner(node) ?? '')?.kind === configMaps.kind);
+  const marked = nodes.filter((node) => !isMarkStale(node));
+  const ours = marked.filter((node) => readOwner(cordonOwner(node) ?? '')?.kind === configMaps.kind);
   const left = ours.map(({ metadata }) => metadata.name).filter((name) => !hostsOf(request).includes(name));
   const why = 'an earlier run left it cordoned; once it works, run kubectl uncordon';
   return openRequest(plan) ? [] : left.map((name) => warn('cordon', `node ${name}: ${why} ${name}`));
