@@ -28,7 +28,6 @@ import { createMetrics } from '../runtime/metrics.ts';
 import { systemClock as clock, sleep } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
-import { keepHeapSmall } from './heap.ts';
 
 interface ExtensionFlags extends ControllerFlags {
   /** Of the cluster with the Machines; the other one's if not set. */
@@ -64,7 +63,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
     throw new RefitError('REFIT_USAGE', 'capi-extension needs either --client-ca or --insecure-no-client-auth', {
       hint: 'pass --client-ca with the CA of the managers: whoever calls the hooks can upgrade nodes',
     });
-  keepHeapSmall();
+  processes.keepHeapSmall();
   await using started = new AsyncDisposableStack();
   const log = stderrLogger(flags.logLevel);
   const metrics = createMetrics(VERSION);

@@ -11,7 +11,7 @@ import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import { createRoamingClient } from '../kube/transport/roaming-client.ts';
-import { type LeaderTools, prepareControllerProcess } from '../process/controller-process.ts';
+import { keepHeapSmall, type LeaderTools, prepareControllerProcess } from '../process/controller-process.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { CENTRAL_CORDONING_LABEL } from '../signal/names.ts';
@@ -22,7 +22,6 @@ import { systemClock as clock } from '../util/clock.ts';
 import { parseGoDuration } from '../util/duration.ts';
 import { messageOf, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
-import { keepHeapSmall } from './heap.ts';
 
 interface UpdateFlags extends ControllerFlags {
   /** Plain http for update servers, and downloads with neither https nor a sha256. */

@@ -12,7 +12,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { ifFound, ifNew } from '../kube/status-error.ts';
 import { createClient } from '../kube/transport/http-client.ts';
-import { prepareControllerProcess } from '../process/controller-process.ts';
+import { keepHeapSmall, prepareControllerProcess } from '../process/controller-process.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { clusterIdOf } from '../updates/channel/cluster-headers.ts';
 import { redirectChannels } from '../updates/channel/redirected-version.ts';
@@ -20,7 +20,6 @@ import { systemClock as clock, sleep } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
-import { keepHeapSmall } from './heap.ts';
 
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
 

@@ -1,6 +1,7 @@
 /** Composes a controller process: what `refit controller` and every other process that carries out plans have in common. */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
 import { type UpgradePolicy, upgradePolicies } from '../api/refit/upgrade-policy.ts';
 import { drainPreviewer } from '../drain/drain-preview.ts';
 import { createDrains, type Drains } from '../drain/running-drains.ts';
@@ -81,6 +82,12 @@ const [FORBIDDEN_MS, FORBIDDEN_PAUSE_MS] = [5_000, 1_000];
 const LOOK_AGAIN_MS = 60_000;
 /** Enough to keep an API server busy. The first wave of a large plan would send thousands at once. */
 const REQUESTS_AT_ONCE = 32;
+
+/** With 15,000 nodes, 196 of 466 MiB are saved for 7 % more CPU. As an option at the start, V8 would compile again what is compiled into Node. */
+export function keepHeapSmall(): void {
+  // It grows by 30 % before V8 collects.
+  setFlagsFromString('--heap-growing-percent=30');
+}
 
 /** Rejects if something that must be watched cannot be listed: an informer would retry forever without an error. */
 export async function prepareControllerProcess(
