@@ -18,7 +18,7 @@ export function namespaced<T extends KubeObject>(apiVersion: string, kind: strin
 
 export function clusterScoped<T extends KubeObject>(apiVersion: string, kind: string, plural?: string): Resource<T> {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
-  return { group, version, kind, plural: plural ?? `${kind.toLowerCase()}s`, namespaced: false };
+  return { group, version, kind, plural: plural ?? `${kind.toLowerCase().replace(/y$/, 'ie')}s`, namespaced: false };
 }
 
 export const nodes = clusterScoped<Node>('v1', 'Node');
@@ -32,6 +32,7 @@ export const jobs = namespaced<Job>('batch/v1', 'Job');
 export const namespaces = clusterScoped('v1', 'Namespace');
 export const endpointSlices = namespaced<EndpointSlice>('discovery.k8s.io/v1', 'EndpointSlice');
 export const leases = namespaced<Lease>('coordination.k8s.io/v1', 'Lease');
+export const signingRequests = clusterScoped<SigningRequest>('certificates.k8s.io/v1', 'CertificateSigningRequest');
 
 export function apiVersionOf(resource: Resource): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
@@ -275,4 +276,24 @@ export interface Event extends KubeObject {
   lastTimestamp?: string;
   source?: { component?: string; host?: string };
   reportingComponent?: string;
+}
+
+export interface SigningRequest extends KubeObject {
+  readonly spec: {
+    /** Base64 of PEM. */
+    readonly request: string;
+    readonly signerName: string;
+    readonly usages?: readonly string[];
+    readonly expirationSeconds?: number;
+    /** Who made it, by the API server, as are the groups. */
+    readonly username?: string;
+    readonly groups?: readonly string[];
+  };
+  readonly status?: { readonly certificate?: string; readonly conditions?: readonly Condition[] };
+}
+
+/** To be written to its subresource `approval`. `now`: RFC 3339. */
+export function approved(request: SigningRequest, message: string, now: string): SigningRequest {
+  const approval = { type: 'Approved', status: 'True', reason: 'Refit', message, lastUpdateTime: now } as const;
+  return { ...request, status: { ...request.status, conditions: [approval] } };
 }

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { jumpingClock } from '../../test/builders/jumping-clock.ts';
 import type { Node } from '../kube/resources.ts';
 import { silentLogger } from '../util/log.ts';
-import { upgradeContainerd } from './containerd.ts';
 import type { HostStepsParts } from './host-steps.ts';
+import { upgradeContainerd } from './host-steps.ts';
 
 const containerd = { version: 'v2.3.3', binaries: { containerd: { path: '/c' } } };
 const nodeWith = (containerRuntimeVersion: string): Node => ({

@@ -1,5 +1,5 @@
 /** What the upgrade of one host consists of, over SSH or by an agent: its steps, a healthy etcd, proof, and the way back. */
-import { kubeletVersionOf, type Node, type Pod } from '../kube/resources.ts';
+import { kubeletVersionOf, type Node, type Pod, readyCondition } from '../kube/resources.ts';
 import { sleep } from '../util/clock.ts';
 import { messageOf, RefitError } from '../util/errors.ts';
 import type { Tools } from '../util/tools.ts';
@@ -10,7 +10,7 @@ import { attempt, type Host, type Part, type ShellResult, type Shells, saidBy, t
 import { probeHost, readFacts } from './probe.ts';
 import type { HostStep, StepBody, StepContext } from './scripts.ts';
 import * as scripts from './scripts.ts';
-import { hostChecks, problemsOf, untilRight } from './verify.ts';
+import { hostChecks, isAt, problemsOf, untilRight } from './verify.ts';
 
 export interface HostStepsParts extends Pick<Tools, 'clock' | 'log'>, Omit<StepContext, 'step'> {
   readonly shells: Shells;
@@ -28,6 +28,8 @@ const SHELL_RETRIES = 20;
 const SHELL_RETRY_MS = 3000;
 /** Milliseconds for components to come up, and for etcd to recover from the restart before. */
 export const [VERIFY_MS, ETCD_MS] = [300_000, 120_000];
+/** Milliseconds for containerd to start, and for the kubelet to report it. */
+const UP_MS = 120_000;
 
 /** All that can be checked before the host is drained, kubeadm's own preflight too. Stages the binaries; replaces nothing. */
 export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<void> {
@@ -126,7 +128,7 @@ export function expectNone(problems: readonly string[]): void {
 }
 
 /** If the connection breaks, the step continues on its host: running the script again waits for it. */
-export async function run({ shells, host, clock, log, abort }: HostStepsParts, script: string): Promise<ShellResult> {
+async function run({ shells, host, clock, log, abort }: HostStepsParts, script: string): Promise<ShellResult> {
   for (let left = SHELL_RETRIES; ; left--) {
     try {
       return await shells.run(host, script);
@@ -136,5 +138,32 @@ export async function run({ shells, host, clock, log, abort }: HostStepsParts, s
       log.warn('lost the connection to the host, retrying', { problem: messageOf(error) });
       await sleep(clock, SHELL_RETRY_MS, abort);
     }
+  }
+}
+
+/** Its shims live on, so no container is restarted. Puts back what was there if the Node does not become Ready with that version. */
+export async function upgradeContainerd(on: HostStepsParts, containerd: NonNullable<Upgrade['containerd']>) {
+  const { version } = containerd;
+  let isRead = true;
+  try {
+    await carryOut(on, 'containerd', scripts.containerdBody(containerd));
+    await until(on, UP_MS, async () => {
+      isRead = false;
+      const node = await on.node();
+      isRead = true;
+      const reported = node.status?.nodeInfo?.containerRuntimeVersion ?? '';
+      const [, found] = /^containerd:\/\/v?(\d+\.\d+\.\d+)/.exec(reported) ?? [];
+      if (!isAt(found, version)) throw new Error(`the Node reports ${reported}`);
+      if (readyCondition(node)?.status !== 'True') throw new Error('the Node is not Ready');
+    });
+  } catch (cause) {
+    on.abort.throwIfAborted();
+    const unread = `containerd ${version} stays: the Node cannot be read: ${messageOf(cause)}; run the upgrade again`;
+    if (!isRead) throw new RefitError('REFIT_REFUSED', unread, { cause });
+    const back = await attempt(run(on, scripts.putBackScript(on.rollout, containerd)));
+    const said = saidBy(back);
+    const undone = back.code === 0 ? `${said} was put back and started` : `the earlier one cannot be put back: ${said}`;
+    const why = `containerd ${version} did not come up, see journalctl -u containerd on the host`;
+    throw new RefitError('REFIT_REFUSED', `${undone}; ${why}`, { cause });
   }
 }

@@ -85,8 +85,8 @@ export interface Workload extends kube.KubeObject {
 }
 
 export const ADDONS = [
-  { resource: kube.namespaced<Workload>('apps/v1', 'DaemonSet', 'daemonsets'), name: 'kube-proxy' },
-  { resource: kube.namespaced<Workload>('apps/v1', 'Deployment', 'deployments'), name: 'coredns' },
+  { resource: kube.namespaced<Workload>('apps/v1', 'DaemonSet'), name: 'kube-proxy' },
+  { resource: kube.namespaced<Workload>('apps/v1', 'Deployment'), name: 'coredns' },
 ] as const;
 
 /** Names of Nodes that are not Ready. */

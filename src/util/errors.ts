@@ -14,10 +14,7 @@ export const ERRORS = {
     exit: EXIT.unreachable,
     hint: 'the fault is at that address: check that it is the API server, and not a proxy or a login page before it',
   },
-  REFIT_TLS: {
-    exit: EXIT.unreachable,
-    hint: 'renew the certificate, or correct the certificate authority in the kubeconfig',
-  },
+  REFIT_TLS: { exit: EXIT.unreachable, hint: 'renew the certificate, or correct its authority in the kubeconfig' },
   REFIT_UNAUTHORIZED: { exit: EXIT.denied, hint: 'renew the credentials in the kubeconfig' },
   REFIT_FORBIDDEN: { exit: EXIT.denied, hint: 'grant the missing permission: the roles are in deploy/rbac*.yaml' },
   REFIT_SSH: {

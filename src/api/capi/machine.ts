@@ -14,15 +14,15 @@ export interface Machine extends KubeObject {
   status?: { nodeRef?: { name?: string; uid?: string } };
 }
 
-export const machines = namespaced<Machine>('cluster.x-k8s.io/v1beta2', 'Machine', 'machines');
+export const machines = namespaced<Machine>('cluster.x-k8s.io/v1beta2', 'Machine');
 
-export const machineDeployments = namespaced('cluster.x-k8s.io/v1beta2', 'MachineDeployment', 'machinedeployments');
+export const machineDeployments = namespaced('cluster.x-k8s.io/v1beta2', 'MachineDeployment');
 
 export interface Cluster extends KubeObject {
   spec?: { paused?: boolean };
 }
 
-export const clusters = namespaced<Cluster>('cluster.x-k8s.io/v1beta2', 'Cluster', 'clusters');
+export const clusters = namespaced<Cluster>('cluster.x-k8s.io/v1beta2', 'Cluster');
 
 /** Lists of selectors are not empty. */
 export interface DrainRule extends KubeObject {
@@ -33,7 +33,7 @@ export interface DrainRule extends KubeObject {
   };
 }
 
-export const drainRules = namespaced<DrainRule>('cluster.x-k8s.io/v1beta2', 'MachineDrainRule', 'machinedrainrules');
+export const drainRules = namespaced<DrainRule>('cluster.x-k8s.io/v1beta2', 'MachineDrainRule');
 
 /** On each MachineSet of a MachineDeployment and on its Machines. */
 export const SET_LABELS = { deployment: 'cluster.x-k8s.io/deployment-name', hash: 'machine-template-hash' } as const;

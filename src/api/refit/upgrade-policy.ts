@@ -202,10 +202,6 @@ const upgradePolicySchema = object(
 export type UpgradePolicySpec = z.input<typeof upgradePolicySpecSchema>;
 export type UpgradePolicy = KubeObject & z.input<typeof upgradePolicySchema>;
 
-export const upgradePolicies = clusterScoped<UpgradePolicy>(
-  'upgrade.refit.dev/v1alpha1',
-  'UpgradePolicy',
-  'upgradepolicies',
-);
+export const upgradePolicies = clusterScoped<UpgradePolicy>('upgrade.refit.dev/v1alpha1', 'UpgradePolicy');
 
 export const upgradePolicyKind: CustomKind = { resource: upgradePolicies, schema: upgradePolicySchema };

@@ -4,7 +4,6 @@ import { ownerOf, type Target } from '../../engine/model/rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { isConflict, isForbidden, isUnauthorized, StatusError, TransportError } from '../../kube/status-error.ts';
-import { upgradeContainerd } from '../../kubeadm/containerd.ts';
 import type { Shells } from '../../kubeadm/host.ts';
 import * as hostSteps from '../../kubeadm/host-steps.ts';
 import { etcdAnswers } from '../../kubeadm/probe.ts';
@@ -168,7 +167,7 @@ async function replaceContainerd(on: ReturnType<typeof stepsOn>, report: ReturnT
   const { containerd } = on.manifest;
   if (!containerd || !on.parts.includes('kubelet')) return;
   await report.enter(STEPS.containerd, { touched: true });
-  await upgradeContainerd(on, containerd);
+  await hostSteps.upgradeContainerd(on, containerd);
 }
 
 function stepsOn(host: ManifestHost, procedure: ProcedureParts, work: HostUpgrade, abort: AbortSignal) {

@@ -2,8 +2,7 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
 import type { KubeClient } from '../../kube/client.ts';
-import { configMaps, nodes } from '../../kube/resources.ts';
-import { approved, type SigningRequest, signingRequests } from '../../kube/signing-requests.ts';
+import { approved, configMaps, nodes, type SigningRequest, signingRequests } from '../../kube/resources.ts';
 import { isForbidden } from '../../kube/status-error.ts';
 import type { Shells } from '../../kubeadm/host.ts';
 import { scriptFile } from '../../kubeadm/script-file.ts';

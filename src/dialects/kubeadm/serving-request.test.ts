@@ -17,8 +17,7 @@ import {
   SubjectPublicKeyInfo,
 } from '@peculiar/asn1-x509';
 import { expect, test } from 'vitest';
-import type { Node } from '../../kube/resources.ts';
-import type { SigningRequest } from '../../kube/signing-requests.ts';
+import type { Node, SigningRequest } from '../../kube/resources.ts';
 import { parseManifest } from './manifest.ts';
 import { type Known, problemOfRequest } from './serving-request.ts';
 

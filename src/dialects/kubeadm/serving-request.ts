@@ -6,8 +6,7 @@ import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
 import { CertificationRequest, type CertificationRequestInfo } from '@peculiar/asn1-csr';
 import { AsnConvert } from '@peculiar/asn1-schema';
 import { Extensions, type GeneralName, id_ce_subjectAltName, SubjectAlternativeName } from '@peculiar/asn1-x509';
-import type { Node } from '../../kube/resources.ts';
-import type { SigningRequest } from '../../kube/signing-requests.ts';
+import type { Node, SigningRequest } from '../../kube/resources.ts';
 import { sameJson } from '../../util/json.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 

@@ -3,7 +3,7 @@ import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { CertificationRequest, CertificationRequestInfo } from '@peculiar/asn1-csr';
 import { AsnConvert } from '@peculiar/asn1-schema';
 import * as x509 from '@peculiar/asn1-x509';
-import { approved, signingRequests } from '../../kube/signing-requests.ts';
+import { approved, signingRequests } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';

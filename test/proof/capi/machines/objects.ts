@@ -35,13 +35,13 @@ const CONTROL_PLANE_API = 'controlplane.cluster.x-k8s.io/v1beta2';
 const BOOTSTRAP = 'bootstrap.cluster.x-k8s.io';
 const INFRASTRUCTURE = 'infrastructure.cluster.x-k8s.io';
 
-export const capiMachines = namespaced<ProofMachine>(API, 'Machine', 'machines');
-export const machineSets = namespaced<Scalable>(API, 'MachineSet', 'machinesets');
-export const machineDeployments = namespaced<Scalable>(API, 'MachineDeployment', 'machinedeployments');
-export const machineHealthChecks = namespaced(API, 'MachineHealthCheck', 'machinehealthchecks');
-export const capiClusters = namespaced(API, 'Cluster', 'clusters');
-export const machineDrainRules = namespaced(API, 'MachineDrainRule', 'machinedrainrules');
-export const controlPlanes = namespaced<Scalable>(CONTROL_PLANE_API, 'KubeadmControlPlane', 'kubeadmcontrolplanes');
+export const capiMachines = namespaced<ProofMachine>(API, 'Machine');
+export const machineSets = namespaced<Scalable>(API, 'MachineSet');
+export const machineDeployments = namespaced<Scalable>(API, 'MachineDeployment');
+export const machineHealthChecks = namespaced(API, 'MachineHealthCheck');
+export const capiClusters = namespaced(API, 'Cluster');
+export const machineDrainRules = namespaced(API, 'MachineDrainRule');
+export const controlPlanes = namespaced<Scalable>(CONTROL_PLANE_API, 'KubeadmControlPlane');
 
 export interface ClusterWanted {
   readonly name: string;

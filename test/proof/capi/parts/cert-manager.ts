@@ -15,7 +15,7 @@ interface Certificate extends KubeObject {
   readonly status?: { readonly conditions?: Condition[]; readonly revision?: number };
 }
 
-const certificates = namespaced<Certificate>('cert-manager.io/v1', 'Certificate', 'certificates');
+const certificates = namespaced<Certificate>('cert-manager.io/v1', 'Certificate');
 const REFIT = 'refit-system';
 const HOOKS = 'refit-capi-extension-tls';
 const CLIENT = 'cluster-api-hooks-client';

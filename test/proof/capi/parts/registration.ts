@@ -10,11 +10,7 @@ interface ExtensionConfig extends KubeObject {
   status?: { handlers?: { name: string; requestHook: { hook: string } }[]; conditions?: Condition[] };
 }
 
-const extensionConfigs = clusterScoped<ExtensionConfig>(
-  'runtime.cluster.x-k8s.io/v1beta2',
-  'ExtensionConfig',
-  'extensionconfigs',
-);
+const extensionConfigs = clusterScoped<ExtensionConfig>('runtime.cluster.x-k8s.io/v1beta2', 'ExtensionConfig');
 const NAME = 'refit';
 const CA_SECRET = 'refit-ca';
 const FROM_SECRET = 'runtime.cluster.x-k8s.io/inject-ca-from-secret';

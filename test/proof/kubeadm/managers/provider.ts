@@ -11,8 +11,8 @@ import type { Cluster } from '../cluster.ts';
 import type { Machine } from '../machine/machine.ts';
 
 const API = 'infrastructure.cluster.x-k8s.io/v1beta2';
-export const devClusters = namespaced<KubeObject>(API, 'DevCluster', 'devclusters');
-const devMachines = namespaced<KubeObject>(API, 'DevMachine', 'devmachines');
+export const devClusters = namespaced<KubeObject>(API, 'DevCluster');
+const devMachines = namespaced<KubeObject>(API, 'DevMachine');
 const LOOK_MS = 500;
 
 /** Follows the Machines until it is disposed of. */
