@@ -118,7 +118,7 @@ function senderTo(config: ClusterConfig, options: RequesterOptions, closed: Abor
       return identity;
     } catch (error) {
       const { exec } = config.user;
-      if (!exec || limit.remaining > 0) throw failure(call, limit, error, false);
+      if (!exec || !limit.isOver) throw failure(call, limit, error, false);
       const cause = pluginError(exec.command, `gave no credential within ${formatDuration(call.deadlineMs)}`);
       throw new TransportError(`${call.method} ${server}${call.path}`, { cause, server, maybeApplied: false });
     }
@@ -238,8 +238,13 @@ export function timeLimit(clock: Clock, outer: AbortSignal | undefined, closed?:
   listening.use(onAbort(closed, () => controller.abort(new Error('the client was closed'))));
   let stopTimer = (): void => undefined;
   let expiresAt = Number.POSITIVE_INFINITY;
+  let late: Error | undefined;
   return {
     abort: controller.signal,
+    /** True if the time ran out, and nobody gave up before. */
+    get isOver() {
+      return late !== undefined && controller.signal.reason === late;
+    },
     get remaining() {
       return expiresAt - clock.monotonic();
     },
@@ -247,7 +252,8 @@ export function timeLimit(clock: Clock, outer: AbortSignal | undefined, closed?:
     allow(ms: number, complaint: string): void {
       stopTimer();
       expiresAt = clock.monotonic() + ms;
-      stopTimer = clock.schedule(ms, () => controller.abort(new Error(complaint)));
+      late = new Error(complaint);
+      stopTimer = clock.schedule(ms, () => controller.abort(late));
     },
     /** Throws after the limit, even when its timer has not fired yet. */
     enforce(): void {
