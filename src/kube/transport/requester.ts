@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { textIn } from '../../util/bounded-file.ts';
 import { type Clock, sleep, systemClock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
+import { RefitError } from '../../util/errors.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { onAbort, untilAborted } from '../../util/waits.ts';
@@ -107,7 +108,7 @@ function senderTo(config: ClusterConfig, options: RequesterOptions, closed: Abor
   const { host } = new URL(server);
   const failure = (call: Call, limit: TimeLimit, error: unknown, maybeApplied = call.method !== 'GET'): unknown => {
     if (error instanceof StatusError || error instanceof TransportError) return error;
-    const cause: unknown = limit.abort.aborted ? limit.abort.reason : error;
+    const cause: unknown = limit.abort.aborted && !(error instanceof RefitError) ? limit.abort.reason : error;
     return new TransportError(`${call.method} ${server}${call.path}`, { cause, server, maybeApplied });
   };
   const identify = async (call: Call, limit: TimeLimit): Promise<Identity> => {
@@ -118,9 +119,8 @@ function senderTo(config: ClusterConfig, options: RequesterOptions, closed: Abor
       return identity;
     } catch (error) {
       const { exec } = config.user;
-      if (!exec || !limit.isOver) throw failure(call, limit, error, false);
-      const cause = pluginError(exec.command, `gave no credential within ${formatDuration(call.deadlineMs)}`);
-      throw new TransportError(`${call.method} ${server}${call.path}`, { cause, server, maybeApplied: false });
+      const why = `gave no credential within ${formatDuration(call.deadlineMs)}`;
+      throw failure(call, limit, exec && limit.isOver() ? pluginError(exec.command, why) : error, false);
     }
   };
   const attempt = async (call: Call, { headers, tls }: Identity, { abort }: TimeLimit): Promise<IncomingMessage> => {
@@ -238,13 +238,11 @@ export function timeLimit(clock: Clock, outer: AbortSignal | undefined, closed?:
   listening.use(onAbort(closed, () => controller.abort(new Error('the client was closed'))));
   let stopTimer = (): void => undefined;
   let expiresAt = Number.POSITIVE_INFINITY;
-  let late: Error | undefined;
+  let late: Error | null = null;
   return {
     abort: controller.signal,
     /** True if the time ran out, and nobody gave up before. */
-    get isOver() {
-      return late !== undefined && controller.signal.reason === late;
-    },
+    isOver: () => controller.signal.reason === late,
     get remaining() {
       return expiresAt - clock.monotonic();
     },
