@@ -96,7 +96,8 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
     swap: async () => {
       await fileTrust.assertReplaceable(work.binary);
       const wanted = await wantedHash(sha256, paths.record, files);
-      const isTried = tools.tried?.get(staged) === `${await stampOf(staged)} ${wanted}`;
+      const then = tools.tried?.get(staged);
+      const isTried = then !== undefined && then === `${await stampOf(staged)} ${wanted}`;
       await replaceDurably(staged, work.binary, files, async (path) => {
         // Where there are no hard links it is a copy.
         const isSame = isTried && identityOf(path) === identityOf(staged);

@@ -9,9 +9,9 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_765,
+  'src/agent': 5_766,
   'src/api': 963,
-  'src/cli': 4_828,
+  'src/cli': 4_827,
   'src/cmd': 973,
   'src/dialects': 320,
   'src/dialects/autopilot': 989,

@@ -81,9 +81,8 @@ export async function carryOut(session: ApplySession, decide: () => Promise<Asse
 
 /** A cordon of a person stays after the upgrade: `kubectl uncordon` leaves our mark, and a kubelet may write it. */
 async function removeStaleMarks(client: KubeClient, abort: AbortSignal): Promise<void> {
-  const { items } = await client.listAll(nodes, { abort });
   const patch = { metadata: { annotations: { [CORDON_ANNOTATION]: null } } };
-  for (const { metadata } of items.filter(isMarkStale))
+  for (const { metadata } of (await client.listAll(nodes, { abort })).items.filter(isMarkStale))
     await client.patch(nodes, metadata.name, patch, { type: 'merge', abort });
 }
 
