@@ -83,6 +83,20 @@ test.each<[string, UpgradePolicySpec, Readonly<Record<string, Target['state']>>,
     ['w1', 'w5'],
     undefined,
   ],
+  [
+    'a control plane that comes first now waits for the later one at work',
+    {},
+    { c1: 'intended' },
+    [],
+    'c2 waits for the later c1',
+  ],
+  [
+    'a node that is tried again waits for the later zone at work',
+    { failureBudget: 1 },
+    { ...DONE, w4: 'done', w1: 'intended' },
+    [],
+    'w2 waits for the later w1',
+  ],
   ['not after a failed control plane', { failureBudget: 9 }, { c2: 'failed', c1: 'done' }, [], 'w2 comes after c2'],
 ])('%s', (_name, more, states, started, waits) => {
   const { record, waits: told } = decideWith({ order: [ZONE], ...more }, states);

@@ -26,12 +26,15 @@ export function turnsOf(context: Context, { targets }: Stage): (target: Target) 
   const mayFail = (target: Target): boolean => maxFailures > 0 && groupOf(target).startsWith(REST);
   const open = targets.filter((each) => each.state !== 'done' && !(isSettled(each) && mayFail(each)));
   const [first = ''] = open.map(groupOf).toSorted();
+  // They started before the order, the labels or the targets changed, or before a retry.
+  const ahead = open.filter((each) => each.state === 'intended' && groupOf(each) > first);
   return (target) => {
     const group = groupOf(target);
-    if (group <= first) return undefined;
-    const before = open.filter((each) => groupOf(each) < group);
+    const before = group > first ? open.filter((each) => groupOf(each) < group) : ahead;
+    if (before.length === 0) return undefined;
     const names = before.map((each) => each.name);
-    const message = `${target.name} comes after ${listed(names, MAX_LISTED)} in the order of UpgradePolicy ${name}`;
+    const does = group > first ? 'comes after' : 'waits for the later';
+    const message = `${target.name} ${does} ${listed(names, MAX_LISTED)} in the order of UpgradePolicy ${name}`;
     const isPassing = before.some(({ state }) => state === 'intended');
     return { ...wait('EarlierNodes', message, ENDS, isPassing ? { isPassing } : {}), gate: 'order', ofRollout: true };
   };
