@@ -1,5 +1,6 @@
 /** Time in the evaluation of a target: deadlines, an absent leader, and old intents. */
 import { describe, expect, test } from 'vitest';
+import { buildNode } from '../../../test/builders/nodes.ts';
 import { failed, NONE, sent, succeeded, working } from '../../../test/builders/observations.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
@@ -237,4 +238,14 @@ test('a resting target is healthy, however late, and is checked again after its 
     0.5 * HOUR,
   ]);
   expect(at(3 * HOUR).record?.phase).toBe('done');
+});
+
+test('nodes whose intents are not sent do not wait for each other where maxUnavailable has room for one of them', () => {
+  const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')], { maxInFlight: 2 });
+  const fleet = [...['w1', 'w2', 'w3'].map((name) => buildNode(name)), buildNode('down', {}, 'False')];
+  const snapshot = { ...buildSnapshot(buildRollout([stage])), fleet };
+  const { signals, waits } = decide(snapshot, { ...POLICY, name: 'careful', maxUnavailable: { nodes: 2 } }, T0);
+  expect(signals.map(({ target }) => target.name)).toEqual(['w1']);
+  const why = '2 of 4 nodes are not Ready, unschedulable or at work (down, w1); UpgradePolicy careful allows 2';
+  expect(waits.find(({ target }) => target === 'w2')?.reason.message).toBe(why);
 });

@@ -1,6 +1,6 @@
 /** Evaluates one target: its observation, deadlines, row in the transition table, gates, and the state to record. */
 import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_TARGET, evaluate } from '../gates/registry.ts';
-import { type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
+import { censusOfIntent, type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
 import { isSettled, type RecordedState, type Stage, type Target, targetsIn } from '../model/rollout.ts';
@@ -110,7 +110,8 @@ function intend(context: TargetContext): TargetEvaluation {
   const [problem] = snapshot.rollout.problems;
   if (problem) return { phase, effect: 'none', reason: problem, ends: 'the plan is corrected', gate: 'plan-valid' };
   // The target has a slot of its own already.
-  const verdict = evaluate(isBegun ? [] : BEFORE_TARGET, gateInput(context, freeSlots(stage) + 1));
+  const input = gateInput(context, freeSlots(stage) + 1, censusOfIntent(context));
+  const verdict = evaluate(isBegun ? [] : BEFORE_TARGET, input);
   if (verdict.kind !== 'pass') {
     const { reason, gate } = verdict;
     if (verdict.kind === 'stop')

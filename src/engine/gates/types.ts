@@ -101,6 +101,19 @@ export function censusFor(snapshot: Snapshot, { maxUnavailable }: RolloutPolicy)
   return maxUnavailable === undefined ? undefined : censusIn(snapshot);
 }
 
+/** Without later targets that are not signalled either: they wait for this one, and it for none of them. */
+export function censusOfIntent({ snapshot, stage: { targets }, target, policy }: TargetContext) {
+  const census = censusFor(snapshot, policy);
+  if (!census) return undefined;
+  const names = targets.slice(targets.indexOf(target) + 1).flatMap((each) => {
+    const facts = factsOf(snapshot, each);
+    const { observation } = facts;
+    const isUnsent = each.state === 'intended' && observation.kind === 'none' && observation.begun !== true;
+    return isUnsent ? nodeNameOf(each, facts) : [];
+  });
+  return { ...census, busy: census.busy.difference(new Set(names)).union(census.unavailable) };
+}
+
 /** The name of its Node, as far as it is known: a controller may have another one. */
 export function nodeNameOf(target: Target, { node }: TargetFacts): string {
   return node?.name ?? target.name;
