@@ -20,14 +20,15 @@ export interface Progress extends Counts {
   readonly pending: number;
 }
 
-export function progressOf({ metadata }: Plan): string | undefined {
-  return metadata.annotations?.[PROGRESS_ANNOTATION];
+/** Milliseconds since the Unix epoch; NaN if nobody can read it, undefined without counts. */
+function countedAt({ metadata }: Plan): number | undefined {
+  const text = metadata.annotations?.[PROGRESS_ANNOTATION];
+  return text === undefined ? undefined : Date.parse(String(Object(parseJson(text)).at));
 }
 
 /** The plan with new counts if the old ones are outdated or the rollout is over. Has no status: that is another write. */
 export function counted(plan: Plan, counts: Progress, isOver: boolean, now: number): Plan | undefined {
-  const { at } = Object(parseJson(progressOf(plan))) as { at?: unknown };
-  if (now - (Date.parse(String(at)) || 0) < COUNTED_EVERY_MS && !isOver) return undefined;
+  if (now - (countedAt(plan) || 0) < COUNTED_EVERY_MS && !isOver) return undefined;
   const text = JSON.stringify({ ...counts, at: rfc3339(now) });
   const { status: _, ...rest } = plan;
   return annotated(rest, { [PROGRESS_ANNOTATION]: text });
@@ -78,8 +79,10 @@ function shortStatusIn(description: string | undefined): ShortStatus | undefined
 export function mergeShards(plan: Plan, world: World): { readonly plan: Plan; readonly unread?: Reason } {
   const reference = shardReferenceOf(plan);
   if (!reference) {
-    const lost = plan.status?.state && progressOf(plan) !== undefined;
-    if (!lost) return { plan };
+    const at = countedAt(plan);
+    // Older counts are those of a plan that this one is a copy of.
+    const isCopy = at !== undefined && at < Date.parse(plan.metadata.creationTimestamp ?? '');
+    if (!plan.status?.state || at === undefined || isCopy) return { plan };
     const message =
       'status.commands[0].description no longer names the StatusShards of this Plan; restore it, or delete the Plan and create it again';
     return { plan, unread: because('RecordUnread', message) };

@@ -213,6 +213,13 @@ describe('reading', () => {
     expect(mergeShards({ ...lost, status: { state: '', commands: [] } }, world).unread).toBeUndefined();
   });
 
+  test('counts older than the plan are of the one that it was copied from: its own record is whole', () => {
+    const metadata = { ...buildPlan().metadata, creationTimestamp: later(60_000) };
+    const counts = { 'upgrade.refit.dev/progress': JSON.stringify({ total: 6000, at: later(0) }) };
+    const plan = { ...recordOf(FOUR.slice(0, 3)), metadata: { ...metadata, annotations: counts } };
+    expect(mergeShards(plan, NOTHING)).toEqual({ plan });
+  });
+
   test.each([
     ['a sentence', 'w1: no; see 2 StatusShards autopilot-0a1b2c3d4e'],
     ['JSON that is cut off', '{"targets":'],
