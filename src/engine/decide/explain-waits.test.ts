@@ -165,7 +165,7 @@ test('people also read why targets wait that were let past: since when, and with
     w3: { ready: false },
     w4: { ready: false },
   };
-  const { waits, probes } = explained(buildRollout([stage]), { facts, how: explainToPeople });
+  const { waits, probes } = explained(buildRollout([stage]), { facts, how: explainToPeople, now: MINUTE });
   expect(waits.slice(2)).toEqual([
     expect.objectContaining({ target: 'w0', gate: 'drain-possible', since: SINCE }),
     expect.objectContaining({ target: 'w1', gate: 'node-ready', since: later(MINUTE) }),
@@ -223,4 +223,15 @@ test('failed nodes that keep all slots are named, with the command that ends it'
     reason: because('NoFreeSlot', '1 worker queued (1 at a time); failed and keeping a slot: w2'),
     ends: 'a failed node is tried again: run refit retry NODE',
   });
+});
+
+test.each<[string, Record<string, Partial<TargetFacts>>, string]>([
+  ['a node in progress', { w2: { observation: working('Cordoning', SINCE, later(2 * HOUR)), watchedMs: MINUTE } }, 'w2'],
+  ['one that gives no time', { w2: { observation: working('Cordoning', SINCE, 'soon'), watchedMs: MINUTE } }, 'w2'],
+  ['a node that is not Ready', { w1: { ready: false, readySince: later(2 * HOUR) } }, 'w1'],
+  ['the attempt of another node', { w1: { ready: false }, w2: { observation: working('Restart', later(2 * HOUR)) } }, 'w1'],
+])('a wait began before now, although a clock that is ahead says when: %s', (_name, facts, name) => {
+  const stage = buildStage('worker', ['w1', moving], { maxInFlight: 2 });
+  const { waits } = explained(buildRollout([stage]), { facts, now: MINUTE });
+  expect(waits.find(({ target }) => target === name)?.since).toBe(SINCE);
 });

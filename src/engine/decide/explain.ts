@@ -81,7 +81,7 @@ function inFlightWaits(evaluations: Evaluations, stage: Stage): ExplainedWait[] 
       const { observation } = facts;
       // The deadline runs from the signal.
       const isSignalled = observation.kind !== 'none';
-      const since = isSignalled ? observation.since : target.since;
+      const since = isSignalled ? noLater(observation.since, now - (facts.watchedMs ?? 0)) : target.since;
       const deadline = now + timeLeft(target, facts, policy, now);
       const hasDeadline = isSignalled && Number.isFinite(deadline);
       const until = hasDeadline || known !== undefined ? { until: known ?? rfc3339(deadline) } : {};
@@ -90,11 +90,16 @@ function inFlightWaits(evaluations: Evaluations, stage: Stage): ExplainedWait[] 
     });
 }
 
+/** The clock of the node may be ahead of ours, and anything may stand there. `latest` in ms. */
+function noLater(text: string, latest: number): string {
+  return Date.parse(text) <= latest ? text : rfc3339(latest);
+}
+
 /** Why pending targets do not start; one wait for all with the same reason. */
 function pendingWaits(context: DecisionContext, stage: Stage | undefined): ExplainedWait[] {
   const { snapshot, policy } = context;
   const { rollout } = snapshot;
-  const since = lastProgress(snapshot, rollout.stages);
+  const since = lastProgress(context, rollout.stages);
   const ends = 'the record of the plan can be read again';
   if (rollout.unread) return [{ wait: { gate: 'record', reason: rollout.unread, ends, since, ofStage: true } }];
   if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since, ofStage: true } }];
@@ -102,7 +107,7 @@ function pendingWaits(context: DecisionContext, stage: Stage | undefined): Expla
   const free = slots.openSlots(context, stage);
   // What holds all of them counts before the queue, which would not end it.
   const { waiting, chosen } = (free === 0 && heldAsOne(context, stage)) || choose(context, stage);
-  const gated = waiting.map((each) => ({ ...each, since: waitingSince(snapshot, stage, each) ?? since }));
+  const gated = waiting.map((each) => ({ ...each, since: waitingSince(context, stage, each) ?? since }));
   const isHeldAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
   // Behind the first targets of free slots, which wait, others were not asked: they wait for no slot.
   const isTaken = chosen.length > 0 || free < slots.limitOf(stage);
@@ -134,10 +139,12 @@ function stopOf({ rollout, controls }: Snapshot): Pick<Wait, 'gate' | 'reason' |
 }
 
 /** Undefined if the gate does not know. Its cause may be older than the turn of the target, and the wait is not. */
-function waitingSince(snapshot: Snapshot, stage: Stage, { since, target }: slots.GatedTarget): string | undefined {
+function waitingSince(context: DecisionContext, stage: Stage, { since, target }: slots.GatedTarget) {
   if (since === undefined) return undefined;
-  const turn = lastProgress(snapshot, [...stagesBefore(snapshot.rollout, stage), { ...stage, targets: [target] }]);
-  return Date.parse(since) > Date.parse(turn) ? since : turn;
+  const { rollout } = context.snapshot;
+  const turn = lastProgress(context, [...stagesBefore(rollout, stage), { ...stage, targets: [target] }]);
+  const time = Date.parse(since);
+  return time > Date.parse(turn) && time <= context.now ? since : turn;
 }
 
 function slotWait({ snapshot, policy, now }: DecisionContext, stage: Stage, count: number, since: string) {
@@ -203,14 +210,14 @@ function pendingIn({ targets }: Stage): Target[] {
 }
 
 /** When anything last began or was recorded: the earliest known start of a wait. */
-function lastProgress({ facts, rollout }: Snapshot, stages: readonly Stage[]): string {
+function lastProgress({ snapshot: { facts, rollout }, now }: DecisionContext, stages: readonly Stage[]): string {
   const begun = (target: Target): string => {
     if (target.state !== 'intended') return target.since;
     const { observation } = factsOf({ facts }, target);
     return observation.kind === 'none' ? target.since : observation.attempt;
   };
   const times = new Set(stages.flatMap(({ targets }) => targets.map(begun)));
-  const last = [...times].map((text) => [Date.parse(text), text] as const).filter(([time]) => !Number.isNaN(time));
+  const last = [...times].map((text) => [Date.parse(text), text] as const).filter(([time]) => time <= now);
   return last.reduce((a, b) => (a[0] > b[0] ? a : b), last[0] ?? [0, rollout.source.created])[1];
 }
 
@@ -241,7 +248,7 @@ function skippedWaits(context: DecisionContext): ExplainedWait[] {
     .flatMap((target) => slots.chooseTargets(context, stage, [target], 1).waiting)
     // `explain` has the waits of the whole rollout.
     .filter(({ ofRollout }) => ofRollout !== true)
-    .map((refused) => ({ ...refused, since: waitingSince(snapshot, stage, refused) ?? refused.target.since }));
+    .map((refused) => ({ ...refused, since: waitingSince(context, stage, refused) ?? refused.target.since }));
   return groupWaits(stage, waiting);
 }
 
