@@ -164,6 +164,13 @@ test.each<[string, Partial<RolloutPolicy>, number, number, string]>([
   expect(verdict).toMatchObject({ ends, until: ends.slice(-20) });
 });
 
+test('a node that takes longer than every window waits for a longer one, not for the end of this one', () => {
+  const given = { target: buildTarget('w1'), policy: policy({ windows: [WINDOW] }), now: T0, expectedMs: 3 * HOUR };
+  const verdict = windowOpen.evaluate(given);
+  expect(verdict).toMatchObject({ ends: 'a window of UpgradePolicy nightly is made longer' });
+  expect(verdict).not.toHaveProperty('until');
+});
+
 interface Cluster {
   /** Names of ten nodes, `w1` to `w10`, by what is wrong with them. */
   readonly notReady?: readonly string[];

@@ -22,7 +22,9 @@ export const windowOpen = {
     const start = nextStart(policy, now, expectedMs);
     const then = start === undefined ? 'no window is that long' : `it may start at ${rfc3339(start)}`;
     const message = `${target.name} takes about ${formatDuration(expectedMs)}, and the window closes at ${rfc3339(opening.until)}: ${then}`;
-    return waiting('WindowTooShort', message, 'a window opens that is long enough', now, start ?? opening.until);
+    const longer = `a window of UpgradePolicy ${policy.name} is made longer`;
+    if (start === undefined) return wait('WindowTooShort', message, longer, { recheckMs: opening.until - now });
+    return waiting('WindowTooShort', message, 'a window opens that is long enough', now, start);
   },
 };
 
