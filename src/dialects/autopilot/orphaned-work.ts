@@ -38,7 +38,9 @@ function orphanedPlanOf(carrier: Carrier, plans: readonly Plan[], busy: Readonly
   const signal = decodeSignal(annotations);
   if (signal && !isOver(signal)) {
     // The Plan of the signal removes the cordon later: the node may still do the work of the old plan.
-    if (plans.some((plan) => isOf(object, signal, plan))) return undefined;
+    const isSentBy = ({ metadata: { uid = '', creationTimestamp: created = '' }, spec: { id } }: Plan): boolean =>
+      belongs(object, signal, { source: { uid, created }, id });
+    if (plans.some(isSentBy)) return undefined;
     return orphanedPlan(carrier, annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '', WAS_DELETED, signal);
   }
   const ahead = (decodePrefetch(annotations) ?? decodeDownloadCheck(annotations))?.rollout;
@@ -68,11 +70,6 @@ function cleansUp({ status }: Plan, { metadata }: Node): boolean {
   if (['new', 'running'].includes(phaseOfPlan(status?.state))) return true;
   const workers = (status?.commands ?? []).flatMap(({ k0supdate }) => k0supdate?.workers ?? []);
   return workers.some(({ name }) => name === metadata.name);
-}
-
-function isOf(object: KubeObject, signal: SignalData, { metadata, spec }: Plan): boolean {
-  const { uid = '', creationTimestamp: created = '' } = metadata;
-  return belongs(object, signal, { source: { uid, created }, id: spec.id });
 }
 
 function orphanedPlan({ object, role }: Carrier, uid: string, why: string, signal?: SignalData): OrphanedPlan<Plan> {

@@ -78,16 +78,13 @@ async function carryOutFor(effects: Effects, rollout: Rollout, { instruction, ..
 /** An abort releases targets that show no signal. False if one may have been sent: a stale cache may hide it. */
 export async function areNotYetSignalled(effects: Effects, change: RecordChange): Promise<boolean> {
   const { dialect, world } = effects;
-  const { plan, before } = change;
-  const signals = released(change).flatMap((target) => dialect.signal.send(world, before, target, plan) ?? []);
+  const { plan, before, after } = change;
+  const signals = stateChanges(before, after).flatMap(({ stage, target: { state }, before: target }) => {
+    if (target?.state !== 'intended' || state !== 'pending') return [];
+    return dialect.signal.send(world, before, { stage, target, agent: {} }, plan) ?? [];
+  });
   const answers = await Promise.all(signals.map(async (each) => await isNotYetSignalled(effects, each)));
   return answers.every(Boolean);
-}
-
-function released({ before, after }: RecordChange): Signalling[] {
-  return stateChanges(before, after).flatMap(({ stage, target: { state }, before: target }) =>
-    target?.state === 'intended' && state === 'pending' ? [{ stage, target, agent: {} }] : [],
-  );
 }
 
 async function isNotYetSignalled({ client, abort }: Effects, signal: Instruction): Promise<boolean> {

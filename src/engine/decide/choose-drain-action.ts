@@ -17,15 +17,14 @@ import { freeSlots } from '../schedule/slots.ts';
 export function chooseDrainAction(context: TargetContext, facts: TargetFacts): TargetEvaluation | undefined {
   const { observation, drainDelegation, node } = facts;
   if (observation.kind !== 'working' || observation.waitsFor === undefined) return undefined;
-  if (node && drainDelegation === 'unasked') return askDrainDelegation(context);
+  if (node && drainDelegation === 'unasked') {
+    const { stage, target } = context;
+    const reason = because('DrainDelegationUnknown', `asking whether ${target.name} delegates its drain`);
+    return { phase: 'working', effect: 'node-action', reason, probe: { kind: 'drain-delegation', stage, target } };
+  }
   if (node && isUnanswered(drainDelegation))
     return { phase: 'working', effect: 'node-action', gate: 'drain-delegation', ...untilAsked(drainDelegation) };
   return observation.waitsFor === 'drain' ? cordonAndDrain(context, facts) : uncordonNode(context, facts);
-}
-
-function askDrainDelegation({ stage, target }: TargetContext): TargetEvaluation {
-  const reason = because('DrainDelegationUnknown', `asking whether ${target.name} delegates its drain`);
-  return { phase: 'working', effect: 'node-action', reason, probe: { kind: 'drain-delegation', stage, target } };
 }
 
 /** Cordon, drain, acknowledge: each starts once the one before it is observed. */

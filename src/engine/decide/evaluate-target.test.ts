@@ -241,7 +241,9 @@ test('a resting target is healthy, however late, and is checked again after its 
 });
 
 test('nodes whose intents are not sent do not wait for each other where maxUnavailable has room for one of them', () => {
-  const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')], { maxInFlight: 2 });
+  const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')], {
+    maxInFlight: 2,
+  });
   const fleet = [...['w1', 'w2', 'w3'].map((name) => buildNode(name)), buildNode('down', {}, 'False')];
   const snapshot = { ...buildSnapshot(buildRollout([stage])), fleet };
   const { signals, waits } = decide(snapshot, { ...POLICY, name: 'careful', maxUnavailable: { nodes: 2 } }, T0);

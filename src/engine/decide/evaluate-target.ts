@@ -9,12 +9,10 @@ import type { RolloutPolicy, TimedStep } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { isStopping, isUnsettled } from './budget.ts';
 import { chooseDrainAction } from './choose-drain-action.ts';
-import { isSupersededByRetry } from './retry.ts';
+import { isSupersededByRetry, SECOND } from './retry.ts';
 
 /** Milliseconds after which an unsent intent is recorded again: the deadline starts with it, and the agent needs it all. */
 const INTENT_FRESH_MS = 60_000;
-/** Milliseconds: recorded times have no fractions of a second. */
-const SECOND = 1000;
 /** Milliseconds: a node that drains itself may delegate its drain at any time, and no watch shows it. */
 const DELEGATION_RECHECK_MS = 10_000;
 

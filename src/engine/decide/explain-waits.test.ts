@@ -226,10 +226,18 @@ test('failed nodes that keep all slots are named, with the command that ends it'
 });
 
 test.each<[string, Record<string, Partial<TargetFacts>>, string]>([
-  ['a node in progress', { w2: { observation: working('Cordoning', SINCE, later(2 * HOUR)), watchedMs: MINUTE } }, 'w2'],
+  [
+    'a node in progress',
+    { w2: { observation: working('Cordoning', SINCE, later(2 * HOUR)), watchedMs: MINUTE } },
+    'w2',
+  ],
   ['one that gives no time', { w2: { observation: working('Cordoning', SINCE, 'soon'), watchedMs: MINUTE } }, 'w2'],
   ['a node that is not Ready', { w1: { ready: false, readySince: later(2 * HOUR) } }, 'w1'],
-  ['the attempt of another node', { w1: { ready: false }, w2: { observation: working('Restart', later(2 * HOUR)) } }, 'w1'],
+  [
+    'the attempt of another node',
+    { w1: { ready: false }, w2: { observation: working('Restart', later(2 * HOUR)) } },
+    'w1',
+  ],
 ])('a wait began before now, although a clock that is ahead says when: %s', (_name, facts, name) => {
   const stage = buildStage('worker', ['w1', moving], { maxInFlight: 2 });
   const { waits } = explained(buildRollout([stage]), { facts, now: MINUTE });

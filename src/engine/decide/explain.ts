@@ -175,8 +175,7 @@ function laterWaits({ stages }: Rollout, active: Stage): ExplainedWait[] {
   const titleOf = ({ role, command }: Stage, plural: boolean): string =>
     `${role}${plural ? 's' : ''}${several ? ` of command ${command}` : ''}`;
   return stages.slice(stages.indexOf(active) + 1).flatMap((stage) => {
-    const { length } = pendingIn(stage);
-    const [first] = pendingIn(stage);
+    const { length, 0: first } = pendingIn(stage);
     if (!first) return [];
     const who = `${length} ${titleOf(stage, length > 1)} ${length > 1 ? 'wait' : 'waits'}`;
     const message = `${who} until the ${titleOf(active, true)} are done`;
@@ -196,12 +195,8 @@ export function groupWaits(
     const { target, gate, reason, ends, since, until, recheckMs, probe } = first;
     // A controller that waits blocks the next ones.
     const isOfAll = first.ofRollout === true || others.length > 0 || stage.role === 'controller';
-    const end = until === undefined ? {} : { until };
-    return {
-      wait: { target: target.name, gate, reason, ends, since, ...end, ...(isOfAll ? { ofStage: true } : {}) },
-      recheckMs,
-      probe,
-    };
+    const more = { ...(until === undefined ? {} : { until }), ...(isOfAll ? { ofStage: true as const } : {}) };
+    return { wait: { target: target.name, gate, reason, ends, since, ...more }, recheckMs, probe };
   });
 }
 

@@ -30,7 +30,9 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
   const asked = next.filter(([, target]) => stateOf(target) === 'asked');
   const leftMs = beforeWindow(evaluations);
   const isEarly = leftMs > 0;
-  const most = aheadIn(next, isEarly ? 'all' : policy.prefetch);
+  // As many as may move at once when the turn of the first comes, or all up to the limit.
+  const isAll = isEarly || policy.prefetch === 'all';
+  const most = isAll ? MOST_AHEAD : Math.min(next[0]?.[0].maxInFlight ?? 0, MOST_AHEAD);
   const turns = isEarly ? most : turnsIn(evaluations, next);
   const free = Math.max(0, Math.min(most, turns) - asked.length);
   const unasked = next.slice(0, most).filter((pair) => !asked.includes(pair));
@@ -79,11 +81,4 @@ function turnsIn({ snapshot, policy }: Evaluations, [first]: readonly Pair[]): n
   const turns = restarting - parts.filter((part) => part === 'apply').length;
   const isPaired = policy.prefetch === 'next' && first?.[0] === stage;
   return isPaired || turns <= 0 ? turns : Infinity;
-}
-
-/** As many as may move at once when the turn of the first comes, or all up to the limit. */
-function aheadIn(next: readonly Pair[], prefetch: 'next' | 'all' | 'none'): number {
-  const [first] = next;
-  if (first === undefined) return 0;
-  return prefetch === 'all' ? MOST_AHEAD : Math.min(first[0].maxInFlight, MOST_AHEAD);
 }

@@ -6,7 +6,7 @@ import type { ReasonCode } from '../model/reasons.ts';
 import { type Rollout, type Stage, type Target, targetsIn, withStages, withTargets } from '../model/rollout.ts';
 
 /** Milliseconds: recorded times have no fractions of a second. */
-const SECOND = 1000;
+export const SECOND = 1000;
 
 /** Reasons that name targets which start again, or would end the rollout at once. The other failures count anyway. */
 const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set(['DoneWithFailures', 'DrainTooLong']);

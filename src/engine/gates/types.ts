@@ -58,9 +58,7 @@ export interface Gate {
 
 export const PASS: Verdict = { kind: 'pass' };
 
-type More = Omit<Waiting, 'kind' | 'reason' | 'ends'>;
-
-export function wait(code: ReasonCode, message: string, ends: string, more: More = {}): Waiting {
+export function wait(code: ReasonCode, message: string, ends: string, more: Partial<Waiting> = {}): Waiting {
   return { kind: 'wait', reason: because(code, message), ends, ...more };
 }
 

@@ -96,7 +96,8 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
   return {
     ...ownFacts(object),
     version: dialect.versions ? dialect.versions.of(object) : kubeletVersionOf(object),
-    isThere: isThere(dialect, stage, object),
+    // Not for a stage that changes no version, such as one of image bundles.
+    isThere: stage.keepsVersion || stage.forced ? undefined : dialect.versions?.runs?.(object, stage.version),
     agent: dialect.agents?.of(object),
     occupant: dialect.occupantOf?.(world, target, plan),
     drainDelegation: delegationOf(scene, target),
@@ -122,12 +123,6 @@ const ownFacts = onceForEach((object: KubeObject) => {
     readySince: ready?.lastTransitionTime,
   };
 });
-
-/** Not for a stage that changes no version, such as one of image bundles. */
-function isThere({ versions }: Pick<Dialect, 'versions'>, stage: Stage, object: KubeObject): boolean | undefined {
-  if (stage.keepsVersion === true || stage.forced) return undefined;
-  return versions?.runs?.(object, stage.version);
-}
 
 function delegationOf({ dialect, known }: Scene, target: Target): TargetFacts['drainDelegation'] {
   if (!dialect.drainDelegation) return false;

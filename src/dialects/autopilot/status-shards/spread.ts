@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 import { type Plan, plans, type TargetStatus } from '../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
 import { exceedPlan, PLAN_HOLDS } from '../../../engine/act/status-shards.ts';
-import type { Instruction, StatusSharding, World, WorldObject } from '../../../engine/dialect.ts';
-import type { RecordedState, Target } from '../../../engine/model/rollout.ts';
+import type { Instruction, StatusSharding, World } from '../../../engine/dialect.ts';
+import type { RecordedState } from '../../../engine/model/rollout.ts';
 import { apiVersionOf } from '../../../kube/resources.ts';
 import { phaseOfPlan, recordedStateOf } from '../states.ts';
 import * as shardRecords from './merge.ts';
@@ -43,19 +43,14 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
 
     holding(plan, targets, world) {
       const reference = shardRecords.shardReferenceOf(plan);
-      return reference && targets.length > 0 ? holdersOf(shardRecords.shardsOf(reference, world), targets) : [];
+      if (!reference || targets.length === 0) return [];
+      const names = new Set(targets.map(({ name }) => name));
+      return shardRecords.shardsOf(reference, world).flatMap((object) => {
+        const isHolder = object && shardRecords.entriesOf(object).some(({ name }) => names.has(name));
+        return isHolder ? [{ resource: statusShards, object }] : [];
+      });
     },
   };
-}
-
-function holdersOf(found: readonly (StatusShard | undefined)[], targets: readonly Target[]): WorldObject[] {
-  const names = new Set(targets.map(({ name }) => name));
-  return found
-    .filter((shard) => shard !== undefined)
-    .filter(({ pending, settled = [] }) =>
-      [...pending, ...settled.flatMap((group) => group.targets)].some((name) => names.has(name)),
-    )
-    .map((object) => ({ resource: statusShards, object }));
 }
 
 /** Those of a leader that began on another version of the plan stay unused, and are deleted with it. */
