@@ -23,7 +23,8 @@ export interface Progress extends Counts {
 /** Milliseconds since the Unix epoch; NaN if nobody can read it, undefined without counts. */
 function countedAt({ metadata }: Plan): number | undefined {
   const text = metadata.annotations?.[PROGRESS_ANNOTATION];
-  return text === undefined ? undefined : Date.parse(String(Object(parseJson(text)).at));
+  const { at } = Object(parseJson(text)) as { at?: unknown };
+  return text === undefined ? undefined : Date.parse(String(at));
 }
 
 /** The plan with new counts if the old ones are outdated or the rollout is over. Has no status: that is another write. */
