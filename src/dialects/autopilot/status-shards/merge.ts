@@ -29,7 +29,8 @@ function countedAt({ metadata }: Plan): number | undefined {
 
 /** The plan with new counts if the old ones are outdated or the rollout is over. Has no status: that is another write. */
 export function counted(plan: Plan, counts: Progress, isOver: boolean, now: number): Plan | undefined {
-  if (now - (countedAt(plan) || 0) < COUNTED_EVERY_MS && !isOver) return undefined;
+  const age = now - (countedAt(plan) || 0);
+  if (age >= 0 && age < COUNTED_EVERY_MS && !isOver) return undefined;
   const text = JSON.stringify({ ...counts, at: rfc3339(now) });
   const { status: _, ...rest } = plan;
   return annotated(rest, { [PROGRESS_ANNOTATION]: text });

@@ -164,6 +164,7 @@ describe('a later record', () => {
     ['there are none yet', {}, T0, true],
     ['they are fresh', { at: later(0) }, T0 + 9_999, false],
     ['they are old', { at: later(0) }, T0 + 10_000, true],
+    ['a clock wrote them that was ahead', { at: later(60_000) }, T0, true],
     ['nobody can read them', { at: 'soon' }, T0, true],
   ])('counts for people are due where %s', (_name, progress, now, due) => {
     const annotations = { 'upgrade.refit.dev/progress': JSON.stringify(progress), other: 'stays' };
