@@ -5,6 +5,7 @@ import { listed, selected } from '../../../test/builders/plans.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { TargetSpec } from '../../api/autopilot/plan.ts';
 import type { Node } from '../../kube/resources.ts';
+import { MODE_ANNOTATION } from '../../signal/names.ts';
 import { discover, withoutControllers } from './signal.ts';
 
 const cordoned: Node = { ...buildNode('w3', { labels: { pool: 'green' } }), spec: { unschedulable: true } };
@@ -62,6 +63,13 @@ describe('a worker that is a controller too', () => {
   );
   test('is left to the controllers', () => {
     expect(withoutControllers(['n1', 'n3'], ['linux-amd64'], both)).toEqual(['n3']);
+  });
+  test('is left to the controllers also where its ControlNode has another name', () => {
+    const annotations = { [MODE_ANNOTATION]: 'controller+worker' };
+    const status = { addresses: [{ type: 'Hostname', address: 'host-1' }] };
+    const controller = { ...buildControlNode('c1', { annotations }), status };
+    const named = buildWorld([controller], [buildNode('host-1')]);
+    expect(withoutControllers(['host-1', 'n3'], ['linux-amd64'], named)).toEqual(['n3']);
   });
   test('stays where the plan could not update it as a controller', () => {
     expect(withoutControllers(['n1', 'n2'], ['linux-amd64'], both)).toEqual(['n2']);

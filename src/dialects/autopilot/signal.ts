@@ -31,10 +31,10 @@ export function discover(spec: TargetSpec | undefined, role: Role, world: World)
 
 /** Leaves out workers that are controllers too: they are updated as controllers. */
 export function withoutControllers(names: readonly string[], platforms: readonly string[], world: World): string[] {
-  return names.filter((name) => {
-    const controller = world.get(OBJECTS.controller, name);
-    return !controller || !platforms.includes(platformOf(controller) ?? '');
-  });
+  const controllers = world.list(controlNodes).filter((node) => platforms.includes(platformOf(node) ?? ''));
+  // The Node of a controller may have another name.
+  const known = new Set(controllers.flatMap((node) => [node.metadata.name, nodeNameOf(node)]));
+  return names.filter((name) => !known.has(name));
 }
 
 export const signal = annotationSignal({ resourceOf: ({ role }) => OBJECTS[role] });
