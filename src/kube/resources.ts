@@ -82,6 +82,17 @@ export function withoutAnnotations<T extends KubeObject>(object: T, ...names: re
   return { ...object, metadata: { ...object.metadata, annotations: Object.fromEntries(left) } };
 }
 
+/** A JSON patch that removes these annotations if each is still as in `object`. */
+export function removalOf({ metadata }: KubeObject, ...names: readonly string[]): object[] {
+  return names.flatMap((name) => {
+    const path = `/metadata/annotations/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    return [
+      { op: 'test', path, value: metadata.annotations?.[name] },
+      { op: 'remove', path },
+    ];
+  });
+}
+
 /** Who gave this field of the spec its value, as the API server recorded it; empty if nothing keeps that. */
 export function managersOf({ managedFields = [] }: ObjectMeta, field: string): string[] {
   return managedFields.flatMap(({ manager = '', fieldsV1 }) => (fieldsV1?.['f:spec']?.[`f:${field}`] ? manager : []));

@@ -62,7 +62,20 @@ test('of two Nodes that call themselves by the name of one Machine, neither take
     body: method === 'GET' ? list : { kind: 'Node', ...bad },
   }));
   expect(await retryMachine('w1', { kubeconfig }, parts)).toBe(true);
-  expect(written.map((url) => /nodes\/(\w+)/.exec(url)?.[1])).toEqual(['bad', 'n1']);
+  expect(written.map((url) => /nodes\/(\w+)/.exec(url)?.[1]).toSorted()).toEqual(['bad', 'n1']);
+});
+
+test('a Node that changes at that moment, as a kubelet may have it do, keeps no other from its retry', async () => {
+  const [bad, good] = [failedNode('bad'), failedNode('n1')];
+  const list = { kind: 'NodeList', metadata: {}, items: [bad, good] };
+  const invalid = { kind: 'Status', reason: 'Invalid', code: 422, message: 'testing value failed' };
+  const { kubeconfig, said, written, parts } = await against(({ method, url = '' }) => {
+    if (method === 'GET') return { body: list };
+    return url.includes('/bad') ? { code: 422, body: invalid } : { body: { kind: 'Node', ...good } };
+  });
+  await expect(retryMachine('w1', { kubeconfig }, parts)).rejects.toThrow('testing value failed');
+  expect(written.map((url) => /nodes\/(\w+)/.exec(url)?.[1]).toSorted()).toEqual(['bad', 'n1']);
+  expect(said).toHaveLength(1);
 });
 
 test('a Node that calls itself by the name of another one does not take its retry', async () => {

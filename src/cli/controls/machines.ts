@@ -4,11 +4,12 @@ import { type UpdaterSet, updaterSets } from '../../api/refit/updater-set.ts';
 import { recordOf, UPDATE_ANNOTATION, updateOn } from '../../dialects/capi/rollout.ts';
 import { MOST } from '../../dialects/capi/updaters/refused-changes.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
-import { kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
+import { kubeletVersionOf, type Node, nodes, removalOf } from '../../kube/resources.ts';
 import { ifAllowed } from '../../kube/status-error.ts';
 import * as wire from '../../signal/node-configuration.ts';
 import { RefitError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
+import { settleAll } from '../../util/waits.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { connect, type SessionParts } from '../status/session.ts';
 import type { ControlFlags } from './command.ts';
@@ -21,19 +22,14 @@ export async function retryMachine(name: string, flags: ControlFlags, { abort, o
   // A kubelet may give its Node the name of any Machine, but not that of another Node: all that have it are retried.
   const own = all.filter(({ metadata }) => metadata.name === name);
   const failed = (own.length > 0 ? own : all).filter((each) => namesOf(each).includes(name) && failuresOn(each).length);
-  for (const node of failed) {
-    const removed = failuresOn(node).flatMap((key) => {
-      const path = `/metadata/annotations/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-      // Another request is another one's.
-      return [
-        { op: 'test', path, value: node.metadata.annotations?.[key] },
-        { op: 'remove', path },
-      ];
-    });
-    await client.patch(nodes, node.metadata.name, removed, { type: 'json', abort });
-    const said = `Machine ${namesOf(node).at(-1)} is updated again when Cluster API calls next.`;
-    output.write(`${printable(said)}\n`);
-  }
+  const retried = failed.map(async (node) => {
+    // Another request is another one's.
+    const removal = removalOf(node, ...failuresOn(node));
+    await client.patch(nodes, node.metadata.name, removal, { type: 'json', abort });
+    output.write(`${printable(`Machine ${namesOf(node).at(-1)} is updated again when Cluster API calls next.`)}\n`);
+  });
+  // A kubelet that changes its Node all the time keeps no other from its retry.
+  await settleAll(retried);
   return failed.length > 0;
 }
 
