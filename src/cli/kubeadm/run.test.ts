@@ -3,7 +3,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { newPlan, PLACE, type Request } from '../../dialects/kubeadm/plan-object.ts';
 import type { Assessment } from '../../dialects/kubeadm/preflight.ts';
-import { configMaps } from '../../kube/resources.ts';
+import { CORDON_ANNOTATION as MARK, cordonOwner } from '../../drain/cordon-marks.ts';
+import { annotated, configMaps, nodes } from '../../kube/resources.ts';
 import { isForbidden, StatusError } from '../../kube/status-error.ts';
 import { aroundRequests } from '../../kube/transport/bounded-client.ts';
 import { clientOver } from '../../kube/transport/http-client.ts';
@@ -15,12 +16,13 @@ import type { ApplySession } from './session.ts';
 const refusal = (what: string) =>
   new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: `${what} is forbidden` });
 
-/** A cluster whose API server refuses these requests, after they were carried out if `late`. */
-async function against(refused: readonly string[], late = false) {
+/** A cluster whose API server refuses these requests, after they were carried out if `late`. `before` each request. */
+async function against(refused: readonly string[], late = false, before?: (what?: string) => Promise<void>) {
   const server = await startApiServer();
   onTestFinished(async () => await server.stop());
   const own = clientOver(server.caller);
   const client = aroundRequests(own, async (what, options, send) => {
+    await before?.(what);
     if (!refused.includes(what ?? '')) return await send(options);
     if (late) await send(options);
     throw refusal(String(what));
@@ -60,6 +62,25 @@ test('the next plan takes the place of the one before, and is another run', asyn
   const { metadata, data } = await own.get(configMaps, PLACE.name, PLACE);
   expect(data).toEqual({ ...newPlan(request, 'now').data, uid: expect.any(String), created: expect.any(String) });
   expect(data?.['uid']).not.toBe(metadata.uid);
+});
+
+test('the mark of a cordon that another leader sets at that moment stays, and a Node that is deleted then holds up nothing', async () => {
+  const names = ['bare', 'cordoned', 'gone'];
+  const { own, session } = await against([], false, async (what) => {
+    if (what !== 'patch nodes') return;
+    const [node] = await Promise.all([own.get(nodes, 'cordoned'), own.delete(nodes, 'gone').catch(() => undefined)]);
+    await own.replace(nodes, { ...annotated(node, { [MARK]: 'theirs' }), spec: { unschedulable: true } });
+  });
+  for (const name of names)
+    await own.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name, annotations: { [MARK]: 'earlier' } } });
+  const nothing = { ...request, certificates: [] };
+  const decide = async () => await Promise.resolve({ request: nothing, resumes: false } as Assessment);
+  expect(await carryOut(session, decide)).toBe(0);
+  const left = (await own.listAll(nodes)).items.map((node) => [node.metadata.name, cordonOwner(node)]);
+  expect(left).toEqual([
+    ['bare', undefined],
+    ['cordoned', 'theirs'],
+  ]);
 });
 
 test('without the right to write its lease, the command ends and names it, before it decides anything', async () => {

@@ -15,8 +15,8 @@ import type { AskReadyz } from '../../engine/observe/probes.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createElection, type Election, timesOf } from '../../kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../kube/election/write-guard.ts';
-import { configMaps, nodes } from '../../kube/resources.ts';
-import { ifFound } from '../../kube/status-error.ts';
+import { configMaps, nodes, removalOf } from '../../kube/resources.ts';
+import { ifFound, isInvalid, isNotFound } from '../../kube/status-error.ts';
 import { snapshotScript } from '../../kubeadm/etcd.ts';
 import { type Shells, saidBy } from '../../kubeadm/host.ts';
 import { etcdAnswers } from '../../kubeadm/probe.ts';
@@ -24,7 +24,7 @@ import { scriptFile } from '../../kubeadm/script-file.ts';
 import { API_SERVER, PRELUDE, prepareScript } from '../../kubeadm/scripts.ts';
 import { type ControllerProcess, prepareControllerProcess } from '../../process/controller-process.ts';
 import { rfc3339, sleep } from '../../util/clock.ts';
-import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
+import { EXIT, messageOf, RefitError, unlessError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { untilAborted } from '../../util/waits.ts';
 import { showStatus } from '../status/command.ts';
@@ -81,9 +81,11 @@ export async function carryOut(session: ApplySession, decide: () => Promise<Asse
 
 /** A cordon of a person stays after the upgrade: `kubectl uncordon` leaves our mark, and a kubelet may write it. */
 async function removeStaleMarks(client: KubeClient, abort: AbortSignal): Promise<void> {
-  const patch = { metadata: { annotations: { [CORDON_ANNOTATION]: null } } };
-  for (const { metadata } of (await client.listAll(nodes, { abort })).items.filter(isMarkStale))
-    await client.patch(nodes, metadata.name, patch, { type: 'merge', abort });
+  // Another leader may have written the mark of its own cordon meanwhile, or the Node may be gone.
+  for (const node of (await client.listAll(nodes, { abort })).items.filter(isMarkStale)) {
+    const patch = client.patch(nodes, node.metadata.name, removalOf(node, CORDON_ANNOTATION), { type: 'json', abort });
+    await unlessError((error) => isInvalid(error) || isNotFound(error))(patch);
+  }
 }
 
 /** None of a name that is unknown here. */
