@@ -8,10 +8,9 @@ export function cordonOwner({ metadata }: Node): string | undefined {
 }
 
 /** True for our mark beside no cordon, or one that another set, by what the API server keeps. Caches leave that out. */
-export function isMarkStale({ metadata, spec }: Node): boolean {
-  if (metadata.annotations?.[CORDON_ANNOTATION] === undefined) return false;
-  const isOthers = managersOf(metadata, 'unschedulable').some((manager) => !manager.startsWith('refit'));
-  return spec?.unschedulable !== true || isOthers;
+export function isMarkStale(node: Node): boolean {
+  const isOthers = managersOf(node.metadata, 'unschedulable').some((manager) => !manager.startsWith('refit'));
+  return cordonOwner(node) !== undefined && (node.spec?.unschedulable !== true || isOthers);
 }
 
 /** Returns the same node when it is cordoned already, by anyone. */

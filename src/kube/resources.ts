@@ -82,15 +82,11 @@ export function withoutAnnotations<T extends KubeObject>(object: T, ...names: re
   return { ...object, metadata: { ...object.metadata, annotations: Object.fromEntries(left) } };
 }
 
-/** A JSON patch that removes these annotations if each is still as in `object`. */
-export function removalOf({ metadata }: KubeObject, ...names: readonly string[]): object[] {
-  return names.flatMap((name) => {
-    const path = `/metadata/annotations/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    return [
-      { op: 'test', path, value: metadata.annotations?.[name] },
-      { op: 'remove', path },
-    ];
-  });
+/** A JSON patch that removes this annotation if it is still as in `object`. */
+export function removalOf({ metadata }: KubeObject, name: string): object[] {
+  const path = `/metadata/annotations/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  const test = { op: 'test', path, value: metadata.annotations?.[name] };
+  return [test, { op: 'remove', path }];
 }
 
 /** Who gave this field of the spec its value, as the API server recorded it; empty if nothing keeps that. */

@@ -142,9 +142,8 @@ async function findPolicies(options: ControllerProcessOptions, abort: AbortSigna
     if (!isMissing && !(policies === 'if-allowed' && isForbidden(error))) throw error;
     // A denied policy might bind plans; a kind that is not installed cannot.
     const level = isMissing ? 'info' : 'warn';
-    log[level]('cannot read UpgradePolicies: their windows, pauses, blackouts and limits do not apply', {
-      problem: messageOf(error),
-    });
+    const problem = messageOf(error);
+    log[level]('cannot read UpgradePolicies: their windows, pauses, blackouts and limits do not apply', { problem });
   }
   const run = async (stop: AbortSignal): Promise<void> => {
     for (let isReadable = false; !isReadable && !stop.aborted; ) {
@@ -196,9 +195,8 @@ async function readable(dialects: readonly Dialect[], { client, log }: Controlle
       return { ...each, unreadable: true };
     }
   };
-  return await Promise.all(
-    dialects.map(async (dialect) => ({ ...dialect, watched: await Promise.all(dialect.watched.map(triedOn)) })),
-  );
+  const tried = dialects.map(async (each) => ({ ...each, watched: await Promise.all(each.watched.map(triedOn)) }));
+  return await Promise.all(tried);
 }
 
 interface ControllerParts

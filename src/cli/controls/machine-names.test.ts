@@ -62,7 +62,7 @@ test('of two Nodes that call themselves by the name of one Machine, neither take
     body: method === 'GET' ? list : { kind: 'Node', ...bad },
   }));
   expect(await retryMachine('w1', { kubeconfig }, parts)).toBe(true);
-  expect(written.map((url) => /nodes\/(\w+)/.exec(url)?.[1]).toSorted()).toEqual(['bad', 'n1']);
+  expect(new Set(written.map((url) => /nodes\/(\w+)/.exec(url)?.[1]))).toEqual(new Set(['bad', 'n1']));
 });
 
 test('a Node that changes at that moment, as a kubelet may have it do, keeps no other from its retry', async () => {
@@ -74,7 +74,7 @@ test('a Node that changes at that moment, as a kubelet may have it do, keeps no 
     return url.includes('/bad') ? { code: 422, body: invalid } : { body: { kind: 'Node', ...good } };
   });
   await expect(retryMachine('w1', { kubeconfig }, parts)).rejects.toThrow('testing value failed');
-  expect(written.map((url) => /nodes\/(\w+)/.exec(url)?.[1]).toSorted()).toEqual(['bad', 'n1']);
+  expect(new Set(written.map((url) => /nodes\/(\w+)/.exec(url)?.[1]))).toEqual(new Set(['bad', 'n1']));
   expect(said).toHaveLength(1);
 });
 

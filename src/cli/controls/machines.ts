@@ -24,7 +24,7 @@ export async function retryMachine(name: string, flags: ControlFlags, { abort, o
   const failed = (own.length > 0 ? own : all).filter((each) => namesOf(each).includes(name) && failuresOn(each).length);
   const retried = failed.map(async (node) => {
     // Another request is another one's.
-    const removal = removalOf(node, ...failuresOn(node));
+    const removal = failuresOn(node).flatMap((key) => removalOf(node, key));
     await client.patch(nodes, node.metadata.name, removal, { type: 'json', abort });
     output.write(`${printable(`Machine ${namesOf(node).at(-1)} is updated again when Cluster API calls next.`)}\n`);
   });

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { newPlan, PLACE, type Request } from '../../dialects/kubeadm/plan-object.ts';
 import type { Assessment } from '../../dialects/kubeadm/preflight.ts';
-import { CORDON_ANNOTATION as MARK, cordonOwner } from '../../drain/cordon-marks.ts';
+import { cordonOwner, CORDON_ANNOTATION as MARK } from '../../drain/cordon-marks.ts';
 import { annotated, configMaps, nodes } from '../../kube/resources.ts';
 import { isForbidden, StatusError } from '../../kube/status-error.ts';
 import { aroundRequests } from '../../kube/transport/bounded-client.ts';
@@ -74,7 +74,7 @@ test('the mark of a cordon that another leader sets at that moment stays, and a 
   for (const name of names)
     await own.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name, annotations: { [MARK]: 'earlier' } } });
   const nothing = { ...request, certificates: [] };
-  const decide = async () => await Promise.resolve({ request: nothing, resumes: false } as Assessment);
+  const decide = async () => await Promise.resolve({ request: nothing, resumes: false } as unknown as Assessment);
   expect(await carryOut(session, decide)).toBe(0);
   const left = (await own.listAll(nodes)).items.map((node) => [node.metadata.name, cordonOwner(node)]);
   expect(left).toEqual([

@@ -106,16 +106,14 @@ export function isSettled({ state }: Target): boolean {
 
 /** The first stage that is not over: only there anything moves. */
 export function activeStage({ stages }: Rollout): Stage | undefined {
-  return stages.find((stage) => !isOver(stage));
+  return stages.find(({ targets, failedHoldSlots }) =>
+    targets.some((target) => (failedHoldSlots === true ? target.state !== 'done' : !isSettled(target))),
+  );
 }
 
 export function stagesBefore({ stages }: Pick<Rollout, 'stages'>, { id }: Stage): readonly Stage[] {
   const own = stages.findIndex((stage) => stage.id === id);
   return stages.slice(0, Math.max(0, own));
-}
-
-function isOver({ targets, failedHoldSlots }: Stage): boolean {
-  return targets.every((target) => (failedHoldSlots === true ? target.state === 'done' : isSettled(target)));
 }
 
 export function targetsIn({ stages }: Pick<Rollout, 'stages'>, ...states: readonly RecordedState[]): Target[] {
