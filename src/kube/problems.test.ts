@@ -60,7 +60,12 @@ test.each<[string, unknown, string, string]>([
   ['a request that is wrong', refusal(400, {}, 'odd', 'BadRequest'), 'REFIT_INTERNAL', `${server} answered 400: odd`],
   ['a webhook that denies', refusal(403, {}, DENIED, 'Forbidden'), 'REFIT_CONTROL', `${server} refused: ${DENIED}`],
   ['one that denies by 400', refusal(400, {}, DENIED), 'REFIT_CONTROL', `${server} refused: ${DENIED}`],
-  ['one that fails', refusal(500, {}, FAILED, 'InternalError'), 'REFIT_CONTROL', `${server} refused: ${FAILED}`],
+  [
+    'one that fails',
+    refusal(500, {}, FAILED, 'InternalError'),
+    'REFIT_UNREACHABLE',
+    `${server} answered 500: ${FAILED}`,
+  ],
   ['a missing object', refusal(404, { name: 'w1' }), 'REFIT_INTERNAL', `${server} answered 404: told so`],
   ['anything else', new Error('odd'), 'REFIT_INTERNAL', 'odd'],
 ])('%s', (_name, thrown, code, message) => {
@@ -68,6 +73,11 @@ test.each<[string, unknown, string, string]>([
   expect(error.code).toBe(code);
   expect(error.message).toContain(message);
   expect(error.cause).toBe(thrown);
+});
+
+test('a webhook that fails may be back soon, as an API server may: callers ask again, and people read what to repair', () => {
+  const { line } = describeProblem(refusal(500, {}, FAILED, 'InternalError'));
+  expect(line).toMatch(/^REFIT_UNREACHABLE: .* \(repair the webhook, or remove its configuration\)$/);
 });
 
 test('what is described already stays as it is, also within a failed request', () => {

@@ -101,7 +101,9 @@ export function describeProblem(thrown: unknown): RefitError {
   if (thrown instanceof TransportError) return describeTransport(thrown);
   if (!(thrown instanceof StatusError)) return new RefitError('REFIT_INTERNAL', messageOf(thrown), { cause: thrown });
   const [code, text] = judge(thrown);
-  return new RefitError(code, `${thrown.server ?? 'the API server'} ${text}`, { cause: thrown });
+  const isWebhook = code === 'REFIT_UNREACHABLE' && WEBHOOK.test(thrown.message);
+  const options = { cause: thrown, ...(isWebhook && { hint: 'repair the webhook, or remove its configuration' }) };
+  return new RefitError(code, `${thrown.server ?? 'the API server'} ${text}`, options);
 }
 
 function describeTransport(error: TransportError): RefitError {
@@ -122,7 +124,9 @@ function judge(error: StatusError): [ErrorCode, string] {
   const { cause, code, message, status } = error;
   if (code === 401 && cause instanceof Error) return ['REFIT_TLS', `refused the client certificate: ${cause.message}`];
   if (code === 401) return ['REFIT_UNAUTHORIZED', `does not accept the credentials: ${message}`];
-  if (code === 409 || code === 422 || WEBHOOK.test(message)) return ['REFIT_CONTROL', `refused: ${message}`];
+  const isInTrouble = code >= 500 || code === 429;
+  const isDenied = WEBHOOK.test(message) && !isInTrouble;
+  if (code === 409 || code === 422 || isDenied) return ['REFIT_CONTROL', `refused: ${message}`];
   if (code === 403) return ['REFIT_FORBIDDEN', `refused: ${message}`];
   // The answer names a missing object, but not a missing kind.
   if (code === 404 && !status.details?.name)
@@ -130,7 +134,6 @@ function judge(error: StatusError): [ErrorCode, string] {
   // An API server names the reason of each 400.
   if (code < 400 || (code === 400 && error.reason === ''))
     return ['REFIT_BAD_ANSWER', `does not answer as an API server: ${message}`];
-  const isInTrouble = code >= 500 || code === 429;
   return [isInTrouble ? 'REFIT_UNREACHABLE' : 'REFIT_INTERNAL', `answered ${code}: ${message}`];
 }
 

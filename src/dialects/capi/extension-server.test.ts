@@ -24,6 +24,7 @@ import { StatusError, TransportError } from '../../kube/status-error.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { encodePresence } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION } from '../../signal/names.ts';
+import { RefitError } from '../../util/errors.ts';
 import { silentLogger } from '../../util/log.ts';
 import { DEFAULT_LIMITS } from './connection-limits.ts';
 import { type ServerOptions, startExtensionServer } from './extension-server.ts';
@@ -217,10 +218,15 @@ describe('UpdateMachine', () => {
   const { request } = captured('updatemachine-worker-joined');
   const ask = async (timeout?: string): Promise<HookResponse> =>
     await callHook(caller('http/1.1'), 'UpdateMachine', request, timeout);
+  const message = 'Internal error occurred: failed calling webhook "nodes.example.com": connection refused';
+  const webhookFailure = new StatusError({ kind: 'Status', code: 500, reason: 'InternalError', message });
+  const latePlugin = new TransportError('GET /x', { cause: new RefitError('REFIT_KUBECONFIG', 'no credential') });
 
   test.each<[string, Error, object]>([
     ['no answer from the API server', new TransportError('reset'), { status: 'Success', retryAfterSeconds: 2 }],
     ['an API server in trouble', refusal(500, 'InternalError'), { status: 'Success', retryAfterSeconds: 2 }],
+    ['a webhook that fails', webhookFailure, { status: 'Success', retryAfterSeconds: 2 }],
+    ['a late credential plugin', latePlugin, { status: 'Success', retryAfterSeconds: 2 }],
     ['a missing right', refusal(403, 'Forbidden'), { status: 'Failure', retryAfterSeconds: 0 }],
     ['a missing kind', refusal(404, 'NotFound'), { status: 'Failure', retryAfterSeconds: 0 }],
   ])('%s', async (_name, error, wanted) => {

@@ -11,7 +11,7 @@ import {
 } from '../../api/capi/hooks.ts';
 import { describeProblem } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
-import { type ErrorCode, messageOf } from '../../util/errors.ts';
+import { messageOf } from '../../util/errors.ts';
 import type { Json } from '../../util/json.ts';
 import type { CanRequest } from './can-update.ts';
 import { canNote, updateNote } from './machine-events.ts';
@@ -94,13 +94,13 @@ export async function within<T>(
   }
 }
 
-/** Temporary problems, such as an unavailable server or a checksum that is not published yet. */
-const PASSING: readonly ErrorCode[] = ['REFIT_UNREACHABLE', 'REFIT_TLS', 'REFIT_FILE', 'REFIT_INTERNAL'];
+/** Temporary problems, such as an unavailable server, a late credential plugin, or a checksum that is not published yet. */
+const PASSING = /^REFIT_(UNREACHABLE|BAD_ANSWER|KUBECONFIG|TLS|FILE|INTERNAL)$/;
 
 /** A temporary problem is not a Failure: the Machine shows the message, and the caller retries soon. */
 function explained(thrown: unknown): UpdateMachineResponse {
   const { message, code } = describeProblem(thrown);
-  return PASSING.includes(code) ? underWay(message) : failure(message);
+  return PASSING.test(code) ? underWay(message) : failure(message);
 }
 
 function decode<T>(schema: ZodType<T>, body: Json): T {

@@ -42,6 +42,7 @@ export function deadlineOf(own: number | undefined, settings: JobSettings): numb
 /** `backoffLimit` is read from SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT, and so on. */
 export function jobSettings(env: Environment, log: Logger): JobSettings {
   const read = reader(env, log, 'SYSTEM_UPGRADE_JOB_');
+  const integer = (value: string) => (/^[+-]?\d+$/.test(value) ? Number(value) : undefined);
   const settings = Object.entries(DEFAULT_JOB_SETTINGS).map(([key, fallback]) => {
     const name = key.replaceAll(/[A-Z]/g, '_$&').toUpperCase();
     if (typeof fallback === 'number') return [key, read(name, integer, fallback)];
@@ -72,10 +73,6 @@ export function leaseTimes(env: Environment, log: Logger) {
 export function flag(value: string): boolean | undefined {
   if (/^(?:1|t|T|true|True|TRUE)$/.test(value)) return true;
   return /^(?:0|f|F|false|False|FALSE)$/.test(value) ? false : undefined;
-}
-
-function integer(value: string): number | undefined {
-  return /^[+-]?\d+$/.test(value) ? Number(value) : undefined;
 }
 
 function duration(value: string): number | undefined {
