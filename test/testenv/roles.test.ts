@@ -154,7 +154,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'core/configmaps@kube-system': { kubeadm: 'create' },
   'core/configmaps@kube-system=kubeadm-config': { kubeadm: 'get create' },
   'core/configmaps@kube-system=refit-kubeadm': {
-    kubeadm: 'get list watch create update delete',
+    kubeadm: 'get list watch create update',
     ...LOOK,
     operator: `${READ} patch`,
   },
