@@ -1,7 +1,7 @@
 /** Tests containerd on a host: staged where it is needed, replaced whole, restarted once, and put back byte by byte. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
@@ -201,4 +201,12 @@ test('a plan refuses a unit whose restart would end all containers', async () =>
   expect(await problems()).toEqual([
     'hard the unit of containerd lacks KillMode=process: its restart would end all containers',
   ]);
+});
+
+test('a file that is no program, such as a page of a proxy, is not run as commands', async () => {
+  await provide('new', 'v2.3.3');
+  const ran = join(root, 'ran');
+  await writeFile(join(root, 'new/containerd'), `touch ${ran}\n`, { mode: 0o755 });
+  expect(await problems()).toEqual(['hard containerd.binaries.containerd is no program: is it an error page?']);
+  await expect(access(ran)).rejects.toThrow('ENOENT');
 });

@@ -11,6 +11,8 @@ version_of() {
 }
 wrong() {
   [ -z "$3" ] || [ "$(sha256sum <"$2")" = "$3  -" ] || { echo "$FIELD.$1.sha256 does not match the file"; return; }
+  # A shell runs what the kernel cannot execute as commands.
+  case $(head -c 4 "$2" | tr -d '\177') in ELF | '#!'*) ;; *) echo "$FIELD.$1 is no program: is it an error page?"; return ;; esac
   found=$(version_of "$1" "$2")
   [ "$found" = "$VERSION" ] || echo "$FIELD.$1 has version $found, expected $VERSION"
 }
