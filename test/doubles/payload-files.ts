@@ -15,7 +15,8 @@ export async function servePayloads(directory: string, faults: readonly Fault[])
   await buildStandIn({ version: OLD, path: at('k0s-old') });
   await buildStandIn({ version: NEW, path: at('k0s-new') });
   await writeFile(at('bundle20.tar'), randomBytes(64_000));
-  await writeFile(at('garbage'), randomBytes(1_000));
+  // Node has /bin/sh run what the kernel cannot execute: other bytes would be commands, and have made files in the tree.
+  await writeFile(at('garbage'), Buffer.concat([Buffer.from('exit 126\n'), randomBytes(991)]));
   const files = {
     '/b/k0s-old': at('k0s-old'),
     '/b/k0s-new': at('k0s-new'),
