@@ -59,7 +59,7 @@ export interface Gate {
 export const PASS: Verdict = { kind: 'pass' };
 
 export function wait(code: ReasonCode, message: string, ends: string, more: Partial<Waiting> = {}): Waiting {
-  return { kind: 'wait', reason: because(code, message), ends, ...more };
+  return { ...more, kind: 'wait', reason: because(code, message), ends };
 }
 
 export function stop(code: ReasonCode, message: string): Verdict {
