@@ -1,21 +1,16 @@
 /** Proves that the work of a deleted plan is cleaned up, also if the kind of plans went with it. */
 import { expect, test } from 'vitest';
-import { knowledgeOf } from '../../test/builders/knowledge.ts';
 import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';
-import { buildPolicy } from '../../test/builders/rollout-policies.ts';
+import { buildReconciler } from '../../test/builders/reconcilers.ts';
 import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import { buildTablePlan, type TablePlan, tableDialect } from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
-import { T0 } from '../../test/builders/times.ts';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { cordonOwner, withCordon } from '../drain/cordon-marks.ts';
 import { type Node, nodes } from '../kube/resources.ts';
 import type { Dialect } from './dialect.ts';
 import { ownerOf } from './model/rollout.ts';
-import { viewsOf } from './observe/world.ts';
-import { createReconciler } from './reconciler.ts';
 
 const target = buildTarget('w1', 'failed');
 const rollout = buildRollout([buildStage('worker', [target])], { phase: 'failed' });
@@ -36,18 +31,8 @@ function rig() {
   const api = new MemoryApi();
   const node: Node = buildNode('w1');
   api.put(nodes, withCordon(node, ownerOf(rollout, target)));
-  const plans = api.view(dialect.plans);
-  const watched = dialect.watched.map(({ resource }) => [resource, api.view(resource)] as const);
-  for (const view of [plans, ...watched.map(([, each]) => each)]) view.catchUp();
-  const reconcile = createReconciler({
-    dialect,
-    client: api.client,
-    plans,
-    ...knowledgeOf(viewsOf(watched)),
-    policyFor: () => buildPolicy(),
-    clock: new FakeClock(T0),
-    prober: { askControlPlane: async () => await Promise.resolve([]) },
-  });
+  const { catchUp, reconcile } = buildReconciler(dialect, api);
+  catchUp();
   return { api, reconcile, isCordoned: () => api.read(nodes, 'w1').spec?.unschedulable === true };
 }
 

@@ -1,9 +1,8 @@
 /** A Node that is deleted and registered anew in the middle of its drain: nothing of the old one counts for it. */
 import { expect, test } from 'vitest';
-import { knowledgeOf } from '../../test/builders/knowledge.ts';
 import { MemoryApi } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';
-import { buildPolicy } from '../../test/builders/rollout-policies.ts';
+import { buildReconciler } from '../../test/builders/reconcilers.ts';
 import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
@@ -14,8 +13,6 @@ import type { DrainState, Drains } from '../drain/running-drains.ts';
 import { type Node, nodes } from '../kube/resources.ts';
 import type { Dialect } from './dialect.ts';
 import type { Observation } from './model/decision.ts';
-import { viewsOf } from './observe/world.ts';
-import { createReconciler } from './reconciler.ts';
 
 const dialect: Dialect<TablePlan> = {
   ...tableDialect,
@@ -70,22 +67,7 @@ test('the drain of the old Node ends, the new one is signalled, and drained anew
   api.put(nodes, withAnswer(cordoned('old'), ASKING));
   const stage = buildStage('worker', [buildTarget('w1', 'intended', { since: later(0) })]);
   api.put(dialect.plans, { ...buildTablePlan({ workers: ['w1'] }), status: buildRollout([stage]) });
-  const plans = api.view(dialect.plans);
-  const watched = dialect.watched.map(({ resource }) => [resource, api.view(resource)] as const);
-  const reconcile = createReconciler({
-    dialect,
-    client: api.client,
-    plans,
-    ...knowledgeOf(viewsOf(watched)),
-    policyFor: () => buildPolicy(),
-    clock: new FakeClock(T0 + 10_000),
-    prober: { askControlPlane: async () => await Promise.resolve([]) },
-    drains,
-  });
-  const turn = async (): Promise<void> => {
-    for (const view of [plans, ...watched.map(([, each]) => each)]) view.catchUp();
-    await reconcile('plan');
-  };
+  const { look: turn } = buildReconciler(dialect, api, { clock: new FakeClock(T0 + 10_000), drains });
   await turn();
   expect(drains.done).toEqual(['begin w1']);
   drains.finish();

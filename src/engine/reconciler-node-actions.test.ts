@@ -1,21 +1,16 @@
 /** Hundreds of node actions stop when the plan changes, and end with their reconcile. */
 
 import { expect, test } from 'vitest';
-import { knowledgeOf } from '../../test/builders/knowledge.ts';
 import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';
 import { failed, sent } from '../../test/builders/observations.ts';
-import { buildPolicy } from '../../test/builders/rollout-policies.ts';
+import { buildReconciler } from '../../test/builders/reconcilers.ts';
 import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import { buildTablePlan, cancellable, withAnswer } from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
-import { T0 } from '../../test/builders/times.ts';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { nodes } from '../kube/resources.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
-import { viewsOf } from './observe/world.ts';
-import { createReconciler } from './reconciler.ts';
 
 const NAMES = Array.from({ length: 250 }, (_, index) => `w${index}`);
 
@@ -36,19 +31,7 @@ function abortedPlan(): MemoryApi {
 }
 
 async function lookAt(api: MemoryApi): Promise<unknown> {
-  const plans = api.view(dialect.plans);
-  const watched = dialect.watched.map(({ resource }) => [resource, api.view(resource)] as const);
-  for (const view of [plans, ...watched.map(([, each]) => each)]) view.catchUp();
-  const reconcile = createReconciler({
-    dialect,
-    client: api.client,
-    plans,
-    ...knowledgeOf(viewsOf(watched)),
-    policyFor: () => buildPolicy(),
-    clock: new FakeClock(T0),
-    prober: { askControlPlane: async () => await Promise.resolve([]) },
-  });
-  return await reconcile('plan');
+  return await buildReconciler(dialect, api).look();
 }
 
 const cancelled = (api: MemoryApi): number => api.calls.filter((call) => call.startsWith('replace nodes/')).length;

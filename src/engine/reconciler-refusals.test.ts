@@ -1,10 +1,9 @@
 /** Proves that a Node which the API server refuses to change does not hold up the others of its plan. */
 import { expect, test } from 'vitest';
-import { knowledgeOf } from '../../test/builders/knowledge.ts';
 import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';
 import { failed, NONE, sent, succeeded } from '../../test/builders/observations.ts';
-import { buildPolicy } from '../../test/builders/rollout-policies.ts';
+import { buildReconciler } from '../../test/builders/reconcilers.ts';
 import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import {
@@ -22,8 +21,6 @@ import { StatusError } from '../kube/status-error.ts';
 import type { Signal } from './dialect.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
 import type { Observation } from './model/decision.ts';
-import { viewsOf } from './observe/world.ts';
-import { createReconciler } from './reconciler.ts';
 import type { Reporter } from './report/reporter.ts';
 
 const FORBIDDEN = refusal(403, 'Forbidden');
@@ -50,8 +47,6 @@ function rig(answer: Observation, annotations = {}, dialect = cancellable(NONE),
       throw answered;
     });
   refuse();
-  const plans = api.view(dialect.plans);
-  const watched = dialect.watched.map(({ resource }) => [resource, api.view(resource)] as const);
   const reporter: Partial<Reporter> = {
     recorded: () => undefined,
     sent: () => undefined,
@@ -63,20 +58,7 @@ function rig(answer: Observation, annotations = {}, dialect = cancellable(NONE),
     refused: (_rollout, _at, { message }) => told.push(message),
     failed: (_plan, { code, message }) => told.push(`${code}: ${message}`),
   };
-  const reconcile = createReconciler({
-    dialect,
-    client: api.client,
-    plans,
-    ...knowledgeOf(viewsOf(watched)),
-    policyFor: () => buildPolicy(),
-    clock,
-    prober: { askControlPlane: async () => await Promise.resolve([]) },
-    reporter: reporter as Reporter,
-  });
-  const look = async () => {
-    for (const view of [plans, ...watched.map(([, each]) => each)]) view.catchUp();
-    return await reconcile('plan');
-  };
+  const { plans, look } = buildReconciler(dialect, api, { clock, reporter: reporter as Reporter });
   const tries = (name: string): number => api.calls.filter((call) => call === `replace nodes/${name}`).length;
   const states = (): unknown[] => {
     plans.catchUp();
