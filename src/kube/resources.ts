@@ -124,7 +124,7 @@ export interface ObjectMeta {
   annotations?: Record<string, string>;
   finalizers?: string[];
   ownerReferences?: OwnerReference[];
-  managedFields?: { manager?: string; fieldsV1?: { 'f:spec'?: Record<string, object> } }[];
+  managedFields?: { manager?: string; time?: string; fieldsV1?: { 'f:spec'?: Record<string, object> } }[];
 }
 
 export interface KubeObject {

@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_766,
   'src/api': 963,
-  'src/cli': 4_825,
+  'src/cli': 4_824,
   'src/cmd': 973,
   'src/dialects': 320,
   'src/dialects/autopilot': 986,

@@ -67,6 +67,5 @@ function canSwitchOff(version: string | undefined): boolean {
 /** When k0s's agent started there last: it marks the lease of its node then. */
 function markedAt({ metadata }: Lease): string | undefined {
   if (metadata.labels?.[CENTRAL_CORDONING_LABEL] === undefined) return undefined;
-  const { managedFields } = metadata as { managedFields?: readonly { manager?: string; time?: string }[] };
-  return managedFields?.find(({ manager }) => manager === 'k0s/autopilot')?.time;
+  return metadata.managedFields?.find(({ manager }) => manager === 'k0s/autopilot')?.time;
 }

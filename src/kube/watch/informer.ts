@@ -37,7 +37,7 @@ export function createInformer<T extends KubeObject>(
   const log = own.log.child({ resource: resource.plural });
   const store = createStore<T>(log);
   const transform = (object: T): T => {
-    const { managedFields: _, ...metadata } = object.metadata as T['metadata'] & { managedFields?: unknown };
+    const { managedFields: _, ...metadata } = object.metadata;
     return shrink({ ...object, metadata });
   };
   return {
