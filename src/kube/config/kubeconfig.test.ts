@@ -119,15 +119,16 @@ test('impersonation and a plugin', async () => {
   });
 });
 
-test('of several files, the first that sets something wins; missing ones are left out', async () => {
+test('of several files, the first that sets something wins; missing and empty ones set nothing', async () => {
   const early = await file('early', {
     'current-context': 'main',
     clusters: [{ name: 'c', cluster: { server: 'https://early' } }],
   });
+  const empty = await file('empty', '# nothing yet\n');
   const late = await file('late', kubeconfig({ current: 'other' }));
-  const env = { KUBECONFIG: [join(directory, 'nowhere'), early, late].join(delimiter) };
+  const env = { KUBECONFIG: [join(directory, 'nowhere'), empty, early, late].join(delimiter) };
   const config = await loadClusterConfig({ env });
-  expect(config).toMatchObject({ server: 'https://early', files: [early, late], user: { token: 'secret' } });
+  expect(config).toMatchObject({ server: 'https://early', files: [empty, early, late], user: { token: 'secret' } });
 });
 
 test('without KUBECONFIG, the file of the home directory', async () => {
@@ -174,7 +175,7 @@ test.each([
   ['an entry without name', { ...kubeconfig(), users: [{}] }, 'users[0] has no name'],
   ['no mapping', 'just a text', 'its content must be a mapping'],
   ['no YAML', '{]', 'is neither YAML nor JSON'],
-  ['nothing', '', 'its content must be a mapping'],
+  ['nothing', '', 'current-context is not set'],
 ])('%s: %o', async (_name, content, message) => {
   expect(await problem(content)).toContain(message);
 });

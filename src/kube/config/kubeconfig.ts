@@ -68,7 +68,7 @@ async function parse(path: string, given?: string): Promise<Record<string, unkno
   // JSON.parse quotes the text in its error, and with it a token.
   const value = text.trimStart().startsWith('{')
     ? (parseJson(text) ?? fail('a brace, a quote or a comma is missing or too many'))
-    : await parseFirst(text, fail);
+    : ((await parseFirst(text, fail)) ?? {});
   if (isRecord(value)) return value;
   throw new RefitError('REFIT_KUBECONFIG', `${path} is not a kubeconfig: its content must be a mapping`);
 }
