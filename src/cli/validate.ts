@@ -39,8 +39,9 @@ function judge(text: string, path: string): Judgement {
   if (kind === planKind) return judgePlan(object as Plan);
   if (kind === updateConfigKind) return judgeConfig(object as UpdateConfig);
   if (kind === cattlePlanKind) return judgeCattlePlan(object);
-  if (kind === updaterSetKind) return judgeUpdaterSet(object as UpdaterSet);
-  const title = `UpgradePolicy ${object.metadata.name} can be read`;
+  const title = `${kind.resource.kind} ${object.metadata.name} can be read`;
+  if (kind === updaterSetKind)
+    return { title, problems: setProblems(object as UpdaterSet), page: 'docs/guides/cluster-api.md' };
   const { problems } = readPolicy(object as UpgradePolicy);
   return { title, problems: problems.map(({ message }) => message), page: 'docs/guides/policy.md' };
 }
@@ -87,11 +88,6 @@ function judgeConfig(config: UpdateConfig): Judgement {
     ],
     page: 'docs/guides/updates.md',
   };
-}
-
-function judgeUpdaterSet(set: UpdaterSet): Judgement {
-  const title = `UpdaterSet ${set.metadata.name} can be read`;
-  return { title, problems: setProblems(set), page: 'docs/guides/cluster-api.md' };
 }
 
 function judgePlan(plan: Plan): Judgement {

@@ -9,9 +9,9 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_766,
+  'src/agent': 5_763,
   'src/api': 963,
-  'src/cli': 4_824,
+  'src/cli': 4_812,
   'src/cmd': 973,
   'src/dialects': 320,
   'src/dialects/autopilot': 986,
@@ -19,15 +19,15 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/cattle': 1_908,
   'src/dialects/kubeadm': 2_161,
   'src/drain': 837,
-  'src/engine': 5_215,
+  'src/engine': 5_211,
   'src/http': 309,
-  'src/kube': 2_947,
+  'src/kube': 2_968,
   'src/kubeadm': 1_041,
   'src/process': 280,
   'src/runtime': 779,
   'src/signal': 585,
   'src/updates': 1_883,
-  'src/install': 842,
+  'src/install': 841,
   'src/util': 843,
   'src/versions': 487,
 };

@@ -26,7 +26,9 @@ interface HostBasis extends Omit<HostParts, 'client' | 'userAgent' | 'delegation
 export async function serveHost(host: HostBasis, stop: AbortSignal): Promise<void> {
   const over = new AbortController();
   const ending = AbortSignal.any([stop, over.signal]);
-  const name = (): string => nameFor(host);
+  const { options, places } = host;
+  const foundName = options.object === 'node' ? nodeName : controlNodeName;
+  const name = (): string => options.name ?? foundName(places.current, process.env);
   try {
     await Promise.all([
       host.options.procedure === 'k0s' && host.places.keepSearching(ending),
@@ -35,11 +37,6 @@ export async function serveHost(host: HostBasis, stop: AbortSignal): Promise<voi
   } finally {
     over.abort();
   }
-}
-
-function nameFor({ options: { name, object }, places }: HostBasis): string {
-  if (name !== undefined) return name;
-  return object === 'node' ? nodeName(places.current, process.env) : controlNodeName(places.current, process.env);
 }
 
 /** The agent reads single objects, and the pods of its own node in pages. */

@@ -70,11 +70,9 @@ function placeOf({ stage, target }: { stage: Stage; target: Target }, { stages }
 function momentOf(failed: readonly [Target, ...Target[]], snapshot: Snapshot): number {
   const moments = failed.flatMap((target) => {
     const { observation } = factsOf(snapshot, target);
-    return [target.since, ...(observation.kind === 'failed' ? [observation.attempt] : [])].map((text) =>
-      Date.parse(text),
-    );
+    return [target.since, ...(observation.kind === 'failed' ? [observation.attempt] : [])];
   });
-  return Math.max(...moments.filter((moment) => !Number.isNaN(moment)));
+  return Math.max(...moments.map((text) => Date.parse(text)).filter((moment) => !Number.isNaN(moment)));
 }
 
 function effectsOf(name: string, { snapshot, view }: ControlledPlan): string[] {

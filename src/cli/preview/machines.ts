@@ -28,11 +28,9 @@ const isController = ({ metadata }: Machine): boolean => metadata.labels?.[CONTR
 
 export async function previewMachines(flags: MachinesFlags, { clock, output, abort }: SessionParts): Promise<number> {
   const { cluster, to: version = '', namespace = 'default' } = flags;
+  const wanted = 'expected the name of a Cluster and a version, such as --cluster blue --to v1.36.3';
   if (cluster === undefined || !parseVersion(version))
-    throw new RefitError(
-      'REFIT_USAGE',
-      `found --cluster "${cluster ?? ''}" and --to "${version}", expected the name of a Cluster and a version, such as --cluster blue --to v1.36.3`,
-    );
+    throw new RefitError('REFIT_USAGE', `found --cluster "${cluster ?? ''}" and --to "${version}", ${wanted}`);
   const userAgent = 'refit-preview';
   using client = await connect(flags, userAgent);
   const found = await ifFound(client.listAll(machines, { namespace, abort }));

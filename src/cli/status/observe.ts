@@ -5,7 +5,7 @@ import { explainToPeople } from '../../engine/decide/explain.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
-import { isFinal, targetsIn } from '../../engine/model/rollout.ts';
+import { isFinal, targetsIn, withStages, withTargets } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
@@ -124,10 +124,6 @@ function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: numb
 function sinceCreation(snapshot: Snapshot): Snapshot {
   const { rollout } = snapshot;
   if (rollout.phase !== 'new') return snapshot;
-  const since = rollout.source.created;
-  const stages = rollout.stages.map((stage) => ({
-    ...stage,
-    targets: stage.targets.map((target) => ({ ...target, since })),
-  }));
-  return { ...snapshot, rollout: { ...rollout, stages } };
+  const targets = withStages(rollout).map(({ target }) => ({ ...target, since: rollout.source.created }));
+  return { ...snapshot, rollout: withTargets(rollout, targets) };
 }

@@ -200,7 +200,7 @@ export function groupWaits(
   });
 }
 
-function pendingIn({ targets }: Stage): Target[] {
+function pendingIn({ targets }: Pick<Stage, 'targets'>): Target[] {
   return targets.filter(({ state }) => state === 'pending');
 }
 
@@ -238,19 +238,15 @@ function skippedWaits(context: DecisionContext): ExplainedWait[] {
   const { rollout } = snapshot;
   const stage = activeStage(rollout);
   if (!stage || isFinal(rollout) || rollout.unread || isStopping(snapshot, policy)) return [];
-  const waiting = skipped(stage.targets)
+  const last = stage.targets.findLastIndex(({ state }) => state !== 'pending');
+  // Pending, although a later target has started.
+  const waiting = pendingIn({ targets: stage.targets.slice(0, Math.max(0, last)) })
     .slice(0, MAX_TARGETS)
     .flatMap((target) => slots.chooseTargets(context, stage, [target], 1).waiting)
     // `explain` has the waits of the whole rollout.
     .filter(({ ofRollout }) => ofRollout !== true)
     .map((refused) => ({ ...refused, since: waitingSince(context, stage, refused) ?? refused.target.since }));
   return groupWaits(stage, waiting);
-}
-
-/** Pending, although a later target has started. */
-function skipped(targets: readonly Target[]): readonly Target[] {
-  const last = targets.findLastIndex(({ state }) => state !== 'pending');
-  return targets.slice(0, Math.max(0, last)).filter(({ state }) => state === 'pending');
 }
 
 function sentenceOf({ gate, reason }: Wait): string {

@@ -49,9 +49,8 @@ export async function installAgent({ credentials, procedure }: AgentInstallFlags
   ];
   if (foreign.length > 0) {
     const hint = `move that away, put settings of the service into ${service.dropIn}, and run this again`;
-    throw new RefitError('REFIT_INSTALL', `refit install did not make what is in its way: ${foreign.join(', ')}`, {
-      hint,
-    });
+    const found = `refit install did not make what is in its way: ${foreign.join(', ')}`;
+    throw new RefitError('REFIT_INSTALL', found, { hint });
   }
   if (k0s) write(`found k0s ${k0s.version}, a ${k0s.role} (PID ${k0s.pid}, data in ${k0s.dataDirectory})\n`);
   if (k0s?.ownAgent) write('k0s runs its own agent, so this one only watches: docs/guides/k0s.md says more\n');
