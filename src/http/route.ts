@@ -49,7 +49,7 @@ async function throughProxy(proxy: URL, route: Omit<Route, 'proxy'>, abort: Abor
   return await answered(requesterFor(proxy)(options));
 }
 
-async function openTunnel(proxy: URL, address: URL, abort: AbortSignal): Promise<Socket> {
+export async function openTunnel(proxy: URL, address: URL, abort?: AbortSignal): Promise<Socket> {
   const target = `${address.hostname}:${address.port || '443'}`;
   const headers = { host: target, ...credentialsFor(proxy) };
   const options = { ...optionsFor(proxy, abort), method: 'CONNECT', path: target, headers };
@@ -73,7 +73,7 @@ function requesterFor({ protocol }: URL): typeof http.request {
   return protocol === 'https:' ? https.request : http.request;
 }
 
-function optionsFor(proxy: URL, abort: AbortSignal): https.RequestOptions {
+function optionsFor(proxy: URL, abort?: AbortSignal): https.RequestOptions {
   const { protocol, port } = proxy;
   const host = withoutBrackets(proxy.hostname);
   // Otherwise Node.js would expect the target's name in the proxy's certificate.

@@ -19,7 +19,7 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
   drain: ['kube', 'util'],
   versions: ['util'],
   signal: ['kube', 'util'],
-  kube: ['util'],
+  kube: ['http', 'util'],
   http: ['util'],
   util: [],
 };

@@ -7,7 +7,8 @@ import { events, nodes, type Resource } from '../../src/kube/resources.ts';
 import { describeProblem } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
-import { expiredKubeconfig, kubeconfigFor, type User } from './control-plane.ts';
+import { startLoopbackProxy } from '../agent/loopback-proxy.ts';
+import { controlPlane, expiredKubeconfig, kubeconfigFor, type User } from './control-plane.ts';
 
 const NODE = 'client-test';
 
@@ -42,6 +43,16 @@ test('a node follows its own object with no right but its own, and no other', as
   await expect.poll(() => informer.get(NODE)?.metadata.annotations?.['seen']).toBe('yes');
   const refused = await client.list(nodes).catch(describeProblem);
   expect(refused).toMatchObject({ code: 'REFIT_FORBIDDEN' });
+});
+
+test('through the proxy of a kubeconfig, with the certificate of its user', async () => {
+  const { port } = controlPlane();
+  await using proxy = await startLoopbackProxy({ names: { [`127.0.0.1:${port}`]: port } });
+  const config = await loadClusterConfig({ path: await kubeconfigFor({ node: NODE }) });
+  const client = createClient({ ...config, proxyUrl: `http://${proxy.host}` });
+  onTestFinished(() => client.close());
+  expect(await client.get(nodes, NODE)).toMatchObject({ metadata: { name: NODE } });
+  expect(proxy.asked).toEqual([`CONNECT 127.0.0.1:${port}`]);
 });
 
 test('what happens again is counted on the same event', async () => {

@@ -39,6 +39,8 @@ export interface ClusterConfig {
   /** Expected name in the server's certificate; the host of `server` by default. */
   readonly tlsServerName?: string;
   readonly insecureSkipTlsVerify?: boolean;
+  /** Of http; it opens a tunnel to the server. */
+  readonly proxyUrl?: string;
   readonly user: UserConfig;
   readonly namespace: string;
   /** The kubeconfigs that it comes from, in the order of their entries; none in a pod. */

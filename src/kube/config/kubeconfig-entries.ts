@@ -10,9 +10,12 @@ export function readCluster(entry: Entry) {
   if (server === undefined) throw complaint(entry, 'server', 'is not set');
   if (!/^https?:/.test(server) || !URL.canParse(server))
     throw complaint(entry, 'server', `is not an http or https URL: ${printableUrl(server)}`);
-  if (textField(entry, 'proxy-url')) throw complaint(entry, 'proxy-url', 'is set, but proxies are not supported');
+  const proxyUrl = textField(entry, 'proxy-url');
+  if (proxyUrl !== undefined && !(URL.parse(proxyUrl)?.protocol === 'http:' && server.startsWith('https:')))
+    throw complaint(entry, 'proxy-url', 'must be an http URL, for a server of https: other proxies are not supported');
   return defined({
     server: server.replace(/\/+$/, ''),
+    proxyUrl,
     certificateAuthority: pemField(entry, 'certificate-authority'),
     tlsServerName: textField(entry, 'tls-server-name'),
     insecureSkipTlsVerify: booleanField(entry, 'insecure-skip-tls-verify'),

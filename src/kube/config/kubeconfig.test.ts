@@ -53,12 +53,13 @@ async function problem(content: object | string): Promise<string> {
 
 test('JSON, with everything inline', async () => {
   const user = { 'client-certificate-data': DATA, 'client-key-data': DATA };
-  const cluster = { 'certificate-authority-data': DATA, 'tls-server-name': 'api' };
+  const cluster = { 'certificate-authority-data': DATA, 'tls-server-name': 'api', 'proxy-url': 'http://p' };
   const path = await file('full', kubeconfig({ user, cluster, context: { namespace: 'ships' } }));
   expect(await loadClusterConfig({ path })).toEqual({
     server: 'https://127.0.0.1:6443',
     certificateAuthority: { text: PEM },
     tlsServerName: 'api',
+    proxyUrl: 'http://p',
     insecureSkipTlsVerify: false,
     user: { clientCertificate: { text: PEM }, clientKey: { text: PEM } },
     namespace: 'ships',
@@ -152,7 +153,16 @@ test.each([
   ['no user', kubeconfig({ context: { user: '' } }), 'context "main" has no user'],
   ['no server', kubeconfig({ cluster: { server: '' } }), 'server of cluster "c" is not set'],
   ['no URL', kubeconfig({ cluster: { server: '127.0.0.1' } }), 'server of cluster "c" is not an http or https URL'],
-  ['a proxy', kubeconfig({ cluster: { 'proxy-url': 'http://p' } }), 'proxy-url of cluster "c" is set, but proxies'],
+  [
+    'a proxy of SOCKS',
+    kubeconfig({ cluster: { 'proxy-url': 'socks5://me:s3cr3t@p' } }),
+    'proxy-url of cluster "c" must be an http URL, for a server of https: other proxies are not supported',
+  ],
+  [
+    'a proxy before a server of http',
+    kubeconfig({ cluster: { 'proxy-url': 'http://p', server: 'http://c' } }),
+    'proxy-url of cluster "c" must be an http URL, for a server of https',
+  ],
   [
     'half a certificate',
     kubeconfig({ user: { 'client-certificate-data': DATA } }),

@@ -17,8 +17,8 @@ const LEARN_AFTER_FAILURE_MS = 5_000;
 /** Learns the others from the endpoints of the Service `kubernetes`. */
 export function createRoamingClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient & Disposable {
   const { protocol, hostname, port } = new URL(config.server);
-  // They are only addresses: a certificate must be valid for the configured name there, too.
-  if (protocol !== 'https:' || config.insecureSkipTlsVerify === true) return createClient(config, options);
+  // They are only addresses: a certificate must be valid for the configured name there, too. A proxy knows its way.
+  if (protocol !== 'https:' || config.insecureSkipTlsVerify || config.proxyUrl) return createClient(config, options);
   const { clock = systemClock, onRequest } = options;
   const host = hostname.replace(/^\[|\]$/g, '');
   let learnAt = -Infinity;

@@ -3,6 +3,8 @@ import type { Agent, ClientRequest, ClientRequestArgs, IncomingMessage, Outgoing
 import https from 'node:https';
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { callbackify } from 'node:util';
+import { openTunnel } from '../../http/route.ts';
 import { http } from '../../util/http.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { onAbort } from '../../util/waits.ts';
@@ -33,22 +35,35 @@ const CONNECT_MS = 2_000;
 
 /** Makes the TCP connection itself, because only that can be reset, and because it may lead to another API server. */
 class TlsAgent extends https.Agent {
+  readonly #config: ClusterConfig;
   readonly #addresses: ServerAddresses | undefined;
 
-  constructor(options: https.AgentOptions, addresses: ServerAddresses | undefined) {
+  constructor(options: https.AgentOptions, config: ClusterConfig, addresses: ServerAddresses | undefined) {
     super(options);
+    this.#config = config;
     this.#addresses = addresses;
   }
 
+  /** `options` are those of `send`. */
   override createConnection(
-    options: ClientRequestArgs,
+    options: ClientRequestArgs & { readonly abort?: AbortSignal },
     callback?: (error: Error | null, stream: Duplex) => void,
   ): Duplex | null | undefined {
-    const address = this.#addresses?.next();
-    const wire = connect({ ...options, ...address } as TcpNetConnectOpts);
+    const { server, proxyUrl } = this.#config;
+    if (proxyUrl === undefined) {
+      const address = this.#addresses?.next();
+      return this.#secure(options, connect({ ...options, ...address } as TcpNetConnectOpts), address);
+    }
+    const secured = async (): Promise<Duplex> =>
+      this.#secure(options, await openTunnel(new URL(proxyUrl), new URL(server), options.abort)) as Duplex;
+    if (callback) callbackify(secured)(callback);
+    return undefined;
+  }
+
+  #secure(options: ClientRequestArgs, wire: Socket, address?: ServerAddress): Duplex | null | undefined {
     try {
       // In `options` TLS finds the configured name, with which it compares the certificate.
-      const socket = super.createConnection({ ...options, socket: wire } as ClientRequestArgs, callback);
+      const socket = super.createConnection({ ...options, socket: wire } as ClientRequestArgs);
       if (socket) wires.set(socket, wire);
       if (socket && address) this.#judge(address, wire, socket);
       return socket;
@@ -86,7 +101,7 @@ export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) 
       for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
     }
     known = material;
-    agent = isSecure ? new TlsAgent(tlsOptions(config, material), addresses) : new http.Agent(CONNECTIONS);
+    agent = isSecure ? new TlsAgent(tlsOptions(config, material), config, addresses) : new http.Agent(CONNECTIONS);
     return agent;
   };
   const send = (request: WireRequest) => {
@@ -99,7 +114,8 @@ export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) 
       method: request.method,
       headers: { ...request.headers, ...length },
       agent: agentFor(request.tls),
-    });
+      abort: request.abort,
+    } as ClientRequestArgs);
     return follow(outgoing, request, isSecure ? 'secureConnect' : 'connect');
   };
   return {
