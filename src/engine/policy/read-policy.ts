@@ -8,6 +8,7 @@ import {
 import type { AgentDrain, AgentPolicy } from '../../signal/annotations.ts';
 import { pathOf } from '../../util/describe-issue.ts';
 import { parseDuration } from '../../util/duration.ts';
+import { ifPossible } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { type Blackout, isTimeZone, type MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import { because, type Reason } from '../model/reasons.ts';
@@ -57,7 +58,7 @@ function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPoli
     allow: new Set(spec.versions?.allow),
     ...payloadRules,
     requireAgent: spec.agents?.require === 'Refit',
-    prefetch: spec.prefetch ? PREFETCH[spec.prefetch] : DEFAULT_POLICY.prefetch,
+    prefetch: lower(spec.prefetch) ?? DEFAULT_POLICY.prefetch,
     agent: { ...agentTimes, ...agentRules, ...agentDrainOf(drain, drainMs) },
   };
 }
@@ -107,29 +108,23 @@ function limitOf(value: number | string): NodeLimit {
   return typeof value === 'number' ? { nodes: value } : { percent: Number(value.slice(0, -1)) };
 }
 
-const ON_DEADLINE = { Wait: 'wait', Stop: 'stop', Skip: 'skip' } as const;
-const PREFETCH = { Next: 'next', All: 'all', None: 'none' } as const;
-const UNCORDON = { Ours: 'ours', Always: 'always' } as const;
+/** A choice of the policy as the engine writes it. */
+const lower = <T extends string>(choice: T | undefined) => choice?.toLowerCase() as Lowercase<T> | undefined;
 
 function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {
-  const { options, onDeadline, uncordon, ...defaults } = DEFAULT_POLICY.drain;
+  const { onDeadline, uncordon, ...defaults } = DEFAULT_POLICY.drain;
   const { gracePeriodSeconds } = drain;
   return {
     enabled: drain.enabled ?? defaults.enabled,
     options: {
-      localData: evictIf(drain.deleteEmptyDirData, options.localData),
-      unmanagedPods: evictIf(drain.force, options.unmanagedPods),
+      localData: drain.deleteEmptyDirData === false ? 'refuse' : 'evict',
+      unmanagedPods: drain.force === false ? 'refuse' : 'evict',
       ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
     },
-    onDeadline: drain.onDeadline ? ON_DEADLINE[drain.onDeadline] : onDeadline,
+    onDeadline: lower(drain.onDeadline) ?? onDeadline,
     softTaint: drain.softTaint ?? defaults.softTaint,
-    uncordon: drain.uncordon ? UNCORDON[drain.uncordon] : uncordon,
+    uncordon: lower(drain.uncordon) ?? uncordon,
   };
-}
-
-function evictIf(allowed: boolean | undefined, otherwise: 'evict' | 'refuse'): 'evict' | 'refuse' {
-  if (allowed === undefined) return otherwise;
-  return allowed ? 'evict' : 'refuse';
 }
 
 /** Milliseconds that a node which drains itself waits longer than its leader, so that a leader, if any, ends the drain. */
@@ -193,11 +188,8 @@ function isKnown(timeZone: string, at: string, complain: Complain): boolean {
 
 /** Milliseconds since the Unix epoch; of a date, the start of the day `daysAfter` days later. */
 function momentOf(text: string, timeZone: string, daysAfter: number): number | undefined {
-  try {
+  return ifPossible(() => {
     if (text.includes('T')) return Temporal.Instant.from(text).epochMilliseconds;
     return Temporal.PlainDate.from(text).add({ days: daysAfter }).toZonedDateTime(timeZone).epochMilliseconds;
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
+  });
 }
