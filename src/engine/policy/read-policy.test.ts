@@ -216,3 +216,11 @@ test('every invalid field is reported', () => {
     'spec.windows[0].timeZone',
   ]);
 });
+
+test('a policy with a field of a later release holds drains and deadlines, and ends no rollout for a failure that it may allow', () => {
+  expect(read(JSON.parse('{"failureBudget":3,"canary":3}') as UpgradePolicySpec)).toMatchObject({
+    heldBy: 'the drain under UpgradePolicy nightly, which cannot be read,',
+    maxFailures: Number.POSITIVE_INFINITY,
+    drain: { onDeadline: 'skip' },
+  });
+});

@@ -30,7 +30,12 @@ export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): Rollout
   const problems = (checked.error?.issues ?? []).map(({ path, message }) =>
     problem(name, pathOf(['spec', ...path]), message),
   );
-  if (!checked.success) return { ...DEFAULT_POLICY, name, problems };
+  if (!checked.success) {
+    // What it allows is not known: no drain goes on that it may forbid, and no failure is one too many.
+    const drain = { ...DEFAULT_POLICY.drain, onDeadline: 'skip' } as const;
+    const heldBy = `the drain under UpgradePolicy ${name}, which cannot be read,`;
+    return { ...DEFAULT_POLICY, name, problems, maxFailures: Infinity, drain, heldBy };
+  }
   const complain: Complain = (field, wanted, found) =>
     problems.push(problem(name, `spec.${field}`, `must be ${wanted}; found ${JSON.stringify(found)}`));
   return { ...policyOf(checked.data, complain), name, problems };
