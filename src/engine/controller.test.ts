@@ -12,6 +12,7 @@ import { type KubeObject, nodes, type Resource } from '../kube/resources.ts';
 import { runController } from '../runtime/controller.ts';
 import { silentLogger } from '../util/log.ts';
 import { rolloutController } from './controller.ts';
+import type { Dialect } from './dialect.ts';
 import type { Target } from './model/rollout.ts';
 import { DEFAULT_POLICY } from './policy/rollout-policy.ts';
 
@@ -29,7 +30,10 @@ async function* play(
 }
 
 /** The keys that are put into the queue while a server shows one plan, one host and one node, and then these changes. */
-async function wokenBy(changes: { plans?: Step[]; hosts?: Step[]; nodes?: Step[] }): Promise<string[]> {
+async function wokenBy(
+  changes: { plans?: Step[]; hosts?: Step[]; nodes?: Step[] },
+  dialect: Dialect<TablePlan> = tableDialect,
+): Promise<string[]> {
   const plan = buildTablePlan({ controllers: ['c1'], workers: ['w1'] });
   const shown: Readonly<Record<string, KubeObject>> = {
     plans: plan,
@@ -41,7 +45,7 @@ async function wokenBy(changes: { plans?: Step[]; hosts?: Step[]; nodes?: Step[]
     play(shown[plural] ?? plan, changes[plural as keyof typeof changes] ?? [], heard.promise);
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
-  const controller = rolloutController(tableDialect, {
+  const controller = rolloutController(dialect, {
     reader: { watch } as unknown as KubeClient,
     writer: {} as unknown as KubeClient,
     policyFor: () => DEFAULT_POLICY,
@@ -86,6 +90,15 @@ test.each<[string, Parameters<typeof wokenBy>[0], string[]]>([
   ['a worker came', { nodes: [{ type: 'ADDED', object: newer(buildNode('w2')) }] }, ['plan']],
 ])('%s', async (_name, changes, keys) => {
   expect(await wokenBy(changes)).toEqual(keys);
+});
+
+test('an object that is a plan no longer wakes its key once more, so that what is told of it ends', async () => {
+  const isPlan = ({ metadata }: KubeObject) => metadata.annotations?.['request'] !== 'removed';
+  const plan = newer(buildTablePlan({}));
+  const removed = { ...plan, metadata: { ...plan.metadata, annotations: { request: 'removed' } } };
+  const again = { ...removed, metadata: { ...removed.metadata, resourceVersion: '3' } };
+  const changes = { plans: [changed(removed), changed(again)] };
+  expect(await wokenBy(changes, { ...tableDialect, scope: { isPlan } })).toEqual(['plan']);
 });
 
 test('plans that are targets too share one informer', () => {

@@ -78,7 +78,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       return isFinal(snapshot.rollout) ? undefined : versionVerdict(snapshot, parts.policyFor(plan)).problems[0];
     },
     sources: [
-      runtime.fromObject(plans, isPlan),
+      runtime.fromObject(plans, (object, before = object) => isPlan(object) || isPlan(before)),
       ...watched.map((each) =>
         runtime.fromMapping(each.informer, keys, (now, before) =>
           before ? each.isRelevant(before, now) : each.advisory !== true,
