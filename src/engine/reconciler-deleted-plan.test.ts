@@ -1,5 +1,6 @@
 /** Proves that the work of a deleted plan is cleaned up, also if the kind of plans went with it. */
 import { expect, test } from 'vitest';
+import { buildLog } from '../../test/builders/logs.ts';
 import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';
 import { buildReconciler } from '../../test/builders/reconcilers.ts';
@@ -8,7 +9,9 @@ import { buildStage } from '../../test/builders/stages.ts';
 import { buildTablePlan, type TablePlan, tableDialect } from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { cordonOwner, withCordon } from '../drain/cordon-marks.ts';
+import { createDrains, type Drains } from '../drain/running-drains.ts';
 import { type Node, nodes } from '../kube/resources.ts';
+import { systemClock } from '../util/clock.ts';
 import type { Dialect } from './dialect.ts';
 import { ownerOf } from './model/rollout.ts';
 
@@ -27,13 +30,13 @@ const dialect: Dialect<TablePlan> = {
 };
 
 /** A node that a plan cordoned before it was deleted, as every cache shows by now. */
-function rig() {
+function rig(more: Parameters<typeof buildReconciler>[2] = {}) {
   const api = new MemoryApi();
   const node: Node = buildNode('w1');
   api.put(nodes, withCordon(node, ownerOf(rollout, target)));
-  const { catchUp, reconcile } = buildReconciler(dialect, api);
+  const { catchUp, reconcile } = buildReconciler(dialect, api, more);
   catchUp();
-  return { api, reconcile, isCordoned: () => api.read(nodes, 'w1').spec?.unschedulable === true };
+  return { api, reconcile, catchUp, isCordoned: () => api.read(nodes, 'w1').spec?.unschedulable === true };
 }
 
 test('a node whose plan is gone is uncordoned', async () => {
@@ -56,4 +59,26 @@ test('a plan that no cache shows yet keeps its cordon', async () => {
   api.put(dialect.plans, buildTablePlan({}));
   await reconcile('plan');
   expect(isCordoned()).toBe(true);
+});
+
+test.each([
+  ['was deleted', undefined, ['plan']],
+  ['was made anew', buildNode('plan'), ['plan']],
+  ['lost its request only, which is cleaned up', { ...buildNode('plan'), spec: { unschedulable: true } }, []],
+])('the drain of a Node that is a plan itself, and %s', async (_what, node, ended) => {
+  const found: string[] = [];
+  const drains: Drains = {
+    ...createDrains({
+      client: new MemoryApi().client,
+      clock: systemClock,
+      random: Math.random,
+      log: buildLog([], 'info'),
+    }),
+    keep: (isWanted) => void found.push(...['plan', 'w1', 'w2'].filter((each) => !isWanted(each, 'owner'))),
+  };
+  const { api, reconcile, catchUp } = rig({ drains });
+  if (node) api.put(nodes, node);
+  catchUp();
+  await reconcile('plan');
+  expect(found).toEqual(ended);
 });

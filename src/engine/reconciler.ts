@@ -1,6 +1,6 @@
 /** The loop of one plan: gather, decide, act, until nothing is left to do now. */
 
-import { type KubeObject, splitKey } from '../kube/resources.ts';
+import { type KubeObject, nodes, splitKey } from '../kube/resources.ts';
 import { isOfObject } from '../kube/status-error.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts';
 import { type Clock, rfc3339 } from '../util/clock.ts';
@@ -68,6 +68,8 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
       if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.scope?.isPlan?.(plan) === false) {
         options.reporter?.gone(key);
+        // A plan may be a Node: one that was made anew is not cordoned.
+        options.drains?.keep((node) => node !== name || world.get(nodes, node)?.spec?.unschedulable === true);
         drainDelegations.clear();
         plansSeen.delete(key);
         return await cleanUp();
