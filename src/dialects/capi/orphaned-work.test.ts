@@ -1,5 +1,5 @@
 /** Proves what becomes of a node whose request somebody removes while it is at work. */
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { MachineScene } from '../../../test/capi/machine-scene.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from '../../drain/cordon-marks.ts';
@@ -95,3 +95,14 @@ function withoutRequest(node: Node): Node {
   const { [UPDATE_ANNOTATION]: _request, ...annotations } = node.metadata.annotations ?? {};
   return { ...node, metadata: { ...node.metadata, annotations } };
 }
+
+test('what each Node says is read once, however many plans ask: all Nodes that were updated once are plans', async () => {
+  const scene = new MachineScene(['w1', 'w2']);
+  for (const name of ['w1', 'w2']) await scene.ask(name);
+  const world = buildWorld([], [scene.node('w1'), scene.node('w2')]);
+  orphanedPlans(world);
+  const parse = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => void parse.mockRestore());
+  orphanedPlans(world);
+  expect(parse).not.toHaveBeenCalled();
+});

@@ -8,6 +8,7 @@ import { type Node, nodes } from '../../kube/resources.ts';
 import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../signal/annotations.ts';
 import { isOver } from '../../signal/at-work.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
+import { onceForEach } from '../../util/memo.ts';
 import { isController } from '../node-endpoints.ts';
 import { recordOf, rolloutOf, updateOn } from './rollout.ts';
 
@@ -27,7 +28,7 @@ export function orphanedPlans(world: World): OrphanedPlan<Node>[] {
 }
 
 /** The uid of an earlier request that is gone; undefined if nothing is left of it, or a later one or its signal is at work. */
-export function orphanOn(node: Node): string | undefined {
+export const orphanOn = onceForEach((node: Node): string | undefined => {
   const update = updateOn(node);
   const [record, signal] = [update && recordOf(node, update), decodeSignal(node.metadata.annotations)];
   if (update && !(record && isFinal(record) && (!signal || isOver(signal)))) return undefined;
@@ -37,7 +38,7 @@ export function orphanOn(node: Node): string | undefined {
   const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: machines.kind, uid: '' })];
   const uid = pending?.startsWith(own) === true ? pending.slice(own.length) : undefined;
   return uid === update?.uid ? undefined : uid;
-}
+});
 
 /** The signal that the node still works on, of whichever request: one that failed at its deadline, or was made again, leaves it. */
 export function signalAtWorkOn({ metadata: { annotations } }: Node): SignalData | undefined {

@@ -11,6 +11,7 @@ import { annotated, apiVersionOf, type KubeObject, type Node, withoutAnnotations
 import { DOWNLOAD_CHECK_ANNOTATION, PREFETCH_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseJson } from '../../util/json.ts';
+import { onceForEach } from '../../util/memo.ts';
 
 /** The request: makes the Node a plan. Remove it to allow the same update again. */
 export const UPDATE_ANNOTATION = 'upgrade.refit.dev/machine-update';
@@ -63,9 +64,9 @@ const recordSchema = z.object({
 export type MachineUpdate = z.infer<typeof updateSchema>;
 export type UpdateRecord = z.infer<typeof recordSchema>;
 
-export function updateOn(node: KubeObject): MachineUpdate | undefined {
-  return updateSchema.safeParse(parseJson(node.metadata.annotations?.[UPDATE_ANNOTATION])).data;
-}
+export const updateOn = onceForEach(
+  (node: KubeObject) => updateSchema.safeParse(parseJson(node.metadata.annotations?.[UPDATE_ANNOTATION])).data,
+);
 
 export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord | undefined {
   const record = recordSchema.safeParse(parseJson(node.metadata.annotations?.[RECORD_ANNOTATION])).data;
