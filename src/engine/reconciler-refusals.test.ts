@@ -16,7 +16,8 @@ import {
 import { buildTarget } from '../../test/builders/targets.ts';
 import { T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
-import { annotated, nodes } from '../kube/resources.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { annotated, type KubeObject, nodes } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
 import type { Signal } from './dialect.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
@@ -33,7 +34,13 @@ const NO_WEBHOOK = new StatusError({
 });
 
 /** `w1`, which may not be changed, and `w2`. */
-function rig(answer: Observation, annotations = {}, dialect = cancellable(NONE), answered = FORBIDDEN) {
+function rig(
+  answer: Observation,
+  annotations = {},
+  dialect = cancellable(NONE),
+  answered = FORBIDDEN,
+  keptOf = (object: KubeObject) => object,
+) {
   const api = new MemoryApi();
   const clock = new FakeClock(T0);
   const told: string[] = [];
@@ -58,7 +65,11 @@ function rig(answer: Observation, annotations = {}, dialect = cancellable(NONE),
     refused: (_rollout, _at, { message }) => told.push(message),
     failed: (_plan, { code, message }) => told.push(`${code}: ${message}`),
   };
-  const { plans, look } = buildReconciler(dialect, api, { clock, reporter: reporter as Reporter });
+  const client: KubeClient = {
+    ...api.client,
+    replace: async (resource, object, options) => await api.client.replace(resource, keptOf(object) as never, options),
+  };
+  const { plans, look } = buildReconciler(dialect, api, { clock, client, reporter: reporter as Reporter });
   const tries = (name: string): number => api.calls.filter((call) => call === `replace nodes/${name}`).length;
   const states = (): unknown[] => {
     plans.catchUp();
@@ -91,6 +102,24 @@ test('a webhook that does not answer holds up its own node, whose wait says so',
   await clock.advance(2_000);
   expect(await look()).toMatchObject({ requeueAfterMs: 4_000 });
   expect([tries('w1'), tries('w2')]).toEqual([2, 1]);
+});
+
+test('a signal that the server accepts and does not keep is no signal: that is said, and tried again after a pause', async () => {
+  const withoutAny = ({ metadata: { annotations: _lost, ...metadata }, ...object }: KubeObject) => ({
+    ...object,
+    metadata,
+  });
+  const { look, tries, told, clock } = rig(NONE, {}, cancellable(NONE), FORBIDDEN, withoutAny);
+  await look();
+  const lost =
+    'the annotation example.com/answer is not there after the write; a webhook or admission policy removes it';
+  expect(told).toContain(`w2: the API server refuses to change its object: ${lost}`);
+  expect(told.slice(-2)).toEqual(['write: TargetRefused', 'write: TargetRefused']);
+  await look();
+  expect(tries('w2')).toBe(1);
+  await clock.advance(2_000);
+  expect(await look()).toMatchObject({ requeueAfterMs: 4_000 });
+  expect(tries('w2')).toBe(2);
 });
 
 test('a node action that is refused does not stop the others', async () => {

@@ -39,13 +39,21 @@ export async function carryOut(effects: Effects, instruction: Instruction): Prom
     }
     const write =
       kind === 'create' ? client.create(resource, object, { abort }) : client.replace(resource, object, { abort });
-    ownWrites.remember(resource, await write);
+    const written = await write;
+    ownWrites.remember(resource, written);
+    if (kind === 'replace') refuseLoss(written, object);
     return true;
   } catch (error) {
     if (kind === 'create' && status.isAlreadyExists(error)) return true;
     if (status.isConflict(error) || status.isNotFound(error)) return false;
     throw error;
   }
+}
+
+function refuseLoss({ metadata: { annotations = {} } }: KubeObject, wanted: KubeObject): void {
+  const lost = Object.keys(wanted.metadata.annotations ?? {}).find((key) => annotations[key] === undefined);
+  const message = `the annotation ${lost} is not there after the write; a webhook or admission policy removes it`;
+  if (lost !== undefined) throw new status.StatusError({ kind: 'Status', code: 422, message });
 }
 
 /** Asks the API server, not a cache, whether the plan and the status shards of these targets are as observed. */
