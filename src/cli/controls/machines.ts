@@ -35,7 +35,7 @@ export async function retryMachine(name: string, flags: ControlFlags, { abort, o
 
 function namesOf({ metadata: { name, annotations = {} } }: Node): string[] {
   const { [NODE_ANNOTATIONS.machine]: machine = name, [NODE_ANNOTATIONS.namespace]: namespace } = annotations;
-  return [name, machine, `${namespace}/${machine}`];
+  return namespace === undefined ? [name, machine] : [name, machine, `${namespace}/${machine}`];
 }
 
 /** Annotations of requests that came to no good end. */
