@@ -157,7 +157,7 @@ export function cattleEvents(before: CattlePlan, after: CattlePlan, rollout: Rol
     add('Normal', 'Resolved', `resolved to ${target}`);
   if (complete === 'False JobFailed') add('Warning', 'JobFailed', told('Complete'));
   if (complete === 'False ValidationFailed') add('Warning', 'ValidationFailed', told('Complete'));
-  if (ended.length > 0) add('Normal', 'JobComplete', `Jobs ended on ${listed(ended, MOST_NAMES)}: ${target}`);
+  if (ended.length > 0) add('Normal', 'JobComplete', `Jobs ended on ${listed(ended, MOST_NAMES)}`);
   if (started.length > 0) add('Normal', 'SyncJob', `Jobs start on ${listed(started, MOST_NAMES)}: ${target}`);
   if (complete === 'False Waiting') add('Normal', 'Waiting', told('Complete'));
   if (complete?.startsWith('True') === true) add('Normal', 'Complete', `every selected node is done: ${target}`);

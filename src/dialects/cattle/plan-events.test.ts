@@ -29,14 +29,14 @@ test.each<[string, CattlePlan, CattlePlan, readonly ReportedEvent[], readonly st
     applying('a', 'b'),
     applying('b', 'c'),
     [],
-    ['Normal JobComplete Jobs ended on a: version v1, hash h', 'Normal SyncJob Jobs start on c: version v1, hash h'],
+    ['Normal JobComplete Jobs ended on a', 'Normal SyncJob Jobs start on c: version v1, hash h'],
   ],
   [
     'only the Job of a node that is done is told to be complete',
     applying('a', 'failed'),
     applying(),
     [],
-    ['Normal JobComplete Jobs ended on a: version v1, hash h'],
+    ['Normal JobComplete Jobs ended on a'],
   ],
   [
     'a Job failed',
