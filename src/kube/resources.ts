@@ -180,6 +180,8 @@ export interface Node extends KubeObject {
     addresses?: { type: string; address: string }[];
     nodeInfo?: {
       kubeletVersion?: string;
+      machineID?: string;
+      systemUUID?: string;
       operatingSystem?: string;
       architecture?: string;
       osImage?: string;

@@ -1,10 +1,11 @@
 /** Tells which failures are over: the Plan has changed since, or somebody deleted the Job. Then the node is tried again. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Target } from '../../engine/model/rollout.ts';
-import { type Job, type Node, readyCondition } from '../../kube/resources.ts';
+import { annotated, type Job, type Node, readyCondition } from '../../kube/resources.ts';
 import { conditionOf, holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { jobOf, type Rendering, ttlOf } from './job.ts';
+import { MACHINE_ANNOTATION } from './names.ts';
 import { isOutdated } from './stamps.ts';
 
 /** A condition of our own: the nodes whose Job failed. */
@@ -45,7 +46,11 @@ function isBefore(time: string | undefined, node: Node): boolean {
   return Date.parse(time ?? '') < made && made <= Date.parse(readyCondition(node)?.lastHeartbeatTime ?? '');
 }
 
-type Made = Omit<Rendering, 'settings' | 'node'> & { readonly node: Node | undefined };
+/** A cloud may make the Node anew at each start of the machine. Empty if the kubelet does not say which that is. */
+const machineOf = ({ status: { nodeInfo } = {} }: Node): string =>
+  [nodeInfo?.machineID, nodeInfo?.systemUUID].filter(Boolean).join('/');
+
+export const withMachine = (job: Job, node: Node): Job => annotated(job, { [MACHINE_ANNOTATION]: machineOf(node) });
 
 export type Attempts = ReturnType<typeof attemptsOf>;
 
@@ -54,12 +59,13 @@ export function attemptsOf(config: CattleConfig) {
   let begun: number | undefined;
   return {
     /** True for a Job of an earlier Node of that name, and for a failed one that the Plan would no longer make like this. */
-    isObsolete(job: Job, { node, ...made }: Made) {
+    isObsolete(job: Job, made: Omit<Rendering, 'settings'>): boolean {
+      const machine = machineOf(made.node);
+      const isSame = machine !== '' && job.metadata.annotations?.[MACHINE_ANNOTATION] === machine;
       const failure = holds(job, 'Failed');
-      const end = failure ?? holds(job, 'Complete');
-      const times = [job.metadata.creationTimestamp, end?.lastTransitionTime];
-      if (node && times.every((time) => isBefore(time, node))) return true;
-      return node !== undefined && failure !== undefined && isOutdated(job, jobOf(config, { ...made, node, settings }));
+      const times = [job.metadata.creationTimestamp, (failure ?? holds(job, 'Complete'))?.lastTransitionTime];
+      if (!isSame && times.every((time) => isBefore(time, made.node))) return true;
+      return failure !== undefined && isOutdated(job, jobOf(config, { ...made, settings }));
     },
     /** True for a recorded failure without a Job that does not count any more. */
     isForgotten(node: Node, plan: CattlePlan, { nodes, generation }: Failures, now: number) {

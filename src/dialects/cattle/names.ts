@@ -14,6 +14,8 @@ export const VERSION_LABEL = `${GROUP}/version`;
 export const DIGEST_ANNOTATION = `${GROUP}/digest`;
 /** On Jobs of ours: the leader drains, then it starts them. */
 export const HELD_ANNOTATION = `refit.${GROUP}/drained-by-leader`;
+/** On Jobs of ours: the machine for which it was made. */
+export const MACHINE_ANNOTATION = `refit.${GROUP}/machine`;
 export const TTL_ANNOTATION = `${GROUP}/ttl-seconds-after-finished`;
 
 /** The original copies annotations of a Plan to its Jobs, but none with `cattle.io/` in its key. */

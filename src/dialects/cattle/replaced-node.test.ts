@@ -8,7 +8,7 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY } from '../../engine/policy/rollout-policy.ts';
-import { type Job, jobs, nodes, pods, secrets } from '../../kube/resources.ts';
+import { annotated, type Job, jobs, nodes, pods, secrets } from '../../kube/resources.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
 import { jobOf } from './job.ts';
@@ -26,7 +26,7 @@ const DELETE = { kind: 'delete', object: { metadata: { uid: 'j' } } };
 const CREATE = { kind: 'create', object: { metadata: { labels: { 'upgrade.cattle.io/node': 'a' } } } };
 
 /** What is written for the Node, once it is recorded that it starts. */
-function sentFor(type: string, node: typeof made, isDeleted = false): unknown[] {
+function sentFor(type: string, node: typeof made, isDeleted = false, annotations = {}): unknown[] {
   const conditions = [
     { type: 'Complete', status: type === 'Complete' ? 'True' : 'False', reason: type },
     { type: 'Validated', status: 'True', reason: 'PlanIsValid' },
@@ -41,7 +41,7 @@ function sentFor(type: string, node: typeof made, isDeleted = false): unknown[] 
   const rendered = jobOf(config, { plan, node, version: 'v1.2.3', hash, settings: config.job });
   const job: Job = {
     ...rendered,
-    metadata: { ...rendered.metadata, uid: 'j', creationTimestamp: later(0) },
+    metadata: { ...annotated(rendered, annotations).metadata, uid: 'j', creationTimestamp: later(0) },
     status: { conditions: [{ type, status: 'True', lastTransitionTime: later(MINUTE) }] },
   };
   const world = buildWorldOf([nodes, [node]], [jobs, isDeleted ? [] : [job]], [pods, []], [secrets, []]);
@@ -64,6 +64,23 @@ test.each(['Complete', 'Failed'])('its Job was %s: it is replaced, and the new N
 
 test('its failure stands in the Plan, and Kubernetes has deleted the Job: the new Node is upgraded', () => {
   expect(sentFor('Failed', createdAt(5 * MINUTE), true)).toMatchObject([CREATE]);
+});
+
+test.each([
+  ['counts: the same machine was started', 'a/b', []],
+  ['says nothing: another machine has the name', 'a/c', [DELETE]],
+])('a Job that was done before its Node was made anew %s', (_what, machine, expected) => {
+  const [machineID = '', systemUUID = ''] = machine.split('/');
+  const node = createdAt(5 * MINUTE);
+  const anew = { ...node, status: { ...node.status, nodeInfo: { machineID, systemUUID } } };
+  expect(sentFor('Complete', anew, false, { 'refit.upgrade.cattle.io/machine': 'a/b' })).toMatchObject(expected);
+});
+
+test('a Job says for which machine it is made', () => {
+  const { status, ...node } = createdAt(5 * MINUTE);
+  const known = { ...node, status: { ...status, nodeInfo: { machineID: 'a', systemUUID: 'b' } } };
+  const annotations = { 'refit.upgrade.cattle.io/machine': 'a/b' };
+  expect(sentFor('Failed', known, true)).toMatchObject([{ kind: 'create', object: { metadata: { annotations } } }]);
 });
 
 test.each(['Complete', 'Failed'])('a Job that was %s on the Node itself counts', (type) => {

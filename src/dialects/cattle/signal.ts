@@ -7,7 +7,7 @@ import { isFinal, type Rollout, type Target } from '../../engine/model/rollout.t
 import { type Condition, type Job, jobs, type Node, nodes, withoutAnnotations } from '../../kube/resources.ts';
 import { claimantOn, claimOn, mayBeSignalled, signallerOf, withClaim, withoutClaim } from '../../signal/at-work.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
-import type { Attempts } from './attempts.ts';
+import { type Attempts, withMachine } from './attempts.ts';
 import { holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { jobNamesOf, jobOf } from './job.ts';
@@ -27,7 +27,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
     read(world, rollout, { version, restMs = 0 }, { name, state }, plan) {
       if (state === 'done') return NOTHING;
       const [job, node] = [jobFor(world, rollout, name, plan), world.get(nodes, name)];
-      if (job && attempts?.isObsolete(job, { plan, node, version, hash: rollout.id })) return NOTHING;
+      if (job && node && attempts?.isObsolete(job, { plan, node, version, hash: rollout.id })) return NOTHING;
       if (job && isFinal(rollout) && !node)
         return { kind: 'working', step: 'Gone', cancellable: true, ...timesOf(job) };
       if (job && isHeld(job))
@@ -66,8 +66,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       if (job) return { kind: 'delete', resource: jobs, object: job };
       const name = freeName(world, target.name, plan, rollout);
       const { version } = stage;
-      const object = jobOf(config, { plan, node, name, version, hash: rollout.id, settings: config.job });
-      return { kind: 'create', resource: jobs, object };
+      const rendered = jobOf(config, { plan, node, name, version, hash: rollout.id, settings: config.job });
+      return { kind: 'create', resource: jobs, object: withMachine(rendered, node) };
     },
 
     /** Starts the Job after the drain. Later uncordons, while the node keeps its slot for the rest of `postCompleteDelay`. */
