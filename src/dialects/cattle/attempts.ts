@@ -57,12 +57,16 @@ export type Attempts = ReturnType<typeof attemptsOf>;
 export function attemptsOf(config: CattleConfig) {
   const settings = config.job;
   let begun: number | undefined;
+  /** When the last Job of a plan on a node failed: that may be recorded much later. */
+  const ends = new Map<string, string | undefined>();
+  const keyOf = (plan: CattlePlan, node: Node): string => `${plan.metadata.uid} ${node.metadata.name}`;
   return {
     /** True for a Job of an earlier Node of that name, and for a failed one that the Plan would no longer make like this. */
     isObsolete(job: Job, made: Omit<Rendering, 'settings'>): boolean {
       const machine = machineOf(made.node);
       const isSame = machine !== '' && job.metadata.annotations?.[MACHINE_ANNOTATION] === machine;
       const failure = holds(job, 'Failed');
+      if (failure) ends.set(keyOf(made.plan, made.node), failure.lastTransitionTime);
       const times = [job.metadata.creationTimestamp, (failure ?? holds(job, 'Complete'))?.lastTransitionTime];
       if (!isSame && times.every((time) => isBefore(time, made.node))) return true;
       return failure !== undefined && isOutdated(job, jobOf(config, { ...made, settings }));
@@ -75,7 +79,8 @@ export function attemptsOf(config: CattleConfig) {
       if (isBefore(since, node)) return true;
       // Another process may have other settings for Jobs.
       if (state === 'unsupported') return Date.parse(since) < begun;
-      return now < Date.parse(since) + ttlOf({ plan, settings }) * 1000 - SKEW_MS;
+      const end = ends.get(keyOf(plan, node)) ?? since;
+      return now < Date.parse(end) + ttlOf({ plan, settings }) * 1000 - SKEW_MS;
     },
   };
 }
