@@ -27,18 +27,20 @@ export function targetEvents(evaluations: Evaluations, after: Rollout): TargetEv
   });
 }
 
-function doneReason(snapshot: Snapshot, { version }: Stage, target: Target): Reason {
+function doneReason(snapshot: Snapshot, { version, keepsVersion }: Stage, target: Target): Reason {
   const { observation } = factsOf(snapshot, target);
   const { from, spent } = observation.kind === 'none' ? {} : (observation.report ?? {});
   const took = Object.values(spent ?? {}).reduce((sum, ms) => sum + ms, 0);
   const before = from === undefined ? '' : ` (from ${from})`;
-  return because('Completed', `Upgraded to ${version}${before}${took > 0 ? ` in ${formatDuration(took)}` : ''}`);
+  const done = keepsVersion === true ? `Prepared for ${version}` : `Upgraded to ${version}${before}`;
+  return because('Completed', `${done}${took > 0 ? ` in ${formatDuration(took)}` : ''}`);
 }
 
 export function signalEvents(rollout: Rollout, signals: readonly Signalling[]): TargetEvent[] {
   if (isQuiet(rollout)) return [];
   return signals.map(({ stage, target }) => {
-    const message = `Upgrade to ${stage.version} started (${rollout.source.kind} ${rollout.source.name})`;
+    const what = stage.keepsVersion === true ? 'Preparation for' : 'Upgrade to';
+    const message = `${what} ${stage.version} started (${rollout.source.kind} ${rollout.source.name})`;
     return { type: 'Normal', reason: because('Signalled', message), stage, target };
   });
 }

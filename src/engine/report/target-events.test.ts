@@ -42,6 +42,21 @@ test.each<[string, Observation, RecordedState, string[]]>([
   expect(said(targetEvents(evaluations, rolloutOf(state)))).toEqual(told);
 });
 
+test('a stage after which nodes have the version that they had, such as one of image bundles, upgrades nothing', () => {
+  const stage = { ...buildStage('worker', [buildTarget('w1', 'intended')], { version: 'v2' }), keepsVersion: true };
+  const [target = buildTarget('w1')] = stage.targets;
+  const rollout = buildRollout([stage]);
+  const after = buildRollout([{ ...stage, targets: [{ ...target, state: 'done' }] }]);
+  const evaluations = evaluationsFor(buildSnapshot(rollout, { w1: { observation: REPORTED } }), buildPolicy(), T0);
+  expect([
+    ...said(signalEvents(rollout, [{ stage, target, agent: {} }])),
+    ...said(targetEvents(evaluations, after)),
+  ]).toEqual([
+    'Normal w1 Signalled: Preparation for v2 started (Plan plan)',
+    'Normal w1 Completed: Prepared for v2 in 12 s',
+  ]);
+});
+
 test('a signal, a cordon and a cancel before the service is touched', () => {
   const rollout = rolloutOf('intended');
   const [stage] = rollout.stages;
