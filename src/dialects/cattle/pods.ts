@@ -40,14 +40,12 @@ export function stallIn({ status = {} }: Pod): string | undefined {
 
 /** What the cache keeps of it. It is never written. */
 export function trimPod({ metadata, status = {} }: Pod): Pod {
-  const { name, namespace = '', uid = '', resourceVersion = '', creationTimestamp = '' } = metadata;
-  const { ownerReferences = [] } = metadata;
-  const { phase = '', reason, message, conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;
+  const { labels: _l, annotations: _a, managedFields: _m, ...kept } = metadata;
+  const { phase, reason, message, conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;
   return {
-    metadata: { name, namespace, uid, resourceVersion, creationTimestamp, ownerReferences },
+    metadata: kept,
     status: {
-      phase,
-      ...defined({ reason, message }),
+      ...defined({ phase, reason, message }),
       conditions: conditions.filter(({ type }) => type === 'PodScheduled'),
       initContainerStatuses: initContainerStatuses.map(trimStatus),
       containerStatuses: containerStatuses.map(trimStatus),
