@@ -5,11 +5,12 @@ import type { EventRecorder } from '../../kube/event-recorder.ts';
 import { keyOf, splitKey } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
+import type { ConditionUpdate } from '../../runtime/conditions.ts';
 import { type Controller, fromObject, generationChanged } from '../../runtime/controller.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf, unlessError } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
-import { CHANNEL_TYPE, type ConditionUpdate, conditionOf, says, withoutCondition, withVerdict } from './conditions.ts';
+import { CHANNEL_TYPE, conditionOf, says, withoutCondition, withVerdict } from './conditions.ts';
 import { mungeVersion } from './latest.ts';
 
 export interface ChannelParts extends Pick<Tools, 'clock' | 'log'> {

@@ -1,6 +1,7 @@
 /** Reads conditions, and updates those of a Plan as the original does: a new status or message changes the time, a new reason alone does not. */
 import type { CattleCondition, CattlePlan } from '../../api/cattle/plan.ts';
 import type { Condition, Job } from '../../kube/resources.ts';
+import type { ConditionUpdate } from '../../runtime/conditions.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { listedSentences } from '../../util/phrases.ts';
 
@@ -11,13 +12,6 @@ export const CHANNEL_TYPE = 'RefitChannelFails';
 const STALLED_TYPE = 'RefitStalled';
 /** As many as fit a line or two. */
 const MOST_STALLS = 3;
-
-export interface ConditionUpdate {
-  readonly type: string;
-  readonly status: 'True' | 'False';
-  readonly reason: string;
-  readonly message: string;
-}
 
 export function conditionOf(plan: CattlePlan, type: string): CattleCondition | undefined {
   return plan.status?.conditions?.find((condition) => condition.type === type);

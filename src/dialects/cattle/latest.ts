@@ -4,9 +4,10 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { Secret } from '../../kube/resources.ts';
 import { selectorFault } from '../../kube/selectors.ts';
+import type { ConditionUpdate } from '../../runtime/conditions.ts';
 import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
 import { escapeLikeGo, isRecord, stableStringify } from '../../util/json.ts';
-import { type ConditionUpdate, conditionOf, says } from './conditions.ts';
+import { conditionOf, says } from './conditions.ts';
 import { DIGEST_ANNOTATION, expandedLabels, hashLabelOf } from './names.ts';
 import { windowsOf } from './window.ts';
 

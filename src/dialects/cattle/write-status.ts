@@ -2,10 +2,11 @@
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { type Rollout, type Target, targetsIn } from '../../engine/model/rollout.ts';
 import { keyOf } from '../../kube/resources.ts';
+import type { ConditionUpdate } from '../../runtime/conditions.ts';
 import { sameJson } from '../../util/json.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
 import { FAILED_TYPE, failuresText } from './attempts.ts';
-import { type ConditionUpdate, conditionOf, withVerdicts } from './conditions.ts';
+import { conditionOf, withVerdicts } from './conditions.ts';
 import { conditionsOf, NOT_READY } from './latest.ts';
 import { windowsOf } from './window.ts';
 
