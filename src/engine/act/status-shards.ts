@@ -56,7 +56,7 @@ const SLOTS_PER_CHANGE = 16;
 /** Undefined for a small rollout: every change is decided on at once. */
 export function restOf(rollout: Rollout): number | undefined {
   if (isLarge(rollout)) return REST_MS;
-  const count = rollout.stages.reduce((sum, { targets }) => sum + targets.length, 0);
+  const count = withStages(rollout).length;
   return count < FEWEST_TO_REST ? undefined : count * REST_MS_PER_TARGET;
 }
 

@@ -1,13 +1,13 @@
 /** Says in one sentence how far a rollout came, for the reason of its end. */
 import { listed } from '../../util/phrases.ts';
-import { type RecordedState, type Rollout, type Target, targetsIn } from '../model/rollout.ts';
+import { type RecordedState, type Rollout, type Target, targetsIn, withStages } from '../model/rollout.ts';
 import { isUpgradedByLaterStage } from './retry.ts';
 
 const MOST_NAMES = 5;
 
 /** `6 of 8 targets done; failed: worker2; not started: worker8`. */
 export function outcomeOf(rollout: Rollout): string {
-  const count = rollout.stages.reduce((sum, { targets }) => sum + targets.length, 0);
+  const count = withStages(rollout).length;
   const groups = [
     ['failed', lastingFailures(rollout, 'failed')],
     ['missing', targetsIn(rollout, 'missing')],

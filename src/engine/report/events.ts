@@ -7,7 +7,15 @@ import { outcomeOf } from '../decide/outcome.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Signalling, Snapshot, Wait } from '../model/decision.ts';
 import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';
-import { isFinal, type Rollout, type Stage, stateChanges, type Target, targetsIn } from '../model/rollout.ts';
+import {
+  isFinal,
+  type Rollout,
+  type Stage,
+  stateChanges,
+  type Target,
+  targetsIn,
+  withStages,
+} from '../model/rollout.ts';
 import { unverifiedDownloads } from '../policy/rollout-policy.ts';
 
 /** On the object that stands for the target. */
@@ -74,7 +82,7 @@ export function planEvents(before: Rollout, after: Rollout, waits: readonly Wait
   const events: ReportedEvent[] = [];
   if (before.phase === 'new' && after.phase === 'running') {
     const stages = after.stages.filter(({ targets }) => targets.length > 0).length;
-    const message = `${counted(countOf(after), 'target')} in ${counted(stages, 'stage')}`;
+    const message = `${counted(withStages(after).length, 'target')} in ${counted(stages, 'stage')}`;
     events.push({ type: 'Normal', reason: because('Started', message) });
     events.push(...emptySelectionEvents(after));
     const unverified = unverifiedDownloads(after.stages);
@@ -110,15 +118,11 @@ function endEvents(before: Rollout, after: Rollout): ReportedEvent[] {
 }
 
 function completedEvents(rollout: Rollout): ReportedEvent[] {
-  const count = countOf(rollout);
+  const count = withStages(rollout).length;
   if (count === 0) return [];
   const done = targetsIn(rollout, 'done').length;
   const message = done === count ? `all ${count} targets are done` : `${done} of ${count} targets are done`;
   return [{ type: 'Normal', reason: because('Completed', message) }];
-}
-
-function countOf({ stages }: Rollout): number {
-  return stages.reduce((sum, { targets }) => sum + targets.length, 0);
 }
 
 /** A selector that matches nothing is often a mistake. */
