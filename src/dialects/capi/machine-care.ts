@@ -72,8 +72,8 @@ async function care({ management, writer, seen, rulesOf }: CareParts, key: strin
   const { name, namespace } = splitKey(key);
   const machine = await ifFound(management.get(machines, name, { namespace, abort }));
   if (machine && !isOfCluster(seen, machine)) return;
-  const asking = seen.list().find((node) => activeUpdate(node)?.machine === key);
-  const node = machine ? seen.get(machine.status?.nodeRef?.name ?? '') : asking;
+  const isAsking = (each: Node): boolean => activeUpdate(each)?.machine === key;
+  const node = machine ? seen.get(machine.status?.nodeRef?.name ?? '') : seen.list().find(isAsking);
   const update = node && activeUpdate(node);
   const isIts = node && update?.machine === key && (!machine || disagreementOf(machine, node) === undefined);
   if (isIts) {

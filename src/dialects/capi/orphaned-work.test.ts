@@ -1,12 +1,13 @@
 /** Proves what becomes of a node whose request somebody removes while it is at work. */
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { buildMachineUpdate } from '../../../test/builders/machine-updates.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { MachineScene } from '../../../test/capi/machine-scene.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from '../../drain/cordon-marks.ts';
 import { annotated, type Node, nodes } from '../../kube/resources.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
 import { orphanedPlans } from './orphaned-work.ts';
-import { UPDATE_ANNOTATION, updateOn } from './rollout.ts';
+import { recordOf, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 
 /** A node at this status, cordoned for its request, which is then removed. */
 async function orphanAt(scene: MachineScene, name: string, status: string): Promise<void> {
@@ -98,11 +99,15 @@ function withoutRequest(node: Node): Node {
 
 test('what each Node says is read once, however many plans ask: all Nodes that were updated once are plans', async () => {
   const scene = new MachineScene(['w1', 'w2']);
-  for (const name of ['w1', 'w2']) await scene.ask(name);
-  const world = buildWorld([], [scene.node('w1'), scene.node('w2')]);
-  orphanedPlans(world);
+  for (const name of ['w1', 'w2']) await scene.ask(name).then(async () => await scene.lead(name));
+  const seen = [scene.node('w1'), scene.node('w2')];
+  const readAll = (): unknown[] => {
+    orphanedPlans(buildWorld([], seen));
+    return seen.map((node) => recordOf(node, { ...buildMachineUpdate(), ...updateOn(node) })?.phase);
+  };
+  expect(readAll()).toEqual(['running', 'running']);
   const parse = vi.spyOn(JSON, 'parse');
-  onTestFinished(() => void parse.mockRestore());
-  orphanedPlans(world);
+  onTestFinished(() => parse.mockRestore());
+  readAll();
   expect(parse).not.toHaveBeenCalled();
 });

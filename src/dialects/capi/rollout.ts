@@ -69,9 +69,13 @@ export const updateOn = onceForEach(
 );
 
 export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord | undefined {
-  const record = recordSchema.safeParse(parseJson(node.metadata.annotations?.[RECORD_ANNOTATION])).data;
+  const record = recordIn(node);
   return record?.uid === uid ? record : undefined;
 }
+
+const recordIn = onceForEach(
+  (node: KubeObject) => recordSchema.safeParse(parseJson(node.metadata.annotations?.[RECORD_ANNOTATION])).data,
+);
 
 export function withUpdate<T extends KubeObject>(node: T, update: MachineUpdate): T {
   return withRequest(withoutControls(node), update);
