@@ -1,20 +1,14 @@
 /** The paths of the hooks, and the discovery response. */
 import { HOOK_GROUP, type HookName, type HookResponse } from '../../api/capi/hooks.ts';
 
-interface Handler {
-  readonly name: string;
-  readonly hook: Exclude<HookName, 'Discovery'>;
-  /** The caller's timeout; at most 30 seconds. */
-  readonly timeoutSeconds: number;
-}
-
-export const HANDLERS: readonly Handler[] = [
+/** With the caller's timeout, which may be 30 seconds at most. */
+export const HANDLERS = [
   { name: 'can-update-machine', hook: 'CanUpdateMachine', timeoutSeconds: 10 },
   { name: 'can-update-machineset', hook: 'CanUpdateMachineSet', timeoutSeconds: 10 },
   { name: 'update-machine', hook: 'UpdateMachine', timeoutSeconds: 20 },
-];
+] as const;
 
-const ROUTES: ReadonlyMap<string, HookName> = new Map([
+const ROUTES = new Map<string, HookName>([
   [`/${HOOK_GROUP}/discovery`, 'Discovery'],
   ...HANDLERS.map(({ name, hook }) => [`/${HOOK_GROUP}/${hook.toLowerCase()}/${name}`, hook] as const),
 ]);
