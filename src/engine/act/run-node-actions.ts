@@ -54,7 +54,7 @@ function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<
     (nodeAction.kind === 'acknowledge' && nodeAction.uncordon !== undefined) ||
     nodeAction.kind === 'cancel' ||
     (nodeAction.kind === 'clean-up' && nodeAction.cordon);
-  const instructions = instructionsFor(scene, nodeAction);
+  const instructions = instructionsFor(scene, nodeAction).filter((each) => each !== undefined);
   return async () => {
     if (uncordons && nodeAction.node !== undefined) scene.drains?.forget(nodeAction.node);
     // In order: each is right only after the one before.
@@ -85,7 +85,7 @@ export function endIdleDrains({ drains }: Pick<Effects, 'drains'>, { snapshot, p
 }
 
 /** What the node action writes, in as few writes as possible. */
-function instructionsFor(scene: Scene, nodeAction: Exclude<NodeAction, DrainAction>): Instruction[] {
+function instructionsFor(scene: Scene, nodeAction: Exclude<NodeAction, DrainAction>): (Instruction | undefined)[] {
   const { dialect, world, rollout, now } = scene;
   const { signal } = dialect;
   const { stage, target, kind } = nodeAction;
@@ -101,13 +101,13 @@ function instructionsFor(scene: Scene, nodeAction: Exclude<NodeAction, DrainActi
       return changed(node, (it) => uncordon(nodeAction.taint ? marks.withoutPendingTaint(it, pending) : it));
     }
     case 'prefetch':
-      return present(signal.prefetch?.(world, rollout, stage, target, nodeAction.agent));
+      return [signal.prefetch?.(world, rollout, stage, target, nodeAction.agent)];
     case 'check-downloads':
-      return present(signal.checkDownloads?.(world, rollout, stage, target, nodeAction.agent));
+      return [signal.checkDownloads?.(world, rollout, stage, target, nodeAction.agent)];
     case 'end-prefetch':
-      return present(signal.endPrefetch?.(world, stage, target));
+      return [signal.endPrefetch?.(world, stage, target)];
     case 'cancel':
-      return present(signal.cancel?.(world, rollout, stage, target, nodeAction.reason, now));
+      return [signal.cancel?.(world, rollout, stage, target, nodeAction.reason, now)];
     case 'acknowledge': {
       const uncordon = UNCORDON[nodeAction.uncordon ?? 'never'];
       return uncordonAndAcknowledge(node, uncordon, signal.acknowledge?.(world, rollout, stage, target, now));
@@ -125,13 +125,9 @@ function changed(node: Node | undefined, change: Change): Instruction[] {
 }
 
 /** One write if the acknowledgement stands on the Node itself. */
-function uncordonAndAcknowledge(node: Node | undefined, uncordon: Change, answer?: Instruction): Instruction[] {
+function uncordonAndAcknowledge(node: Node | undefined, uncordon: Change, answer?: Instruction) {
   const isSame =
     answer?.kind === 'replace' && answer.resource === nodes && answer.object.metadata.name === node?.metadata.name;
   if (isSame) return [{ ...answer, object: uncordon(answer.object) }];
-  return [...changed(node, uncordon), ...present(answer)];
-}
-
-function present(instruction: Instruction | undefined): Instruction[] {
-  return instruction === undefined ? [] : [instruction];
+  return [...changed(node, uncordon), answer];
 }
