@@ -9,7 +9,7 @@ import type { Evaluations } from '../decide/evaluate-target.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Decision, NodeAction, Snapshot, TargetPhase, Wait } from '../model/decision.ts';
 import { isUnasked, type Reason, type ReportedEvent } from '../model/reasons.ts';
-import { activeStage, isFinal, type Rollout, type RolloutPhase, stateChanges } from '../model/rollout.ts';
+import * as model from '../model/rollout.ts';
 import { writeConditions, writeStalls } from './conditions.ts';
 import { cleanUpEvents, nodeActionEvents, planEvents, signalEvents, type TargetEvent, targetEvents } from './events.ts';
 
@@ -45,7 +45,7 @@ export function createReporter(parts: ReporterParts) {
   const held = heldMemory();
   const writtenAt = new Map<string, number>();
   return {
-    recorded(turn: Turn, after: Rollout, waits: readonly Wait[]): void {
+    recorded(turn: Turn, after: model.Rollout, waits: readonly Wait[]): void {
       const { snapshot, plan, policy } = turn;
       const ours = planEvents(snapshot.rollout, after, waits);
       const known = dialect.planEvents?.(plan, dialect.project(after, plan, turn.now), after, ours);
@@ -55,7 +55,7 @@ export function createReporter(parts: ReporterParts) {
       if (reason) onPlan(plan, { type: 'Warning', reason });
       if (!known) onTargets(keyOf(plan), targetEvents(turn, after));
       measureSteps(metrics, dialect.name, snapshot, after);
-      if (!isFinal(after) || isFinal(snapshot.rollout)) return;
+      if (!model.isFinal(after) || model.isFinal(snapshot.rollout)) return;
       const level = after.phase === 'done' ? 'info' : 'warn';
       parts.log[level]('plan ended', { plan: keyOf(plan), phase: after.phase });
     },
@@ -81,10 +81,10 @@ export function createReporter(parts: ReporterParts) {
       return await writeConditions(writing, plan, snapshot.rollout, decision.waits);
     },
     /** The API server refuses to change the object of a target. */
-    refused({ source }: Rollout, { stage, target }: Pick<NodeAction, 'stage' | 'target'>, reason: Reason): void {
+    refused({ source }: model.Rollout, { stage, target }: Pick<NodeAction, 'stage' | 'target'>, reason: Reason): void {
       onTargets(keyOf({ metadata: source }), [{ type: 'Warning', reason, stage, target }]);
     },
-    cleared(rollout: Rollout, nodeAction: NodeAction): void {
+    cleared(rollout: model.Rollout, nodeAction: NodeAction): void {
       for (const { node, ...event } of cleanUpEvents(rollout, nodeAction)) {
         const object = world.get(nodes, node);
         if (object) parts.recordEvent(object, event);
@@ -117,22 +117,20 @@ function actionMessage(evaluations: Evaluations, nodeAction: NodeAction): string
   return `${evaluations.of(stage, target).reason.message}; its agent may continue`;
 }
 
-const ENDED = { done: 0, failed: 0 } as const;
-const ROLLOUT_PHASES: Record<RolloutPhase, number> = { new: 0, running: 0, incomplete: 0, invalid: 0, ...ENDED };
-const IN_FLIGHT_PHASES = { intended: 0, signalled: 0, working: 0, verifying: 0 } as const;
-const TARGET_PHASES = { pending: 0, ...IN_FLIGHT_PHASES, missing: 0, unsupported: 0, ...ENDED } as const;
+const none = <P extends string>(phases: readonly P[]) =>
+  Object.fromEntries(phases.map((phase) => [phase, 0])) as Record<P, number>;
 
 function measurePlan(metrics: Metrics, dialect: string, plan: string, { rollout }: Snapshot, decision: Decision) {
-  const targets: Record<TargetPhase, number> = { ...TARGET_PHASES };
+  const targets = none<TargetPhase>([...model.RECORDED_STATES, 'signalled', 'working', 'verifying']);
   for (const phase of decision.phases.values()) targets[phase]++;
   const held = decision.waits.filter(({ reason }) => !isUnasked(reason));
   const waits = held.map(({ gate, reason }) => ({ gate, reason: reason.code }));
-  metrics.plan({ dialect, plan, phases: { ...ROLLOUT_PHASES, [rollout.phase]: 1 }, targets, waits });
+  metrics.plan({ dialect, plan, phases: { ...none(model.ROLLOUT_PHASES), [rollout.phase]: 1 }, targets, waits });
 }
 
 /** Measures the steps of every target that `after` newly records as done. */
-function measureSteps(metrics: Metrics, dialect: string, snapshot: Snapshot, after: Rollout): void {
-  for (const { target } of stateChanges(snapshot.rollout, after)) {
+function measureSteps(metrics: Metrics, dialect: string, snapshot: Snapshot, after: model.Rollout): void {
+  for (const { target } of model.stateChanges(snapshot.rollout, after)) {
     if (target.state !== 'done') continue;
     const { observation } = factsOf(snapshot, target);
     const spent = observation.kind === 'none' ? undefined : observation.report?.spent;
@@ -168,7 +166,7 @@ function wordsOf({ target, reason }: TargetEvent): string {
 }
 
 function heldTargets(evaluations: Evaluations): TargetEvent[] {
-  const stage = activeStage(evaluations.snapshot.rollout);
+  const stage = model.activeStage(evaluations.snapshot.rollout);
   if (!stage) return [];
   const inProgress = stage.targets.filter(({ state }) => state === 'intended');
   return inProgress.flatMap((target): TargetEvent[] => {
