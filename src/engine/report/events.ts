@@ -30,7 +30,7 @@ export function targetEvents(evaluations: Evaluations, after: Rollout): TargetEv
   return stateChanges(snapshot.rollout, after).flatMap(({ stage, target, before = target }): TargetEvent[] => {
     if (target.state === 'failed')
       return [{ type: 'Warning', reason: evaluations.of(stage, before).reason, stage, target }];
-    if (target.state !== 'done' || isQuiet(snapshot.rollout)) return [];
+    if (target.state !== 'done' || isLarge(snapshot.rollout)) return [];
     return [{ type: 'Normal', reason: doneReason(snapshot, stage, target), stage, target }];
   });
 }
@@ -44,8 +44,9 @@ function doneReason(snapshot: Snapshot, { version, keepsVersion }: Stage, target
   return because('Completed', `${done}${took > 0 ? ` in ${formatDuration(took)}` : ''}`);
 }
 
+/** A large rollout reports only failures: an Event for every step would load the API server. */
 export function signalEvents(rollout: Rollout, signals: readonly Signalling[]): TargetEvent[] {
-  if (isQuiet(rollout)) return [];
+  if (isLarge(rollout)) return [];
   return signals.map(({ stage, target }) => {
     const what = stage.keepsVersion === true ? 'Preparation for' : 'Upgrade to';
     const message = `${what} ${stage.version} started (${rollout.source.kind} ${rollout.source.name})`;
@@ -59,7 +60,7 @@ export function nodeActionEvents(rollout: Rollout, nodeAction: NodeAction): Targ
   const { stage, target } = nodeAction;
   if (nodeAction.kind === 'cancel') return [{ type: 'Warning', reason: nodeAction.reason, stage, target }];
   // Not the cordon: the node's own agent may have set it already.
-  if (nodeAction.kind !== 'drain' || isQuiet(rollout)) return [];
+  if (nodeAction.kind !== 'drain' || isLarge(rollout)) return [];
   const reason = because('Draining', `Draining for ${kind} ${name}: evicting pods`);
   return [{ type: 'Normal', reason, stage, target }];
 }
@@ -73,9 +74,6 @@ export function cleanUpEvents({ reason }: Rollout, nodeAction: NodeAction): (Rep
   if (!uncordons) return [];
   return [{ type: 'Normal', reason: because(reason.code, `Uncordoned: ${reason.message}`), node }];
 }
-
-/** A large rollout reports only failures: an Event for every step would load the API server. */
-const isQuiet = isLarge;
 
 /** `waits` are those of the rollout as it is recorded now. */
 export function planEvents(before: Rollout, after: Rollout, waits: readonly Wait[] = []): ReportedEvent[] {
