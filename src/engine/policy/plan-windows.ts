@@ -4,7 +4,6 @@ import { upgradePolicySpecSchema } from '../../api/refit/upgrade-policy.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { parseDuration } from '../../util/duration.ts';
 import { parseJson } from '../../util/json.ts';
-import type { MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import { because } from '../model/reasons.ts';
 import { readWindow } from './read-policy.ts';
 import type { RolloutPolicy } from './rollout-policy.ts';
@@ -23,7 +22,7 @@ export function withPlanWindows({ metadata }: KubeObject, policy: RolloutPolicy)
   if (text === undefined) return policy;
   const { data } = listSchema.safeParse({ windows: parseJson(text) ?? text });
   const windows = data?.windows?.map((window) => readWindow(window, '', () => undefined));
-  const known = windows?.filter((window): window is MaintenanceWindow => window !== undefined) ?? [];
+  const known = windows?.filter((window) => window !== undefined) ?? [];
   const planLeadMs = parseDuration(metadata.annotations?.[LEAD_TIME_ANNOTATION] ?? '');
   if (known.length > 0 && known.length === windows?.length)
     return { ...policy, planWindows: known, ...(planLeadMs && { planLeadMs }) };

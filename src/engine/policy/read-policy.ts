@@ -68,9 +68,7 @@ function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPoli
   };
 }
 
-type Times = Pick<RolloutPolicy, 'stepDeadlines' | 'targetDeadlineMs' | 'agent'>;
-
-function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: Complain): Times {
+function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: Complain) {
   const read = (field: string, text: string | undefined): number | undefined => readDuration(field, text, complain);
   const step = (name: TimedStep): number =>
     read(`deadlines.${name}`, deadlines[name]) ?? DEFAULT_POLICY.stepDeadlines[name];
