@@ -8,7 +8,6 @@ import {
   type RecordedState,
   type Rollout,
   type RolloutPhase,
-  type Stage,
   sourceOf,
   type Target,
 } from '../../engine/model/rollout.ts';
@@ -47,18 +46,12 @@ export function resolve(plan: CattlePlan, world: World, now: number, { secretOf,
         version: judgement.version,
         forced: false,
         failedHoldSlots: true,
-        ...restOf(plan),
+        restMs: (parseGoDuration(plan.spec?.postCompleteDelay ?? '') ?? 0) / 1e6,
         targets,
       },
     ],
     problems: judgement.problems,
   };
-}
-
-/** An invalid delay is one of the plan's problems. */
-function restOf({ spec }: CattlePlan): Pick<Stage, 'restMs'> {
-  const restMs = (parseGoDuration(spec?.postCompleteDelay ?? '') ?? 0) / 1e6;
-  return restMs > 0 ? { restMs } : {};
 }
 
 /** No phase is final: a new version, a new node, a corrected field or a removed abort annotation starts the Plan again. */
