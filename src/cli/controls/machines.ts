@@ -49,9 +49,7 @@ function failuresOn(node: Node): string[] {
   ];
 }
 
-interface ApproveFlags extends ControlFlags {
-  readonly namespace: string;
-}
+type ApproveFlags = ControlFlags & { readonly namespace: string };
 
 /** `named`: such as `machine/cp-1`. Does not reject if it was approved before. */
 export async function approve(named: string, flags: ApproveFlags, { abort, output }: SessionParts): Promise<void> {

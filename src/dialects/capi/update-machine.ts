@@ -190,9 +190,7 @@ export interface PayloadSource {
   readonly checksumUrl?: string | undefined;
 }
 
-interface WantedPayload extends Pick<MachineUpdate, 'version' | 'platform'> {
-  readonly procedure: Procedure;
-}
+type WantedPayload = Pick<MachineUpdate, 'version' | 'platform'> & { readonly procedure: Procedure };
 
 export type ReadText = (url: string, abort: AbortSignal) => Promise<string>;
 

@@ -49,9 +49,7 @@ async function writePlan(effects: Effects, { plan, counted }: ShardedRecord<Kube
   return written !== undefined;
 }
 
-interface Accompanying extends Pick<Signalling, 'stage' | 'target'> {
-  readonly instruction: Instruction;
-}
+type Accompanying = Pick<Signalling, 'stage' | 'target'> & { readonly instruction: Instruction };
 
 /** What stands on the targets' objects before the record says that they start, failed or are done. */
 function accompanying({ dialect: { signal }, world }: Effects, { plan, before, after }: RecordChange): Accompanying[] {
