@@ -44,7 +44,9 @@ function everyDuration(text: string, every: string): CronSchedule {
 function scheduleOf(pattern: string, timeZone: string): CronSchedule {
   try {
     // Words such as @hourly stand for five fields, and mean the same to all.
-    const cron = new Cron(pattern, { timezone: timeZone, mode: pattern.startsWith('@') ? '5-part' : '6-part' });
+    const mode = pattern.startsWith('@') ? '5-part' : '6-part';
+    // As for k0s, 0/15 stands for 0-59/15.
+    const cron = new Cron(pattern, { timezone: timeZone, mode, sloppyRanges: true });
     if (!cron.nextRun(new Date(SHOWN_FROM))) throw new Error('no month has such a day');
     return { next: (time) => cron.nextRun(new Date(time))?.getTime() };
   } catch (error) {
