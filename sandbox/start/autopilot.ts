@@ -30,7 +30,7 @@ export const autopilot: Demonstration = {
   flags: { real: { type: 'boolean' }, fail: { type: 'string' }, updates: { type: 'boolean' } },
   help: {
     '--real': 'use a real kube-apiserver and etcd, built on first use (see docs/internals/testenv.md)',
-    '--fail <node>': 'give this node, such as worker2, a damaged download',
+    '--fail <node>': 'give this node, such as worker2, a damaged download; not with --updates',
     '--updates': 'instead of a Plan: the cluster upgrades itself twice, from a channel of its own update server',
   },
   async run(flags, ground) {
@@ -58,8 +58,10 @@ export const autopilot: Demonstration = {
   },
 };
 
-function brokenNodes({ fail }: Flags): string[] {
+function brokenNodes({ fail, updates }: Flags): string[] {
   if (fail === undefined) return [];
+  if (updates === true)
+    throw new RefitError('REFIT_USAGE', '--fail does not go with --updates: a channel has one download for all nodes');
   const nodes = [...names('controller', CONTROLLERS), ...names('worker', WORKERS)];
   if (typeof fail === 'string' && nodes.includes(fail)) return [fail];
   throw new RefitError('REFIT_USAGE', `--fail takes one of ${nodes.join(', ')}`);
