@@ -7,10 +7,10 @@ import type { CommandCall } from '../cli/program.ts';
 import { VERSION } from '../cli/version.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { createMetrics } from '../runtime/metrics.ts';
-import { type FileDownload, packBundle, publishBundle, unpackBundle } from '../updates/bundle/publish.ts';
+import { type FileDownload, packBundle, problem, publishBundle, unpackBundle } from '../updates/bundle/publish.ts';
 import { runUpdateServer } from '../updates/server/update-server.ts';
 import { systemClock as clock } from '../util/clock.ts';
-import { RefitError } from '../util/errors.ts';
+import { messageOf, RefitError } from '../util/errors.ts';
 import { type LogLevel, stderrLogger } from '../util/log.ts';
 
 interface ServeFlags {
@@ -45,10 +45,16 @@ type Flags = Partial<Readonly<Record<'file' | 'pack' | 'unpack', string>>>;
 export async function runBundle(directory: string, { file, pack, unpack }: Flags, { write, abort }: CommandCall) {
   if (file === undefined && pack === undefined && unpack === undefined)
     throw new RefitError('REFIT_USAGE', 'name what to do: --file, --unpack or --pack');
-  if (unpack !== undefined) await unpackBundle(unpack, directory);
+  const place = unpack ?? pack ?? directory;
   const say = (line: string): void => write(`${line}\n`);
-  if (file !== undefined) await publishBundle({ file, directory, download: downloader(abort), say });
-  if (pack !== undefined) await packBundle(directory, pack);
+  try {
+    if (unpack !== undefined) await unpackBundle(unpack, directory);
+    if (file !== undefined) await publishBundle({ file, directory, download: downloader(abort), say });
+    if (pack !== undefined) await packBundle(directory, pack);
+  } catch (error) {
+    // A full disk, or one that is not mounted, is no bug.
+    throw error instanceof RefitError ? error : problem(`cannot use ${place}: ${messageOf(error)}`, error);
+  }
   write(`${directory} is ready for \`refit serve\`\n`);
 }
 

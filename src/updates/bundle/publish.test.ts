@@ -7,7 +7,7 @@ import { create } from 'tar';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { startStubServer } from '../../../test/faults/stub-server.ts';
 import { runBundle } from '../../cmd/update-server.ts';
-import { messageOf } from '../../util/errors.ts';
+import { messageOf, type RefitError } from '../../util/errors.ts';
 import { readCatalog } from '../server/catalog.ts';
 
 const BYTES = Buffer.alloc(3_000_000, 'k0s ');
@@ -177,6 +177,25 @@ test('an archive writes nothing beside what it may', async () => {
   expect(await bundle({ unpack: join(at, 'evil.tar') }, 'gap')).toContain('is missing or damaged');
   expect(await readdir(join(at, 'gap', 'files')).catch(() => [])).toEqual([]);
   expect(await readFile(join(at, 'outside'), 'utf8')).toBe('x');
+});
+
+test('a place that cannot be written is no bug of Refit', async () => {
+  await publish();
+  const [out, plain] = [join(at, 'out'), join(at, 'plain')];
+  await writeFile(plain, '');
+  const lineOf = async (directory: string, flags: Parameters<typeof runBundle>[1]): Promise<unknown> =>
+    await runBundle(directory, flags, { write: () => undefined, abort: NEVER }).catch(
+      (error: RefitError) => error.line,
+    );
+  expect([
+    await lineOf(out, { pack: join(at, 'none', 'carried.tar') }),
+    await lineOf(out, { unpack: plain }),
+    await lineOf(join(plain, 'out'), { file: join(at, 'bundle.yaml') }),
+  ]).toEqual([
+    expect.stringMatching(/^REFIT_FILE: cannot use \S+carried\.tar: ENOENT/),
+    expect.stringMatching(/^REFIT_FILE: cannot use \S+plain: TAR_BAD_ARCHIVE/),
+    expect.stringMatching(/^REFIT_FILE: cannot use \S+out: ENOTDIR/),
+  ]);
 });
 
 test('without anything to do it says what it could', async () => {

@@ -69,8 +69,6 @@ export async function unpackBundle(archive: string, directory: string): Promise<
       await settle(catalogs.pathOfFile(incoming, hash), catalogs.pathOfFile(directory, hash));
     }
     await publish(directory, catalog);
-  } catch (error) {
-    throw error instanceof RefitError ? error : problem(`cannot use ${archive}: ${messageOf(error)}`, error);
   } finally {
     await rm(incoming, { recursive: true, force: true });
   }
@@ -130,7 +128,7 @@ async function settle(path: string, target: string): Promise<void> {
   await directory.sync();
 }
 
-function problem(message: string, cause?: unknown): RefitError {
+export function problem(message: string, cause?: unknown): RefitError {
   return new RefitError('REFIT_FILE', message, { cause, hint: 'correct that and run the command again' });
 }
 
