@@ -9,7 +9,7 @@ import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config
 import { phaseOfPlan } from '../dialects/autopilot/states.ts';
 import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
 import type { EventNote } from '../kube/event-recorder.ts';
-import { namespaces, secrets } from '../kube/resources.ts';
+import { namespaces, nodes, secrets } from '../kube/resources.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { controlNodes } from '../signal/names.ts';
 import { rfc3339 } from '../util/clock.ts';
@@ -310,6 +310,14 @@ test('a running Plan of a withdrawn release is aborted once', async () => {
     'release v1.36.1+k0s.0 was withdrawn: loses data',
   );
   expect(api.calls.filter((call) => call === `patch plans/${PLAN_NAME}`)).toHaveLength(1);
+});
+
+test('workers that a deleted Plan left behind get another one', async () => {
+  follow(await offering(() => indexOf('v1.36.1+k0s.0')));
+  runs('v1.36.1+k0s.0');
+  api.put(nodes, { metadata: { name: 'w1' }, status: { nodeInfo: { kubeletVersion: 'v1.36.0+k0s' } } });
+  await lead().follow();
+  expect(reported()?.message).toBe('upgrading from v1.36.0+k0s to v1.36.1+k0s.0');
 });
 
 test('a channel two minor versions ahead is followed step by step', async () => {

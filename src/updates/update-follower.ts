@@ -5,6 +5,7 @@ import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
 import type { RolloutPhase } from '../engine/model/rollout.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
+import { kubeletVersionOf, nodes } from '../kube/resources.ts';
 import { ifFound, isRefusal } from '../kube/status-error.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
 import type { Metrics } from '../runtime/metrics.ts';
@@ -19,7 +20,7 @@ import { CATCH_UP_MS, type CheckPace, nextCheck, nextWindow } from './config/che
 import { readUpdateConfig, type UpdateRules, type UpdateSettings } from './config/read-config.ts';
 import { newVersionProbe, type ProbeOptions } from './new-version.ts';
 import { decideUpdate, lowestOf, type UpdateDecision } from './plan/decide-update.ts';
-import { makePlan } from './plan/make-plan.ts';
+import { makePlan, originOf } from './plan/make-plan.ts';
 import { CHECK_ANNOTATION, statusOf, statusPatch, type UpdateStatus } from './status.ts';
 
 export interface UpdateParts extends ChannelTools, CheckPace, UpdateRules {
@@ -49,11 +50,6 @@ interface Memory {
   problem?: string | undefined;
   /** The generation that this is about. */
   readonly generation: number;
-}
-
-interface Followed {
-  readonly config: UpdateConfig;
-  readonly settings: UpdateSettings;
 }
 
 type Decided = UpdateDecision & { readonly release: Release };
@@ -92,7 +88,7 @@ export class UpdateFollower {
     let next = Number.POSITIVE_INFINITY;
     for (const { config, settings, problems } of read) {
       if (!settings) await this.#report(config, { reason: 'InvalidConfig', message: problems.join('; ') }, abort);
-      else if (config === owner?.config) next = await this.#follow({ config, settings }, current, abort);
+      else if (config === owner?.config) next = await this.#follow(config, settings, current, abort);
       else {
         const message = `UpdateConfig ${owner?.config.metadata.name} is older and owns the Plan; delete one of the two`;
         await this.#report(config, { reason: 'NotOwner', message }, abort);
@@ -102,9 +98,8 @@ export class UpdateFollower {
   }
 
   /** Resolves with the time of the next check, in milliseconds since the Unix epoch. */
-  async #follow(followed: Followed, cluster: Cluster, abort: AbortSignal): Promise<number> {
+  async #follow(config: UpdateConfig, settings: UpdateSettings, cluster: Cluster, abort: AbortSignal): Promise<number> {
     const { clock } = this.#parts;
-    const { config, settings } = followed;
     const memory = this.#memoryOf(config);
     const created = Date.parse(config.metadata.creationTimestamp ?? '') || 0;
     const dueAt = (): number => nextCheck(settings.schedule, { ...memory, created }, this.#parts, clock.now());
@@ -125,7 +120,8 @@ export class UpdateFollower {
     const decided = memory.release && (await this.#decide(settings, memory.release, cluster, abort));
     const decision = decided?.action === 'create' && !mayCreate ? waitingForTick(decided) : decided;
     try {
-      if (decision?.action === 'create') await this.#start(followed, decision.release, cluster, abort);
+      if (decision?.action === 'create')
+        await this.#start(makePlan(config, settings, decision.release, cluster.plan), cluster, abort);
       if (decision?.action === 'abort') await this.#withdraw(decision.message, cluster, abort);
     } catch (error) {
       const message = `the API server refuses to change the Plan: ${messageOf(error)}`;
@@ -163,15 +159,16 @@ export class UpdateFollower {
 
   /** Asks for a release in between when the channel is more than one minor version ahead. */
   async #decide(settings: UpdateSettings, release: Release, cluster: Cluster, abort: AbortSignal): Promise<Decided> {
-    const { clock, phaseOf, allowInsecure } = this.#parts;
+    const { client, clock, phaseOf, allowInsecure } = this.#parts;
     const { versions, plan } = cluster;
-    const facts = { settings, versions, plan, phaseOf, allowUnverified: allowInsecure, now: clock.now() };
+    const running = plan ? [] : (await client.listAll(nodes, { abort })).items;
+    const kubelets = running.map((node) => kubeletVersionOf(node) ?? '');
+    const facts = { settings, versions, kubelets, plan, phaseOf, allowUnverified: allowInsecure, now: clock.now() };
     const decision = decideUpdate({ ...facts, release });
     if (decision.action !== 'ask' || decision.minor === undefined) return { ...decision, release };
     try {
       const between = await this.#channels.ask(settings, cluster, abort, decision.minor);
-      const { withdrawn } = release;
-      const step = { ...between, withdrawn: { ...between.withdrawn, ...withdrawn } };
+      const step = { ...between, withdrawn: { ...between.withdrawn, ...release.withdrawn } };
       const { action, ...rest } = decideUpdate({ ...facts, release: step });
       return action === 'ask' ? { ...decision, action: 'none', release } : { action, ...rest, release: step };
     } catch (error) {
@@ -181,15 +178,14 @@ export class UpdateFollower {
   }
 
   /** Fails if the Plan that is there has changed, or if another one came: the next decision, within seconds, sees it. */
-  async #start(followed: Followed, release: Release, { plan }: Cluster, abort: AbortSignal): Promise<void> {
+  async #start(plan: Plan, { plan: previous }: Cluster, abort: AbortSignal): Promise<void> {
     const { writer, log } = this.#parts;
-    const { config, settings } = followed;
-    if (plan) {
-      const { uid, resourceVersion } = plan.metadata;
+    if (previous) {
+      const { uid, resourceVersion } = previous.metadata;
       await ifFound(writer.delete(plans, PLAN_NAME, { ...defined({ uid, resourceVersion }), abort }));
     }
-    const made = await writer.create(plans, makePlan(config, settings, release, plan), { abort });
-    log.info('created a Plan', { config: config.metadata.name, version: release.version, id: made.spec.id });
+    const { spec } = await writer.create(plans, plan, { abort });
+    log.info('created a Plan', { ...originOf(plan), id: spec.id });
   }
 
   async #withdraw(reason: string, { plan }: Cluster, abort: AbortSignal): Promise<void> {

@@ -41,6 +41,7 @@ function decide(version: string, facts: Partial<UpdateFacts> = {}, more: Partial
     settings: settingsOf(config()),
     release: release(version, more),
     versions: ['v1.36.3+k0s.0', 'v1.36.3+k0s.0'],
+    kubelets: ['v1.36.3+k0s'],
     plan: undefined,
     phaseOf: phaseOfPlan,
     allowUnverified: false,
@@ -52,6 +53,10 @@ function decide(version: string, facts: Partial<UpdateFacts> = {}, more: Partial
 const newer = { settings: settingsOf(config({}, { 'upgrade.refit.dev/after-failure': 'Newer' })) };
 const http = { 'linux-amd64': { url: 'http://example.com/k0s' } };
 const https = { 'linux-amd64': { url: 'https://example.com/k0s' } };
+const discovery = { selector: { labels: 'pool=a' } };
+const someWorkers = {
+  settings: settingsOf(config({ planSpec: { commands: [{ k0supdate: { targets: { workers: { discovery } } } }] } })),
+};
 const airgap = {
   settings: settingsOf(config({ planSpec: { commands: [{ airgapupdate: { workers: { discovery: {} } } }] } })),
 };
@@ -61,6 +66,13 @@ test.each<readonly [string, UpdateDecision, string, string]>([
   ['a newer build', decide('v1.36.3+k0s.10'), 'create', 'UpdateStarted'],
   ['the next minor version', decide('v1.37.0+k0s.0'), 'create', 'UpdateStarted'],
   ['the running version', decide('v1.36.3+k0s.0'), 'none', 'UpToDate'],
+  ['a worker behind', decide('v1.36.3+k0s.0', { kubelets: ['v1.36.3+k0s', 'v1.36.2+k0s'] }), 'create', 'UpdateStarted'],
+  [
+    'a worker behind that is not planned',
+    decide('v1.36.3+k0s.0', { ...someWorkers, kubelets: ['v1.36.2+k0s'] }),
+    'none',
+    'UpToDate',
+  ],
   ['an older one', decide('v1.36.2+k0s.0'), 'none', 'Downgrade'],
   [
     'one controller behind',

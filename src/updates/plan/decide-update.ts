@@ -3,7 +3,7 @@ import type { Plan } from '../../api/autopilot/plan.ts';
 import type { RolloutPhase } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
-import { compareVersions, parseVersion, type Version } from '../../util/version.ts';
+import { compareVersions, compareVersionTexts, parseVersion, type Version } from '../../util/version.ts';
 import { brokenStep } from '../../versions/kubeadm-rules.ts';
 import type { Release } from '../channel/read-index.ts';
 import type { UpdateSettings } from '../config/read-config.ts';
@@ -40,6 +40,8 @@ export interface UpdateFacts {
   readonly release: Release;
   /** What runs now, of all controllers. */
   readonly versions: readonly string[];
+  /** Of all kubelets; they do not tell the build of k0s. */
+  readonly kubelets: readonly string[];
   readonly plan: Plan | undefined;
   readonly phaseOf: (state: string | undefined) => RolloutPhase;
   /** As the original: downloads with neither https nor a sha256. */
@@ -58,10 +60,12 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
   const withdrawn = origin && release.withdrawn[origin.version];
   if (isRunning && withdrawn !== undefined)
     return { action: 'abort', reason: 'Withdrawn', message: `release ${origin?.version} was withdrawn: ${withdrawn}` };
-  const own = plan && origin?.version === release.version ? planVerdict(facts, plan, wanted) : undefined;
+  const own = plan && origin?.version === release.version ? planVerdict(facts, plan) : undefined;
   if (own) return own;
   const order = compareVersions(wanted, lowest.version);
-  if (order === 0) return none('UpToDate', `the controllers run ${lowest.text}, the newest release of the channel`);
+  const behind = order === 0 ? workerBehind(facts, wanted) : lowest.text;
+  if (behind === undefined)
+    return none('UpToDate', `the controllers run ${lowest.text}, the newest release of the channel`);
   if (order < 0)
     return none(
       'Downgrade',
@@ -70,19 +74,27 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
   const gone = release.withdrawn[release.version];
   if (gone !== undefined) return none('Withdrawn', `release ${release.version} was withdrawn: ${gone}`);
   return (
-    (plan && planVerdict(facts, plan, wanted)) ??
+    (plan && planVerdict(facts, plan)) ??
     stepVerdict(lowest.version, wanted) ??
     downloadVerdict(facts) ??
     windowVerdict(facts) ?? {
       action: 'create',
       reason: 'UpdateStarted',
-      message: `upgrading from ${lowest.text} to ${release.version}`,
+      message: `upgrading from ${behind} to ${release.version}`,
     }
   );
 }
 
+/** A worker that a Plan left behind when somebody deleted it: its version. Only where all workers follow the channel. */
+function workerBehind({ kubelets, plan, settings: { commands } }: UpdateFacts, wanted: Version): string | undefined {
+  const selectors = commands?.map(({ k0supdate }) => k0supdate?.targets.workers?.discovery.selector) ?? [{}];
+  if (plan || !selectors.some((each) => each && !each.labels && !each.fields)) return undefined;
+  const read = kubelets.map((text) => ({ text, version: parseVersion(text) }));
+  return read.find(({ version }) => version && compareVersions(version, { ...wanted, build: '' }) < 0)?.text;
+}
+
 /** What the Plan that is there forbids. */
-function planVerdict(facts: UpdateFacts, plan: Plan, wanted: Version): UpdateDecision | undefined {
+function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined {
   const { release, settings, phaseOf } = facts;
   const { name } = plan.metadata;
   const origin = originOf(plan);
@@ -102,10 +114,9 @@ function planVerdict(facts: UpdateFacts, plan: Plan, wanted: Version): UpdateDec
   if (same)
     return none(
       'PlanFailed',
-      `${failed}, and the same release is never tried twice; correct the cause and delete Plan ${name}`,
+      `${failed}, and the same release is never tried twice; correct the cause and run \`refit retry\` for each failed node, or delete Plan ${name}`,
     );
-  const last = parseVersion(origin.version);
-  const isNewer = last !== undefined && compareVersions(wanted, last) > 0;
+  const isNewer = compareVersionTexts(release.version, origin.version) > 0;
   const mayFollow = settings.afterFailure === 'Newer' || release.withdrawn[origin.version] !== undefined;
   if (isNewer && mayFollow) return undefined;
   return none('PlanFailed', `${failed}; correct the cause and delete Plan ${name} to let ${release.version} start`);
@@ -123,8 +134,7 @@ function stepVerdict(from: Version, to: Version): UpdateDecision | undefined {
 function downloadVerdict({ release, settings, allowUnverified }: UpdateFacts): UpdateDecision | undefined {
   const { commands = [{ k0supdate: {} }] } = settings;
   for (const kind of ['k0s', 'airgap'] as const) {
-    const isNeeded = commands.some((command) => (kind === 'k0s' ? 'k0supdate' in command : 'airgapupdate' in command));
-    if (!isNeeded) continue;
+    if (!commands.some((command) => (kind === 'k0s' ? 'k0supdate' in command : 'airgapupdate' in command))) continue;
     const files = Object.entries(release[kind]);
     const what = kind === 'k0s' ? 'k0s binary' : 'image bundle';
     if (files.length === 0) return none('NoDownload', `the index has no ${what} of ${release.version}`);
