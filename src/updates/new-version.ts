@@ -6,7 +6,7 @@ import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
 import type { Tools } from '../util/tools.ts';
-import { compareVersions, parseVersion } from '../util/version.ts';
+import { compareVersionTexts } from '../util/version.ts';
 import type { Channels, Current } from './channel/follow-channel.ts';
 
 export interface ProbeOptions {
@@ -31,8 +31,7 @@ export function newVersionProbe(parts: ProbeParts, { server, intervalMs }: Probe
     last = clock.monotonic();
     try {
       const { version } = await channels.askLatest(server, current, abort);
-      const [offered, running] = [parseVersion(version), parseVersion(current.version)];
-      if (offered && running && compareVersions(offered, running) > 0 && !reported.has(version)) {
+      if (compareVersionTexts(version, current.version) > 0 && !reported.has(version)) {
         await report(version, parts, abort);
         reported.add(version);
       }

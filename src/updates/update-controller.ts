@@ -41,7 +41,10 @@ export function updateController(parts: UpdateParts): Controller {
 
 /** Wakes at the start, too: without an UpdateConfig there may be a new version to tell. */
 function wholeTerm(configs: Informer<UpdateConfig>, atEnd: () => void): EventSource {
-  const changes = fromMapping(configs, () => [KEY], askedOrChanged);
+  // Our own notes on it wake nobody.
+  const isOther = (config: UpdateConfig, before?: UpdateConfig): boolean =>
+    !before || !sameJson(wishesOf(config), wishesOf(before));
+  const changes = fromMapping(configs, () => [KEY], isOther);
   return {
     informer: configs,
     start: (enqueue) => {
@@ -53,11 +56,6 @@ function wholeTerm(configs: Informer<UpdateConfig>, atEnd: () => void): EventSou
       };
     },
   };
-}
-
-/** Our own notes on it wake nobody. */
-function askedOrChanged(config: UpdateConfig, before?: UpdateConfig): boolean {
-  return before === undefined || !sameJson(wishesOf(config), wishesOf(before));
 }
 
 function wishesOf({ metadata: { generation, deletionTimestamp, annotations = {} } }: UpdateConfig): unknown {

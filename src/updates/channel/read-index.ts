@@ -54,10 +54,9 @@ export function readIndex(body: string): Release {
   const downloads = Array.isArray(listed)
     ? { k0s: listedFiles(listed, 'k0s'), airgap: listedFiles(listed, 'airgap') }
     : { k0s: mappedFiles(listed.k0s), airgap: mappedFiles(listed.airgap) };
-  const release = { version: versionOf(data.version), ...downloads };
   const briefly = (why: string): string => printable(why.slice(0, 200));
   const reasons = Object.entries(withdrawn).map(([version, why]) => [versionOf(version), briefly(why)] as const);
-  return { ...release, withdrawn: Object.fromEntries(reasons) };
+  return { version: versionOf(data.version), ...downloads, withdrawn: Object.fromEntries(reasons) };
 }
 
 function listedFiles(entries: readonly z.infer<typeof entrySchema>[], kind: 'k0s' | 'airgap'): Downloads {

@@ -91,8 +91,6 @@ function isIncluded(clusterId: string, { version, percent = 100 }: z.infer<typeo
 }
 
 export function withdrawnOf(catalog: Catalog, channel: string): Record<string, string> {
-  const entries = catalog.channels[channel] ?? [];
-  return Object.fromEntries(
-    entries.flatMap(({ version, withdrawn }) => (withdrawn === undefined ? [] : [[version, withdrawn]])),
-  );
+  const gone = (catalog.channels[channel] ?? []).filter(({ withdrawn }) => withdrawn !== undefined);
+  return Object.fromEntries(gone.map(({ version, withdrawn = '' }) => [version, withdrawn]));
 }

@@ -184,13 +184,10 @@ export function clientOf(address: string): string {
 
 /** JSON, which is YAML too. `base` is the address of this server, without a slash at its end. */
 export function listedIndex(catalog: catalogs.Catalog, channel: string, version: string, base: string): string {
-  const files = catalog.releases[version] ?? [];
-  const platforms = [...new Set(files.map(({ platform }) => platform))];
-  const downloadURLs = platforms.map((each) => {
-    const [os, arch] = each.split('-');
-    const [k0s, airgap] = (['k0s', 'airgap'] as const).map((kind) =>
-      files.find((file) => file.platform === each && file.kind === kind),
-    );
+  const byPlatform = Map.groupBy(catalog.releases[version] ?? [], ({ platform }) => platform);
+  const downloadURLs = [...byPlatform].map(([platform, files]) => {
+    const [os, arch] = platform.split('-');
+    const [k0s, airgap] = (['k0s', 'airgap'] as const).map((kind) => files.find((file) => file.kind === kind));
     return {
       os,
       arch,
@@ -203,12 +200,9 @@ export function listedIndex(catalog: catalogs.Catalog, channel: string, version:
 
 /** Has no hashes: serve it over TLS. */
 export function mappedIndex(catalog: catalogs.Catalog, channel: string, version: string, base: string): string {
-  const files = catalog.releases[version] ?? [];
-  const of = (wanted: catalogs.CatalogFile['kind']): Record<string, string> => {
-    const own = files.filter(({ kind }) => kind === wanted);
-    return Object.fromEntries(own.map((file) => [file.platform, urlOf(base, version, file)]));
-  };
-  const downloadURLs = { k0s: of('k0s'), airgap: of('airgap') };
+  const downloadURLs: Record<catalogs.CatalogFile['kind'], Record<string, string>> = { k0s: {}, airgap: {} };
+  for (const file of catalog.releases[version] ?? [])
+    downloadURLs[file.kind][file.platform] = urlOf(base, version, file);
   return `${JSON.stringify({ version, downloadURLs, withdrawn: catalogs.withdrawnOf(catalog, channel) })}\n`;
 }
 
