@@ -40,6 +40,15 @@ test('a map of downloads, as the cron strategy gets it; the version gets its v',
   });
 });
 
+test('what has no value is not there, as for k0s', () => {
+  const listed = readIndex(
+    `${LISTED}- {arch: riscv64, os: linux, k0s: "https://example.com/k", k0sSha256:, airgapBundle:}`,
+  );
+  expect(listed.k0s['linux-riscv64']).toEqual({ url: 'https://example.com/k' });
+  const mapped = readIndex(MAPPED.replace(/airgap:.*/, 'airgap:\nwithdrawn:'));
+  expect([Object.keys(mapped.k0s), mapped.airgap, mapped.withdrawn]).toEqual([['linux-amd64'], {}, {}]);
+});
+
 test('keys in any case, JSON, and releases that were withdrawn', () => {
   const index = { VERSION: 'v1.2.3', DownloadURLs: [], Withdrawn: { '1.2.2': 'loses\u001b[2J data' } };
   expect(readIndex(JSON.stringify(index)).withdrawn).toEqual({ 'v1.2.2': expect.stringMatching(/^loses.*data$/) });

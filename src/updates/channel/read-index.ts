@@ -18,9 +18,9 @@ export interface Release {
   readonly withdrawn: Readonly<Record<string, string>>;
 }
 
-const text = z.string().optional();
+const text = z.string().nullish();
 
-/** Lower-case, because the original ignores case. Others are ignored. */
+/** Lower-case, because the original ignores case, and may have no value, as there. Others are ignored. */
 const entrySchema = z.object({
   os: z.string(),
   arch: z.string(),
@@ -30,11 +30,11 @@ const entrySchema = z.object({
   airgapbundle: text,
   airgapsha256: text,
 });
-const byPlatform = z.record(z.string(), z.string()).optional();
+const byPlatform = z.record(z.string(), z.string()).nullish();
 const indexSchema = z.object({
   version: z.string(),
   downloadurls: z.union([z.array(entrySchema), z.object({ k0s: byPlatform, airgap: byPlatform })]),
-  withdrawn: z.record(z.string(), z.string()).optional(),
+  withdrawn: byPlatform,
 });
 
 /** Throws an error with one sentence: what the index has, and what would be right. */
@@ -50,12 +50,12 @@ export function readIndex(body: string): Release {
     const [issue] = error.issues;
     throw new Error(`the index has no valid ${issue?.path.map(String).join('.')}; it needs version and downloadURLs`);
   }
-  const { downloadurls: listed, withdrawn = {} } = data;
+  const { downloadurls: listed, withdrawn } = data;
   const downloads = Array.isArray(listed)
     ? { k0s: listedFiles(listed, 'k0s'), airgap: listedFiles(listed, 'airgap') }
-    : { k0s: mappedFiles(listed.k0s), airgap: mappedFiles(listed.airgap) };
+    : { k0s: mappedFiles(listed.k0s ?? {}), airgap: mappedFiles(listed.airgap ?? {}) };
   const briefly = (why: string): string => printable(why.slice(0, 200));
-  const reasons = Object.entries(withdrawn).map(([version, why]) => [versionOf(version), briefly(why)] as const);
+  const reasons = Object.entries(withdrawn ?? {}).map(([version, why]) => [versionOf(version), briefly(why)] as const);
   return { version: versionOf(data.version), ...downloads, withdrawn: Object.fromEntries(reasons) };
 }
 
@@ -68,11 +68,11 @@ function listedFiles(entries: readonly z.infer<typeof entrySchema>[], kind: 'k0s
   );
 }
 
-function mappedFiles(files: Readonly<Record<string, string>> = {}): Downloads {
-  return Object.fromEntries(Object.entries(files).map(([platform, url]) => [platform, checked(url, undefined)]));
+function mappedFiles(files: Readonly<Record<string, string>>): Downloads {
+  return Object.fromEntries(Object.entries(files).map(([platform, url]) => [platform, checked(url)]));
 }
 
-function checked(url: string, sha256: string | undefined): Downloads[string] {
+function checked(url: string, sha256?: string | null): Downloads[string] {
   if (!/^https?:\/\/[^\s/]\S*$/i.test(url) || !URL.canParse(url))
     throw new Error('the index has a download that is no URL with http or https');
   if (!sha256) return { url };
