@@ -67,12 +67,11 @@ export class UpdateFollower {
   }
 
   async followAll(all: readonly UpdateConfig[], abort: AbortSignal): Promise<ReconcileResult> {
-    const { metrics } = this.#parts;
     const live = all.filter(({ metadata }) => metadata.deletionTimestamp === undefined).toSorted(byAge);
     const released = await Promise.allSettled(
       all.filter((config) => !live.includes(config)).map(async (config) => await this.#release(config, abort)),
     );
-    metrics.keepUpdates(live.map(({ metadata }) => metadata.name));
+    this.#parts.metrics.keepUpdates(live.map(({ metadata }) => metadata.name));
     const current = await this.#observe(abort);
     const next = live.length === 0 ? await this.#probe?.(current, abort) : await this.#followLive(live, current, abort);
     // One that may not be released holds up no other.
@@ -82,7 +81,6 @@ export class UpdateFollower {
 
   /** Resolves with the milliseconds until the next check. */
   async #followLive(live: readonly UpdateConfig[], current: Cluster, abort: AbortSignal): Promise<number | undefined> {
-    const { clock } = this.#parts;
     const read = live.map((config) => ({ config, ...readUpdateConfig(config, this.#parts) }));
     const owner = read.find(({ settings }) => settings !== undefined);
     let next = Number.POSITIVE_INFINITY;
@@ -94,7 +92,7 @@ export class UpdateFollower {
         await this.#report(config, { reason: 'NotOwner', message }, abort);
       }
     }
-    return Number.isFinite(next) ? Math.max(0, next - clock.now()) : undefined;
+    return Number.isFinite(next) ? Math.max(0, next - this.#parts.clock.now()) : undefined;
   }
 
   /** Resolves with the time of the next check, in milliseconds since the Unix epoch. */

@@ -140,6 +140,16 @@ test.each<readonly [string, Plan, Partial<UpdateFacts>, string, string]>([
   expect([decision.action, decision.reason]).toEqual([action, reason]);
 });
 
+test.each([
+  ['SchedulableWait', 'Plan autopilot upgrades to v1.37.0+k0s.0'],
+  ['ApplyFailed', 'the Plan for v1.37.0+k0s.0 ended as ApplyFailed; correct the cause and run `refit retry` for'],
+])('a channel that went back does not hide a Plan that is half done: %s', (state, message) => {
+  const versions = ['v1.37.0+k0s.0', 'v1.36.3+k0s.0'];
+  const decision = decide('v1.36.3+k0s.0', { versions, plan: planFor('v1.37.0+k0s.0', state) });
+  expect(decision.message).toContain(message);
+  expect(decision.message).not.toContain('v1.36.3');
+});
+
 test('a running Plan of a release that was withdrawn is stopped, and the next release may follow it', () => {
   const withdrawn = { 'v1.36.4+k0s.0': 'loses data' };
   const running = decide('v1.36.3+k0s.0', { plan: planFor('v1.36.4+k0s.0', 'Schedulable') }, { withdrawn });

@@ -60,7 +60,10 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
   const withdrawn = origin && release.withdrawn[origin.version];
   if (isRunning && withdrawn !== undefined)
     return { action: 'abort', reason: 'Withdrawn', message: `release ${origin?.version} was withdrawn: ${withdrawn}` };
-  const own = plan && origin?.version === release.version ? planVerdict(facts, plan) : undefined;
+  // A channel that went back does not hide what the Plan left half done.
+  const ahead = compareVersionTexts(origin?.version, release.version);
+  const isHalfDone = ahead > 0 && phase !== 'done' && withdrawn === undefined;
+  const own = plan && (ahead === 0 || isHalfDone) ? planVerdict(facts, plan) : undefined;
   if (own) return own;
   const order = compareVersions(wanted, lowest.version);
   const behind = order === 0 ? workerBehind(facts, wanted) : lowest.text;
@@ -104,22 +107,24 @@ function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined
       'ForeignPlan',
       `Plan ${name} was written by somebody else, and Refit never overwrites it; once it has ended, delete it to let ${release.version} start`,
     );
-  const same = origin.version === release.version;
+  const order = compareVersionTexts(release.version, origin.version);
   if (phase === 'new' || phase === 'running') {
-    const later = same ? '' : `; ${release.version} comes afterwards`;
+    const later = order > 0 ? `; ${release.version} comes afterwards` : '';
     return none('PlanRunning', `Plan ${name} upgrades to ${origin.version}${later}`);
   }
-  if (phase === 'done') return same ? none('UpToDate', `Plan ${name} has installed ${release.version}`) : undefined;
+  if (phase === 'done')
+    return order === 0 ? none('UpToDate', `Plan ${name} has installed ${release.version}`) : undefined;
   const failed = `the Plan for ${origin.version} ended as ${plan.status?.state}`;
-  if (same)
+  const retry = 'run `refit retry` for each failed node';
+  if (order === 0)
     return none(
       'PlanFailed',
-      `${failed}, and the same release is never tried twice; correct the cause and run \`refit retry\` for each failed node, or delete Plan ${name}`,
+      `${failed}, and the same release is never tried twice; correct the cause and ${retry}, or delete Plan ${name}`,
     );
-  const isNewer = compareVersionTexts(release.version, origin.version) > 0;
   const mayFollow = settings.afterFailure === 'Newer' || release.withdrawn[origin.version] !== undefined;
-  if (isNewer && mayFollow) return undefined;
-  return none('PlanFailed', `${failed}; correct the cause and delete Plan ${name} to let ${release.version} start`);
+  if (order > 0 && mayFollow) return undefined;
+  const then = order > 0 ? `delete Plan ${name} to let ${release.version} start` : retry;
+  return none('PlanFailed', `${failed}; correct the cause and ${then}`);
 }
 
 /** An update never skips a minor version. */

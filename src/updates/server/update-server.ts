@@ -6,7 +6,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { type CertificateFiles, followCertificate, readCertificate } from '../../runtime/certificate.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { messageOf, RefitError } from '../../util/errors.ts';
+import { failing, messageOf } from '../../util/errors.ts';
 import { closeOnAbort, listen } from '../../util/listen.ts';
 import type { Tools } from '../../util/tools.ts';
 import * as catalogs from './catalog.ts';
@@ -37,8 +37,9 @@ const MOST_OF_ONE = 1_000;
 export async function runUpdateServer(options: UpdateServerOptions, abort: AbortSignal): Promise<void> {
   const { directory, certificate, log } = options;
   await catalogs.readCatalog(directory);
-  const tokens = await tokensOf(options).catch((error: unknown) => noTokens(options, messageOf(error)));
-  if (tokens?.length === 0) noTokens(options, 'it has no token; write one a line');
+  const fail = failing('REFIT_FILE', `cannot use the tokens in ${options.tokenFile}: `);
+  const tokens = await tokensOf(options).catch((error: unknown) => fail(messageOf(error)));
+  if (tokens?.length === 0) fail('it has no token; write one a line');
   const answer = updateRequests(options);
   const listener: RequestListener = (request, response) => void answer(request, response);
   const limits = { ...LIMITS, highWaterMark: BLOCK_BYTES };
@@ -59,10 +60,6 @@ async function tokensOf({ tokenFile }: Pick<UpdateServerOptions, 'tokenFile'>): 
   if (tokenFile === undefined) return undefined;
   const lines = (await readFile(tokenFile, 'utf8')).split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '');
-}
-
-function noTokens({ tokenFile }: UpdateServerOptions, why: string): never {
-  throw new RefitError('REFIT_FILE', `cannot use the tokens in ${tokenFile}: ${why}`);
 }
 
 /** Answers never reject. */
