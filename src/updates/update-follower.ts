@@ -36,7 +36,7 @@ export interface UpdateParts extends ChannelTools, CheckPace, UpdateRules {
 
 /** The original's. Refit needs none, but a deleted UpdateConfig must be able to go. */
 const FINALIZER = 'updateconfig.autopilot.k0sproject.io';
-/** A status that differs in its times only is written so often. */
+/** A status that differs in its times only is written so often; one from the future, of a wrong clock, at once. */
 const REFRESH_MS = 60_000;
 /** Reasons that people should act on, or know of. */
 const NORMAL: ReadonlySet<string> = new Set(['UpToDate', 'UpdateStarted', 'PlanRunning', 'WindowClosed', 'NotOwner']);
@@ -201,7 +201,7 @@ export class UpdateFollower {
     metrics.update(name, status.reason, status.current ?? '', status.available ?? '');
     const before = statusOf(config);
     const isNew = before?.reason !== status.reason || before.message !== status.message;
-    const isFresh = Date.parse(before?.checkedAt ?? '') > clock.now() - REFRESH_MS && status.checkedAt !== undefined;
+    const isFresh = Math.abs(clock.now() - Date.parse(before?.checkedAt ?? '')) < REFRESH_MS;
     const lasting = ({ checkedAt: _c, nextCheck: _n, nextWindow: _w, ...rest }: UpdateStatus): unknown => rest;
     if (before && (sameJson(before, status) || (isFresh && sameJson(lasting(before), lasting(status))))) return;
     await ifFound(writer.patch(updateConfigs, name, statusPatch(status), { type: 'merge', abort }));
