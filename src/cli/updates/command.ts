@@ -50,7 +50,7 @@ export async function checkUpdates(name: string | undefined, flags: UpdatesFlags
     }
     if (clock.monotonic() > deadline)
       throw new RefitError('REFIT_CONTROL', `no leader has checked within ${formatDuration(PATIENCE_MS)}`, {
-        hint: 'see with `refit status` whether a leader runs, and that it has deploy/rbac-updates.yaml',
+        hint: 'see with `refit status` whether a leader runs, and that it has the rights in docs/guides/updates.md',
       });
     await sleep(clock, POLL_MS, abort);
   }
