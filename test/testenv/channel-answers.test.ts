@@ -115,7 +115,10 @@ test.each<[string, Script, string, object]>([
   expect(spec.commands[0]?.k0supdate?.version).toBe(version);
   // Else it could come back while its UpdateConfig goes.
   scripts.set(name, says(index(RUNS)));
-  await until(async () => expect(statusOf(await cluster.client.get(updateConfigs, name))?.reason).toBe('UpToDate'));
+  await until(async () => {
+    await ifFound(cluster.client.delete(plans, 'autopilot'));
+    expect(statusOf(await cluster.client.get(updateConfigs, name))?.reason).toBe('UpToDate');
+  });
 });
 
 test.each<[string, Script, string, RegExp, string?]>([
