@@ -80,9 +80,11 @@ export async function announce(host: HostParts, object: SignalObject, stop: Abor
   const { version, clock, options, places, userAgent } = host;
   const resource = SIGNAL_OBJECTS[options.object];
   const since = rfc3339(clock.now());
+  // A worker's service asks the API server before it answers, so agents at rest ask it for what stays once.
+  let { binary } = host;
   const placeFor: DownloadChecksParts['placeFor'] = async (kind) => {
     if (kind === 'airgapupdate') return { directory: places.current.dataDirectory, held: [] };
-    const { binary } = await observeHost(host, IDLE);
+    binary ??= (await observeHost(host, IDLE)).binary;
     if (binary === undefined) return undefined;
     const { staged, part } = pathsBeside(binary);
     return { directory: dirname(binary), held: [staged, part] };
@@ -93,8 +95,11 @@ export async function announce(host: HostParts, object: SignalObject, stop: Abor
   const own = { version, since, ...(configurable.length > 0 && { configurable }) };
   const presence = async (): Promise<AgentPresence> => {
     if (host.kubeadm) return { ...own, procedure: 'kubeadm' };
-    const service = await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(() => undefined);
-    if (options.beside !== 'replace' && service?.ownAgent) return { version, since, aside: true };
+    // A worker's command line does not say.
+    if (options.object === 'controlnode' && options.beside !== 'replace') {
+      const service = await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(() => undefined);
+      if (service?.ownAgent) return { version, since, aside: true };
+    }
     return { ...own, checked: await checks(object.newest?.metadata.annotations) };
   };
   const room = async (): Promise<number | undefined> => {

@@ -17,6 +17,8 @@ interface Host {
 
 interface Scene {
   readonly places: ServicePlaces;
+  /** Sockets that were asked. */
+  readonly asked: string[];
   /** What was logged. */
   readonly said: LogFields[];
   readonly clock: FakeClock;
@@ -25,7 +27,9 @@ interface Scene {
 function placesOn(host: Host, flags: PlaceFlags = {}): Scene {
   const clock = new FakeClock();
   const said: LogFields[] = [];
+  const asked: string[] = [];
   const askStatus = async (socket: string): Promise<ServiceStatus> => {
+    asked.push(socket);
     const pid = host.sockets[socket];
     return await (pid === undefined ? Promise.reject(new Error('ENOENT')) : Promise.resolve({ pid, version: 'v1' }));
   };
@@ -38,6 +42,7 @@ function placesOn(host: Host, flags: PlaceFlags = {}): Scene {
       clock,
       log,
     }),
+    asked,
     said,
     clock,
   };
@@ -128,6 +133,20 @@ test('a service that is restarted with other flags is found anew, and told once'
   expect(changed).toHaveBeenCalledTimes(1);
   host.services = [];
   expect(await later()).toEqual(CUSTOM);
+});
+
+test('at the place that one proved, another is believed unasked, unless two may be the service', async () => {
+  const host: Host = { services: [service(7)], sockets: { [DEFAULTS.statusSocket]: 7, '/srv/k0s.sock': 9 } };
+  const { places, asked, clock } = placesOn(host, { dataDirectory: '/flag' });
+  const sockets: number[] = [];
+  for (const services of [[service(7)], [service(7)], [service(8)], [service(8), service(9, CUSTOM)]]) {
+    host.services = services;
+    await clock.advance(1_000);
+    await places.search();
+    sockets.push(asked.length);
+  }
+  expect(sockets).toEqual([1, 1, 1, 3]);
+  expect(places.current).toEqual({ ...CUSTOM, dataDirectory: '/flag' });
 });
 
 test.each([

@@ -35,9 +35,12 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
     const { statusSocket } = flags;
     const running = findServices(ended);
     const candidates = running.filter((service) => (statusSocket ?? service.statusSocket) === service.statusSocket);
-    // Only the service answers on its socket with its own PID.
-    const asked = candidates.map(async (each) => await askStatus(each.statusSocket).catch(() => undefined));
-    const answers = await Promise.all(asked);
+    // Only the service answers on its socket with its own PID. A worker's asks the API server first, old ones for all Nodes.
+    const isKnown = isFound && sameJson({ ...candidates[0], ...flags, pid: undefined }, fallback);
+    const answers =
+      isKnown && candidates.length === 1
+        ? candidates
+        : await Promise.all(candidates.map(async (each) => await askStatus(each.statusSocket).catch(() => undefined)));
     const proven = candidates.filter(({ pid }, index) => answers[index]?.pid === pid);
     const isProven = proven.length > 0;
     const [only, ...more] = isProven ? proven : candidates;
