@@ -31,7 +31,7 @@ attackAsNobody('a process beside the service that names its file is never restar
   await using attacker = await Attacker.arrive();
   const script = join(attacker.directory, 'k0s');
   await writeFile(script, 'echo up; kill -STOP $$');
-  await attacker.run('/bin/sh', script);
+  await attacker.run('/bin/sh', script, 'worker');
   // Its parent is ours, as PID 1 is that of every orphan and of every unit.
   expect(findService(script, { parent: process.pid, started: '' })).toBeUndefined();
 });

@@ -48,8 +48,9 @@ export function findService(path: string, original: Omit<ProcessId, 'pid'>): Pro
   for (const pid of processes.childrenOf(parent) ?? processes.allPids()) {
     const process = processes.findProcess(pid);
     if (process?.parent !== parent || processes.isOlder(process, original)) continue;
-    // Anybody's orphan is a child of PID 1, and chooses its arguments.
-    if (whyForeign(pid) === undefined && processes.wasStartedFrom(pid, path)) return process;
+    // Anybody's orphan is a child of PID 1, and chooses its arguments. So is the `k0s api` of a k0s that was killed.
+    if (whyForeign(pid) !== undefined || !processes.wasStartedFrom(pid, path)) continue;
+    if (processes.argumentsOf(pid).some((word) => ROLES.some((role) => role === word))) return process;
   }
   return undefined;
 }

@@ -35,8 +35,8 @@ async function start(path: string, args: readonly string[]): Promise<number> {
 
 const child = () => ({ parent: process.pid, started: '' });
 
-const startNode = async (): Promise<number> =>
-  await start(binary, ['-e', 'console.log("up"); setInterval(() => undefined, 60_000)']);
+const startNode = async (command = 'worker'): Promise<number> =>
+  await start(binary, ['-e', 'console.log("up"); setInterval(() => undefined, 60_000)', command]);
 
 test('a real executable is found from its PID, and after another file took its place', async () => {
   await copyFile(process.execPath, binary);
@@ -53,7 +53,7 @@ test('a real executable is found from its PID, and after another file took its p
 test('a script is found by its path', async () => {
   await writeFile(binary, '#!/bin/sh\necho up\nread -r _\n');
   await chmod(binary, 0o755);
-  const pid = await start(binary, []);
+  const pid = await start(binary, ['worker']);
   expect(executes(pid, binary)).toBe(true);
   expect(executes(pid, `${binary}x`)).toBe(false);
   expect(findService(binary, child())).toMatchObject({ pid, parent: process.pid });
@@ -63,6 +63,14 @@ test('a process of another parent is not the service', async () => {
   await copyFile(process.execPath, binary);
   await startNode();
   expect(findService(binary, { ...child(), parent: 1 })).toBeUndefined();
+});
+
+test('another command of its file is not the service, as `k0s api` that outlives a k0s that was killed', async () => {
+  await copyFile(process.execPath, binary);
+  await startNode('api');
+  expect(findService(binary, child())).toBeUndefined();
+  const pid = await startNode('controller');
+  expect(findService(binary, child())).toMatchObject({ pid });
 });
 
 test('a process is signalled once and only itself', async () => {
