@@ -186,6 +186,17 @@ test('a host that reboots in the soak waits for the new version again: nothing c
   expect(afterReboot(IDLE, 'other')).toBe(IDLE);
 });
 
+test('after a reboot nobody has the PIDs of before, and PID 1 is the same', () => {
+  const { work } = at('restarting', {});
+  const under = (parent: number) => ({ work: { ...work, original: { ...id(1), parent } } });
+  const restarting = (parent: number, more: Partial<UpdateJournal>) => at('restarting', { ...under(parent), ...more });
+  expect(afterReboot(restarting(70, { process: id(7) }), 'boot')).toEqual(restarting(70, { process: id(7) }));
+  expect(afterReboot(restarting(70, { process: id(7) }), 'other')).toEqual(restarting(0, {}));
+  expect(afterReboot(restarting(1, {}), 'other')).toEqual(restarting(1, {}));
+  const since = { process: { ...id(7), started: 'other/7' } };
+  expect(afterReboot(restarting(70, since), 'other')).toEqual(restarting(0, since));
+});
+
 test('a restart is dated before it is carried out, and anew where it is carried out again', () => {
   const swapped: Journal = {
     phase: 'swapped',

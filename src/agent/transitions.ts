@@ -48,9 +48,13 @@ export function resumed(journal: Journal, now: number): Journal {
 
 /** The process under watch ended with the boot that is over, so the new version must answer first again. */
 export function afterReboot(journal: Journal, boot: string): Journal {
-  if (journal.phase !== 'soaking' || journal.fresh?.started.startsWith(`${boot}/`)) return journal;
-  const { fresh: _ended, ...rest } = journal;
-  return { ...rest, phase: 'restarted' };
+  const hasEnded = (process: ProcessId | undefined): boolean => process?.started.startsWith(`${boot}/`) !== true;
+  if (journal.phase === 'idle' || journals.isBundle(journal) || !hasEnded(journal.work.original)) return journal;
+  const { phase, process, fresh, work } = journal;
+  // Any process may have the PID of the supervisor by now. PID 1 is the same in each boot.
+  const original = { ...work.original, parent: work.original.parent === 1 ? 1 : 0 };
+  const known = { ...journal, process: hasEnded(process) ? undefined : process, work: { ...work, original } };
+  return phase === 'soaking' && hasEnded(fresh) ? { ...known, phase: 'restarted', fresh: undefined } : known;
 }
 
 /** The journal with the signal's current status, by any writer; its time counts from now. */

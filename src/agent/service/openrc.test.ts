@@ -5,10 +5,12 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { UpdateJournal } from '../journal.ts';
+import { afterReboot } from '../transitions.ts';
 import type { Commands } from './commands.ts';
 import type { ProcessId } from './host.ts';
 import { openRc } from './openrc.ts';
-import { findProcess } from './processes.ts';
+import { bootId, findProcess } from './processes.ts';
 
 let directory: string;
 let supervisor: ChildProcess;
@@ -105,6 +107,17 @@ test('a service whose supervisor has given up is found by its script, which name
   await symlink(binary, link);
   await writeFile(join(directory, 'edge'), `#!/sbin/openrc-run\nsupervisor=supervise-daemon\ncommand="${link}"\n`);
   expect((await openRc(commands, directory).find(service, binary))?.title).toBe('OpenRC service edge');
+});
+
+test('so is one from before a reboot, though another process has the PID of its supervisor now', async () => {
+  const binary = '/usr/local/bin/k0s';
+  await writeFile(join(directory, 'edge'), `#!/sbin/openrc-run\nsupervisor=supervise-daemon\ncommand=${binary}\n`);
+  const original = { pid: 2 ** 22 + 1, started: 'before/1', parent: process.ppid };
+  const command = { id: 0, kind: 'k0supdate', url: 'http://d/k0s', version: 'v2' } as const;
+  const work = { signal: { planId: 'p', created: 'c', command }, binary, from: 'v1', original };
+  const journal = afterReboot({ phase: 'swappedBack', work, spent: {} }, bootId()) as UpdateJournal;
+  const found = await openRc(commands, directory).find(journal.work.original, binary);
+  expect(found).toMatchObject({ title: 'OpenRC service edge', isRestarting: false });
 });
 
 test.each([
