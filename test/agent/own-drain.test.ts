@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cordonOwner } from '../../src/drain/cordon-marks.ts';
 import { namespaces, nodes, pods } from '../../src/kube/resources.ts';
 import type { AgentPolicy } from '../../src/signal/annotations.ts';
-import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
+import { controlNodes, nodeNameOf, SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { buildPod } from '../builders/pods.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, Rig } from './rig.ts';
@@ -77,4 +77,28 @@ test.each<[string, Case]>([
     await admin.patch(pods, theirs.name, { metadata: { finalizers: null } }, { type: 'merge', ...at });
     await admin.delete(pods, theirs.name, at).catch(() => undefined);
   }
+});
+
+test('on a controller whose ControlNode is deleted, and not registered again, the cordon goes all the same', async () => {
+  const { admin, kubeconfig } = cluster;
+  const [name, node] = [`own${++count}`, `own${count}-node`];
+  const serviceFlags = ['--enable-worker', `--kubelet-extra-args=--hostname-override=${node}`];
+  await using rig = await Rig.start({ name, role: 'controller', admin, kubeconfig, serviceFlags });
+  await admin.create(nodes, { metadata: { name: node } });
+  const stays = { finalizers: ['example.com/stays'] };
+  const { spec, ...pod } = buildPod('stuck', { node, metadata: stays });
+  await admin.create(pods, { ...pod, spec: { ...spec, containers: [{ name: 'c', image: 'i' }] } });
+  rig.startAgent();
+  await rig.until(async () => expect(nodeNameOf(await rig.object())).toBe(node));
+  await rig.send('/new', NEW);
+  const isCordoned = async (): Promise<boolean> => cordonOwner(await admin.get(nodes, node)) !== undefined;
+  await rig.until(async () => expect(await isCordoned()).toBe(true));
+  // A service that does not answer does not say that this is a controller.
+  await rig.host.stop();
+  await admin.delete(controlNodes, name);
+  await rig.until(async () => expect(await rig.journal()).toContain('"idle"'));
+  expect(await isCordoned()).toBe(false);
+  await admin.patch(pods, 'stuck', { metadata: { finalizers: null } }, { type: 'merge', namespace: 'default' });
+  await rig.host.resume();
+  await rig.until(async () => expect(nodeNameOf(await rig.object())).toBe(node));
 });

@@ -48,6 +48,8 @@ export interface RigOptions extends Partial<Pick<HostOptions, 'restartDelayMs' |
   /** Size of the build of NEW. */
   readonly bytes?: number;
   readonly flags?: readonly string[];
+  /** More arguments of the service. */
+  readonly serviceFlags?: readonly string[];
   /** How to start the command, where not as all tests do. */
   readonly refit?: readonly [string, ...string[]];
   /** An empty directory for the host, such as a mounted disk; a temporary one where absent. */
@@ -99,6 +101,7 @@ export class Rig implements AsyncDisposable {
       apiServer,
       ownAgent = false,
       restartDelayMs = 20,
+      serviceFlags = [],
     } = options;
     await using things = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), 'refit-rig-'));
@@ -110,7 +113,8 @@ export class Rig implements AsyncDisposable {
     const server = await startDownloadServer({ files, faults, breakFor });
     things.defer(async () => await server.stop());
     const place = { name, role, directory: options.hostDirectory ?? join(directory, 'host') };
-    const host = await startHost({ ...place, version: OLD, restartDelayMs, ownAgent, ...(apiServer && { apiServer }) });
+    const service = { flags: serviceFlags, ownAgent, restartDelayMs, ...(apiServer && { apiServer }) };
+    const host = await startHost({ ...place, ...service, version: OLD });
     things.defer(async () => await host.stop());
     things.use(await electSilentLeader(options.admin));
     const rig = new Rig(options, host, server, things);

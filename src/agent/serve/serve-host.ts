@@ -103,9 +103,12 @@ export async function serveController(host: HostParts, name: string, stop: Abort
   const object = ownObject({ ...host, resource: controlNodes, name });
   const nodeName = (): string | undefined => nodeNameOf(object.newest);
   const own = { object, journal: host.paths.journal, accepts: ['k0supdate'] } as const;
+  /** What the object said last: a cordon of ours has to go though it is gone. */
+  let said: { readonly nodeName: string | undefined } | undefined;
   const agent = createObjectAgent(host, own, () => {
-    if (!object.isKnown) throw new Error(`ControlNode ${name} has not been read yet`);
-    return nodeName();
+    if (object.newest) said = { nodeName: nodeName() };
+    if (!said) throw new Error(`ControlNode ${name} has not been read yet`);
+    return said.nodeName;
   });
   await Promise.all([
     agent.run(stop),
