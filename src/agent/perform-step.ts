@@ -1,4 +1,5 @@
 /** Carries out steps on the host. Each step may be interrupted anywhere and is then done again. */
+import { dirname } from 'node:path';
 import { writeOwner } from '../drain/cordon-marks.ts';
 import { backoffDelay, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
@@ -12,7 +13,7 @@ import { DrainLateError, type Maintenance } from './maintenance/node-maintenance
 import { endProcess, identityOf } from './service/processes.ts';
 import type { ServiceRestarter } from './service/service-restarter.ts';
 import { runTrial } from './service/trial-run.ts';
-import { type Files, replaceDurably } from './state/durable-files.ts';
+import { type Files, replaceDurably, syncPath } from './state/durable-files.ts';
 import { pathsBeside, pathsIn } from './state/state-directory.ts';
 import type { FileTrust } from './state/trusted-path.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
@@ -106,7 +107,12 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
     },
     'roll-back': async () => {
       await fileTrust.assertReplaceable(previous);
-      await retryRollBack(async () => await replaceDurably(previous, work.binary, files), tools);
+      // What kept a swap from the file, such as a mount on it, keeps a roll-back from it too: then there is nothing to undo.
+      const back = async (): Promise<void> =>
+        (await isSameContent(previous, work.binary, files))
+          ? await syncPath(dirname(work.binary), files)
+          : await replaceDurably(previous, work.binary, files);
+      await retryRollBack(back, tools);
     },
     restart: async (order) => {
       await fileTrust.assertReplaceable(work.binary);

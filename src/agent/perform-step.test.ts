@@ -1,0 +1,43 @@
+/** What a roll-back does where the file at the target path cannot be replaced. */
+import * as fsPromises from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { journalAt } from '../../test/builders/agent-situations.ts';
+import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { silentLogger } from '../util/log.ts';
+import { type EffectTools, perform } from './perform-step.ts';
+import { fileTrust } from './state/trusted-path.ts';
+import type { Step, StepOutcome } from './steps/step.ts';
+
+const BACK: Step = { kind: 'roll-back', reason: 'the swap failed' };
+
+/** Where nothing can be renamed to the binary, as to one that is mounted or immutable. */
+async function rollBackTo(previous: string): Promise<StepOutcome> {
+  const directory = await fsPromises.mkdtemp(join(tmpdir(), 'refit-perform-'));
+  onTestFinished(async () => await fsPromises.rm(directory, { recursive: true }));
+  const binary = join(directory, 'k0s');
+  await fsPromises.writeFile(binary, 'old');
+  await fsPromises.writeFile(`${binary}.previous`, previous);
+  const rename = async (): Promise<never> => await Promise.reject(new Error('EBUSY: resource busy or locked'));
+  const files = { ...fsPromises, rename };
+  const { work, ...journal } = journalAt('swappingBack');
+  const clock = new FakeClock();
+  const tools = {
+    files,
+    fileTrust,
+    clock,
+    random: () => 0.5,
+    log: silentLogger,
+    limits: {},
+    stateDirectory: directory,
+  };
+  const stop = new AbortController().signal;
+  const done = perform(BACK, { ...journal, work: { ...work, binary } }, tools as unknown as EffectTools, stop);
+  return await clock.runUntil(done);
+}
+
+test('what a swap did not change needs no roll-back, which would fail too', async () => {
+  expect(await rollBackTo('old')).toEqual({ ok: true });
+  expect(await rollBackTo('new')).toMatchObject({ ok: false, reason: expect.stringContaining('EBUSY') as string });
+});
