@@ -1,7 +1,7 @@
 /** How the journal changes: before each step, and after its outcome. */
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import type { SignalData } from '../signal/annotations.ts';
-import type { ActiveJournal, BundleJournal, Failure, Journal, UpdateJournal, UpdatePhase } from './journal.ts';
+import type { ActiveJournal, BundleJournal, Failure, Journal, UpdateJournal } from './journal.ts';
 import * as journals from './journal.ts';
 import type { ProcessId } from './service/host.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
@@ -32,10 +32,8 @@ export function journalAfter(step: Step, journal: Journal, outcome: StepOutcome,
   if (journals.isBundle(journal)) return bundleAfter(step, journal, outcome);
   if (!outcome.ok) return AFTER_FAILURE[step.kind]?.(journal, outcome.reason, outcome.late) ?? journal;
   if (step.kind === 'restart') return { ...journal, phase: isRollingBack(journal) ? 'restartedBack' : 'restarted' };
-  const drain = DRAIN_AFTER[step.kind];
-  if (drain !== undefined) return { ...journal, drain };
-  const phase = PHASE_AFTER[step.kind];
-  return phase === undefined ? journal : { ...journal, phase };
+  const change = AFTER_SUCCESS[step.kind];
+  return change === undefined ? journal : { ...journal, ...change };
 }
 
 /** After a restart of the agent the service gets its whole time again: the host may have been off. */
@@ -65,17 +63,14 @@ export function withObservedStatus(journal: Journal, signal: SignalData | undefi
   return entering(journal, status, now);
 }
 
-const PHASE_AFTER: Readonly<Partial<Record<Step['kind'], UpdatePhase>>> = {
-  download: 'downloaded',
-  'trial-run': 'ready',
-  'keep-previous': 'kept',
-  swap: 'swapped',
-  'roll-back': 'swappedBack',
-};
-
-const DRAIN_AFTER: Readonly<Partial<Record<Step['kind'], UpdateJournal['drain']>>> = {
-  'cordon-and-drain': 'done',
-  uncordon: 'undone',
+const AFTER_SUCCESS: Readonly<Partial<Record<Step['kind'], Partial<UpdateJournal>>>> = {
+  download: { phase: 'downloaded' },
+  'trial-run': { phase: 'ready' },
+  'cordon-and-drain': { drain: 'done' },
+  'keep-previous': { phase: 'kept' },
+  swap: { phase: 'swapped' },
+  'roll-back': { phase: 'swappedBack' },
+  uncordon: { drain: 'undone' },
 };
 
 type AfterFailure = (journal: UpdateJournal, reason: string, late?: 'drain') => Journal;

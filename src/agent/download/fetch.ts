@@ -62,12 +62,6 @@ export async function fetchVerified(fetching: Fetching): Promise<Outcome> {
   }
 }
 
-/** If-Range knows only strong entity tags (RFC 9110, 13.1.5). */
-function validatorOf({ headers }: IncomingMessage): string | undefined {
-  const { etag } = headers;
-  return etag !== undefined && !etag.startsWith('W/') ? etag : headers['last-modified'];
-}
-
 async function fetchWhole(fetching: Fetching, deadline: number): Promise<Outcome> {
   const { part, clock, random, log, abort } = fetching;
   for (let barren = 0; ; barren++) {
@@ -156,7 +150,9 @@ async function confirmWhole(part: PartialFile, response: IncomingMessage): Promi
 /** True when the payload is here already; otherwise the part is made ready for the answer's first byte. */
 async function isHere(answer: web.Answer, { part, inspect }: Fetching): Promise<boolean> {
   const { response } = answer;
-  const validator = validatorOf(response);
+  const { etag, 'last-modified': date } = response.headers;
+  // If-Range knows only strong entity tags (RFC 9110, 13.1.5).
+  const validator = etag !== undefined && !etag.startsWith('W/') ? etag : date;
   if (response.statusCode === 206) {
     await continueAt(part, response, validator);
     return false;

@@ -10,7 +10,7 @@ import type { ErrorCode } from '../../util/errors.ts';
 import { aborted, onAbort } from '../../util/waits.ts';
 import { keepConfigured } from '../configuration/keep-configured.ts';
 import { leaseDelegation } from '../maintenance/lease-delegation.ts';
-import { type OwnObject, ownObject } from '../object/own-object.ts';
+import { ownObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import { controlNodeName, nodeName } from '../registration/host-name.ts';
 import { describeController, keepRegistered } from '../registration/keep-registered.ts';
@@ -27,12 +27,12 @@ export async function serveHost(host: HostBasis, stop: AbortSignal): Promise<voi
   const over = new AbortController();
   const ending = AbortSignal.any([stop, over.signal]);
   const { options, places } = host;
-  const foundName = options.object === 'node' ? nodeName : controlNodeName;
-  const name = (): string => options.name ?? foundName(places.current, process.env);
+  const nameOf = options.object === 'node' ? nodeName : controlNodeName;
+  const name = (): string => options.name ?? nameOf(places.current, process.env);
   try {
     await Promise.all([
-      host.options.procedure === 'k0s' && host.places.keepSearching(ending),
-      workForValue(host.places, name, async (own, abort) => await serveObject(host, own, abort), ending),
+      options.procedure === 'k0s' && places.keepSearching(ending),
+      workForValue(places, name, async (own, abort) => await serveObject(host, own, abort), ending),
     ]);
   } finally {
     over.abort();
@@ -110,18 +110,14 @@ export async function serveController(host: HostParts, name: string, stop: Abort
     if (!said) throw new Error(`ControlNode ${name} has not been read yet`);
     return said.nodeName;
   });
+  const askStatus = async (socket: string) => await askService(socket, STATUS_TIMEOUT_MS);
+  const described = { ...host, name, object, askStatus };
   await Promise.all([
     agent.run(stop),
-    register(host, object, name, stop),
+    keepRegistered({ ...host, object, describe: async () => await describeController(described) }, stop),
     announce(host, object, stop),
     workForValue(object, nodeName, async (own, abort) => await serveOwnNode(host, own, abort), stop),
   ]);
-}
-
-async function register(host: HostParts, object: OwnObject, name: string, stop: AbortSignal): Promise<void> {
-  const askStatus = async (socket: string) => await askService(socket, STATUS_TIMEOUT_MS);
-  const parts = { ...host, name, object, askStatus };
-  await keepRegistered({ ...parts, describe: async () => await describeController(parts) }, stop);
 }
 
 /** Original leaders send airgap bundles only to Nodes, also on hosts whose updates go to a ControlNode. */

@@ -50,18 +50,17 @@ export function findService(path: string, original: Omit<ProcessId, 'pid'>): Pro
     if (process?.parent !== parent || processes.isOlder(process, original)) continue;
     // Anybody's orphan is a child of PID 1, and chooses its arguments. So is the `k0s api` of a k0s that was killed.
     if (whyForeign(pid) !== undefined || !processes.wasStartedFrom(pid, path)) continue;
-    if (processes.argumentsOf(pid).some((word) => ROLES.some((role) => role === word))) return process;
+    if (processes.argumentsOf(pid).some(isRole)) return process;
   }
   return undefined;
 }
 
-const ROLES = ['controller', 'worker'] as const;
+const isRole = (word: string | undefined): boolean => word === 'controller' || word === 'worker';
 
 /** Undefined where this is no `<program> controller|worker …`, run directly or as a script by its interpreter. */
 export function readServiceArguments(argv: readonly string[]) {
-  const at = [1, 2].find((index) => ROLES.some((role) => role === argv[index]));
+  const at = [1, 2].find((index) => isRole(argv[index]));
   if (at === undefined) return undefined;
-  const role: (typeof ROLES)[number] = argv[at] === 'worker' ? 'worker' : 'controller';
   const rest = argv.slice(at + 1);
   const statusSocket = valueOf(rest, ['--status-socket']);
   const dataDirectory = valueOf(rest, ['--data-dir', '-d']);
@@ -70,7 +69,7 @@ export function readServiceArguments(argv: readonly string[]) {
   const hostnameOverride = valueOf(words, ['--hostname-override']);
   const disabled = valuesOf(rest, ['--disable-components']).flatMap((list) => list.split(','));
   return defined({
-    role,
+    role: argv[at],
     /** Components that are switched off. */
     disabled: disabled.length > 0 ? disabled : undefined,
     /** As given: both may be relative to the process's working directory. */

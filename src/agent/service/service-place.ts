@@ -32,9 +32,8 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
   let searchedAt = Number.NEGATIVE_INFINITY;
   /** What is not proven only looks like the service, for example while it starts. */
   const findOne = async (ended?: ProcessId) => {
-    const { statusSocket } = flags;
-    const running = findServices(ended);
-    const candidates = running.filter((service) => (statusSocket ?? service.statusSocket) === service.statusSocket);
+    const { statusSocket: told } = flags;
+    const candidates = findServices(ended).filter(({ statusSocket }) => (told ?? statusSocket) === statusSocket);
     // Only the service answers on its socket with its own PID. A worker's asks the API server first, old ones for all Nodes.
     const isKnown = isFound && sameJson({ ...candidates[0], ...flags, pid: undefined }, fallback);
     const answers =

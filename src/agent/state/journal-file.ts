@@ -15,9 +15,11 @@ export async function loadJournal(path: string, files: Pick<Files, 'readFile'> =
     throw new RefitError('REFIT_FILE', `cannot read the journal ${path}`, { cause });
   });
   if (text === undefined) return IDLE;
-  const file = parse(text);
+  const value = parseJson(text);
+  const { format, journal }: Record<string, unknown> = isRecord(value) ? value : {};
   // An idle journal says the same in every format.
-  if (file?.format === FORMAT || (file?.format === 1 && file.journal.phase === 'idle')) return file.journal;
+  const isKnown = isRecord(journal) && (format === FORMAT || (format === 1 && journal['phase'] === 'idle'));
+  if (isKnown) return journal as unknown as Journal;
   const advice = 'check that the service runs the right version, then remove the file';
   throw new RefitError('REFIT_FILE', `${path} is not a journal that this agent can read: ${advice}`);
 }
@@ -56,10 +58,4 @@ export async function keepSpare(path: string, files: Files = fsPromises): Promis
 
 function spareOf(path: string): string {
   return `${path}.spare`;
-}
-
-function parse(text: string): { format: unknown; journal: Journal } | undefined {
-  const value = parseJson(text);
-  if (!isRecord(value) || !isRecord(value['journal'])) return undefined;
-  return { format: value['format'], journal: value['journal'] as unknown as Journal };
 }
