@@ -136,3 +136,18 @@ test('a socket that comes while the agent looks is asked at once', async () => {
   expect([looks[1], looks[2]]).toEqual([250, 250]);
   expect(watching).toBe(0);
 });
+
+test('while a leader drains or uncordons, k0s is not asked: on a worker each answer costs a request to the API server', async () => {
+  const seen = { service: 0, leader: 0 };
+  await runWith(journalAt('proven'), 10 * MINUTE_MS, new Error('never'), {
+    observe: async () => await Promise.resolve({ problem: `${seen.service++}` }),
+    maintenance: {
+      whoCordons: async () => {
+        seen.leader++;
+        return await Promise.resolve('leader');
+      },
+    } as unknown as AgentParts['maintenance'],
+  });
+  expect(seen.leader).toBeGreaterThan(100);
+  expect(seen.service).toBe(0);
+});

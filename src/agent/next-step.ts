@@ -40,9 +40,10 @@ export function isCurrentSignal(signal: SignalData | undefined, { work }: Active
   return sameJson(work.signal, journals.signalKeyOf(signal));
 }
 
-/** An airgap bundle does not touch the service. */
+/** An airgap bundle does not touch the service. While a leader drains, which may take hours, nothing depends on it. */
 export function asksForService(signal: SignalData | undefined, journal: Journal): boolean {
-  return journal.phase === 'idle' ? signal?.command.kind === 'k0supdate' : !journals.isBundle(journal);
+  if (journal.phase === 'idle') return signal?.command.kind === 'k0supdate';
+  return !journals.isBundle(journal) && !asksWhoCordons(signal, journal);
 }
 
 export function asksWhoCordons(signal: SignalData | undefined, journal: Journal): boolean {

@@ -14,7 +14,10 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
   if (journal.phase === 'idle' || journals.isBundle(journal)) return journal;
   if (step.kind === 'cordon-and-drain') return journal.drain === 'started' ? journal : { ...journal, drain: 'started' };
   if (step.kind === 'swap') return { ...journal, phase: 'swapping' };
-  if (step.kind === 'restart') return restarting(journal, step.process, now);
+  if (step.kind === 'restart') {
+    const phase = isRollingBack(journal) ? 'restartingBack' : 'restarting';
+    return { ...journal, phase, since: now, restartedAt: now, process: step.process, fresh: undefined };
+  }
   if (step.kind === 'soak')
     return { ...journal, phase: 'soaking', fresh: step.process, since: now, failure: undefined };
   if (step.kind === 'give-up')
@@ -112,11 +115,6 @@ function fail(reason: string): Failure {
 
 function failed(journal: UpdateJournal, failure: Failure): UpdateJournal {
   return { ...journal, phase: 'failed', failure };
-}
-
-function restarting(journal: UpdateJournal, process: ProcessId | undefined, now: number): Journal {
-  const phase = isRollingBack(journal) ? 'restartingBack' : 'restarting';
-  return { ...journal, phase, since: now, restartedAt: now, process, fresh: undefined };
 }
 
 function entering<J extends ActiveJournal>(journal: J, status: string, now: number): J {
