@@ -333,3 +333,16 @@ test.each<[string, string]>([
   );
   expect(steps).toEqual([]);
 });
+
+test('a manifest that cannot be put back is an error in the log', async () => {
+  const said: object[] = [];
+  const log = { ...silentLogger, error: (_message: string, fields = {}) => void said.push(fields) };
+  store.send(SIGNAL);
+  start({ agent: { log }, tools: { host: { name: 'w1', role: 'controlPlane' } } });
+  await until('Cordoning');
+  answer = async () => await Promise.resolve('cp: no space left on device');
+  store.advance('Failed');
+  await vi.waitFor(() => expect(said).not.toEqual([]), PATIENCE);
+  const reason = expect.stringContaining('cp: no space left on device') as string;
+  expect(said).toEqual([{ step: 'clean-up', reason }]);
+});

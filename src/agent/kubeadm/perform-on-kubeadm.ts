@@ -38,9 +38,9 @@ export async function performOnKubeadm(
   const steps = stepsOf(tools, `${signal.created.replaceAll(/\W/g, '')}-${version}`, version);
   try {
     if (kind === 'clean-up') {
-      // A kubeadm that was cut off, and whose signal is over, may have left a manifest out.
-      if (tools.host.role === 'controlPlane') await steps.shells.run(tools.host, repairScript());
       await rm(tools.directory, { recursive: true, force: true });
+      // A kubeadm that was cut off, and whose signal is over, may have left a manifest out.
+      if (tools.host.role === 'controlPlane') await hostSteps.succeed(steps, 'kubeadm', repairScript());
     }
     if (kind === 'fetch-bundle') {
       await assertVersionFits(tools, version);
