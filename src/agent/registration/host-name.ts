@@ -1,10 +1,9 @@
 /** The names of this host in the cluster: of its ControlNode and of its Node. */
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import type { Environment } from '../../http/proxy-choice.ts';
 import { defined } from '../../util/json.ts';
 import type { ServicePlace } from '../service/find-services.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The Node's name for a ControlNode's label: as the kubelet registers it, whatever names the ControlNode. */
 export function kubeletName(place: ServicePlace): string {

@@ -43,6 +43,7 @@ interface UnitFields {
   state?: string;
   path?: string;
   args?: string;
+  changedAt?: number;
 }
 const unit = ({
   id: name = 'k0sworker.service',
@@ -50,8 +51,9 @@ const unit = ({
   state = 'active',
   path = BINARY,
   args = 'worker',
+  changedAt = 0,
 }: UnitFields): string =>
-  `ExecStart={ path=${path} ; argv[]=${path} ${args} ; ignore_errors=no ; pid=${pid} ; status=0/0 }\nId=${name}\nMainPID=${pid}\nActiveState=${state}\n`;
+  `ExecStart={ path=${path} ; argv[]=${path} ${args} ; ignore_errors=no ; pid=${pid} ; status=0/0 }\nId=${name}\nMainPID=${pid}\nActiveState=${state}\nStateChangeTimestampMonotonic=${changedAt}\n`;
 
 function systemd(cgroup = IN_UNIT): ServiceManager {
   const env = { ...process.env, PATH: `${directory}:${process.env['PATH']}` };
@@ -60,7 +62,7 @@ function systemd(cgroup = IN_UNIT): ServiceManager {
 const units = async (...texts: string[]): Promise<void> => await writeFile(join(directory, 'units'), texts.join('\n'));
 const calls = async (): Promise<string[]> =>
   (await readFile(join(directory, 'calls'), 'utf8').catch(() => '')).split('\n').slice(0, -1);
-const SHOW = 'show --property=Id,MainPID,ActiveState,ExecStart';
+const SHOW = 'show --property=Id,MainPID,ActiveState,ExecStart,StateChangeTimestampMonotonic';
 
 test('the unit of the process is restarted without waiting', async () => {
   await units(unit({ pid: id.pid }));
@@ -100,6 +102,15 @@ test('the unit of a process that is gone is found by its file', async () => {
     'reset-failed k0sworker.service',
     'restart --no-block k0sworker.service',
   ]);
+});
+
+test.each([
+  ['never started', { state: 'inactive', changedAt: 0 }],
+  ['that failed long ago', { state: 'failed', changedAt: 900 }],
+])('of two units that start its file as k0s, one for another role %s is not the one', async (_name, other) => {
+  await units(unit({ id: 'k0scontroller.service', args: 'controller', ...other }), unit({ changedAt: 1_000_000 }));
+  const service = await systemd().find({ ...id, started: 'another boot/1' }, BINARY);
+  expect(service?.title).toBe('systemd unit k0sworker.service');
 });
 
 test.each([

@@ -8,7 +8,7 @@ import type { ServiceManager } from './service-manager.ts';
 
 type Unit = ReturnType<typeof parseUnits>[number];
 
-const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart';
+const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart,StateChangeTimestampMonotonic';
 
 /** A file that is started as k0s: by the unit, or by its shell or interpreter. */
 const STARTED_AS_K0S = /(\/[^\s;"']+)(?: -\S+)* (?:controller|worker)\s/g;
@@ -41,7 +41,9 @@ async function unitOf({ pid, parent }: ProcessId, binary: string, { ask }: Comma
 /** After the process is gone, the unit is found by the file that it starts, as what: others may use that file, too. */
 async function unitFor(binary: string, { ask }: Commands): Promise<Unit | undefined> {
   const units = parseUnits(await ask('systemctl', 'show', PROPERTIES, '*.service'));
-  for (const unit of units) if (await names(unit, STARTED_AS_K0S, binary)) return unit;
+  // A unit for another role may be left, and was never started, or failed long ago.
+  const newestFirst = units.toSorted((a, b) => b.changedAt - a.changedAt);
+  for (const unit of newestFirst) if (await names(unit, STARTED_AS_K0S, binary)) return unit;
   return undefined;
 }
 
@@ -91,7 +93,8 @@ export function parseUnits(text: string) {
     const id = fields.get('Id');
     if (!id) return [];
     const [mainPid, activeState] = [Number(fields.get('MainPID')), fields.get('ActiveState') ?? ''];
-    return [{ id, mainPid, activeState, execStart: fields.get('ExecStart') ?? '' }];
+    const changedAt = Number(fields.get('StateChangeTimestampMonotonic')) || 0;
+    return [{ id, mainPid, activeState, changedAt, execStart: fields.get('ExecStart') ?? '' }];
   });
 }
 

@@ -79,8 +79,7 @@ function takeUpUnknown(input: NewSignalInput, running: RunningService): Step {
   // UnCordoning was reported after the new process was seen; before that, nothing proves a forced update.
   const isProof = forceupdate === true ? status === 'UnCordoning' : running.version === version && running.current;
   if (isProof) return begin(input, running, { phase: 'proven' });
-  const unknown = `the update was at ${status}, but the agent's journal of it is gone`;
-  const reason = `${unknown}: check on the host which binary is in place, then retry`;
+  const reason = `the update was at ${status}, but the agent's journal of it is gone: check on the host which binary is in place, then retry`;
   const failure = { status: 'Failed', reason, rolledBack: false } as const;
   return begin(input, running, { phase: 'failed', failure, drain: 'started' });
 }
