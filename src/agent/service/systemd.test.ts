@@ -77,6 +77,16 @@ test('a process that a shell of the unit started is found too', async () => {
   expect(await systemd().find(id, BINARY)).toMatchObject({ isRestarting: false });
 });
 
+test('so is one that a script of the unit became, which names no k0s', async () => {
+  await units(unit({ pid: id.pid, path: '/usr/local/sbin/start-k0s', args: '' }));
+  expect(await systemd().find(id, BINARY)).toMatchObject({ title: 'systemd unit k0sworker.service' });
+});
+
+test('a service beside k0s is not restarted for a process that it started', async () => {
+  await units(unit({ pid: process.pid, path: '/usr/sbin/crond', args: '-n' }));
+  expect(await systemd().find(id, BINARY)).toBeUndefined();
+});
+
 test.each([
   ['in no cgroup of a unit', '0::/user.slice/session-1.scope\n', []],
   ['without any cgroup', '', []],

@@ -29,13 +29,13 @@ export function systemd(commands: Commands, readCgroup = readCgroupOf): ServiceM
   };
 }
 
-/** A cgroup also holds children of the service: the unit must name the process or its shell, and start the binary. */
+/** A cgroup also holds children of the service: the unit must name the process, or its shell and the binary. */
 async function unitOf({ pid, parent }: ProcessId, binary: string, { ask }: Commands, readCgroup = readCgroupOf) {
   const name = unitNameIn(await readCgroup(pid));
   if (name === undefined) return undefined;
   const units = parseUnits(await ask('systemctl', 'show', PROPERTIES, name));
   const unit = units.find(({ mainPid }) => mainPid === pid || (mainPid === parent && mainPid > 1));
-  return unit !== undefined && (await names(unit, /(\/[^\s;"']+)/g, binary)) ? unit : undefined;
+  return unit?.mainPid === pid || (unit && (await names(unit, /(\/[^\s;"']+)/g, binary))) ? unit : undefined;
 }
 
 /** After the process is gone, the unit is found by the file that it starts, as what: others may use that file, too. */
