@@ -32,14 +32,12 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
   let searchedAt = Number.NEGATIVE_INFINITY;
   /** What is not proven only looks like the service, for example while it starts. */
   const findOne = async (ended?: ProcessId) => {
-    const { statusSocket: told } = flags;
-    const candidates = findServices(ended).filter(({ statusSocket }) => (told ?? statusSocket) === statusSocket);
+    const candidates = findServices(ended).filter((it) => (flags.statusSocket ?? it.statusSocket) === it.statusSocket);
     // Only the service answers on its socket with its own PID. A worker's asks the API server first, old ones for all Nodes.
-    const isKnown = isFound && sameJson({ ...candidates[0], ...flags, pid: undefined }, fallback);
-    const answers =
-      isKnown && candidates.length === 1
-        ? candidates
-        : await Promise.all(candidates.map(async (each) => await askStatus(each.statusSocket).catch(() => undefined)));
+    const [first, ...rest] = candidates;
+    const isKnown = isFound && rest.length === 0 && sameJson({ ...first, ...flags, pid: undefined }, fallback);
+    const ask = async (each: FoundService) => await askStatus(each.statusSocket).catch(() => undefined);
+    const answers = isKnown ? candidates : await Promise.all(candidates.map(ask));
     const proven = candidates.filter(({ pid }, index) => answers[index]?.pid === pid);
     const isProven = proven.length > 0;
     const [only, ...more] = isProven ? proven : candidates;
