@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_764,
+  'src/agent': 5_769,
   'src/api': 963,
   'src/cli': 4_810,
   'src/cmd': 979,
@@ -19,9 +19,9 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/cattle': 1_909,
   'src/dialects/kubeadm': 2_161,
   'src/drain': 837,
-  'src/engine': 5_211,
+  'src/engine': 5_202,
   'src/http': 309,
-  'src/kube': 2_970,
+  'src/kube': 2_971,
   'src/kubeadm': 1_041,
   'src/process': 280,
   'src/runtime': 779,

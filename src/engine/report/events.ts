@@ -7,22 +7,13 @@ import { outcomeOf } from '../decide/outcome.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Signalling, Snapshot, Wait } from '../model/decision.ts';
 import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';
-import {
-  isFinal,
-  type Rollout,
-  type Stage,
-  stateChanges,
-  type Target,
-  targetsIn,
-  withStages,
-} from '../model/rollout.ts';
+import { isFinal, type Rollout, stateChanges, targetsIn, withStages } from '../model/rollout.ts';
 import { unverifiedDownloads } from '../policy/rollout-policy.ts';
 
+type OfTarget = Pick<Signalling, 'stage' | 'target'>;
+
 /** On the object that stands for the target. */
-export interface TargetEvent extends ReportedEvent {
-  readonly stage: Stage;
-  readonly target: Target;
-}
+export type TargetEvent = ReportedEvent & OfTarget;
 
 /** For each target whose recorded state changed; `evaluations` are those that the record was decided on. */
 export function targetEvents(evaluations: Evaluations, after: Rollout): TargetEvent[] {
@@ -31,11 +22,11 @@ export function targetEvents(evaluations: Evaluations, after: Rollout): TargetEv
     if (target.state === 'failed')
       return [{ type: 'Warning', reason: evaluations.of(stage, before).reason, stage, target }];
     if (target.state !== 'done' || isLarge(snapshot.rollout)) return [];
-    return [{ type: 'Normal', reason: doneReason(snapshot, stage, target), stage, target }];
+    return [{ type: 'Normal', reason: doneReason(snapshot, { stage, target }), stage, target }];
   });
 }
 
-function doneReason(snapshot: Snapshot, { version, keepsVersion }: Stage, target: Target): Reason {
+function doneReason(snapshot: Snapshot, { stage: { version, keepsVersion }, target }: OfTarget): Reason {
   const { observation } = factsOf(snapshot, target);
   const { from, spent } = observation.kind === 'none' ? {} : (observation.report ?? {});
   const took = Object.values(spent ?? {}).reduce((sum, ms) => sum + ms, 0);
