@@ -19,6 +19,8 @@ async function rollBackTo(previous: string): Promise<StepOutcome> {
   const binary = join(directory, 'k0s');
   await fsPromises.writeFile(binary, 'old');
   await fsPromises.writeFile(`${binary}.previous`, previous);
+  // A swap that was cut off, or failed, has left it.
+  await fsPromises.writeFile(`${binary}.new`, 'new');
   const rename = async (): Promise<never> => await Promise.reject(new Error('EBUSY: resource busy or locked'));
   const files = { ...fsPromises, rename };
   const { work, ...journal } = journalAt('swappingBack');
@@ -34,7 +36,9 @@ async function rollBackTo(previous: string): Promise<StepOutcome> {
   };
   const stop = new AbortController().signal;
   const done = perform(BACK, { ...journal, work: { ...work, binary } }, tools as unknown as EffectTools, stop);
-  return await clock.runUntil(done);
+  const outcome = await clock.runUntil(done);
+  expect((await fsPromises.readdir(directory)).toSorted()).toEqual(['k0s', 'k0s.previous']);
+  return outcome;
 }
 
 test('what a swap did not change needs no roll-back, which would fail too', async () => {

@@ -107,11 +107,12 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
     },
     'roll-back': async () => {
       await fileTrust.assertReplaceable(previous);
-      // What kept a swap from the file, such as a mount on it, keeps a roll-back from it too: then there is nothing to undo.
       const back = async (): Promise<void> =>
-        (await isSameContent(previous, work.binary, files))
-          ? await syncPath(dirname(work.binary), files)
-          : await replaceDurably(previous, work.binary, files);
+        await replaceDurably(previous, work.binary, files).catch(async (error: unknown) => {
+          // What kept a swap from the file, such as a mount on it, does so here, too: then there is nothing to undo.
+          if (!(await isSameContent(previous, work.binary, files))) throw error;
+          await syncPath(dirname(work.binary), files);
+        });
       await retryRollBack(back, tools);
     },
     restart: async (order) => {

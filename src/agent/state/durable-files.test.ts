@@ -88,9 +88,10 @@ test.each(['EPERM', 'EXDEV', 'EMLINK', 'ENOTSUP'])('without hard links (%s) a sy
   expect((await stat(at('k0s'))).mode & 0o777).toBe(0o755);
 });
 
-test.each(['link', 'rename'] as const)('where %s fails the target stays what it was', async (call) => {
+test.each(['link', 'rename'] as const)('where %s fails the target stays, and nothing is left', async (call) => {
   await writeFile(at('k0s'), 'old');
   await writeFile(at('k0s.tmp'), 'new');
   await expect(replaceDurably(at('k0s.tmp'), at('k0s'), recorded({ [call]: 'EIO' }))).rejects.toThrow('EIO');
   expect(await readFile(at('k0s'), 'utf8')).toBe('old');
+  expect((await readdir(directory)).toSorted()).toEqual(['k0s', 'k0s.tmp']);
 });

@@ -37,10 +37,13 @@ export async function replaceDurably(
     await files.copyFile(source, next);
     await syncPath(next, files);
   }
-  await verify(next);
-  await files.rename(next, target);
-  // rename(2) does nothing when both are names of one file, as on a repetition after a crash.
-  await files.rm(next, { force: true });
+  try {
+    await verify(next);
+    await files.rename(next, target);
+  } finally {
+    // Left by a failure, and by rename(2) when both are names of one file, as on a repetition after a crash.
+    await files.rm(next, { force: true });
+  }
   await syncPath(dirname(target), files);
 }
 
