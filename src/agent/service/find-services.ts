@@ -50,7 +50,8 @@ export function findService(path: string, original: Omit<ProcessId, 'pid'>): Pro
     if (process?.parent !== parent || processes.isOlder(process, original)) continue;
     // Anybody's orphan is a child of PID 1, and chooses its arguments. So is the `k0s api` of a k0s that was killed.
     if (whyForeign(pid) !== undefined || !processes.wasStartedFrom(pid, path)) continue;
-    if (processes.argumentsOf(pid).some(isRole)) return process;
+    // k0s takes `server` for `controller`.
+    if (processes.argumentsOf(pid).some((word) => isRole(word) || word === 'server')) return process;
   }
   return undefined;
 }

@@ -65,11 +65,11 @@ test('a process of another parent is not the service', async () => {
   expect(findService(binary, { ...child(), parent: 1 })).toBeUndefined();
 });
 
-test('another command of its file is not the service, as `k0s api` that outlives a k0s that was killed', async () => {
+test.each(['controller', 'server'])('`k0s %s` is the service, and `k0s api` that outlives it is not', async (name) => {
   await copyFile(process.execPath, binary);
   await startNode('api');
   expect(findService(binary, child())).toBeUndefined();
-  const pid = await startNode('controller');
+  const pid = await startNode(name);
   expect(findService(binary, child())).toMatchObject({ pid });
 });
 
