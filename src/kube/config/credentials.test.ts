@@ -149,8 +149,8 @@ async function plugin(
 test('a plugin runs once for many callers, and hears of the cluster', async () => {
   const { exec, runs, info } = await plugin('once', '{"token":"t$N"}');
   await using server = await startStubServer(ok);
-  const config = { ...server.config, tlsServerName: 'api.test', user: { exec }, certificateAuthority: { text: 'CA' } };
-  const client = createClient(config);
+  const cluster = { tlsServerName: 'api.test', proxyUrl: 'http://p', certificateAuthority: { text: 'CA' } };
+  const client = createClient({ ...server.config, ...cluster, user: { exec } });
   await Promise.all(Array.from({ length: 20 }, async () => await client.get(nodes, 'n1')));
   expect(await runs()).toBe(1);
   expect(new Set(server.requests.map(({ headers }) => headers.authorization))).toEqual(new Set(['Bearer t1']));
@@ -159,7 +159,12 @@ test('a plugin runs once for many callers, and hears of the cluster', async () =
     kind: 'ExecCredential',
     spec: {
       interactive: false,
-      cluster: { server: server.config.server, 'tls-server-name': 'api.test', 'certificate-authority-data': 'Q0E=' },
+      cluster: {
+        server: server.config.server,
+        'tls-server-name': 'api.test',
+        'certificate-authority-data': 'Q0E=',
+        'proxy-url': 'http://p',
+      },
     },
   });
 });

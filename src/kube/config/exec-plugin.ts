@@ -13,7 +13,8 @@ const PLUGIN_TIMEOUT_MS = 60_000;
 export type ExecPlugin = ReturnType<typeof execPlugin>;
 
 export function execPlugin(config: ExecConfig, cluster: ClusterConfig, caText: string | undefined, clock: Clock) {
-  const spec = { interactive: false, ...(config.provideClusterInfo && { cluster: clusterEntry(cluster, caText) }) };
+  const told = { ...clusterEntry(cluster, caText), 'proxy-url': cluster.proxyUrl };
+  const spec = { interactive: false, ...(config.provideClusterInfo && { cluster: told }) };
   const info = JSON.stringify({ apiVersion: config.apiVersion, kind: 'ExecCredential', spec });
   let current: ExecCredential | undefined;
   let running: Promise<ExecCredential> | undefined;
