@@ -45,7 +45,7 @@ type Flags = Partial<Readonly<Record<'file' | 'pack' | 'unpack', string>>>;
 export async function runBundle(directory: string, { file, pack, unpack }: Flags, { write, abort }: CommandCall) {
   if (file === undefined && pack === undefined && unpack === undefined)
     throw new RefitError('REFIT_USAGE', 'name what to do: --file, --unpack or --pack');
-  const place = unpack ?? pack ?? directory;
+  const places = [unpack, pack, directory].filter(Boolean).join(' or ');
   const say = (line: string): void => write(`${line}\n`);
   try {
     if (unpack !== undefined) await unpackBundle(unpack, directory);
@@ -53,7 +53,7 @@ export async function runBundle(directory: string, { file, pack, unpack }: Flags
     if (pack !== undefined) await packBundle(directory, pack);
   } catch (error) {
     // A full disk, or one that is not mounted, is no bug.
-    throw error instanceof RefitError ? error : problem(`cannot use ${place}: ${messageOf(error)}`, error);
+    throw error instanceof RefitError ? error : problem(`cannot use ${places}: ${messageOf(error)}`, error);
   }
   write(`${directory} is ready for \`refit serve\`\n`);
 }

@@ -107,7 +107,7 @@ export async function serveController(host: HostParts, name: string, stop: Abort
   let said: { readonly nodeName: string | undefined } | undefined;
   const agent = createObjectAgent(host, own, () => {
     if (object.newest) said = { nodeName: nodeName() };
-    if (!said) throw new Error(`ControlNode ${name} has not been read yet`);
+    if (!said) throw new Error(`ControlNode ${name} has not been seen yet`);
     return said.nodeName;
   });
   const askStatus = async (socket: string) => await askService(socket, STATUS_TIMEOUT_MS);

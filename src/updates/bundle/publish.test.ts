@@ -192,8 +192,8 @@ test('a place that cannot be written is no bug of Refit', async () => {
     await lineOf(out, { unpack: plain }),
     await lineOf(join(plain, 'out'), { file: join(at, 'bundle.yaml') }),
   ]).toEqual([
-    expect.stringMatching(/^REFIT_FILE: cannot use \S+carried\.tar: ENOENT/),
-    expect.stringMatching(/^REFIT_FILE: cannot use \S+plain: TAR_BAD_ARCHIVE/),
+    expect.stringMatching(/^REFIT_FILE: cannot use \S+carried\.tar or \S+out: ENOENT/),
+    expect.stringMatching(/^REFIT_FILE: cannot use \S+plain or \S+out: TAR_BAD_ARCHIVE/),
     expect.stringMatching(/^REFIT_FILE: cannot use \S+out: ENOTDIR/),
   ]);
 });
