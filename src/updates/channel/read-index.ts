@@ -20,7 +20,7 @@ export interface Release {
 
 const text = z.string().nullish();
 
-/** Lower-case, because the original ignores case, and may have no value, as there. Others are ignored. */
+/** In lower case, because the original ignores case. As there, optional ones may have no value. Others are ignored. */
 const entrySchema = z.object({
   os: z.string(),
   arch: z.string(),
@@ -30,11 +30,11 @@ const entrySchema = z.object({
   airgapbundle: text,
   airgapsha256: text,
 });
-const byPlatform = z.record(z.string(), z.string()).nullish();
+const texts = z.record(z.string(), z.string()).nullish();
 const indexSchema = z.object({
   version: z.string(),
-  downloadurls: z.union([z.array(entrySchema), z.object({ k0s: byPlatform, airgap: byPlatform })]),
-  withdrawn: byPlatform,
+  downloadurls: z.union([z.array(entrySchema), z.object({ k0s: texts, airgap: texts })]),
+  withdrawn: texts,
 });
 
 /** Throws an error with one sentence: what the index has, and what would be right. */
