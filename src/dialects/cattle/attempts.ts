@@ -61,7 +61,7 @@ export function attemptsOf(config: CattleConfig) {
   const ends = new Map<string, string | undefined>();
   const keyOf = (plan: CattlePlan, node: Node): string => `${plan.metadata.uid} ${node.metadata.name}`;
   return {
-    /** True for a Job of an earlier Node of that name, and for a failed one that the Plan would no longer make like this. */
+    /** True for a Job of an earlier Node of that name, and for a failed one that the Plan would no longer make like this. Remembers its end. */
     isObsolete(job: Job, made: Omit<Rendering, 'settings'>): boolean {
       const machine = machineOf(made.node);
       const isSame = machine !== '' && job.metadata.annotations?.[MACHINE_ANNOTATION] === machine;

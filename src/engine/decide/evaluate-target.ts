@@ -3,13 +3,13 @@ import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_TARGET, evaluate } from '../ga
 import { censusOfIntent, type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
-import { isSettled, type RecordedState, type Stage, type Target, targetsIn } from '../model/rollout.ts';
+import { isSettled, type RecordedState, SECOND, type Stage, type Target, targetsIn } from '../model/rollout.ts';
 import { type Effect, type ObservedState, type TargetEvaluation, TRANSITIONS } from '../model/transitions.ts';
 import type { RolloutPolicy, TimedStep } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { isStopping, isUnsettled } from './budget.ts';
 import { chooseDrainAction } from './choose-drain-action.ts';
-import { isSupersededByRetry, SECOND } from './retry.ts';
+import { isSupersededByRetry } from './retry.ts';
 
 /** Milliseconds after which an unsent intent is recorded again: the deadline starts with it, and the agent needs it all. */
 const INTENT_FRESH_MS = 60_000;

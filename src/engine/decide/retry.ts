@@ -3,10 +3,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { ReasonCode } from '../model/reasons.ts';
-import { type Rollout, type Stage, type Target, targetsIn, withStages, withTargets } from '../model/rollout.ts';
-
-/** Milliseconds: recorded times have no fractions of a second. */
-export const SECOND = 1000;
+import { type Rollout, SECOND, type Stage, type Target, targetsIn, withStages, withTargets } from '../model/rollout.ts';
 
 /** Reasons that name targets which start again, or would end the rollout at once. The other failures count anyway. */
 const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set(['DoneWithFailures', 'DrainTooLong']);

@@ -100,6 +100,9 @@ export function sourceOf<P extends KubeObject>(resource: Resource<P>, { metadata
   return { apiVersion: apiVersionOf(resource), kind: resource.kind, name, ...defined({ namespace }), uid, created };
 }
 
+/** Milliseconds: recorded times have no fractions of a second. */
+export const SECOND = 1000;
+
 export function isSettled({ state }: Target): boolean {
   return state !== 'pending' && state !== 'intended';
 }
