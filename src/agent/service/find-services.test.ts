@@ -5,9 +5,9 @@ import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type FoundService, findServices } from './find-services.ts';
+import { type FoundService, findServices, readServiceArguments } from './find-services.ts';
 import type { ProcessId } from './host.ts';
-import { findProcess, isOlder } from './processes.ts';
+import { argumentsOf, findProcess, isOlder } from './processes.ts';
 
 let directory: string;
 const children: ChildProcess[] = [];
@@ -65,11 +65,15 @@ test('names are found in the arguments and in the environment', async () => {
   expect(found(pid)).toMatchObject({ hostnameOverride: 'w-7', hostname: 'Edge' });
 });
 
-test('what is not told is as in the original, which depends on who runs it', async () => {
-  const pid = await start(['controller', '--data-dir', '/data']);
-  const statusSocket = process.getuid?.() === 0 ? '/run/k0s/status.sock' : '/data/run/status.sock';
-  expect(found(pid)).toEqual({ pid, statusSocket, dataDirectory: '/data' });
-});
+test.each(['controller', 'server'])(
+  'what `k0s %s` is not told is as in the original, which depends on who runs it',
+  async (name) => {
+    const pid = await start([name, '--data-dir', '/data']);
+    const statusSocket = process.getuid?.() === 0 ? '/run/k0s/status.sock' : '/data/run/status.sock';
+    expect(found(pid)).toEqual({ pid, statusSocket, dataDirectory: '/data' });
+    expect(readServiceArguments(argumentsOf(pid))).toMatchObject({ isController: true });
+  },
+);
 
 test('another command is none', async () => {
   expect(found(await start(['status']))).toBeUndefined();

@@ -50,15 +50,15 @@ export function findService(path: string, original: Omit<ProcessId, 'pid'>): Pro
     if (process?.parent !== parent || processes.isOlder(process, original)) continue;
     // Anybody's orphan is a child of PID 1, and chooses its arguments. So is the `k0s api` of a k0s that was killed.
     if (whyForeign(pid) !== undefined || !processes.wasStartedFrom(pid, path)) continue;
-    // k0s takes `server` for `controller`.
-    if (processes.argumentsOf(pid).some((word) => isRole(word) || word === 'server')) return process;
+    if (processes.argumentsOf(pid).some(isRole)) return process;
   }
   return undefined;
 }
 
-const isRole = (word: string | undefined): boolean => word === 'controller' || word === 'worker';
+/** k0s takes `server` for `controller`. */
+const isRole = (word = ''): boolean => ['controller', 'server', 'worker'].includes(word);
 
-/** Undefined where this is no `<program> controller|worker …`, run directly or as a script by its interpreter. */
+/** Undefined where this is no `<program> controller|server|worker …`, run directly or as a script by its interpreter. */
 export function readServiceArguments(argv: readonly string[]) {
   const at = [1, 2].find((index) => isRole(argv[index]));
   if (at === undefined) return undefined;
@@ -70,7 +70,7 @@ export function readServiceArguments(argv: readonly string[]) {
   const hostnameOverride = valueOf(words, ['--hostname-override']);
   const disabled = valuesOf(rest, ['--disable-components']).flatMap((list) => list.split(','));
   return defined({
-    role: argv[at],
+    isController: argv[at] !== 'worker',
     /** Components that are switched off. */
     disabled: disabled.length > 0 ? disabled : undefined,
     /** As given: both may be relative to the process's working directory. */

@@ -5,24 +5,28 @@ import { readServiceArguments } from './find-services.ts';
 const K0S = '/usr/local/bin/k0s';
 
 test.each<[string, string[], object | undefined]>([
-  ['a worker', [K0S, 'worker'], { role: 'worker' }],
-  ['a controller', [K0S, 'controller', '--enable-worker', '--single'], { role: 'controller' }],
-  ['a binary of any name', ['/opt/edge', 'worker'], { role: 'worker' }],
-  ['a script', ['/usr/bin/node', K0S, 'worker', '--status-socket', '/s'], { role: 'worker', statusSocket: '/s' }],
-  ['a flag of the program itself first', [K0S, '--debug', 'worker'], { role: 'worker' }],
+  ['a worker', [K0S, 'worker'], { isController: false }],
+  ['a controller', [K0S, 'controller', '--enable-worker', '--single'], { isController: true }],
+  ['a binary of any name', ['/opt/edge', 'worker'], { isController: false }],
+  ['a script', ['/usr/bin/node', K0S, 'worker', '--status-socket', '/s'], { isController: false, statusSocket: '/s' }],
+  ['a flag of the program itself first', [K0S, '--debug', 'worker'], { isController: false }],
   ['another command', [K0S, 'status', '--status-socket', '/s'], undefined],
   ['a role further behind', ['/usr/bin/ssh', '-v', 'host', K0S, 'worker'], undefined],
   ['nothing', [], undefined],
-  ['a socket', [K0S, 'worker', '--status-socket=/run/a b.sock'], { role: 'worker', statusSocket: '/run/a b.sock' }],
-  ['a data directory', [K0S, 'worker', '--data-dir', '/data'], { role: 'worker', dataDirectory: '/data' }],
-  ['its short form', [K0S, 'worker', '-d', '/data'], { role: 'worker', dataDirectory: '/data' }],
-  ['the last of two', [K0S, 'worker', '-d', '/a', '--data-dir=/b'], { role: 'worker', dataDirectory: '/b' }],
-  ['an empty value', [K0S, 'worker', '--data-dir='], { role: 'worker' }],
-  ['no value', [K0S, 'worker', '--data-dir'], { role: 'worker' }],
+  [
+    'a socket',
+    [K0S, 'worker', '--status-socket=/run/a b.sock'],
+    { isController: false, statusSocket: '/run/a b.sock' },
+  ],
+  ['a data directory', [K0S, 'worker', '--data-dir', '/data'], { isController: false, dataDirectory: '/data' }],
+  ['its short form', [K0S, 'worker', '-d', '/data'], { isController: false, dataDirectory: '/data' }],
+  ['the last of two', [K0S, 'worker', '-d', '/a', '--data-dir=/b'], { isController: false, dataDirectory: '/b' }],
+  ['an empty value', [K0S, 'worker', '--data-dir='], { isController: false }],
+  ['no value', [K0S, 'worker', '--data-dir'], { isController: false }],
   [
     'another flag with the same beginning',
     [K0S, 'worker', '--data-dir-mode', '0700', '--data-dir', '/b'],
-    { role: 'worker', dataDirectory: '/b' },
+    { isController: false, dataDirectory: '/b' },
   ],
 ])('%s', (_name, argv, expected) => {
   expect(readServiceArguments(argv)).toEqual(expected);
@@ -37,7 +41,7 @@ test.each([
   ['--v=2', undefined],
   ['', undefined],
 ])('the name within --kubelet-extra-args %j', (extra, hostnameOverride) => {
-  const expected = { role: 'worker', ...(hostnameOverride && { hostnameOverride }) };
+  const expected = { isController: false, ...(hostnameOverride && { hostnameOverride }) };
   expect(readServiceArguments([K0S, 'worker', `--kubelet-extra-args=${extra}`])).toEqual(expected);
   expect(readServiceArguments([K0S, 'worker', '--kubelet-extra-args', extra, '--debug'])).toEqual(expected);
 });

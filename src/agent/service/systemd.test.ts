@@ -126,6 +126,7 @@ test.each([
 test.each([
   ['a link to it', (link: string) => ({ path: link })],
   ['a shell', (link: string) => ({ path: '/bin/sh', args: `-c exec ${link} worker --token-file x` })],
+  ["k0s's other word for a controller", (link: string) => ({ path: link, args: 'server --enable-worker' })],
 ])('the unit of a process that is gone is found by its file, started through %s', async (_name, started) => {
   const [binary, link] = [join(directory, 'k0s-1'), join(directory, 'k0s')];
   await writeFile(binary, '');

@@ -11,7 +11,7 @@ type Unit = ReturnType<typeof parseUnits>[number];
 const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart,StateChangeTimestampMonotonic';
 
 /** A file that is started as k0s: by the unit, or by its shell or interpreter. */
-const STARTED_AS_K0S = /(\/[^\s;"']+)(?: -\S+)* (?:controller|worker)\s/g;
+const STARTED_AS_K0S = /(\/[^\s;"']+)(?: -\S+)* (?:controller|server|worker)\s/g;
 
 export function systemd(commands: Commands, readCgroup = readCgroupOf): ServiceManager {
   return {

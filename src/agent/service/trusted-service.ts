@@ -28,6 +28,6 @@ export async function askService(socket: string, timeoutMs: number, binary?: str
   if (args === undefined && !(binary !== undefined && wasStartedFrom(pid, binary)))
     throw new Error(`the status socket names PID ${pid}, which is another service`);
   if (!isSameProcess(findProcess(pid), process)) throw new Error(`PID ${pid} changed while it was examined`);
-  const own = args?.role === 'controller' && { ownAgent: args.disabled?.includes('autopilot') !== true };
+  const own = args?.isController && { ownAgent: args.disabled?.includes('autopilot') !== true };
   return { ...status, process, ...own };
 }
