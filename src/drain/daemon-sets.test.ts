@@ -1,4 +1,5 @@
 /** Shows which answers of an API server mean that a DaemonSet is gone, and that all others leave its pods alone. */
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { refuse } from '../../test/builders/pod-api.ts';
 import { buildPod } from '../../test/builders/pods.ts';
@@ -35,4 +36,19 @@ test('an abort is not taken for an answer', async () => {
   const daemonSets = daemonSetsOf(answering(new TransportError('aborted')));
   stop.abort(new Error('the lease is lost'));
   await expect(daemonSets.learn([POD], stop.signal)).rejects.toThrow('the lease is lost');
+});
+
+test('an abort while several DaemonSets are asked about fails once, and ends no process', async () => {
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown): void => void unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  const stop = new AbortController();
+  const daemonSets = daemonSetsOf(answering(new TransportError('aborted')));
+  const pods = ['a', 'b', 'c'].map((name) => buildPod(name, { controller: `DaemonSet/${name}` }));
+  const learning = daemonSets.learn(pods, stop.signal);
+  stop.abort(new Error('the lease is lost'));
+  await expect(learning).rejects.toThrow('the lease is lost');
+  await setImmediate();
+  process.off('unhandledRejection', note);
+  expect(unhandled).toEqual([]);
 });

@@ -86,11 +86,11 @@ export function daemonSetsOf(client: KubeClient) {
   const asked = new Map<string, Promise<boolean>>();
   const gone = new Map<string, boolean>();
   return {
-    /** Asks about DaemonSets that are not known yet. Rejects only when `abort` aborts. */
+    /** Asks about DaemonSets that are not known yet. Rejects only when `abort` aborts; no rejection is left to end the process. */
     async learn(pods: readonly Pod[], abort: AbortSignal): Promise<void> {
       for (const pod of pods.filter(isDaemonPod))
         void asked.getOrInsertComputed(setOf(pod), async () => await isGone(client, pod, abort));
-      for (const [key, answer] of asked) gone.set(key, await answer);
+      await Promise.all([...asked].map(async ([key, answer]) => gone.set(key, await answer)));
     },
     /** False for an unknown DaemonSet. */
     isOrphaned: (pod: Pod) => gone.get(setOf(pod)) ?? false,
