@@ -68,34 +68,34 @@ function versionOf(text: string | undefined): Version | undefined {
   return text === undefined ? undefined : (parseVersion(text) ?? parseVersion(`${text}.0`));
 }
 
-/** With an older patch, a member may become a learner again in 3.6. */
-const MEMBERS_FOR_36 = 20;
-/** With an older patch, removed members may reappear in 3.6. */
-const ADVISED_FOR_36 = 26;
-
-/** kubeadm 1.34 and later brings etcd 3.6; the rules are about the way there. */
-const ETCD_36 = { from: 34, version: '3.6.4' } as const;
+/** What kubeadm brings from a minor version on; the rules are about the way there. Newest first. */
+const ETCDS = [
+  { from: 37, version: '3.7.0', needed: 0, advised: 11 },
+  // Before 3.5.20 a member may become a learner again in 3.6, before 3.5.26 removed ones may reappear.
+  { from: 34, version: '3.6.4', needed: 20, advised: 26 },
+] as const;
 
 /** Undefined if kubeadm runs no etcd, or brings no new minor version of it. */
 export function etcdFacts(members: readonly string[], target: string): VersionFacts['etcd'] {
-  const minor = parseVersion(target)?.minor ?? 0;
-  return members.length > 0 && minor >= ETCD_36.from ? { members, target: ETCD_36.version } : undefined;
+  const brought = ETCDS.find(({ from }) => (parseVersion(target)?.minor ?? 0) >= from);
+  return members.length > 0 && brought ? { members, target: brought.version } : undefined;
 }
 
 export function etcdFindings(etcd: VersionFacts['etcd']): Finding[] {
   if (!etcd) return [];
   const target = parseVersion(etcd.target);
+  const { needed = 0, advised = 0 } = ETCDS.find(({ version }) => parseVersion(version)?.minor === target?.minor) ?? {};
   return etcd.members.flatMap((member): Finding[] => {
     const now = parseVersion(member);
     const found = (severity: Finding['severity'], why: string): Finding[] => [
       { rule: 'etcd', severity, message: `etcd ${member} to ${etcd.target}: ${why}` },
     ];
     if (!now || !target) return found('hard', 'a version cannot be read');
-    if (target.minor < now.minor) return found('hard', 'the storage format is not lowered');
     if (target.minor - now.minor > 1) return found('hard', 'one minor version at a time');
-    if (target.minor !== 6 || now.minor !== 5 || now.patch >= ADVISED_FOR_36) return [];
-    if (now.patch < MEMBERS_FOR_36) return found('hard', `every member must be at 3.5.${MEMBERS_FOR_36} or later`);
-    return found('warn', `3.5.${ADVISED_FOR_36} or later is advised`);
+    // kubeadm leaves a member alone that is newer than what it brings.
+    if (target.minor <= now.minor || now.patch >= advised) return [];
+    if (now.patch < needed) return found('hard', `every member must be at 3.${now.minor}.${needed} or later`);
+    return found('warn', `3.${now.minor}.${advised} or later is advised`);
   });
 }
 
