@@ -3,7 +3,7 @@
 export const KUBERNETES_VERSION = 'v1.36.3';
 const ETCD_VERSION = 'v3.6.14';
 const KWOK_VERSION = 'v0.8.0';
-const HELM_VERSION = 'v4.3.1';
+const HELM_VERSION = 'v4.2.4';
 
 export type Component =
   | 'etcd'
