@@ -1,6 +1,6 @@
 /** Tests the one-file binary on a host without Node.js: its size, its commands, and an agent's memory and update. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -37,6 +37,10 @@ afterAll(async () => {
 
 test('it has at most 130 MiB', () => {
   expect(statSync(binary).size / MIB).toBeLessThanOrEqual(130);
+});
+
+test('it does not name the folder that it was made in: the same commit gives the same bytes everywhere', () => {
+  expect(readFileSync(binary).includes(join(import.meta.dirname, '..', '..'))).toBe(false);
 });
 
 test('it needs nothing of its environment, and takes no options for Node.js from there', () => {

@@ -1,7 +1,7 @@
 /** Makes the one-file binary `refit`: the program and the Node.js that runs it (a single executable application). */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { NODE_FLAGS } from '../build/node-flags.ts';
 import { must } from './commands.ts';
 import { withoutUnloaded } from './elf.ts';
@@ -17,8 +17,10 @@ export async function buildBinary(platform: Platform, lock: Lock, program: strin
     const executable = join(staging, 'node');
     await writeFile(executable, withoutUnloaded(await readFile(node)), { mode: 0o755 });
     const chunks = (await readdir(program)).filter((name) => name.endsWith('.js')).toSorted();
+    await copyFile(MAIN, join(staging, basename(MAIN)));
     const config = {
-      main: MAIN,
+      // As written here it becomes part of the binary: a full path would be another one on each machine.
+      main: basename(MAIN),
       executable,
       output,
       disableExperimentalSEAWarning: true,
@@ -29,7 +31,7 @@ export async function buildBinary(platform: Platform, lock: Lock, program: strin
     };
     const file = join(staging, 'config.json');
     await writeFile(file, JSON.stringify(config));
-    await must(process.execPath, ['--build-sea', file]);
+    await must(process.execPath, ['--build-sea', file], { cwd: staging });
   } finally {
     await rm(staging, { recursive: true });
   }
