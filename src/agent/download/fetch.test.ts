@@ -192,6 +192,22 @@ test('a continuation whose version nobody noted before is taken', async () => {
   expect(asked).toHaveLength(1);
 });
 
+test.each([
+  ['without a hash', undefined],
+  ['with one', HASH],
+])('an answer with less than the rest that was asked for is continued: %s', async (_name, sha256) => {
+  const etag = '"a"';
+  const piece =
+    (from: number, to: number): Reply =>
+    (response) =>
+      response
+        .writeHead(206, { etag, 'content-range': `bytes ${from}-${to - 1}/10`, 'content-length': to - from })
+        .end(BODY.subarray(from, to));
+  const url = await serve(broken(4, { etag }), piece(4, 6), piece(6, 9), piece(9, 10), status(404));
+  expect(await fetchFrom(url, { sha256 })).toMatchObject({ outcome: 'fetched', text: '0123456789' });
+  expect(asked.map(({ range }) => range)).toEqual([undefined, 'bytes=4-', 'bytes=6-', 'bytes=9-']);
+});
+
 test('a whole part, of which the server has nothing more, is whole', async () => {
   const url = await serve(status(416, { 'content-range': 'bytes */10' }));
   await leave(url, '0123456789');

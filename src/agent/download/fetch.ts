@@ -40,13 +40,11 @@ const MAX_BARREN_ATTEMPTS = 8;
 /** A server may have mixed two payloads once; after that the hash is wrong. */
 const MOST_WRONG = 3;
 
-type Outcome = 'fetched' | 'here';
-
 /** One fetch under way: what is wanted, into which part, and what looks at the bytes. */
 export type Fetching = FetchRequest & FetchTools & { readonly part: PartialFile; readonly inspect: Inspect };
 
 /** Resolves with `fetched` once the part is complete and, if a sha256 is wanted, has it. */
-export async function fetchVerified(fetching: Fetching): Promise<Outcome> {
+export async function fetchVerified(fetching: Fetching) {
   const { part, limits, clock, log } = fetching;
   const wanted = fetching.sha256?.toLowerCase();
   // Without a hash nothing proves that the bytes of an earlier process reached the disk.
@@ -62,7 +60,7 @@ export async function fetchVerified(fetching: Fetching): Promise<Outcome> {
   }
 }
 
-async function fetchWhole(fetching: Fetching, deadline: number): Promise<Outcome> {
+async function fetchWhole(fetching: Fetching, deadline: number) {
   const { part, clock, random, log, abort } = fetching;
   for (let barren = 0; ; barren++) {
     const before = part.bytes;
@@ -80,7 +78,7 @@ async function fetchWhole(fetching: Fetching, deadline: number): Promise<Outcome
 }
 
 /** One request; the bytes it received stay in the part. */
-async function attempt(fetching: Fetching, remainingMs: number): Promise<Outcome> {
+async function attempt(fetching: Fetching, remainingMs: number) {
   const { limits, clock, abort } = fetching;
   using guard = web.stallGuard(limits.stallMs, remainingMs, clock, abort);
   try {
@@ -109,7 +107,7 @@ export function requestFor(asked: Pick<Fetching, 'url' | 'sha256' | 'userAgent' 
   };
 }
 
-async function take(answer: web.Answer, fetching: Fetching, guard: web.StallGuard): Promise<Outcome> {
+async function take(answer: web.Answer, fetching: Fetching, guard: web.StallGuard) {
   const { part, limits, paths, files } = fetching;
   const { response, url } = answer;
   const { statusCode = 0 } = response;
@@ -129,6 +127,8 @@ async function take(answer: web.Answer, fetching: Fetching, guard: web.StallGuar
     await room.count(chunk.length);
     await part.append(chunk);
   }
+  const [, total] = /\/(\d+)$/.exec(response.headers['content-range'] ?? '') ?? [];
+  if (part.bytes < Number(total)) throw new web.TransientError('the server sent less than the rest');
   return 'fetched';
 }
 
@@ -141,7 +141,7 @@ function conditionsOf({ part: { bytes, origin }, unless, sha256 }: Fetching): Ou
 }
 
 /** The answer to a range behind the end: right when the part is complete. */
-async function confirmWhole(part: PartialFile, response: IncomingMessage): Promise<'fetched'> {
+async function confirmWhole(part: PartialFile, response: IncomingMessage) {
   if (response.headers['content-range'] === `bytes */${part.bytes}`) return 'fetched';
   await part.restart({});
   throw new web.TransientError('the payload became shorter than what was fetched of it');
