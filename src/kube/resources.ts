@@ -67,9 +67,7 @@ export function splitKey(key: string): { name: string; namespace?: string } {
 
 /** Negative when `a` is older than `b`. API servers guarantee decimal numbers of any length; throws a SyntaxError otherwise. */
 export function compareResourceVersions(a: string, b: string): number {
-  const [left, right] = [BigInt(a), BigInt(b)];
-  if (left === right) return 0;
-  return left < right ? -1 : 1;
+  return Number(BigInt(a) - BigInt(b));
 }
 
 /** With these annotations beside its other ones. */

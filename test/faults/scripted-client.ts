@@ -3,8 +3,8 @@ import type { KubeClient, ListOptions, WatchEvent, WatchOptions } from '../../sr
 import type { KubeList, KubeObject } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 
-/** One step of a watch: an event, an error to throw, or staying silent until aborted; then the stream ends. */
-export type Step = WatchEvent<KubeObject> | Error | 'nothing';
+/** One step of a watch: an event, an error to throw, or nothing until it is aborted or the promise resolves; then the stream ends. */
+export type Step = WatchEvent<KubeObject> | Error | Promise<void> | 'nothing';
 
 export interface Scripts {
   /** One entry for each watch, in order; after the last one every watch stays silent. */
@@ -41,6 +41,7 @@ async function* play(steps: readonly Step[], abort: AbortSignal | undefined): As
   for (const step of steps) {
     if (step instanceof Error) throw step;
     if (step === 'nothing') await untilAborted(abort);
+    else if (step instanceof Promise) await step;
     else yield step;
   }
 }

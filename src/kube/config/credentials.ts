@@ -33,15 +33,13 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
     if (pem === undefined) return undefined;
     return 'text' in pem ? pem.text : await textOf(pem.file);
   };
-  const tokenOf = async ({ token, tokenFile }: ClusterConfig['user']): Promise<string | undefined> =>
-    tokenFile === undefined ? token : (await textOf(tokenFile)).trim();
   const current = async (): Promise<Identity> => {
     // The user may be another one by now.
     const { user, certificateAuthority } = config;
     const ca = await pemOf(certificateAuthority);
     if (user.exec) plugin ??= execPlugin(user.exec, config, ca, clock);
     const exec = await plugin?.credential(closed);
-    const token = exec?.token ?? (await tokenOf(user));
+    const token = exec?.token ?? (user.tokenFile === undefined ? user.token : (await textOf(user.tokenFile)).trim());
     if (/[^\x20-\x7e]/.test(token ?? ''))
       failing('REFIT_KUBECONFIG')('the token has a line break, or a character that no token has; write it in one line');
     return {

@@ -148,11 +148,29 @@ test('a server that keeps failing is asked with growing pauses, and at last for 
   expect(versions(rig)).toEqual(['stream', '5', '5', '5', '5', '5', 'stream', 'stream', 'stream']);
 });
 
-test('a server that cannot be reached is not suspected of having lost the version', async () => {
-  const failures = Array.from({ length: 9 }, () => [new TransportError('refused')]);
+test('a server that cannot be reached is not suspected of having lost the version, unless it is away for minutes', async () => {
+  const failures = Array.from({ length: 200 }, () => [new TransportError('refused')]);
   const rig = start({ watches: [[initialEnd(5)], ...failures] });
-  await rig.clock.advance(300_000);
-  expect(versions(rig)).toEqual(['stream', ...Array.from({ length: 10 }, () => '5')]);
+  await rig.clock.advance(140_000);
+  expect(new Set(versions(rig).slice(1))).toEqual(new Set(['5']));
+  await rig.clock.advance(20_000);
+  expect(versions(rig).at(-1)).toBe('stream');
+});
+
+test('a server restored from a backup, which knows only lower versions, is listed again once its watch ended without an event', async () => {
+  const quiet = Promise.withResolvers<void>();
+  const rig = start({
+    watches: [
+      [event('ADDED', 'a', 'u1', 900), event('ADDED', 'b', 'u2', 901), initialEnd(950)],
+      [quiet.promise, new TransportError('the watch sent nothing for 3 min')],
+      [event('ADDED', 'a', 'u1', 300), initialEnd(400), event('MODIFIED', 'a', 'u1', 401), 'nothing'],
+    ],
+  });
+  await rig.clock.advance(180_000);
+  quiet.resolve();
+  await rig.clock.advance(1_000);
+  expect(versions(rig)).toEqual(['stream', '950', 'stream']);
+  expect(rig.told).toEqual(['+a/u1', '+b/u2', '-b/u2', '~a/u1:300', '~a/u1:401']);
 });
 
 /** How often the server was asked in a minute in which it answers with these failures. */

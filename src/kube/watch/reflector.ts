@@ -17,6 +17,8 @@ const RETRY = { base: 200, cap: 2_000, denialCap: 30_000 };
 const STARTING_MS = 15_000;
 /** After this many failures in a row the remembered version may be the cause, and the list is read again. */
 const FAILURES_BEFORE_RELIST = 5;
+/** Milliseconds without even a bookmark, which comes each minute: a server restored from a backup sends nothing before it reaches our version. */
+const SILENT_MS = 150_000;
 /** Milliseconds: a watch that ends sooner without an event counts as failed, or a bad proxy would make us spin. */
 const SHORTEST_WATCH_MS = 1_000;
 
@@ -98,15 +100,16 @@ export async function reflect<T extends KubeObject>(
 
 /** Counts failures in a row: the more of them, the longer the pause. */
 function retryPace(clock: Clock, random: () => number) {
-  let failures = 0;
+  let [failures, heardAt] = [0, clock.monotonic()];
   /** When the server last gave no answer, or one that says that it cannot. */
   let awayAt = Number.NEGATIVE_INFINITY;
   let wasAway = false;
   return {
-    succeeded: () => void (failures = 0),
-    /** A server that keeps answering with failures may object to the version; one that does not answer says nothing about it. */
+    succeeded: () => void ([failures, heardAt] = [0, clock.monotonic()]),
+    /** A server that keeps answering with failures may object to the version; one that was away may have gone back in time. */
     isSuspect: (thrown: unknown) =>
-      failures + 1 >= FAILURES_BEFORE_RELIST && !(thrown instanceof status.TransportError),
+      clock.monotonic() - heardAt >= SILENT_MS ||
+      (failures + 1 >= FAILURES_BEFORE_RELIST && !(thrown instanceof status.TransportError)),
     /** Begins with short pauses when a server answers again. */
     failed(thrown: unknown) {
       const now = clock.monotonic();
