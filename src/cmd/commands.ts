@@ -114,7 +114,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'Shows which nodes would be upgraded in which order, and what the gates say. Writes nothing.',
     options: [
       ...common.CONNECTION_OPTIONS,
-      new Option('-f, --file <file>', 'file with one Plan; default: the plans of the cluster that have not ended'),
+      new Option('-f, --file <file>', 'one Plan, or - for stdin; default: plans of the cluster that have not ended'),
       new Option('--cluster <name>', 'instead: each Machine of this Cluster of Cluster API').conflicts('file'),
       new Option('--to <version>', 'with --cluster: if its version becomes this one'),
       new Option('-n, --namespace <name>', 'of that Cluster; default: default'),
@@ -202,7 +202,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'validate',
     summary:
       'Checks a file with a Plan, an UpgradePolicy, an UpdateConfig or the hosts of a kubeadm cluster, without a cluster.',
-    argument: new Argument('<file>', 'file with one of them'),
+    argument: new Argument('<file>', 'file with one of them, or - for stdin'),
     run: async (_flags, { argument = '', write }) =>
       await (await import('../cli/validate.ts')).validate(argument, write),
   },

@@ -14,6 +14,7 @@ import { clientOver } from '../kube/transport/http-client.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 const REFIT = `${ROOT}src/cmd/refit.ts`;
+const POLICY = { apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpgradePolicy', metadata: { name: 'p' }, spec: {} };
 const LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
 
 test.each([
@@ -34,6 +35,14 @@ test.each([
   const hint = 'make room for it, and run the same command again';
   expect(stderr).toBe(`REFIT_FILE: cannot write the output: ${problem}, write (${hint})\n`);
   expect(status).toBe(1);
+});
+
+test.each([
+  ['an UpgradePolicy', JSON.stringify(POLICY), ['-: UpgradePolicy p can be read\n', '']],
+  ['nothing', '', ['', expect.stringContaining('REFIT_FILE: -: is empty, expected')]],
+])('`-` is standard input, here %s through a socket', (_what, input, told) => {
+  const { stdout, stderr } = spawnSync(process.execPath, [REFIT, 'validate', '-'], { input, encoding: 'utf8' });
+  expect([stdout, stderr]).toEqual(told);
 });
 
 test('an error that cannot be told keeps its exit code', () => {

@@ -6,13 +6,13 @@ import { type ErrorCode, messageOf, RefitError } from './errors.ts';
 const MAX_BYTES = 3 * 1024 * 1024;
 
 /** Rejects with what is wrong with the file. */
-export async function readBounded(path: string): Promise<string> {
-  return await textIn(createReadStream(path), MAX_BYTES, 'the file is larger than 3 MiB; use a smaller one');
+export async function readBounded(path: string, stream: AsyncIterable<Buffer> = createReadStream(path)) {
+  return await textIn(stream, MAX_BYTES, 'the file is larger than 3 MiB; use a smaller one');
 }
 
-/** As `readBounded`, of a file that a person named. @throws RefitError of that code, with the path */
+/** As `readBounded`, of a file that a person named; as in kubectl `-` is standard input. @throws RefitError of that code, with the path */
 export async function readNamed(path: string, code: ErrorCode = 'REFIT_FILE'): Promise<string> {
-  return await readBounded(path).catch((cause: unknown) => {
+  return await readBounded(path, path === '-' ? process.stdin : undefined).catch((cause: unknown) => {
     throw new RefitError(code, `cannot read ${path}: ${messageOf(cause)}`, { cause });
   });
 }
