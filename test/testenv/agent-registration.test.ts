@@ -193,7 +193,7 @@ test('a node marks its own lease, whether its kubelet or the agent created it', 
   const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(Date.now()) };
   const metadata = { name, namespace: 'kube-node-lease', labels: { theirs: 'kept' } };
   await client.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
-  await leaseDelegation(client).offer(name, abort);
+  expect(await leaseDelegation(client).isExpected(name, abort)).toBe(true);
   expect(await leaseOf(name)).toMatchObject({ metadata: { labels: { ...MARK, theirs: 'kept' } }, spec });
 });
 

@@ -40,6 +40,26 @@ test.each<[string, (Error | 'ok')[], object, boolean]>([
   expect(await delegation.isExpected('n', abort)).toBe(expected);
 });
 
+test('a label that went with its lease is set again when it is asked for', async () => {
+  let lease: object = unmarked;
+  const asked: string[] = [];
+  const get = async (): Promise<object> => await Promise.resolve(lease);
+  const patch = async (_resource: unknown, name: string): Promise<object> => {
+    asked.push(name);
+    return await Promise.resolve((lease = marked));
+  };
+  const delegation = leaseDelegation({ patch, get } as unknown as KubeClient);
+  const twice = [await delegation.isExpected('n', abort), await delegation.isExpected('n', abort)];
+  expect(twice).toEqual([true, true]);
+  expect(asked).toEqual(['n']);
+});
+
+test('a refusal to set it again is answered as such from then on', async () => {
+  const delegation = delegationWith([refusal(403)], unmarked);
+  await expect(delegation.isExpected('n', abort)).rejects.toThrow();
+  expect(await delegation.isExpected('n', abort)).toBe(false);
+});
+
 test('who cannot look says so', async () => {
   const delegation = delegationWith([refusal(403)], new TransportError('down'));
   await expect(delegation.offer('n', abort)).rejects.toThrow();

@@ -16,24 +16,25 @@ export type LeaseDelegation = ReturnType<typeof leaseDelegation>;
 
 export function leaseDelegation(client: KubeClient) {
   let isRefused = false;
+  /** Sets the label. May be repeated; rejects when the API server refuses or does not answer. */
+  const offer = async (name: string, abort: AbortSignal): Promise<void> => {
+    await labelNodeLease(client, name, abort).catch((error: unknown) => {
+      isRefused ||= isRefusal(error);
+      throw error;
+    });
+    isRefused = false;
+  };
   return {
-    /** Sets the label. May be repeated; rejects when the API server refuses or does not answer. */
-    async offer(name: string, abort: AbortSignal): Promise<void> {
-      try {
-        await labelNodeLease(client, name, abort);
-        isRefused = false;
-      } catch (error) {
-        isRefused ||= isRefusal(error);
-        throw error;
-      }
-    },
-    /** False when the API server refused the label and the lease lacks it: then no leader drains the node. True if it may not be read. */
+    offer,
+    /** False when the lease lacks the label and the API server refused it: then no leader drains the node. True if it may not be read. */
     async isExpected(name: string, abort: AbortSignal): Promise<boolean> {
-      // The node and a leader may then wait for each other, which does no harm.
-      if (!isRefused) return true;
       const found = ifFound(client.get(leases, name, { namespace: NODE_LEASES, abort }));
       const isLabelled = found.then((lease) => lease?.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined);
-      return (await ifAllowed(isLabelled)) ?? true;
+      // The node and a leader may then wait for each other, which does no harm.
+      if ((await ifAllowed(isLabelled)) ?? true) return true;
+      // A lease that was deleted, or comes from a backup, has lost it.
+      if (!isRefused) await offer(name, abort);
+      return !isRefused;
     },
   };
 }
@@ -59,9 +60,9 @@ export async function keepDelegated(parts: DelegationParts, stop: AbortSignal): 
   };
   const tell = (error: unknown, pauseMs: number): void => {
     const reason = messageOf(error);
-    if (!isRefusal(error)) log.warn('cannot label the lease of the node', { reason, pauseMs });
-    else if (reason !== refused) log.error(REFUSED, { reason });
-    if (isRefusal(error)) refused = reason;
+    if (!isRefusal(error)) return log.warn('cannot label the lease of the node', { reason, pauseMs });
+    if (reason !== refused) log.error(REFUSED, { reason });
+    refused = reason;
   };
   await keepDoing(label, tell, { base: 200, cap: 30_000 }, { ...parts, object: node }, stop);
 }

@@ -37,8 +37,7 @@ export function kubeletHeartbeat({ clock, log, maintenance, ageOf, object }: Kub
     // A start outside of order and first answer is from a clock that counts otherwise.
     return startedAt > restartedAt && startedAt <= since ? startedAt : restartedAt;
   };
-  type Answer = Pick<OwnNodeFacts, 'isReady' | 'staleMs'>;
-  return async (journal: Journal, steady: () => number, stop: AbortSignal): Promise<Answer> => {
+  return async (journal: Journal, steady: () => number, stop: AbortSignal): Promise<OwnNodeFacts> => {
     if (journal.phase !== 'soaking') return settled({});
     const now = steady();
     const { newest } = object;
