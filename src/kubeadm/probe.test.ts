@@ -46,7 +46,7 @@ test('a control-plane host in the middle of an upgrade', () => {
     apiPort: 7443,
     staticPods: { 'kube-apiserver': 'v1.36.3', 'kube-scheduler': 'v1.36.2' },
     certificates: [],
-    leavesCertificates: false,
+    leaves: [],
     etcd: undefined,
     missing: [
       {
@@ -69,7 +69,7 @@ test('a host with nothing on it', () => {
     staticPods: {},
     missing: [],
     certificates: [],
-    leavesCertificates: false,
+    leaves: [],
     etcd: undefined,
   });
 });

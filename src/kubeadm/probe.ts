@@ -24,8 +24,8 @@ export interface HostFacts {
   /** On hosts of the control plane: manifests that are missing although backups of them exist. */
   readonly missing: readonly MissingManifest[];
   readonly certificates: readonly Certificate[];
-  /** By the UpgradeConfiguration of the manifest. */
-  readonly leavesCertificates?: boolean;
+  /** What the UpgradeConfiguration of the manifest switches off: `apply:etcdUpgrade:`. */
+  readonly leaves?: readonly string[];
   /** Which of them kubeadm should renew now, and why; undefined where it may not. Only `probeHost` says that. */
   readonly toRenew?: readonly string[] | undefined;
   readonly etcd: EtcdAnswer | undefined;
@@ -42,7 +42,7 @@ const PATIENCE_MS = 60_000;
 
 export async function probeHost(shells: Shells, upgrade: Upgrade, host: Host, now: number): Promise<HostFacts> {
   const facts = await factsBy(probeScript(upgrade, host, now), shells, host);
-  const isRenewed = optionsFor(upgrade, host).certificateRenewal !== false && facts.leavesCertificates !== true;
+  const { certificateRenewal: isRenewed = !facts.leaves?.join().includes('certificateR') } = optionsFor(upgrade, host);
   const ending = endingSoon(facts.certificates, now, isRenewed);
   const warnings = ending.map(({ found, cure }) => warn('certificate', `${found}; ${cure}`));
   const renewable = facts.certificates.filter(({ renewal }) => renewal !== undefined);
@@ -118,7 +118,7 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
     staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
     missing: all('missing').flatMap((line) => missingIn(line) ?? []),
     certificates: certificatesIn(all('certificate'), all('key')),
-    leavesCertificates: all('renewal').includes('off'),
+    leaves: all('leaves'),
     etcd: etcdAnswer(all('etcd')),
   };
 }

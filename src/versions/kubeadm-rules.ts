@@ -111,7 +111,7 @@ export interface VersionFacts {
   readonly kubelets?: readonly KubeletFacts[];
   readonly controllers?: readonly ControllerManagerFacts[];
   readonly kubeadm?: KubeadmFacts;
-  readonly etcd?: { readonly members: readonly string[]; readonly target: string };
+  readonly etcd?: { readonly members: readonly string[]; readonly target: string } | undefined;
   readonly node?: NodeFacts;
 }
 

@@ -70,6 +70,17 @@ test.each([
   expect((await facts()).messages.includes(line)).toBe(stops);
 });
 
+test('what an UpgradeConfiguration switches off is read by its section', async () => {
+  const lines = ['kind: UpgradeConfiguration', 'apply:', '  etcdUpgrade: false', '  # certificateRenewal: false'];
+  await put('upgrade.yaml', [...lines, 'node:', '  etcdUpgrade: true', '  certificateRenewal: false', ''].join('\n'));
+  const config = join(root, 'upgrade.yaml');
+  expect((await factsOf({ ...manifest, kubeadm: { config } })).leaves).toEqual([
+    'apply:etcdUpgrade:',
+    'node:certificateRenewal:',
+  ]);
+  expect((await facts()).leaves).toEqual([]);
+});
+
 test('other static pods that read a kubeconfig of kubeadm are told', async () => {
   const volume = (file: string) => `spec:\n  volumes:\n  - hostPath:\n      path: ${file}\n`;
   for (const [name, file] of [

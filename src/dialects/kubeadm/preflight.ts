@@ -100,7 +100,7 @@ export function assess(survey: Survey): Assessment {
       ...(continues ? [] : [...readyFindings(survey), ...etcdHealth(survey)]),
       ...cordonFindings(survey, request),
       ...(survey.kubeconfig ?? []),
-      ...unique(judgeVersions(versionFacts(survey, continues))),
+      ...unique(judgeVersions(versionFacts(survey, request, continues))),
       ...unique(hostFindings(survey, hostsOf(request))),
       ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
       ...drainFindings(survey, request),
@@ -217,8 +217,7 @@ export function membershipFindings({ manifest, nodes }: Pick<Survey, 'manifest' 
 
 /** Of Refit itself, which no run ends: a person upgraded the node, or its host left the manifest. */
 function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
-  const marked = nodes.filter((node) => !isMarkStale(node));
-  const ours = marked.filter((node) => readOwner(cordonOwner(node) ?? '')?.kind === configMaps.kind);
+  const ours = nodes.filter((of) => !isMarkStale(of) && readOwner(cordonOwner(of) ?? '')?.kind === configMaps.kind);
   const left = ours.map(({ metadata }) => metadata.name).filter((name) => !hostsOf(request).includes(name));
   const why = 'an earlier run left it cordoned; once it works, run kubectl uncordon';
   return openRequest(plan) ? [] : left.map((name) => warn('cordon', `node ${name}: ${why} ${name}`));
@@ -240,12 +239,14 @@ function etcdHealth({ hosts }: Survey): Finding[] {
   return [...problemsOf(checks).map((problem) => hard('etcd', problem)), ...(isTwo ? [warn('etcd', two)] : [])];
 }
 
-function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey, resuming: boolean): VersionFacts {
+function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): VersionFacts {
+  const { manifest, hosts, nodes, clusterVersion, policy } = survey;
   const controllers = hosts.filter(({ host }) => host.role === 'controlPlane');
   const managed = new Map(manifest.hosts.map((host) => [host.name, host]));
-  const moved = controllers.filter(({ host }) => optionsFor(manifest, host).etcdUpgrade !== false);
-  const members = moved.flatMap(({ staticPods }) => staticPods['etcd'] ?? []);
-  const etcd = etcdFacts(members, manifest.version);
+  const members = controllers.flatMap(({ host, leaves, staticPods: { etcd = [] } }) => {
+    const own = `${leader.includes(host.name) ? 'apply' : 'node'}:etcdUpgrade:`;
+    return (optionsFor(manifest, host).etcdUpgrade ?? !leaves?.includes(own)) ? etcd : [];
+  });
   return {
     apiServers: controllers.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []),
     target: manifest.version,
@@ -264,7 +265,7 @@ function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey
         return version && apiServer ? [{ name, version, apiServer }] : [];
       }),
     ),
-    ...(etcd ? { etcd } : {}),
+    etcd: etcdFacts(members, manifest.version),
     // The staged kubeadm will run; its version is checked on the host before that.
     kubeadm: { verb: 'apply', version: manifest.version, ...(clusterVersion ? { cluster: clusterVersion } : {}) },
   };

@@ -26,7 +26,6 @@ export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
   /** By host name; numbered, since socket paths are limited to about 100 bytes. */
   const used = new Map<string, string>();
-  const socketOf = (name: string): string => used.getOrInsert(name, join(directory, String(used.size)));
   return {
     async run(host: ManifestHost, script, patienceMs) {
       const user = host.user ?? ssh.user ?? 'root';
@@ -34,8 +33,8 @@ export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
       const path = host.path ?? ssh.path;
       const exported = path === undefined ? '' : `PATH=${quoted(path)}\nexport PATH\n`;
       const input = `echo ${quoted(BEGINS)}\n${exported}${script}`;
-      const args = [...argumentsOf(host, ssh, socketOf(host.name)), command];
-      const result = await runProgram('ssh', args, { input, patienceMs });
+      const socket = used.getOrInsert(host.name, join(directory, String(used.size)));
+      const result = await runProgram('ssh', [...argumentsOf(host, ssh, socket), command], { input, patienceMs });
       if (result.code !== BROKEN) return { ...result, stdout: result.stdout.split(`${BEGINS}\n`).at(-1) ?? '' };
       const through = host.bastion ? ` through ${host.bastion.address}` : '';
       const where = `${host.name} (${host.address ?? host.name}${through})`;

@@ -31,4 +31,4 @@ grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/de
   { [ -n "$PATCHED" ] && grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml"; } ||
   echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null || true)"
 echo "containerd=$(containerd --version 2>/dev/null || true)"
-! grep -qs '^ *certificateRenewal: *false' "$CONFIG" || echo renewal=off
+awk '/^[a-z]/ { of = $1 } /^ +(certificateRenewal|etcdUpgrade): *false/ { print "leaves=" of $1 }' "${CONFIG:-/dev/null}" 2>/dev/null || true
