@@ -1,5 +1,5 @@
 /** Proves what counts as orphaned work of a Plan. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan } from '../../../test/builders/plans.ts';
 import { later } from '../../../test/builders/times.ts';
@@ -73,4 +73,12 @@ test.each<[string, { controllers?: KubeObject[]; workers?: KubeObject[] }, reado
   );
   const wanted = names.map((name) => expect.stringContaining(name) as string);
   expect(found).toEqual(wanted);
+});
+
+test('what a finished plan lists is not read for each of thousands of nodes, which it left nothing on', () => {
+  const workers = Array.from({ length: 10 }, (_, index) => told(buildNode(`w${index}`), 'Completed'));
+  const read = vi.fn<() => Plan['status']>(() => ({ state: 'Completed', commands: [] }));
+  const finished = Object.defineProperty(buildPlan(), 'status', { get: read });
+  expect(orphanedPlans(buildWorld([], workers), [finished])).toEqual([]);
+  expect(read).not.toHaveBeenCalled();
 });

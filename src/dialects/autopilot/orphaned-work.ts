@@ -55,17 +55,17 @@ function orphanedPlanOf(carrier: Carrier, plans: readonly Plan[], busy: Readonly
 
 /** Uid of the deleted or finished Plan that left a cordon or taint; empty for taints of earlier versions, which have no uid. */
 function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
-  const active = plans.filter((plan) => cleansUp(plan, node));
+  const isActive = (isIts: (plan: Plan) => boolean) => plans.some((plan) => isIts(plan) && cleansUp(plan, node));
   const { plan: owner, kind = planResource.kind } = readOwner(cordonOwner(node) ?? '') ?? {};
-  const isThere = active.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
-  if (owner !== undefined && kind === planResource.kind && !isThere) return owner;
+  const isOwner = ({ metadata, spec }: Plan): boolean => metadata.uid === owner || spec.id === owner;
+  if (owner !== undefined && kind === planResource.kind && !isActive(isOwner)) return owner;
   const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: planResource.kind, uid: '' })];
   if (pending === undefined || (pending !== '' && !pending.startsWith(own))) return undefined;
-  const isCaredFor = active.some(({ metadata }) => isPendingFor(pending, own + metadata.uid));
+  const isCaredFor = isActive(({ metadata }) => isPendingFor(pending, own + metadata.uid));
   return isCaredFor ? undefined : pending.slice(own.length);
 }
 
-/** A finished Plan still cleans up its workers, but not the Node of a controller whose ControlNode was deleted. */
+/** A finished Plan still cleans up its workers, but not the Node of a controller whose ControlNode was deleted. Reads long lists: ask it last. */
 function cleansUp({ status }: Plan, { metadata }: Node): boolean {
   if (['new', 'running'].includes(phaseOfPlan(status?.state))) return true;
   const workers = (status?.commands ?? []).flatMap(({ k0supdate }) => k0supdate?.workers ?? []);
