@@ -28,8 +28,6 @@ export interface ObserverParts extends KubeletHeartbeatParts, Pick<StepInput, 't
 /** A clock is often set some time after the host has started. */
 const CLOCK_PATIENCE_MS = 10 * 60_000;
 
-type Ruling = Pick<StepInput, 'veto' | 'early'>;
-
 export function stepInputs(parts: ObserverParts) {
   const { object, observe, maintenance, times, accepts, beside, finished, prefetcher } = parts;
   const withExits = countExits(parts);
@@ -73,7 +71,7 @@ export function stepInputs(parts: ObserverParts) {
 function rulings({ veto: rules, clock, object }: ObserverParts) {
   /** The signal that waits for the clock, and since when (steady milliseconds). */
   let waiting: { readonly created: string; readonly since: number } | undefined;
-  return (signal: SignalData, journal: Journal, { running }: ServiceFacts, now: number): Ruling => {
+  return (signal: SignalData, journal: Journal, { running }: ServiceFacts, now: number) => {
     if (rules === undefined) return {};
     const { command, created } = signal;
     const isNew = journal.phase === 'idle';

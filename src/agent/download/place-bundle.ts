@@ -19,8 +19,6 @@ export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
   readonly fileTrust: Pick<FileTrust, 'assertTrusted'>;
 }
 
-type BundlePlace = Pick<BundleRequest, 'imagesDirectory' | 'record'>;
-
 type Placing = BundleRequest & FetchTools;
 
 /** The bundles of the running version, and those of the next. */
@@ -44,8 +42,8 @@ async function placeOnce(asked: Placing): Promise<void> {
   await settle(name, placing);
 }
 
-export async function discardBundle({ imagesDirectory, record }: BundlePlace, files: Files): Promise<void> {
-  for (const path of [...partsFor(imagesDirectory), record]) await files.rm(path, { force: true });
+export async function discardBundle(at: Pick<BundleRequest, 'imagesDirectory' | 'record'>, files: Files) {
+  for (const path of [...partsFor(at.imagesDirectory), at.record]) await files.rm(path, { force: true });
 }
 
 /** Name of a file with the wanted bytes: one of ours, or one with the name from the URL. */

@@ -33,7 +33,7 @@ export function createPrefetcher({ observe, perform, veto, beside, clock, random
   let held: { readonly command: SignalCommand; readonly path: string; readonly stamp: string | undefined } | undefined;
   let ending = new AbortController();
   let running: Promise<void> = Promise.resolve();
-  const carryOut = async (kind: PrefetchStep, journal: ActiveJournal, abort: AbortSignal): Promise<void> => {
+  const carryOut = async (kind: 'download' | 'trial-run' | 'clean-up', journal: ActiveJournal, abort: AbortSignal) => {
     const outcome = await perform({ kind }, journal, abort);
     if (!outcome.ok) throw new Error(outcome.reason);
   };
@@ -90,7 +90,6 @@ export function createPrefetcher({ observe, perform, veto, beside, clock, random
 }
 
 export type Prefetcher = ReturnType<typeof createPrefetcher>;
-type PrefetchStep = 'download' | 'trial-run' | 'clean-up';
 
 function journalFor({ rollout, command, policy }: Prefetch, binary: string, running: RunningService): ActiveJournal {
   const signal = { planId: rollout, created: '', command };

@@ -82,6 +82,18 @@ test('so is one that a script of the unit became, which names no k0s', async () 
   expect(await systemd().find(id, BINARY)).toMatchObject({ title: 'systemd unit k0sworker.service' });
 });
 
+test('its unit is found again when the process is gone, also where another one names the file', async () => {
+  const script = { path: '/usr/local/sbin/start-k0s', args: '', changedAt: 1 };
+  await units(unit({ ...script, pid: id.pid }));
+  const manager = systemd();
+  await manager.find(id, BINARY);
+  await units(unit({ id: 'left.service' }), unit({ ...script, state: 'failed' }));
+  const service = await manager.find({ ...id, started: 'another boot/1' }, BINARY);
+  expect(service).toMatchObject({ title: 'systemd unit k0sworker.service', isRestarting: false });
+  await service?.restart();
+  expect((await calls()).slice(2)).toEqual(['reset-failed k0sworker.service', 'restart --no-block k0sworker.service']);
+});
+
 test('a service beside k0s is not restarted for a process that it started', async () => {
   await units(unit({ pid: process.pid, path: '/usr/sbin/crond', args: '-n' }));
   expect(await systemd().find(id, BINARY)).toBeUndefined();

@@ -14,11 +14,14 @@ const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart,StateChangeTimes
 const STARTED_AS_K0S = /(\/[^\s;"']+)(?: -\S+)* (?:controller|server|worker)\s/g;
 
 export function systemd(commands: Commands, readCgroup = readCgroupOf): ServiceManager {
+  /** The unit that ran the service last. */
+  let last: string | undefined;
   return {
     async find(process, binary) {
       const isAlive = isSameProcess(findProcess(process.pid), process);
-      const unit = await (isAlive ? unitOf(process, binary, commands, readCgroup) : unitFor(binary, commands));
+      const unit = await (isAlive ? unitOf(process, binary, commands, readCgroup) : unitFor(binary, commands, last));
       if (unit === undefined) return undefined;
+      last = unit.id;
       return {
         title: `systemd unit ${unit.id}`,
         isRestarting: !isAlive && unit.mainPid !== 0,
@@ -39,11 +42,12 @@ async function unitOf({ pid, parent }: ProcessId, binary: string, { ask }: Comma
 }
 
 /** After the process is gone, the unit is found by the file that it starts, as what: others may use that file, too. */
-async function unitFor(binary: string, { ask }: Commands): Promise<Unit | undefined> {
+async function unitFor(binary: string, { ask }: Commands, last: string | undefined): Promise<Unit | undefined> {
   const units = parseUnits(await ask('systemctl', 'show', PROPERTIES, '*.service'));
   // A unit for another role may be left, and was never started, or failed long ago.
   const newestFirst = units.toSorted((a, b) => b.changedAt - a.changedAt);
-  for (const unit of newestFirst) if (await names(unit, STARTED_AS_K0S, binary)) return unit;
+  // A script need not name the file.
+  for (const unit of newestFirst) if (unit.id === last || (await names(unit, STARTED_AS_K0S, binary))) return unit;
   return undefined;
 }
 
