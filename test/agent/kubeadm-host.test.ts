@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
+import { snapshotScript } from '../../src/kubeadm/etcd.ts';
 import { parseFacts } from '../../src/kubeadm/probe.ts';
 import { probeScript, stepScript } from '../../src/kubeadm/scripts.ts';
 import { run } from '../../tools/controlplane/run.ts';
@@ -64,6 +65,31 @@ else
     test('with enough of both', async () => {
       const problems = await problemsWith('size=512m');
       expect(problems.filter((problem) => /MiB|noexec/.test(problem))).toEqual([]);
+    });
+
+    describe.each([
+      ['in a folder of its own', '/srv/etcd', 'true'],
+      ['behind a link', '/var/lib/etcd', 'ln -s "$REFIT_ROOT/srv/etcd" "$REFIT_ROOT/var/lib/etcd"'],
+    ])('with the data of etcd %s', (_, folder, link) => {
+      const manifests = '"$REFIT_ROOT/etc/kubernetes/manifests"';
+      const data = '"$REFIT_ROOT/srv/etcd/member"';
+      const before = [
+        link,
+        `mkdir -p ${data} "$REFIT_ROOT/etc/kubernetes" && head -c 10M /dev/zero >${data}/db`,
+        'mount -t tmpfs -o size=8m none "$REFIT_ROOT/etc/kubernetes"',
+        `mkdir ${manifests} && echo '    - --data-dir=${folder}' >${manifests}/etcd.yaml`,
+      ].join(' && ');
+
+      test('no room for the copy that kubeadm makes of it', async () => {
+        const { problems } = parseFacts(await onHost('size=512m', before, probeScript(manifest, host, Date.now())));
+        const line = /\/etc\/kubernetes has 7 MiB free, the upgrade needs 10 MiB$/;
+        expect(problems.map(({ message }) => message)).toContainEqual(expect.stringMatching(line));
+      });
+
+      test('no room for a snapshot of it', async () => {
+        const said = await onHost('size=1m', before, snapshotScript('v1.36.3', 1));
+        expect(said).toMatch(/^\S+ has no room for a snapshot of etcd, 1\d{4} KiB$/m);
+      });
     });
 
     test('with a clock that is off', async () => {

@@ -5,7 +5,7 @@ fail() { rm -f "$FILE".*new; echo "$*"; exit 1; }
 mkdir -p "$D/snapshots" 2>&1
 rm -f "$D"/snapshots/*.new
 FILE=$D/snapshots/etcd-before-$VERSION-$(date -u +%Y%m%dT%H%M%SZ).db
-used=$(du -sk "$R/var/lib/etcd" 2>/dev/null | cut -f 1)
+used=$(du -sk "$R$(flag data-dir "$MANIFESTS/etcd.yaml")/member" 2>/dev/null | cut -f 1)
 [ "$(df -kP "$D" | awk 'NR == 2 { print $4 }')" -gt "${used:-0}" ] || fail "$D has no room for a snapshot of etcd, ${used:-0} KiB"
 why=$({ etcd maintenance/snapshot '{}' 3600 | sed -n 's/.*"blob":"\([^"]*\)".*/\1/p' | base64 -d >"$FILE.new"; } 2>&1) || true
 [ -s "$FILE.new" ] || fail "etcd gave no snapshot${why:+: $why}"
