@@ -45,8 +45,10 @@ function scheduleOf(pattern: string, timeZone: string): CronSchedule {
   try {
     // Words such as @hourly stand for five fields, and mean the same to all.
     const mode = pattern.startsWith('@') ? '5-part' : '6-part';
-    // As for k0s, 0/15 stands for 0-59/15.
-    const cron = new Cron(pattern, { timezone: timeZone, mode, sloppyRanges: true });
+    const [, , , days, , weekdays] = pattern.split(/\s+/);
+    // As for k0s, both kinds of days must fit where one has a star, also as in */2; and 0/15 stands for 0-59/15.
+    const domAndDow = [days, weekdays].some((field) => /(^|,)\*/.test(field ?? ''));
+    const cron = new Cron(pattern, { timezone: timeZone, mode, sloppyRanges: true, domAndDow });
     if (!cron.nextRun(new Date(SHOWN_FROM))) throw new Error('no month has such a day');
     return { next: (time) => cron.nextRun(new Date(time))?.getTime() };
   } catch (error) {

@@ -57,14 +57,11 @@ export async function sendFile(request: IncomingMessage, response: ServerRespons
   };
   if (request.method === 'HEAD') return sendHead(range ? 206 : 200, body);
   response.writeHead(range ? 206 : 200, { ...head, ...body });
-  return await sendBytes(response, file, { from, to });
+  return await sendBytes(response, file, from, to);
 }
 
-/** `to` is the last byte. */
-type ByteRange = { readonly from: number; readonly to: number };
-
-/** Undefined: the whole file. More than one range is answered with it, too (RFC 9110, 14.2). */
-function rangeOf({ headers }: IncomingMessage, size: number, etag: string): ByteRange | 'unsatisfiable' | undefined {
+/** Undefined: the whole file. `to` is the last byte. More than one range is answered with it, too (RFC 9110, 14.2). */
+function rangeOf({ headers }: IncomingMessage, size: number, etag: string) {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(headers.range ?? '') ?? [];
   const isStale = headers['if-range'] !== undefined && headers['if-range'] !== etag;
   if ((first === '' && last === '') || isStale) return undefined;
@@ -74,7 +71,7 @@ function rangeOf({ headers }: IncomingMessage, size: number, etag: string): Byte
   return from > to ? 'unsatisfiable' : { from, to };
 }
 
-async function sendBytes(response: ServerResponse, { path, cache }: ServedFile, { from, to }: ByteRange) {
+async function sendBytes(response: ServerResponse, { path, cache }: ServedFile, from: number, to: number) {
   // A listener for each piece would cost more than the piece.
   let wake = (): void => undefined;
   response.once('close', () => wake());
