@@ -14,14 +14,18 @@ import {
   withAnswer,
 } from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
-import { T0 } from '../../test/builders/times.ts';
+import { later, T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { withPendingTaint } from '../drain/cordon-marks.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { annotated, type KubeObject, nodes } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
-import type { Signal } from './dialect.ts';
+import { carryOut, type Effects } from './act/writes.ts';
+import type { Signal, World } from './dialect.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
 import type { Observation } from './model/decision.ts';
+import type { Stage, Target } from './model/rollout.ts';
+import { OwnWrites } from './observe/world.ts';
 import type { Reporter } from './report/reporter.ts';
 
 const FORBIDDEN = refusal(403, 'Forbidden');
@@ -120,6 +124,40 @@ test('a signal that the server accepts and does not keep is no signal: that is s
   await clock.advance(2_000);
   expect(await look()).toMatchObject({ requeueAfterMs: 4_000 });
   expect(tries('w2')).toBe(2);
+});
+
+test('a cordon that the server accepts and does not keep is tried again after a pause, and that is said', async () => {
+  const asking: Observation = {
+    kind: 'working',
+    step: 'Cordoning',
+    waitsFor: 'drain',
+    attempt: later(0),
+    since: later(0),
+  };
+  const drainDelegation = {
+    always: true,
+    nodeOf: (_stage: Stage, { name }: Target, world: World) => world.get(nodes, name),
+  };
+  const keptOf = (object: KubeObject): KubeObject => ({ ...object, spec: {} }) as KubeObject;
+  const { look, tries, told, clock } = rig(asking, {}, { ...tableDialect, drainDelegation }, FORBIDDEN, keptOf);
+  await look();
+  const lost = 'spec.unschedulable is not there after the write; a webhook or admission policy removes it';
+  expect(tries('w2')).toBe(1);
+  expect(told).toContain(`w2: the API server refuses to change its object: ${lost}`);
+  await look();
+  expect(tries('w2')).toBe(1);
+  await clock.advance(2_000);
+  await look();
+  expect(tries('w2')).toBe(2);
+});
+
+test('so is a taint', async () => {
+  const api = new MemoryApi();
+  const node = api.put(nodes, withPendingTaint(buildNode('w1'), 'Plan.uid'));
+  const client = { replace: async () => await Promise.resolve(buildNode('w1')) } as unknown as KubeClient;
+  const effects = { client, ownWrites: new OwnWrites() } as unknown as Effects;
+  const writing = carryOut(effects, { kind: 'replace', resource: nodes, object: node });
+  await expect(writing).rejects.toThrow('the taint upgrade.refit.dev/pending is not there after the write');
 });
 
 test('a node action that is refused does not stop the others', async () => {

@@ -1,7 +1,7 @@
 /** The writes that every effect is made of, signals among them. Each has a precondition and can be repeated without harm. */
 import type { Drains } from '../../drain/running-drains.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { KubeObject } from '../../kube/resources.ts';
+import type { KubeObject, Node } from '../../kube/resources.ts';
 import * as status from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Dialect, Instruction, World, WorldObject } from '../dialect.ts';
@@ -50,11 +50,19 @@ export async function carryOut(effects: Effects, instruction: Instruction): Prom
   }
 }
 
-function refuseLoss({ metadata: { annotations = {} } }: KubeObject, wanted: KubeObject): void {
-  const lost = Object.keys(wanted.metadata.annotations ?? {}).find((key) => annotations[key] === undefined);
-  const message = `the annotation ${lost} is not there after the write; a webhook or admission policy removes it`;
+function refuseLoss(written: KubeObject, wanted: KubeObject): void {
+  const kept = marksOn(written);
+  const lost = marksOn(wanted).find((mark) => !kept.includes(mark));
+  const message = `${lost} is not there after the write; a webhook or admission policy removes it`;
   if (lost !== undefined) throw new status.StatusError({ kind: 'Status', code: 422, message });
 }
+
+/** What Refit adds to objects. */
+const marksOn = ({ metadata: { annotations = {} }, spec: { taints = [], unschedulable } = {} }: Node): string[] => [
+  ...Object.keys(annotations).map((key) => `the annotation ${key}`),
+  ...taints.map(({ key }) => `the taint ${key}`),
+  ...(unschedulable === true ? ['spec.unschedulable'] : []),
+];
 
 /** Asks the API server, not a cache, whether the plan and the status shards of these targets are as observed. */
 export async function isCurrent(effects: Effects, plan: KubeObject, targets: readonly Target[]): Promise<boolean> {

@@ -58,11 +58,12 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
     case 'signal':
       return intend(context);
     case 'none':
-    case 'schedule':
-      return {
-        ...resting(target, phase, facts, effect),
-        ...(drainsItself(facts) ? { recheckMs: DELEGATION_RECHECK_MS } : {}),
-      };
+    case 'schedule': {
+      const { observation, drainDelegation } = facts;
+      const isAsking = observation.kind === 'working' && observation.waitsFor !== undefined;
+      const recheck = isAsking && drainDelegation === false ? { recheckMs: DELEGATION_RECHECK_MS } : {};
+      return { ...resting(target, phase, facts, effect), ...recheck };
+    }
   }
 }
 
@@ -91,10 +92,6 @@ function observedStateOf({ exists, observation, drainDelegation }: TargetFacts, 
   const { kind } = observation;
   if (late && (kind === 'sent' || kind === 'working')) return 'late';
   return kind === 'working' && observation.waitsFor !== undefined && drainDelegation !== false ? 'asking' : kind;
-}
-
-function drainsItself({ observation, drainDelegation }: TargetFacts): boolean {
-  return observation.kind === 'working' && observation.waitsFor !== undefined && drainDelegation === false;
 }
 
 /** Asks the gates again: the intent may be old, and another leader may have recorded it. */

@@ -13,7 +13,9 @@ export function withRetries(snapshot: Snapshot, now: number): Rollout {
   const { rollout, controls } = snapshot;
   if (controls.retries.size === 0 || controls.abort !== undefined) return rollout;
   const again = withStages(rollout)
-    .filter(({ stage, target }) => isDue(snapshot, target) && isFree(rollout, stage, target))
+    .filter(({ stage, target }) => isDue(snapshot, target) && !isUpgradedByLaterStage(rollout, stage, target))
+    // Work in a later stage finishes first: only the slots of one stage are counted.
+    .filter(({ stage }) => targetsIn({ stages: laterThan(rollout.stages, stage) }, 'intended').length === 0)
     .map(({ target }): Target => ({ ...target, state: 'pending', since: momentOf(snapshot, target, now) }));
   if (again.length === 0) return rollout;
   const renewed = withTargets(rollout, again);
@@ -44,12 +46,6 @@ export function isUpgradedByLaterStage({ stages }: Rollout, own: Stage, { name }
       keepsVersion !== true &&
       targets.some((other) => other.name === name && other.state === 'done'),
   );
-}
-
-/** Work in a later stage finishes first: only the slots of one stage are counted. */
-function isFree(rollout: Rollout, stage: Stage, target: Target): boolean {
-  const later = laterThan(rollout.stages, stage);
-  return targetsIn({ stages: later }, 'intended').length === 0 && !isUpgradedByLaterStage(rollout, stage, target);
 }
 
 function laterThan(stages: readonly Stage[], { id }: Stage): readonly Stage[] {

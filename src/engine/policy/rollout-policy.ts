@@ -4,7 +4,7 @@ import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import type { VersionRule } from '../../versions/plan-rules.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import type { Stage } from '../model/rollout.ts';
+import { SECOND, type Stage } from '../model/rollout.ts';
 
 /**
  * Steps of one target with a deadline. answer: the agent's first report · download · drain · apply: replace the files ·
@@ -65,7 +65,6 @@ export interface RolloutPolicy {
   readonly agent: AgentPolicy;
 }
 
-const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
