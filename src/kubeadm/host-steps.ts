@@ -116,9 +116,9 @@ export async function rollBack(on: HostStepsParts): Promise<string> {
 }
 
 /** Until `ask` resolves. It rejects while something is wrong, also while the API server or a host is away. */
-export async function until<T>(on: HostStepsParts, withinMs: number, ask: () => Promise<T>): Promise<T> {
+export async function until<T>(on: Pick<Tools, 'clock'> & { abort: AbortSignal }, ms: number, ask: () => Promise<T>) {
   const asked = async () => (await Promise.allSettled([ask()]))[0];
-  const end = await untilRight(asked, ({ status }) => status === 'fulfilled', { ...on, withinMs });
+  const end = await untilRight(asked, ({ status }) => status === 'fulfilled', { ...on, withinMs: ms });
   if (end.status === 'fulfilled') return end.value;
   throw new RefitError('REFIT_REFUSED', messageOf(end.reason));
 }

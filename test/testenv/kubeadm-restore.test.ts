@@ -241,4 +241,17 @@ function suite(): void {
     await put('c', 'written');
     await expect.poll(async () => await valueOf('cp3', 'c'), { timeout: 60_000 }).toBe('written');
   });
+
+  test('that has an alarm is restored with it, for the user of the data: else nobody could ever end the alarm', async () => {
+    const [first] = members.hosts;
+    const own = (await etcdAnswers(members.shells, members.hosts)).get('cp1');
+    if (!first || typeof own !== 'object') throw new Error('there is no member');
+    await etcd('cp1', 'maintenance/alarm', { action: 'ACTIVATE', memberID: own.id, alarm: 'NOSPACE' });
+    const { stdout } = await members.shells.run(first, snapshotScript('v1.36.3', 1));
+    const taken = join(members.folderOf('cp1'), stdout.split(' ')[0] ?? '');
+    for (const name of NAMES) await copyFile(taken, fileOn(name));
+    const { code, text } = await restore('yes');
+    expect([code, text]).toEqual([0, expect.stringMatching(/The snapshot has it, too: alarm NOSPACE; .*disarm\./)]);
+    expect(await exists(join(members.folderOf('cp3'), API_SERVER))).toBe(true);
+  });
 }

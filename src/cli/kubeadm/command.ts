@@ -92,8 +92,7 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     const other = `--digest: found ${flags.digest}, but this plan has ${digest}: look at it with refit kubeadm plan, then agree to it again`;
     if (flags.digest !== undefined && flags.digest !== digest) throw new RefitError('REFIT_REFUSED', other);
     const upgrade = questionOf(request, toApply.length, toRoll.length);
-    const question = aborted === undefined ? upgrade : 'End the aborted upgrade?';
-    if (!(await confirm(question, session))) return EXIT.failed;
+    if (!(await confirm(aborted === undefined ? upgrade : 'End the aborted upgrade?', session))) return EXIT.failed;
     if (isHostsDone(shown.assessment)) return await finish(session, shown);
     const decide = async (): Promise<preflight.Assessment> => {
       const now = preflight.assess(await surveyCluster(session, await probeAll(session)));

@@ -3,12 +3,12 @@ import { controlPlaneOf, type ManifestHost } from '../../dialects/kubeadm/manife
 import { PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import { leases } from '../../kube/resources.ts';
 import { type EtcdAnswer, etcdProblems, IS_WHOLE } from '../../kubeadm/etcd.ts';
+import { expectNone, until } from '../../kubeadm/host-steps.ts';
 import { etcdAnswers } from '../../kubeadm/probe.ts';
 import { scriptFile } from '../../kubeadm/script-file.ts';
 import { detached, LISTENS, PRELUDE, quoted } from '../../kubeadm/scripts.ts';
-import { untilRight } from '../../kubeadm/verify.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
 import { leaderOf } from '../status/load.ts';
 import { confirmInPerson } from './command.ts';
 import { controlPlaneAlone, inSession, type KubeadmFlags, type KubeadmSession, onAll, outputOn } from './session.ts';
@@ -46,7 +46,7 @@ export async function restoreEtcd(flags: KubeadmFlags & { readonly snapshot: str
     if (!(await confirmInPerson('Restore etcd?', session))) return EXIT.failed;
     const members = found.map(([, member]) => member).join(',');
     for (const [doing, script] of Object.entries(restoreScripts(options, members))) {
-      if (doing === 'Starting the API server') await untilHealthy(session);
+      if (doing === 'Starting the API server') await untilHealthy(session, hosts);
       output.write(`${doing}.\n`);
       await onControlPlane(session, script);
     }
@@ -56,20 +56,21 @@ export async function restoreEtcd(flags: KubeadmFlags & { readonly snapshot: str
   return await inSession(flags, abort, restore, controlPlaneAlone);
 }
 
-async function untilHealthy(session: KubeadmSession): Promise<void> {
-  const hosts = controlPlaneOf(session.manifest);
-  const ask = async (): Promise<string[]> => problemsIn(await etcdAnswers(session.shells, hosts), hosts);
-  const asked = async (): Promise<string[]> => await ask().catch((error: unknown) => [messageOf(error)]);
-  const wrong = await untilRight(asked, ({ length }) => length === 0, { ...session, withinMs: HEALTHY_MS });
-  const why = `${wrong.join('; ')}; fix that, then run the command again`;
-  if (wrong.length > 0) throw new RefitError('REFIT_REFUSED', why);
+async function untilHealthy(session: KubeadmSession, hosts: readonly ManifestHost[]): Promise<void> {
+  const alarms = await until(session, HEALTHY_MS, async () => {
+    const wrong = problemsIn(await etcdAnswers(session.shells, hosts), hosts);
+    // It comes back with each restore, and ends only once an API server deletes what fills etcd.
+    expectNone(wrong.filter((problem) => !problem.startsWith('alarm ')));
+    return wrong;
+  });
+  for (const alarm of alarms) session.output.write(`The snapshot has it, too: ${alarm}.\n`);
 }
 
 /** A host without an answer is a problem, too. */
 function problemsIn(answers: ReadonlyMap<string, EtcdAnswer>, hosts: readonly ManifestHost[]): string[] {
   const silent = hosts.filter(({ name }) => typeof answers.get(name) !== 'object');
   return [
-    ...silent.map(({ name }) => `etcd on ${name} does not answer; see crictl logs there`),
+    ...silent.map(({ name }) => `etcd on ${name} does not answer; see crictl logs there, then run the command again`),
     ...etcdProblems(answers).map(({ found, cure }) => `${found}; ${cure}`),
   ];
 }
