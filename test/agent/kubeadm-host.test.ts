@@ -1,8 +1,10 @@
 /** A kubeadm host whose disk is full, or forbids programs: what `plan` says of it, and what a step says there. Real mounts. */
+import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { restoreFactsScript } from '../../src/cli/kubeadm/restore-etcd.ts';
 import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
 import { snapshotScript } from '../../src/kubeadm/etcd.ts';
 import { parseFacts } from '../../src/kubeadm/probe.ts';
@@ -90,6 +92,23 @@ else
         const said = await onHost('size=1m', before, snapshotScript('v1.36.3', 1));
         expect(said).toMatch(/^\S+ has no room for a snapshot of etcd, 1\d{4} KiB$/m);
       });
+    });
+
+    test.each([
+      ['too little room', 'size=4m', '/var/lib/etcd has no room for the snapshot\n'],
+      ['enough room', 'size=64m', ' cp1=https://10.0.0.1:2380\n'],
+    ])('with %s to restore a snapshot of etcd beside its data', async (_, size, end) => {
+      const body = Buffer.alloc(5_000_000, 'a');
+      await mkdir(join(root, 'srv'), { recursive: true });
+      await writeFile(join(root, 'srv/snap.db'), Buffer.concat([body, createHash('sha256').update(body).digest()]));
+      await writeFile(join(root, 'usr/bin/etcdutl'), '#!/bin/sh\n', { mode: 0o755 });
+      const flags = ['data-dir=/var/lib/etcd', 'name=cp1', 'initial-advertise-peer-urls=https://10.0.0.1:2380'];
+      await mkdir(join(root, 'etc/kubernetes/manifests'), { recursive: true });
+      const yaml = flags.map((flag) => `    - --${flag}\n`).join('');
+      await writeFile(join(root, 'etc/kubernetes/manifests/etcd.yaml'), yaml);
+      const script = restoreFactsScript({ snapshot: '/srv/snap.db', stamp: 'one' });
+      const said = await onHost(size, 'mkdir -p "$REFIT_ROOT/var/lib/etcd"', script);
+      expect(said).toMatch(new RegExp(`${end}$`));
     });
 
     test('with a clock that is off', async () => {

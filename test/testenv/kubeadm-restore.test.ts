@@ -1,7 +1,7 @@
 /** Tests `refit kubeadm restore-etcd` over Debian's sshd, on three real members of etcd and the real etcdutl. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { chown, copyFile, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -250,8 +250,11 @@ function suite(): void {
     const { stdout } = await members.shells.run(first, snapshotScript('v1.36.3', 1));
     const taken = join(members.folderOf('cp1'), stdout.split(' ')[0] ?? '');
     for (const name of NAMES) await copyFile(taken, fileOn(name));
+    const data = join(members.folderOf('cp2'), DATA);
+    await chown(data, 1234, 1234);
     const { code, text } = await restore('yes');
     expect([code, text]).toEqual([0, expect.stringMatching(/The snapshot has it, too: alarm NOSPACE; .*disarm\./)]);
     expect(await exists(join(members.folderOf('cp3'), API_SERVER))).toBe(true);
+    expect((await stat(join(data, 'member/snap/db'))).uid).toBe(1234);
   });
 }

@@ -1,6 +1,5 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Runs BODY in its own session under the host's lock, for which it waits WAIT seconds, and prints the last lines of its
-# log, which a full disk does not stop.
+# Runs BODY in its own session under the host's lock, for which it waits WAIT seconds. A full disk does not stop its log.
 set -u
 D=${REFIT_ROOT:-}/var/lib/refit
 umask 077

@@ -6,9 +6,8 @@ AWAY=$D/restore
 YAML=$MANIFESTS/etcd.yaml
 [ -e "$YAML" ] || YAML=$AWAY/etcd.yaml
 put_back() { [ ! -e "$AWAY/$1.yaml" ] || place "$AWAY/$1.yaml" "$MANIFESTS/$1.yaml"; }
-DATA=$(flag data-dir "$YAML")
-[ -n "$DATA" ] || fail "no static pod of etcd: restore an external etcd by hand"
-DATA=$R$DATA
+DATA=$R$(flag data-dir "$YAML")
+[ "$DATA" != "$R" ] || fail "no static pod of etcd: restore an external etcd by hand"
 
 # Prints `SHA256 NAME=URL` of the snapshot and the member, or what prevents a restore. Changes nothing.
 facts() {
@@ -17,16 +16,19 @@ facts() {
   command -v curl >/dev/null || fail "no curl in PATH: it asks etcd whether it is healthy"
   [ -f "$R$SNAPSHOT" ] || fail "no file $SNAPSHOT: copy the snapshot to this path of every control-plane host"
   is_whole "$R$SNAPSHOT" || fail "$SNAPSHOT is not a whole snapshot: the hash at its end is not that of its content"
+  [ ! -d "$DATA" ] || [ "$(df -kP "$DATA" | awk 'NR == 2 { print $4 }')" -gt "$(du -k "$R$SNAPSHOT" | cut -f 1)" ] ||
+    fail "$DATA has no room for the snapshot"
   echo "$(sha256sum <"$R$SNAPSHOT" | cut -c 1-64) $(flag name "$YAML")=$(flag initial-advertise-peer-urls "$YAML")"
 }
 
-# Nothing has stopped yet: a host that has no room changes nothing.
+# Nothing has stopped yet. etcd may run as another user.
 restore_beside() {
   echo "$STAMP" >"$D/restore.stamp"
   rm -rf "$DATA/restoring"
   etcdutl snapshot restore "$R$SNAPSHOT" --data-dir "$DATA/restoring" --name "$(flag name "$YAML")" \
     --initial-advertise-peer-urls "$(flag initial-advertise-peer-urls "$YAML")" --initial-cluster "$MEMBERS" \
     --initial-cluster-token "refit-$STAMP" --bump-revision 1000000000 --mark-compacted
+  chown -R --reference="$DATA" "$DATA/restoring"
 }
 
 # Two persons at once would make members of two clusters.
