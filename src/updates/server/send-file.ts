@@ -83,7 +83,7 @@ async function sendBytes(response: ServerResponse, { path, cache }: ServedFile, 
     if (piece.length === 0) response.destroy();
     await new Promise<void>((resolve) => {
       wake = resolve;
-      response.write(piece, () => resolve());
+      response.write(piece, () => setImmediate(resolve));
     });
     at += piece.length;
   }
