@@ -11,7 +11,7 @@ import { prepareExtension } from '../../sandbox/cluster/hook-extension.ts';
 import { REFIT } from '../../sandbox/refit.ts';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
-import { recordOf, updateOn, withUpdate } from '../../src/dialects/capi/rollout.ts';
+import { recordOf, updateOn, withRequest } from '../../src/dialects/capi/rollout.ts';
 import { configMaps, kubeletVersionOf, nodes } from '../../src/kube/resources.ts';
 import { agentOf, procedureOf } from '../../src/signal/agent-presence.ts';
 import { decodeReport, decodeSignal } from '../../src/signal/annotations.ts';
@@ -115,7 +115,7 @@ async function request(name: string, list = 'LIST', hash = sha256): Promise<void
     sha256: hash,
     procedure: 'kubeadmupdate',
   } as const;
-  const annotated = withUpdate(await nodeOf(name), update);
+  const annotated = withRequest(await nodeOf(name), update);
   const { annotations, labels } = annotated.metadata;
   await cluster.client.patch(nodes, name, { metadata: { annotations, labels } }, { type: 'merge' });
 }

@@ -10,7 +10,7 @@ import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { capi } from '../../dialects/capi/dialect.ts';
-import { withUpdate } from '../../dialects/capi/rollout.ts';
+import { withRequest } from '../../dialects/capi/rollout.ts';
 import { cattleView } from '../../dialects/cattle/dialect.ts';
 import { latestHash } from '../../dialects/cattle/latest.ts';
 import type { Dialect } from '../../engine/dialect.ts';
@@ -21,7 +21,7 @@ import { type Inspection, inspect } from '../status/observe.ts';
 import { choosePlan } from './command.ts';
 import { retry } from './retry.ts';
 
-const machine = withUpdate(buildNode('n1'), buildMachineUpdate());
+const machine = withRequest(buildNode('n1'), buildMachineUpdate());
 const PLANS: Readonly<Record<string, readonly [Dialect, KubeObject]>> = {
   open: [autopilot, buildPlan({}, statusOf('SchedulableWait', [], []))],
   over: [autopilot, buildPlan({}, statusOf('Warning', [], []))],

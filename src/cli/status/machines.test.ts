@@ -6,7 +6,7 @@ import { buildViewParts } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
 import { capi } from '../../dialects/capi/dialect.ts';
-import { withUpdate } from '../../dialects/capi/rollout.ts';
+import { withRequest } from '../../dialects/capi/rollout.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 import { observe } from './observe.ts';
 import { render } from './render.ts';
@@ -16,7 +16,7 @@ const LOOK = { hasColours: false, size: () => ({ columns: 100, rows: 24 }) };
 
 function machineNode(machine: string, cluster?: string): Node {
   const annotations = { ...(cluster !== undefined && { [NODE_ANNOTATIONS.cluster]: cluster }) };
-  return withUpdate(buildNode(`node-of-${machine}`, { annotations }), {
+  return withRequest(buildNode(`node-of-${machine}`, { annotations }), {
     uid: machine,
     machine: `fleet/${machine}`,
     version: 'v1.36.3',

@@ -8,7 +8,7 @@ import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildViewParts, lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
-import { withUpdate } from '../../dialects/capi/rollout.ts';
+import { withRequest } from '../../dialects/capi/rollout.ts';
 import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
 import { newPlan } from '../../dialects/kubeadm/plan-object.ts';
 import { reportPatch } from '../../dialects/kubeadm/signal.ts';
@@ -261,10 +261,10 @@ test('kubeadm and Cluster API', async () => {
   expect(text).toMatch(
     /note {4}`refit kubeadm apply` carries it out.*\n {2}waits {3}until the controllers are done \(1 min\)$/,
   );
-  const [machine] = why(await lookOf('capi', withUpdate(W2, buildMachineUpdate()), W2), 'w2');
+  const [machine] = why(await lookOf('capi', withRequest(W2, buildMachineUpdate()), W2), 'w2');
   expect(machine).toContain('w2  worker of Machine ns/m');
   for (const name of ['m', 'ns/m'])
-    expect(why(await lookOf('capi', withUpdate(W2, buildMachineUpdate()), W2), name)).toEqual([machine]);
+    expect(why(await lookOf('capi', withRequest(W2, buildMachineUpdate()), W2), name)).toEqual([machine]);
   expect(machine).toContain('`refit capi-extension` carries it out');
 });
 

@@ -111,3 +111,14 @@ test('what each Node says is read once, however many plans ask: all Nodes that w
   readAll();
   expect(parse).not.toHaveBeenCalled();
 });
+
+test('what is left on all Nodes is found once for each list of them, however many plans ask', async () => {
+  const scene = new MachineScene(['w1']);
+  await scene.ask('w1').then(async () => await scene.lead('w1'));
+  const all = [withoutRequest(scene.node('w1'))];
+  const world = { ...buildWorld([], []), list: () => all as never[] };
+  const looks = vi.spyOn(all, 'flatMap');
+  const [first, second] = [orphanedPlans(world), orphanedPlans(world)];
+  expect(second).toBe(first);
+  expect(looks).toHaveBeenCalledTimes(1);
+});

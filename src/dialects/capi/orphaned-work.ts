@@ -12,8 +12,11 @@ import { onceForEach } from '../../util/memo.ts';
 import { isController } from '../node-endpoints.ts';
 import { recordOf, rolloutOf, updateOn } from './rollout.ts';
 
-export function orphanedPlans(world: World): OrphanedPlan<Node>[] {
-  return world.list(nodes).flatMap((node) => {
+export const orphanedPlans = (world: World): readonly OrphanedPlan<Node>[] => orphanedAmong(world.list(nodes));
+
+/** Once for each list of Nodes: all that were updated once are plans, and a change wakes them all. */
+const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<Node>[] =>
+  all.flatMap((node) => {
     const uid = orphanOn(node);
     if (uid === undefined) return [];
     const { planId = '', created = '', command } = signalAtWorkOn(node) ?? {};
@@ -24,8 +27,8 @@ export function orphanedPlans(world: World): OrphanedPlan<Node>[] {
     const reason = because('PlanGone', 'its update request was removed');
     const record = { uid, phase: 'failed', blocked: false, reason, state: 'failed', since: created } as const;
     return [{ plan: node, rollout: rolloutOf(node, update, record) }];
-  });
-}
+  }),
+);
 
 /** The uid of an earlier request that is gone; undefined if nothing is left of it, or a later one or its signal is at work. */
 export const orphanOn = onceForEach((node: Node): string | undefined => {

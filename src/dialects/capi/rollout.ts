@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { machines } from '../../api/capi/machine.ts';
 import { labelSelectorSchema } from '../../api/cattle/workload.ts';
 import type { PodRule } from '../../drain/pod-rules.ts';
-import { withoutControls } from '../../engine/model/controls.ts';
 import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
 import { RECORDED_STATES, ROLLOUT_PHASES, type Rollout, type Stage } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
@@ -76,10 +75,6 @@ export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord
 const recordIn = onceForEach(
   (node: KubeObject) => recordSchema.safeParse(parseJson(node.metadata.annotations?.[RECORD_ANNOTATION])).data,
 );
-
-export function withUpdate<T extends KubeObject>(node: T, update: MachineUpdate): T {
-  return withRequest(withoutControls(node), update);
-}
 
 export function withRequest<T extends KubeObject>(node: T, update: MachineUpdate): T {
   return annotated(node, { [UPDATE_ANNOTATION]: JSON.stringify(update) });

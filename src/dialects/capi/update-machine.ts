@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { HOOK_GROUP, type UpdateMachineRequest, type UpdateMachineResponse } from '../../api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, type Machine, NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
+import { withoutControls } from '../../engine/model/controls.ts';
 import type { Payload, Role } from '../../engine/model/rollout.ts';
 import { platformOf } from '../../engine/observe/gather.ts';
 import { chunksOf, httpGet } from '../../http/http-get.ts';
@@ -21,7 +22,7 @@ import type { RulesOf } from './machine-rules.ts';
 import { orphanOn } from './orphaned-work.ts';
 import { otherProcedure, procedureFor } from './procedures.ts';
 import { type Progress, type ProgressParts, progressOf } from './progress.ts';
-import { type MachineUpdate, updateOn, withoutUpdate, withUpdate } from './rollout.ts';
+import { type MachineUpdate, updateOn, withoutUpdate, withRequest } from './rollout.ts';
 import type { ReplaceStuck } from './stuck-machines.ts';
 import { versionProblem } from './version-problem.ts';
 
@@ -121,7 +122,7 @@ async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: 
     ...(procedure === 'kubeadm' && { procedure: 'kubeadmupdate' }),
   };
   // Another replica or the kubelet may have written the Node: the next call reads it again.
-  await ifUnchanged(workload.replace(nodes, withUpdate(node, update), { abort }));
+  await ifUnchanged(workload.replace(nodes, withRequest(withoutControls(node), update), { abort }));
   return underWay(`node ${name} is about to start`);
 }
 
