@@ -1,6 +1,6 @@
 /** How the agent is a service of systemd or OpenRC: its file, and the commands that start, stop and remove it. */
 import { existsSync } from 'node:fs';
-import { RefitError } from '../../util/errors.ts';
+import { failing } from '../../util/errors.ts';
 import { deployFile } from '../deploy-files.ts';
 
 export const SERVICE = 'refit-agent';
@@ -33,17 +33,16 @@ const MANAGERS = [
     textFor: openRcScript,
     start: [`rc-update add ${SERVICE} default`, `rc-service ${SERVICE} restart`],
     stop: [`rc-service --ifstarted ${SERVICE} stop`],
-    disable: [`rc-update delete ${SERVICE}`],
+    // It fails on what is in no runlevel.
+    disable: [`rc-update add ${SERVICE} default`, `rc-update delete ${SERVICE} default`],
     forget: [],
   },
 ];
 
 /** Of the running system. Throws REFIT_INSTALL when there is none. */
 export function serviceManager() {
-  const manager = MANAGERS.find(({ sign }) => existsSync(sign));
-  if (manager) return manager;
   const message = 'neither systemd nor OpenRC runs this host: run `refit agent` under your supervisor';
-  throw new RefitError('REFIT_INSTALL', message);
+  return MANAGERS.find(({ sign }) => existsSync(sign)) ?? failing('REFIT_INSTALL')(message);
 }
 
 /** `command`: the program and its arguments. */
