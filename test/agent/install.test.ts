@@ -103,6 +103,17 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
     );
   });
 
+  test('what nobody can read or remove is no bug of Refit, and uninstall goes on once it is gone', () => {
+    const { directory, stuck, freed } = seen.foreign;
+    const file = name === 'systemd' ? '/etc/systemd/system/refit-agent.service' : '/etc/init.d/refit-agent';
+    const fault = (what: string): string =>
+      `REFIT_INSTALL: this host refuses: ${what} '${file}' (fix that on this host, and run the same command again)\nexit code 1\n`;
+    expect(directory).toBe(fault('EISDIR: illegal operation on a directory, read').repeat(2));
+    expect(stuck).toBe(fault('EBUSY: resource busy or locked, unlink'));
+    expect(freed).toContain(`removed ${service}\n`);
+    expect(freed).not.toContain('exit code');
+  });
+
   test('a full disk is no bug of Refit, and nothing half-written stays', () => {
     const { full, afterFull } = seen.foreign;
     expect(full).toContain('\nREFIT_INSTALL: cannot write /usr/local/bin/refit: ENOSPC: ');

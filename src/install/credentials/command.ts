@@ -33,17 +33,14 @@ export async function controlNodeCredentials(name: string, flags: CredentialsFla
   if (!(flags.duration >= LEAST_MS && flags.duration <= MOST_MS))
     throw new RefitError('REFIT_USAGE', '--duration is too short or too long: use 10m to 596523h');
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
-  const silent = { ...cli, write: () => undefined };
-  const issued = await inCluster(flags, silent, async (run) => {
+  const issued = await inCluster(flags, { ...cli, write: () => undefined }, async (run) => {
     await applyObjects(objectsIn(controlNodeRoles(name, flags.node)), run);
     return await issueCertificate(`refit:controlnode:${name}`, Math.floor(flags.duration / 1000), { ...run, clock });
   });
   if (flags.output === 'kubeconfig') cli.write(await kubeconfigWith(config, withCertificate(issued)));
-  else cli.write(execCredential(issued, renewalOf(issued.certificate)));
-}
-
-/** Counted from now: signers date the beginning back. */
-function renewalOf(certificate: string): string {
-  const left = new X509Certificate(certificate).validToDate.getTime() - clock.now();
-  return rfc3339(clock.now() + left * USED_PART);
+  else {
+    // Counted from now: signers date the beginning back.
+    const left = new X509Certificate(issued.certificate).validToDate.getTime() - clock.now();
+    cli.write(execCredential(issued, rfc3339(clock.now() + left * USED_PART)));
+  }
 }

@@ -30,6 +30,7 @@ export function withFullPaths(text: string, folder: string): string {
 }
 
 export function withCertificate({ certificate, key }: ClientCertificate): object {
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
   return { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) };
 }
 
@@ -44,8 +45,4 @@ const EXEC_VERSION = 'client.authentication.k8s.io/v1';
 export function execCredential({ certificate, key }: ClientCertificate, expires: string): string {
   const status = { clientCertificateData: certificate, clientKeyData: key, expirationTimestamp: expires };
   return `${JSON.stringify({ apiVersion: EXEC_VERSION, kind: 'ExecCredential', status })}\n`;
-}
-
-function base64(text: string): string {
-  return Buffer.from(text).toString('base64');
 }

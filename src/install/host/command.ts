@@ -7,20 +7,18 @@ import { controlNodeName, kubeletName } from '../../agent/registration/host-name
 import { createCommands } from '../../agent/service/commands.ts';
 import { type FoundService, findServices } from '../../agent/service/find-services.ts';
 import { allPids, executableOf } from '../../agent/service/processes.ts';
-import { askService, type TrustedAnswer } from '../../agent/service/trusted-service.ts';
+import { askService, STATUS_TIMEOUT_MS, type TrustedAnswer } from '../../agent/service/trusted-service.ts';
 import { loadJournal } from '../../agent/state/journal-file.ts';
 import { assertFree, pathsBeside, pathsIn, removeState } from '../../agent/state/state-directory.ts';
 import { assertTrustedConfig } from '../../agent/state/trusted-config.ts';
-import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
-import type { KubeObject } from '../../kube/resources.ts';
 import { systemClock } from '../../util/clock.ts';
-import { messageOf, RefitError } from '../../util/errors.ts';
+import { failing, messageOf, RefitError } from '../../util/errors.ts';
 import { deleteCommands } from '../cluster-objects.ts';
 import { kubeconfigWith, withCommand, withFullPaths } from '../credentials/kubeconfig.ts';
 import { controlNodeRoles, objectsIn } from '../manifests.ts';
-import { hasMark, hostFault, placeText } from './host-files.ts';
-import { assertOwnedByRoot, BINARY, isOwnBinary, ownProgram, type Program, placeBinary } from './program.ts';
+import { hasMark, hostFault, onHost, placeText } from './host-files.ts';
+import { assertOwnedByRoot, BINARY, isOwnBinary, ownProgram, placeBinary } from './program.ts';
 import { serviceManager } from './service-managers.ts';
 
 /** Without credentials the agent gets them itself. */
@@ -34,23 +32,22 @@ const USUAL = { name: undefined, binary: undefined, stateDirectory: '/var/lib/re
 /** How long a certificate of the agent is valid; the next one is fetched when most of that is over. */
 const VALIDITY = '168h';
 
-export async function installAgent({ credentials, procedure }: AgentInstallFlags, write: Write): Promise<void> {
+export const installAgent = onHost(async ({ credentials, procedure }: AgentInstallFlags, write: Write) => {
   const service = ownService();
   const k0s = procedure === 'kubeadm' ? undefined : await findK0s();
   const program = await ownProgram();
-  const source = await credentialsFor(k0s, program, credentials);
+  const source = await credentialsFor(k0s, program.refit, credentials);
   const { stateDirectory } = await ownOptions(procedure);
-  const isPlaced = !program.isOneFile || (await isOwnBinary());
   const isMarked = await hasMark(service.file);
+  const isPlaced = !program.isOneFile || (await isOwnBinary());
   const foreign = [
     ...(isMarked === false ? [service.file] : []),
-    ...('text' in source && (await hasMark(CREDENTIALS)) === false ? [CREDENTIALS] : []),
+    ...(source.text !== undefined && (await hasMark(CREDENTIALS)) === false ? [CREDENTIALS] : []),
     ...(isPlaced === false && isMarked !== true ? [BINARY] : []),
   ];
   if (foreign.length > 0) {
     const hint = `move that away, put settings of the service into ${service.dropIn}, and run this again`;
-    const found = `refit install did not make what is in its way: ${foreign.join(', ')}`;
-    throw new RefitError('REFIT_INSTALL', found, { hint });
+    failing('REFIT_INSTALL', 'refit install did not make what is in its way: ', { hint })(foreign.join(', '));
   }
   if (k0s) write(`found k0s ${k0s.version}, a ${k0s.role} (PID ${k0s.pid}, data in ${k0s.dataDirectory})\n`);
   if (k0s?.ownAgent) write('k0s runs its own agent, so this one only watches: docs/guides/k0s.md says more\n');
@@ -59,16 +56,14 @@ export async function installAgent({ credentials, procedure }: AgentInstallFlags
     write(`copied this program to ${BINARY}\n`);
   }
   for (const directory of [CONFIG, stateDirectory]) {
-    await mkdir(directory, { mode: 0o700, recursive: true }).catch((cause: unknown) =>
-      hostFault(`cannot make ${directory}`, cause),
-    );
+    await mkdir(directory, { mode: 0o700, recursive: true });
     await assertOwnedByRoot(directory);
   }
-  if ('text' in source) {
+  if (source.text !== undefined) {
     await placeText(CREDENTIALS, 0o600, source.text);
     write(`wrote ${CREDENTIALS}: ${source.what}\n`);
   }
-  const kubeconfig = 'text' in source ? CREDENTIALS : source.file;
+  const kubeconfig = source.file ?? CREDENTIALS;
   const object = k0s?.role === 'controller' ? ['--object', 'controlnode'] : [];
   const flags = k0s ? object : ['--procedure', 'kubeadm'];
   const command = [...program.agent, 'agent', ...flags, '--kubeconfig', kubeconfig];
@@ -76,7 +71,7 @@ export async function installAgent({ credentials, procedure }: AgentInstallFlags
   await run(service.start);
   write(`wrote ${service.file}\n`);
   write(`started ${service.title}, now and at each boot; its state is in ${stateDirectory}\n`);
-}
+});
 
 function ownService() {
   if (process.getuid?.() !== 0) throw new RefitError('REFIT_INSTALL', 'the agent runs as root: run this as root, too');
@@ -91,10 +86,8 @@ async function run(lines: readonly string[]): Promise<void> {
   }
 }
 
-type Source = { readonly file: string } | { readonly text: string; readonly what: string };
-
 /** The kubelet's own, except on a controller of k0s: a file that was given, or a command that gets them. */
-async function credentialsFor(k0s: RunningK0s | undefined, { refit }: Program, given?: string): Promise<Source> {
+async function credentialsFor(k0s: RunningK0s | undefined, refit: readonly string[], given?: string) {
   if (given !== undefined) {
     await loadTrustedConfig(given);
     return { text: withFullPaths(await readFile(given, 'utf8'), dirname(given)), what: `a copy of ${given}` };
@@ -119,7 +112,7 @@ async function credentialsFor(k0s: RunningK0s | undefined, { refit }: Program, g
   return { text, what: `gets a certificate for controlnode ${name} with ${admin} whenever one is due` };
 }
 
-async function loadTrustedConfig(path: string): Promise<ClusterConfig> {
+async function loadTrustedConfig(path: string) {
   const config = await loadClusterConfig({ path });
   await assertTrustedConfig(config);
   return config;
@@ -129,8 +122,8 @@ async function assertIdle(state: string): Promise<void> {
   const { journal, airgapJournal, configurationJournal } = pathsIn(state);
   for (const path of [journal, airgapJournal]) {
     const { phase } = await loadJournal(path);
-    if (phase === 'idle') continue;
-    throw new RefitError('REFIT_INSTALL', `the agent is upgrading this node (${phase}): wait until that has ended`);
+    if (phase !== 'idle')
+      throw new RefitError('REFIT_INSTALL', `the agent is upgrading this node (${phase}): wait until that has ended`);
   }
   if (existsSync(configurationJournal))
     throw new RefitError('REFIT_INSTALL', 'the agent is changing files of this host: wait until that has ended');
@@ -156,7 +149,7 @@ async function besideK0s(configured: string | undefined): Promise<string[]> {
 }
 
 /** Removes what install wrote, and the files of the agent. Upgrades that it made stay. */
-export async function uninstallAgent(write: Write): Promise<void> {
+export const uninstallAgent = onHost(async (write: Write) => {
   const service = ownService();
   const isMarked = await hasMark(service.file);
   if (isMarked === false) {
@@ -210,16 +203,14 @@ export async function uninstallAgent(write: Write): Promise<void> {
     write(existsSync(path) ? `left ${path}: ${problem ?? 'it has other files'}\n` : `removed ${path}\n`);
   }
   if (rights.length > 0) write(`left in the cluster what this agent had there; to remove it:\n${rights.join('\n')}\n`);
-}
+});
 
 /** What the agent of a controller has in the cluster. Only a kubeconfig that gets certificates has names. */
-function rightsIn(kubeconfig: string): KubeObject[] {
+function rightsIn(kubeconfig: string) {
   const valueOf = (word: string) => new RegExp(`${word}\\W+([\\w.-]+)`).exec(kubeconfig)?.[1];
   const name = valueOf('controlnode') ?? 'NAME';
   return [{ kind: 'ControlNode', metadata: { name } }, ...objectsIn(controlNodeRoles(name, valueOf('--node')))];
 }
-
-const ASK_MS = 5_000;
 
 type RunningK0s = FoundService & ReturnType<typeof describe>;
 
@@ -227,7 +218,7 @@ type RunningK0s = FoundService & ReturnType<typeof describe>;
 async function findK0s(): Promise<RunningK0s> {
   const found: RunningK0s[] = [];
   for (const service of findServices()) {
-    const answer = await askService(service.statusSocket, ASK_MS).catch(() => undefined);
+    const answer = await askService(service.statusSocket, STATUS_TIMEOUT_MS).catch(() => undefined);
     if (answer?.pid === service.pid) found.push({ ...service, ...describe(answer) });
   }
   const [only, ...more] = found;

@@ -34,6 +34,15 @@ export async function placeFile(path: string, mode: number, fill: (next: string)
   }
 }
 
+/** A system call that fails in `work` is no bug of Refit. */
+export function onHost<T extends readonly unknown[]>(work: (...args: T) => Promise<void>): typeof work {
+  return async (...args) =>
+    await work(...args).catch((error: NodeJS.ErrnoException) => {
+      if (error.syscall === undefined) throw error;
+      hostFault('this host refuses', error);
+    });
+}
+
 /** For what the host refuses, such as on a full disk. */
 export function hostFault(what: string, cause: unknown): never {
   const hint = 'fix that on this host, and run the same command again';

@@ -5,8 +5,7 @@ import { dirname } from 'node:path';
 import { isSea } from 'node:sea';
 import { hashFile } from '../../agent/download/hash-file.ts';
 import { assertTrustedPath } from '../../agent/state/trusted-path.ts';
-import { messageOf, RefitError } from '../../util/errors.ts';
-import { placeFile } from './host-files.ts';
+import { hostFault, placeFile } from './host-files.ts';
 
 /** For an agent, which runs on every node for months and computes little: few threads, no signal that opens a debugger. */
 export const AGENT_FLAGS = [
@@ -21,8 +20,6 @@ export const AGENT_FLAGS = [
 ] as const;
 
 export const BINARY = '/usr/local/bin/refit';
-
-export type Program = Awaited<ReturnType<typeof ownProgram>>;
 
 /** How to run it: as it is, and as an agent, which is as small as it can be. What is one file, `placeBinary` copies. */
 export async function ownProgram() {
@@ -40,7 +37,7 @@ const SELF = '/proc/self/exe';
 
 /** Undefined where there is none; true when it is a copy of this one. */
 export async function isOwnBinary(): Promise<boolean | undefined> {
-  const there = await hashFile(BINARY, { open });
+  const there = await hashFile(BINARY, { open }).catch((cause: unknown) => hostFault(`cannot read ${BINARY}`, cause));
   return there === undefined ? undefined : there === (await hashFile(SELF, { open }));
 }
 
@@ -52,7 +49,5 @@ export async function placeBinary(): Promise<void> {
 
 /** Root runs it, or the commands that it names: nobody else may be able to change it. */
 export async function assertOwnedByRoot(path: string): Promise<void> {
-  await assertTrustedPath(path).catch((cause: unknown) => {
-    throw new RefitError('REFIT_INSTALL', messageOf(cause), { cause });
-  });
+  await assertTrustedPath(path).catch((cause: unknown) => hostFault(`cannot trust ${path}`, cause));
 }

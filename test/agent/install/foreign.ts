@@ -1,6 +1,6 @@
 /** Inside a jail: what install and uninstall say and do where files of others, or the disk, are in the way. */
 import { execFileSync } from 'node:child_process';
-import { copyFile, mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, readlink, rm, rmdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { takeLock } from '../../../src/agent/state/state-directory.ts';
 
@@ -17,7 +17,9 @@ export interface SeenForeign {
   readonly masked: string;
   /** Of uninstall once the service's file is gone. */
   readonly left: string;
-  /** Of uninstall while an agent that no service runs uses the state, and while files of the host are being changed. */
+  /** Of install and uninstall while the service's file is a directory. */
+  readonly directory: string;
+  /** Of uninstall while an agent that no service runs uses the state, and of uninstall while files of the host are being changed. */
   readonly used: string;
   readonly changing: string;
   /** Files that did not stay as they were. */
@@ -27,6 +29,9 @@ export interface SeenForeign {
   readonly afterFull: readonly string[];
   /** Of install and uninstall for a kubeadm host, with an option in agent.yaml that only such a host has. */
   readonly kubeadm: string;
+  /** Of uninstall while nobody can remove the service's file, and after that. */
+  readonly stuck: string;
+  readonly freed: string;
 }
 
 /** `service`: the file of the service; `state`: the state directory. Leaves nothing behind. */
@@ -50,6 +55,9 @@ export async function tryForeign(
   const masked = refit('install', 'agent');
   if ((await readlink(service).catch(String)) !== '/dev/null') changed.push(`the mask of ${service}`);
   await rm(service);
+  await mkdir(service);
+  const directory = refit('install', 'agent') + refit('uninstall', 'agent');
+  await rmdir(service);
   await mkdir(state, { recursive: true, mode: 0o700 });
   await takeLock(join(state, 'agent.lock'), process.pid);
   const used = refit('uninstall', 'agent').replace(String(process.pid), 'PID');
@@ -65,15 +73,24 @@ export async function tryForeign(
   const full = refit('install', 'agent');
   const afterFull = await readdir(dirname(BINARY));
   execFileSync('umount', [dirname(BINARY)]);
-  return { refused, kept, masked, used, changing, left, changed, full, afterFull, kubeadm: await onKubeadm(refit) };
+  const said = { refused, kept, masked, directory, used, changing, left, changed, full, afterFull };
+  return { ...said, ...(await onKubeadm(refit, service)) };
 }
 
-async function onKubeadm(refit: (...args: string[]) => string): Promise<string> {
+async function onKubeadm(
+  refit: (...args: string[]) => string,
+  service: string,
+): Promise<Pick<SeenForeign, 'kubeadm' | 'stuck' | 'freed'>> {
   const flags = await readFile(FLAGS, 'utf8');
   await writeFile(FLAGS, `${flags}kubeadm-config: /etc/refit/upgrade.yaml\n`);
   await mkdir('/etc/kubernetes', { recursive: true });
   await copyFile('/var/lib/k0s/kubelet.conf', '/etc/kubernetes/kubelet.conf');
-  const said = refit('install', 'agent', '--procedure', 'kubeadm') + refit('uninstall', 'agent');
+  const install = ['install', 'agent', '--procedure', 'kubeadm'];
+  const kubeadm = refit(...install) + refit('uninstall', 'agent');
   await writeFile(FLAGS, flags);
-  return said;
+  refit(...install);
+  execFileSync('mount', ['--bind', service, service]);
+  const stuck = refit('uninstall', 'agent');
+  execFileSync('umount', [service]);
+  return { kubeadm, stuck, freed: refit('uninstall', 'agent') };
 }
