@@ -37,8 +37,10 @@ export const installAgent = onHost(async ({ credentials, procedure }: AgentInsta
   const k0s = procedure === 'kubeadm' ? undefined : await findK0s();
   const program = await ownProgram();
   const source = await credentialsFor(k0s, program.refit, credentials);
-  const { stateDirectory } = await ownOptions(procedure);
+  const { stateDirectory, runDirectory } = await ownOptions(procedure);
   const isMarked = await hasMark(service.file);
+  // Only one runs on a host: the service's would start again and again.
+  if (!isMarked) for (const directory of [stateDirectory, runDirectory]) await assertUnused(directory);
   const isPlaced = !program.isOneFile || (await isOwnBinary());
   const foreign = [
     ...(isMarked === false ? [service.file] : []),
@@ -127,7 +129,13 @@ async function assertIdle(state: string): Promise<void> {
   }
   if (existsSync(configurationJournal))
     throw new RefitError('REFIT_INSTALL', 'the agent is changing files of this host: wait until that has ended');
-  for (const name of globSync('*.lock.*', { cwd: state })) await assertFree(join(state, name));
+  await assertUnused(state);
+}
+
+async function assertUnused(directory: string): Promise<void> {
+  const fail = failing('REFIT_INSTALL', '', { hint: 'end that agent and whatever starts it, then run this again' });
+  for (const name of globSync('*.lock.*', { cwd: directory }))
+    await assertFree(join(directory, name)).catch(({ message }: Error) => fail(message));
 }
 
 /** As the agent reads them; some are for kubeadm hosts only, which the command line of the service names. */

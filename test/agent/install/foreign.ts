@@ -19,7 +19,7 @@ export interface SeenForeign {
   readonly left: string;
   /** Of install and uninstall while the service's file is a directory. */
   readonly directory: string;
-  /** Of uninstall while an agent that no service runs uses the state, and of uninstall while files of the host are being changed. */
+  /** Of install and uninstall while an agent that no service runs uses the state, and of uninstall while files of the host are being changed. */
   readonly used: string;
   readonly changing: string;
   /** Files that did not stay as they were. */
@@ -60,7 +60,7 @@ export async function tryForeign(
   await rmdir(service);
   await mkdir(state, { recursive: true, mode: 0o700 });
   await takeLock(join(state, 'agent.lock'), process.pid);
-  const used = refit('uninstall', 'agent').replace(String(process.pid), 'PID');
+  const used = (refit('install', 'agent') + refit('uninstall', 'agent')).replaceAll(String(process.pid), 'PID');
   await rm(join(state, 'agent.lock.1'));
   await writeFile(join(state, 'journal-configuration.json'), '[]', { mode: 0o600 });
   const changing = refit('uninstall', 'agent');
