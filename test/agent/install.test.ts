@@ -77,6 +77,12 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
     );
   });
 
+  test('a k0s whose status socket others could replace is named, with the reason', () => {
+    expect(seen.unasked).toMatch(
+      /^REFIT_INSTALL: cannot ask k0s: PID \d+: others may write to \/run\/k0s; run "chmod go-w \/run\/k0s" \(fix that/,
+    );
+  });
+
   test('files of others stay: install and uninstall refuse before they change anything', () => {
     const file = name === 'systemd' ? '/etc/systemd/system/refit-agent.service' : '/etc/init.d/refit-agent';
     const dropIn = name === 'systemd' ? `${file}.d/` : '/etc/conf.d/refit-agent';

@@ -224,13 +224,16 @@ type RunningK0s = FoundService & ReturnType<typeof describe>;
 
 /** The one whose status socket answers. Throws REFIT_INSTALL when there is none, or more than one. */
 async function findK0s(): Promise<RunningK0s> {
-  const found: RunningK0s[] = [];
+  const [found, faults]: [RunningK0s[], string[]] = [[], []];
   for (const service of findServices()) {
-    const answer = await askService(service.statusSocket, STATUS_TIMEOUT_MS).catch(() => undefined);
+    const answer = await askService(service.statusSocket, STATUS_TIMEOUT_MS).catch((error: unknown) => {
+      faults.push(`PID ${service.pid}: ${messageOf(error)}`);
+    });
     if (answer?.pid === service.pid) found.push({ ...service, ...describe(answer) });
   }
   const [only, ...more] = found;
   if (only === undefined) {
+    if (faults.length > 0) hostFault('cannot ask k0s', faults.join(', '));
     const hint = 'start it, and install the agent again; on a kubeadm host pass --procedure kubeadm';
     throw new RefitError('REFIT_INSTALL', 'no k0s runs on this host', { hint });
   }

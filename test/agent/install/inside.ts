@@ -128,6 +128,14 @@ async function inPod(work: () => Promise<[string, string]>): Promise<[string, st
   return result;
 }
 
+/** What install says while others may write there; then the path has that mode. */
+async function installWhileOpen(path: string, mode: number): Promise<string> {
+  await chmod(path, 0o777);
+  const said = refit('install', 'agent');
+  await chmod(path, mode);
+  return said;
+}
+
 async function run(): Promise<Seen> {
   const tooEarly = refit('install', 'agent');
   const server = await startApiServer();
@@ -144,9 +152,8 @@ async function run(): Promise<Seen> {
   await startK0s();
   const first = await until('the first k0s', k0s);
 
-  await chmod(KUBELET, 0o666);
-  const distrusted = refit('install', 'agent');
-  await chmod(KUBELET, 0o600);
+  const distrusted = await installWhileOpen(KUBELET, 0o600);
+  const unasked = await installWhileOpen('/run/k0s', 0o755);
   const foreign = await tryForeign(refit, PLACES[manager === 'systemd' ? 0 : 2] ?? '', STATE);
   const installed = refit('install', 'agent');
   const upgrade = async (file: string, version: string): Promise<[string, string]> => {
@@ -199,6 +206,7 @@ async function run(): Promise<Seen> {
     ...(byPod && { byPod }),
     left,
     distrusted,
+    unasked,
     foreign,
     good,
     bad,

@@ -14,6 +14,8 @@ export interface Seen {
   readonly left: readonly string[];
   /** Output of install while others may write the kubelet's kubeconfig. */
   readonly distrusted: string;
+  /** Output of install while others may write where k0s has its status socket. */
+  readonly unasked: string;
   readonly foreign: SeenForeign;
   /** Last status and report of an upgrade, and of one to a build that ends at once. */
   readonly good: readonly [status: string, report: string];
