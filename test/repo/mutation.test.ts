@@ -1,0 +1,16 @@
+/** What `npm run mutate` copies before it starts: a link to a folder ends it. */
+import { globSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ROOT } from './tree.ts';
+
+test('no link to a folder is copied', () => {
+  const config = readFileSync(join(ROOT, 'stryker.config.json'), 'utf8');
+  const { ignorePatterns = [] } = JSON.parse(config) as { ignorePatterns?: string[] };
+  const links = globSync('*/**', { cwd: ROOT, withFileTypes: true, exclude: ['node_modules', '.git', 'dist'] })
+    .filter((entry) => entry.isSymbolicLink())
+    .map((entry) => join(entry.parentPath, entry.name));
+  const folders = links.filter((path) => statSync(path).isDirectory()).map((path) => path.slice(ROOT.length));
+  expect(folders).toContain('charts/refit');
+  expect(folders.filter((path) => !ignorePatterns.some((pattern) => path.startsWith(`${pattern}/`)))).toEqual([]);
+});
