@@ -348,3 +348,45 @@ test.each([
   );
   expect(messages).toContain(`kubelet of w1 at v${version} ${wanted}`);
 });
+
+/** Both sides of each bound, and what no row has. */
+test.each<[string, VersionFacts, string]>([
+  ['API servers of a candidate, to a release before it', to(['1.36.2-rc.1'], '1.36.1'), 'force R12'],
+  ['a release, to its own candidate', to(['1.36.0'], '1.36.0-rc.1'), 'force Ks3 R12'],
+  ['a candidate, to its release', to(['1.36.0-rc.1'], '1.36.0'), 'yes'],
+  ['a version that is none', to(['latest'], '1.36.0'), 'no Km1'],
+  ['a kubelet whose version is none', to(['1.35'], '1.36.0', { kubelets: [{ version: '?' }] }), 'no Km1'],
+  ['API servers that differ, and nothing is under way', to(['1.36.0', '1.36.1'], '1.36.2'), 'force F7'],
+  ['the same, resumed', to(['1.36.0', '1.36.1'], '1.36.2', { resuming: true }), 'yes'],
+  ['the oldest that is maintained', to(['1.34.0'], '1.34.1', { oldestMaintained: 34 }), 'yes'],
+  [
+    'a leap of a worker that may skip',
+    kubelet('1.33', ['1.36'], { target: '1.36', drained: true, skips: true }),
+    'yes',
+  ],
+  [
+    'a controller one behind the target',
+    { ...controller('kube-scheduler', '1.35', ['1.35']), target: '1.36.0' },
+    'yes',
+  ],
+  ['apply without the version of the cluster', apply('1.36.1', '', '1.36.1'), 'no Km1'],
+  ['an older kubeadm for a candidate', apply('1.36.0-rc.0', '1.35.4', '1.36.0-rc.1'), 'force Ks3'],
+  ['a node at the version of the cluster', node('1.36.1', { cluster: '1.36.0' }), 'yes'],
+  ['etcd that is newer already', etcd(['3.6.9'], '3.6.8'), 'yes'],
+  ['etcd whose version is none', etcd(['?'], '3.6.8'), 'no etcd'],
+  ['etcd just as it must be', etcd(['3.5.20'], '3.6.8'), 'warn etcd'],
+  ['etcd before 3.7', etcd(['3.6.10'], '3.7.0'), 'warn etcd'],
+  ['etcd as advised before 3.7', etcd(['3.6.11'], '3.7.0'), 'yes'],
+  ['cgroup v1 before it is refused', host('1.34', { cgroup: 1 }), 'yes'],
+  ['cgroup v1 that is allowed', host('1.35', { cgroup: 1, allowsCgroupV1: true }), 'warn cgroup'],
+  ['cgroup v2', host('1.36', { cgroup: 2 }), 'yes'],
+  ['containerd 1.7 for 1.34', host('1.34', { containerd: '1.7.27' }), 'yes'],
+  ['containerd 2 for 1.35', host('1.35', { containerd: '2.0.0' }), 'yes'],
+  ['containerd 2 for 1.36', host('1.36', { containerd: '2.1.4' }), 'yes'],
+  ['the oldest kernel', host('1.32', { kernel: '4.19' }), 'yes'],
+  ['an old kernel before it is refused', host('1.31', { kernel: '4.18' }), 'yes'],
+  ['a kernel of another major version', host('1.36', { kernel: '5.4' }), 'yes'],
+  ['a kernel of an earlier one', host('1.36', { kernel: '3.20' }), 'no kernel'],
+])('%s', (_name, facts, wanted) => {
+  expect(said(facts)).toBe(wanted);
+});

@@ -56,8 +56,7 @@ function* targetFindings(servers: readonly Version[], target: Version, facts: Ve
       `all API servers must be at 1.${target.minor - 1} before 1.${target.minor}; found ${textOf(oldest)} and ${textOf(newest)}`,
     );
   if (target.minor < newest.minor) yield hard('R12', `API servers ${goes(newest, target)}`);
-  else if (compareVersions(target, newest) < 0 && target.pre === newest.pre)
-    yield force('R12', `API servers ${goes(newest, target)}`);
+  else if (compareVersions(target, newest) < 0) yield force('R12', `API servers ${goes(newest, target)}`);
   if (compareVersions(oldest, newest) !== 0 && facts.resuming !== true)
     yield force(
       'F7',
@@ -119,7 +118,7 @@ function skewFindings(who: string, version: Version, servers: readonly Version[]
   const limit = allowedBehind(version);
   if (newest.minor - version.minor > limit)
     return [hard('R3', `${found} is more than ${limit} minor versions behind an API server at ${textOf(newest)}`)];
-  if (compareVersions(version, oldest) <= 0 || version.minor < oldest.minor) return [];
+  if (compareVersions(version, oldest) <= 0) return [];
   return [warn('R3', `${found} has a newer patch than an API server at ${textOf(oldest)}`)];
 }
 
