@@ -390,3 +390,14 @@ test.each<[string, VersionFacts, string]>([
 ])('%s', (_name, facts, wanted) => {
   expect(said(facts)).toBe(wanted);
 });
+
+test.each([
+  [['1.34.9', '1.35.1'], '1.36.0', '1.35.2'],
+  [['1.34.9'], '1.35.0', '1.36.2'],
+])('API servers of %j to %s, a kubelet of %s: nothing is said twice', (servers, target, version) => {
+  const messages = judgeVersions(to(servers, target, { resuming: true, ...worker(version) })).map(
+    ({ message }) => message,
+  );
+  expect(messages).toEqual([...new Set(messages)]);
+  expect(messages).toContain(`kubelet of w1 at v${version} is newer than an API server at v${servers[0]}`);
+});

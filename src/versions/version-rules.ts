@@ -82,7 +82,8 @@ function* kubeletFindings(facts: KubeletFacts, servers: readonly Version[], targ
   if (next) yield* moveFindings(who, now, next, facts);
   if (next && met.some((server) => isNewerMinor(next, server)))
     yield hard('R7', `API servers come first: ${who} cannot have ${textOf(next)} before them`);
-  if (target) yield* stepFindings(who, now, local, target);
+  // Without a version of its own to come, the present skew is judged above.
+  if (target) yield* stepFindings(who, now, next ? local : [], target);
   const blocks = `${who} at ${textOf(now)} is three minor versions behind and blocks the next upgrade of the control plane`;
   if (!target && !next && local.some((server) => server.minor - now.minor === 3)) yield warn('R10', blocks);
 }
@@ -137,7 +138,7 @@ function controllerFindings(facts: ControllerManagerFacts, servers: readonly Ver
 
 /** False if API servers cannot have this version before the kubelet moves, or if it cannot be read. */
 export function canStay(kubelet: string | undefined, servers: string): boolean {
-  const [now, next] = [kubelet, servers].map((text = '') => parseVersion(text));
+  const [now, next] = [parseVersion(kubelet), parseVersion(servers)];
   return now !== undefined && next !== undefined && next.minor - now.minor <= allowedBehind(now);
 }
 
