@@ -15,8 +15,8 @@ const PATTERN = /^v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]
 /** Cloud providers write builds of a release like pre-releases. */
 const PROVIDER = /^(?:eks|gke)\b/;
 
-/** Three numbers, optionally with `v`, pre-release and build suffix; undefined for any other text. */
-export function parseVersion(text: string): Version | undefined {
+/** Three numbers, optionally with `v`, pre-release and build suffix; undefined for any other text, and for none. */
+export function parseVersion(text = ''): Version | undefined {
   const match = PATTERN.exec(text);
   if (!match) return undefined;
   const [, major, minor, patch, afterMinus = '', build = ''] = match;
@@ -38,7 +38,7 @@ export function compareVersions(a: Version, b: Version): number {
 }
 
 /** The same for texts. NaN if one is no version: then `<`, `===` and `>=` are all false. */
-export function compareVersionTexts(a = '', b = ''): number {
+export function compareVersionTexts(a?: string, b?: string): number {
   const [left, right] = [parseVersion(a), parseVersion(b)];
   return left && right ? compareVersions(left, right) : Number.NaN;
 }

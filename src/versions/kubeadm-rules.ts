@@ -3,10 +3,10 @@ import { compareVersions, minorsBetween, parseVersion, type Version } from '../u
 
 export function kubeadmFindings({ kubeadm, target }: VersionFacts): Iterable<Finding> {
   if (!kubeadm) return [];
-  const own = parseVersion(kubeadm.version ?? '');
-  const cluster = kubeadm.cluster === undefined ? undefined : parseVersion(kubeadm.cluster);
+  const own = parseVersion(kubeadm.version);
+  const cluster = parseVersion(kubeadm.cluster);
   if (!own) return [hard('Km1', 'the version of kubeadm cannot be read')];
-  const to = parseVersion(target ?? kubeadm.version ?? '');
+  const to = parseVersion(target ?? kubeadm.version);
   if (!to || (kubeadm.verb === 'apply' && !cluster)) return [hard('Km1', 'the version of the cluster cannot be read')];
   return kubeadm.verb === 'apply' && cluster
     ? applyFindings(own, cluster, to)
@@ -28,7 +28,7 @@ function* applyFindings(own: Version, cluster: Version, to: Version): Iterable<F
     yield force('Ks1', `kubeadm has an older patch than the target 1.${to.minor}.${to.patch}`);
 }
 
-function* upgradeNodeFindings(own: Version, cluster: Version | undefined, managedBy = ''): Iterable<Finding> {
+function* upgradeNodeFindings(own: Version, cluster: Version | undefined, managedBy?: string): Iterable<Finding> {
   const before = parseVersion(managedBy);
   if (before && own.minor - before.minor > 1)
     yield hard(
@@ -65,7 +65,7 @@ export function* nodeFindings(node: NodeFacts | undefined, target: Version | und
 
 /** Accepts two numbers, too. */
 function versionOf(text: string | undefined): Version | undefined {
-  return text === undefined ? undefined : (parseVersion(text) ?? parseVersion(`${text}.0`));
+  return parseVersion(text) ?? parseVersion(`${text}.0`);
 }
 
 /** What kubeadm brings from a minor version on; the rules are about the way there. Newest first. */

@@ -62,7 +62,7 @@ function judgeStage(
   if (!wanted) return findings.leave(`${version} cannot be compared with other versions`);
   for (const { name, current } of targets) {
     const text = moved.get(keyOf(role, name)) ?? current;
-    const from = text === undefined ? undefined : parseVersion(text);
+    const from = parseVersion(text);
     if (text === undefined || !from) {
       findings.leave(text === undefined ? 'its version is unknown' : `its version ${text} is unreadable`, name);
       continue;
@@ -75,13 +75,13 @@ function judgeStage(
   const behind = [...servers].filter(([, server]) => isBehind(server, wanted)).map(([name, at]) => `${name} (${at})`);
   const what = `would have a kubelet of ${version}, newer than the API server of ${listed(behind, MAX_LISTED)}`;
   if (behind.length > 0) for (const { name } of kubelets) findings.add('KubeletAhead', what, name);
-  for (const [name, server = ''] of servers)
+  for (const [name, server] of servers)
     if (!parseVersion(server)) findings.leave('the version of its API server is unknown', name);
 }
 
 /** Patches may differ; a kubelet must not have a newer minor version. */
 function isBehind(server: string | undefined, kubelet: Version): boolean {
-  const at = server === undefined ? undefined : parseVersion(server);
+  const at = parseVersion(server);
   return at !== undefined && isNewerMinor(kubelet, at);
 }
 

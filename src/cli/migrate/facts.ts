@@ -59,7 +59,7 @@ function hostOf(object: KubeObject, role: Role, version?: string, marked?: strin
 
 /** True if that k0s switches its own agent off when it is told so. */
 function canSwitchOff(version: string | undefined): boolean {
-  const [found, first] = [version === undefined ? undefined : parseVersion(version), parseVersion(FIRST_WITH_SWITCH)];
+  const [found, first] = [parseVersion(version), parseVersion(FIRST_WITH_SWITCH)];
   // A kubelet does not say which build of the release it is.
   return found !== undefined && first !== undefined && compareVersions({ ...found, build: first.build }, first) >= 0;
 }
