@@ -68,9 +68,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const log = stderrLogger(flags.logLevel);
   const metrics = createMetrics(VERSION);
   const component = 'refit-capi-extension';
-  // Ready once it serves the hooks.
   const { apiPort, certDir, healthAddress: address, managementKubeconfig: other, workloadClusters: where } = flags;
-  const health = address === undefined ? undefined : await createHealthServer({ address, metrics });
   const policy = policyWithin(flags.targetDeadline);
   const connect = async (path: string | undefined, context?: string) => {
     const config = await loadClusterConfig({ path, context });
@@ -103,6 +101,8 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
     metrics,
   });
   started.defer(async () => await server.close());
+  // Ready once it serves the hooks.
+  const health = address === undefined ? undefined : await createHealthServer({ address, metrics });
   log.info('hooks are served', { port: server.address.port });
   await Promise.all([clusters.run(abort), events.run(abort), health?.run(abort)]);
   return EXIT.ok;

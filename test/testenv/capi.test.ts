@@ -231,7 +231,7 @@ test('while the API of the Nodes is away it starts, is ready, and answers; it le
   const apart = ['--kubeconfig', away, '--management-kubeconfig', there, '--health-address', health];
   scene.running = await cluster.startLeading('extension-away', 'capi-extension', [...apart, ...flags]);
   await scene.whenCallable('h2');
-  expect((await fetch(`http://${health}/readyz`)).status).toBe(200);
+  await vi.waitFor(async () => expect((await fetch(`http://${health}/readyz`)).status).toBe(200), PATIENCE);
   const wanted = { machine: machineOf('worker1'), version: 'v1.35.2' };
   expect(await askCanUpdate(scene.manager('h2'), { ...wanted, version: TO })).toEqual([]);
   const leader = async () =>
