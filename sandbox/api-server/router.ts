@@ -52,7 +52,7 @@ const NEVER_THERE = new Map([
 /** In the domain of Kubernetes, and served only where machine-controller has brought its definitions. */
 const FOREIGN = 'cluster.k8s.io';
 
-/** True for groups of Kubernetes itself, which a real server serves: without a dot, or in its domain. */
+/** The answer for what is not served here: for what a real server serves, never one that only seems true. */
 function unserved(cluster: Cluster, request: ApiRequest, { group, version, plural, name }: Target): Reply {
   const kind = NEVER_THERE.get(`${group}/${version}/${plural}`);
   const verb = verbOf(request, name);
@@ -62,6 +62,7 @@ function unserved(cluster: Cluster, request: ApiRequest, { group, version, plura
     return jsonReply(200, { kind: `${kind}List`, apiVersion: `${group}/${version}`, metadata, items: [] });
   }
   const siblings = cluster.resources().filter(({ kind }) => kind.group === group);
+  // Of Kubernetes itself: without a dot, or in its domain.
   const builtin =
     group === '' ? CORE.includes(plural) : !group.includes('.') || (group.endsWith('.k8s.io') && group !== FOREIGN);
   if (builtin && (group === '' || siblings.length === 0)) throw notImplemented(`${plural} of the API group "${group}"`);

@@ -23,9 +23,7 @@ const DEFAULT_TIMEOUT = 1800;
 /** Milliseconds before the end of a watch at which its last bookmark is sent. */
 const BOOKMARK_LEAD = 2000;
 
-type Start =
-  | { readonly from: 'state'; readonly endBookmark: boolean }
-  | { readonly from: 'revision'; readonly revision: number };
+type Start = { readonly from: 'state' } | { readonly from: 'revision'; readonly revision: number };
 
 /** Answers with a stream of events until the client, the timeout or the server ends it. */
 export class WatchHub {
@@ -84,7 +82,7 @@ export class WatchHub {
     const one = only === undefined ? undefined : collection.get(only);
     const state = only === undefined ? collection.at(current) : one ? [one] : [];
     for (const version of state) watcher.add(version);
-    if (start.endBookmark && bookmarks) watcher.bookmark(current, { 'k8s.io/initial-events-end': 'true' });
+    if (bookmarks) watcher.bookmark(current, { 'k8s.io/initial-events-end': 'true' });
   }
 
   #run(watcher: Watcher, { collection }: Resource, timeout: number, bookmarks: boolean): void {
@@ -114,10 +112,10 @@ export class WatchHub {
 /** No resourceVersion, or "0", asks for the present state first, whatever `sendInitialEvents` says about later ones. */
 function startOf(query: URLSearchParams, current: number): Start {
   const wanted = parseRevision(query.get('resourceVersion')) ?? 0;
-  if (flag(query, 'sendInitialEvents')) return { from: 'state', endBookmark: true };
+  if (flag(query, 'sendInitialEvents')) return { from: 'state' };
   if (wanted > 0) return { from: 'revision', revision: wanted };
   if (query.has('sendInitialEvents')) return { from: 'revision', revision: current };
-  return { from: 'state', endBookmark: true };
+  return { from: 'state' };
 }
 
 /** Texts of the events of one change, shared by all who watch it. */

@@ -14,8 +14,8 @@ export interface Scripts {
 
 export interface ScriptedClient {
   readonly client: KubeClient;
-  /** What was asked, in order, without the signal. */
-  readonly asked: ({ readonly verb: 'list' | 'watch' } & Omit<WatchOptions & ListOptions, 'signal'>)[];
+  /** What was asked, in order. */
+  readonly asked: ({ readonly verb: 'list' | 'watch' } & Omit<WatchOptions & ListOptions, 'abort'>)[];
 }
 
 export function scriptedClient({ watches = [], lists = [] }: Scripts): ScriptedClient {

@@ -3,7 +3,7 @@ import { parseAllDocuments } from 'yaml';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { type Condition, clusterScoped, type KubeObject, namespaced, type Resource } from '../../src/kube/resources.ts';
+import { clusterScoped, type KubeObject, namespaced, type Resource } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { sleep, systemClock } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
@@ -11,10 +11,6 @@ import { RefitError } from '../../src/util/errors.ts';
 /** For a busy API server, which serves a definition that it lost before only after seconds, and answers late. */
 const WITHIN_MS = 150_000;
 const POLL_MS = 50;
-
-interface Definition extends KubeObject {
-  readonly status?: { readonly conditions?: readonly Condition[] };
-}
 
 /** Applies YAML or JSON text as the user of `kubeconfig`; a kind that it defines is served then. Rejects where any of it is refused. */
 export async function applyManifest(kubeconfig: string, manifest: string): Promise<void> {
@@ -69,6 +65,6 @@ async function kindOf(client: KubeClient, { apiVersion = '', kind = '' }: KubeOb
 }
 
 async function established(client: KubeClient, name: string): Promise<true | undefined> {
-  const { status }: Definition = await client.get(customResourceDefinitions, name, { deadlineMs: WITHIN_MS });
+  const { status } = await client.get(customResourceDefinitions, name, { deadlineMs: WITHIN_MS });
   return status?.conditions?.some((each) => each.type === 'Established' && each.status === 'True') || undefined;
 }
