@@ -1,7 +1,8 @@
 /** Credentials of a ServiceAccount, as its pod has them, and what it did with them. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import { stringify } from 'yaml';
+import { auditedSince } from './audit.ts';
 import { controlPlane, kubectlAs } from './control-plane.ts';
 
 /** Writes a kubeconfig with a bound token, and nothing else. */
@@ -23,18 +24,10 @@ export async function writeAccountKubeconfig(path: string, namespace: string, ac
 
 /** `<decision> <verb> <path>` of each request of an account so far. */
 export async function askedBy(namespace: string, account: string): Promise<string[]> {
-  const lines = (await readFile(controlPlane().auditLog, 'utf8')).split('\n').slice(0, -1);
-  return lines
-    .map((line) => JSON.parse(line) as AuditLine)
-    .filter((event) => event.user.username === `system:serviceaccount:${namespace}:${account}`)
+  const username = `system:serviceaccount:${namespace}:${account}`;
+  return (await auditedSince(0, username))
+    .filter(({ user }) => user.username === username)
     .map(
       ({ verb, requestURI, annotations }) => `${annotations?.['authorization.k8s.io/decision']} ${verb} ${requestURI}`,
     );
-}
-
-interface AuditLine {
-  readonly verb: string;
-  readonly requestURI: string;
-  readonly user: { readonly username: string };
-  readonly annotations?: Readonly<Record<string, string>>;
 }

@@ -1,11 +1,15 @@
-/** Reads a scene's requests from the API server's audit log. */
+/** Reads requests from the API server's audit log. */
 import { open, stat } from 'node:fs/promises';
-import { controlPlane } from '../control-plane.ts';
+import { controlPlane } from './control-plane.ts';
 
 export interface AuditEvent {
   readonly verb: string;
   readonly requestURI: string;
+  /** RFC 3339 with microseconds. */
+  readonly requestReceivedTimestamp: string;
   readonly user: { readonly username: string };
+  /** Absent for paths such as /version. */
+  readonly objectRef?: { readonly resource: string; readonly subresource?: string; readonly name?: string };
   readonly responseStatus?: { readonly code: number };
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -18,14 +22,14 @@ export async function endOfAudit(): Promise<number> {
   return (await stat(controlPlane().auditLog)).size;
 }
 
-/** Each request that was answered after that point. */
-export async function auditedSince(place: number): Promise<AuditEvent[]> {
+/** Each request that was answered after that place, and whose line contains `text`. */
+export async function auditedSince(place: number, text = ''): Promise<AuditEvent[]> {
   await using log = await open(controlPlane().auditLog);
   const { size } = await log.stat();
   const { buffer } = await log.read({ buffer: Buffer.alloc(size - place), position: place });
   // The last line may be incomplete.
   const lines = buffer.toString().split('\n').slice(0, -1);
-  return lines.map((line) => JSON.parse(line) as AuditEvent);
+  return lines.filter((line) => line.includes(text)).map((line) => JSON.parse(line) as AuditEvent);
 }
 
 /** Forbidden requests of Refit's processes and of nodes, as `<user> <verb> <path>`. */

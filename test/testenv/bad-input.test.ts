@@ -10,7 +10,8 @@ import { type Event, type KubeObject, nodes, type Resource } from '../../src/kub
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { controlNodes, SIGNAL_DATA_ANNOTATION } from '../../src/signal/names.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../builders/plans.ts';
-import { apply, controlPlane, kubeconfigFor, kubectlAs, ON_SERVER } from './control-plane.ts';
+import { auditedSince, endOfAudit } from './audit.ts';
+import { apply, kubeconfigFor, kubectlAs, ON_SERVER } from './control-plane.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
 const PATIENCE = { timeout: 150_000 };
@@ -49,25 +50,14 @@ async function listOf(kind: Resource): Promise<KubeObject[]> {
   return (await admin.list(kind)).items;
 }
 
-interface AuditEvent {
-  readonly verb: string;
-  readonly user: { readonly username: string };
-  readonly objectRef?: { readonly resource: string; readonly subresource?: string };
-}
-
-/** The controller's writes after the log's first `since` lines, such as `update plans/status`; without leases. */
+/** The controller's writes after that place of the audit log, such as `update plans/status`; without leases. */
 async function writesSince(start: number): Promise<string[]> {
-  const lines = (await auditLines()).slice(start).map((line) => JSON.parse(line) as AuditEvent);
-  return lines
+  return (await auditedSince(start))
     .filter(({ user, verb }) => user.username === 'refit-controller' && !['get', 'list', 'watch'].includes(verb))
     .map(({ verb, objectRef: { resource, subresource } = { resource: 'nothing' } }) =>
       [`${verb} ${resource}`, subresource].filter(Boolean).join('/'),
     )
     .filter((call) => !call.endsWith('leases'));
-}
-
-async function auditLines(): Promise<string[]> {
-  return (await readFile(controlPlane().auditLog, 'utf8')).split('\n').slice(0, -1);
 }
 
 async function applyPlan(plan: Plan): Promise<string> {
@@ -153,7 +143,7 @@ const CASES: readonly (readonly [string, Plan, string])[] = [
 test.each(CASES)(
   '%s: one reason on the Plan, one Event, one line of the status, no node touched',
   async (_name, plan, message) => {
-    const [before, start] = [await targets(), (await auditLines()).length];
+    const [before, start] = [await targets(), await endOfAudit()];
     expect(await applyPlan(plan)).toBe('');
     const read = async (): Promise<Plan> => await admin.get(plans, plan.metadata.name);
     await expect.poll(async () => (await read()).status?.state, PATIENCE).toBe('Warning');
@@ -180,7 +170,7 @@ test('a platform without any URL is refused by the API server, which names the f
 });
 
 test('a valid plan touches its first target: the checks above would find it', async () => {
-  const [before, start] = [await targets(), (await auditLines()).length];
+  const [before, start] = [await targets(), await endOfAudit()];
   expect(await applyPlan(planOf({}))).toBe('');
   const signal = async (): Promise<unknown> =>
     (await admin.get(controlNodes, 'bad-input-c1')).metadata.annotations?.[SIGNAL_DATA_ANNOTATION];

@@ -1,5 +1,4 @@
 /** Sets drains up: two simulated nodes for each test, workloads that start on the first, and a client that counts requests. */
-import { readFile } from 'node:fs/promises';
 import { expect, vi } from 'vitest';
 import { withCordon } from '../../src/drain/cordon-marks.ts';
 import { type DrainProgress, drainNode } from '../../src/drain/drain-node.ts';
@@ -11,7 +10,9 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
-import { apply, controlPlane, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
+import { SkewedClock } from '../faults/skewed-clock.ts';
+import { auditedSince } from './audit.ts';
+import { apply, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
 
 export const PATIENCE = { timeout: 150_000, interval: 50 };
 
@@ -114,20 +115,13 @@ export function beginDrain(node: string, client: KubeClient, clock: Clock = syst
 }
 
 /** A clock on which the minutes of a drain's pauses pass in seconds. */
-export function fastClock(factor: number): Clock {
-  return {
-    now: () => systemClock.now(),
-    monotonic: () => systemClock.monotonic() * factor,
-    schedule: (ms, callback) => systemClock.schedule(ms / factor, callback),
-  };
+export function fastClock(): Clock {
+  return new SkewedClock(systemClock, { rate: 20, offset: 0 });
 }
 
 /** The status codes of evictions of pods whose names begin with `prefix`, from the server's audit log. */
-export async function auditedEvictions(prefix: string): Promise<number[]> {
-  const lines = (await readFile(controlPlane().auditLog, 'utf8')).split('\n').slice(0, -1);
-  return lines
-    .filter((line) => line.includes('"eviction"'))
-    .map((line) => JSON.parse(line) as { objectRef: { name: string }; responseStatus: { code: number } })
-    .filter(({ objectRef }) => objectRef.name.startsWith(prefix))
-    .map(({ responseStatus }) => responseStatus.code);
+export async function auditedEvictions(prefix: string): Promise<(number | undefined)[]> {
+  return (await auditedSince(0, '"eviction"'))
+    .filter(({ objectRef }) => objectRef?.name?.startsWith(prefix) === true)
+    .map(({ responseStatus }) => responseStatus?.code);
 }

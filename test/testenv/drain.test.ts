@@ -100,7 +100,7 @@ test('a budget that never allows it is found before, asked seldom while it lasts
   const obstacles = [{ budget: `${NAMESPACE}/all`, pods: held, reason }];
   await vi.waitFor(async () => expect(await look(node)).toEqual({ evictable: 6, obstacles, refused: [] }), PATIENCE);
 
-  const clock = fastClock(20);
+  const clock = fastClock();
   const began = clock.monotonic();
   const { progress, done } = beginDrain(node, stage.controller, clock);
   const text = `PodDisruptionBudget ${NAMESPACE}/all blocks ${held.slice(0, 5).join(', ')} and 1 more: it needs 6 healthy pods and has 6 currently`;
@@ -177,7 +177,7 @@ test('a budget with one to spare lets them go as fast as their successors are re
     (await stage.admin.get(podDisruptionBudgets, 'one', { namespace: NAMESPACE })).status?.disruptionsAllowed;
   await vi.waitFor(async () => expect(await allowed()).toBe(1), PATIENCE);
   expect(await look(node)).toEqual({ evictable: 5, obstacles: [], refused: [] });
-  await beginDrain(node, stage.controller, fastClock(20)).done;
+  await beginDrain(node, stage.controller, fastClock()).done;
   expect(await stage.podsOn(node)).toEqual([]);
   expect((await auditedEvictions('rolling-')).filter((code) => code === 201)).toHaveLength(5);
 });

@@ -10,7 +10,8 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { AGENT_ANNOTATION, controlNodes } from '../../src/signal/names.ts';
 import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
-import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { auditedSince } from './audit.ts';
+import { kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { startOwnCluster } from './own-cluster.ts';
 
 const FROM = 'v1.36.3+k0s.0';
@@ -231,11 +232,10 @@ function acceptedAndRefused(writes: readonly Mutation[]): [Mutation[], Mutation[
 
 /** Writes of Refit's processes and of the nodes since this test's plan was created. */
 async function mutations(): Promise<Mutation[]> {
-  const lines = (await readFile(controlPlane().auditLog, 'utf8')).trim().split('\n');
-  const events = lines.map((line) => JSON.parse(line) as AuditEvent);
+  const events = await auditedSince(0);
   // `creationTimestamp` has whole seconds: the agents announce themselves in the same one.
   const created = events.findLast(({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'plans');
-  expect(created?.responseStatus.code).toBe(201);
+  expect(created?.responseStatus?.code).toBe(201);
   return events
     .filter(
       ({ verb, user, requestReceivedTimestamp }) =>
@@ -247,16 +247,6 @@ async function mutations(): Promise<Mutation[]> {
       user: user.username,
       resource: [objectRef?.resource, objectRef?.subresource].filter(Boolean).join('/'),
       name: objectRef?.name ?? '',
-      code: responseStatus.code,
+      code: responseStatus?.code ?? 0,
     }));
-}
-
-interface AuditEvent {
-  readonly verb: string;
-  readonly user: { readonly username: string };
-  /** RFC 3339 with microseconds. */
-  readonly requestReceivedTimestamp: string;
-  readonly responseStatus: { readonly code: number };
-  /** Absent for paths such as /version. */
-  readonly objectRef?: { readonly resource: string; readonly subresource?: string; readonly name?: string };
 }

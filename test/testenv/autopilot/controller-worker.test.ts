@@ -4,7 +4,7 @@ import { nodes } from '../../../src/kube/resources.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
 import { listed } from '../../builders/plans.ts';
 import type { Combination } from '../../doubles/mixed.ts';
-import { forbiddenIn } from './audit.ts';
+import { forbiddenIn } from '../audit.ts';
 import { DrainBlocker } from './drain-blocker.ts';
 import { pairsWith, type Scene, targetsIn, uniquePrefix, useScene } from './scene.ts';
 import { type History, recordHistory, stageOf } from './signal-history.ts';

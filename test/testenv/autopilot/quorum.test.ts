@@ -6,7 +6,7 @@ import { controlNodes } from '../../../src/signal/names.ts';
 import { listed, selected } from '../../builders/plans.ts';
 import { greatestOverlap } from '../../expectations/motion.ts';
 import { WHOLE } from '../../whole.ts';
-import { forbiddenIn } from './audit.ts';
+import { forbiddenIn } from '../audit.ts';
 import { PAIRS, type Scene, TO, targetsIn, useScene } from './scene.ts';
 
 const CONTROLLERS = ['controller1', 'controller2', 'controller3'];

@@ -11,7 +11,7 @@ import { COMBINATIONS, type Combination, type Mixed, type MixedOptions, startMix
 import { Motion } from '../../expectations/motion.ts';
 import { type Sighting, watchSignals } from '../../expectations/signal-watch.ts';
 import { WHOLE } from '../../whole.ts';
-import { type AuditEvent, auditedSince, endOfAudit } from './audit.ts';
+import { type AuditEvent, auditedSince, endOfAudit } from '../audit.ts';
 import { DELETED, watchStates } from './plan-states.ts';
 
 export const FROM = 'v1.36.3+k0s.0';

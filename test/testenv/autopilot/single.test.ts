@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { nodes } from '../../../src/kube/resources.ts';
 import { listed } from '../../builders/plans.ts';
 import { installRemovedKind, REMOVED_KIND_FOUND } from '../../doubles/removed-kind.ts';
-import { forbiddenIn } from './audit.ts';
+import { forbiddenIn } from '../audit.ts';
 import { DrainBlocker } from './drain-blocker.ts';
 import { FROM, pairsWith, targetsIn, uniquePrefix, useScene } from './scene.ts';
 
