@@ -1,7 +1,7 @@
 /** Tests that what a policy asks comes back as it was written, and that nonsense asks nothing. */
 import { expect, test } from 'vitest';
-import { decodeAgentPolicy, encodeAgentPolicy } from './annotations.ts';
-import { AGENT_POLICY_ANNOTATION } from './names.ts';
+import { agentPolicyFor, decodeAgentPolicy, encodeAgentPolicy } from './annotations.ts';
+import { AGENT_POLICY_ANNOTATION, ROLLOUT_ANNOTATION } from './names.ts';
 
 test.each([
   {},
@@ -33,4 +33,18 @@ test('members of a drain that are not what they should be are as good as absent'
     drain: { enabled: 0, localData: 'Refuse', gracePeriodSeconds: -1, timeoutMs: '1h', uncordon: true, more: 1 },
   });
   expect(decodeAgentPolicy({ [AGENT_POLICY_ANNOTATION]: text })).toEqual({ drain: {} });
+});
+
+test('a policy that asks nothing is not written', () => {
+  expect(encodeAgentPolicy({})).toEqual({});
+});
+
+test.each([
+  ['uid/2026-11-20T08:00:00Z', { soakMs: 1 }],
+  ['uid/12026-11-20T08:00:00Z', {}],
+  [undefined, {}],
+])('beside the rollout %s it counts for its own signal only', (rollout, policy) => {
+  const annotations = { ...encodeAgentPolicy({ soakMs: 1 }), ...(rollout && { [ROLLOUT_ANNOTATION]: rollout }) };
+  expect(agentPolicyFor(annotations, '2026-11-20T08:00:00Z')).toEqual(policy);
+  expect(agentPolicyFor(undefined, '2026-11-20T08:00:00Z')).toEqual({});
 });

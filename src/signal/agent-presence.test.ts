@@ -24,7 +24,8 @@ const titleOf = (status: string | undefined, timestamp: string, ...parts: readon
 test('without a word nothing is known', () => {
   expect(agentOf(buildNode('w1'))).toEqual({ ours: false, title: 'unknown' });
   expect(titleOf(undefined, '')).toBe('unknown');
-  expect(titleOf(undefined, '', { [AGENT_ANNOTATION]: '{"version":7}' })).toBe('unknown');
+  for (const none of ['{"version":7,"since":""}', '{"version":"1","since":7}', '[]', '{'])
+    expect(titleOf(undefined, '', { [AGENT_ANNOTATION]: none })).toBe('unknown');
 });
 
 test('a status without our report is of the other agent', () => {
@@ -40,7 +41,9 @@ test('what an agent of a later version allows besides is left out', () => {
 test('our agent says so, whatever another one reported before its start', () => {
   expect(titleOf(undefined, '', presence())).toBe('Refit 1.2.3');
   expect(titleOf('Completed', later(9000), presence())).toBe('Refit 1.2.3');
+  expect(titleOf('Completed', later(10_000), presence())).toBe('Refit 1.2.3');
   expect(titleOf('Completed', later(20_000), presence(), report)).toBe('Refit 1.2.3');
+  expect(titleOf(undefined, '', presence({ version: '1'.repeat(100) }))).toBe(`Refit ${'1'.repeat(40)}`);
 });
 
 test('our agent that stands aside does not act, by its own word or by what the other one reports', () => {

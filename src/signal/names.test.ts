@@ -1,6 +1,6 @@
-/** The table of which Node is that of a controller. */
+/** The tables of which Node is that of a controller, which leader is k0s's own, and which status is the last. */
 import { expect, test } from 'vitest';
-import { type ControlNode, MODE_ANNOTATION, nodeNameOf } from './names.ts';
+import { type ControlNode, isFinal, isK0sLeader, MODE_ANNOTATION, nodeNameOf } from './names.ts';
 
 const address = { address: '10.0.0.1', type: 'InternalIP' };
 
@@ -12,4 +12,25 @@ test.each<[string, string | undefined, ControlNode['status'], string | undefined
 ])('the node %s', (_name, mode, status, expected) => {
   const annotations = mode === undefined ? {} : { [MODE_ANNOTATION]: mode };
   expect(nodeNameOf({ metadata: { name: 'c1', annotations }, ...(status && { status }) })).toBe(expected);
+});
+
+test.each([
+  ['0123456789abcdef0123456789abcdef', true],
+  ['0123456789abcdef0123456789abcde', false],
+  ['0123456789abcdef0123456789abcdef0', false],
+  ['controller1_0123456789abcdef0123456789abcdef', false],
+  ['', false],
+])('the leader %s is of k0s: %s', (holder, is) => {
+  expect(isK0sLeader(holder)).toBe(is);
+});
+
+test.each([
+  ['Completed', true],
+  ['Failed', true],
+  ['FailedDownload', true],
+  ['RollingBack', false],
+  ['Restart', false],
+  [undefined, false],
+])('%s ends a signal: %s', (status, is) => {
+  expect(isFinal(status)).toBe(is);
 });

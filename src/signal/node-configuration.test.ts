@@ -32,10 +32,11 @@ test.each([
   ['etc/x', false],
   ['/', false],
   ['/etc/a b', false],
-  [`/etc/${'x'.repeat(512)}`, false],
   ['user:alice', true],
   ['user:Alice', false],
   ['user:../x', false],
+  [`/etc/${'x'.repeat(507)}`, true],
+  [`/etc/${'x'.repeat(508)}`, false],
 ])('%s may be changed: %j', (name, is) => {
   expect(isConfigurable({ name, content: '', mode: 0o644 })).toBe(is);
   expect(isAllowance(name)).toBe(is);
@@ -78,7 +79,10 @@ test.each([
   'x',
   [],
   { name: '/etc/x' },
-  { name: '/etc/x', content: '', mode: '0644' },
+  { name: '/etc/x', content: '', mode: '420' },
+  { name: '/etc/x', content: 5, mode: 0o644 },
+  { name: ['/etc/x'], content: '', mode: 0o644 },
+  { name: 'kubelet:v', content: 4, mode: 0 },
   { content: '' },
   { name: 'kubelet', content: '', mode: 0o600 },
 ])('no item: %j', (value) => {
@@ -95,6 +99,15 @@ test.each([
   ['kubelet', '/kubelet', false],
 ])('%s allows %s: %j', (allowed, name, is) => {
   expect(allows([allowed], name)).toBe(is);
+  expect(allows(['/opt', allowed], name)).toBe(is);
+});
+
+test.each([
+  ['kubelet', true],
+  [['/etc/x'], false],
+  [undefined, false],
+])('an agent may be allowed %j: %j', (text, is) => {
+  expect(isAllowance(text)).toBe(is);
 });
 
 const noted = (name: string, value: unknown) => ({
@@ -114,6 +127,7 @@ test.each([
 test.each([
   [{ uid: 'u' }, {}],
   [{ uid: 'u', failure: 'why' }, { failure: 'why' }],
+  [{ uid: 'u', failure: 5 }, { failure: undefined }],
   [{ uid: 'of another' }, undefined],
   ['text', undefined],
 ])('the report %j', (value, report) => {

@@ -20,6 +20,7 @@ test('a report comes back', () => {
 
 test('a long reason is cut', () => {
   const long = { ...report, reason: 'x'.repeat(2 * REASON_LIMIT) };
+  expect(encodeReport(long)[REPORT_ANNOTATION]).toContain(`"${'x'.repeat(REASON_LIMIT)}"`);
   expect(decodeReport(encodeReport(long), report.created)?.reason).toHaveLength(REASON_LIMIT);
 });
 

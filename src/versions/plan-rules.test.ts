@@ -41,6 +41,20 @@ test.each<[string, VersionStage[], Targets, string[]]>([
   ],
   ['a kubelet that does not tell the number of its build', [workers('v1.36.3+x.0', { w1: 'v1.36.3+x' })], ALL_NOW, []],
   ['a kubelet that tells no build at all', [workers('v1.36.3+x.0', { w1: 'v1.36.3' })], ALL_NOW, []],
+  ['a plan that names no build', [workers('v1.36.3', { w1: 'v1.36.3+x.2' })], ALL_NOW, []],
+  ['a plan that names no number of a build', [workers('v1.36.3+x', { w1: 'v1.36.3+x.2' })], ALL_NOW, []],
+  [
+    'a plan that names no build, of an older patch',
+    [workers('v1.36.2', { w1: 'v1.36.3+x.2' })],
+    ALL_NOW,
+    ['Downgrade: w1 would go from v1.36.3+x.2 down to v1.36.2 (rule Downgrade)'],
+  ],
+  [
+    'workers of an earlier command that stay behind',
+    [workers(NOW, { w1: OLD }), controllers(NEXT, ALL_NOW), workers(NEXT, { w2: NOW })],
+    ALL_NOW,
+    [],
+  ],
   [
     'a build whose name only begins alike',
     [workers('v1.36.3+x.1', { w1: 'v1.36.3+x.10' })],

@@ -1,8 +1,9 @@
 /** Tests that one process holds the build lock, that the next one gets it, and that it is freed when its holder dies. */
 import { spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { expect, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { expect, test, vi } from 'vitest';
 import { withLock } from './lock.ts';
 
 const ignore = (): void => undefined;
@@ -21,6 +22,25 @@ test('the second holder enters when the first has left', async () => {
   });
   await Promise.all([first, second]);
   expect(events).toEqual(['first in', 'first out', 'second in']);
+});
+
+/** How often the socket of the lock is open: once where it is held, and once for each who waits. */
+function openOf(name: string): number {
+  const path = `@refit-${createHash('sha256').update(name).digest('hex')}`;
+  return readFileSync('/proc/net/unix', 'utf8')
+    .split('\n')
+    .filter((line) => line.endsWith(path)).length;
+}
+
+test('who waits already enters when the holder has left and lives on', async () => {
+  const name = randomUUID();
+  const inside = Promise.withResolvers<void>();
+  const first = withLock(name, { onWait: ignore }, async () => await inside.promise);
+  const second = withLock(name, { onWait: ignore }, async () => await Promise.resolve('second in'));
+  await vi.waitFor(() => expect(openOf(name)).toBe(2), 60_000);
+  inside.resolve();
+  await first;
+  expect(await second).toBe('second in');
 });
 
 test('a failure frees the lock', async () => {

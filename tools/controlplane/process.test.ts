@@ -4,8 +4,9 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../src/util/clock.ts';
+import { hurriedClock } from '../../test/faults/hurried-clock.ts';
 import { type Process, startProcess } from './process.ts';
 
 let directory: string;
@@ -18,11 +19,11 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 /** /bin/sh runs `script`. It is ready once its log contains `ready`. */
-async function start(script: string, abort?: AbortSignal): Promise<Process> {
+async function start(script: string, abort?: AbortSignal, clock = systemClock): Promise<Process> {
   const ready = async (): Promise<boolean> =>
     await Promise.resolve(readFileSync(join(directory, 'logs', 'part.log'), 'utf8').includes('ready'));
   const args = ['-c', script];
-  return await startProcess({ name: 'part', command: '/bin/sh', args, directory, ready, clock: systemClock, abort });
+  return await startProcess({ name: 'part', command: '/bin/sh', args, directory, ready, clock, abort });
 }
 
 /** A process without its parent stays a zombie until the machine's init reaps it. */
@@ -37,6 +38,13 @@ test('stop ends the process and its pid file', async () => {
   await part.stop();
   expect(isAlive(part.pid)).toBe(false);
   expect(existsSync(join(directory, 'pids', 'part'))).toBe(false);
+});
+
+test('stop ends a process that does not heed SIGTERM', async () => {
+  const part = await start("trap '' TERM; echo ready; exec sleep 600", undefined, hurriedClock(20));
+  onTestFinished(() => void (isAlive(part.pid) && process.kill(part.pid, 'SIGKILL')));
+  await part.stop();
+  expect(isAlive(part.pid)).toBe(false);
 });
 
 test('a process that ends before it is ready is reported with the end of its log', async () => {

@@ -76,6 +76,7 @@ test.each<[string, z.ZodType, RegExp]>([
   ['look-ahead', z.string().regex(/^a(?!b)/), /field has the pattern/],
   ['look-behind', z.string().regex(/(?<=a)b/), /field has the pattern/],
   ['a back-reference', z.string().regex(/(a)\1/), /field has the pattern/],
+  ['a back-reference by name', z.string().regex(/(?<a>b)\k<a>/), /field has the pattern/],
   ['a fault deep inside', z.array(z.record(z.string(), z.unknown())), /field\.\[\]\.\* has no type/],
 ])('%s is refused', (_, schema, reason) => {
   expect(() => only(schema)).toThrow(reason);
