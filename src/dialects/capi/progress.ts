@@ -78,7 +78,8 @@ async function look({ workload, clock, abort }: ProgressParts, node: Node, polic
   const asks = observation?.kind === 'working' && observation.waitsFor === 'drain';
   if (asks && node.spec?.unschedulable === true) {
     const progress = await drainPreviewer(workload, abort).during(name, options, now);
-    return seeing({ drainOf: () => ({ kind: 'draining', since: now, ...progress }) });
+    const kind = progress.left === 0 ? 'drained' : 'draining';
+    return seeing({ drainOf: () => ({ kind, since: now, ...progress }) });
   }
   if (!decide(snapshot, policy, now).probes.some(({ kind }) => kind === 'drain-preview')) return snapshot;
   return seeing({ drainPreviews: new Map([[name, await drainPreviewer(workload, abort).ahead(name, options)]]) });

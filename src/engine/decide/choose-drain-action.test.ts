@@ -107,6 +107,18 @@ test.each<[string, Partial<TargetFacts>, Partial<RolloutPolicy>, object]>([
 
 test.each<[string, TargetFacts['drain'], { policy?: Partial<RolloutPolicy>; now?: number }, object]>([
   [
+    'the pods cannot be listed',
+    draining({ left: 0 }),
+    {},
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('Draining', 'Refit could not list the pods of node n1 yet'),
+      ends: GONE,
+      ...UNTIL,
+    },
+  ],
+  [
     'two pods are left',
     draining(),
     {},

@@ -66,7 +66,8 @@ function wait({ stage, target, policy, now }: TargetContext, node: NodeView, dra
     return { ...failed, reason: because('DrainRefused', `${target.name} cannot be drained: ${drain.reason}`) };
   const { left = 0, blockedBy } = drain.kind === 'draining' ? drain : {};
   const deadline = drain.since + (rules.onDeadline === 'wait' ? Number.POSITIVE_INFINITY : stepDeadlines.drain);
-  const what = `${left === 1 ? '1 pod is' : `${left} pods are`} left on node ${node.name}`;
+  const counted = `${left === 1 ? '1 pod is' : `${left} pods are`} left on node ${node.name}`;
+  const what = left === 0 ? `Refit could not list the pods of node ${node.name} yet` : counted;
   const why = blockedBy === undefined ? what : `${what}: ${blockedBy}`;
   if (now >= deadline) {
     const message = `${target.name} was not drained within ${formatDuration(stepDeadlines.drain)}: ${why}`;

@@ -81,18 +81,16 @@ function inFlightWaits(evaluations: Evaluations, stage: Stage): ExplainedWait[] 
       const { observation } = facts;
       // The deadline runs from the signal.
       const isSignalled = observation.kind !== 'none';
-      const since = isSignalled ? noLater(observation.since, now - (facts.watchedMs ?? 0)) : target.since;
+      // The clock of the node may be ahead of ours, and anything may stand there.
+      const latest = now - (facts.watchedMs ?? 0);
+      const reported = isSignalled && Date.parse(observation.since) <= latest ? observation.since : rfc3339(latest);
+      const since = isSignalled ? reported : target.since;
       const deadline = now + timeLeft(target, facts, policy, now);
       const hasDeadline = isSignalled && Number.isFinite(deadline);
       const until = hasDeadline || known !== undefined ? { until: known ?? rfc3339(deadline) } : {};
       const wait = { target: target.name, gate: gate ?? phase, reason, ends, since, ...until };
       return { wait, recheckMs, probe, ...(hasDeadline ? { deadline } : {}) };
     });
-}
-
-/** The clock of the node may be ahead of ours, and anything may stand there. `latest` in ms. */
-function noLater(text: string, latest: number): string {
-  return Date.parse(text) <= latest ? text : rfc3339(latest);
 }
 
 /** Why pending targets do not start; one wait for all with the same reason. */
