@@ -184,11 +184,11 @@ function updateMetrics({ gauge, counter }: Define) {
       requests.inc({ code });
       bytes.inc(sent);
     },
-    /** Removes what was measured of the others. */
-    keepUpdates: (configs: readonly string[]): void => {
-      for (const config of [...shown.keys()].filter((each) => !configs.includes(each))) {
-        forget(config);
-        checked.remove({ config });
+    /** Removes what was measured of the others, and of all but `asked` when their channel was asked. */
+    keepUpdates: (configs: readonly string[], asked?: string): void => {
+      for (const config of shown.keys()) {
+        if (!configs.includes(config)) forget(config);
+        if (config !== asked) checked.remove({ config });
       }
     },
   };

@@ -71,7 +71,7 @@ export class UpdateFollower {
     const released = await Promise.allSettled(
       all.filter((config) => !live.includes(config)).map(async (config) => await this.#release(config, abort)),
     );
-    this.#parts.metrics.keepUpdates(live.map(({ metadata }) => metadata.name));
+    if (live.length === 0) this.#parts.metrics.keepUpdates([]);
     const current = await this.#observe(abort);
     const next = live.length === 0 ? await this.#probe?.(current, abort) : await this.#followLive(live, current, abort);
     // One that may not be released holds up no other.
@@ -83,6 +83,8 @@ export class UpdateFollower {
   async #followLive(live: readonly UpdateConfig[], current: Cluster, abort: AbortSignal): Promise<number | undefined> {
     const read = live.map((config) => ({ config, ...readUpdateConfig(config, this.#parts) }));
     const owner = read.find(({ settings }) => settings !== undefined);
+    const names = live.map(({ metadata }) => metadata.name);
+    this.#parts.metrics.keepUpdates(names, owner?.config.metadata.name);
     let next = Number.POSITIVE_INFINITY;
     for (const { config, settings, problems } of read) {
       if (!settings) await this.#report(config, { reason: 'InvalidConfig', message: problems.join('; ') }, abort);

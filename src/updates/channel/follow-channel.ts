@@ -65,8 +65,7 @@ async function addressOf(asking: Asking, settings: UpdateSettings, { version, pl
 }
 
 async function tokenOf({ client, abort }: Asking): Promise<Texts> {
-  const { name, namespace } = TOKEN;
-  const secret = await ifFound(client.get(secrets, name, { namespace, abort }));
+  const secret = await ifFound(client.get(secrets, TOKEN.name, { namespace: TOKEN.namespace, abort }));
   const token = String(Buffer.from(secret?.data?.['token'] ?? '', 'base64')).trim();
   return token === '' ? {} : { authorization: `Bearer ${token}` };
 }
