@@ -17,6 +17,7 @@ const CHART = 'deploy/chart';
 const NAMESPACE = 'refit-system';
 /** Roles that the chart brings, too. */
 const ROLES = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-capi.yaml'];
+const POLICIES = 'upgradepolicies.upgrade.refit.dev';
 const DIALECTS = ['k0s', 'cattle', 'capi', 'kubeadm'];
 /** What has no default: who chooses it chooses what runs on nodes. */
 const REQUIRED = ['payload', 'checksum'].map((name) => {
@@ -296,6 +297,10 @@ describe('installed', () => {
     await apply(await readFile('deploy/chart/manifests/base/namespace.yaml', 'utf8'));
     const kubeconfig = ['--kubeconfig', await kubeconfigFor('admin')];
     await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: chartNodes() }));
+    // A first try without --namespace: its definitions stay, and name it.
+    await kubectlAs('admin', ['delete', '--ignore-not-found', 'crd', POLICIES]);
+    await helmed('install', 'refit', CHART, '--namespace', 'default', ...kubeconfig);
+    await helmed('uninstall', 'refit', '--namespace', 'default', '--wait', ...kubeconfig);
     const values = ['nodeSelector.pool=chart', 'cattle.enabled=true', 'capi.enabled=true'].map((it) => `--set=${it}`);
     await helmed('install', 'refit', CHART, ...release(...values, ...REQUIRED), ...kubeconfig);
   });
@@ -316,12 +321,13 @@ describe('installed', () => {
     await expect.poll(hosts, { timeout: MINUTES }).toEqual(Array.from({ length: 4 }, () => 'chart-cp'));
   });
 
+  test('definitions of a release of this name in another namespace are left as they are', async () => {
+    const columns = String.raw`-ojsonpath={.metadata.annotations.meta\.helm\.sh/release-namespace}`;
+    expect((await kubectlAs('admin', ['get', 'crd', POLICIES, columns])).stdout).toBe('default');
+  });
+
   test('definitions and the namespace of the Lease are there', async () => {
-    const names = [
-      'plans.autopilot.k0sproject.io',
-      'controlnodes.autopilot.k0sproject.io',
-      'upgradepolicies.upgrade.refit.dev',
-    ];
+    const names = ['plans.autopilot.k0sproject.io', 'controlnodes.autopilot.k0sproject.io', POLICIES];
     expect((await kubectlAs('admin', ['get', 'crd', ...names])).stderr).toBe('');
     expect((await kubectlAs('admin', ['get', 'namespace', 'k0s-autopilot'])).stderr).toBe('');
   });

@@ -31,8 +31,10 @@ system-upgrade-controller bring some of them along. */}}
 {{- if eq $kind "NetworkPolicy" }}{{ $wanted = $values.networkPolicy.enabled }}{{ end -}}
 {{- if and $wanted (or (has $kind (list "CustomResourceDefinition" "Namespace")) (eq $metadata.name "system-upgrade")) -}}
 {{- $found := lookup .object.apiVersion $kind ($metadata.namespace | default "") $metadata.name -}}
-{{- $release := dig "metadata" "annotations" "meta.helm.sh/release-name" "" ($found | default dict) -}}
-{{- if and $found (ne $release .root.Release.Name) }}{{ $wanted = false }}{{ end -}}
+{{- $annotations := dig "metadata" "annotations" dict ($found | default dict) -}}
+{{- $release := printf "%s/%s" (get $annotations "meta.helm.sh/release-namespace") (get $annotations "meta.helm.sh/release-name") -}}
+{{- $own := printf "%s/%s" .root.Release.Namespace .root.Release.Name -}}
+{{- if and $found (ne $release $own) }}{{ $wanted = false }}{{ end -}}
 {{- end -}}
 {{- if $wanted }}yes{{ end -}}
 {{- end }}
