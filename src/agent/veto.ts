@@ -34,9 +34,10 @@ export function vetoOf(command: SignalCommand, running: string | undefined, veto
 }
 
 /** Why nothing may be downloaded from there; also asked about each redirect. */
-export function hostVeto({ host, hostname }: URL, allowed: Veto['allowedHosts']): string | undefined {
+export function hostVeto({ host, hostname, port, protocol }: URL, allowed: Veto['allowedHosts']): string | undefined {
+  const full = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
   const isAllowed = (entry: string): boolean =>
-    entry === host || entry === hostname || (entry.startsWith('*.') && hostname.endsWith(entry.slice(1)));
+    entry === full || entry === hostname || (entry.startsWith('*.') && hostname.endsWith(entry.slice(1)));
   if (allowed === undefined || allowed.some(isAllowed)) return undefined;
   return `this agent downloads nothing from ${host}, only from ${allowed.join(', ')} (--allowed-hosts)`;
 }
