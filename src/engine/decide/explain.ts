@@ -38,7 +38,8 @@ export function explain(evaluations: Evaluations): Explanation {
   const deadlines = all.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
   const soonest = Math.min(...rechecks, ...deadlines);
   return {
-    waits: all.map(({ wait }) => wait),
+    // Its targets have no time of their own before they are recorded.
+    waits: all.map(({ wait }) => (rollout.phase === 'new' ? { ...wait, since: rollout.source.created } : wait)),
     phases,
     recheckAfterMs: Number.isFinite(soonest) ? soonest : undefined,
     probes: all.flatMap(({ probe }) => probe ?? []),

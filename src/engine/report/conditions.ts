@@ -28,7 +28,8 @@ export function conditionsOf(rollout: Rollout, waits: readonly Wait[], known: Co
   const name = `${source.kind} ${source.name}`;
   const isBad = reason !== undefined || (over && phase !== 'done');
   const ended = phase === 'done' ? 'Completed' : (reason?.code ?? 'TargetFailed');
-  const progress = over ? { reason: ended, message: reason?.message ?? `${name} is ${phase}` } : RUNNING;
+  const message = over ? (reason?.message ?? `${name} is ${phase}`) : `the plan is ${phase}`;
+  const progress = { reason: over ? ended : 'InFlight', message };
   const blocked = wait ? { reason: wait.reason.code, message: wait.reason.message } : FREE;
   const degraded = isBad ? { reason: reason?.code ?? 'TargetFailed', message: reason?.message ?? phase } : WELL;
   return [
@@ -54,7 +55,6 @@ function isRemarkable({ gate, reason }: Wait): boolean {
   return !ORDINARY.has(gate) && !isUnasked(reason);
 }
 
-const RUNNING = { reason: 'InFlight', message: 'the plan is running' };
 const FREE = { reason: 'NothingWaits', message: 'targets wait only for slots and stages' };
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 

@@ -75,9 +75,8 @@ export function createReporter(parts: ReporterParts) {
       for (const event of dialect.planEvents?.(plan, plan, snapshot.rollout, rests) ?? []) onPlan(plan, event);
       const stalledMs = await writeStalls(parts, plan, stalls, now);
       measurePlan(metrics, dialect.name, keyOf(plan), snapshot, decision);
-      if (dialect.statusRecord !== 'without-conditions' || snapshot.rollout.phase === 'new') return stalledMs;
-      const onEvent = (event: ReportedEvent): void => onPlan(plan, event);
-      const writing = { ...parts, onEvent, writtenAt, now };
+      if (dialect.statusRecord !== 'without-conditions') return stalledMs;
+      const writing = { ...parts, onEvent: (event: ReportedEvent) => onPlan(plan, event), writtenAt, now };
       return await writeConditions(writing, plan, snapshot.rollout, decision.waits);
     },
     /** The API server refuses to change the object of a target. */

@@ -1,0 +1,53 @@
+/** Proves that a new plan which cannot start says so in its conditions and in one Event, as one that runs does. */
+import { expect, test } from 'vitest';
+import { knowledgeOf } from '../../../test/builders/knowledge.ts';
+import { buildLog } from '../../../test/builders/logs.ts';
+import { MemoryApi } from '../../../test/builders/memory-api.ts';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { buildSnapshot } from '../../../test/builders/snapshots.ts';
+import { buildTablePlan, tableDialect } from '../../../test/builders/table-dialect.ts';
+import { later, T0 } from '../../../test/builders/times.ts';
+import { createMetrics } from '../../runtime/metrics.ts';
+import { decideOn } from '../decide/decide.ts';
+import { evaluationsFor } from '../decide/evaluate-target.ts';
+import { because } from '../model/reasons.ts';
+import { withStages, withTargets } from '../model/rollout.ts';
+import { viewsOf } from '../observe/world.ts';
+import { CONDITIONS_ANNOTATION, conditionsIn } from './conditions.ts';
+import { createReporter } from './reporter.ts';
+
+const policy = buildPolicy({ problems: [because('PolicyUnreadable', 'spec.windows[0].timeZone is none')] });
+
+test('a new plan under a policy that cannot be read', async () => {
+  const api = new MemoryApi();
+  const dialect = { ...tableDialect, statusRecord: 'without-conditions' } as const;
+  api.put(dialect.plans, buildTablePlan({ workers: ['w1'] }));
+  const events: string[] = [];
+  const reporter = createReporter({
+    dialect,
+    client: api.client,
+    ...knowledgeOf(viewsOf([])),
+    log: buildLog([], 'info'),
+    metrics: createMetrics(),
+    recordEvent: (_object, { type, reason }) => events.push(`${type} ${reason.code}: ${reason.message}`),
+  });
+  const blocked: (string | undefined)[] = [];
+  const again: (number | undefined)[] = [];
+  for (const ms of [4000, 14_000, 15_000]) {
+    const plan = api.read(dialect.plans, 'plan');
+    const { spec } = plan;
+    // Nothing is recorded, so the targets always wait since now.
+    const targets = withStages(spec).map(({ target }) => ({ ...target, since: later(ms) }));
+    const rollout = withTargets({ ...spec, source: { ...spec.source, created: later(0) } }, targets);
+    const turn = { plan, ...evaluationsFor(buildSnapshot(rollout), policy, T0 + ms) };
+    again.push(await reporter.decided(turn, decideOn(turn)));
+    const text = api.read(dialect.plans, 'plan').metadata.annotations?.[CONDITIONS_ANNOTATION];
+    blocked.push(
+      conditionsIn(text).map(({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`)[0],
+    );
+  }
+  expect(blocked[1]).toBe('Blocked=True PolicyUnreadable: spec.windows[0].timeZone is none');
+  expect(blocked[2]).toBe(blocked[1]);
+  expect(again[0]).toBe(6000);
+  expect(events).toEqual(['Warning PolicyUnreadable: spec.windows[0].timeZone is none']);
+});
