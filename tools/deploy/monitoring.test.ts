@@ -16,7 +16,9 @@ import { yamlOf } from './objects.ts';
 
 /** What Prometheus adds to every series, and the buckets of a histogram. */
 const ADDED = ['instance', 'job', 'le', 'pod'];
-const FUNCTIONS = new Set('sum max by on unless and absent rate increase changes histogram_quantile'.split(' '));
+const FUNCTIONS = new Set(
+  'sum max by on unless and offset h absent rate increase changes histogram_quantile'.split(' '),
+);
 
 interface Panel {
   readonly gridPos: { readonly x: number; readonly y: number };

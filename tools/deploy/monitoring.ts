@@ -20,6 +20,8 @@ const alert = (
 const BY_LEADER = 'and on (instance, job, workload_cluster) leader_election_master_status == 1';
 /** What tells plans apart. */
 const PLAN = 'dialect, plan, workload_cluster';
+/** Plans that have not ended. */
+const OPEN = 'refit_plans{phase=~"new|running"}';
 /** Waits that somebody asked for. */
 const WANTED_WAIT = 'refit_waits{gate=~"not-paused|window-open"}';
 
@@ -47,7 +49,7 @@ export const ALERTS: readonly Alert[] = [
   alert(
     'RefitPlanStuck',
     ['warning', '15m'],
-    `(refit_plans{phase="running"} == 1 ${BY_LEADER}) unless on (${PLAN}) (sum by (${PLAN}) (changes(refit_targets[2h])) > 0) unless on (${PLAN}) ${WANTED_WAIT}`,
+    `(${OPEN} == 1 ${BY_LEADER}) and on (${PLAN}) (${OPEN} offset 2h == 1) unless on (${PLAN}) (sum by (${PLAN}) (changes(refit_targets[2h])) > 0) unless on (${PLAN}) ${WANTED_WAIT}`,
     [
       'The {{ $labels.dialect }} plan {{ $labels.plan }} has not moved for two hours.',
       'It is neither paused nor outside of its windows. Run `refit why`: it says what each node waits for.',
