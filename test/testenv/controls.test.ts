@@ -108,8 +108,8 @@ describe('while a controller leads', () => {
     const said = await outputOf('abort', '--reason', 'wrong release');
     expect(said.split('\n')).toEqual([
       'Plan autopilot (id1) is aborted: wrong release.',
-      'Signal cancelled: controls-a1, controls-a2, controls-a3.',
-      'Uncordoned: controls-a2.',
+      'The leader cancels the signal of: controls-a1, controls-a2, controls-a3.',
+      'The leader uncordons: controls-a2.',
       expect.stringMatching(/^In progress, will finish: controls-a4 Restart \(.*\)\.$/),
       'The plan ends as failed when no node is in progress any more.',
     ]);

@@ -85,6 +85,7 @@ const OVER: Situation = {
   states: Object.fromEntries(NAMES.map((name) => [name, 'SignalCompleted'])),
 };
 const FINISHING = 'In progress, will finish: w1 Restart (8 min).';
+const FIX = 'Failed. Fix the cause (node, or url/sha256 in the Plan), then run: refit retry w1';
 const UNTIL = 'No new node starts until `refit resume`.';
 
 test.each<[string, Control, Situation, PlanChange | string]>([
@@ -124,6 +125,18 @@ test.each<[string, Control, Situation, PlanChange | string]>([
       said: [`${PLAN} continues.`, 'Next: w4, when a node in progress is done.'],
     },
   ],
+  [
+    'resume what has failed: what starts it again',
+    resume,
+    { state: 'ApplyFailed', states: { w1: 'SignalApplyFailed' }, controls: PAUSED },
+    { annotations: { [PAUSE_ANNOTATION]: null }, said: [`${PLAN} has failed: no node starts.`, FIX] },
+  ],
+  [
+    'resume what is about to end, with nodes that will not start',
+    resume,
+    { states: { w1: 'SignalApplyFailed', w2: 'SignalSent' }, controls: PAUSED },
+    { annotations: { [PAUSE_ANNOTATION]: null }, said: [`${PLAN} continues.`, 'Now no node starts.', FIX] },
+  ],
   ['resume what is over', resume, OVER, { said: [`${PLAN} is done: no node is left to start.`] }],
   [
     'resume what was aborted',
@@ -150,8 +163,8 @@ test.each<[string, Situation, PlanChange | string]>([
       annotations: { [ABORT_ANNOTATION]: 'wrong release' },
       said: [
         `${PLAN} is aborted: wrong release.`,
-        'Signal cancelled: w1, w2.',
-        'Uncordoned: w2.',
+        'The leader cancels the signal of: w1, w2.',
+        'The leader uncordons: w2.',
         'In progress, will finish: w3 Restart (8 min).',
         ENDS,
       ],
@@ -164,7 +177,7 @@ test.each<[string, Situation, PlanChange | string]>([
       annotations: { [ABORT_ANNOTATION]: 'wrong release' },
       said: [
         `${PLAN} is aborted: wrong release.`,
-        'Signal cancelled: w1, w2.',
+        'The leader cancels the signal of: w1, w2.',
         'In progress, will finish: w3 Restart (8 min).',
         ENDS,
       ],

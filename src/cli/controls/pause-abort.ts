@@ -13,7 +13,7 @@ import { listed } from '../../util/phrases.ts';
 import { runnerOf } from '../plan-runners.ts';
 import { viewAt } from '../status/observe.ts';
 import { isMoving } from '../status/sentences.ts';
-import { stateOf, titleOf } from '../status/text.ts';
+import { stateOf, titleOf, toDo } from '../status/text.ts';
 import { userName } from '../user-name.ts';
 import { type Control, type ControlledPlan, inProgress, type PlanChange } from './control.ts';
 
@@ -37,15 +37,17 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
     throw new RefitError('REFIT_CONTROL', message);
   }
   const change = paused ? { annotations: { [PAUSE_ANNOTATION]: null } } : {};
-  if (isFinal(snapshot.rollout)) return { ...change, said: [`${title} ${stateOf(view)}: no node is left to start.`] };
+  const advice = toDo(view);
+  const none = advice.length > 0 ? 'no node starts' : 'no node is left to start';
+  if (isFinal(snapshot.rollout)) return { ...change, said: [`${title} ${stateOf(view)}: ${none}.`, ...advice] };
   const resumed = { ...snapshot, controls: { ...snapshot.controls, paused: false } };
   const { next, waits } = viewAt({ ...plan, snapshot: resumed }, now);
   const stage = activeStage(snapshot.rollout);
   const isFull = stage !== undefined && openSlots({ snapshot, policy, now }, stage) === 0;
   const ends = waits.find(({ gate, ofStage }) => ofStage === true && (gate !== 'slots' || isFull))?.ends;
   const when = ends === undefined ? '.' : `, when ${ends}.`;
-  const then = next.length === 0 ? 'No node is left to start.' : `Next: ${listed(next)}${when}`;
-  return { ...change, said: [`${title} ${paused ? 'continues' : 'is not paused'}.`, then] };
+  const then = next.length === 0 ? [`Now ${none}.`, ...advice] : [`Next: ${listed(next)}${when}`];
+  return { ...change, said: [`${title} ${paused ? 'continues' : 'is not paused'}.`, ...then] };
 }
 
 const MOST_NAMES = 8;
@@ -81,8 +83,8 @@ function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): str
   const who = runnerOf(view.dialect).runsHere ? ['`refit kubeadm apply` does this: run it, if none runs.'] : [];
   const waits = stages.some(({ targets }) => targets.some(isMoving));
   return [
-    ...namesLine('Signal cancelled', cancelled),
-    ...namesLine('Uncordoned', ownCordons(snapshot, nodeActions)),
+    ...namesLine('The leader cancels the signal of', cancelled),
+    ...namesLine('The leader uncordons', ownCordons(snapshot, nodeActions)),
     inProgress({ ...view, stages }, now),
     `The plan ends as failed${waits ? ' when no node is in progress any more' : ''}.`,
     ...who,

@@ -69,10 +69,9 @@ export function movingRows(plan: PlanView, now: number): TargetRow[] {
   return [...groups.values()]
     .map((members) => members.toSorted(byAge))
     .toSorted(([a], [b]) => (a && b ? byAge(a, b) : 0))
-    .flatMap(([first, ...others]) => {
-      if (!first) return [];
-      return [{ ...rowOf(first, waits.get(first.name), now), name: andMore(first.name, others.length) }];
-    });
+    .flatMap(([first, ...others]) =>
+      first ? { ...rowOf(first, waits.get(first.name), now), name: andMore(first.name, others.length) } : [],
+    );
 }
 
 export function waitsByTarget({ waits }: PlanView): ReadonlyMap<string | undefined, Wait> {
@@ -81,14 +80,18 @@ export function waitsByTarget({ waits }: PlanView): ReadonlyMap<string | undefin
 
 export function failedRows(plan: PlanView, now: number): TargetRow[] {
   const failed = targetsOf(plan).filter(({ phase }) => phase === 'failed');
-  const rows = failed.slice(0, FEW).map((target) => {
-    const row = rowOf(target, undefined, now);
-    const isReason = row.message === '' && plan.reason?.startsWith(`${row.name} `);
-    return isReason ? { ...row, message: plan.reason?.slice(row.name.length + 1) ?? '' } : row;
-  });
+  const rows = failed.slice(0, FEW).map((target) => failedRow(plan, target, now));
   if (failed.length <= FEW) return rows;
   const more = `and ${failed.length - FEW} more`;
   return [...rows, { name: more, state: 'failed', age: '', message: 'see refit status -o wide' }];
+}
+
+/** Of a failure that its agent did not report, such as at a deadline, the plan records the first reason only. */
+export function failedRow({ reason = '' }: PlanView, target: TargetView, now: number): TargetRow {
+  const row = rowOf(target, undefined, now);
+  const events = `Events and the leader's log say why: kubectl get events -A --field-selector involvedObject.name=${row.name}`;
+  const message = reason.startsWith(`${row.name} `) ? reason.slice(row.name.length + 1) : events;
+  return row.message === '' ? { ...row, message } : row;
 }
 
 /** Why the plan ended or is about to; nothing if a failed target or a wait says the same. */
@@ -153,8 +156,7 @@ function byAge(a: { readonly since: string }, b: { readonly since: string }): nu
 
 export function percentOf(plan: PlanView): number {
   const targets = targetsOf(plan);
-  if (targets.length === 0) return 0;
-  return Math.floor((100 * targets.filter(({ phase }) => phase === 'done').length) / targets.length);
+  return Math.floor((100 * targets.filter(({ phase }) => phase === 'done').length) / targets.length) || 0;
 }
 
 /** Milliseconds; undefined before the first node is done, and while something holds the plan. */

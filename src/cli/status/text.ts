@@ -254,6 +254,7 @@ const EFFECTS = {
   held: 'it starts nodes whatever policies, controls and version rules say. What follows is what Refit would do.',
   late: 'another refit controller takes over in some seconds, if one runs. If nothing changes, compare the clocks.',
   silent: 'no new node starts until a refit controller runs.',
+  orphaned: 'the leader uncordons each when its upgrade has ended; see that its agent runs.',
 };
 
 export function notesOf({ leader, silentSince, orphaned = [], plans }: Noted): Note[] {
@@ -261,7 +262,7 @@ export function notesOf({ leader, silentSince, orphaned = [], plans }: Noted): N
   if (silentSince !== undefined) return [{ problem: 'No answer from the API server', since: silentSince, effect: old }];
   const ours = new Set(CONTROLLER_DIALECTS.map(({ name }) => name));
   const left = `Still cordoned for a plan that is gone: ${listed(orphaned, FEW)}`;
-  const notes = orphaned.length === 0 ? [] : [{ problem: left, effect: 'the leader uncordons them.' }];
+  const notes = orphaned.length === 0 ? [] : [{ problem: left, effect: EFFECTS.orphaned }];
   if (notes.length === 0 && !plans.some((plan) => isOpen(plan) && ours.has(plan.dialect))) return [];
   return [...leaderNotes(leader), ...notes];
 }

@@ -367,3 +367,30 @@ test('hundreds at one point are asked about in part only', async () => {
   await lookAt([plan], [], workers, T0 + HOUR, buildViewParts({ drain }));
   expect(asked.length).toBe(20);
 });
+
+const LATE = { states: ['SignalApplyFailed', 'SignalApplyFailed'], state: 'ApplyFailed', says: 'Restart' } as const;
+
+test.each<[string, string, Case, string]>([
+  [
+    'missed its deadline: the reason of the plan',
+    'w1',
+    { ...LATE, description: 'DeadlineExceeded: w1 did not report within its deadline at Restart' },
+    '\n  why     w1 failed at Restart (9 min): did not report within its deadline at Restart\n  to do ',
+  ],
+  [
+    'failed after another one: where its reason is',
+    'w1',
+    { ...LATE, description: 'DeadlineExceeded: w2 did not report within its deadline at Restart' },
+    "\n  why     w1 failed at Restart (9 min): Events and the leader's log say why: kubectl get events -A --field-selector involvedObject.name=w1\n  to do ",
+  ],
+  [
+    'waits for nothing but the end of the plan',
+    'w2',
+    { states: MOVING, says: 'Restart', controls: { [ABORT_ANNOTATION]: 'wrong release' } },
+    '\n  ends    when the nodes in progress have ended; the plan ends then',
+  ],
+])('a node that %s', async (_name, node, given, end) => {
+  const text = await whyOf(given, node);
+  expect(text).toContain(end);
+  expect(text).not.toContain('others are before it');
+});

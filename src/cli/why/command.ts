@@ -84,15 +84,11 @@ function sectionsOf(status: StatusView, plan: PlanView, stage: StageView, target
   const stages = [{ ...stage, targets: [target] }];
   const own: PlanView = { ...rest, stages, waits: waitsOf(plan, stage, target), next: [] };
   const isStopped = text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
-  if (phase === 'failed') return whyAndToDo(sentences.sentenceOf(sentences.rowOf(target, undefined, now)), plan);
+  if (phase === 'failed') return whyAndToDo(sentences.sentenceOf(sentences.failedRow(plan, target, now)), plan);
   if (isStopped) return whyAndToDo(`not started: ${reason ?? 'no reason is recorded'}`, plan);
-  return [
-    ...runnerSections(status, plan, now),
-    ...progress(status, own, now),
-    ...(sentences.isMoving(target) || own.waits.some((wait) => wait.target === target.name)
-      ? []
-      : [turnOf(plan, stage, target, now)]),
-  ];
+  const isSaid = sentences.isMoving(target) || own.waits.some((wait) => wait.target === target.name);
+  const turn = isSaid ? [] : turnOf(plan, stage, target, now);
+  return [...runnerSections(status, plan, now), ...progress(status, own, now), ...turn];
 }
 
 function whyAndToDo(line: string, plan: PlanView): text.Section[] {
@@ -102,21 +98,20 @@ function whyAndToDo(line: string, plan: PlanView): text.Section[] {
   ];
 }
 
-/** Of a target that nothing of its own holds: what holds its stage. */
+/** Of a target that nothing of its own holds: what holds its stage, or an earlier one. */
 function waitsOf({ waits }: PlanView, { active }: StageView, target: TargetView): readonly Wait[] {
-  if (!active) return [];
-  const own = waits.filter((wait) => wait.target === target.name);
-  return own.length > 0 || sentences.isMoving(target) ? own : waits.filter(({ ofStage }) => ofStage === true);
+  const own = active ? waits.filter((wait) => wait.target === target.name) : [];
+  if (own.length > 0 || sentences.isMoving(target)) return own;
+  return waits.filter((wait) => wait.ofStage === true && (active || !sentences.isRoutine(wait)));
 }
 
-function turnOf(plan: PlanView, stage: StageView, { name, since }: TargetView, now: number): text.Section {
+function turnOf(plan: PlanView, stage: StageView, { name, since }: TargetView, now: number): text.Section[] {
   const earlier = plan.stages.find(({ active }) => active);
   if (!stage.active && earlier)
-    return { heading: 'waits', lines: [`until the ${earlier.role}s are done (${age(since, now)})`] };
-  return {
-    heading: 'next',
-    lines: [plan.next.includes(name) ? 'it is among the next to start' : 'not yet: others are before it'],
-  };
+    return [{ heading: 'waits', lines: [`until the ${earlier.role}s are done (${age(since, now)})`] }];
+  if (plan.next.length === 0) return [];
+  const turn = plan.next.includes(name) ? 'it is among the next to start' : 'not yet: others are before it';
+  return [{ heading: 'next', lines: [turn] }];
 }
 
 /** What is in progress, what waits, what ends that, and what could not be checked. */

@@ -13,6 +13,7 @@ import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
 import { newPlan } from '../../dialects/kubeadm/plan-object.ts';
 import { reportPatch } from '../../dialects/kubeadm/signal.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
+import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import { CONDITIONS_ANNOTATION } from '../../engine/report/conditions.ts';
 import { jobs, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import { encodePresence } from '../../signal/agent-presence.ts';
@@ -133,6 +134,15 @@ test('a gate, a slot and an earlier stage: each node is told what it waits for',
   expect(why(await lookAt([two], [], [W2], NOW), 'w1')[0]).toContain(
     '\n  waits   until the controllers are done (59 s)',
   );
+});
+
+test('a worker is told what holds back the controllers before it, too', async () => {
+  const status = statusOf('Schedulable', recorded({ c1: 'SignalPending' }), recorded({ w1: 'SignalPending' }));
+  const bare = buildPlan({}, status);
+  const paused = { ...bare, metadata: { ...bare.metadata, annotations: { [PAUSE_ANNOTATION]: 'true' } } };
+  const [text] = why(await lookAt([paused], [buildControlNode('c1')], [W2], NOW), 'w1');
+  expect(text).toContain('\n  waits   the plan is paused: nothing new starts until refit resume (Paused, 59 s)\n');
+  expect(text).toContain('\n  waits   until the controllers are done (59 s)');
 });
 
 test('a gate that holds all of them, and says so of the first only, is told of each', async () => {
