@@ -20,7 +20,8 @@ const OWNER = `plan-uid/${later(0)}/Plan`;
 const NODE: NodeView = { name: 'n1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
 const OURS: NodeView = { ...NODE, unschedulable: true, cordonOwner: OWNER };
 const THEIRS: NodeView = { ...NODE, unschedulable: true };
-const WEB = 'default/web lets none of its pods go';
+const HELD = 'shop/web-1 was to end by 2026-11-20T08:00:00Z (held by example.com/backup)';
+const WEB = 'PodDisruptionBudget default/web blocks default/web-1: it needs 1 healthy pods and has 1 currently';
 const DRAIN_MS = buildPolicy().stepDeadlines.drain;
 
 const asking = (waitsFor: 'drain' | 'uncordon', more: object = {}): Observation => ({
@@ -139,6 +140,18 @@ test.each<[string, TargetFacts['drain'], { policy?: Partial<RolloutPolicy>; now?
       gate: 'drain',
       reason: because('DrainBlocked', `2 pods are left on node n1: ${WEB}`),
       ends: 'the budget allows the eviction: run more replicas, or change the budget',
+      ...UNTIL,
+    },
+  ],
+  [
+    'a finalizer holds a pod, and no budget',
+    draining({ left: 1, blockedBy: HELD }),
+    {},
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('DrainBlocked', `1 pod is left on node n1: ${HELD}`),
+      ends: GONE,
       ...UNTIL,
     },
   ],

@@ -77,7 +77,7 @@ function wait({ stage, target, policy, now }: TargetContext, node: NodeView, dra
   const code = blockedBy === undefined ? 'Draining' : 'DrainBlocked';
   const until = Number.isFinite(deadline) ? { until: rfc3339(deadline), recheckMs: deadline - now } : {};
   const gone = `the pods are gone (kubectl get pods -A --field-selector spec.nodeName=${node.name} shows them)`;
-  const ends = blockedBy === undefined ? gone : BUDGET_ENDS;
+  const ends = blockedBy?.includes('PodDisruptionBudget ') === true ? BUDGET_ENDS : gone;
   return { phase: 'working', effect: 'node-action', gate: 'drain', reason: because(code, why), ends, ...until };
 }
 

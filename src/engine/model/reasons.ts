@@ -35,7 +35,7 @@ export const REASONS = {
   NodeNotReady: 'a node is not Ready',
   Resting: 'a node is done and keeps its slot for the rest period of the plan',
   Draining: 'pods are being evicted from a node',
-  DrainBlocked: 'a PodDisruptionBudget blocks an eviction',
+  DrainBlocked: 'a PodDisruptionBudget or a webhook refuses an eviction, or a pod does not terminate',
   DrainRefused: 'the drain options of the policy forbid the eviction of a pod',
   DrainTooLong: 'a drain did not end within its deadline',
   CannotDecide: 'the API server did not answer a question that the next decision needs',
