@@ -55,7 +55,7 @@ export const ALERTS: readonly Alert[] = [
       'It is neither paused nor outside of its windows. Run `refit why`: it says what each node waits for.',
     ],
   ),
-  alert('RefitReconcileErrors', ['warning', '10m'], 'sum by (name) (increase(workqueue_retries_total[10m])) > 10', [
+  alert('RefitReconcileErrors', ['warning', '10m'], 'sum by (name) (increase(workqueue_retries_total[10m])) > 3', [
     'The controller {{ $labels.name }} fails again and again.',
     'Look at its log: most often a right is missing, or the API server does not answer.',
   ]),
