@@ -14,6 +14,10 @@ test.each<[number, string]>([
   expect(age(later(0), T0 + ms)).toBe(text);
 });
 
+test('a time that a node made up has no age', () => {
+  expect(age('soon', T0)).toBe('0 s');
+});
+
 test.each<[string[], string]>([
   [[], ''],
   [['a'], 'a'],

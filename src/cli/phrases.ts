@@ -1,10 +1,10 @@
 /** What outputs share: ages, short lists, sentences that fit a width, tables. */
 import { formatDuration } from '../util/duration.ts';
 
-/** How long ago `since` (RFC 3339) was, in whole seconds; `0 s` if clocks disagree. */
+/** How long ago `since` (RFC 3339) was, in whole seconds; `0 s` if clocks disagree, or it is no time: nodes write some. */
 export function age(since: string, now: number): string {
-  const seconds = Math.max(0, Math.floor((now - Date.parse(since)) / 1000));
-  return seconds === 0 ? '0 s' : formatDuration(seconds * 1000);
+  const seconds = Math.floor((now - Date.parse(since)) / 1000);
+  return seconds > 0 ? formatDuration(seconds * 1000) : '0 s';
 }
 
 /** Any space but one between a number and its unit. */

@@ -8,7 +8,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { table } from '../phrases.ts';
+import { age, table } from '../phrases.ts';
 import { connect, type SessionParts } from '../status/session.ts';
 
 interface UpdatesFlags extends ConnectionFlags {
@@ -81,7 +81,7 @@ function render(configs: readonly UpdateConfig[], flags: UpdatesFlags, { output,
     current ?? '',
     available ?? '',
     reason ?? 'NotChecked',
-    checkedAt === undefined ? 'never' : `${formatDuration(Math.max(0, now - Date.parse(checkedAt)))} ago`,
+    checkedAt === undefined ? 'never' : `${age(checkedAt, now)} ago`,
     ahead(nextCheck, now),
     ahead(nextWindow, now),
   ]);
