@@ -64,7 +64,7 @@ export function fixOf(plan: PlanView): string {
   if (failed.length === 0 && all.length > 0) {
     const others = stages.some(({ targets }) => targets.some((target) => target.phase === 'pending'));
     const rest = others ? ` For the other nodes: ${startOver}.` : '';
-    return `Nothing to fix: ${namesOf(all)} runs the version now.${rest}`;
+    return `Nothing to fix: ${namesOf(all)} ${all.length === 1 ? 'runs' : 'run'} the version now.${rest}`;
   }
   if (hasNoRetry || failed.length === 0) return `Failed. Fix the cause, then: ${again}.`;
   const names = namesOf(failed);

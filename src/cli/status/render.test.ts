@@ -383,16 +383,22 @@ describe('at the end', () => {
   });
 
   test('a failed node that runs the version all the same needs no retry', async () => {
-    const node = signalled(buildNode('w1'), at('Failed'), report({ reason: 'another agent was faster' }));
-    const w1 = { ...node, status: { ...node.status, nodeInfo: { kubeletVersion: 'v1.36.3+k0s.2' } } };
+    const there = (name: string): Node => {
+      const node = signalled(buildNode(name), at('Failed'), report({ reason: 'another agent was faster' }));
+      return { ...node, status: { ...node.status, nodeInfo: { kubeletVersion: 'v1.36.3+k0s.2' } } };
+    };
     const status = statusOf('ApplyFailed', [], recorded({ w1: 'SignalApplyFailed', w2: 'SignalPending' }));
     const toDo = async (...states: string[]): Promise<string | undefined> => {
       const [first = '', second] = states;
       const workers = recorded({ w1: first, ...(second === undefined ? {} : { w2: second }) });
       const plans = [buildPlan({}, { ...status, ...statusOf('ApplyFailed', [], workers) })];
-      return (await textOf({ plans, workers: [w1, W2] })).find((line) => line.startsWith('  to do'));
+      const others = second === 'SignalApplyFailed' ? there('w2') : W2;
+      return (await textOf({ plans, workers: [there('w1'), others] })).find((line) => line.startsWith('  to do'));
     };
     expect(await toDo('SignalApplyFailed')).toBe('  to do   Nothing to fix: w1 runs the version now.');
+    expect(await toDo('SignalApplyFailed', 'SignalApplyFailed')).toBe(
+      '  to do   Nothing to fix: w1, w2 run the version now.',
+    );
     expect(await toDo('SignalApplyFailed', 'SignalPending')).toBe(
       '  to do   Nothing to fix: w1 runs the version now. For the other nodes: delete the Plan and apply it again.',
     );
