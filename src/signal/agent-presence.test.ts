@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { buildNode } from '../../test/builders/nodes.ts';
 import { later } from '../../test/builders/times.ts';
 import { signalled } from '../../test/builders/views.ts';
-import { type AgentPresence, agentOf, configurableOn, encodePresence } from './agent-presence.ts';
+import { type AgentPresence, agentOf, configurableOn, downloadAnswerOn, encodePresence } from './agent-presence.ts';
 import { encodeReport } from './annotations.ts';
 import { AGENT_ANNOTATION } from './names.ts';
 
@@ -36,6 +36,12 @@ test('a status without our report is of the other agent', () => {
 test('what an agent of a later version allows besides is left out', () => {
   const node = buildNode('w1', { annotations: presence({ configurable: ['/etc/a', 'newer:thing', 'user:b'] }) });
   expect(configurableOn(node)).toEqual(['/etc/a', 'user:b']);
+});
+
+test('what is said about a download is short, and steers no terminal', () => {
+  const problem = `\u001b[2J${'x'.repeat(700)}`;
+  const node = buildNode('w1', { annotations: presence({ checked: { id: 'a', problem } }) });
+  expect(downloadAnswerOn(node)?.problem).toBe(`\uFFFD[2J${'x'.repeat(596)}`);
 });
 
 test('our agent says so, whatever another one reported before its start', () => {
