@@ -1,6 +1,7 @@
 /** The next moves of leaders: any number of them, each deciding on any mixture of cached versions. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
+import type { TargetReport } from '../../src/engine/model/decision.ts';
 import type { Role } from '../../src/engine/model/rollout.ts';
 import { gather } from '../../src/engine/observe/gather.ts';
 import { freshWorld, OwnWrites } from '../../src/engine/observe/world.ts';
@@ -87,6 +88,7 @@ export class LeaderMoves {
       const { rollout: _, facts, ...more } = gather(autopilot, planned, alone, now);
       const gathered = { ...more, facts: [...facts] };
       return JSON.stringify(gathered, (name, value: unknown) => {
+        if (name === 'report') return (value as TargetReport | undefined)?.rolledBack;
         return IRRELEVANT.has(name) || (isDone && name === 'observation') ? undefined : value;
       });
     });
@@ -185,8 +187,8 @@ function policyFor({ targetDeadlineMs, maxFailures }: Configuration): RolloutPol
   return { ...DEFAULT_POLICY, maxFailures, targetDeadlineMs, stepDeadlines };
 }
 
-/** Parts of an observation on which nothing is decided: the tests of the engine say so. */
-const IRRELEVANT: ReadonlySet<string> = new Set(['step', 'since', 'report']);
+/** Parts of an observation on which nothing is decided. Of a report only whether the roll-back worked counts. */
+const IRRELEVANT: ReadonlySet<string> = new Set(['step', 'since']);
 
 /** The version that a request holds for: one without would take effect whatever happened since, and is a mistake. */
 function versionOf({ metadata: { name, resourceVersion } }: KubeObject): number {
