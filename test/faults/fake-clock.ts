@@ -3,14 +3,12 @@ import type { Clock } from '../../src/util/clock.ts';
 
 interface Timer {
   readonly at: number;
-  readonly order: number;
   readonly callback: () => void;
 }
 
 export class FakeClock implements Clock {
   readonly #epoch: number;
   #elapsed = 0;
-  #orders = 0;
   #timers: Timer[] = [];
 
   /** `epoch` is the wall clock's start in milliseconds; the monotonic clock starts at 0. */
@@ -27,7 +25,7 @@ export class FakeClock implements Clock {
   }
 
   schedule(ms: number, callback: () => void): () => void {
-    const timer = { at: this.#elapsed + Math.max(0, ms), order: this.#orders++, callback };
+    const timer = { at: this.#elapsed + Math.max(0, ms), callback };
     this.#timers.push(timer);
     return () => {
       this.#timers = this.#timers.filter((other) => other !== timer);
@@ -65,7 +63,8 @@ export class FakeClock implements Clock {
 
   #next(end: number): Timer | undefined {
     const due = this.#timers.filter(({ at }) => at <= end);
-    return due.toSorted((a, b) => a.at - b.at || a.order - b.order)[0];
+    // Those of one moment stay in the order in which they were set.
+    return due.toSorted((a, b) => a.at - b.at)[0];
   }
 }
 
