@@ -200,6 +200,8 @@ test('a plan that runs: who is under way stands beside the waves; many waves are
   expect(shown.stages[1]).toMatchObject({ moving: ['w1'], done: 0 });
   expect(shown.stages[1]?.waves).toHaveLength(39);
   expect(textOf(shown)).toContain('    wave 12  w13\n    and 27 more waves\n');
+  const stages = shown.stages.map((stage) => ({ ...stage, waves: stage.waves.slice(0, 13) }));
+  expect(textOf({ ...shown, stages })).toContain('    wave 12  w13\n    and 1 more wave\n');
   expect(textOf()).toBe('There is no plan to preview: all have ended, or none exists.\n');
 });
 

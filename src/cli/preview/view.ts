@@ -74,7 +74,7 @@ function stageLines(stage: StagePreview): string[] {
     ...waves
       .slice(0, MOST_WAVES)
       .map((names, index) => `    ${`wave ${index + 1}`.padEnd(8)} ${listed(names, MOST_NAMES)}`),
-    ...(rest > 0 ? [`    and ${rest} more waves`] : []),
+    ...(rest > 0 ? [`    and ${counted(rest, 'more wave')}`] : []),
   ];
 }
 
