@@ -143,6 +143,10 @@ test.each<[string, string]>([
       `option '--${what}-url <template>' argument '${url}' is invalid. write a URL of http or https with {version}, and no others than {os}, {arch} and {procedure}, such as https://mirror.example.com/{version}/k0s`,
     ]),
   ),
+  ...['etcd', 'etcd,', ',kuberouter', 'etcd,kuberouter,more'].map((info): [string, string] => [
+    `controller --cluster-info ${info}`,
+    `option '--cluster-info <storage,network>' argument '${info}' is invalid. write storage and network, such as etcd,kuberouter`,
+  ]),
   [
     'install controller --image ',
     "option '--image <name>' argument '' is invalid. write an image, such as registry.example.com/refit:1.2.3",
@@ -184,3 +188,13 @@ test('what a command throws is not taken for a usage error', async () => {
   const call = { abort: new AbortController().signal, write: () => undefined };
   await expect(runProgram(['status'], commands, call)).rejects.toBe(thrown);
 });
+
+test.each(['--to v1.36.3', '--namespace prod', '--cluster blue'])(
+  'preview %s lacks what belongs to it',
+  async (flags) => {
+    const call = { abort: new AbortController().signal, write: () => undefined };
+    await expect(runProgram(['preview', ...flags.split(' ')], COMMANDS, call)).rejects.toThrow(
+      'expected the name of a Cluster and a version',
+    );
+  },
+);

@@ -2,9 +2,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { startStubServer } from '../../test/faults/stub-server.ts';
 import { runController } from './controller.ts';
+
+const FLAGS = { leaseDuration: 15_000, targetDeadline: 60_000, logLevel: 'error' as const };
 
 test('an API server that denies everything at first ends the start, and does not turn updates off', async () => {
   await using server = await startStubServer((_, response) => {
@@ -13,11 +15,28 @@ test('an API server that denies everything at first ends the start, and does not
     response.writeHead(status.code, { 'content-type': 'application/json' });
     response.end(JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', ...status }));
   });
+  const kubeconfig = await kubeconfigFor(server.config.server);
+  await expect(runController({ kubeconfig, ...FLAGS }, new AbortController().signal)).rejects.toThrow('denied');
+  expect(server.requests.map(({ url }) => url.replace(/\?.*/, ''))).toEqual([
+    '/apis/autopilot.k0sproject.io/v1beta2/plans',
+  ]);
+});
+
+test.each(['99ms', '0', 'soon', '-1m'])('a period of %s is refused before anybody is asked', async (text) => {
+  vi.stubEnv('K0S_UPDATE_PERIOD', text);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const kubeconfig = await kubeconfigFor('http://127.0.0.1:9');
+  const running = runController({ kubeconfig, ...FLAGS }, new AbortController().signal);
+  await expect(running).rejects.toThrow(`K0S_UPDATE_PERIOD is "${text}"; use a duration such as 10m`);
+});
+
+/** Path of a file that is removed at the end of the test. */
+async function kubeconfigFor(server: string): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-start-'));
   onTestFinished(async () => await rm(directory, { recursive: true }));
   const kubeconfig = join(directory, 'kubeconfig');
   const lists = {
-    clusters: [{ name: 'stub', cluster: { server: server.config.server } }],
+    clusters: [{ name: 'stub', cluster: { server } }],
     contexts: [{ name: 'stub', context: { cluster: 'stub', user: 'stub' } }],
     users: [{ name: 'stub', user: {} }],
   };
@@ -25,9 +44,5 @@ test('an API server that denies everything at first ends the start, and does not
     kubeconfig,
     JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'stub', ...lists }),
   );
-  const flags = { kubeconfig, leaseDuration: 15_000, targetDeadline: 60_000, logLevel: 'error' as const };
-  await expect(runController(flags, new AbortController().signal)).rejects.toThrow('denied');
-  expect(server.requests.map(({ url }) => url.replace(/\?.*/, ''))).toEqual([
-    '/apis/autopilot.k0sproject.io/v1beta2/plans',
-  ]);
-});
+  return kubeconfig;
+}

@@ -53,6 +53,7 @@ describe('whatever the value is', () => {
 
   test('keys of digits are sorted as texts, as Go sorts them', () => {
     expect(stableStringify({ 9: 1, 10: 2, a: undefined })).toBe('{"10":2,"9":1}');
+    expect(stableStringify([undefined, 1])).toBe('[null,1]');
   });
 
   test('the order of its members makes no difference', () => {

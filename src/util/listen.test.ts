@@ -1,7 +1,9 @@
-/** Shows that a server outlives connections that it cannot accept, such as for want of files. */
-import { createServer } from 'node:net';
+/** Shows that a server outlives connections that it cannot accept, such as for want of files, and that it ends with those it has. */
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { connect, createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { listen } from './listen.ts';
+import { closeOnAbort, listen } from './listen.ts';
 
 test('a server that listens survives every connection that it cannot accept', async () => {
   const server = createServer();
@@ -9,4 +11,18 @@ test('a server that listens survives every connection that it cannot accept', as
   onTestFinished(() => void server.close());
   for (let round = 0; round < 2; round++) expect(server.emit('error', new Error('accept EMFILE'))).toBe(true);
   await expect(listen(createServer(), `127.0.0.1:${port}`)).rejects.toThrow('EADDRINUSE');
+});
+
+test('who waits for an answer is cut off at the end', async () => {
+  const server = createHttpServer();
+  const { port } = await listen(server, '127.0.0.1:0');
+  const client = connect(port, '127.0.0.1', () => client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'));
+  onTestFinished(() => void client.destroy());
+  await once(server, 'request');
+  const stop = new AbortController();
+  const closing = closeOnAbort(server, stop.signal);
+  expect(server.listening).toBe(true);
+  stop.abort();
+  await closing;
+  expect(server.listening).toBe(false);
 });

@@ -1,6 +1,7 @@
 /** The proof of log lines: one JSON object each, from the level that was asked for. */
 import { expect, test } from 'vitest';
-import { jsonLogger, type Logger, type LogLevel, silentLogger } from './log.ts';
+import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { jsonLogger, type Logger, type LogLevel, silentLogger, sparingly } from './log.ts';
 
 const NOW = Date.UTC(2026, 10, 20, 8, 0, 0, 7);
 
@@ -60,4 +61,14 @@ test('a message of several lines stays one line', () => {
 test('the silent one takes everything and says nothing', () => {
   for (const level of ['debug', 'info', 'warn', 'error'] as const) expect(silentLogger[level]('x')).toBeUndefined();
   expect(silentLogger.child({ a: 1 })).toBe(silentLogger);
+});
+
+test('a text that repeats is told once a minute, and another one at once', async () => {
+  const clock = new FakeClock();
+  const isTold = sparingly(clock);
+  expect([isTold('a'), isTold('a'), isTold('b'), isTold('a')]).toEqual([true, false, true, true]);
+  await clock.advance(59_999);
+  expect(isTold('a')).toBe(false);
+  await clock.advance(1);
+  expect([isTold('a'), isTold('a')]).toEqual([true, false]);
 });

@@ -35,6 +35,8 @@ const MORNING = only({
   lengthMs: 25 * HOUR,
   timeZone: 'America/New_York',
 });
+/** Six hours at most, also where the clock shows an hour twice. */
+const SHORT = only({ ...daily('00:00', 6, 'America/New_York', [7]), endMinute: 6 * 60 });
 const EVENING = only({ ...daily('22:00', 25, 'America/New_York', [7]), endMinute: 24 * 60 });
 
 test.each<[string, Timetable, string, string]>([
@@ -44,6 +46,7 @@ test.each<[string, Timetable, string, string]>([
   ['the moment after', MORNING, '2026-06-07T10:00:01Z', 'closed until 2026-06-14T04:00:30'],
   ['on the day that has an hour less', MORNING, '2026-03-08T05:01:00Z', 'open until 2026-03-08T10:00:01'],
   ['on the day that has an hour more', MORNING, '2026-11-01T04:01:00Z', 'open until 2026-11-01T11:00:01'],
+  ['no longer than it may be', SHORT, '2026-11-01T04:01:00Z', 'open until 2026-11-01T10:00:00'],
   ['to the end of the day', EVENING, '2026-06-08T03:59:59Z', 'open until 2026-06-08T04:00:00'],
   ['and no longer', EVENING, '2026-06-08T04:00:00Z', 'closed until 2026-06-15T02:00:00'],
 ])('by the clock on the wall: %s', (_name, timetable, now, wanted) => {
