@@ -10,7 +10,7 @@ import { compareVersionTexts } from '../util/version.ts';
 import type { Channels, Current } from './channel/follow-channel.ts';
 
 export interface ProbeOptions {
-  /** Such as `https://updates.k0sproject.io`. */
+  /** Such as `https://updates.k0sproject.io`, or without the scheme. */
   readonly server: string;
   readonly intervalMs: number;
 }
@@ -30,7 +30,7 @@ export function newVersionProbe(parts: ProbeParts, { server, intervalMs }: Probe
     if (age < intervalMs) return intervalMs - age;
     last = clock.monotonic();
     try {
-      const { version } = await channels.askLatest(server, current, abort);
+      const { version } = await channels.askLatest(server.replace(/^(?!\w+:\/\/)/, 'https://'), current, abort);
       if (compareVersionTexts(version, current.version) > 0 && !reported.has(version)) {
         await report(version, parts, abort);
         reported.add(version);

@@ -1,5 +1,6 @@
 /** Proves which UpdateConfigs the metrics tell of: those that are asked for, and none after the term of a leader. */
 import { expect, test } from 'vitest';
+import { buildLog } from '../../test/builders/logs.ts';
 import { MemoryApi } from '../../test/builders/memory-api.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { updateConfigs } from '../api/autopilot/update-config.ts';
@@ -60,4 +61,13 @@ test('the time of the last question goes from an UpdateConfig that is asked for 
   };
   expect(await measured('wrong')).toEqual(['info older', 'info younger', 'last younger']);
   expect(await measured('@daily')).toEqual(['info older', 'info younger', 'last older']);
+});
+
+test('a server of new versions that is named without a scheme is asked over https', async () => {
+  const lines: string[] = [];
+  const parts = partsOf(new MemoryApi());
+  const probe = { server: '127.0.0.1:1', intervalMs: 1_000 };
+  const follower = new UpdateFollower({ ...parts, probe, log: buildLog(lines, 'warn') });
+  await follower.followAll([], new AbortController().signal);
+  expect(lines.join()).toContain('no answer from 127.0.0.1:1');
 });
