@@ -24,8 +24,8 @@ export interface HostStepsParts extends Pick<Tools, 'clock' | 'log'>, Omit<StepC
   readonly abort: AbortSignal;
 }
 
-const SHELL_RETRIES = 20;
-const SHELL_RETRY_MS = 3000;
+/** One that starts again is away for minutes: it refuses at once, or each attempt takes until its own time is over. */
+const [SHELL_RETRIES, SHELL_RETRY_MS] = [100, 3000];
 /** Milliseconds for components to come up, and for etcd to recover from the restart before. */
 export const [VERIFY_MS, ETCD_MS] = [300_000, 120_000];
 /** Milliseconds for containerd to start, and for the kubelet to report it. */
@@ -66,8 +66,7 @@ export async function succeed(on: HostStepsParts, step: HostStep, script: string
   const result = await run(on, script);
   on.abort.throwIfAborted();
   if (result.code === 0) return;
-  const isBusy = result.code === scripts.EXIT_BUSY;
-  const what = isBusy ? 'another step still runs on this host' : saidBy(result) || 'no output';
+  const what = result.code === scripts.EXIT_BUSY ? 'another step still runs there' : saidBy(result) || 'no output';
   throw new RefitError('REFIT_REFUSED', `step ${step} failed with exit code ${result.code}: ${what}`);
 }
 
@@ -102,8 +101,7 @@ export async function untilVerified(on: HostStepsParts): Promise<void> {
 /** A kubelet that does not come up is replaced by the one before. Says what became of it; empty if nothing is to be undone. */
 export async function rollBack(on: HostStepsParts): Promise<string> {
   const { host, rollout, version, log, abort } = on;
-  const node = await on.node().catch(() => undefined);
-  const reported = node && kubeletVersionOf(node);
+  const reported = kubeletVersionOf(await on.node().catch(() => undefined));
   // An API server that does not answer says nothing about the kubelet.
   if (!reported || reported === version) return '';
   log.warn('the kubelet did not come up; rolling back', { node: host.name });
@@ -129,13 +127,15 @@ export function expectNone(problems: readonly string[]): void {
 
 /** If the connection breaks, the step continues on its host: running the script again waits for it. */
 async function run({ shells, host, clock, log, abort }: HostStepsParts, script: string): Promise<ShellResult> {
-  for (let left = SHELL_RETRIES; ; left--) {
+  for (let [left, told] = [SHELL_RETRIES, '']; ; left--) {
     try {
       return await shells.run(host, script);
     } catch (error) {
       abort.throwIfAborted();
       if (left === 0) throw error;
-      log.warn('lost the connection to the host, retrying', { problem: messageOf(error) });
+      const problem = messageOf(error);
+      if (problem !== told) log.warn('lost the connection to the host, retrying', { problem });
+      told = problem;
       await sleep(clock, SHELL_RETRY_MS, abort);
     }
   }

@@ -20,6 +20,7 @@ beforeAll(async () => {
 afterAll(async () => await cluster.stop());
 
 const clock = new FakeClock();
+const warnings: string[] = [];
 const VERSION = 'v1.36.3';
 const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 /** What any script prints. */
@@ -52,6 +53,7 @@ async function hostWith(
   more = '',
 ) {
   name = `host-${++count}`;
+  warnings.length = 0;
   await cluster.admin.create(nodes, { metadata: { name } });
   for (const component of COMPONENTS) {
     await cluster.admin.create(pods, staticPod(component), { namespace });
@@ -74,7 +76,7 @@ async function hostWith(
     outages: expectedOutages(clock),
     approveServing: async () => await Promise.resolve(),
     clock,
-    log: silentLogger,
+    log: { ...silentLogger, warn: (message) => warnings.push(message) },
     abort: new AbortController().signal,
   });
   const target = { key: `leader/${name}`, name, state: 'intended', since: '2026-11-21T08:00:00Z' } as const;
@@ -176,6 +178,20 @@ test('work that has touched the host is not stopped, though its Node does not sa
   running.resolve();
   await untilOver();
   expect(await reported()).toMatchObject({ state: 'finished', touched: true });
+});
+
+test('a host that refuses connections while it starts again is waited for, and that is told once', async () => {
+  // A server may take minutes; one that refuses them does so at once.
+  let refusals = 80;
+  const shell: Shell = async (script) => {
+    if (script.includes('kubeadm upgrade apply') && refusals-- > 0)
+      throw new Error('connect to host cp1 port 22: Connection refused');
+    return await Promise.resolve();
+  };
+  await hostWith(() => false, shell);
+  await untilOver();
+  expect(await reported()).toMatchObject({ state: 'finished' });
+  expect(warnings).toEqual(['lost the connection to the host, retrying']);
 });
 
 test('a host whose scheduler does not become ready has failed, and the reason names it and what to do', async () => {
