@@ -396,9 +396,10 @@ test('from `refit serve`, over TLS and with a token: a Secret that may not be re
   const { spec } = await isInstalled(SERVED);
   expect(JSON.stringify(spec)).toContain(`"${served.url}/files/`);
   const fetched = served.requests.filter(({ path, method }) => String(path).startsWith('/files/') && method === 'GET');
-  // On a busy machine an agent may ask again.
-  expect(fetched.length).toBeGreaterThanOrEqual(cluster.hosts.length);
-  expect(new Set(fetched.map(({ bytes: sent }) => sent))).toEqual(new Set([bytes.length]));
+  // On a busy machine an agent may ask again, and leave, or have all of it already.
+  const taken = fetched.filter(({ bytes: sent }) => sent !== 0);
+  expect(taken.length).toBeGreaterThanOrEqual(cluster.hosts.length);
+  expect(new Set(taken.map(({ bytes: sent }) => sent))).toEqual(new Set([bytes.length]));
 });
 
 test('withdrawn in mid-run: the node in progress ends, the next one is not started, and the Plan says so', async () => {
