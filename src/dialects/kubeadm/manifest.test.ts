@@ -1,6 +1,6 @@
 /** Proves how manifests are read, and the message for each mistake. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -156,4 +156,21 @@ test('snapshots are encrypted for the certificate of a file, and nothing else of
   await expect(loadManifest(join(folder, 'cluster.yaml'))).rejects.toThrow(
     `etcdSnapshotCertificate: ${join(folder, 'pair.pem')} is no certificate in PEM`,
   );
+});
+
+test('paths below the home folder are those of the shell', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'refit-manifest-'));
+  onTestFinished(async () => await rm(folder, { recursive: true }));
+  const ssh = '{identityFile: ~/.ssh/id, knownHostsFile: ~/.ssh/known_hosts}';
+  await writeFile(
+    join(folder, 'cluster.yaml'),
+    `{version: v1.36.3, kubeconfig: ~/admin.conf, hosts: [{name: cp1, role: controlPlane, identityFile: ~a/id}],
+      binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}, ssh: ${ssh}}`,
+  );
+  const home = homedir();
+  expect(await loadManifest(join(folder, 'cluster.yaml'))).toMatchObject({
+    kubeconfig: join(home, 'admin.conf'),
+    ssh: { identityFile: join(home, '.ssh/id'), knownHostsFile: join(home, '.ssh/known_hosts') },
+    hosts: [{ identityFile: join(folder, '~a/id') }],
+  });
 });

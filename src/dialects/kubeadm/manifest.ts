@@ -1,6 +1,7 @@
 /** Reads the manifest of a kubeadm cluster: its hosts, how to reach them, and the version to upgrade to. */
 import { X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { optionsFor } from '../../kubeadm/scripts.ts';
@@ -126,11 +127,11 @@ export function controlPlaneOf({ hosts }: Pick<Manifest, 'hosts'>): ManifestHost
   return hosts.filter(({ role }) => role === 'controlPlane');
 }
 
-/** Relative paths start at the manifest's directory. @throws RefitError REFIT_FILE with file, field, found and expected */
+/** Relative paths start at the manifest's directory, those with ~/ at home. @throws RefitError REFIT_FILE with file, field, found and expected */
 export async function loadManifest(path: string): Promise<Manifest> {
   const read = parseManifest(await readNamed(path), path);
   const { ssh, kubeOne } = read;
-  const resolved = (file: string | undefined): string | undefined => file && resolve(dirname(path), file);
+  const resolved = (file?: string) => file && resolve(dirname(path), file.replace(/^~(?=\/)/, homedir()));
   // KubeOne's manifest names neither of them.
   const beside = (file: string): string | undefined =>
     kubeOne && existsSync(resolve(dirname(path), file)) ? file : undefined;
@@ -178,8 +179,7 @@ export function parseManifest(text: string, file: string): Manifest {
     const twice = firstRepeated(all);
     if (twice !== undefined) return fail(`${field}: ${twice} is listed twice; list each once`);
   }
-  if (!data.hosts.some(({ role }) => role === 'controlPlane'))
-    return fail('hosts: no host has the role controlPlane; add at least one');
+  if (controlPlaneOf(data).length === 0) return fail('hosts: no host has the role controlPlane; add at least one');
   for (const [index, { options: given = {} }] of [data.ssh, ...data.hosts].entries()) {
     const reserved = Object.keys(given).find((name) => RESERVED.test(name));
     const field = index === 0 ? 'ssh' : `hosts[${index - 1}]`;
