@@ -1,4 +1,5 @@
 /** The agent's own rules for downloads and versions, from its flags: no Plan, policy or annotation overrides them. */
+import { portOf } from '../http/proxy-choice.ts';
 import type { SignalCommand, SignalData } from '../signal/annotations.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
@@ -34,12 +35,12 @@ export function vetoOf(command: SignalCommand, running: string | undefined, veto
 }
 
 /** Why nothing may be downloaded from there; also asked about each redirect. */
-export function hostVeto({ host, hostname, port, protocol }: URL, allowed: Veto['allowedHosts']): string | undefined {
-  const full = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
+export function hostVeto(address: URL, allowed: Veto['allowedHosts']): string | undefined {
   const isAllowed = (entry: string): boolean =>
-    entry === full || entry === hostname || (entry.startsWith('*.') && hostname.endsWith(entry.slice(1)));
+    [address.hostname, `${address.hostname}:${portOf(address)}`].includes(entry) ||
+    (entry.startsWith('*.') && address.hostname.endsWith(entry.slice(1)));
   if (allowed === undefined || allowed.some(isAllowed)) return undefined;
-  return `this agent downloads nothing from ${host}, only from ${allowed.join(', ')} (--allowed-hosts)`;
+  return `this agent downloads nothing from ${address.host}, only from ${allowed.join(', ')} (--allowed-hosts)`;
 }
 
 function versionVeto(version: string, running: string | undefined, veto: Veto): string | undefined {

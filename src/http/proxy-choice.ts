@@ -6,6 +6,7 @@ import { ifPossible } from '../util/errors.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
+export const portOf = ({ port, protocol }: URL): string => port || (PORTS[protocol] ?? '');
 
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
@@ -32,11 +33,11 @@ function readProxy(text: string): URL | undefined {
   return PORTS[proxy.protocol] === undefined ? undefined : proxy;
 }
 
-function isExempt({ hostname, port, protocol }: URL, noProxy: string): boolean {
-  const host = withoutBrackets(hostname);
+function isExempt(address: URL, noProxy: string): boolean {
+  const host = withoutBrackets(address.hostname);
   if (host === 'localhost' || matches(LOOPBACK, host)) return true;
   const entries = noProxy.split(',').map((entry) => entry.trim().toLowerCase());
-  return entries.some((entry) => exempts(entry, host, port || (PORTS[protocol] ?? '')));
+  return entries.some((entry) => exempts(entry, host, portOf(address)));
 }
 
 /** An entry is `*`, a subnet, an address or a domain; address and domain may have a port. `host` is in lower case, without brackets. */

@@ -42,7 +42,8 @@ const PATIENCE_MS = 60_000;
 
 export async function probeHost(shells: Shells, upgrade: Upgrade, host: Host, now: number): Promise<HostFacts> {
   const facts = await factsBy(probeScript(upgrade, host, now), shells, host);
-  const { certificateRenewal: isRenewed = !facts.leaves?.join().includes('certificateR') } = optionsFor(upgrade, host);
+  const { certificateRenewal: asked } = optionsFor(upgrade, host);
+  const isRenewed = asked ?? !facts.leaves?.join().includes('certificateRenewal');
   const ending = endingSoon(facts.certificates, now, isRenewed);
   const warnings = ending.map(({ found, cure }) => warn('certificate', `${found}; ${cure}`));
   const renewable = facts.certificates.filter(({ renewal }) => renewal !== undefined);

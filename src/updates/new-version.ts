@@ -8,6 +8,7 @@ import { defined } from '../util/json.ts';
 import type { Tools } from '../util/tools.ts';
 import { compareVersionTexts } from '../util/version.ts';
 import type { Channels, Current } from './channel/follow-channel.ts';
+import { withScheme } from './config/read-config.ts';
 
 export interface ProbeOptions {
   /** Such as `https://updates.k0sproject.io`, or without the scheme. */
@@ -30,7 +31,7 @@ export function newVersionProbe(parts: ProbeParts, { server, intervalMs }: Probe
     if (age < intervalMs) return intervalMs - age;
     last = clock.monotonic();
     try {
-      const { version } = await channels.askLatest(server.replace(/^(?!\w+:\/\/)/, 'https://'), current, abort);
+      const { version } = await channels.askLatest(withScheme(server), current, abort);
       if (compareVersionTexts(version, current.version) > 0 && !reported.has(version)) {
         await report(version, parts, abort);
         reported.add(version);

@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_769,
+  'src/agent': 5_770,
   'src/api': 963,
   'src/cli': 4_810,
   'src/cmd': 979,
@@ -20,13 +20,13 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/kubeadm': 2_161,
   'src/drain': 837,
   'src/engine': 5_202,
-  'src/http': 309,
+  'src/http': 310,
   'src/kube': 2_971,
-  'src/kubeadm': 1_041,
+  'src/kubeadm': 1_042,
   'src/process': 280,
   'src/runtime': 779,
   'src/signal': 585,
-  'src/updates': 1_877,
+  'src/updates': 1_880,
   'src/install': 840,
   'src/util': 843,
   'src/versions': 487,

@@ -109,8 +109,10 @@ function leadOf(text: string | undefined, fail: Fail): Lead {
   return text === undefined || ms === undefined ? undefined : { text, ms };
 }
 
+export const withScheme = (server: string): string => (server.includes('://') ? server : `https://${server}`);
+
 function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefined {
-  const address = text.includes('://') ? text : `https://${text}`;
+  const address = withScheme(text);
   const shown = printableUrl(text);
   const { protocol = '', search = '', hash = '' } = URL.parse(address) ?? {};
   if (!/^https?:$/.test(protocol) || search !== '' || hash !== '') {
