@@ -141,6 +141,7 @@ test('a Plan of system-upgrade-controller that selects no node is carried out, w
 test('no file at all', async () => {
   expect(await lineOf(join(directory, 'none.yaml'))).toContain(`cannot read ${directory}/none.yaml: ENOENT`);
   expect(await lineOf(directory)).toContain(`cannot read ${directory}: EISDIR`);
+  expect(await lineOf('')).toContain("cannot read '': ENOENT");
 });
 
 test.each<[string, string, string]>([

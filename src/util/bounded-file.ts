@@ -13,7 +13,7 @@ export async function readBounded(path: string, stream: AsyncIterable<Buffer> = 
 /** As `readBounded`, of a file that a person named; as in kubectl `-` is standard input. @throws RefitError of that code, with the path */
 export async function readNamed(path: string, code: ErrorCode = 'REFIT_FILE'): Promise<string> {
   return await readBounded(path, path === '-' ? process.stdin : undefined).catch((cause: unknown) => {
-    throw new RefitError(code, `cannot read ${path}: ${messageOf(cause)}`, { cause });
+    throw new RefitError(code, `cannot read ${path || "''"}: ${messageOf(cause)}`, { cause });
   });
 }
 
