@@ -77,7 +77,7 @@ test.concurrent('a token that comes later, as the certificate of a kubelet: the 
   await using run = await startAgent((response) => sendJson(response, 200, NODE), { tokenFile });
   const waits = '"msg":"cannot read the object at the start; trying again"';
   await vi.waitFor(() => expect(run.agent.log.join('\n')).toContain(waits), PATIENCE);
-  expect(run.agent.log.join('\n')).toContain('REFIT_KUBECONFIG: cannot read what it names: ');
+  expect(run.agent.log.join('\n')).toContain('REFIT_KUBECONFIG: cannot read the file of ');
   await writeFile(tokenFile, 'abc');
   await vi.waitFor(() => expect(run.agent.log.join('\n')).toContain('"msg":"agent started"'), PATIENCE);
 });

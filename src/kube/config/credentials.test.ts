@@ -71,8 +71,8 @@ test('a token file is read again when it changes, and not for every request', as
 });
 
 test.each([
-  [{ tokenFile: '/nowhere/token' }, /^cannot read what it names: ENOENT: .*'\/nowhere\/token'$/],
-  [{ clientKey: { file: '/nowhere/key' } }, /^cannot read what it names: ENOENT: .*'\/nowhere\/key'$/],
+  [{ tokenFile: '/nowhere/token' }, /^cannot read the file of tokenFile: ENOENT: .*'\/nowhere\/token'$/],
+  [{ clientKey: { file: '/nowhere/key' } }, /^cannot read the file of client-key: ENOENT: .*'\/nowhere\/key'$/],
   [{ token: 'secret\npart' }, /^the token has a line break, or a character that no token has; write it in one line$/],
 ])('a mistake in the kubeconfig is none of the connection: %j', async (user, message) => {
   await using server = await startStubServer(ok);

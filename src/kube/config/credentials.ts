@@ -27,19 +27,18 @@ export type Credentials = ReturnType<typeof credentialsOf>;
 export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: AbortSignal) {
   const files = new Map<string, ReturnType<typeof rotatingFile>>();
   let plugin: ExecPlugin | undefined;
-  const textOf = async (file: string): Promise<string> =>
-    await files.getOrInsertComputed(file, () => rotatingFile(file, clock)).read();
-  const pemOf = async (pem: Pem | undefined): Promise<string | undefined> => {
-    if (pem === undefined) return undefined;
-    return 'text' in pem ? pem.text : await textOf(pem.file);
-  };
+  const textOf = async (field: string, file: string): Promise<string> =>
+    await files.getOrInsertComputed(file, () => rotatingFile(field, file, clock)).read();
+  const pemOf = async (field: string, pem: Pem | undefined): Promise<string | undefined> =>
+    pem === undefined || 'text' in pem ? pem?.text : await textOf(field, pem.file);
   const current = async (): Promise<Identity> => {
     // The user may be another one by now.
     const { user, certificateAuthority } = config;
-    const ca = await pemOf(certificateAuthority);
+    const ca = await pemOf('certificate-authority', certificateAuthority);
     if (user.exec) plugin ??= execPlugin(user.exec, config, ca, clock);
     const exec = await plugin?.credential(closed);
-    const token = exec?.token ?? (user.tokenFile === undefined ? user.token : (await textOf(user.tokenFile)).trim());
+    const token =
+      exec?.token ?? (user.tokenFile === undefined ? user.token : (await textOf('tokenFile', user.tokenFile)).trim());
     if (/[^\x20-\x7e]/.test(token ?? ''))
       failing('REFIT_KUBECONFIG')('the token has a line break, or a character that no token has; write it in one line');
     return {
@@ -49,8 +48,8 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
       },
       tls: {
         ca,
-        cert: exec?.certificate ?? (await pemOf(user.clientCertificate)),
-        key: exec?.key ?? (await pemOf(user.clientKey)),
+        cert: exec?.certificate ?? (await pemOf('client-certificate', user.clientCertificate)),
+        key: exec?.key ?? (await pemOf('client-key', user.clientKey)),
       },
       exec,
     };
@@ -90,14 +89,14 @@ function impersonationHeaders({ user, uid, groups, extra }: Impersonation): Outg
 const CHECK_INTERVAL_MS = 1_000;
 
 /** A file that others replace while we run: a token, certificate or key. */
-function rotatingFile(path: string, clock: Clock) {
+function rotatingFile(field: string, path: string, clock: Clock) {
   let checkedAt = Number.NEGATIVE_INFINITY;
   let [text, stamp] = ['', ''];
   return {
     /** Reads again only when size, inode or modification time changed; rejects with REFIT_KUBECONFIG. */
     async read() {
       if (clock.monotonic() - checkedAt < CHECK_INTERVAL_MS) return text;
-      const fail = ({ message }: Error) => failing('REFIT_KUBECONFIG')(`cannot read what it names: ${message}`);
+      const fail = ({ message }: Error) => failing('REFIT_KUBECONFIG')(`cannot read the file of ${field}: ${message}`);
       const { mtimeMs, size, ino } = await stat(path).catch(fail);
       const found = `${mtimeMs}:${size}:${ino}`;
       if (found !== stamp) text = await readFile(path, 'utf8').catch(fail);
