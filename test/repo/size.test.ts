@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_770,
   'src/api': 963,
-  'src/cli': 4_810,
+  'src/cli': 4_811,
   'src/cmd': 979,
   'src/dialects': 320,
   'src/dialects/autopilot': 986,
@@ -21,7 +21,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 837,
   'src/engine': 5_202,
   'src/http': 310,
-  'src/kube': 2_971,
+  'src/kube': 2_970,
   'src/kubeadm': 1_042,
   'src/process': 280,
   'src/runtime': 779,

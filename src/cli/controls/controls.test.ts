@@ -98,6 +98,12 @@ test.each<[string, Control, Situation, PlanChange | string]>([
   ['pause, again', pause, { ...MOVING, controls: PAUSED }, { said: [`${PLAN} is already paused.`, FINISHING, UNTIL] }],
   ['pause what is over', pause, OVER, `${PLAN} is done: nothing is left to pause`],
   [
+    'pause what was aborted, with a node in progress',
+    pause,
+    { ...MOVING, controls: ABORTED },
+    `${PLAN} was aborted (wrong): nothing is left to pause`,
+  ],
+  [
     'resume',
     resume,
     { controls: PAUSED },

@@ -19,12 +19,13 @@ import { type Control, type ControlledPlan, inProgress, type PlanChange } from '
 
 export function pause({ snapshot, view }: ControlledPlan, now: number): PlanChange {
   const title = titleOf(view);
-  // One that goes on by itself is over only once it was aborted.
-  const goesOn = runnerOf(view.dialect).corrected !== undefined && snapshot.controls.abort === undefined;
-  if (isFinal(snapshot.rollout) && !goesOn)
-    throw new RefitError('REFIT_CONTROL', `${title} ${stateOf(view)}: nothing is left to pause`);
+  const { paused, abort } = snapshot.controls;
+  const isOver = isFinal(snapshot.rollout) && runnerOf(view.dialect).corrected === undefined;
+  const state = abort === undefined ? stateOf(view) : `was aborted (${abort})`;
+  if (abort !== undefined || isOver)
+    throw new RefitError('REFIT_CONTROL', `${title} ${state}: nothing is left to pause`);
   const next = [inProgress(view, now), 'No new node starts until `refit resume`.'];
-  if (snapshot.controls.paused) return { said: [`${title} is already paused.`, ...next] };
+  if (paused) return { said: [`${title} is already paused.`, ...next] };
   return { annotations: { [PAUSE_ANNOTATION]: rfc3339(now) }, said: [`${title} is paused.`, ...next] };
 }
 
