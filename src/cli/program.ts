@@ -1,6 +1,7 @@
 /** Builds the command tree and the help of `refit` from a list of commands, and runs one command line. */
 import { type Argument, Command, CommanderError, type Option } from 'commander';
 import { RefitError } from '../util/errors.ts';
+import type { Output } from './output.ts';
 import { VERSION } from './version.ts';
 
 export interface CommandCall {
@@ -8,6 +9,8 @@ export interface CommandCall {
   readonly argument?: string | undefined;
   readonly abort: AbortSignal;
   readonly write: (text: string) => void;
+  /** Default: standard output. */
+  readonly output?: Output;
 }
 
 export interface CommandSpec {
@@ -32,9 +35,7 @@ export async function runProgram(args: readonly string[], commands: readonly Com
     .enablePositionalOptions()
     .configureOutput({ writeOut: call.write, outputError: () => undefined })
     .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage, 3 unreachable, 4 denied, 130 interrupted.');
-  const end = (code: number): void => {
-    exitCode = code;
-  };
+  const end = (code: number): void => void (exitCode = code);
   for (const spec of commands) addCommand(program, spec, call, end);
   try {
     await program.parseAsync(args, { from: 'user' });
@@ -58,8 +59,7 @@ function addCommand(parent: Command, spec: CommandSpec, call: CommandCall, end: 
   if (commands.length > 0) command.enablePositionalOptions();
   if (!run) return;
   command.action(async (...given: unknown[]) => {
-    const [first] = given;
-    const argument = typeof first === 'string' ? first : undefined;
+    const argument = given.find((each) => typeof each === 'string');
     end((await run(command.opts<never>(), { ...call, argument })) ?? 0);
   });
 }

@@ -279,9 +279,9 @@ export const COMMANDS: readonly CommandSpec[] = [
 ];
 
 /** What the commands for people share. The dialects load with them. */
-async function partsOf({ abort }: CommandCall): Promise<SessionParts> {
+async function partsOf({ abort, output = standardOutput }: CommandCall): Promise<SessionParts> {
   const { DIALECTS } = await import('../dialects/registry.ts');
-  return { dialects: DIALECTS, clock: systemClock, output: standardOutput, abort };
+  return { dialects: DIALECTS, clock: systemClock, output, abort };
 }
 
 interface ControlSpec extends Pick<CommandSpec, 'argument' | 'options'> {

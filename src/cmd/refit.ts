@@ -57,9 +57,9 @@ run(basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.slice(2)).t
   },
   async (thrown: unknown) => {
     const { describeProblem } = await import('../kube/status-error.ts');
-    const error = thrown instanceof RefitError ? thrown : describeProblem(thrown);
-    if (!interrupted.signal.aborted) process.stderr.write(`${error.line}\n`);
+    const { line, exitCode } = describeProblem(thrown);
+    if (!interrupted.signal.aborted) process.stderr.write(`${line}\n`);
     // Work that did not stop in time must not continue after the error is printed.
-    process.exit(interrupted.signal.aborted ? EXIT.interrupted : error.exitCode);
+    process.exit(interrupted.signal.aborted ? EXIT.interrupted : exitCode);
   },
 );

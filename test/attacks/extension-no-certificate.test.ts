@@ -3,7 +3,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { expect, test, vi } from 'vitest';
 import { callHook } from '../../sandbox/cluster/hook-caller.ts';
 import { createAuthority, issueClient, validFrom } from '../../tools/controlplane/certs.ts';
-import { runRefit } from '../testenv/refit-process.ts';
+import { runRefitProcess } from '../testenv/refit-process.ts';
 import { ExtensionRig } from './extension-rig.ts';
 
 test('no certificate, and one of another CA with the same name: refused, and logged', async () => {
@@ -32,7 +32,12 @@ test.each([
   ['neither says who may call', []],
   ['both say who may call', ['--client-ca', 'ca.crt', '--insecure-no-client-auth']],
 ])('%s: it does not start', async (_name, more) => {
-  const { code, stderr } = await runRefit('capi-extension', '--payload-url', 'https://example.com/{version}', ...more);
+  const { code, stderr } = await runRefitProcess(
+    'capi-extension',
+    '--payload-url',
+    'https://example.com/{version}',
+    ...more,
+  );
   expect(code).toBe(2);
   expect(stderr.join('\n')).toContain(
     'REFIT_USAGE: capi-extension needs either --client-ca or --insecure-no-client-auth',

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { buildPlan, buildUpdate } from '../builders/plans.ts';
-import { RefitProcess, runRefit } from '../testenv/refit-process.ts';
+import { RefitProcess, runRefitProcess } from '../testenv/refit-process.ts';
 
 let directory = '';
 beforeAll(async () => {
@@ -39,7 +39,7 @@ test.each([
     ['validate', path],
     ['preview', '-f', path, '--kubeconfig', `/nowhere${STEERING}`],
   ]) {
-    const ended = await runRefit(...args);
+    const ended = await runRefitProcess(...args);
     expect(ended.code).toBe(args[0] === 'validate' ? code : 2);
     const text = [...ended.stdout, ...ended.stderr].join('\n');
     expect(text).not.toMatch(RAW);
@@ -62,7 +62,7 @@ test.each([
     [['kubeadm', 'plan', '-m', path], 'REFIT_FILE'],
     [['status', '--kubeconfig', path], 'REFIT_KUBECONFIG'],
   ] as const) {
-    const { code: exit, stderr } = await runRefit(...args);
+    const { code: exit, stderr } = await runRefitProcess(...args);
     expect(exit).toBe(2);
     expect(stderr.join('\n')).toMatch(new RegExp(`^${code}: .*${why}`));
   }
@@ -71,7 +71,7 @@ test.each([
 test('a million nodes, and a device without an end: refused at their size', async () => {
   const million = await file(planWith(Array.from({ length: 1_000_000 }, (_, index) => `w${index}`)));
   for (const path of [million, '/dev/zero']) {
-    const { code, stderr } = await runRefit('validate', path);
+    const { code, stderr } = await runRefitProcess('validate', path);
     expect(code).toBe(2);
     expect(stderr.join('\n')).toContain('the file is larger than 3 MiB');
   }
@@ -79,9 +79,11 @@ test('a million nodes, and a device without an end: refused at their size', asyn
 
 test('as many nodes and keys as fit are checked in linear time', async () => {
   const nodes = Array.from({ length: 100_000 }, (_, index) => `w${index}`);
-  expect((await runRefit('validate', await file(planWith(nodes)))).code).toBe(0);
+  expect((await runRefitProcess('validate', await file(planWith(nodes)))).code).toBe(0);
   const keys = nodes.map((name) => `${name}: 1\n`).join('');
-  expect((await runRefit('validate', await file(keys))).stderr.join('')).toContain('holds an object without kind');
+  expect((await runRefitProcess('validate', await file(keys))).stderr.join('')).toContain(
+    'holds an object without kind',
+  );
 });
 
 test('SIGTERM ends it while it computes', async () => {

@@ -11,7 +11,7 @@ import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { startMemoryCluster } from '../agent/memory-cluster.ts';
 import { NEW, Rig } from '../agent/rig.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
-import { runRefit } from '../testenv/refit-process.ts';
+import { runRefitProcess } from '../testenv/refit-process.ts';
 
 const SECRETS = /scout|hunter2|sesame/;
 
@@ -65,7 +65,7 @@ test.each([
     ['preview', '-f', file],
     ['preview', '-f', file, '-o', 'json'],
   ]) {
-    const { stdout, stderr } = await runRefit(...args, '--kubeconfig', kubeconfig);
+    const { stdout, stderr } = await runRefitProcess(...args, '--kubeconfig', kubeconfig);
     outputs.push([...stdout, ...stderr].join('\n'));
   }
   expect(outputs[0]).toContain(reason);

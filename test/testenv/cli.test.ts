@@ -16,7 +16,7 @@ import { startTcpProxy } from '../faults/tcp-proxy.ts';
 import { WHOLE } from '../whole.ts';
 import { apply, controlPlane, expiredKubeconfig, kubeconfigFor } from './control-plane.ts';
 import { kubeconfigVia, variantFor } from './kubeconfig-variants.ts';
-import { RefitProcess, runRefit } from './refit-process.ts';
+import { RefitProcess, runRefitProcess } from './refit-process.ts';
 
 const PATIENCE = { timeout: 150_000 };
 let directory = '';
@@ -90,7 +90,7 @@ test.each(FAILURES.map((failure, index) => [...failure, index] as const))(
     const isPatient = begin.startsWith('REFIT_UNREACHABLE') || begin.startsWith('REFIT_TLS');
     const some = commands(path).filter(([name], index) => WHOLE || name === 'agent' || (index + nth) % 3 === 0);
     const ending = some.filter(([name]) => name !== 'agent' || !isPatient);
-    const results = await Promise.all(ending.map(async (args) => await runRefit(...args)));
+    const results = await Promise.all(ending.map(async (args) => await runRefitProcess(...args)));
     const begins = results.map((result) => ({
       ...result,
       stderr: withoutLog(result.stderr).map((line) => line.slice(0, begin.length)),
@@ -128,7 +128,7 @@ test('an API server without our kinds: every command says what to apply; an agen
   try {
     const path = await kubeconfigVia(directory, 'viewer', server.url);
     const asking = commands(path).filter(([name]) => name !== 'agent');
-    const results = await Promise.all(asking.map(async (args) => await runRefit(...args)));
+    const results = await Promise.all(asking.map(async (args) => await runRefitProcess(...args)));
     for (const { code, stdout, stderr: all } of results) {
       const stderr = withoutLog(all);
       expect({ code, stdout, lines: stderr.length }).toEqual({ code: 1, stdout: [], lines: 1 });
@@ -173,7 +173,7 @@ test('usage: one line, from every command', async () => {
     ['agent', '--nam', 'a'],
     ['validate'],
   ];
-  const results = await Promise.all(lines.map(async (args) => await runRefit(...args)));
+  const results = await Promise.all(lines.map(async (args) => await runRefitProcess(...args)));
   for (const { code, stdout, stderr } of results) {
     expect({ code, stdout, lines: stderr.length }).toEqual({ code: 2, stdout: [], lines: 1 });
     expect(stderr[0]).toMatch(/^REFIT_USAGE: /);
@@ -195,13 +195,13 @@ test.each<[string, string[], string]>([
 ])('%s: the advice is about that', async (_name, args, advice) => {
   const path = await kubeconfigFor('controller');
   const taken = args.map((arg) => arg.replace('PORT', String(controlPlane().port)));
-  const { code, stderr } = await runRefit(...taken, '--kubeconfig', path);
+  const { code, stderr } = await runRefitProcess(...taken, '--kubeconfig', path);
   expect(code).toBe(2);
   expect(stderr.at(-1)).toContain(advice);
 });
 
 test('a file that is no Plan: one line says what it is', async () => {
-  const { code, stdout, stderr } = await runRefit('validate', 'deploy/rbac.yaml');
+  const { code, stdout, stderr } = await runRefitProcess('validate', 'deploy/rbac.yaml');
   expect({ code, stdout, lines: stderr.length }).toEqual({ code: 2, stdout: [], lines: 1 });
   expect(stderr[0]).toMatch(/^REFIT_FILE: deploy\/rbac\.yaml: holds a Namespace of v1 and /);
 });
@@ -216,7 +216,7 @@ test('requested output goes to standard output and is no error', async () => {
     ['agent', '--help'],
     ['version'],
   ];
-  const results = await Promise.all(lines.map(async (args) => await runRefit(...args)));
+  const results = await Promise.all(lines.map(async (args) => await runRefitProcess(...args)));
   for (const { code, stdout, stderr } of results) {
     expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
     expect(stdout[0]).toMatch(/^(Usage: refit|refit \d)/);
