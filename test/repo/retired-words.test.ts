@@ -16,7 +16,7 @@ const EXCEPT = [
 
 /** Recordings of real clusters have the words of the originals. */
 const files = filesOf(
-  '{src,sandbox,test,tools,bench,docs,deploy,.ci}/**/*.{ts,cjs,mjs,md,yaml,sh}',
+  '{src,sandbox,test,tools,bench,docs,deploy,.ci}/**/*.{ts,cjs,mjs,pl,md,yaml,sh}',
   '*.{ts,md,json}',
 ).filter(({ path }) => !path.startsWith('test/fixtures/') && !EXCEPT.includes(path));
 
