@@ -34,7 +34,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const config = await loadClusterConfig({ path: options.kubeconfig });
   await assertTrustedConfig(config);
   // For connections that name none. Node.js would read those of the host, and keep 2 MiB of them.
-  setDefaultCACertificates(config.certificateAuthority === undefined ? trustedAuthorities() : []);
+  setDefaultCACertificates((config.certificateAuthority ?? /^http:/.exec(config.server)) ? [] : trustedAuthorities());
   const paths = await openStateDirectory(options.stateDirectory, options.runDirectory);
   const binary = options.binary === undefined ? undefined : await findBinary(options.binary);
   // Short: the start of the agent waits for this search.
