@@ -2,7 +2,7 @@
 # `wrong NAME FILE SHA256` says what is wrong with a binary. runc has versions of its own.
 version_of() {
   case $1 in
-  kubelet) "$2" --version 2>&1 | sed 's/^Kubernetes //' ;;
+  kubelet) said=$("$2" --version 2>&1) || true; echo "${said#Kubernetes }" ;;
   kubectl) "$2" version --client 2>&1 | sed -n 's/^Client Version: //p' ;;
   kubeadm) "$2" version -o short 2>&1 || true ;;
   runc) ! "$2" --version >/dev/null 2>&1 || echo "$VERSION" ;;
@@ -12,7 +12,7 @@ version_of() {
 wrong() {
   [ -z "$3" ] || [ "$(sha256sum <"$2")" = "$3  -" ] || { echo "$FIELD.$1.sha256 does not match the file"; return; }
   # A shell runs what the kernel cannot execute as commands.
-  case $(head -c 4 "$2" | tr -d '\177') in ELF | '#!'*) ;; *) echo "$FIELD.$1 is no program: is it an error page?"; return ;; esac
+  case $(head -c 4 "$2") in ?ELF | '#!'*) ;; *) echo "$FIELD.$1 is no program: is it an error page?"; return ;; esac
   found=$(version_of "$1" "$2")
   [ "$found" = "$VERSION" ] || echo "$FIELD.$1 has version $found, expected $VERSION"
 }

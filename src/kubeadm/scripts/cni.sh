@@ -1,12 +1,10 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # The network plugin: containerd takes the first configuration by name. A sandbox that cannot be made shows only when a pod starts.
-first_of_cni() {
-  for file in "$R"/etc/cni/net.d/*.conf "$R"/etc/cni/net.d/*.conflist "$R"/etc/cni/net.d/*.json; do
-    [ ! -e "$file" ] || echo "${file##*/} $file"
-  done | sort | sed -n '1s/^[^ ]* //p'
-}
 values_of() { grep -o "\"$1\" *: *\"[^\"]*\"" "$2" | sed 's/.*"\([^"]*\)"$/\1/'; }
-cni=$(first_of_cni)
+cni=
+for file in "$R"/etc/cni/net.d/*; do
+  case $file in *.conf | *.conflist | *.json) [ ! -e "$file" ] || { cni=$file && break; } ;; esac
+done
 if [ -n "$cni" ]; then
   wanted=$(values_of cniVersion "$cni" | head -n 1)
   # What the library in containerd 1.6 and 1.7 knows, and that in containerd 2.

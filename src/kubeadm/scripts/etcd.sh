@@ -1,10 +1,10 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # kubeadm's own client certificate for health checks asks etcd's HTTP gateway, which takes and gives JSON.
 CA=$(flag trusted-ca-file "$MANIFESTS/etcd.yaml")
-PKI=$R$(dirname "${CA:-/etc/kubernetes/pki/etcd/ca.crt}")
+PKI=${CA:-/etc/kubernetes/pki/etcd/ca.crt} && PKI=$R${PKI%/*}
 # A certificate names no address that stands for all.
-URL=$(sed -n 's/^ *- --listen-client-urls=\([^,]*\).*/\1/p' "$MANIFESTS/etcd.yaml" 2>/dev/null |
-  sed 's/0\.0\.0\.0/127.0.0.1/; s/\[::]/[::1]/')
+URL=$(flag listen-client-urls "$MANIFESTS/etcd.yaml")
+[ -z "$URL" ] || URL=$(echo "$URL" | sed 's/,.*//; s/0\.0\.0\.0/127.0.0.1/; s/\[::]/[::1]/')
 etcd() {
   curl -qsS --noproxy '*' --max-time "${3:-10}" --cacert "$PKI/ca.crt" --cert "$PKI/healthcheck-client.crt" \
     --key "$PKI/healthcheck-client.key" -d "$2" "$URL/v3/$1"

@@ -1,9 +1,9 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # Versions, the port of the API server, and kubeadm's certificates without their keys.
 [ ! -d "$D/restore" ] || fail "a restore of etcd has begun, its manifests lie in $D/restore: run refit kubeadm restore-etcd again"
-echo "apiPort=$(flag secure-port "$MANIFESTS/kube-apiserver.yaml")"
-echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
-echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //')"
+sed -n 's/^ *- --secure-port=/apiPort=/p' "$MANIFESTS/kube-apiserver.yaml" 2>/dev/null || true
+echo "kubeadm=$(kubeadm version -o short 2>/dev/null)"
+found=$(kubelet --version 2>/dev/null) || true; echo "kubelet=${found#Kubernetes }"
 (cd "$MANIFESTS" 2>/dev/null && grep -sHm 1 '^ *image: ' etcd.yaml kube-apiserver.yaml kube-controller-manager.yaml kube-scheduler.yaml) |
   sed -n 's/^\([a-z-]*\)\.yaml: *image: */image.\1=/p'
 # certificate FILE CERTIFICATE: and when the file was written.
@@ -22,7 +22,7 @@ file=$R/var/lib/kubelet/pki/kubelet-client-current.pem
 [ ! -e "$file" ] || certificate "$file" "$(first <"$file")"
 for name in admin super-admin controller-manager scheduler; do
   file=$R/etc/kubernetes/$name.conf
-  [ -e "$file" ] || continue
+  [ -s "$file" ] || continue
   data=$(sed -n '/^ *client-certificate-data: */{s///;p;q;}' "$file")
   [ -z "$data" ] || certificate "$file" "$(echo "$data" | base64 -d | first)"
 done

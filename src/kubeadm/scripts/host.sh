@@ -24,11 +24,11 @@ else
   for process in $(pgrep -x kubeadm 2>/dev/null); do echo "busy=kubeadm, process $process"; done
 fi
 # Where it listens, nobody has to wait for it: then it is the caller who does not reach it.
-is_listening "$MANIFESTS/kube-apiserver.yaml" ||
-  [ -z "$(find "$MANIFESTS" -name kube-apiserver.yaml -cmin -5 2>/dev/null)" ] || echo 'busy=an API server that starts'
+file=$MANIFESTS/kube-apiserver.yaml
+[ ! -e "$file" ] || [ -z "$(find "$file" -cmin -5 2>/dev/null)" ] || is_listening "$file" || echo 'busy=an API server that starts'
 echo "kernel=$(uname -r)"
 grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
   { [ -n "$PATCHED" ] && grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml"; } ||
-  echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null || true)"
-echo "containerd=$(containerd --version 2>/dev/null || true)"
-awk '/^[a-z]/ { of = $1 } /^ +(certificateRenewal|etcdUpgrade): *false/ { print "leaves=" of $1 }' "${CONFIG:-/dev/null}" 2>/dev/null || true
+  echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null)"
+echo "containerd=$(containerd --version 2>/dev/null)"
+[ -z "$CONFIG" ] || awk '/^[a-z]/ { of = $1 } /^ +(certificateRenewal|etcdUpgrade): *false/ { print "leaves=" of $1 }' "$CONFIG" 2>/dev/null || true

@@ -10,8 +10,9 @@ ZYPPER='env ZYPP_LOCK_TIMEOUT=600 zypper -nq'
 RPM='rpm -U --oldpackage --replacepkgs'
 file_of() { readlink -f "$(command -v "$1")" || true; }
 find_package() {
-  FILE=$(file_of "$1") MANAGER=apt-get REFRESH='apt-get update'
-  PACKAGE=$(dpkg-query --admindir="$R/var/lib/dpkg" -S "$FILE" 2>/dev/null | sed -n 's/^\([^ :]*\):.*/\1/p')
+  FILE=$(readlink -f "$(command -v "$1")") MANAGER=apt-get REFRESH='apt-get update' || true
+  PACKAGE=$(dpkg-query --admindir="$R/var/lib/dpkg" -S "$FILE" 2>/dev/null) || PACKAGE=
+  [ -z "$PACKAGE" ] || PACKAGE=$(echo "$PACKAGE" | sed -n 's/^\([^ :]*\):.*/\1/p')
   [ -z "$PACKAGE" ] || return 0
   MANAGER=zypper REFRESH='zypper refresh'
   ! command -v dnf >/dev/null || MANAGER=dnf REFRESH='dnf makecache'

@@ -8,7 +8,7 @@ BACKUPS=$R/etc/kubernetes/tmp
 FIELD=binaries
 fail() { printf '%s\n' "$*"; exit 1; }
 # flag NAME MANIFEST: of a static pod.
-flag() { sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || true; }
+flag() { [ ! -e "$2" ] || sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || true; }
 # Never incomplete, nor empty after a power cut; until then under a name with a dot first, which kubelet ignores.
 place() (
   new=${2%/*}/.${2##*/}.refit

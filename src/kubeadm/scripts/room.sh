@@ -1,7 +1,8 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # For STAGED KiB of binaries, also those before, their swap, and the copy that kubeadm makes of etcd's data; paths may share a
 # file system. Only the last of the folders may be missing.
-  etcd=$(du -sk "$R$(flag data-dir "$MANIFESTS/etcd.yaml" | grep . || echo /var/lib/etcd)/" 2>/dev/null) || true
+  data=$(flag data-dir "$MANIFESTS/etcd.yaml")
+  etcd=$(du -sk "$R${data:-/var/lib/etcd}/" 2>/dev/null) || true
   df -kP "$R/var/lib" "$R/usr/bin" "$R/etc/kubernetes" 2>/dev/null |
     awk -v needs="$STAGED 131072 ${etcd%%[!0-9]*}" 'BEGIN { split(needs, need, " ") }
       NR > 1 { free[$6] = $4; sum[$6] += need[NR - 1] } END { for (at in sum) if (free[at] < sum[at])
