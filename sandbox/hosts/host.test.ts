@@ -45,6 +45,22 @@ test('the file prints its version, from a path with blanks and quotes too', asyn
   expect(await promisify(execFile)(path, ['version'])).toEqual({ stdout: `${NEW}\n`, stderr: '' });
 });
 
+test.each([
+  ['Perl', true],
+  ['Node, where there is no Perl,', false],
+])('in %s the file serves, padded too', async (_name, withPerl) => {
+  for (const bytes of [0, 200_000]) {
+    const host = await start();
+    await buildStandIn({ version: NEW, path: `${host.binary}.new`, bytes }, withPerl);
+    expect(await promisify(execFile)(`${host.binary}.new`, ['version'])).toEqual({ stdout: `${NEW}\n`, stderr: '' });
+    await rename(`${host.binary}.new`, host.binary);
+    process.kill(host.pid ?? 0, 'SIGTERM');
+    await vi.waitFor(async () => expect(await host.version()).toBe(NEW), { timeout: 150_000 });
+    expect(JSON.parse(await statusOf(host))).toMatchObject({ Version: NEW, Pid: host.pid, Workloads: true });
+    await host.stop();
+  }
+});
+
 test('the status socket answers as that of k0s', async () => {
   const host = await start();
   expect(JSON.parse(await statusOf(host))).toMatchObject({
