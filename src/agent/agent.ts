@@ -247,16 +247,16 @@ export class Agent {
 
   /** Aborts a long step as soon as its signal is over or replaced. */
   #cancelWhenSuperseded({ kind }: Step, stop: AbortSignal): Disposable & { abort: AbortSignal } {
-    const { object } = this.#parts;
+    if (!LONG_STEPS.includes(kind)) return { abort: stop, [Symbol.dispose]: () => undefined };
     const own = new AbortController();
     const check = (): void => {
       const signal = this.#observer.signalFor(this.#journal);
       const isCurrent = this.#journal.phase !== 'idle' && isCurrentSignal(signal, this.#journal);
-      if (!isCurrent && LONG_STEPS.includes(kind)) own.abort(new Error('the signal was cancelled or replaced'));
+      if (!isCurrent) own.abort(new Error('the signal was cancelled or replaced'));
     };
     // The object may have changed while the journal was written.
     check();
-    return { abort: AbortSignal.any([stop, own.signal]), [Symbol.dispose]: object.onChange(check) };
+    return { abort: AbortSignal.any([stop, own.signal]), [Symbol.dispose]: this.#parts.object.onChange(check) };
   }
 
   async #save(journal: Journal): Promise<void> {

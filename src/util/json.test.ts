@@ -34,6 +34,11 @@ describe('not the same', () => {
     [1, '1'],
     [null, undefined],
     [null, {}],
+    [[], {}],
+    [[], null],
+    [[1], [1, 1]],
+    [{ a: 1, b: undefined }, { b: 1 }],
+    [JSON.parse('{"__proto__":{}}'), { a: {} }],
     ['undefined', undefined],
     [{ a: null }, {}],
     [JSON.parse('{"__proto__":1}'), {}],
@@ -43,6 +48,21 @@ describe('not the same', () => {
 });
 
 describe('whatever the value is', () => {
+  test('two values are the same where their texts are', () => {
+    const few = fc.constantFrom('a', 'b', '__proto__');
+    const { value } = fc.letrec((tie) => ({
+      value: fc.oneof(fc.constantFrom(null, 0, 1, 'a'), tie('list'), tie('record')),
+      list: fc.array(tie('value'), { maxLength: 2 }),
+      record: fc.dictionary(few, fc.option(tie('value'), { nil: undefined }), { maxKeys: 2 }),
+    }));
+    fc.assert(
+      fc.property(value, value, (a, b) => {
+        expect(sameJson(a, b)).toBe(stableStringify(a) === stableStringify(b));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
   test('its text means the same value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {

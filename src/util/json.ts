@@ -5,16 +5,22 @@ export type Json = string | number | boolean | null | Json[] | { [key: string]: 
 
 /** Equality of JSON values; an `undefined` member counts as absent. */
 export function sameJson(a: unknown, b: unknown): boolean {
-  return a === b || stableStringify(a) === stableStringify(b);
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((each, at) => sameJson(each, b[at]));
+  if (!isRecord(a) || !isRecord(b)) return false;
+  const keys = keysOf(a);
+  return keys.length === keysOf(b).length && keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key], b[key]));
 }
+
+const keysOf = (record: Record<string, unknown>) => Object.keys(record).filter((key) => record[key] !== undefined);
 
 /** JSON text with keys sorted as Go sorts them, so that equal values have equal texts. */
 export function stableStringify(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((each: unknown) => stableStringify(each ?? null)).join()}]`;
   if (!isRecord(value)) return JSON.stringify(value) ?? 'undefined';
   const textOf = (key: string): string => `${JSON.stringify(key)}:${stableStringify(value[key])}`;
-  const keys = Object.keys(value).filter((key) => value[key] !== undefined);
-  return `{${keys.toSorted().map(textOf).join()}}`;
+  return `{${keysOf(value).toSorted().map(textOf).join()}}`;
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

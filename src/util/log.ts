@@ -6,11 +6,7 @@ import { escapeSteering } from './printable.ts';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFields = Readonly<Record<string, unknown>>;
 
-export interface Logger {
-  debug(message: string, fields?: LogFields): void;
-  info(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  error(message: string, fields?: LogFields): void;
+export interface Logger extends Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>> {
   /** A log that adds `fields` to every line. */
   child(fields: LogFields): Logger;
 }
@@ -47,13 +43,8 @@ export function stderrLogger(level: LogLevel): Logger {
   return jsonLogger(write, () => systemClock.now(), level);
 }
 
-export const silentLogger: Logger = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  child: () => silentLogger,
-};
+const skip = (): void => undefined;
+export const silentLogger: Logger = { debug: skip, info: skip, warn: skip, error: skip, child: () => silentLogger };
 
 const REPEAT_MS = 60_000;
 

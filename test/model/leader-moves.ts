@@ -17,12 +17,29 @@ import { type Numbering, once } from './numbering.ts';
 import { changeOf } from './plan-words.ts';
 import { wordsFor } from './signal-words.ts';
 
-export type LeaderMove = { readonly label: string; readonly fair: boolean } & (
+type Deed =
   | { readonly kind: 'record'; readonly content: number }
   /** Asks for a write of the object at this place. */
   | { readonly kind: 'ask'; readonly place: number; readonly content: number }
-  | { readonly kind: 'drain'; readonly place: number }
-);
+  | { readonly kind: 'drain'; readonly place: number };
+
+export type LeaderMove = Deed & { readonly label: string; readonly fair: boolean };
+
+interface Told {
+  readonly deed: Deed;
+  /** For people, as what follows "a leader". */
+  readonly words: string;
+}
+
+/** Leaders do nothing with resourceVersions but compare them: one stands for all that are old. */
+const [OLD, NEWEST] = [1, 2];
+
+/** A content by number, and whether it is the newest. */
+type Seen = readonly [content: number, version: number];
+
+function seenAt(versions: readonly number[], version: number): Seen {
+  return [versions[version - 1] ?? 0, version === versions.length ? NEWEST : OLD];
+}
 
 /** One version of one object, seen beside one version of the plan: all by number of their contents. */
 export interface Telling {
@@ -40,7 +57,7 @@ export class LeaderMoves {
   readonly #leader: Leader;
   readonly #policy: RolloutPolicy;
   readonly #moves = new Map<string, Promise<readonly LeaderMove[]>>();
-  readonly #decisions = new Map<string, Promise<Deeds>>();
+  readonly #decisions = new Map<string, Promise<readonly Told[]>>();
   readonly #facts = new Map<string, string>();
   readonly #objects = new Map<string, KubeObject>();
 
@@ -58,10 +75,11 @@ export class LeaderMoves {
       const tells = (seen: number, place: number, version: number): string =>
         this.tells({ now, plan: plan[seen - 1] ?? 0, place, content: nodes[place]?.[version - 1] ?? 0 });
       for (const choice of choicesOf(holdings, tells)) {
-        for (const move of await this.#movesFor(choice, holdings)) {
-          const { label: _label, fair: _fair, ...deed } = move;
-          const key = JSON.stringify(deed);
-          if (moves.get(key)?.fair !== true) moves.set(key, move);
+        const fair = isFresh(choice, holdings);
+        for (const { deed, words } of await this.#decide(choice, holdings)) {
+          const key = Object.values(deed).join();
+          if (moves.has(key) && (!fair || moves.get(key)?.fair === true)) continue;
+          moves.set(key, { ...deed, label: `a leader ${words}${lagOf(choice, holdings)}`, fair });
         }
       }
       return [...moves.values()];
@@ -81,7 +99,7 @@ export class LeaderMoves {
   tells({ now, plan, place, content, isDone = false }: Telling): string {
     return once(this.#facts, [now, plan, place, content, isDone].join('/'), () => {
       const { role } = this.#configuration.nodes[place] ?? { role: 'worker' };
-      const object = this.#objectAt(place, [content], 1);
+      const object = this.#objectAt(place, [content, NEWEST]);
       const seen = { controller: role === 'controller' ? [object] : [], worker: role === 'worker' ? [object] : [] };
       const alone = freshWorld(viewsOfRoles(seen), new OwnWrites());
       const planned = this.#contents.valueOf(plan) as Plan;
@@ -94,88 +112,71 @@ export class LeaderMoves {
     });
   }
 
-  async #movesFor(choice: Choice, holdings: Holdings): Promise<LeaderMove[]> {
-    const current = this.#planAt(holdings, holdings.plan.length);
-    const deeds = await this.#decide(choice, holdings, current);
-    const [fair, lag] = [isFresh(choice, holdings), lagOf(choice, holdings)];
+  /** What it does on this view; without writes of what has changed since, which are refused. */
+  async #decide(choice: Choice, { now, plan, nodes }: Holdings): Promise<readonly Told[]> {
+    const { drains, down, watchedMs } = choice;
+    const planSeen = seenAt(plan, choice.plan);
+    const seen = nodes.map((versions, place) => seenAt(versions, choice.nodes[place] ?? 0));
+    const key = [now, planSeen, plan.at(-1), ...seen, drains, down, watchedMs].join('/');
+    return await once(this.#decisions, key, async () => {
+      const current = this.#planAt([plan.at(-1) ?? 0, NEWEST]);
+      const objects: Record<Role, KubeObject[]> = { controller: [], worker: [] };
+      const newest = new Map<string, KubeObject>();
+      this.#configuration.nodes.forEach(({ name, role }, place) => {
+        objects[role].push(this.#objectAt(place, seen[place] ?? [0, OLD]));
+        newest.set(name, this.#objectAt(place, [nodes[place]?.at(-1) ?? 0, NEWEST]));
+      });
+      const names = this.#configuration.nodes.map(({ name }) => name);
+      const known = drains.flatMap((kind, place) => (kind ? [[names[place] ?? '', kind] as const] : []));
+      const deeds = await this.#leader({
+        plan: this.#planAt(planSeen),
+        current,
+        objects,
+        newest,
+        drains: new Map(known),
+        drainDelegation: this.#configuration.cordoner === 'leader',
+        down,
+        now,
+        watchedMs,
+        policy: this.#policy,
+      });
+      return this.#told(deeds, current, newest);
+    });
+  }
+
+  #told({ begun, writes }: Deeds, current: Plan, newest: ReadonlyMap<string, KubeObject>): Told[] {
     const placeOf = (name: string): number => this.#configuration.nodes.findIndex((node) => node.name === name);
-    const drains = deeds.begun.map((name): LeaderMove => {
-      return { kind: 'drain', place: placeOf(name), label: `a leader begins to drain ${name}${lag}`, fair };
+    const drains = begun.map((name): Told => {
+      return { deed: { kind: 'drain', place: placeOf(name) }, words: `begins to drain ${name}` };
     });
-    const writes = deeds.writes.flatMap((object): LeaderMove[] => {
-      const { name } = object.metadata;
-      const place = placeOf(name);
-      const isPlan = place < 0;
-      if (versionOf(object) !== (isPlan ? holdings.plan.length : holdings.nodes[place]?.length)) return [];
-      if (isPlan) return [this.#recorded(object as Plan, current, lag, fair)];
-      const content = contentOf(this.#contents, nameless(object, name));
-      const before = this.#objectAt(place, holdings.nodes[place] ?? [], choice.nodes[place] ?? 0);
-      const label = `a leader asks to ${wordsFor(before, object)}${lag}`;
-      return [{ kind: 'ask', place, content, label, fair }];
-    });
-    return [...drains, ...writes];
+    const accepted = writes.filter((object) => versionOf(object) === NEWEST);
+    return [
+      ...drains,
+      ...accepted.map((object): Told => {
+        const { name } = object.metadata;
+        const place = placeOf(name);
+        if (place < 0) return this.#recorded(object as Plan, current);
+        const content = contentOf(this.#contents, nameless(object, name));
+        const words = `asks to ${wordsFor(newest.get(name) ?? object, object)}`;
+        return { deed: { kind: 'ask', place, content }, words };
+      }),
+    ];
   }
 
   /** The write of a status changes nothing else. */
-  #recorded({ status }: Plan, current: Plan, lag: string, fair: boolean): LeaderMove {
+  #recorded({ status }: Plan, current: Plan): Told {
     const written = { ...current, ...(status && { status }) };
-    const label = `a leader ${changeOf(current, written)}${lag}`;
-    return { kind: 'record', content: contentOf(this.#contents, written), label, fair };
+    return { deed: { kind: 'record', content: contentOf(this.#contents, written) }, words: changeOf(current, written) };
   }
 
-  async #decide(choice: Choice, holdings: Holdings, current: Plan): Promise<Deeds> {
-    const seen = choice.nodes.map((version, place) => {
-      const versions = holdings.nodes[place] ?? [];
-      return `${version}=${versions[version - 1]}${version === versions.length ? '' : ' old'}`;
-    });
-    const plan = `${choice.plan}=${holdings.plan[choice.plan - 1]}`;
-    const { drains, down, watchedMs } = choice;
-    const key = [holdings.now, plan, current.metadata.resourceVersion, ...seen, drains, down, watchedMs].join();
-    const names = this.#configuration.nodes.map(({ name }) => name);
-    return await once(
-      this.#decisions,
-      key,
-      async () =>
-        await this.#leader({
-          plan: this.#planAt(holdings, choice.plan),
-          current,
-          objects: this.#objectsAt(holdings, choice.nodes),
-          newest: this.#newestIn(holdings),
-          drains: new Map(drains.flatMap((kind, place) => (kind ? [[names[place] ?? '', kind] as const] : []))),
-          drainDelegation: this.#configuration.cordoner === 'leader',
-          down,
-          now: holdings.now,
-          watchedMs,
-          policy: this.#policy,
-        }),
-    );
-  }
-
-  #planAt({ plan }: Holdings, version: number): Plan {
-    return objectAt(this.#contents, plan, version) as Plan;
-  }
-
-  #objectsAt(holdings: Holdings, seen: readonly number[]): Record<Role, KubeObject[]> {
-    const objects: Record<Role, KubeObject[]> = { controller: [], worker: [] };
-    this.#configuration.nodes.forEach(({ role }, place) => {
-      objects[role].push(this.#objectAt(place, holdings.nodes[place] ?? [], seen[place] ?? 0));
-    });
-    return objects;
-  }
-
-  #newestIn({ nodes }: Holdings): Map<string, KubeObject> {
-    return new Map(
-      nodes.map((versions, place) => {
-        const object = this.#objectAt(place, versions, versions.length);
-        return [object.metadata.name, object];
-      }),
-    );
+  #planAt([content, version]: Seen): Plan {
+    return objectAt(this.#contents, [content, content], version) as Plan;
   }
 
   /** With the name of the node at the place. */
-  #objectAt(place: number, versions: readonly number[], version: number): KubeObject {
-    return once(this.#objects, `${place}/${version}=${versions[version - 1]}`, () =>
-      named(objectAt(this.#contents, versions, version), this.#configuration.nodes[place]?.name ?? ''),
+  #objectAt(place: number, [content, version]: Seen): KubeObject {
+    return once(this.#objects, `${place}/${content}/${version}`, () =>
+      named(objectAt(this.#contents, [content, content], version), this.#configuration.nodes[place]?.name ?? ''),
     );
   }
 }

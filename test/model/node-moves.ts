@@ -7,8 +7,10 @@ import { RESTART_TIMEOUT_MS } from './agent-turn.ts';
 import { NOW } from './cluster.ts';
 import { factsOf, failure, fallen, type Host, lifeOf, powerLost, powerLostForGood, processOf, UNSEEN } from './host.ts';
 import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
+import type { Numbering } from './numbering.ts';
+import type { TakenTurns } from './taken-turns.ts';
 import { theirMoves } from './their-agent.ts';
-import { type Answers, type Look, type NodeRules, type Trail, trailOf } from './turn-trail.ts';
+import type { Answers, Look, NodeRules, Trail } from './turn-trail.ts';
 
 export interface NodeMove {
   readonly label: string;
@@ -21,13 +23,25 @@ export interface NodeMove {
   readonly to: NodeState;
 }
 
-export async function movesOf(node: NodeState, rules: NodeRules): Promise<NodeMove[]> {
-  if (node.host.dark) return backoffOf(node, rules);
+/** Like a NodeMove, with the number of the state that it leads to. */
+export interface NodeEdge extends Omit<NodeMove, 'to'> {
+  readonly to: number;
+}
+
+interface Kind {
+  readonly rules: NodeRules;
+  readonly turns: TakenTurns;
+  readonly states: Numbering<NodeState>;
+}
+
+export async function edgesOf(node: NodeState, { rules, turns, states }: Kind): Promise<NodeEdge[]> {
+  if (node.host.dark) return backoffOf(node, rules).map((move) => ({ ...move, to: states.numberOf(move.to) }));
+  const trailOf = turns.of(node);
   const life = lifeOf(node.host, rules.qualityOf);
   const moves = life.map(({ label, host }): NodeMove => ({ label, fair: true, cost: 0, to: { ...node, host } }));
   for (const view of viewsOf(node)) {
     for (const facts of factsOf(node.host, node.journal, rules.qualityOf)) {
-      moves.push(...(await agentMoves(node, rules, { view, facts }, life.length > 0)));
+      moves.push(...(await agentMoves({ node, rules, trailOf }, { view, facts }, life.length > 0)));
     }
   }
   moves.push(
@@ -36,7 +50,7 @@ export async function movesOf(node: NodeState, rules: NodeRules): Promise<NodeMo
     ...podMoves(node, rules),
     ...cordonMoves(node, rules),
   );
-  return distinct(node, moves);
+  return distinct(node, moves, states);
 }
 
 /** All that ever comes of a node without power: the cluster notices. */
@@ -54,52 +68,63 @@ function viewsOf({ versions, floor, known }: NodeState): (number | undefined)[] 
   return known ? seen : [undefined, ...seen];
 }
 
+interface TurnParts {
+  readonly node: NodeState;
+  readonly rules: NodeRules;
+  readonly trailOf: ReturnType<TakenTurns['of']>;
+}
+
 /**
  * What one turn can come to, taken at once; where the agent would only wait, the turns after half and all of its
  * patience. Such a turn is a fault where the service goes on by itself and merely was too slow.
  */
 async function agentMoves(
-  node: NodeState,
-  rules: NodeRules,
+  parts: TurnParts,
   look: { view: number | undefined; facts: ServiceFacts },
   serviceMoves: boolean,
 ): Promise<NodeMove[]> {
-  const now = await turnMoves(node, rules, { ...look, elapsedMs: 0 }, 0);
+  const now = await turnMoves(parts, { ...look, elapsedMs: 0 }, 0);
   if (now.length > 0) return now;
   const cost = serviceMoves ? 1 : 0;
-  const half = await turnMoves(node, rules, { ...look, elapsedMs: RESTART_TIMEOUT_MS / 2 }, cost);
-  return [...half, ...(await turnMoves(node, rules, { ...look, elapsedMs: RESTART_TIMEOUT_MS }, cost))];
+  if (cost > parts.rules.faults) return [];
+  const half = await turnMoves(parts, { ...look, elapsedMs: RESTART_TIMEOUT_MS / 2 }, cost);
+  return [...half, ...(await turnMoves(parts, { ...look, elapsedMs: RESTART_TIMEOUT_MS }, cost))];
 }
 
-async function turnMoves(node: NodeState, rules: NodeRules, look: Look, cost: number): Promise<NodeMove[]> {
-  const trail = await trailOf(node, rules, look, {});
-  const whole = trail.at(-1);
+async function turnMoves({ node, rules, trailOf }: TurnParts, look: Look, cost: number): Promise<NodeMove[]> {
+  const trail = await trailOf(look, {});
+  const whole = trail.steps.at(-1);
   if (!whole) return [];
   const lag = look.view === node.versions.length ? '' : `, seeing ${look.view ?? 'none'} of ${node.versions.length}`;
   const time = ['', ' at half its time', ' at the end of its time'][look.elapsedMs] ?? '';
   const label = `the agent ${did(trail)}${time}${lag}`;
   const moves: NodeMove[] = [{ label, fair: lag === '' && cost === 0, cost, to: whole.to }];
-  trail.forEach(({ to }, index) => {
-    const before = did(trail.slice(0, index + 1));
+  trail.steps.forEach(({ to }, index) => {
+    const before = did(trail, index + 1);
     moves.push({ label: `the agent ${before}${lag}, then crashes`, fair: false, ...crash(to, cost) });
   });
-  for (const [what, answers] of FAILURES) {
-    const other = await trailOf(node, rules, look, answers);
-    const to = other.at(-1)?.to ?? node;
+  if (cost === rules.faults) return moves;
+  for (const [what, asked, answers] of FAILURES) {
+    if (!trail.asked.has(asked)) continue;
+    const other = await trailOf(look, answers);
+    const to = other.steps.at(-1)?.to ?? node;
     moves.push({ label: `the agent ${did(other)}${lag}, but ${what}`, fair: false, cost: cost + 1, to });
   }
   return moves;
 }
 
 /** What can go wrong with the one effect of a turn that is not the agent's journal. */
-const FAILURES: readonly (readonly [string, Answers])[] = [
-  ['the answer is lost', { isAnswerLost: true }],
-  ['the step fails', { outcome: failure('it failed'), isUndone: true }],
-  ['the step fails after its work', { outcome: failure('it failed') }],
+const FAILURES: readonly (readonly [string, keyof Answers, Answers])[] = [
+  ['the answer is lost', 'isAnswerLost', { isAnswerLost: true }],
+  ['the step fails', 'outcome', { outcome: failure('it failed'), isUndone: true }],
+  ['the step fails after its work', 'outcome', { outcome: failure('it failed') }],
 ];
 
-function did(trail: Trail): string {
-  return trail.map(({ label }) => label).join(', ');
+function did({ steps }: Trail, count = steps.length): string {
+  return steps
+    .slice(0, count)
+    .map(({ label }) => label)
+    .join(', ');
 }
 
 /** An agent that is gone, for one of its own crashes where it has any left, else for a fault beside `cost`. */
@@ -157,15 +182,14 @@ function isClosed({ versions }: NodeState, contents: NodeRules['contents']): boo
 const ENDS: readonly (string | undefined)[] = ['UnCordoning', 'Completed', 'Failed', 'FailedDownload'];
 
 /** One move to each state, the cheapest and fairest first, without those that change nothing. */
-function distinct(from: NodeState, moves: readonly NodeMove[]): NodeMove[] {
-  const byState = new Map<string, NodeMove>();
-  const here = JSON.stringify(cleanedUp(from));
+function distinct(from: NodeState, moves: readonly NodeMove[], states: Numbering<NodeState>): NodeEdge[] {
+  const byState = new Map<number, NodeEdge>();
+  const here = states.numberOf(cleanedUp(from));
   for (const move of moves) {
-    const to = cleanedUp(move.to);
-    const key = JSON.stringify(to);
-    const known = byState.get(key);
-    if (key === here || (known && (known.fair || !move.fair) && known.cost <= move.cost)) continue;
-    byState.set(key, { ...move, to });
+    const to = states.numberOf(cleanedUp(move.to));
+    const known = byState.get(to);
+    if (to === here || (known && (known.fair || !move.fair) && known.cost <= move.cost)) continue;
+    byState.set(to, { ...move, to });
   }
   return [...byState.values()];
 }

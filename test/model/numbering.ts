@@ -3,14 +3,14 @@ import { stableStringify } from '../../src/util/json.ts';
 
 export class Numbering<T> {
   readonly #numbers = new Map<string, number>();
+  /** By texts with their members in any order, since to sort them costs, and most values come in one order only. */
+  readonly #asTheyWere = new Map<string, number>();
   readonly #values: T[] = [];
 
   numberOf(value: T): number {
-    const text = stableStringify(value);
-    const known = this.#numbers.get(text);
-    if (known !== undefined) return known;
-    this.#numbers.set(text, this.#values.length);
-    return this.#values.push(value) - 1;
+    return once(this.#asTheyWere, JSON.stringify(value), () =>
+      once(this.#numbers, stableStringify(value), () => this.#values.push(value) - 1),
+    );
   }
 
   valueOf(number: number): T {

@@ -2,25 +2,23 @@
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import type { NodeSpec } from './cluster.ts';
 import type { NodeGlance } from './glance.ts';
-import { movesOf, type NodeMove } from './node-moves.ts';
+import { edgesOf, type NodeEdge } from './node-moves.ts';
 import { type NodeState, objectAt, written } from './node-state.ts';
 import { type Numbering, once } from './numbering.ts';
+import { TakenTurns } from './taken-turns.ts';
 import type { NodeRules } from './turn-trail.ts';
-
-/** Like a NodeMove, with the number of the state that it leads to. */
-export interface NodeEdge extends Omit<NodeMove, 'to'> {
-  readonly to: number;
-}
 
 /** Nodes that nothing but their names tells apart. */
 export class NodeKind {
   readonly #rules: NodeRules;
+  readonly #turns: TakenTurns;
   readonly #states: Numbering<NodeState>;
   readonly #edges = new Map<number, Promise<readonly NodeEdge[]>>();
   readonly #written = new Map<string, number>();
 
   constructor(rules: NodeRules, states: Numbering<NodeState>) {
     this.#rules = rules;
+    this.#turns = new TakenTurns(rules);
     this.#states = states;
   }
 
@@ -38,8 +36,8 @@ export class NodeKind {
   /** Everything that can happen at such a node by itself; labels lack its name. */
   async edgesFrom(state: number): Promise<readonly NodeEdge[]> {
     return await once(this.#edges, state, async () => {
-      const moves = await movesOf(this.stateOf(state), this.#rules);
-      return moves.map(({ to, ...move }) => ({ ...move, to: this.#states.numberOf(to) }));
+      const kind = { rules: this.#rules, turns: this.#turns, states: this.#states };
+      return await edgesOf(this.stateOf(state), kind);
     });
   }
 

@@ -22,6 +22,8 @@ export interface NodeRules {
   readonly isNode: boolean;
   /** See Configuration. */
   readonly othersCordon: boolean;
+  /** See Configuration: no move may take more. */
+  readonly faults: number;
   /** True where pods that were evicted may come back to a node that is uncordoned. */
   readonly podsReturn: boolean;
   /** See Configuration. */
@@ -51,17 +53,22 @@ export interface Answers {
   readonly isAnswerLost?: boolean;
 }
 
-export type Trail = readonly { readonly label: string; readonly to: NodeState }[];
+export interface Trail {
+  /** Empty where the agent does nothing. */
+  readonly steps: readonly { readonly label: string; readonly to: NodeState }[];
+  /** What would have made a difference, had it been among the answers. */
+  readonly asked: ReadonlySet<keyof Answers>;
+}
 
-/** Empty where the agent does nothing. */
 export async function trailOf(node: NodeState, rules: NodeRules, look: Look, answers: Answers): Promise<Trail> {
   const turn = new RecordedTurn(node, rules, look, answers);
   await takeTurn(turn);
-  return turn.trail;
+  return { steps: turn.trail, asked: turn.asked };
 }
 
 class RecordedTurn {
   readonly trail: { label: string; to: NodeState }[] = [];
+  readonly asked = new Set<keyof Answers>();
   readonly journal: Journal;
   readonly object: KubeObject | undefined;
   readonly facts: ServiceFacts;
@@ -120,6 +127,7 @@ class RecordedTurn {
     if (step.kind === 'cordon-and-drain')
       this.#change('cordons its node', (node) => withCordon(node, `${planId}/${created}`));
     const after = this.#rules.afterStep(step, host, journal, this.#rules.qualityOf);
+    if (step.kind !== 'begin') this.asked.add('outcome');
     const { outcome = after.outcome, isUndone = false } = step.kind === 'begin' ? {} : this.#answers;
     // A signal to a process either arrives or does not.
     const isDone = outcome.ok || !(isUndone || step.kind === 'restart' || step.kind === 'kill');
@@ -147,6 +155,7 @@ class RecordedTurn {
       throw new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' });
     }
     const next = written(this.#node, contentOf(this.#rules.contents, withoutTimes(object)));
+    this.asked.add('isAnswerLost');
     if (this.#answers.isAnswerLost === true) {
       this.#reach(`reports ${status}`, next);
       throw new TransportError('no answer');

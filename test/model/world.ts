@@ -61,7 +61,7 @@ export class World implements Model {
       const qualityOf: NodeRules['qualityOf'] = (file) => (file === OLD ? 'good' : spec.payload);
       const isNode = spec.role === 'worker';
       const podsReturn = isNode && controls.includes('retry');
-      const limits = { isNode, power, cordoner, othersCordon, fetchesAhead, podsReturn, theirs };
+      const limits = { isNode, faults, power, cordoner, othersCordon, fetchesAhead, podsReturn, theirs };
       const rules = { contents: this.#contents, qualityOf, afterStep, ...limits };
       return new Place(
         spec,
