@@ -8,6 +8,7 @@ import { nodes } from '../../src/kube/resources.ts';
 import { cutOffWithout, holdAt, isHeld, release, textOf } from '../kubeadm/hooks.ts';
 import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
 import { kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { runRefit } from './refit-process.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
 const PLAN = `ConfigMap kube-system/refit-kubeadm \\(${TO}\\)`;
@@ -27,9 +28,8 @@ function apply(): Run {
 }
 
 async function told(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const one = scene.refitAs(await kubeconfigFor('operator'), ...args);
-  const code = await one.ended;
-  return { code, stdout: one.stdout, stderr: one.stderr };
+  const { code, stdout, stderr } = await runRefit(...args, '--kubeconfig', await kubeconfigFor('operator'));
+  return { code, stdout: stdout.map((line) => `${line}\n`).join(''), stderr: stderr.join('\n') };
 }
 
 async function versionsOf(...names: readonly string[]): Promise<(string | undefined)[]> {

@@ -20,6 +20,7 @@ import { cutOffWithout, holdAt, isHeld, lose, release, textOf } from '../kubeadm
 import { digestOf, FROM, kill, openScene, type Run, type Scene, TO, useCgroupV1, versions } from '../kubeadm/suite.ts';
 import { WHOLE } from '../whole.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { runRefit } from './refit-process.ts';
 
 interface Kubeconfig {
   clusters: { readonly name: string; readonly cluster: object }[];
@@ -377,9 +378,9 @@ function upgrade(startServer: StartServer): void {
   });
 
   test('shows in refit status to the viewer', async () => {
-    const run = scene.refitAs(await kubeconfigFor('viewer'), 'status', '-o', 'json');
-    expect([await run.ended, run.stderr]).toEqual([0, '']);
-    const { plans } = JSON.parse(run.stdout) as StatusView;
+    const shown = await runRefit('status', '-o', 'json', '--kubeconfig', await kubeconfigFor('viewer'));
+    expect([shown.code, shown.stderr]).toEqual([0, []]);
+    const { plans } = JSON.parse(shown.stdout.join('\n')) as StatusView;
     const own = plans.filter(({ dialect }) => dialect === 'kubeadm');
     expect(own.map(({ kind, name, id, phase }) => [kind, name, id, phase])).toEqual([
       ['ConfigMap', 'refit-kubeadm', TO, 'done'],
