@@ -7,6 +7,7 @@ import { BUILT } from '../sandbox/refit.ts';
 import { BUILT_STAND_IN } from '../sandbox/sshd/stand-in-host.ts';
 import { buildRefit } from '../tools/build/refit.ts';
 import { buildStandInHosts } from './kubeadm/build-stand-in.ts';
+import { SHARED } from './one-file.ts';
 
 /** Vitest calls it once for each project, and undoes the first call last. All tests inherit the variables. */
 export async function setup(project: TestProject): Promise<(() => void) | undefined> {
@@ -15,13 +16,17 @@ export async function setup(project: TestProject): Promise<(() => void) | undefi
   const build = async (): Promise<void> => {
     const refit = await buildRefit(join(directory, 'refit'), 'readable');
     const standIn = await buildStandInHosts(join(directory, 'stand-in'));
-    Object.assign(process.env, { [BUILT]: refit, [BUILT_STAND_IN]: standIn });
+    // Only some tests need it, and the first of them builds it.
+    const oneFile = join(directory, 'one-file');
+    rmSync(oneFile, { recursive: true, force: true });
+    Object.assign(process.env, { [BUILT]: refit, [BUILT_STAND_IN]: standIn, [SHARED]: oneFile });
   };
   await build();
   project.onTestsRerun(build);
   return () => {
     delete process.env[BUILT];
     delete process.env[BUILT_STAND_IN];
+    delete process.env[SHARED];
     rmSync(directory, { recursive: true });
   };
 }

@@ -13,7 +13,7 @@ import { systemClock } from '../../src/util/clock.ts';
 import { EXIT } from '../../src/util/errors.ts';
 import { AGENT_ENVIRONMENT } from '../../tools/deploy/agent-environment.ts';
 import { PLATFORMS } from '../../tools/release/node-package.ts';
-import { buildOneFile, packOneFile } from '../one-file.ts';
+import { buildOwnFile, packOneFile } from '../one-file.ts';
 import { emulator, whyNoEmulator } from './foreign-machine.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, Rig } from './rig.ts';
@@ -27,7 +27,7 @@ let cluster: MemoryCluster;
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'refit-binary-'));
-  binary = await buildOneFile(directory);
+  binary = await buildOwnFile(directory);
   cluster = await startMemoryCluster();
 });
 afterAll(async () => {
