@@ -5,13 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { leases } from '../../src/kube/resources.ts';
+import { ifFound } from '../../src/kube/status-error.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { fetchLibraries } from '../../tools/release/debian.ts';
 import { ociArchive } from '../../tools/release/image.ts';
 import { PLATFORMS } from '../../tools/release/node-package.ts';
 import { buildOneFile } from '../one-file.ts';
 import { Container, UnpackedImage, whyNoContainer } from './container.ts';
-import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { installKinds, kubeconfigFor } from './control-plane.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 100 };
 const USER = 65_532;
@@ -29,29 +33,21 @@ async function unpackImage(): Promise<UnpackedImage> {
   const archive = join(directory, 'image.tar');
   const binary = await buildOneFile(directory);
   const libraries = await fetchLibraries(platform.debianArch);
-  // Nobody keeps it: the smallest takes ten seconds of CPU.
+  // Nobody keeps it: the smallest takes ten seconds of CPU, the fastest still one.
   const content = await ociArchive({
     version: '1.2.3',
     time: 0,
     platforms: [{ platform, binary, libraries }],
-    level: 1,
+    level: 0,
   });
   await writeFile(archive, content);
   return new UnpackedImage(archive, directory, platform.goArch);
 }
 
 async function holder(): Promise<string> {
+  using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   const { name, namespace } = LEADER_LEASE;
-  const { stdout } = await kubectlAs('admin', [
-    'get',
-    'lease',
-    name,
-    '-n',
-    namespace,
-    '-o',
-    'jsonpath={.spec.holderIdentity}',
-  ]);
-  return stdout;
+  return (await ifFound(client.get(leases, name, { namespace })))?.spec?.holderIdentity ?? '';
 }
 
 function suite(): void {
@@ -59,7 +55,7 @@ function suite(): void {
     directory = await mkdtemp(join(tmpdir(), 'refit-image-'));
     await chmod(directory, 0o755);
     image = await unpackImage();
-    for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+    await installKinds();
   });
   afterAll(async () => await rm(directory, { recursive: true }));
 

@@ -16,6 +16,7 @@ import { buildStandIn } from '../../sandbox/hosts/stand-in.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
+import { controlNodes } from '../../src/signal/names.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { bootAsHost, whyNoSystemd } from '../agent/systemd/jail.ts';
 import { buildOneFile } from '../one-file.ts';
@@ -164,11 +165,11 @@ function suite(): void {
     await boot({ name: WORKER, version: FROM }, async (exchange) => {
       await copyFile(kubelet, join(exchange, 'kubelet.conf'));
     });
-    const registered = async (): Promise<string> =>
-      (await kubectlAs('admin', ['get', 'controlnodes', '-o', 'name'])).stdout.trim();
+    const registered = async (): Promise<string[]> =>
+      (await client.list(controlNodes)).items.map(({ metadata }) => metadata.name);
     await expect
-      .poll(async () => await Promise.race([registered(), ...hosts.values()]), { timeout: 2 * MINUTES })
-      .toBe(`controlnode.autopilot.k0sproject.io/${CONTROLLER}`);
+      .poll(async () => await Promise.race([registered(), ...hosts.values()]), { timeout: 2 * MINUTES, interval: 200 })
+      .toEqual([CONTROLLER]);
   });
 
   test('the controller upgrades both with the rights of its account and no other', async () => {
@@ -179,7 +180,7 @@ function suite(): void {
     await client.create(plans, examplePlan({ id: 'whole', version, url, sha256, ...targets }));
     const stateOf = async () => (await client.get(plans, 'autopilot')).status?.state;
     await expect
-      .poll(async () => await Promise.race([stateOf(), ...hosts.values()]), { timeout: 2 * MINUTES, interval: 100 })
+      .poll(async () => await Promise.race([stateOf(), ...hosts.values()]), { timeout: 2 * MINUTES, interval: 200 })
       .toBe('Completed');
     expect(await refit('status')).toContain('done 2/2');
     const asked = await askedBy(NAMESPACE, 'refit-controller');

@@ -86,7 +86,7 @@ async function startK0s(): Promise<void> {
 const k0s = async () => await askStatus(SOCKET, 1_000).catch(() => undefined);
 
 async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  for (const end = performance.now() + 90_000; performance.now() < end; await sleep(systemClock, 50)) {
+  for (const end = performance.now() + 90_000; performance.now() < end; await sleep(systemClock, 250)) {
     const found = await look();
     if (found !== undefined) return found;
   }

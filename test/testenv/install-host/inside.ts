@@ -10,8 +10,12 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { buildStandIn } from '../../../sandbox/hosts/stand-in.ts';
 import { askStatus } from '../../../src/agent/service/status-socket.ts';
-import type { KubeObject } from '../../../src/kube/resources.ts';
+import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
+import { clusterScoped } from '../../../src/kube/resources.ts';
+import { isUnauthorized } from '../../../src/kube/status-error.ts';
+import { createClient } from '../../../src/kube/transport/http-client.ts';
 import { decodeSignal, encodeSignal } from '../../../src/signal/annotations.ts';
+import { controlNodes } from '../../../src/signal/names.ts';
 import { rfc3339, sleep, systemClock } from '../../../src/util/clock.ts';
 import { applyManifest } from '../../../tools/controlplane/apply.ts';
 import { startControlPlane } from '../../../tools/controlplane/control-plane.ts';
@@ -28,6 +32,7 @@ const ADMIN = '/var/lib/k0s/pki/admin.conf';
 const AGENT_KUBECONFIG = '/etc/refit/agent.kubeconfig';
 /** Of certificates: the agent gets the next one after four fifths of it. */
 const LIFE = '15s';
+const selfReviews = clusterScoped('authentication.k8s.io/v1', 'SelfSubjectReview', 'selfsubjectreviews');
 const PLACES = [
   '/etc/systemd/system/refit-agent.service',
   '/var/lib/refit',
@@ -46,7 +51,7 @@ StandardInput=file:${STDIN}
 `;
 
 async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  for (const end = performance.now() + 90_000; performance.now() < end; await sleep(systemClock, 100)) {
+  for (const end = performance.now() + 90_000; performance.now() < end; await sleep(systemClock, 250)) {
     const found = await look();
     if (found !== undefined) return found;
   }
@@ -76,12 +81,24 @@ const nodeOf = (credentials: string): string => /--node\W+([\w.-]+)/.exec(creden
 const agentPid = (): string =>
   execFileSync('systemctl', ['show', '--property=MainPID', '--value', 'refit-agent.service'], { encoding: 'utf8' });
 
+/** False once the API server refuses the certificate. */
+async function isAccepted(path: string): Promise<boolean> {
+  using client = createClient(await loadClusterConfig({ path }));
+  try {
+    await client.create(selfReviews, { metadata: { name: '' } });
+    return true;
+  } catch (error) {
+    if (isUnauthorized(error)) return false;
+    throw error;
+  }
+}
+
 /** Resolves once the API server refuses every certificate that it signed before this call. */
-async function untilExpired(name: string, ask: (kubeconfig: string) => Promise<string>): Promise<void> {
+async function untilExpired(name: string): Promise<void> {
   const path = join(exchange, 'expiring.conf');
   await writeFile(path, refit('credentials', 'controlnode', name, '--kubeconfig', ADMIN));
-  await until('a certificate that is valid', async () => ((await ask(path)) === '' ? true : undefined));
-  await until('its end', async () => (/Unauthorized|logged in/.test(await ask(path)) ? true : undefined));
+  if (!(await isAccepted(path))) throw new Error('the API server refuses a new certificate');
+  await until('its end', async () => ((await isAccepted(path)) ? undefined : true));
 }
 
 async function run(): Promise<SeenController> {
@@ -99,20 +116,22 @@ async function run(): Promise<SeenController> {
   await copyFile(admin, ADMIN);
   await startK0s();
   const installed = refit('install', 'agent');
-  const controlNode = await until(`the ControlNode; install said ${installed}`, async () => {
-    const names = await ask(admin, 'get', 'controlnodes', '-o', 'name');
-    return names === '' ? undefined : names;
-  });
+  using client = createClient(await loadClusterConfig({ path: admin }));
+  const { metadata: registered } = await until(
+    `the ControlNode; install said ${installed}`,
+    async () => (await client.list(controlNodes)).items[0],
+  );
+  const controlNode = await ask(admin, 'get', 'controlnodes', '-o', 'name');
   const user = await ask(AGENT_KUBECONFIG, 'auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}');
   const credentials = await readFile(AGENT_KUBECONFIG, 'utf8');
   const pid = agentPid();
-  await untilExpired(NAME, async (path) => (await kubectl(plane.kubectl, path, ['auth', 'whoami'])).stderr);
+  await untilExpired(NAME);
   // Refused, because nothing verifies the download; the agent has to write that.
   const command = { id: 0, kind: 'k0supdate', url: 'http://127.0.0.1:9/k0s', version: 'v1.36.4+k0s.0' } as const;
-  const signal = encodeSignal({ planId: 'plan', created: rfc3339(Date.now()), command });
-  await ask(admin, 'annotate', controlNode, ...Object.entries(signal).map(([key, value]) => `${key}=${value}`));
+  const annotations = encodeSignal({ planId: 'plan', created: rfc3339(Date.now()), command });
+  await client.patch(controlNodes, registered.name, { metadata: { annotations } }, { type: 'merge' });
   const answered = await until('an answer to the signal', async () => {
-    const { metadata } = JSON.parse(await ask(admin, 'get', controlNode, '-o', 'json')) as KubeObject;
+    const { metadata } = await client.get(controlNodes, registered.name);
     return decodeSignal(metadata.annotations)?.status?.status;
   });
   const isSame = agentPid() === pid;

@@ -71,7 +71,7 @@ async function furnish(): Promise<void> {
 /** Until the test has seen enough: on a worker the kubelet reports after each start, and every few seconds. */
 async function live(): Promise<void> {
   using client = createClient(await loadClusterConfig({ path: join(exchange, 'admin.conf') }));
-  for (let pid = 0, at = 0; !existsSync(join(exchange, FINISH)); await sleep(systemClock, 50)) {
+  for (let pid = 0, at = 0; !existsSync(join(exchange, FINISH)); await sleep(systemClock, 200)) {
     const answer = await k0s();
     const isTold = answer?.pid === pid && systemClock.monotonic() - at < HEARTBEAT_MS;
     if (apiServer !== undefined || answer === undefined || isTold) continue;
