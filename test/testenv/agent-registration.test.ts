@@ -1,5 +1,4 @@
 /** Tests how agents maintain their objects besides updates, on a real API server and with the documented rights only. */
-import { globSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +17,7 @@ import { microTime, rfc3339, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { type AgentProcess, startAgentProcess } from '../agent/agent-process.ts';
 import { electSilentLeader } from '../agent/leader-lease.ts';
-import { apply, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
+import { apply, installKinds, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
 import { clientOf, PATIENCE, Stage } from './drain-stage.ts';
 import { Workloads } from './drain-workloads.ts';
 
@@ -35,10 +34,6 @@ afterEach(async () => {
   things = new AsyncDisposableStack();
 });
 afterAll(() => admin.close());
-
-const installKinds = async (): Promise<void> => {
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
-};
 
 async function startStandIn(name: string, more: Partial<HostOptions> = {}): Promise<Host> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-reg-'));

@@ -1,6 +1,4 @@
 /** Tests the agent on a real API server with only its documented rights. */
-import { globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { reportReady } from '../../sandbox/cluster/objects.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -11,12 +9,12 @@ import { type ControlNode, SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { NEW, OLD, Rig, type RigOptions } from '../agent/rig.ts';
 import { Storm } from '../agent/storm.ts';
-import { apply, kubeconfigFor, type User } from './control-plane.ts';
+import { installKinds, kubeconfigFor, type User } from './control-plane.ts';
 
 let admin: KubeClient;
 
 beforeAll(async () => {
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
 });
 afterAll(() => admin.close());

@@ -1,27 +1,25 @@
 /** Tests that an invalid Plan touches no node and says why, once, in each place that people read. */
-import { globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { createControlNode, createNode } from '../../sandbox/cluster/objects.ts';
 import { type K0sUpdate, type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { type Event, type KubeObject, nodes, type Resource } from '../../src/kube/resources.ts';
+import { type Event, events, type KubeObject, nodes, type Resource } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { controlNodes, SIGNAL_DATA_ANNOTATION } from '../../src/signal/names.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../builders/plans.ts';
 import { auditedSince, endOfAudit } from './audit.ts';
-import { apply, kubeconfigFor, kubectlAs, ON_SERVER } from './control-plane.ts';
+import { installKinds, kubeconfigFor, kubectlAs, ON_SERVER } from './control-plane.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
-const PATIENCE = { timeout: 150_000 };
+const PATIENCE = { timeout: 150_000, interval: 150 };
 const WORKERS = ['bad-input-w1', 'bad-input-w2'];
 
 let admin: KubeClient;
 let controller: RefitProcess;
 
 beforeAll(async () => {
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   await createControlNode(admin, 'bad-input-c1', '127.0.0.1');
   for (const name of WORKERS) await createNode(admin, name, { pool: 'bad-input' });
@@ -66,9 +64,8 @@ async function applyPlan(plan: Plan): Promise<string> {
 }
 
 async function eventsOf({ metadata }: Plan): Promise<Event[]> {
-  const selector = `--field-selector=involvedObject.kind=Plan,involvedObject.uid=${metadata.uid}`;
-  const { stdout } = await kubectlAs('viewer', ['get', 'events', '-n', 'default', selector, '-o', 'json']);
-  return (JSON.parse(stdout) as { items: Event[] }).items;
+  const fieldSelector = `involvedObject.kind=Plan,involvedObject.uid=${metadata.uid}`;
+  return (await admin.list(events, { namespace: 'default', fieldSelector })).items;
 }
 
 /** All of the targets that the controller could change. The rest of a Node changes without it. */

@@ -1,6 +1,5 @@
 /** Tests on a real control plane that a Plan of k0s and one of Rancher, each with its own process, share nodes and one budget. */
-import { globSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
@@ -17,11 +16,11 @@ import { rfc3339 } from '../../src/util/clock.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
 import { conditionOf, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
-import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { apply, installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { clientOf } from './drain-stage.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
-const PATIENCE = { timeout: 120_000, interval: 50 };
+const PATIENCE = { timeout: 120_000, interval: 200 };
 const NODES = ['both-1', 'both-2', 'both-3'];
 const HERE = { nodeSelector: { matchLabels: { pool: 'both' } }, version: 'v1', concurrency: 3 };
 
@@ -34,7 +33,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-both-'));
   for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
   admin = await clientOf('admin');
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
   const presence = encodePresence({ version: '1.0.0', since: '2026-11-20T08:00:00Z' });
   for (const name of NODES)
     await admin.create(nodes, annotated(nodeOf(name, { pool: 'both' }), { [AGENT_ANNOTATION]: presence }));

@@ -1,6 +1,5 @@
 /** Tests that each `refit` process says in one line why it cannot work, and continues when it can. */
-import { globSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,16 +13,16 @@ import { run } from '../../tools/controlplane/run.ts';
 import { buildPlan } from '../builders/plans.ts';
 import { startTcpProxy } from '../faults/tcp-proxy.ts';
 import { WHOLE } from '../whole.ts';
-import { apply, controlPlane, expiredKubeconfig, kubeconfigFor } from './control-plane.ts';
+import { controlPlane, expiredKubeconfig, installKinds, kubeconfigFor } from './control-plane.ts';
 import { kubeconfigVia, variantFor } from './kubeconfig-variants.ts';
 import { RefitProcess, runRefitProcess } from './refit-process.ts';
 
-const PATIENCE = { timeout: 150_000 };
+const PATIENCE = { timeout: 150_000, interval: 150 };
 let directory = '';
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-cli-'));
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
 });
 afterAll(async () => await rm(directory, { recursive: true }));
 

@@ -4,6 +4,10 @@ import { appendFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect, inject } from 'vitest';
+import { installDefinitions } from '../../sandbox/cluster/objects.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { systemClock } from '../../src/util/clock.ts';
 import { applyManifest } from '../../tools/controlplane/apply.ts';
 import { documentedRoles } from '../../tools/controlplane/control-plane.ts';
 import * as credentials from '../../tools/controlplane/kubeconfig.ts';
@@ -98,6 +102,12 @@ export async function kubectlAs(user: credentials.User, args: readonly string[],
 /** Applies YAML or JSON text as administrator. */
 export async function apply(manifest: string): Promise<void> {
   await applyManifest(await kubeconfigFor('admin'), manifest);
+}
+
+/** Waits until the API server serves all kinds of `deploy/crds/`, as an administrator applies them; most often it does. */
+export async function installKinds(): Promise<void> {
+  using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  await installDefinitions(client, systemClock);
 }
 
 /** For the next file on this control plane, after one that removed roles or their namespaces. */

@@ -1,6 +1,5 @@
 /** Tests pause, resume, abort and retry on a real API server, with the documented operator's rights only. */
-import { globSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -19,7 +18,7 @@ import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { buildCattlePlan } from '../builders/cattle-plans.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
-import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { controlPlane, installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { PATIENCE, Puppets } from './puppets.ts';
 import { RefitProcess, type RefitResult, runRefit } from './refit-process.ts';
 
@@ -28,7 +27,7 @@ let operator = '';
 let viewer = '';
 
 beforeAll(async () => {
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   operator = await kubeconfigFor('operator');
   viewer = await kubeconfigFor('viewer');

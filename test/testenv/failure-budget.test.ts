@@ -1,6 +1,4 @@
 /** Tests the end of a plan that went on within its failure budget: status, Event, log, metric, exit code and advice. */
-import { globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
@@ -8,12 +6,12 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { buildUpgradePolicy } from '../builders/policies.ts';
 
-import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
 beforeAll(async () => {
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
 });
 
 test('it ends as ApplyFailed, names the failed node everywhere in the same words, and a retry completes it', async () => {

@@ -1,6 +1,4 @@
 /** Tests what status shows while a killed leader still holds the lease, without a leader, and with the next one. */
-import { globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import type { StatusView } from '../../src/cli/status/view.ts';
@@ -11,7 +9,7 @@ import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { type Event, events, leases, nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { microTime } from '../../src/util/clock.ts';
-import { apply, kubeconfigFor } from './control-plane.ts';
+import { installKinds, kubeconfigFor } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
@@ -22,7 +20,7 @@ const [W1, W2] = ['gone-w1', 'gone-w2'];
 let admin: KubeClient;
 
 beforeAll(async () => {
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   await admin.delete(leases, LEADER_LEASE.name, LEADER_LEASE).catch(() => undefined);
 });

@@ -1,6 +1,4 @@
 /** Tests that no node fails because its leader is gone: real processes are killed or lose their lease in the middle of a drain. */
-import { globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Cluster } from '../../sandbox/cluster/cluster.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
@@ -14,7 +12,7 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { type AgentReport, decodeSignal, encodeReport } from '../../src/signal/annotations.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { buildUpgradePolicy } from '../builders/policies.ts';
-import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { startOwnCluster } from './own-cluster.ts';
 import { PATIENCE, Puppets } from './puppets.ts';
 import { RefitProcess } from './refit-process.ts';
@@ -25,7 +23,7 @@ const NAMESPACE = 'default';
 const until = async (check: () => Promise<void>): Promise<void> => await vi.waitFor(check, PATIENCE);
 
 beforeAll(async () => {
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
 });
 
 describe('a leader that is killed in the middle of a drain', () => {

@@ -1,6 +1,4 @@
 /** Tests on a real etcd that a Plan without status shards fits into one object, and so does the rest of one with them. */
-import { globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Plan, plans, type TargetStatus } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
@@ -13,7 +11,7 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../builders/plans.ts';
 import { later, T0 } from '../builders/times.ts';
 import { buildWorldOf } from '../builders/worlds-of-kinds.ts';
-import { apply, kubeconfigFor } from './control-plane.ts';
+import { installKinds, kubeconfigFor } from './control-plane.ts';
 
 /** The most bytes that the API server accepts in all annotations of an object. */
 const ANNOTATIONS = { note: 'x'.repeat(2 ** 18 - 'note'.length) };
@@ -24,7 +22,7 @@ const NOTHING = buildWorldOf([statusShards, []]);
 let admin: KubeClient;
 
 beforeAll(async () => {
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
 });
 

@@ -12,7 +12,7 @@ import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
 import { buildSignal } from '../builders/signals.ts';
 import { recorded, statusOf } from '../builders/views.ts';
 
-export const PATIENCE = { timeout: 150_000, interval: 50 };
+export const PATIENCE = { timeout: 150_000, interval: 150 };
 const NODE_LEASES = 'kube-node-lease';
 const NAMESPACE = 'default';
 const HEARTBEAT_MS = 10_000;

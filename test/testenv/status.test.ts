@@ -1,6 +1,5 @@
 /** Tests that `refit status` shows changes on a real API server as they happen, and ends with the plan. */
-import { globSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -18,11 +17,11 @@ import { buildUpgradePolicy } from '../builders/policies.ts';
 import { buildSignal } from '../builders/signals.ts';
 import { recorded, statusOf } from '../builders/views.ts';
 import { startTcpProxy } from '../faults/tcp-proxy.ts';
-import { apply, controlPlane, kubeconfigFor } from './control-plane.ts';
+import { controlPlane, installKinds, kubeconfigFor } from './control-plane.ts';
 import { kubeconfigVia } from './kubeconfig-variants.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
-const PATIENCE = { timeout: 150_000 };
+const PATIENCE = { timeout: 150_000, interval: 150 };
 const [W1, W2] = ['status-w1', 'status-w2'];
 
 let directory = '';
@@ -33,7 +32,7 @@ let began = '';
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-status-'));
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   viewer = await kubeconfigFor('viewer');
   for (const name of [W1, W2]) await createNode(admin, name, {});

@@ -1,6 +1,4 @@
 /** Tests on a real API server that a node whose drain delegation cannot be read does not block the others. */
-import { globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
@@ -12,7 +10,7 @@ import { TransportError } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { runLabController } from '../faults/lab/lab-controller.ts';
-import { apply, kubeconfigFor } from './control-plane.ts';
+import { installKinds, kubeconfigFor } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 
 const MUTE = 'unanswered-w1';
@@ -29,7 +27,7 @@ const isDelegated: DrainDelegation['isDelegated'] = async (writer, stage, target
 };
 
 beforeAll(async () => {
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   client = createClient(await loadClusterConfig({ path: await kubeconfigFor('controller') }));
   const { drainDelegation } = autopilot;

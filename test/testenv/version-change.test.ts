@@ -1,6 +1,4 @@
 /** Tests on a real API server that versions are checked before each node, with the documented rights, when they change in a running plan. */
-import { globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
 import { createControlNode, deleteObjects } from '../../sandbox/cluster/objects.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
@@ -9,7 +7,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { controlNodes } from '../../src/signal/names.ts';
-import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
@@ -21,7 +19,7 @@ let admin: KubeClient;
 let controller: RefitProcess;
 
 beforeAll(async () => {
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   await createControlNode(admin, CONTROLLER, '127.0.0.11');
   await runs(NEXT);

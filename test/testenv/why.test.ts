@@ -1,6 +1,5 @@
 /** Tests `refit why` and `refit preview` on a real API server: a user with read access gets the answer, and nothing is written. */
-import { globSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -19,7 +18,7 @@ import { buildCattlePlan } from '../builders/cattle-plans.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
 import { buildUpgradePolicy } from '../builders/policies.ts';
 import { recorded, statusOf } from '../builders/views.ts';
-import { apply, kubeconfigFor } from './control-plane.ts';
+import { installKinds, kubeconfigFor } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { type RefitResult, runRefit } from './refit-process.ts';
 
@@ -32,7 +31,7 @@ let viewer = '';
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-why-'));
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   viewer = await kubeconfigFor('viewer');
   for (const name of [W1, W2, W3]) {

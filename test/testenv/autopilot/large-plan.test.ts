@@ -1,6 +1,4 @@
 /** Tests a plan with more targets than fit into one object, on a real API server, with the documented rights only. */
-import { globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../src/api/refit/status-shard.ts';
@@ -8,7 +6,7 @@ import type { KubeClient } from '../../../src/kube/client.ts';
 import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../../src/kube/transport/http-client.ts';
 import { buildPlan, buildUpdate, listed } from '../../builders/plans.ts';
-import { apply, kubeconfigFor } from '../control-plane.ts';
+import { installKinds, kubeconfigFor } from '../control-plane.ts';
 import { RefitProcess, runRefit } from '../refit-process.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
@@ -21,7 +19,7 @@ let admin: KubeClient;
 let controller: RefitProcess;
 
 beforeAll(async () => {
-  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   const connection = ['--kubeconfig', await kubeconfigFor('controller'), '--lease-duration', '3s'];
   controller = new RefitProcess('controller', ...connection);
