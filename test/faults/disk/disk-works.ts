@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { pathsBeside } from '../../../src/agent/state/state-directory.ts';
 import type { SignalCommand } from '../../../src/signal/annotations.ts';
+import { once } from '../../model/numbering.ts';
 import type { SunkenFiles } from './sunken-files.ts';
 
 export const OLD = 'v1.36.1+k0s.0';
@@ -32,8 +33,11 @@ export interface DiskWork {
 
 /** The bytes of a payload of that version, recognised by its first bytes. */
 export function bytesOf(version: string): Buffer {
-  return Buffer.from(`${version}\n${'x'.repeat(100_000)}`);
+  // Compared at every step of a disk; nobody changes them.
+  return once(PAYLOADS, version, () => Buffer.from(`${version}\n${'x'.repeat(100_000)}`));
 }
+
+const PAYLOADS = new Map<string, Buffer>();
 
 export function sha256Of(version: string): string {
   return createHash('sha256').update(bytesOf(version)).digest('hex');
