@@ -2,6 +2,7 @@
 import type { DeleteOptions, KubeClient, WriteOptions } from '../../src/kube/client.ts';
 import { compareResourceVersions, type KubeObject, pathOf, type Resource } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
+import { isRecord } from '../../src/util/json.ts';
 
 export interface LaggingView<T extends KubeObject> {
   get(name: string): T | undefined;
@@ -40,7 +41,7 @@ export class MemoryApi {
   read<T extends KubeObject>(resource: Resource<T>, name: string): T {
     const object = this.#objects.get(pathOf(resource, { name }));
     if (!object) throw refusal(404, 'NotFound');
-    return structuredClone(object) as T;
+    return copyOf(object) as T;
   }
 
   /** Runs before the next call that begins with `prefix` is carried out; what it throws is the answer. */
@@ -111,7 +112,7 @@ export class MemoryApi {
   #all<T extends KubeObject>(resource: Resource<T>): T[] {
     const prefix = `${pathOf(resource)}/`;
     const all = [...this.#objects].filter(([path]) => path.startsWith(prefix));
-    return all.map(([, object]) => structuredClone(object) as T);
+    return all.map(([, object]) => copyOf(object) as T);
   }
 
   async #answer<T>(call: string, answer: () => T): Promise<T> {
@@ -124,7 +125,7 @@ export class MemoryApi {
   #create<T extends KubeObject>(resource: Resource<T>, object: T): T {
     const { name } = object.metadata;
     if (this.#objects.has(pathOf(resource, { name }))) throw refusal(409, 'AlreadyExists');
-    return structuredClone(this.put(resource, { ...object, metadata: { uid: `${name}-uid`, ...object.metadata } }));
+    return copyOf(this.put(resource, { ...object, metadata: { uid: `${name}-uid`, ...object.metadata } }));
   }
 
   #replace<T extends KubeObject>(resource: Resource<T>, object: T, subresource: string | undefined): T {
@@ -134,11 +135,18 @@ export class MemoryApi {
       throw refusal(409, 'Conflict');
     const { status } = stored as T & { readonly status?: unknown };
     const main = { ...object, ...(status === undefined ? {} : { status }) };
-    if (subresource === undefined) return structuredClone(this.put(resource, main));
-    return structuredClone(this.put(resource, { ...object, metadata: stored.metadata }));
+    if (subresource === undefined) return copyOf(this.put(resource, main));
+    return copyOf(this.put(resource, { ...object, metadata: stored.metadata }));
   }
 }
 
 export function refusal(code: number, reason: string): StatusError {
   return new StatusError({ kind: 'Status', code, reason, message: `${reason} by the test` });
+}
+
+/** Of an object as JSON has it; much faster than structuredClone. */
+function copyOf<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(copyOf) as T;
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copyOf(member)])) as T;
 }
