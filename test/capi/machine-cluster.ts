@@ -107,7 +107,7 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
       const call = async (): Promise<void> =>
         expect(await callHook(callerOf(protocol), 'Discovery', {})).toMatchObject({ status: 'Success' });
       try {
-        await vi.waitFor(call, { timeout: 150_000 });
+        await vi.waitFor(call, { timeout: 150_000, interval: 250 });
       } catch (cause) {
         throw new Error(`the extension cannot be called: ${await logOf(cluster)}`, { cause });
       }

@@ -27,7 +27,7 @@ export const REMOVED_KIND_FOUND =
 /** Resolves once the object is there; kind and object are gone after the disposal. */
 export async function installRemovedKind(): Promise<AsyncDisposable> {
   await apply(DEFINITION);
-  await vi.waitFor(async () => await apply(OBJECT), { timeout: 150_000 });
+  await vi.waitFor(async () => await apply(OBJECT), { timeout: 150_000, interval: 250 });
   return {
     async [Symbol.asyncDispose]() {
       expect(await kubectlAs('admin', ['delete', 'crd', NAME, '--wait=true'])).toMatchObject({ ok: true });

@@ -51,11 +51,13 @@ export interface StageOptions {
 /** The delays of the original are divided by twenty, but not those that a slow machine would break. */
 const SCALE = 0.05;
 const { leaseDuration, renewDeadline, drain, readyz, stall } = timesOf(1);
-const TIMES: Times = { ...timesOf(SCALE), leaseDuration, renewDeadline, drain, readyz, stall };
+/** A second: with a twentieth, half of all that the doubles ask is about leases. */
+const { leaseRetry } = timesOf(0.2);
+const TIMES: Times = { ...timesOf(SCALE), leaseDuration, renewDeadline, leaseRetry, drain, readyz, stall };
 /** RestartSec of the original's unit, as much shorter. */
 const RESTART_DELAY_MS = 10_000 * SCALE;
 const PLAYED = 'kwok.x-k8s.io/node';
-const PATIENCE = { timeout: 150_000, interval: 20 };
+const PATIENCE = { timeout: 150_000, interval: 100 };
 /** Where a state is the last one: to ask more often was a tenth of all requests in tests. */
 const FOR_THE_END = { ...PATIENCE, interval: 200 };
 

@@ -19,7 +19,7 @@ import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
 import { apply, kubeconfigFor, kubectlAs, SPARING } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
-const PATIENCE = { timeout: 150_000, interval: 100 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 const ROLE = 'deploy/rbac-capi-clusters.yaml';
 /** The Node of each of these Machines is worker1 of its own cluster. */
 const [HERE, THERE] = [machineOf('worker1'), 'machine-of-the-other-worker1'];

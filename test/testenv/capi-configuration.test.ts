@@ -14,7 +14,7 @@ import { apply, kubeconfigFor } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
 const NAME = 'capi-configuration';
-const PATIENCE = { timeout: 150_000, interval: 50 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 const machine = machineOf('worker1');
 const wanted = (content: string, path = '/etc/demo/x') => ({ machine, version: TO, files: [{ path, content }] });
 

@@ -8,7 +8,7 @@ import { type MachineCluster, openMachineCluster, TO } from '../capi/machine-clu
 import { apply, kubectlAs } from './control-plane.ts';
 import { Workloads } from './drain-workloads.ts';
 
-const PATIENCE = { timeout: 150_000, interval: 50 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 const NAMESPACE = 'default';
 /** Takes the pods of the other two nodes. */
 const SPARE = 'worker3';

@@ -8,7 +8,7 @@ import { ifFound } from '../../src/kube/status-error.ts';
 import { sleep, systemClock } from '../../src/util/clock.ts';
 import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
 
-const PATIENCE = { timeout: 150_000, interval: 50 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 const [NAMESPACE, NODE, CLUSTER] = ['default', 'worker1', 'stand-in'];
 const IN = { namespace: NAMESPACE };
 const SKIP = 'cluster.x-k8s.io/skip-remediation';

@@ -22,7 +22,7 @@ import { runRefit } from './refit-process.ts';
 
 const EXAMPLE = new URL('../../examples/cluster-api-updater.ts', import.meta.url).pathname;
 const NAME = 'capi-updaters';
-const PATIENCE = { timeout: 150_000, interval: 50 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 const FILES = [{ path: '/etc/demo', content: 'two' }];
 const NTP = { enabled: true, servers: ['192.0.2.1'] };
 const REFIT: Updater = { name: 'refit', refit: {} };

@@ -19,7 +19,7 @@ import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 const CONTROL_PLANE = 'worker3';
 const STATUSES = ['', 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed'];
-const PATIENCE = { timeout: 150_000, interval: 50 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 
 const stop = new AbortController();
 let scene: MachineCluster;

@@ -14,7 +14,7 @@ import { runRefit } from './refit-process.ts';
 
 const NODE = 'drained-1';
 const HERE = { nodeSelector: { matchLabels: { pool: 'drained' } }, version: 'v1' };
-const PATIENCE = { timeout: 60_000, interval: 100 };
+const PATIENCE = { timeout: 60_000, interval: 200 };
 const SECOND_NS = 1e9;
 
 let directory = '';

@@ -17,7 +17,7 @@ import { apply as applyManifest, kubeconfigFor, kubectlAs } from './control-plan
 import { clientOf } from './drain-stage.ts';
 import { runRefit } from './refit-process.ts';
 
-const PATIENCE = { timeout: 120_000, interval: 50 };
+const PATIENCE = { timeout: 120_000, interval: 200 };
 const NODES = ['suite-1', 'suite-2', 'suite-3'];
 const TAINT = 'example.com/held';
 const [ALL, NOBODY] = ['suite', 'nobody'].map((pool) => ({ nodeSelector: { matchLabels: { pool } }, version: 'v1' }));

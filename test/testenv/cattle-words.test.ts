@@ -17,7 +17,7 @@ import { runRefit } from './refit-process.ts';
 
 const NODE = 'wordy-1';
 const HERE = { nodeSelector: { matchLabels: { pool: 'wordy' } }, version: 'v1' };
-const PATIENCE = { timeout: 60_000, interval: 100 };
+const PATIENCE = { timeout: 60_000, interval: 200 };
 
 let directory = '';
 let health = '';

@@ -30,7 +30,7 @@ const DISABLED = 'server-10';
 const FRAGILE = ['fragile-1', 'fragile-2'];
 const CONCURRENCY = 3;
 const CORDON = { spec: { unschedulable: true } };
-const PATIENCE = { timeout: 150_000, interval: 100 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 
 let directory = '';
 let admin: KubeClient;

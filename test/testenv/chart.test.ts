@@ -322,7 +322,7 @@ describe('installed', () => {
       const { stdout } = await kubectlAs('admin', ['get', 'pods', '-n', NAMESPACE, columns]);
       return stdout.split(' ');
     };
-    await expect.poll(hosts, { timeout: MINUTES }).toEqual(Array.from({ length: 4 }, () => 'chart-cp'));
+    await expect.poll(hosts, { timeout: MINUTES, interval: 250 }).toEqual(Array.from({ length: 4 }, () => 'chart-cp'));
   });
 
   test('definitions of a release of this name in another namespace are left as they are', async () => {

@@ -138,7 +138,7 @@ async function install(file: string): Promise<void> {
   const crd = parse(readFileSync(file, 'utf8'), { version: '1.1' }) as CustomResourceDefinition;
   const options = { type: 'apply', fieldManager: 'crds-test', force: true } as const;
   await client.patch(customResourceDefinitions, crd.metadata.name, crd, options);
-  await vi.waitFor(async () => await client.list(resourceOf(crd.spec.names.kind)), { timeout: 150_000 });
+  await vi.waitFor(async () => await client.list(resourceOf(crd.spec.names.kind)), { timeout: 150_000, interval: 250 });
 }
 
 function resourceOf(kind: string): Resource<CustomObject> {

@@ -14,7 +14,7 @@ import { SkewedClock } from '../faults/skewed-clock.ts';
 import { auditedSince } from './audit.ts';
 import { apply, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
 
-export const PATIENCE = { timeout: 150_000, interval: 50 };
+export const PATIENCE = { timeout: 150_000, interval: 200 };
 
 export async function clientOf(user: User): Promise<KubeClient> {
   return createClient(await loadClusterConfig({ path: await kubeconfigFor(user) }));

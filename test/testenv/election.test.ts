@@ -15,7 +15,7 @@ const NAMESPACE = 'election-test';
 /** Short, to keep the test short. The server accepts whole seconds only. */
 const SHORT = { leaseDurationMs: 3_000, renewDeadlineMs: 2_000, retryPeriodMs: 300 };
 const LONG = { leaseDurationMs: 600_000, renewDeadlineMs: 10_000, retryPeriodMs: 300 };
-const PATIENCE = { timeout: 150_000 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 
 let config: ClusterConfig;
 let direct: KubeClient;

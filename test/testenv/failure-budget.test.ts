@@ -18,7 +18,7 @@ test('it ends as ApplyFailed, names the failed node everywhere in the same words
   const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   onTestFinished(() => admin.close());
   // A definition is served a moment after it was created.
-  await vi.waitFor(async () => await admin.list(upgradePolicies, { limit: 1 }), { timeout: 30_000, interval: 50 });
+  await vi.waitFor(async () => await admin.list(upgradePolicies, { limit: 1 }), { timeout: 30_000, interval: 200 });
   const policy = await admin.create(upgradePolicies, buildUpgradePolicy('fail-budget', { failureBudget: 1 }));
   onTestFinished(async () => await admin.delete(upgradePolicies, policy.metadata.name));
   await using puppets = await Puppets.create(admin, 'fail-w1', 'fail-w2');

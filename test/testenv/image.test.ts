@@ -17,7 +17,7 @@ import { buildOneFile } from '../one-file.ts';
 import { Container, UnpackedImage, whyNoContainer } from './container.ts';
 import { installKinds, kubeconfigFor } from './control-plane.ts';
 
-const PATIENCE = { timeout: 150_000, interval: 100 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 const USER = 65_532;
 const why = whyNoContainer();
 

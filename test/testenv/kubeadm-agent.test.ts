@@ -22,7 +22,7 @@ import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
 import { apply, controlPlane, kubeconfigFor } from './control-plane.ts';
 import { kubeconfigVia } from './kubeconfig-variants.ts';
 
-const PATIENCE = { timeout: 150_000, interval: 30 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 const CONFIG = { namespace: 'kube-system', name: 'kubeadm-config' };
 /** As kubeadm makes them. */
 const ROLE = `

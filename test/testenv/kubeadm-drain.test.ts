@@ -14,7 +14,7 @@ import { apply, kubectlAs } from './control-plane.ts';
 import { Workloads } from './drain-workloads.ts';
 
 const MINOR = 'v1.37.0';
-const PATIENCE = { timeout: 150_000, interval: 50 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 const NAMESPACE = 'default';
 const WORKLOADS = new Workloads(NAMESPACE, '');
 const POLICY = 'kubeadm-drains';

@@ -95,7 +95,7 @@ test('the leader moves to another member', async () => {
   const { code, stdout } = await members.shells.run(leads, moveLeaderScript(next));
   expect([code, stdout]).toEqual([0, expect.not.stringContaining('"error"')]);
   const asked = async (): Promise<unknown> => (await etcdAnswers(members.shells, [leads])).get(leads.name);
-  await expect.poll(asked, { timeout: 60_000 }).toMatchObject({ leader: next });
+  await expect.poll(asked, { timeout: 60_000, interval: 250 }).toMatchObject({ leader: next });
 });
 
 test('a member that has ended is named, with why', async () => {
@@ -103,5 +103,5 @@ test('a member that has ended is named, with why', async () => {
   const asked = async (): Promise<string[]> =>
     etcdProblems(await etcdAnswers(members.shells, hosts())).map(({ found }) => found);
   const line = /^the member on cp3 does not answer \(curl: .*[Cc]onnect.*\)$/;
-  await expect.poll(asked, { timeout: 60_000 }).toEqual([expect.stringMatching(line)]);
+  await expect.poll(asked, { timeout: 60_000, interval: 250 }).toEqual([expect.stringMatching(line)]);
 });

@@ -16,7 +16,7 @@ import {
 import { kill, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
 import { apply, kubectlAs } from './control-plane.ts';
 
-const PATIENCE = { timeout: 150_000, interval: 50 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 const namespace = 'kube-system';
 const FLAG = '--upgrade-machine-deployments';
 const [OLD, NEW] = ['1.36.2', '1.36.3'];

@@ -239,7 +239,7 @@ function suite(): void {
     );
     expect(await clusterOf()).not.toBe(before);
     await put('c', 'written');
-    await expect.poll(async () => await valueOf('cp3', 'c'), { timeout: 60_000 }).toBe('written');
+    await expect.poll(async () => await valueOf('cp3', 'c'), { timeout: 60_000, interval: 250 }).toBe('written');
   });
 
   test('that has an alarm is restored with it, for the user of the data: else nobody could ever end the alarm', async () => {

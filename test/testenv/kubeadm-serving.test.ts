@@ -82,7 +82,7 @@ test('what is right is approved and signed; what is not stays pending, and is na
       const { status } = await admin.get(signingRequests, 'right');
       return new X509Certificate(Buffer.from(status?.certificate ?? '', 'base64'));
     },
-    { timeout: 60_000 },
+    { timeout: 60_000, interval: 250 },
   );
   expect(certificate.subjectAltName).toBe(`DNS:${NODE}, IP Address:10.0.0.21`);
   const { items } = await admin.list(signingRequests);

@@ -48,7 +48,7 @@ beforeAll(async () => {
   const viewer = createClient(await loadClusterConfig({ path: await kubeconfigFor('viewer') }));
   sightings = await watchSignals(viewer, stop.signal);
   await cluster.startController('refit-controller');
-  await vi.waitFor(expectAnnounced, { timeout: 150_000, interval: 100 });
+  await vi.waitFor(expectAnnounced, { timeout: 150_000, interval: 250 });
   finished = await runPlan(documentedPlan());
 });
 

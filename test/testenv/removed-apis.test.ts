@@ -22,7 +22,10 @@ async function ask(version: string): Promise<string | undefined> {
 test('a kind that is newer than the process is found while an object of it exists', async () => {
   expect(await ask('v99.99.99')).toBeUndefined();
   await using _ = await installRemovedKind();
-  await vi.waitFor(async () => expect(await ask('v99.99.99')).toBe(REMOVED_KIND_FOUND), { timeout: 150_000 });
+  await vi.waitFor(async () => expect(await ask('v99.99.99')).toBe(REMOVED_KIND_FOUND), {
+    timeout: 150_000,
+    interval: 250,
+  });
   expect(await ask('v99.99.98')).toBeUndefined();
   await kubectlAs('admin', ['delete', 'removedcrds', REMOVED_OBJECT]);
   expect(await ask('v99.99.99')).toBeUndefined();

@@ -32,6 +32,7 @@ beforeAll(async () => {
     (await admin.listAll(customResourceDefinitions)).items.map(({ metadata }) => metadata.name);
   await vi.waitFor(async () => expect((await left()).filter((name) => names.includes(name))).toEqual([]), {
     timeout: 60_000,
+    interval: 250,
   });
 });
 
@@ -59,7 +60,10 @@ async function toggle(index: number, isThere: boolean): Promise<void> {
   if (isThere) await apply(definitions[index] ?? '');
   else await admin.delete(customResourceDefinitions, metadata.name);
   const path = `/apis/${spec.group}/${spec.versions[0]?.name}/${spec.names.plural}`;
-  await vi.waitFor(async () => expect((await admin.raw(path, {})).status === 200).toBe(isThere), { timeout: 60_000 });
+  await vi.waitFor(async () => expect((await admin.raw(path, {})).status === 200).toBe(isThere), {
+    timeout: 60_000,
+    interval: 250,
+  });
 }
 
 /** Every subset of the kinds, by a Gray code. */

@@ -109,7 +109,7 @@ async function startControllers(): Promise<void> {
   }
   // The one that stands by is ready, too: else a Deployment would never be available.
   const ready = async (): Promise<boolean[]> => await Promise.all(ports.map(isReady));
-  await expect.poll(ready, { timeout: MINUTES }).toEqual([true, true]);
+  await expect.poll(ready, { timeout: MINUTES, interval: 250 }).toEqual([true, true]);
 }
 
 interface Spec {

@@ -18,7 +18,7 @@ export interface Names {
 }
 
 /** Milliseconds after which a wait for events or for a state fails. */
-const PATIENCE = { timeout: 150_000, interval: 20 };
+const PATIENCE = { timeout: 150_000, interval: 100 };
 
 class Run {
   readonly observations: Observation[] = [];

@@ -18,7 +18,7 @@ export interface Fixture {
 }
 
 /** Milliseconds within which a fixture must be served. */
-const PATIENCE = { timeout: 150_000, interval: 50 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 
 const NAMESPACES = '/api/v1/namespaces';
 

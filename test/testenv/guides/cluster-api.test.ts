@@ -81,7 +81,7 @@ test('then the version of a Machine is changed, and status follows it to its end
   const { caller } = manager();
   const discover = async (): Promise<void> =>
     expect(await callHook(caller, 'Discovery', {})).toMatchObject({ status: 'Success' });
-  await vi.waitFor(discover, { timeout: 150_000 });
+  await vi.waitFor(discover, { timeout: 150_000, interval: 250 });
   expect(await askCanUpdate(manager(), WANTED)).toEqual([]);
   await writeDesired(manager(), WANTED);
   const [, status] = await Promise.all([driveUpdate(manager(), WANTED), shell.run(blocks.at(-1)?.text ?? '')]);

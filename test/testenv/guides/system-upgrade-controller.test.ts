@@ -75,7 +75,7 @@ test('then the original is stopped, and all nodes are done', async () => {
   const complete = '-o=jsonpath={.items[*].status.conditions[?(@.type=="Complete")].status}';
   const isComplete = async (): Promise<void> =>
     expect(await shown('plans.upgrade.cattle.io', '-n', NAMESPACE, complete)).toBe('True');
-  await vi.waitFor(isComplete, { timeout: 60_000 });
+  await vi.waitFor(isComplete, { timeout: 60_000, interval: 250 });
   const hash = '-o=jsonpath={.items[*].metadata.labels.plan\\.upgrade\\.cattle\\.io/k3s-server}';
   const hashes = (await shown('nodes', '-l', 'node-role.kubernetes.io/control-plane', hash)).split(' ');
   expect(hashes).toEqual([expect.stringMatching(/^[0-9a-f]{56}$/), hashes[0]]);
