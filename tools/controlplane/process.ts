@@ -30,7 +30,7 @@ export interface Process {
 /** A loaded machine with two cores needs a few seconds; this ends a start that hangs. */
 const READY_MS = 120_000;
 const STOP_MS = 10_000;
-const POLL_MS = 50;
+const POLL_MS = 200;
 
 /** Throws REFIT_TESTENV with the end of the log when the process ends early or is not ready in time. */
 export async function startProcess(options: ProcessOptions): Promise<Process> {
