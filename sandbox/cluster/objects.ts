@@ -26,12 +26,12 @@ async function readDefinitions(): Promise<readonly CustomResourceDefinition[]> {
 /** Creates what is missing, and waits until the API server serves every kind: one that is new takes seconds. */
 export async function installDefinitions(client: KubeClient, clock: Clock, abort?: AbortSignal): Promise<void> {
   const definitions = await (read ??= readDefinitions());
+  const missing: CustomResourceDefinition[] = [];
   // To ask is cheap; to refuse a definition, the API server checks all of it first.
-  for (const definition of definitions)
-    if (!(await isServed(client, kindOf(definition))))
-      await createMissing(client, customResourceDefinitions, definition);
+  for (const definition of definitions) if (!(await isServed(client, kindOf(definition)))) missing.push(definition);
+  for (const definition of missing) await createMissing(client, customResourceDefinitions, definition);
   await createMissing(client, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'k0s-autopilot' } });
-  for (const definition of definitions) await untilServed(client, kindOf(definition), clock, abort);
+  for (const definition of missing) await untilServed(client, kindOf(definition), clock, abort);
 }
 
 function kindOf({ spec: { group, names, scope, versions } }: CustomResourceDefinition): Resource {

@@ -10,14 +10,17 @@ import { RefitError } from '../../src/util/errors.ts';
 
 /** For a busy API server, which serves a definition that it lost before only after seconds, and answers late. */
 const WITHIN_MS = 150_000;
-const POLL_MS = 50;
+const POLL_MS = 200;
 
 /** Applies YAML or JSON text as the user of `kubeconfig`; a kind that it defines is served then. Rejects where any of it is refused. */
 export async function applyManifest(kubeconfig: string, manifest: string): Promise<void> {
   using client = createClient(await loadClusterConfig({ path: kubeconfig }));
   const objects = objectsIn(manifest);
+  const kinds = new Map<string, Resource>();
   for (const object of objects) {
-    const resource = await within(`${object.kind} of ${object.apiVersion}`, () => kindOf(client, object));
+    const kind = `${object.kind} of ${object.apiVersion}`;
+    const resource = kinds.get(kind) ?? (await within(kind, () => kindOf(client, object)));
+    kinds.set(kind, resource);
     const { name, namespace = resource.namespaced ? 'default' : undefined } = object.metadata;
     const who = { fieldManager: 'refit-testenv', force: true, deadlineMs: WITHIN_MS } as const;
     await client.patch(resource, name, asWanted(object), { namespace, type: 'apply', ...who });
