@@ -80,9 +80,8 @@ function mistake(name: string, configuration: Configuration, parts: Partial<Part
 /** A shortest way to break this one invariant, whatever else breaks before; undefined where it holds. */
 export async function counterexample(
   { configuration, parts, breaks }: Mistake,
-  modelOf: (world: World) => Model = (world) => world.model(),
+  model: Model = new World(configuration, parts).model(),
 ): Promise<Violation | undefined> {
-  const model = modelOf(new World(configuration, parts));
   const { violation } = await explore({
     initial: model.initial,
     invariants: model.invariants.filter(({ name }) => name === breaks),

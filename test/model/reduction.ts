@@ -14,7 +14,7 @@
  *   (`rest.ts`). It gets all of its crashes back, so that more is explored, never less.
  *
  * `reduction.test.ts` checks all of it on small clusters: their whole exploration meets exactly the states that the reduced
- * one does, once each is replaced by its stand-in, and finds the same mistakes.
+ * one does, once each is replaced by its stand-in. `planted.test.ts` checks that both find the same mistakes.
  */
 import type { Configuration } from './cluster.ts';
 import type { LeaderMoves } from './leader-moves.ts';
