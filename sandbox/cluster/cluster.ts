@@ -214,10 +214,6 @@ async function serveVersions({
   return await startDownloadServer({ files: { ...Object.fromEntries(files.flat()), ...more }, breakFor });
 }
 
-const { NODE_COMPILE_CACHE } = process.env;
-/** Where Node keeps what it has compiled of Refit: each cluster starts many. */
-const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
-
 /** The processes of Refit itself, each with a log file in the cluster's directory. */
 class Processes {
   readonly #directory: string;
@@ -232,7 +228,7 @@ class Processes {
       name,
       command: process.execPath,
       args,
-      environment: { ...COMPILED, ...environment },
+      environment,
       directory: this.#directory,
       ready: () => Promise.resolve(true),
       clock: systemClock,

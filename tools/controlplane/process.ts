@@ -11,7 +11,7 @@ export interface ProcessOptions {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Beside PATH and HOME. */
+  /** Beside PATH, HOME and NODE_COMPILE_CACHE. */
   readonly environment?: Readonly<Record<string, string>> | undefined;
   /** Contains `logs/` and `pids/`; also the home and working directory of the process. */
   readonly directory: string;
@@ -32,6 +32,10 @@ const READY_MS = 120_000;
 const STOP_MS = 10_000;
 const POLL_MS = 200;
 
+const { PATH, NODE_COMPILE_CACHE } = process.env;
+/** Where Node.js keeps what it has compiled: a cluster starts many processes of one program. */
+const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+
 /** Throws REFIT_TESTENV with the end of the log when the process ends early or is not ready in time. */
 export async function startProcess(options: ProcessOptions): Promise<Process> {
   const { name, command, args, directory, environment } = options;
@@ -39,7 +43,7 @@ export async function startProcess(options: ProcessOptions): Promise<Process> {
   // Own process group: on Ctrl-C in a terminal, `stop` must decide the order in which components end.
   const child = spawn(command, args, {
     cwd: directory,
-    env: { PATH: process.env['PATH'], HOME: directory, ...environment },
+    env: { PATH, HOME: directory, ...COMPILED, ...environment },
     stdio: ['ignore', log, log],
     detached: true,
   });
