@@ -12,7 +12,7 @@ import { CONTROL_PREFIX } from '../../src/dialects/cattle/names.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { leases } from '../../src/kube/resources.ts';
+import { events, leases } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { controlNodes } from '../../src/signal/names.ts';
@@ -364,7 +364,6 @@ test.each(SPOILT)(
 
 /** One line for each: type, reason and message. */
 async function eventsOf(name: string): Promise<string> {
-  const lines = 'jsonpath={range .items[*]}{.type} {.reason} {.message}{"\\n"}{end}';
-  const about = ['--field-selector', `involvedObject.name=${name}`];
-  return (await kubectlAs('viewer', ['get', 'events', '-A', ...about, '-o', lines])).stdout;
+  const { items } = await admin.listAll(events, { fieldSelector: `involvedObject.name=${name}` });
+  return items.map(({ type, reason, message }) => `${type} ${reason} ${message}\n`).join('');
 }

@@ -4,7 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import type { KubeObject } from '../../src/kube/resources.ts';
+import { customResourceDefinitions } from '../../src/api/crd.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import {
+  clusterScoped,
+  type KubeObject,
+  namespaced,
+  namespaces,
+  podDisruptionBudgets,
+  type Resource,
+} from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
 import { kubectl } from '../../tools/controlplane/kubectl.ts';
 import { buildPlan } from '../builders/plans.ts';
@@ -12,10 +22,21 @@ import { reviewAccess, type Target } from './access-review.ts';
 import { SPARING } from './control-plane.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
-const KINDS =
-  'clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,deployments,services,poddisruptionbudgets,networkpolicies';
+const RBAC = 'rbac.authorization.k8s.io/v1';
+const clusterRoles = clusterScoped(RBAC, 'ClusterRole');
+const KINDS: readonly Resource[] = [
+  clusterRoles,
+  clusterScoped(RBAC, 'ClusterRoleBinding'),
+  namespaced(RBAC, 'Role'),
+  namespaced(RBAC, 'RoleBinding'),
+  namespaced('v1', 'ServiceAccount'),
+  namespaced('apps/v1', 'Deployment'),
+  namespaced('v1', 'Service'),
+  namespaced('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
+  podDisruptionBudgets,
+];
 const PATIENCE = { timeout: 150_000, interval: 200 };
-/** Where each read starts a process. */
+/** Where many kinds are read. */
 const SLOWLY = { ...PATIENCE, interval: 1_000 };
 
 let plane: ControlPlane;
@@ -55,10 +76,17 @@ async function expectAccess(kubeconfig: string, expected: Record<Target, string>
   await vi.waitFor(async () => expect(await reviewAccess(asOwner, Object.keys(expected))).toEqual(expected), PATIENCE);
 }
 
-const ours = async (kinds: string): Promise<string[]> =>
-  (await ask('get', kinds, '--all-namespaces', '-l', 'app.kubernetes.io/managed-by=refit', '-o', 'name'))
-    .split('\n')
-    .filter((line) => line.includes('/'));
+/** As kubectl names them. */
+async function ours(...kinds: readonly Resource[]): Promise<string[]> {
+  using client = createClient(await loadClusterConfig({ path: admin }));
+  const names = kinds.map(async (resource) => {
+    const { items } = await client.listAll(resource, { labelSelector: 'app.kubernetes.io/managed-by=refit' });
+    return items.map(
+      ({ metadata }) => `${[resource.plural, resource.group].filter(Boolean).join('.')}/${metadata.name}`,
+    );
+  });
+  return (await Promise.all(names)).flat();
+}
 
 /** The API server may take minutes to delete a definition that it does not serve yet. */
 const untilServed = async (): Promise<string> =>
@@ -145,17 +173,17 @@ describe.each([
     expect(said.filter((line) => !/ (?:created|configured|left as it is: it was there before)$/.test(line))).toEqual(
       [],
     );
-    expect((await ours(KINDS)).length).toBeGreaterThan(8);
+    expect((await ours(...KINDS)).length).toBeGreaterThan(8);
     const again = await refit('install', component, ...flags, '--apply', '--kubeconfig', admin);
     expect(again.filter((line) => !/ (?:unchanged|left as it is: it was there before)$/.test(line))).toEqual([]);
     expect(again).toHaveLength(said.length);
 
     await untilServed();
     await refit('uninstall', component, '--kubeconfig', admin);
-    await vi.waitFor(async () => expect(await ours(KINDS)).toEqual([]), SLOWLY);
-    expect((await ours('customresourcedefinitions')).length).toBeGreaterThan(0);
+    await vi.waitFor(async () => expect(await ours(...KINDS)).toEqual([]), SLOWLY);
+    expect((await ours(customResourceDefinitions)).length).toBeGreaterThan(0);
     await refit('uninstall', component, '--delete-plans', '--kubeconfig', admin);
-    await vi.waitFor(async () => expect(await ours('customresourcedefinitions,namespaces')).toEqual([]), SLOWLY);
+    await vi.waitFor(async () => expect(await ours(customResourceDefinitions, namespaces)).toEqual([]), SLOWLY);
   });
 });
 
@@ -173,7 +201,7 @@ test("the original's controller is not taken over: nothing is applied before it 
   const imageNow = async (): Promise<string> =>
     await ask('get', ...deployment, '-o', 'jsonpath={..containers[*].image}');
   expect(await imageNow()).toBe(image);
-  expect(await ours('customresourcedefinitions,clusterroles')).toEqual([]);
+  expect(await ours(customResourceDefinitions, clusterRoles)).toEqual([]);
 
   await ask('delete', ...deployment);
   await refit('install', 'cattle', '--apply', '--kubeconfig', admin);
@@ -185,7 +213,7 @@ test("the original's controller is not taken over: nothing is applied before it 
 test('install waits for what uninstall is still deleting', async () => {
   const args = ['cattle', '--kubeconfig', admin];
   await refit('install', ...args, '--apply');
-  const [role = ''] = await ours('clusterroles');
+  const [role = ''] = await ours(clusterRoles);
   const finalizers = (value: string): string => `{"metadata":{"finalizers":${value}}}`;
   await ask('patch', role, '--type=merge', '--patch', finalizers('["example.com/held"]'));
   await refit('uninstall', ...args);
@@ -194,7 +222,7 @@ test('install waits for what uninstall is still deleting', async () => {
   await vi.waitFor(() => expect(install.stdout).toContainEqual(waits), PATIENCE);
   await ask('patch', role, '--type=merge', '--patch', finalizers('null'));
   expect(await install.ended, install.stderr.join('\n')).toBe(0);
-  expect(await ours('clusterroles')).toContain(role);
+  expect(await ours(clusterRoles)).toContain(role);
   await refit('uninstall', ...args, '--delete-plans');
 });
 
@@ -286,11 +314,11 @@ test('uninstall stays away while a plan is open, and leaves what another compone
   const { kind, spec } = buildPlan();
   const plan = { apiVersion: 'autopilot.k0sproject.io/v1beta2', kind, metadata: { name: 'autopilot' }, spec };
   expect(await kubectl(plane.kubectl, admin, ['apply', '-f', '-'], JSON.stringify(plan))).toMatchObject({ ok: true });
-  const before = await ours(`${KINDS},customresourcedefinitions,namespaces`);
+  const before = await ours(...KINDS, customResourceDefinitions, namespaces);
   const { code, stdout, stderr } = await runRefit('uninstall', 'controller', '--delete-plans', ...cluster);
   expect({ code, stdout }).toEqual({ code: 1, stdout: [] });
   expect(stderr).toEqual([expect.stringMatching(/^REFIT_INSTALL: Plan autopilot .*has not ended .*refit abort/)]);
-  expect(await ours(`${KINDS},customresourcedefinitions,namespaces`)).toEqual(before);
+  expect(await ours(...KINDS, customResourceDefinitions, namespaces)).toEqual(before);
   await ask('delete', 'plans.autopilot.k0sproject.io', 'autopilot');
 
   const removed = await refit('uninstall', 'cattle', '--delete-plans', ...cluster);
