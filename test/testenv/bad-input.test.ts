@@ -28,7 +28,7 @@ beforeAll(async () => {
     '--kubeconfig',
     await kubeconfigFor('controller'),
     '--lease-duration',
-    '3s',
+    '5s',
   );
   await vi.waitFor(() => expect(controller.stderr.join('\n')).toContain('"msg":"leading"'), PATIENCE);
 });

@@ -55,7 +55,7 @@ describe('while a controller leads', () => {
   let controller: RefitProcess;
   beforeAll(async () => {
     const path = await kubeconfigFor('controller');
-    controller = new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '3s');
+    controller = new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '5s');
   });
   afterAll(async () => expect(await controller.stop('SIGTERM')).toBe(0));
 

@@ -137,7 +137,7 @@ test('a leader that comes back starts its deadlines again: it has not watched th
   const policy = await admin.create(upgradePolicies, buildUpgradePolicy('loss', { deadlines: { answer: '10s' } }));
   onTestFinished(async () => await admin.delete(upgradePolicies, policy.metadata.name));
   await using puppets = await Puppets.create(admin, 'loss-w1');
-  const flags = ['--kubeconfig', await kubeconfigFor('controller'), '--lease-duration', '3s'];
+  const flags = ['--kubeconfig', await kubeconfigFor('controller'), '--lease-duration', '5s'];
   await using leader = new RefitProcess('controller', ...flags);
   await puppets.plan(1);
   await until(async () => expect(await puppets.signal('loss-w1')).toBeDefined());

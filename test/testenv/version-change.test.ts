@@ -24,7 +24,7 @@ beforeAll(async () => {
   await createControlNode(admin, CONTROLLER, '127.0.0.11');
   await runs(NEXT);
   const path = await kubeconfigFor('controller');
-  controller = new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '3s');
+  controller = new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '5s');
 });
 
 afterAll(async () => {

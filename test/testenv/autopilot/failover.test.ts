@@ -22,7 +22,7 @@ const ADDRESS = addressOfMachine();
 const CONTROLLERS = 3;
 const RESTART_DELAY_MS = 8_000;
 /** Of the sandbox's leaders: who cannot renew for as long has lost it. */
-const LEASE_MS = 3_000;
+const LEASE_MS = 5_000;
 
 test.skipIf(ADDRESS === undefined)(
   `the leader leads on while the API server that everything is pinned to is away (needs an address beside loopback: ${ADDRESS})`,

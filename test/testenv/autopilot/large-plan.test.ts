@@ -21,7 +21,7 @@ let controller: RefitProcess;
 beforeAll(async () => {
   await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-  const connection = ['--kubeconfig', await kubeconfigFor('controller'), '--lease-duration', '3s'];
+  const connection = ['--kubeconfig', await kubeconfigFor('controller'), '--lease-duration', '5s'];
   controller = new RefitProcess('controller', ...connection);
 });
 
