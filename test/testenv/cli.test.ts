@@ -15,7 +15,7 @@ import { startTcpProxy } from '../faults/tcp-proxy.ts';
 import { WHOLE } from '../whole.ts';
 import { controlPlane, expiredKubeconfig, installKinds, kubeconfigFor } from './control-plane.ts';
 import { kubeconfigVia, variantFor } from './kubeconfig-variants.ts';
-import { RefitProcess, runRefitProcess } from './refit-process.ts';
+import { RefitProcess, type RefitResult, runRefit, runRefitProcess } from './refit-process.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 150 };
 let directory = '';
@@ -80,6 +80,15 @@ const FAILURES: readonly (readonly [string, () => Promise<string>, number, strin
   ['a file that is something else', async () => await Promise.resolve('package.json'), 2, 'REFIT_KUBECONFIG: '],
 ];
 
+/** One failure of each exit code. */
+const AS_PROCESSES = [0, 4, 6];
+
+/** The commands that keep running are always processes of their own. */
+async function outcomeOf(args: readonly string[], isProcess: boolean): Promise<RefitResult> {
+  const keepsRunning = args[0] === 'agent' || args[0] === 'controller';
+  return await (isProcess || keepsRunning ? runRefitProcess : runRefit)(...args);
+}
+
 /** Every failure with some commands, which share one client, and with the agent, which has another. */
 test.each(FAILURES.map((failure, index) => [...failure, index] as const))(
   '%s: each command that is tried says so in one line',
@@ -89,7 +98,7 @@ test.each(FAILURES.map((failure, index) => [...failure, index] as const))(
     const isPatient = begin.startsWith('REFIT_UNREACHABLE') || begin.startsWith('REFIT_TLS');
     const some = commands(path).filter(([name], index) => WHOLE || name === 'agent' || (index + nth) % 3 === 0);
     const ending = some.filter(([name]) => name !== 'agent' || !isPatient);
-    const results = await Promise.all(ending.map(async (args) => await runRefitProcess(...args)));
+    const results = await Promise.all(ending.map(async (args) => await outcomeOf(args, AS_PROCESSES.includes(nth))));
     const begins = results.map((result) => ({
       ...result,
       stderr: withoutLog(result.stderr).map((line) => line.slice(0, begin.length)),
@@ -127,7 +136,7 @@ test('an API server without our kinds: every command says what to apply; an agen
   try {
     const path = await kubeconfigVia(directory, 'viewer', server.url);
     const asking = commands(path).filter(([name]) => name !== 'agent');
-    const results = await Promise.all(asking.map(async (args) => await runRefitProcess(...args)));
+    const results = await Promise.all(asking.map(async (args) => await outcomeOf(args, args[0] === 'status')));
     for (const { code, stdout, stderr: all } of results) {
       const stderr = withoutLog(all);
       expect({ code, stdout, lines: stderr.length }).toEqual({ code: 1, stdout: [], lines: 1 });
