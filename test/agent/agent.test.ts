@@ -215,7 +215,7 @@ describe('a failure leaves the old version running', () => {
     ['hangs', /^the service did not show v1.36.3\+k0s.2 within 3 s of its restart$/],
     ['wrong-version', /runs v1.36.3\+k0s.2.wrong instead of v1.36.3\+k0s.2/],
   ] as const)('a build that %s is rolled back', async (broken, reason) => {
-    await using rig = await startRig({ broken, flags: ['--restart-timeout', '3s'] });
+    await using rig = await startRig({ broken, flags: ['--restart-timeout', '3s'], restartDelayMs: 200 });
     rig.startAgent();
     await rig.send('/new', NEW);
     await rig.end();
@@ -255,7 +255,7 @@ describe('in the soak', () => {
 });
 
 test('a roll-back goes on after kill -9 though no API server can be reached', async () => {
-  await using rig = await startRig({ broken: 'crashes', flags: ['--restart-timeout', '3s'] });
+  await using rig = await startRig({ broken: 'crashes', flags: ['--restart-timeout', '3s'], restartDelayMs: 200 });
   const first = rig.startAgent();
   await rig.send('/new', NEW);
   await rig.until(async () => expect(await rig.journal()).toContain('"restarted"'));
