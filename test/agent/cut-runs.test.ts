@@ -9,7 +9,6 @@ import { plans } from '../../src/api/autopilot/plan.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
-import type { Process } from '../../tools/controlplane/process.ts';
 import { greatestOverlap, Motion } from '../expectations/motion.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
 import { type Direction, startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
@@ -19,7 +18,12 @@ const VERSIONS = Array.from({ length: 8 }, (_, index) => `v1.36.3+k0s.${index}`)
 const CONTROLLERS = ['controller1', 'controller2'];
 const WORKERS = ['worker1', 'worker2'];
 const CONCURRENT = 2;
-const PATIENCE = { timeout: 150_000, interval: 20 };
+const PATIENCE = { timeout: 150_000, interval: 100 };
+
+interface Leader {
+  readonly pid: number;
+  readonly line: TcpProxy;
+}
 
 const stop = new AbortController();
 let directory = '';
@@ -28,15 +32,18 @@ let cluster: Cluster;
 let sightings: readonly Sighting[] = [];
 let outages = new Motion();
 let applied = 0;
-/** By name: the line of the one controller, and that of one agent. */
-let lines: Readonly<Record<'leader' | 'worker1', TcpProxy>>;
+/** By name: that of each leader, and that of one agent. */
+let lines: Readonly<Record<'first' | 'second' | 'worker1', TcpProxy>>;
+/** One leads and the other one waits: each test but the last ones makes them change places. */
+let leaders: Readonly<Record<'first' | 'second', Leader>>;
+let firstIdentity = '';
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-cut-'));
   plane = await startSandboxPlane(directory);
   const { hostname: host, port } = new URL(plane.url);
   const line = async (): Promise<TcpProxy> => await startTcpProxy({ target: { host, port: Number(port) } });
-  lines = { leader: await line(), worker1: await line() };
+  lines = { first: await line(), second: await line(), worker1: await line() };
   const throughLine = await kubeconfigFor(lines.worker1);
   cluster = await startCluster({
     plane: {
@@ -53,6 +60,9 @@ beforeAll(async () => {
     onService: (name, running) => outages[running ? 'end' : 'begin'](name, performance.now()),
   });
   sightings = await watchSignals(cluster.client, stop.signal);
+  const first = await startLeader('first');
+  firstIdentity = await vi.waitUntil(holder, PATIENCE);
+  leaders = { first, second: await startLeader('second') };
 });
 
 afterAll(async () => {
@@ -88,22 +98,22 @@ async function holder(): Promise<string> {
   }
 }
 
-/** One that leads, on its own line, and one that waits; both end with the test. */
-async function startLeaders(): Promise<{ readonly leading: Process; readonly identity: string }> {
+async function startLeader(name: 'first' | 'second'): Promise<Leader> {
+  const line = lines[name];
   const lease = ['--lease-duration', '2s'];
-  const before = await holder();
-  const args = ['--kubeconfig', await kubeconfigFor(lines.leader), ...lease];
-  const leading = await cluster.startController('leading', args);
-  const identity = await vi.waitUntil(async () => {
-    const now = await holder();
-    return now !== before && now;
-  }, PATIENCE);
-  const waiting = await cluster.startController('waiting', lease);
-  onTestFinished(async () => {
+  const child = await cluster.startController(name, ['--kubeconfig', await kubeconfigFor(line), ...lease]);
+  return { pid: child.pid, line };
+}
+
+/** The one that leads. It is let go on, and its line is fixed, when the test ends. */
+async function leader(): Promise<Leader & { readonly identity: string }> {
+  const identity = await vi.waitUntil(holder, PATIENCE);
+  const leading = identity === firstIdentity ? leaders.first : leaders.second;
+  onTestFinished(() => {
     process.kill(leading.pid, 'SIGCONT');
-    await Promise.all([leading.stop(), waiting.stop()]);
+    leading.line.heal();
   });
-  return { leading, identity };
+  return { ...leading, identity };
 }
 
 function idOf(text: string): string {
@@ -156,12 +166,12 @@ async function expectCompleted(version: string): Promise<void> {
 }
 
 test('a leader that is stopped beyond its lease goes on beside its successor, and nothing is done twice', async () => {
-  const { leading, identity } = await startLeaders();
+  const { pid, identity } = await leader();
   const version = await applyPlan('stopped');
   await isSignalled('controller1', 'stopped');
-  process.kill(leading.pid, 'SIGSTOP');
+  process.kill(pid, 'SIGSTOP');
   await vi.waitUntil(async () => (await holder()) !== identity, PATIENCE);
-  process.kill(leading.pid, 'SIGCONT');
+  process.kill(pid, 'SIGCONT');
   await expectCompleted(version);
 });
 
@@ -170,12 +180,12 @@ test.each<[string, Direction | undefined]>([
   ['hears nothing', 'back'],
   ['is cut off', undefined],
 ])('a leader that %s is replaced, and does no harm once its line is fixed', async (name, direction) => {
-  const { identity } = await startLeaders();
+  const { line, identity } = await leader();
   const version = await applyPlan(idOf(name));
   await isSignalled('controller1', idOf(name));
-  lines.leader.partition(direction);
+  line.partition(direction);
   await vi.waitUntil(async () => (await holder()) !== identity, PATIENCE);
-  lines.leader.heal();
+  line.heal();
   await expectCompleted(version);
 });
 
@@ -184,7 +194,7 @@ test.each<[string, Direction | undefined]>([
   ['hears nothing', 'back'],
   ['is cut off', undefined],
 ])('an agent that %s ends its work once its line is fixed', async (name, direction) => {
-  await startLeaders();
+  onTestFinished(() => lines.worker1.heal());
   const id = idOf(`agent ${name}`);
   const version = await applyPlan(id);
   await isSignalled('worker1', id);

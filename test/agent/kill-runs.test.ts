@@ -19,14 +19,14 @@ import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
 import { seededRandom } from '../faults/random.ts';
 import { WHOLE } from '../whole.ts';
 
-/** Each process is killed twice, or more often. */
-const RUNS = WHOLE ? 50 : 8;
 const FIRST_SEED = Number(process.env['REFIT_SEED'] ?? 1);
-/** Each run moves every node to the next one: nothing goes down unless a policy lets it. */
-const VERSIONS = Array.from({ length: RUNS + 1 }, (_, index) => `v1.36.3+k0s.${index}`);
 const CONTROLLERS = ['controller1', 'controller2'];
 const WORKERS = ['worker1', 'worker2', 'worker3'];
 const VICTIMS = ['refit-controller', ...CONTROLLERS, ...WORKERS];
+/** Each process is killed once, or more often. */
+const RUNS = WHOLE ? 50 : VICTIMS.length;
+/** Each run moves every node to the next one: nothing goes down unless a policy lets it. */
+const VERSIONS = Array.from({ length: RUNS + 1 }, (_, index) => `v1.36.3+k0s.${index}`);
 const CONCURRENT = 2;
 const MAX_DELAY_MS = 60;
 const PATIENCE = { timeout: 150_000, interval: 25 };
