@@ -10,7 +10,7 @@ import { expect, test, vi } from 'vitest';
 import { REFIT } from '../../sandbox/refit.ts';
 
 const MIB = 1024 * 1024;
-const CLIENTS = 200;
+const CLIENTS = 60;
 const STEP = 8 * MIB;
 const HASH = 'ab'.repeat(32);
 
