@@ -11,48 +11,61 @@ import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { startMemoryCluster } from '../agent/memory-cluster.ts';
 import { NEW, Rig } from '../agent/rig.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
-import { runRefitProcess } from '../testenv/refit-process.ts';
+import { runRefit } from '../testenv/refit-process.ts';
 
 const SECRETS = /scout|hunter2|sesame/;
 
-/** A plan that has signalled this node. */
-function statusOf(name: string, lastUpdatedTimestamp: string): NonNullable<Plan['status']> {
+/** A plan that has signalled these nodes. */
+function statusOf(nodes: readonly Rig[]): NonNullable<Plan['status']> {
   const state = 'SchedulableWait';
-  const workers = [{ name, state: 'SignalSent', lastUpdatedTimestamp }];
+  const workers = nodes.map(({ host: { name }, created }) => ({
+    name,
+    state: 'SignalSent',
+    lastUpdatedTimestamp: created,
+  }));
   return { state, commands: [{ id: 0, state, k0supdate: { controllers: [], workers } }] };
 }
 
-test.each([
-  ['403', '/new', [{ status: 403, times: 9 }], '127.0.0.1'],
-  ['404', '/none', [], '127.0.0.1'],
-  ['other bytes than its hash', '/new', [], 'sha256 of the download is'],
-] as const)('a download that gets %s shows neither the password nor the token', async (_name, path, faults, reason) => {
+/** By the node that meets it: what it asks for, what it gets, and what its report says. */
+const FAILURES = [
+  ['w1', '/new', [{ status: 403, times: 9 }], /127\.0\.0\.1/],
+  ['w2', '/none', [], /127\.0\.0\.1.* answered 404/],
+  ['w3', '/new', [], /sha256 of the download is/],
+] as const;
+
+test('downloads that get 403, 404 or other bytes than their hash show neither the password nor the token', async () => {
   await using things = new AsyncDisposableStack();
   const cluster = await startMemoryCluster();
   things.defer(async () => await cluster.stop());
   const { admin, kubeconfig } = cluster;
-  const name = 'w1';
-  const node = things.use(await Rig.start({ name, admin, kubeconfig, faults }));
-  const sha256 = node.server.sha256('/next');
-  const url = `${node.server.url.replace('//', '//scout:hunter2@')}${path}?token=sesame`;
-  const agent = node.startAgent();
-  await node.send('/new', NEW, { url, sha256 });
-  await node.end();
-  expect(node.statuses.at(-1)).toBe('FailedDownload');
-  const report = await node.report();
-  expect(report?.reason).toContain(reason);
-
-  const platforms = { 'linux-amd64': { url, sha256 }, 'linux-arm64': { url, sha256 } };
-  const labels = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
-  await admin.patch(nodes, name, { metadata: { labels } }, { type: 'merge' });
-  const plan = buildPlan(
-    { id: 'plan', commands: [{ k0supdate: buildUpdate({ platforms, targets: { workers: listed(name) } }) }] },
-    statusOf(name, node.created),
-  );
+  const failed: Rig[] = [];
+  const texts: string[] = [];
+  const reasons: string[] = [];
+  const platforms: Record<string, { url: string; sha256: string }> = {};
+  for (const [name, path, faults, reason] of FAILURES) {
+    const node = things.use(await Rig.start({ name, admin, kubeconfig, faults }));
+    const sha256 = node.server.sha256('/next');
+    const url = `${node.server.url.replace('//', '//scout:hunter2@')}${path}?token=sesame`;
+    Object.assign(platforms, { 'linux-amd64': { url, sha256 }, 'linux-arm64': { url, sha256 } });
+    const agent = node.startAgent();
+    await node.send('/new', NEW, { url, sha256 });
+    await node.end();
+    expect(node.statuses.at(-1)).toBe('FailedDownload');
+    const report = await node.report();
+    expect(report?.reason).toMatch(reason);
+    reasons.push(report?.reason ?? '');
+    texts.push(agent.log.join('\n'), JSON.stringify(report));
+    const labels = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
+    await admin.patch(nodes, name, { metadata: { labels } }, { type: 'merge' });
+    failed.push(node);
+  }
+  const targets = { workers: listed(...FAILURES.map(([name]) => name)) };
+  const commands = [{ k0supdate: buildUpdate({ platforms, targets }) }];
+  const plan = buildPlan({ id: 'plan', commands }, statusOf(failed));
   const { resourceVersion: _version, ...metadata } = plan.metadata;
   const created = await admin.create(plans, { ...plan, metadata });
-  await node.annotate({ [ROLLOUT_ANNOTATION]: `${created.metadata.uid}/${node.created}` });
-  await admin.replace(plans, { ...created, status: statusOf(name, node.created) }, { subresource: 'status' });
+  for (const node of failed) await node.annotate({ [ROLLOUT_ANNOTATION]: `${created.metadata.uid}/${node.created}` });
+  await admin.replace(plans, { ...created, status: statusOf(failed) }, { subresource: 'status' });
   const directory = await mkdtemp(join(tmpdir(), 'refit-secrets-'));
   things.defer(async () => await rm(directory, { recursive: true }));
   const file = join(directory, 'plan.json');
@@ -65,11 +78,11 @@ test.each([
     ['preview', '-f', file],
     ['preview', '-f', file, '-o', 'json'],
   ]) {
-    const { stdout, stderr } = await runRefitProcess(...args, '--kubeconfig', kubeconfig);
+    const { stdout, stderr } = await runRefit(...args, '--kubeconfig', kubeconfig);
     outputs.push([...stdout, ...stderr].join('\n'));
   }
-  expect(outputs[0]).toContain(reason);
-  for (const text of [agent.log.join('\n'), JSON.stringify(report), ...outputs]) expect(text).not.toMatch(SECRETS);
+  for (const reason of reasons) expect(outputs[0]).toContain(reason);
+  for (const text of [...texts, ...outputs]) expect(text).not.toMatch(SECRETS);
 });
 
 test('a binary of a kubeadm manifest that cannot be downloaded: the script does not print the secrets of its URL', async () => {
