@@ -56,44 +56,29 @@ describe('an update', () => {
     expect(Object.keys(report?.spent ?? {})).toEqual(SIGNAL_STATUSES.slice(0, -1));
   });
 
-  test('of a signal that was there first', async () => {
+  test('of a signal that was there first, then another, the running version, and that forced', async () => {
     await using rig = await startRig();
     await rig.send('/new', NEW);
     rig.startAgent();
-    await expectUpdated(rig);
-  });
-
-  test('to the running version is completed with one write', async () => {
-    await using rig = await startRig();
-    const { pid } = rig.host;
-    rig.startAgent();
-    await rig.announced();
-    await rig.send('/old', OLD);
-    await rig.end();
-    expect(rig.statuses).toEqual(['Completed']);
-    expect(writesTo(rig)).toEqual([200]);
-    expect(rig.server.requests).toEqual([]);
-    expect(rig.host.pid).toBe(pid);
-    expect(await rig.report()).toMatchObject({ from: OLD });
-  });
-
-  test('to the running version restarts where it is forced', async () => {
-    await using rig = await startRig();
-    rig.startAgent();
-    await rig.send('/old', OLD, { forceupdate: true });
-    await expectUpdated(rig, OLD, '/old');
-    expect(rig.host.starts).toBe(2);
-    expect(rig.server.requests).toHaveLength(1);
-  });
-
-  test('follows another', async () => {
-    await using rig = await startRig();
-    rig.startAgent();
-    await rig.send('/new', NEW);
     await expectUpdated(rig);
     await rig.send('/next', NEXT);
     await expectUpdated(rig, NEXT, '/next');
     expect(await rig.installed('.previous')).toBe(rig.server.sha256('/new'));
+
+    const { pid } = rig.host;
+    const before = writesTo(rig).length;
+    await rig.send('/next', NEXT);
+    await rig.end();
+    expect(rig.statuses).toEqual(['Completed']);
+    expect(writesTo(rig).slice(before)).toEqual([200]);
+    expect(rig.server.requests).toHaveLength(2);
+    expect(rig.host.pid).toBe(pid);
+    expect(await rig.report()).toMatchObject({ from: NEXT });
+
+    await rig.send('/next', NEXT, { forceupdate: true });
+    await expectUpdated(rig, NEXT, '/next');
+    expect(rig.host.starts).toBe(4);
+    expect(rig.server.requests).toHaveLength(3);
   });
 
   test('replaces another that had not come far', async () => {
@@ -215,7 +200,7 @@ describe('a failure leaves the old version running', () => {
     ['hangs', /^the service did not show v1.36.3\+k0s.2 within 3 s of its restart$/],
     ['wrong-version', /runs v1.36.3\+k0s.2.wrong instead of v1.36.3\+k0s.2/],
   ] as const)('a build that %s is rolled back', async (broken, reason) => {
-    await using rig = await startRig({ broken, flags: ['--restart-timeout', '3s'], restartDelayMs: 200 });
+    await using rig = await startRig({ broken, flags: ['--restart-timeout', '3s'], restartDelayMs: 100 });
     rig.startAgent();
     await rig.send('/new', NEW);
     await rig.end();
@@ -255,7 +240,7 @@ describe('in the soak', () => {
 });
 
 test('a roll-back goes on after kill -9 though no API server can be reached', async () => {
-  await using rig = await startRig({ broken: 'crashes', flags: ['--restart-timeout', '3s'], restartDelayMs: 200 });
+  await using rig = await startRig({ broken: 'crashes', flags: ['--restart-timeout', '3s'], restartDelayMs: 100 });
   const first = rig.startAgent();
   await rig.send('/new', NEW);
   await rig.until(async () => expect(await rig.journal()).toContain('"restarted"'));
@@ -271,18 +256,26 @@ test('a roll-back goes on after kill -9 though no API server can be reached', as
 });
 
 describe('kill -9 of the agent', () => {
-  test.each(SIGNAL_STATUSES)('at %s: the next one ends the work, with one download', async (status) => {
+  test('at each status: the next one ends the work, with one download', async () => {
     await using rig = await startRig();
-    rig.onStatus = (seen) => {
-      if (seen === status) process.kill(rig.agent?.pid ?? 0, 'SIGKILL');
-    };
-    const first = rig.startAgent();
-    await rig.send('/new', NEW);
-    expect(await first.exited).toBeNull();
-    rig.startAgent();
-    await expectUpdated(rig);
-    expect(rig.server.requests.filter(({ complete }) => complete)).toHaveLength(1);
-    expect(rig.host.starts).toBe(2);
+    const files = [
+      ['/new', NEW],
+      ['/next', NEXT],
+    ] as const;
+    let agent = rig.startAgent();
+    for (const [index, status] of SIGNAL_STATUSES.entries()) {
+      const [file, version] = files[index % 2] ?? files[0];
+      rig.onStatus = (seen) => {
+        if (seen === status) process.kill(agent.pid, 'SIGKILL');
+      };
+      await rig.send(file, version);
+      expect(await agent.exited, status).toBeNull();
+      rig.onStatus = () => undefined;
+      agent = rig.startAgent();
+      await expectUpdated(rig, version, file);
+      expect(rig.server.requests.filter(({ complete }) => complete)).toHaveLength(index + 1);
+      expect(rig.host.starts).toBe(index + 2);
+    }
   });
 
   test('in the middle of the download: the next one continues', async () => {
