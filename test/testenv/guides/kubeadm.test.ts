@@ -18,7 +18,7 @@ let shell: ReaderShell;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-guide-'));
-  scene = await openScene(startJavascriptServer);
+  scene = await openScene(startJavascriptServer, { hosts: 1 });
   shell = await ReaderShell.open(join(directory, 'reader'), {
     KUBECONFIG: await kubeconfigFor('admin'),
     TMPDIR: directory,
