@@ -1,12 +1,10 @@
-/** Builds Refit and what its tests start often before the first test of any project that starts them, and removes it after the last. */
+/** Builds Refit before the first test of any project that starts them, and removes it after the last. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { BUILT } from '../sandbox/refit.ts';
-import { BUILT_STAND_IN } from '../sandbox/sshd/stand-in-host.ts';
 import { buildRefit } from '../tools/build/refit.ts';
-import { buildStandInHosts } from './kubeadm/build-stand-in.ts';
 import { SHARED } from './one-file.ts';
 
 /** Vitest calls it once for each project, and undoes the first call last. All tests inherit the variables. */
@@ -15,17 +13,15 @@ export async function setup(project: TestProject): Promise<(() => void) | undefi
   const directory = mkdtempSync(join(tmpdir(), 'refit-built-'));
   const build = async (): Promise<void> => {
     const refit = await buildRefit(join(directory, 'refit'), 'readable');
-    const standIn = await buildStandInHosts(join(directory, 'stand-in'));
     // Only some tests need it, and the first of them builds it.
     const oneFile = join(directory, 'one-file');
     rmSync(oneFile, { recursive: true, force: true });
-    Object.assign(process.env, { [BUILT]: refit, [BUILT_STAND_IN]: standIn, [SHARED]: oneFile });
+    Object.assign(process.env, { [BUILT]: refit, [SHARED]: oneFile });
   };
   await build();
   project.onTestsRerun(build);
   return () => {
     delete process.env[BUILT];
-    delete process.env[BUILT_STAND_IN];
     delete process.env[SHARED];
     rmSync(directory, { recursive: true });
   };

@@ -24,6 +24,7 @@ import { freePort } from '../../tools/controlplane/ports.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { createMissing } from '../cluster/objects.ts';
 import { ADDRESS, makeKey, type SshServer, type StartServer } from './server.ts';
+import { answerHosts } from './stand-in.ts';
 import { COMPONENTS, createStandInHost, ETCD, type StandInHost } from './stand-in-host.ts';
 
 export interface SshClusterOptions {
@@ -73,13 +74,15 @@ export async function startSshCluster(options: SshClusterOptions): Promise<SshCl
   started.defer(() => client.close());
   await furnish(client, version, options.kubeletConfiguration ?? {});
   const apiPort = await freePort();
+  const socket = join(directory, 'programs');
+  started.use(await answerHosts(socket));
   const names = [...series('cp', options.controlPlane), ...series('w', options.workers)];
   const hosts: StandInHost[] = [];
   const servers = new Map<string, SshServer>();
   for (const [index, name] of names.entries()) {
     const role = index < options.controlPlane ? 'controlPlane' : 'worker';
     const root = join(directory, name, 'root');
-    const host = await createStandInHost({ name, role, root, version, offers, kubeconfig, certificates });
+    const host = await createStandInHost({ name, role, root, version, offers, kubeconfig, certificates, socket });
     hosts.push(host);
     const server = await options.startServer({ host, directory: join(directory, name), clientKey: `${identity}.pub` });
     started.defer(async () => await server.stop());

@@ -18,6 +18,8 @@ export interface StandInOptions extends StandInHost {
   readonly certificates?: Validity | undefined;
   /** Of the administrator, as every control-plane host has it. */
   readonly kubeconfig: string;
+  /** Where `answerHosts` listens; without it the programs say no more than their versions. */
+  readonly socket?: string;
 }
 
 export const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
@@ -26,12 +28,7 @@ export const CONTAINERD = 'v2.1.5';
 /** Tag of its image. */
 export const ETCD = '3.6.8-0';
 
-/** Names the built file of the program, where there is one. */
-export const BUILT_STAND_IN = 'REFIT_BUILT_STAND_IN';
-const FILE = process.env[BUILT_STAND_IN] ?? join(import.meta.dirname, 'stand-in.ts');
-/** An SSH server passes no environment on: without the cache, Node compiles the program's files at each of many starts. */
-const CACHE = process.env['NODE_COMPILE_CACHE'] ?? '';
-const PROGRAM = `NODE_COMPILE_CACHE="${CACHE}" "${process.execPath}" "${FILE}"`;
+const ASK = join(import.meta.dirname, 'ask.sh');
 
 export async function createStandInHost({
   name,
@@ -41,6 +38,7 @@ export async function createStandInHost({
   offers,
   kubeconfig,
   certificates,
+  socket = '',
 }: StandInOptions): Promise<StandInHost> {
   for (const folder of ['run', 'usr/bin', 'var/log', 'var/lib/kubelet', 'etc/kubernetes/tmp', 'hooks/die-without'])
     await mkdir(join(root, folder), { recursive: true });
@@ -48,12 +46,12 @@ export async function createStandInHost({
   await writeFile(join(root, 'etc/hostname'), name);
   await writeFile(join(root, 'var/lib/kubelet/config.yaml'), 'kind: KubeletConfiguration\n');
   for (const each of [version, ...offers]) {
-    await writeScript(join(root, 'opt/kubernetes', each, 'kubeadm'), kubeadmOf(each));
-    await writeScript(join(root, 'opt/kubernetes', each, 'kubelet'), kubeletOf(each));
+    await writeScript(join(root, 'opt/kubernetes', each, 'kubeadm'), kubeadmOf(each, socket));
+    await writeScript(join(root, 'opt/kubernetes', each, 'kubelet'), kubeletOf(each, socket));
   }
   for (const binary of ['kubeadm', 'kubelet'])
     await copyFile(join(root, 'opt/kubernetes', version, binary), join(root, 'usr/bin', binary));
-  await writeScript(join(root, 'usr/bin/systemctl'), systemctlFor(name));
+  await writeScript(join(root, 'usr/bin/systemctl'), systemctlFor(name, socket));
   // What the machine itself has is none of the host's.
   for (const [folder, own] of Object.entries({ 'usr/bin': 'v2.1.4', 'opt/containerd': CONTAINERD })) {
     await writeScript(join(root, folder, 'containerd'), `echo "containerd example.com/containerd/v2 ${own} 0"\n`);
@@ -82,24 +80,28 @@ async function writeManifests(root: string, version: string): Promise<void> {
   }
 }
 
-/** Versions are told by the shell: they are asked for often, and Node takes a while to start. Its new manifest has no flags. */
-function kubeadmOf(version: string): string {
+const asking = (socket: string, question: string): string => `SOCKET=${socket}\nset -- ${question}\n. ${ASK}\n`;
+
+/** Versions are told by the shell: they are asked for often. Its new manifest has no flags. */
+function kubeadmOf(version: string, socket: string): string {
   const file = '/etc/kubernetes/manifests/kube-apiserver.yaml';
   const lost = `sed -n 's/^ *- --/-&/p' "$REFIT_ROOT${file}"`;
   const diff = `[ "$1 $2" != "upgrade diff" ] || { echo "--- ${file}"; ${lost}; exit 0; }`;
-  return `if [ "$1" = version ]; then echo ${version}; exit 0; fi\n${diff}\n${PROGRAM} kubeadm ${version} "$@"\n`;
+  return `if [ "$1" = version ]; then echo ${version}; exit 0; fi\n${diff}\n${asking(socket, `kubeadm ${version} "$@"`)}`;
 }
 
-function kubeletOf(version: string): string {
-  return `if [ "$1" = --version ]; then echo "Kubernetes ${version}"; exit 0; fi\n${PROGRAM} kubelet ${version} "$@"\n`;
+function kubeletOf(version: string, socket: string): string {
+  const tell = `if [ "$1" = --version ]; then echo "Kubernetes ${version}"; exit 0; fi\n`;
+  return `${tell}${asking(socket, `kubelet ${version} "$@"`)}`;
 }
 
-function systemctlFor(node: string): string {
-  const containerd = `${PROGRAM} containerd "$(containerd -v | cut -d ' ' -f 3)" ${node}`;
+function systemctlFor(node: string, socket: string): string {
+  const containerd = asking(socket, `containerd "$(containerd -v | cut -d ' ' -f 3)" ${node}`);
   return `echo "$*" >>"$REFIT_ROOT/var/log/systemctl"
 case $* in
 'restart kubelet') exec "$REFIT_ROOT/usr/bin/kubelet" ${node} ;;
-'restart containerd') ${containerd} ;;
+'restart containerd')
+${containerd};;
 esac
 `;
 }

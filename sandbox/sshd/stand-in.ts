@@ -1,6 +1,6 @@
 /**
- * The program behind the stand-in kubeadm, kubelet and containerd of one host: `stand-in.ts PROGRAM VERSION ARGUMENTS…`. It does
- * what the real ones do to files and to the API in an upgrade, in the same order, and takes a moment for it.
+ * What the stand-in kubeadm, kubelet and containerd of hosts do: what the real ones do to files and to the API in an upgrade, in
+ * the same order, taking a moment for it. On the host each is a script that asks this process, since Node takes a while to start.
  */
 
 import {
@@ -15,7 +15,9 @@ import {
   statfsSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { parse, stringify } from 'yaml';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
@@ -28,69 +30,103 @@ import { parseKubeadm } from './kubeadm-command.ts';
 import { renewCertificate } from './stand-in-certificates.ts';
 import { COMPONENTS } from './stand-in-host.ts';
 
-const ROOT = process.env['REFIT_ROOT'] ?? '';
-const MANIFESTS = join(ROOT, 'etc/kubernetes/manifests');
-const TEMPORARY = join(ROOT, 'etc/kubernetes/tmp');
+/** In a host. */
+const MANIFESTS = 'etc/kubernetes/manifests';
+const TEMPORARY = 'etc/kubernetes/tmp';
+const KUBELET_CONFIG = 'var/lib/kubelet/config.yaml';
+const KUBELET_FLAGS = 'var/lib/kubelet/kubeadm-flags.env';
 /** Milliseconds that each component takes to come up anew. */
 const COMPONENT_MS = 60;
-const KUBELET_CONFIG = join(ROOT, 'var/lib/kubelet/config.yaml');
-const KUBELET_FLAGS = join(ROOT, 'var/lib/kubelet/kubeadm-flags.env');
 const TMPFS = 0x01021994;
 const KUBEADM_CONFIG = { namespace: 'kube-system', name: 'kubeadm-config' };
 
-async function kubeadm(own: string, args: readonly string[]): Promise<void> {
-  if (args[0] === 'certs') return renew(args);
+/** Why a program says nothing more: a power cut. */
+class Killed extends Error {}
+const CODE_OF_KILLED = 137;
+
+/** Answers the scripts of hosts, which name their root, the program, its version and arguments, with an exit code and a text. */
+export async function answerHosts(socket: string): Promise<AsyncDisposable> {
+  const programs = { kubelet, containerd, kubeadm };
+  const server = createServer((request, response) => {
+    const answer = async (): Promise<string> => {
+      const [root = '', program, version = '', ...args] = (await text(request)).split('\n').slice(0, -1);
+      return `0 ${await programs[program as keyof typeof programs](root, version, args)}`;
+    };
+    void answer()
+      .catch((error: unknown) => (error instanceof Killed ? `${CODE_OF_KILLED} ` : `1 error: ${messageOf(error)}`))
+      .then((said) => response.end(said));
+  });
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(socket, resolve));
+  return {
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** Resolves with what it prints, as the others. */
+async function kubeadm(root: string, own: string, args: readonly string[]): Promise<string> {
+  if (args[0] === 'certs') return renew(root, args);
   const { kind, phase, version: wanted, ignored } = parseKubeadm(args);
-  using client = await connect();
+  using client = await connect(root);
   const config = await client.get(configMaps, KUBEADM_CONFIG.name, { namespace: KUBEADM_CONFIG.namespace });
   const cluster = kubernetesVersionOf(config);
   const isDone = !phase && kind !== 'plan';
-  appendFileSync(join(ROOT, 'var/log', isDone ? 'kubeadm' : 'kubeadm-preflight'), `${args.join(' ')}\n`);
-  if (kind === 'plan') return printPlan(cluster, wanted ?? own);
-  if (kind === 'apply' && !existsSync(MANIFESTS))
+  appendFileSync(join(root, 'var/log', isDone ? 'kubeadm' : 'kubeadm-preflight'), `${args.join(' ')}\n`);
+  if (kind === 'plan') return planOf(root, cluster, wanted ?? own);
+  const isController = existsSync(join(root, MANIFESTS));
+  if (kind === 'apply' && !isController)
     throw new Error('failed to load admin kubeconfig: open /etc/kubernetes/admin.conf: no such file or directory');
   const target = kind === 'apply' ? (wanted ?? own) : cluster;
-  checkVersions(own, kind, cluster, target);
-  if (isOnCgroupV1() && minorOf(own) >= 35 && !ignored.has('systemverification') && !ignored.has('all'))
+  checkVersions(root, own, kind, cluster, target);
+  if (isOnCgroupV1(root) && minorOf(own) >= 35 && !ignored.has('systemverification') && !ignored.has('all'))
     throw new Error(
       '[preflight] Some fatal errors occurred:\n\t[ERROR SystemVerification]: cgroups v1 support is deprecated',
     );
-  const images = join(ROOT, 'images-missing');
+  const images = join(root, 'images-missing');
   if (kind === 'apply' && existsSync(images))
     throw new Error(
       `[preflight] Some fatal errors occurred:\n\t[ERROR ImagePull]: failed to pull image ${readFileSync(images, 'utf8')}`,
     );
-  if (phase) return;
-  if (existsSync(MANIFESTS)) await replaceManifests(target, client);
+  if (phase) return '';
+  if (isController) await replaceManifests(root, target, client);
   if (kind === 'apply') await recordVersion(client, config, target);
-  const kubelet = join(TEMPORARY, `kubeadm-kubelet-config-${stampNow()}`);
-  mkdirSync(kubelet, { recursive: true });
-  copyFileSync(KUBELET_CONFIG, join(kubelet, 'config.yaml'));
+  await configureKubelet(root, own, client);
+  return '[upgrade] SUCCESS!\n';
+}
+
+async function configureKubelet(root: string, own: string, client: KubeClient): Promise<void> {
+  const backup = join(root, TEMPORARY, `kubeadm-kubelet-config-${stampNow(root)}`);
+  const file = join(root, KUBELET_CONFIG);
+  mkdirSync(backup, { recursive: true });
+  copyFileSync(file, join(backup, 'config.yaml'));
   const { data } = await client.get(configMaps, 'kubelet-config', { namespace: KUBEADM_CONFIG.namespace });
-  writeFileSync(KUBELET_CONFIG, `# written by kubeadm ${own}\n${data?.['kubelet'] ?? ''}`);
+  writeFileSync(file, `# written by kubeadm ${own}\n${data?.['kubelet'] ?? ''}`);
   // No other version does.
-  if (minorOf(own) === 35) writeFileSync(KUBELET_FLAGS, flagsNow().replace(/ *--pod-infra-container-image=[^ "]*/, ''));
-  process.stdout.write('[upgrade] SUCCESS!\n');
+  if (minorOf(own) === 35)
+    writeFileSync(join(root, KUBELET_FLAGS), flagsOf(root).replace(/ *--pod-infra-container-image=[^ "]*/, ''));
 }
 
 /** It does not need the API. A file `hooks/die-without/certs` kills it before the second. */
-function renew([, verb, name = '', ...rest]: readonly string[]): void {
+function renew(root: string, [, verb, name = '', ...rest]: readonly string[]): string {
   if (verb !== 'renew' || name === '' || rest.length > 0) throw new Error(`unknown command certs ${verb} ${name}`);
-  appendFileSync(join(ROOT, 'var/log/kubeadm'), `certs renew ${name}\n`);
-  process.stdout.write(renewCertificate(ROOT, name));
-  dieWhereAsked('certs');
+  appendFileSync(join(root, 'var/log/kubeadm'), `certs renew ${name}\n`);
+  const said = renewCertificate(root, name);
+  dieWhereAsked(root, 'certs');
+  return said;
 }
 
 /** As `-o json`. A text in `ROOT/plan-fails` is why it fails; one in `ROOT/manual-upgrade` is the group of a configuration that it cannot convert. */
-function printPlan(cluster: string, target: string): void {
-  if (!existsSync(MANIFESTS))
+function planOf(root: string, cluster: string, target: string): string {
+  if (!existsSync(join(root, MANIFESTS)))
     throw new Error('failed to load admin kubeconfig: open /etc/kubernetes/admin.conf: no such file or directory');
-  const fails = join(ROOT, 'plan-fails');
+  const fails = join(root, 'plan-fails');
   if (existsSync(fails)) throw new Error(readFileSync(fails, 'utf8'));
-  if (cluster === target) return;
+  if (cluster === target) return '';
   const step = (name: string): object => ({ name, currentVersion: cluster, newVersion: target });
   const components = COMPONENTS.filter((name) => name !== 'etcd').map(step);
-  const manual = join(ROOT, 'manual-upgrade');
+  const manual = join(root, 'manual-upgrade');
   const configVersions = (existsSync(manual) ? [readFileSync(manual, 'utf8')] : []).map((group) => ({
     group,
     currentVersion: 'v1alpha1',
@@ -99,10 +135,13 @@ function printPlan(cluster: string, target: string): void {
   }));
   const availableUpgrades = [{ description: `version ${target}`, components }];
   const plan = { kind: 'UpgradePlan', apiVersion: 'output.kubeadm.k8s.io/v1alpha3', availableUpgrades, configVersions };
-  process.stdout.write(`${JSON.stringify(plan, null, 4)}\n`);
+  return `${JSON.stringify(plan, null, 4)}\n`;
 }
 
-const flagsNow = (): string => (existsSync(KUBELET_FLAGS) ? readFileSync(KUBELET_FLAGS, 'utf8') : '');
+function flagsOf(root: string): string {
+  const file = join(root, KUBELET_FLAGS);
+  return existsSync(file) ? readFileSync(file, 'utf8') : '';
+}
 
 function minorOf(version: string): number {
   return parseVersion(version)?.minor ?? Number.NaN;
@@ -114,13 +153,13 @@ function isOlder(version: string, than: string): boolean {
 }
 
 /** As `stat -f` tells it. */
-function isOnCgroupV1(): boolean {
-  const path = join(ROOT, 'sys/fs/cgroup');
+function isOnCgroupV1(root: string): boolean {
+  const path = join(root, 'sys/fs/cgroup');
   return existsSync(path) && statfsSync(path).type === TMPFS;
 }
 
 /** Preflight: what is refused is refused before anything is touched. */
-function checkVersions(own: string, kind: 'apply' | 'node', cluster: string, target: string): void {
+function checkVersions(root: string, own: string, kind: 'apply' | 'node', cluster: string, target: string): void {
   const [kubeadm, from, to] = [own, cluster, target].map(minorOf);
   if (kubeadm === undefined || from === undefined || to === undefined) return;
   const specified = `Specified version to upgrade to "${target}"`;
@@ -128,34 +167,36 @@ function checkVersions(own: string, kind: 'apply' | 'node', cluster: string, tar
   if (kind === 'apply' && isOlder(own, target))
     throw new Error(`${specified} is higher than the kubeadm version "${own}". Upgrade kubeadm first`);
   if (kind === 'node' && kubeadm < from) throw new Error(`kubeadm ${own} is older than the cluster at ${cluster}`);
-  const missing = COMPONENTS.filter((name) => existsSync(MANIFESTS) && !existsSync(join(MANIFESTS, `${name}.yaml`)));
+  const folder = join(root, MANIFESTS);
+  const missing = COMPONENTS.filter((name) => existsSync(folder) && !existsSync(join(folder, `${name}.yaml`)));
   if (missing.length > 0) throw new Error(`[preflight] missing manifests: ${missing.join(', ')}`);
 }
 
 /** Each one: the current to the backup, the new one in its place. A kill between the two leaves neither. */
-async function replaceManifests(target: string, client: KubeClient): Promise<void> {
-  const stamp = stampNow();
+async function replaceManifests(root: string, target: string, client: KubeClient): Promise<void> {
+  const stamp = stampNow(root);
+  const temporary = join(root, TEMPORARY);
   const [fresh, backup] = [`kubeadm-upgraded-manifests${stamp}`, `kubeadm-backup-manifests-${stamp}`].map((name) =>
-    join(TEMPORARY, name),
+    join(temporary, name),
   );
   if (fresh === undefined || backup === undefined) return;
-  const copy = join(TEMPORARY, `kubeadm-backup-etcd-${stamp}`, 'etcd/member/snap');
+  const copy = join(temporary, `kubeadm-backup-etcd-${stamp}`, 'etcd/member/snap');
   for (const folder of [fresh, backup, copy]) mkdirSync(folder, { recursive: true });
   writeFileSync(join(copy, 'db'), '');
   for (const name of COMPONENTS) {
-    const current = join(MANIFESTS, `${name}.yaml`);
+    const current = join(root, MANIFESTS, `${name}.yaml`);
     const text = readFileSync(current, 'utf8');
     const next = manifestOf(name, text, target);
     if (next === text) continue;
     writeFileSync(join(fresh, `${name}.yaml`), next);
     renameSync(current, join(backup, `${name}.yaml`));
-    dieWhereAsked(name);
+    dieWhereAsked(root, name);
     renameSync(join(fresh, `${name}.yaml`), current);
-    await mirror(client, name, next);
+    await mirror(root, client, name, next);
     await sleep(systemClock, COMPONENT_MS);
   }
-  for (const name of readdirSync(TEMPORARY)) {
-    if (name.startsWith('kubeadm-upgraded-manifests')) rmSync(join(TEMPORARY, name), { recursive: true });
+  for (const name of readdirSync(temporary)) {
+    if (name.startsWith('kubeadm-upgraded-manifests')) rmSync(join(temporary, name), { recursive: true });
   }
 }
 
@@ -166,8 +207,9 @@ function manifestOf(name: string, text: string, target: string): string {
 }
 
 /** As kubeadm writes it: `2026-11-22-12-00-00`. Never one that is there: kubeadm takes longer than a second. */
-function stampNow(): string {
-  const there = existsSync(TEMPORARY) ? readdirSync(TEMPORARY) : [];
+function stampNow(root: string): string {
+  const folder = join(root, TEMPORARY);
+  const there = existsSync(folder) ? readdirSync(folder) : [];
   for (let at = Date.now(); ; at += 1000) {
     const stamp = new Date(at).toISOString().slice(0, 19).replaceAll(/[T:]/g, '-');
     if (!there.some((name) => name.endsWith(stamp))) return stamp;
@@ -175,19 +217,19 @@ function stampNow(): string {
 }
 
 /** As the kubelet does: its pod in the API gets the image of the manifest. */
-async function mirror(client: KubeClient, name: string, manifest: string): Promise<void> {
-  const pod = `${name}-${readFileSync(join(ROOT, 'etc/hostname'), 'utf8')}`;
+async function mirror(root: string, client: KubeClient, name: string, manifest: string): Promise<void> {
+  const pod = `${name}-${readFileSync(join(root, 'etc/hostname'), 'utf8')}`;
   const [, image] = /image: (.*)/.exec(manifest) ?? [];
   const options = { namespace: KUBEADM_CONFIG.namespace, type: 'strategic' } as const;
   await client.patch(pods, pod, { spec: { containers: [{ name, image }] } }, options);
 }
 
 /** As a power cut would, once. */
-function dieWhereAsked(component: string): void {
-  const hook = join(ROOT, 'hooks/die-without', component);
+function dieWhereAsked(root: string, component: string): void {
+  const hook = join(root, 'hooks/die-without', component);
   if (!existsSync(hook)) return;
   rmSync(hook);
-  process.kill(process.pid, 'SIGKILL');
+  throw new Killed();
 }
 
 async function recordVersion(client: KubeClient, config: ConfigMap, target: string): Promise<void> {
@@ -202,24 +244,28 @@ function kubernetesVersionOf(config: ConfigMap): string {
 }
 
 /** What a kubelet tells of a containerd that was restarted. */
-async function containerd(own: string, [name = '']: readonly string[]): Promise<void> {
-  using client = await connect();
+async function containerd(root: string, own: string, [name = '']: readonly string[]): Promise<string> {
+  using client = await connect(root);
   const nodeInfo = { containerRuntimeVersion: `containerd://${own.slice(1)}` };
   await client.patch(nodes, name, { status: { nodeInfo } }, { type: 'merge', subresource: 'status' });
+  return '';
 }
 
 /** What a kubelet tells of itself after its start. */
-async function kubelet(own: string, [name = '']: readonly string[]): Promise<void> {
-  if (minorOf(own) >= 35 && flagsNow().includes('--pod-infra-container-image')) {
-    appendFileSync(join(ROOT, 'var/log/kubelet'), `unknown flag: --pod-infra-container-image\n`);
-    return;
+async function kubelet(root: string, own: string, [name = '']: readonly string[]): Promise<string> {
+  const log = (line: string): void => appendFileSync(join(root, 'var/log/kubelet'), `${line}\n`);
+  const isStrict = minorOf(own) >= 35;
+  if (isStrict && flagsOf(root).includes('--pod-infra-container-image')) {
+    log('unknown flag: --pod-infra-container-image');
+    return '';
   }
-  if (isOnCgroupV1() && minorOf(own) >= 35 && !/^failCgroupV1: false$/m.test(readFileSync(KUBELET_CONFIG, 'utf8'))) {
-    appendFileSync(join(ROOT, 'var/log/kubelet'), `refused cgroup v1\n`);
-    return;
+  const config = readFileSync(join(root, KUBELET_CONFIG), 'utf8');
+  if (isStrict && isOnCgroupV1(root) && !/^failCgroupV1: false$/m.test(config)) {
+    log('refused cgroup v1');
+    return '';
   }
-  using client = await connect();
-  appendFileSync(join(ROOT, 'var/log/kubelet'), `started ${own}\n`);
+  using client = await connect(root);
+  log(`started ${own}`);
   const now = rfc3339(systemClock.now());
   const ready = {
     type: 'Ready',
@@ -236,17 +282,9 @@ async function kubelet(own: string, [name = '']: readonly string[]): Promise<voi
     { status: { nodeInfo, conditions: [ready] } },
     { type: 'merge', subresource: 'status' },
   );
+  return '';
 }
 
-async function connect(): Promise<KubeClient & Disposable> {
-  return createClient(await loadClusterConfig({ path: join(ROOT, 'etc/kubernetes/admin.conf') }));
-}
-
-const [program, version = '', ...args] = process.argv.slice(2);
-try {
-  const programs = { kubelet, containerd, kubeadm };
-  await programs[program as keyof typeof programs](version, args);
-} catch (error) {
-  process.stderr.write(`error: ${messageOf(error)}\n`);
-  process.exitCode = 1;
+async function connect(root: string): Promise<KubeClient & Disposable> {
+  return createClient(await loadClusterConfig({ path: join(root, 'etc/kubernetes/admin.conf') }));
 }
