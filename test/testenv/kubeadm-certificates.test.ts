@@ -31,9 +31,16 @@ const log = async (name: string, of: 'kubeadm' | 'static-pods') => await logOf(s
 const manifest = async (more: object = {}): Promise<string> =>
   await scene.cluster.manifest(FROM, (fields) => Object.assign(fields, more));
 
-test('a plan says which hosts get new certificates, and why', async () => {
-  const run = scene.refit('plan', '-m', await manifest());
+test('a plan says which hosts get new certificates, and why, and that the kubeconfig of the operator ends', async () => {
+  const path = await writeKubeconfig(
+    controlPlane(),
+    join(controlPlane().directory, 'kubeconfigs/ending.yaml'),
+    subjectOf('kubeadm'),
+    ENDING,
+  );
+  const run = scene.refit('plan', '-m', await manifest(), '--kubeconfig', path);
   expect([await run.ended, run.stderr]).toEqual([0, '']);
+  expect(run.stdout).toContain(`warning certificate: the client certificate of ${path} ends on 20`);
   for (const name of NAMES) {
     expect(run.stdout).toMatch(new RegExp(`^${name} +control plane +${FROM} +kubeadm certs renew$`, 'm'));
     expect(run.stdout).toMatch(
@@ -60,18 +67,6 @@ describe('where kubeadm may not renew them', () => {
     const run = scene.refit('plan', '-m', await manifest({ kubeadm: { config } }));
     expect([await run.ended, run.stdout]).toEqual([0, expect.stringContaining('Nothing to do.\n')]);
   });
-});
-
-test('a kubeconfig of the operator whose certificate ends is named', async () => {
-  const path = await writeKubeconfig(
-    controlPlane(),
-    join(controlPlane().directory, 'kubeconfigs/ending.yaml'),
-    subjectOf('kubeadm'),
-    ENDING,
-  );
-  const run = scene.refit('plan', '-m', await manifest(), '--kubeconfig', path);
-  expect(await run.ended).toBe(0);
-  expect(run.stdout).toContain(`warning certificate: the client certificate of ${path} ends on 20`);
 });
 
 test('a run that ends amid the renewal leaves the others alone; the same command finishes it', async () => {
