@@ -56,7 +56,7 @@ describe.each(pairsWith(1))('%s', (_name, combination) => {
         if (isOurs) expect(at.host(name).starts).toBe(2);
         else expect(at.host(name).starts).toBeGreaterThanOrEqual(2);
       }
-      expect(forbiddenIn(await at.audited())).toEqual([]);
+      expect(forbiddenIn(await at.audited('"forbid"'))).toEqual([]);
     });
   });
 
@@ -69,7 +69,7 @@ describe.each(pairsWith(1))('%s', (_name, combination) => {
       expect(targetsIn(await at.ends('Completed'))).toEqual(['controller1 SignalCompleted']);
       await expectBundleOn(at, 'controller1');
       expect([at.host('controller1').starts, await at.host('controller1').version()]).toEqual([1, FROM]);
-      expect(forbiddenIn(await at.audited())).toEqual([]);
+      expect(forbiddenIn(await at.audited('"forbid"'))).toEqual([]);
     });
   });
 });

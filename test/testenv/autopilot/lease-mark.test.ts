@@ -59,7 +59,7 @@ const lift = async (): Promise<void> => {
 
 /** Every request that may have removed a pod, for a failure's message. */
 async function deletionsOf(at: Scene): Promise<string> {
-  const events = (await at.audited()).filter(
+  const events = (await at.audited('/pods')).filter(
     ({ verb, requestURI }) => requestURI.includes('/pods') && /create|delete/.test(verb),
   );
   return events.map((each) => `${each.responseStatus?.code} ${each.user.username} ${each.requestURI}`).join('\n');
@@ -80,7 +80,7 @@ describe.each(CORDONING)('%s', (_name, combination) => {
   const markOf = async (): Promise<string | undefined> =>
     (await scene().client.get(leases, name, NODE_LEASES)).metadata.labels?.[CENTRAL_CORDONING_LABEL];
   const drainers = async (): Promise<string[]> => {
-    const evictions = (await scene().audited()).filter(({ requestURI }) => requestURI.includes('/eviction'));
+    const evictions = (await scene().audited('/eviction')).filter(({ requestURI }) => requestURI.includes('/eviction'));
     // 504: done, though nobody waited for the answer.
     return evictions
       .filter(({ responseStatus }) => [201, 504].includes(responseStatus?.code ?? 0))

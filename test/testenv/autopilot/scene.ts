@@ -147,9 +147,9 @@ export class Scene implements AsyncDisposable {
     await this.until(() => expect(this.seen.states.at(-1) ?? DELETED).toBe(DELETED));
   }
 
-  /** Every request of every user since the scene was opened. */
-  async audited(): Promise<AuditEvent[]> {
-    return await auditedSince(this.#auditFrom);
+  /** Every request of every user since the scene was opened whose line in the log contains `text`. */
+  async audited(text: string): Promise<AuditEvent[]> {
+    return await auditedSince(this.#auditFrom, text);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
