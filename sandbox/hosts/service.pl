@@ -7,6 +7,8 @@ my ($AF_UNIX, $AF_INET, $SOCK_STREAM, $SOL_SOCKET, $SO_REUSEADDR, $IPPROTO_TCP, 
 my ($MSG_DONTWAIT, $EAGAIN, $WRITING, $BACKLOG, $CHUNK) = (0x40, 11, 1, 511, 65_536);
 # A bad build ends after a start as long as a real one's, which who looks now and then sees; or so long after its first answer.
 my ($START_SECONDS, $LATER_SECONDS) = (0.1, 0.2);
+# Perl acts on a signal that comes just before it waits only once it has waited.
+my $LONGEST_SECONDS = 0.3;
 
 # Some are of no use to it, but to whoever reads its command line.
 my %text = map { $_ => 1 } qw(status-socket data-dir disable-components kubelet-extra-args listen upstream);
@@ -42,10 +44,11 @@ sub wait_and_act {
   my ($readable, $writable) = ('', '');
   vec($readable, $_, 1) = 1 for keys %read;
   vec($writable, $_, 1) = 1 for keys %write;
-  (my $found, my $rest) = select $readable, $writable, undef, $seconds_left;
-  return if $found < 0;
-  fail('panic: this build is broken') if $found == 0;
-  $seconds_left = $rest if defined $seconds_left;
+  my $wait = defined $seconds_left && $seconds_left < $LONGEST_SECONDS ? $seconds_left : $LONGEST_SECONDS;
+  my ($found, $rest) = select $readable, $writable, undef, $wait;
+  $seconds_left -= $wait - $rest if defined $seconds_left;
+  fail('panic: this build is broken') if defined $seconds_left && $seconds_left <= 0;
+  return if $found <= 0;
   my @ready = map { [\%read, $_, $read{$_}] } grep { vec $readable, $_, 1 } keys %read;
   push @ready, map { [\%write, $_, $write{$_}] } grep { vec $writable, $_, 1 } keys %write;
   for (@ready) {
