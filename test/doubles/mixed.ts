@@ -67,9 +67,7 @@ export interface Mixed extends AsyncDisposable {
 
 /** As in stage.ts: nothing that a slow machine would break is any shorter than in the original. */
 const { leaseDuration, renewDeadline, drain, readyz, stall } = timesOf(1);
-/** A second: with a twentieth, half of all that the doubles ask is about leases. */
-const { leaseRetry } = timesOf(0.2);
-const TIMES: Times = { ...timesOf(0.05), leaseDuration, renewDeadline, leaseRetry, drain, readyz, stall };
+const TIMES: Times = { ...timesOf(0.05), leaseDuration, renewDeadline, drain, readyz, stall };
 const PATIENCE = { timeout: 150_000, interval: 200 };
 
 /** Resolves when the leader leads and every agent is started. All that is in the cluster is gone after its disposal. */

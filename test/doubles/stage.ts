@@ -51,9 +51,7 @@ export interface StageOptions {
 /** The delays of the original are divided by twenty, but not those that a slow machine would break. */
 const SCALE = 0.05;
 const { leaseDuration, renewDeadline, drain, readyz, stall } = timesOf(1);
-/** A second: with a twentieth, half of all that the doubles ask is about leases. */
-const { leaseRetry } = timesOf(0.2);
-const TIMES: Times = { ...timesOf(SCALE), leaseDuration, renewDeadline, leaseRetry, drain, readyz, stall };
+const TIMES: Times = { ...timesOf(SCALE), leaseDuration, renewDeadline, drain, readyz, stall };
 /** RestartSec of the original's unit, as much shorter. */
 const RESTART_DELAY_MS = 10_000 * SCALE;
 const PLAYED = 'kwok.x-k8s.io/node';

@@ -153,7 +153,7 @@ test('19: a node that is deleted while it downloads is waited for in vain', asyn
 
 test('12a: a leader that is killed is replaced when its lease has run out, and its successor takes everything up', async () => {
   const cast = { controllers: ['c3', 'c1', 'c2'], reluctant: ['c1'], workers: ['w2', 'w3'] };
-  const times = { leaseDuration: 2_000, renewDeadline: 1_500, leaseRetry: 250 };
+  const times = { leaseDuration: 2_000, renewDeadline: 1_500 };
   await using run = await runRecorded('12a-leader-kill9', { ...cast, versions: { w2: NEW, w3: NEW }, times }, (stage) =>
     stage.holdStatus('w3', 'Cordoning', async () => {
       stage.double('c3').crash();
