@@ -78,6 +78,6 @@ test('a client that does not read holds little', async () => {
     },
     { timeout: 60_000, interval: 1000 },
   );
-  // 0.3 to 0.5 MiB for each client were measured; a server that reads ahead without end would hold STEP and more.
-  expect(last - before).toBeLessThan(128 * MIB + (CLIENTS * STEP) / 8);
+  // 0.6 to 1.3 MiB for each client were measured, with garbage; a server that reads ahead without end would hold STEP and more.
+  expect(last - before).toBeLessThan(128 * MIB + (CLIENTS * STEP) / 2);
 });
