@@ -36,7 +36,12 @@ const program = async (name: string, body: string): Promise<void> =>
   await put(`usr/bin/${name}`, `#!/bin/sh\n${body}\n`, 0o755);
 
 async function onHost(script: string): Promise<string> {
-  const environment = { REFIT_ROOT: root, PATH: `${join(root, 'usr/bin')}:${process.env['PATH']}` };
+  // ssh may send the locale of the person who runs it.
+  const environment = {
+    LC_ALL: 'de_DE.UTF-8',
+    REFIT_ROOT: root,
+    PATH: `${join(root, 'usr/bin')}:${process.env['PATH']}`,
+  };
   const { stdout, stderr } = await run('sh', ['-s'], { environment, input: script });
   return `${stdout}${stderr}`;
 }
@@ -79,6 +84,11 @@ test('what an UpgradeConfiguration switches off is read by its section', async (
     'node:certificateRenewal:',
   ]);
   expect((await facts()).leaves).toEqual([]);
+});
+
+test('programs speak English and sort by bytes, whatever the locale is', async () => {
+  await program('curl', 'echo "in $LC_ALL"; exit 22');
+  expect((await facts()).messages.join()).toContain(': in C');
 });
 
 test('other static pods that read a kubeconfig of kubeadm are told', async () => {
