@@ -52,8 +52,9 @@ export function stepInputs(parts: ObserverParts) {
   const gather = async (journal: Journal, steady: () => number, stop: AbortSignal) => {
     const signal = signalFor(journal);
     const policy = signal === undefined ? {} : agentPolicyFor(object.newest?.metadata.annotations, signal.created);
-    const host = asksForService(signal, journal) ? withExits(await observe(journal), journal) : {};
-    const heartbeat = await heartbeatOf(journal, steady, stop);
+    const seen = asksForService(signal, journal) ? await observe(journal) : {};
+    const heartbeat = await heartbeatOf(journal, seen, steady, stop);
+    const host = withExits(seen, journal, heartbeat.staleMs === 0);
     const node = { ...heartbeat, ...(await cordonFacts({ signal, journal, host, policy }, stop)) };
     const isNew = signal !== undefined && journal.phase === 'idle';
     const isStaged = isNew && (await prefetcher?.holds(signal.command)) === true;
@@ -89,7 +90,7 @@ function rulings({ veto: rules, clock, object }: ObserverParts) {
 /** A search is expensive, and the count may miss some. */
 const SEARCH_EVERY_MS = 250;
 
-/** Adds exits and the time without an answer to the facts; the process that the restart itself ended does not count. */
+/** Adds exits and the time without an answer, but not the process that the restart ended, nor time without an API server. */
 export function countExits({ searchService, clock }: Pick<ObserverParts, 'searchService' | 'clock'>) {
   const processes = new Set<string>();
   let searchedAt = Number.NEGATIVE_INFINITY;
@@ -99,14 +100,14 @@ export function countExits({ searchService, clock }: Pick<ObserverParts, 'search
     searchedAt = now;
     return searchService(work);
   };
-  return (host: ServiceFacts, journal: Journal): ServiceFacts => {
+  return (host: ServiceFacts, journal: Journal, isApiAway = false): ServiceFacts => {
     if (journal.phase !== 'restarted' && journal.phase !== 'soaking') {
       processes.clear();
       lostAt = undefined;
       return host;
     }
     const now = clock.monotonic();
-    lostAt = host.running === undefined ? (lostAt ?? now) : undefined;
+    lostAt = host.running === undefined && !isApiAway ? (lostAt ?? now) : undefined;
     const { process, fresh, work } = journal;
     const alive = host.service ?? search(work, now);
     const isOld = isSameProcess(alive, process) || isSameProcess(alive, work.original);

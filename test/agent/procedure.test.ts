@@ -197,7 +197,8 @@ describe('a build that is', () => {
 
   test('well at first and then hangs is rolled back', async () => {
     await using place = await startPlace();
-    place.startAgent();
+    place.store.change({ annotations: encodeAgentPolicy({ restartTimeoutMs: 400_000, soakMs: 6_000 }) });
+    place.startAgent(new Fuse(Infinity), { clock: { ...hurriedClock(20), monotonic: () => 20 * performance.now() } });
     place.send('/hangs-later');
     await rolledBack(place, /^the new process stopped answering$/);
   });

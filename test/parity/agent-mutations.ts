@@ -72,7 +72,7 @@ async function staleHeartbeatIsNoProof(check: CheckHeartbeat): Promise<Complaint
     clock,
     log: silentLogger,
   });
-  const node = await check(heartbeat, newest, journal, () => now, new AbortController().signal);
+  const node = await check(heartbeat, newest, journal, running(NEW, after), () => now, new AbortController().signal);
   const step = nextStep(situation({ signal: signalAt('Restart'), journal, host: running(NEW, after), node, now }));
   return step.kind === 'await-service' ? undefined : `goes on to ${step.kind}`;
 }

@@ -91,6 +91,17 @@ test('staleness counts from the first answer that is missing, and ends with an a
   expect(silentFor).toEqual([undefined, 0, 60_000, undefined, 0]);
 });
 
+test('time without an API server does not count as staleness, which begins anew after it', async () => {
+  const clock = new FakeClock();
+  const count = countExits({ clock, searchService: () => undefined });
+  const silentFor: (number | undefined)[] = [];
+  for (const isApiAway of [false, false, true, true, false, false]) {
+    silentFor.push(count(hanging(after), soaking, isApiAway).unansweredMs);
+    await clock.advance(40_000);
+  }
+  expect(silentFor).toEqual([0, 40_000, undefined, undefined, 0, 40_000]);
+});
+
 test('the process table is searched four times a second at most, and only where nothing else is known', async () => {
   const clock = new FakeClock();
   let searches = 0;

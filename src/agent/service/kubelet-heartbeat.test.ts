@@ -1,9 +1,10 @@
 /** The proof of what counts as heartbeat from a kubelet: told since the restart, whoever asks, and whatever the clock was set to. */
 import { expect, test } from 'vitest';
-import { after, journalAt } from '../../../test/builders/agent-situations.ts';
+import { after, journalAt, NEW, running } from '../../../test/builders/agent-situations.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import { type Clock, rfc3339, systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
+import type { ServiceFacts } from './host.ts';
 import { kubeletHeartbeat } from './kubelet-heartbeat.ts';
 
 const RESTARTED = Date.parse('2026-11-20T08:00:00.700Z');
@@ -48,8 +49,8 @@ class Place {
     this.heartbeat = kubeletHeartbeat({ maintenance: { readNode }, ageOf, object: this, clock, log: silentLogger });
   }
 
-  async check(journal = SOAKING): Promise<object> {
-    return await this.heartbeat(journal, () => this.now, NEVER);
+  async check(journal = SOAKING, host: ServiceFacts = running(NEW, after)): Promise<object> {
+    return await this.heartbeat(journal, host, () => this.now, NEVER);
   }
 }
 
@@ -156,9 +157,18 @@ test.each([
   expect(await place.check()).toEqual(SILENT);
 });
 
+test('while the service does not answer, the API server is asked whether it can', async () => {
+  const place = new Place(told('True', 1_500));
+  expect(await place.check(SOAKING, {})).toEqual({ isReady: true });
+  expect(place.asked).toBe(1);
+  place.isAnswering = false;
+  expect(await place.check(SOAKING, {})).toEqual(SILENT);
+  expect(await place.check()).toEqual({ isReady: true });
+});
+
 test('who is told to stop gets no answer', async () => {
   const place = new Place(told('True', -60_000));
   place.isAnswering = false;
   const gone = AbortSignal.abort(new Error('over'));
-  await expect(place.heartbeat(SOAKING, () => place.now, gone)).rejects.toThrow('over');
+  await expect(place.heartbeat(SOAKING, {}, () => place.now, gone)).rejects.toThrow('over');
 });

@@ -6,7 +6,7 @@ import { kubernetesPartOf } from '../../versions/release-parts.ts';
 import type { Journal, UpdateJournal } from '../journal.ts';
 import type { Maintenance } from '../maintenance/node-maintenance.ts';
 import type { OwnNodeFacts } from '../step-input.ts';
-import type { ProcessId } from './host.ts';
+import type { ProcessId, ServiceFacts } from './host.ts';
 
 export interface KubeletHeartbeatParts extends Pick<Tools, 'clock' | 'log'> {
   readonly maintenance: Pick<Maintenance, 'readNode'>;
@@ -21,7 +21,7 @@ export function kubeletHeartbeat({ clock, log, maintenance, ageOf, object }: Kub
   /** Steady milliseconds since the API server first answered with a heartbeat from before the restart. */
   let staleSince: number | undefined;
   let logged = '';
-  const settled = <T>(facts: T): T => {
+  const settled = (facts: OwnNodeFacts): OwnNodeFacts => {
     staleSince = undefined;
     logged = '';
     return facts;
@@ -37,14 +37,16 @@ export function kubeletHeartbeat({ clock, log, maintenance, ageOf, object }: Kub
     // A start outside of order and first answer is from a clock that counts otherwise.
     return startedAt > restartedAt && startedAt <= since ? startedAt : restartedAt;
   };
-  return async (journal: Journal, steady: () => number, stop: AbortSignal): Promise<OwnNodeFacts> => {
+  return async (journal: Journal, { running }: ServiceFacts, steady: () => number, stop: AbortSignal) => {
     if (journal.phase !== 'soaking') return settled({});
     const now = steady();
     const { newest } = object;
     // In today's wall clock: if it was set meanwhile, so was the kubelet's.
     const startedAt = clock.now() - (now - (await startOf(journal, now)));
     try {
-      const seen = newest && isFresh(newest, journal, startedAt) ? newest : await maintenance.readNode(stop);
+      // A worker that does not answer may wait for the API server.
+      const known = running && newest && isFresh(newest, journal, startedAt) ? newest : undefined;
+      const seen = known ?? (await maintenance.readNode(stop));
       const ready = readyCondition(seen);
       if (seen === undefined || ready === undefined) return settled({});
       if (isFresh(seen, journal, startedAt)) return settled({ isReady: ready.status === 'True' });

@@ -7,8 +7,8 @@ import { isSameProcess, type ProcessId, type RunningService } from './host.ts';
 
 /** The old version must run again, or be reported as failed, within 90 s of the verdict on the new one. */
 const ROLL_BACK_MS = 80_000;
-/** A busy process may answer late; one that is unresponsive for longer hangs. */
-const UNRESPONSIVE_MS = 10_000;
+/** A worker asks the API server before it answers, and needs up to 45 s to find that a connection to it is dead. */
+const UNRESPONSIVE_MS = 60_000;
 
 export function afterRestart(input: UpdateInput): Step {
   const { journal, host, now } = input;
