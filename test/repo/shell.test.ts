@@ -10,7 +10,7 @@ const SCRIPTS = filesOf('{src,sandbox,test,tools}/**/*.sh', '.ci/run');
 /** Of Debian's package, unpacked by .ci/run. */
 const SHELLCHECK = join(cacheDirectory(process.env), '..', 'shellcheck/usr/bin/shellcheck');
 /** Shell that hosts run, beside the TypeScript that `size.test.ts` counts. */
-const MOST_LINES = 725;
+const MOST_LINES = 727;
 
 test('a shell can read every script', () => {
   expect(SCRIPTS.length).toBeGreaterThan(10);
