@@ -7,7 +7,8 @@ import { type Clock, rfc3339 } from '../util/clock.ts';
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
 import { record } from './act/record.ts';
 import { endIdleDrains, runNodeActions } from './act/run-node-actions.ts';
-import { batchMs, restOf } from './act/status-shards.ts';
+import { batchMs, isAheadOf, restOf } from './act/status-shards.ts';
+import { type WorkBeside, workBeside } from './act/work-beside.ts';
 import { type Effects, isCurrent, type Sent, send } from './act/writes.ts';
 import { decideOn, recordedWork } from './decide/decide.ts';
 import { evaluationsFor } from './decide/evaluate-target.ts';
@@ -32,6 +33,8 @@ export interface ReconcilerOptions extends Effects {
 
 /** Decisions in one reconcile: more than any plan needs, so that a fault cannot loop forever. */
 const MAX_ROUNDS = 20;
+/** Milliseconds in which one reconcile decides beside its own writes, as long as targets follow one another. */
+const BESIDE_MS = 60_000;
 /** After a conflict the watch brings the other write; this is for a watch that is late. */
 const RECHECK_SOON: ReconcileResult = { requeueAfterMs: 1000 };
 
@@ -41,6 +44,7 @@ interface TermOptions extends ReconcilerOptions {
   readonly refusals: RefusedWrites;
   readonly times: ReturnType<typeof watchTimes>;
   readonly watch: ReturnType<typeof targetTimes>;
+  readonly beside: WorkBeside;
 }
 
 type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<ReconcileResult>;
@@ -51,22 +55,27 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   const times = watchTimes(clock);
   const drainDelegations = new Set<string>();
   const preview = keptPreviews();
-  const ofPlan = () => ({ backoffs: probeBackoff(), watch: targetTimes() });
+  const ofPlan = () => ({ backoffs: probeBackoff(), watch: targetTimes(), beside: workBeside(clock) });
   const plansSeen = new Map<string, ReturnType<typeof ofPlan>>();
   const refusals = refusedWrites(clock, (rollout, at, reason) => options.reporter?.refused(rollout, at, reason));
 
-  return async function reconcile(key, { abort } = {}) {
+  return async function reconcile(key, { abort, isDue = () => true } = {}) {
     const { name, namespace } = splitKey(key);
-    const { backoffs, watch } = plansSeen.getOrInsertComputed(key, ofPlan);
+    const { backoffs, watch, beside } = plansSeen.getOrInsertComputed(key, ofPlan);
     const answers = answersOf({ drainDelegations, preview, backoffs }, clock.monotonic());
-    const effects = { ...options, abort, refusals, times, watch };
+    const effects = { ...options, abort, refusals, times, watch, beside };
+    // However this ends: no write outlives the term.
+    await using writes = new AsyncDisposableStack();
+    writes.defer(async () => await beside.end());
     const cleanUp = async (): Promise<ReconcileResult> =>
       soonest(await cleanUpOrphanedWork(effects, plans, key), { requeueAfterMs: refusals.nextMs() });
     let records = 0;
-    for (let round = 0; round < MAX_ROUNDS; round++) {
+    const until = clock.monotonic() + BESIDE_MS;
+    for (let round = 0; round < MAX_ROUNDS && clock.monotonic() <= until; ) {
       abort?.throwIfAborted();
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
       if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.scope?.isPlan?.(plan) === false) {
+        await beside.end();
         options.reporter?.gone(key);
         // A plan may be a Node: one that was made anew is not cordoned.
         options.drains?.keep((node) => node !== name || world.get(nodes, node)?.spec?.unschedulable === true);
@@ -83,20 +92,25 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
         if (isOfObject(error)) options.reporter?.failed(plan, because('RecordRefused', `${REFUSED}: ${error.message}`));
         throw error;
       });
+      if (outcome !== 'beside') round++;
+      else if (!(await beside.next(isDue))) return RECHECK_SOON;
       if (outcome === 'recorded') records++;
       // What was written ahead of the record is not left over: the next record needs it.
       else if (outcome === 'outdated') return RECHECK_SOON;
-      else if (outcome) return { ...outcome, ...soonest(outcome, await cleanUp()) };
+      else if (outcome && outcome !== 'beside') return { ...outcome, ...soonest(outcome, await cleanUp()) };
     }
     return RECHECK_SOON;
   };
 }
 
-type Taken = ReconcileResult | 'recorded' | 'outdated' | undefined;
+type Taken = ReconcileResult | 'recorded' | 'outdated' | 'beside' | undefined;
 
 /** One decision and its effects; undefined if the next decision can follow at once. `records`: so many since the plan was woken. */
 async function take(options: TermOptions, answers: Answers, turn: Turn, records: number): Promise<Taken> {
   const { plan, policy, snapshot, now } = turn;
+  const { beside } = options;
+  const { rollout } = snapshot;
+  if (beside.isRunning() && !beside.isRecordDue()) return await startBeside(options, turn);
   const decision = decideOn(turn);
   if (decision.probes.length > 0) {
     // One without an answer blocks only the targets that need it. It is reported once and asked again later.
@@ -104,21 +118,41 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
     if (failure) options.reporter?.failed(plan, failure);
     return undefined;
   }
-  const heldMs = decision.record ? batchMs(snapshot.rollout, decision.record, now, records) : 0;
-  if (decision.record && heldMs === 0) {
-    const change = { plan, before: snapshot.rollout, after: decision.record };
-    if (!(await record(options, change, now))) return 'outdated';
-    options.reporter?.recorded(turn, decision.record, decision.waits);
-    return 'recorded';
+  const writing = async (after: Rollout): Promise<boolean> => {
+    const isRecorded = await record(options, { plan, before: rollout, after }, now);
+    if (isRecorded) options.reporter?.recorded(turn, after, decision.waits);
+    return isRecorded;
+  };
+  if (decision.record && isAheadOf(rollout, decision.record)) {
+    if (beside.isRecordDue()) beside.record(writing(decision.record));
+    const taken = await startBeside(options, turn);
+    await options.reporter?.decided(turn, decision);
+    return taken;
   }
+  if (beside.isRunning()) return 'beside';
+  const heldMs = decision.record ? batchMs(rollout, decision.record, now, records) : 0;
+  if (decision.record && heldMs === 0) return (await writing(decision.record)) ? 'recorded' : 'outdated';
   // While the record waits for its batch, signals and node actions for what is recorded already are not delayed.
   const isHeld = heldMs > 0;
   const outcome = await act(options, turn, isHeld ? { ...decision, ...recordedWork(turn) } : decision);
   if (!outcome) return undefined;
   const requeueAfterMs = await options.reporter?.decided(turn, decision);
   const batch = isHeld ? [{ requeueAfterMs: heldMs }] : [];
-  const restMs = restOf(snapshot.rollout);
-  return { ...soonest(outcome, { requeueAfterMs }, ...batch), restMs };
+  return { ...soonest(outcome, { requeueAfterMs }, ...batch), restMs: restOf(rollout) };
+}
+
+/** Starts what is recorded ahead; nobody waits for that. */
+async function startBeside(options: TermOptions, turn: Turn): Promise<Taken> {
+  const { signals, nodeActions } = recordedWork(turn);
+  const unsent = options.beside.unsent(signals);
+  const acting = act(options, turn, { signals: unsent, nodeActions });
+  if (unsent.length === 0) await acting;
+  else
+    options.beside.send(
+      acting.then((outcome) => outcome !== RECHECK_SOON),
+      unsent,
+    );
+  return 'beside';
 }
 
 function soonest(...outcomes: readonly ReconcileResult[]): Pick<ReconcileResult, 'requeueAfterMs'> {
@@ -144,8 +178,10 @@ function knownTo(options: TermOptions, { known, now }: Answers, policy: RolloutP
   };
 }
 
+type Acts = Pick<Decision, 'signals' | 'nodeActions' | 'recheckAfterMs'>;
+
 /** Undefined if something was written, or a drain begun, that changes the next decision. */
-async function act(options: TermOptions, turn: Turn, decision: Decision): Promise<ReconcileResult | undefined> {
+async function act(options: TermOptions, turn: Turn, decision: Acts): Promise<ReconcileResult | undefined> {
   const { signals, nodeActions, recheckAfterMs } = decision;
   const { plan, snapshot } = turn;
   const { rollout } = snapshot;

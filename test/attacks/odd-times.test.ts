@@ -4,6 +4,7 @@ import { renderPlan } from '../../src/cli/status/text.ts';
 import { whyLines } from '../../src/cli/why/command.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import { decide } from '../../src/engine/decide/decide.ts';
+import { withStages } from '../../src/engine/model/rollout.ts';
 import { gather } from '../../src/engine/observe/gather.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
@@ -73,8 +74,8 @@ test('a node that reports 150,000 characters does not fill the Plan, its conditi
     { commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }] },
     statusOf('SchedulableWait', [], recorded({ w1: 'SignalSent' })),
   );
-  const { facts } = gather(autopilot, plan, buildWorld([], [w1]), T0 + MINUTE);
-  const [found] = [...facts.values()];
+  const { facts, rollout } = gather(autopilot, plan, buildWorld([], [w1]), T0 + MINUTE);
+  const [found] = withStages(rollout).map(({ target }) => facts.get(target.key));
   expect(found?.observation.kind).toBe('working');
   expect(JSON.stringify(found).length).toBeLessThan(5_000);
 });

@@ -2,7 +2,7 @@
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { TargetReport } from '../../src/engine/model/decision.ts';
-import type { Role } from '../../src/engine/model/rollout.ts';
+import { type Role, withStages } from '../../src/engine/model/rollout.ts';
 import { gather } from '../../src/engine/observe/gather.ts';
 import { freshWorld, OwnWrites } from '../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
@@ -103,8 +103,8 @@ export class LeaderMoves {
       const seen = { controller: role === 'controller' ? [object] : [], worker: role === 'worker' ? [object] : [] };
       const alone = freshWorld(viewsOfRoles(seen), new OwnWrites());
       const planned = this.#contents.valueOf(plan) as Plan;
-      const { rollout: _, facts, ...more } = gather(autopilot, planned, alone, now);
-      const gathered = { ...more, facts: [...facts] };
+      const { rollout, facts, ...more } = gather(autopilot, planned, alone, now);
+      const gathered = { ...more, facts: withStages(rollout).map(({ target: { key } }) => [key, facts.get(key)]) };
       return JSON.stringify(gathered, (name, value: unknown) => {
         if (name === 'report') return (value as TargetReport | undefined)?.rolledBack;
         return IRRELEVANT.has(name) || (isDone && name === 'observation') ? undefined : value;

@@ -8,6 +8,7 @@ import {
   type RecordedState,
   type Rollout,
   type RolloutPhase,
+  type Stage,
   sourceOf,
   type Target,
 } from '../../engine/model/rollout.ts';
@@ -20,10 +21,10 @@ import { conditionOf, holds } from './conditions.ts';
 import { hostnameOf } from './job.ts';
 import { isCordonedBy } from './job-cordons.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
-import { isHeld, markOf } from './leader-drain.ts';
+import { cordons, isHeld, markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, hashLabelOf, selects } from './names.ts';
 import { jobFor, jobsOn, nodesAtWork } from './signal.ts';
-import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
+import { ABORTED_TYPE, hostOf, recordedNext, WAITING_TYPE } from './write-status.ts';
 
 /** What read-only commands lack. */
 type Knowledge = { readonly secretOf?: SecretLookup; readonly attempts?: Attempts };
@@ -47,6 +48,7 @@ export function resolve(plan: CattlePlan, world: World, now: number, { secretOf,
         forced: false,
         failedHoldSlots: true,
         restMs: (parseGoDuration(plan.spec?.postCompleteDelay ?? '') ?? 0) / 1e6,
+        ...aheadOf(plan, world, judgement),
         targets,
       },
     ],
@@ -65,9 +67,21 @@ function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]
 }
 
 /** False for a Job that runs, and that the status does not tell of: another controller made it. */
-function areRecorded({ status }: CattlePlan, targets: readonly Target[]): boolean {
-  const applying = new Set(status?.applying);
-  return targets.every((target) => target.state !== 'intended' || applying.has(hostOf(target)));
+function areRecorded(plan: CattlePlan, targets: readonly Target[]): boolean {
+  const [applying, next] = [new Set(plan.status?.applying), recordedNext(plan)];
+  const isKnown = (target: Target): boolean => applying.has(hostOf(target)) || next.includes(target.name);
+  return targets.every((target) => target.state !== 'intended' || isKnown(target));
+}
+
+/** Nodes for each that is recorded ahead. */
+const SLOTS_PER_AHEAD = 3;
+
+/** A node that is cordoned holds up the next one until it is uncordoned, which comes with its record. */
+function aheadOf(plan: CattlePlan, world: World, judgement: Latest): Pick<Stage, 'ahead' | 'next'> {
+  const ahead = cordons(plan) ? 0 : Math.floor((plan.spec?.concurrency ?? 0) / SLOTS_PER_AHEAD);
+  if (ahead === 0) return {};
+  const names = isRecorded(plan, judgement) ? recordedNext(plan) : [];
+  return { ahead, next: names.flatMap((name) => world.get(nodes, name) ?? []).map(keyOfNode) };
 }
 
 function isAborted(plan: CattlePlan): boolean {

@@ -118,12 +118,22 @@ function isOfSomePlan({ metadata }: Job): boolean {
 }
 
 export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: string, plan: CattlePlan): Job | undefined {
-  return jobsAt(world, nodeName).find((job) => isOf(job, plan) && isNamedFor(job, id));
+  return jobsOn(nodeName, plan, world).find((job) => isNamedFor(job, id));
 }
 
-export function jobsOn(nodeName: string, plan: CattlePlan, world: World): Job[] {
-  return jobsAt(world, nodeName).filter((job) => isOf(job, plan));
+export function jobsOn(nodeName: string, plan: CattlePlan, world: World): readonly Job[] {
+  return byNodeOf(world.list(jobs))(plan).get(nodeName) ?? [];
 }
+
+/** Asked for each node of a plan. */
+const byNodeOf = onceForEach((all: readonly Job[]) =>
+  onceForEach((plan: CattlePlan) =>
+    Map.groupBy(
+      all.filter((job) => isOf(job, plan)),
+      nodeOf,
+    ),
+  ),
+);
 
 const createdAt = ({ metadata }: Job): string => metadata.creationTimestamp ?? '';
 
@@ -161,9 +171,9 @@ export function nodesAtWork(plan: CattlePlan, world: World): ReadonlySet<string 
 
 const unfinished = onceForEach((all: readonly Job[]) => all.filter(isUnfinished));
 
-export function isUnfinished(job: Job): boolean {
-  return !isPaused(job) && !isHeld(job) && !holds(job, 'Complete') && !holds(job, 'Failed');
-}
+export const isUnfinished = onceForEach(
+  (job: Job) => !isPaused(job) && !isHeld(job) && !holds(job, 'Complete') && !holds(job, 'Failed'),
+);
 
 /** False for the Jobs of a deleted plan of the same name. */
 function isOf({ metadata }: Job, plan: CattlePlan): boolean {

@@ -13,7 +13,13 @@ import { windowsOf } from './window.ts';
 /** Our own conditions; each is removed when it is no longer true. */
 export const WAITING_TYPE = 'RefitWaits';
 export const ABORTED_TYPE = 'RefitAborted';
-const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE]);
+/** The nodes that start next, in this order, without another record. */
+const NEXT_TYPE = 'RefitNext';
+const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, NEXT_TYPE]);
+
+export function recordedNext(plan: CattlePlan): readonly string[] {
+  return conditionOf(plan, NEXT_TYPE)?.message?.split(', ') ?? [];
+}
 
 export function project(rollout: Rollout, plan: CattlePlan, now: number): CattlePlan {
   const applying = applyingOf(rollout);
@@ -43,7 +49,7 @@ function applyingOf(rollout: Rollout): string[] {
 }
 
 export function hostOf({ key }: Target): string {
-  return key.split('/')[0] ?? '';
+  return key.slice(0, key.indexOf('/'));
 }
 
 /** Reasons that are replaced as soon as they no longer hold. */
@@ -76,11 +82,14 @@ function ownConditions(rollout: Rollout, plan: CattlePlan): ConditionUpdate[] {
   const { phase, reason, blocked } = rollout;
   const failed = targetsIn(rollout, 'failed', 'unsupported');
   const waits = `a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/${keyOf(plan)}`;
+  const keys = phase === 'running' ? (rollout.stages[0]?.next ?? []) : [];
+  const next = keys.map((key) => key.slice(key.indexOf('/') + 1));
   const isAborted = phase === 'failed' && reason?.code === 'Aborted';
   const own = [
     failed.length > 0 && { type: FAILED_TYPE, reason: 'JobFailed', message: failuresText(failed, plan) },
     blocked && { type: WAITING_TYPE, reason: 'Gate', message: waits },
     isAborted && { type: ABORTED_TYPE, reason: 'Aborted', message: reason.message },
+    next.length > 0 && { type: NEXT_TYPE, reason: 'Queued', message: next.join(', ') },
   ];
   return own.flatMap((each) => (each ? { ...each, status: 'True' as const } : []));
 }

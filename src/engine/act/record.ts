@@ -4,7 +4,7 @@ import { ifFound, ifUnchanged, isOfObject } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction, ShardedRecord } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
-import { type Rollout, stateChanges } from '../model/rollout.ts';
+import { type Rollout, stateChanges, targetsIn, withStages } from '../model/rollout.ts';
 import { restingOn } from './status-shards.ts';
 import { areUnchanged, carryOut, type Effects } from './writes.ts';
 
@@ -53,12 +53,23 @@ type Accompanying = Pick<Signalling, 'stage' | 'target'> & { readonly instructio
 
 /** What stands on the targets' objects before the record says that they start, failed or are done. */
 function accompanying({ dialect: { signal }, world }: Effects, { plan, before, after }: RecordChange): Accompanying[] {
-  return stateChanges(before, after).flatMap(({ stage, target, before: was }) => {
+  // What is recorded ahead may start at any moment from then on.
+  const ahead = placedAhead(before, after).map(({ stage, target }) => {
+    return { stage, target: { ...target, state: 'intended' as const }, before: target };
+  });
+  return [...stateChanges(before, after), ...ahead].flatMap(({ stage, target, before: was }) => {
     const told = (instruction?: Instruction) => (instruction ? [{ stage, target, instruction }] : []);
     if (target.state === 'done') return told(signal.finish?.(world, after, stage, target, plan));
     const matters = target.state === 'failed' || (target.state === 'intended' && was?.state === 'pending');
     return matters ? told(signal.remember?.(world, after, stage, target, plan)) : [];
   });
+}
+
+/** The targets that only `after` records ahead. */
+function placedAhead(before: Rollout, after: Rollout) {
+  const known = new Set(before.stages.flatMap(({ next = [] }) => next));
+  const placed = new Set(after.stages.flatMap(({ next = [] }) => next.filter((key) => !known.has(key))));
+  return placed.size === 0 ? [] : withStages(after).filter(({ target }) => placed.has(target.key));
 }
 
 /** A refused one holds up its own target only: it waits from then on, and the others are recorded. */
@@ -73,14 +84,18 @@ async function carryOutFor(effects: Effects, rollout: Rollout, { instruction, ..
   }
 }
 
-/** An abort releases targets that show no signal. False if one may have been sent: a stale cache may hide it. */
+/** An abort releases targets that show no signal, and a gate displaces those that are recorded ahead. False if one may have been sent: a stale cache may hide it. */
 export async function areNotYetSignalled(effects: Effects, change: RecordChange): Promise<boolean> {
   const { dialect, world } = effects;
   const { plan, before, after } = change;
-  const signals = stateChanges(before, after).flatMap(({ stage, target: { state }, before: target }) => {
-    if (target?.state !== 'intended' || state !== 'pending') return [];
-    return dialect.signal.send(world, before, { stage, target, agent: {} }, plan) ?? [];
-  });
+  const released = stateChanges(before, after).flatMap(({ stage, target: { state }, before: target }) =>
+    target?.state === 'intended' && state === 'pending' ? { stage, target } : [],
+  );
+  const pending = new Set(targetsIn(after, 'pending').map(({ key }) => key));
+  const displaced = placedAhead(after, before).filter(({ target }) => pending.has(target.key));
+  const signals = [...released, ...displaced].flatMap(
+    (each) => dialect.signal.send(world, before, { ...each, agent: {} }, plan) ?? [],
+  );
   const answers = await Promise.all(signals.map(async (each) => await isNotYetSignalled(effects, each)));
   return answers.every(Boolean);
 }

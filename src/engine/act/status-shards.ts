@@ -69,6 +69,11 @@ export function batchMs(before: Rollout, after: Rollout, now: number, records: n
   return Math.max(0, lastRecordOf(before, now) + BATCH_MS - now);
 }
 
+/** True if the next targets can start before this is recorded. */
+export function isAheadOf(before: Rollout, after: Rollout): boolean {
+  return (activeStage(before)?.next ?? []).length > 0 && isMereProgress(before, after);
+}
+
 /** Progress can wait. A change of phase, stage or reason is recorded at once. */
 function isMereProgress(before: Rollout, after: Rollout): boolean {
   return (

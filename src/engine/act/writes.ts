@@ -68,7 +68,7 @@ const marksOn = ({ metadata: { annotations = {} }, spec: { taints = [], unschedu
 export async function isCurrent(effects: Effects, plan: KubeObject, targets: readonly Target[]): Promise<boolean> {
   const { dialect, world, ownWrites } = effects;
   const holding = dialect.shards?.holding(plan, targets, world) ?? [];
-  if (holding.length === 0 && ownWrites.isFresh(plan)) return true;
+  if (holding.length === 0 && ownWrites.isFresh(dialect.plans, plan)) return true;
   return await areUnchanged(effects, [{ resource: dialect.plans, object: plan }, ...holding]);
 }
 

@@ -20,6 +20,7 @@ import {
   withTargets,
 } from '../model/rollout.ts';
 import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
+import { candidatesIn, nextAfter, withNext } from '../schedule/ahead.ts';
 import { type Choice, chooseTargets, freeSlots, openSlots } from '../schedule/slots.ts';
 import { FAILURES, isOverBudget, isStopping, stops } from './budget.ts';
 import { type Evaluations, isAtRest, refusedState } from './evaluate-target.ts';
@@ -42,8 +43,7 @@ export function advance(evaluations: Evaluations): Rollout {
 /** The choice that `start` acts on and that `refit status` explains. */
 export function choose(context: DecisionContext, stage: Stage): Choice {
   if (isStopping(context.snapshot, context.policy)) return { chosen: [], waiting: [], stopped: [] };
-  const candidates = stage.targets.filter(({ state }) => state === 'pending');
-  return chooseTargets(context, stage, candidates, openSlots(context, stage));
+  return chooseTargets(context, stage, candidatesIn(stage), openSlots(context, stage));
 }
 
 function follow(evaluations: Evaluations, stage: Stage): Rollout {
@@ -99,8 +99,10 @@ function withinBudget(rollout: Rollout): Pick<Rollout, 'phase' | 'reason'> {
 
 function start(context: DecisionContext, stage: Stage): Rollout {
   const { snapshot, now } = context;
-  const { rollout } = snapshot;
-  const { chosen, waiting, stopped, refusal } = choose(context, stage);
+  const choice = choose(context, stage);
+  const { chosen, waiting, stopped, refusal } = choice;
+  const next = isStopping(snapshot, context.policy) ? [] : nextAfter(context, stage, choice);
+  const rollout = withNext(snapshot.rollout, stage, next);
   if (refusal && targetsIn(rollout, 'intended').length === 0)
     return { ...rollout, phase: 'invalid', blocked: false, reason: refusal };
   const since = rfc3339(now);
@@ -112,7 +114,7 @@ function start(context: DecisionContext, stage: Stage): Rollout {
   const started = withTargets(rollout, moved);
   const blocked = waiting.some(({ reason, isPassing }) => !isPassing && !isUnasked(reason));
   const reason = rollout.reason ?? stopped[0]?.reason;
-  if (started === rollout && blocked === rollout.blocked) return rollout;
+  if (started === snapshot.rollout && blocked === rollout.blocked) return started;
   return { ...started, blocked, reason };
 }
 

@@ -1,12 +1,16 @@
 /** The decision: one pure function, which the controller, `refit status`, the tests and the explorer all run. */
 import { factsOf } from '../gates/types.ts';
 import type { Decision, NodeAction, Signalling, Snapshot } from '../model/decision.ts';
-import { activeStage, isFinal, ownerOf, targetsIn } from '../model/rollout.ts';
+import { activeStage, isFinal, ownerOf, type Stage, type Target, targetsIn } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { startableAhead } from '../schedule/ahead.ts';
+import { openSlots } from '../schedule/slots.ts';
 import { advance } from './advance.ts';
+import { isStopping } from './budget.ts';
 import { nodeActionsOf } from './choose-node-actions.ts';
-import { type Evaluations, evaluationsFor } from './evaluate-target.ts';
+import { type Evaluations, evaluationsFor, isAtRest } from './evaluate-target.ts';
 import { explain } from './explain.ts';
+import { momentOf } from './retry.ts';
 
 /** `now` in milliseconds since the Unix epoch. The same input always gives the same decision. */
 export function decide(snapshot: Snapshot, policy: RolloutPolicy, now: number): Decision {
@@ -34,18 +38,43 @@ function settle(evaluations: Evaluations): Evaluations {
 }
 
 function signalsOf(evaluations: Evaluations): Signalling[] {
-  const { snapshot, policy } = evaluations;
+  const { snapshot } = evaluations;
   const stage = activeStage(snapshot.rollout);
   if (!stage || isFinal(snapshot.rollout) || snapshot.rollout.unread) return [];
-  return targetsIn({ stages: [stage] }, 'intended').flatMap((target) => {
-    if (evaluations.of(stage, target).effect !== 'signal') return [];
-    const { node, platform = '' } = factsOf(snapshot, target);
-    const owner = ownerOf(snapshot.rollout, target);
-    const found = node?.unschedulable === true && node.cordonOwner === undefined;
-    const cordon = { cordonFor: owner, ...(found ? { foundCordoned: true as const } : {}) };
-    const agent = node && policy.drain.enabled ? { ...policy.agent, ...cordon } : policy.agent;
-    if (!stage.payloads) return [{ stage, target, agent }];
-    const payload = stage.payloads[platform];
-    return payload ? [{ stage, target, payload, agent }] : [];
+  const intended = targetsIn({ stages: [stage] }, 'intended');
+  const due = intended.filter((target) => evaluations.of(stage, target).effect === 'signal');
+  return [...due, ...startedAhead(evaluations, stage)].flatMap((target) => signalFor(evaluations, stage, target));
+}
+
+/** Those that are recorded ahead take the place of targets that are done, unless these must be uncordoned first. */
+function startedAhead(evaluations: Evaluations, stage: Stage): Target[] {
+  const { snapshot, policy, now } = evaluations;
+  if (stage.next === undefined || isStopping(snapshot, policy)) return [];
+  const inFlight = stage.targets.filter((target) => {
+    if (target.state === 'pending') return !isAtRest(snapshot, target);
+    const isOver = target.state === 'intended' && evaluations.of(stage, target).next === 'done';
+    return !isOver || factsOf(snapshot, target).node?.unschedulable === true;
   });
+  // What has started is not always recorded yet.
+  const held = inFlight.map((target) =>
+    target.state === 'pending' ? { ...target, state: 'intended' as const } : target,
+  );
+  const slots = openSlots(evaluations, { ...stage, targets: held });
+  const since = (target: Target): string => momentOf(snapshot, target, now);
+  return startableAhead(evaluations, stage, slots).map((each) => ({
+    ...each,
+    state: 'intended',
+    since: since(each),
+  }));
+}
+
+function signalFor({ snapshot, policy }: Evaluations, stage: Stage, target: Target): Signalling[] {
+  const { node, platform = '' } = factsOf(snapshot, target);
+  const owner = ownerOf(snapshot.rollout, target);
+  const found = node?.unschedulable === true && node.cordonOwner === undefined;
+  const cordon = { cordonFor: owner, ...(found ? { foundCordoned: true as const } : {}) };
+  const agent = node && policy.drain.enabled ? { ...policy.agent, ...cordon } : policy.agent;
+  if (!stage.payloads) return [{ stage, target, agent }];
+  const payload = stage.payloads[platform];
+  return payload ? [{ stage, target, payload, agent }] : [];
 }

@@ -140,7 +140,7 @@ export interface ObservedForeignWork extends ForeignWork {
 
 export interface Snapshot {
   readonly rollout: Rollout;
-  readonly facts: ReadonlyMap<string, TargetFacts>;
+  readonly facts: Pick<ReadonlyMap<string, TargetFacts>, 'get'>;
   /** Of every controller of the cluster, in the plan or not; undefined before the probe. */
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];

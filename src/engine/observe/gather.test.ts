@@ -6,13 +6,14 @@ import { later, T0 } from '../../../test/builders/times.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import type { TargetFacts } from '../model/decision.ts';
+import { withStages } from '../model/rollout.ts';
 import { gather, platformOf } from './gather.ts';
 import { isRelevant } from './predicates.ts';
 
 function factsOf(object: KubeObject | undefined): TargetFacts | undefined {
   const world = buildWorld([], object ? [object] : []);
-  const { facts } = gather(tableDialect, buildTablePlan({ workers: ['w1'] }), world, T0);
-  return [...facts.values()][0];
+  const { facts, rollout } = gather(tableDialect, buildTablePlan({ workers: ['w1'] }), world, T0);
+  return withStages(rollout).map(({ target }) => facts.get(target.key))[0];
 }
 
 const node = buildNode('w1');

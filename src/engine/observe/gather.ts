@@ -18,7 +18,7 @@ import type {
   Unanswered,
 } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
-import { hasStarted, ownerOf, type Rollout, type Stage, type Target, targetsIn, withStages } from '../model/rollout.ts';
+import { hasStarted, ownerOf, type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
 import type { WatchFacts } from './watch-times.ts';
 import { kindOf } from './world.ts';
 
@@ -60,19 +60,25 @@ interface Scene {
 }
 
 export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls'> {
-  const { dialect, rollout, world, known } = scene;
-  const facts = new Map<string, TargetFacts>();
-  for (const { stage, target } of withStages(rollout)) facts.set(target.key, factsOf(scene, stage, target));
+  const { dialect, rollout, world } = scene;
+  const all = new Map(withStages(rollout).map((each) => [each.target.key, each]));
+  const known = new Map<string, TargetFacts>();
+  const get = (key: string): TargetFacts | undefined => {
+    const each = all.get(key);
+    return each && known.getOrInsertComputed(key, () => factsOf(scene, each.stage, each.target));
+  };
+  // Most targets may be done, and few decisions need their facts.
+  for (const { target } of all.values()) if (target.state !== 'done') get(target.key);
   const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
   return {
     rollout,
-    facts,
-    controlPlane: known.controlPlane,
-    foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) => freshWork(work, known, now)),
+    facts: { get },
+    controlPlane: scene.known.controlPlane,
+    foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) => freshWork(work, scene.known, now)),
     fleet: watchesNodes ? world.list(nodes) : undefined,
     apiServers: dialect.versions ? dialect.endpoints(world) : undefined,
-    paceMs: paceOf(rollout, facts),
-    payloadsWatchedMs: hasStarted(rollout) ? undefined : known.watchPayloads?.(rollout),
+    paceMs: paceOf(scene),
+    payloadsWatchedMs: hasStarted(rollout) ? undefined : scene.known.watchPayloads?.(rollout),
   };
 }
 
@@ -99,7 +105,10 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     // Not for a stage that changes no version, such as one of image bundles.
     isThere: stage.keepsVersion || stage.forced ? undefined : dialect.versions?.runs?.(object, stage.version),
     agent: dialect.agents?.of(object),
-    occupant: dialect.occupantOf?.(world, target, plan),
+    // Only those that may start are asked.
+    get occupant() {
+      return dialect.occupantOf?.(world, target, plan);
+    },
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),
     drainPreview: node && known.drainPreviews && (known.drainPreviews.get(node.metadata.name) ?? 'unasked'),
@@ -140,11 +149,12 @@ const viewOf = onceForEach(
 );
 
 /** The 90th percentile of what finished targets took, as their agents say; never the longest: one that lies must not count. */
-function paceOf(rollout: Rollout, facts: ReadonlyMap<string, TargetFacts>): number | undefined {
-  const spent = targetsIn(rollout, 'done')
-    .flatMap(({ key }) => {
-      const { observation } = facts.get(key) ?? {};
-      const spent = observation?.kind === 'none' ? undefined : observation?.report?.spent;
+function paceOf({ dialect, plan, world, rollout }: Scene): number | undefined {
+  const spent = withStages(rollout)
+    .flatMap(({ stage, target }) => {
+      if (target.state !== 'done') return [];
+      const observation = dialect.signal.read(world, rollout, stage, target, plan);
+      const spent = observation.kind === 'none' ? undefined : observation.report?.spent;
       return spent ? Object.values(spent).reduce((sum, ms) => sum + ms, 0) : [];
     })
     .toSorted((a, b) => a - b);

@@ -51,7 +51,8 @@ export class OwnWrites {
   readonly #written = new Map<string, Map<string, OwnWrite>>();
   /** By kind: what depends on all objects is computed once for each list. */
   readonly #corrected = new Map<string, Corrected>();
-  #last: OwnWrite | undefined;
+  /** By kind. */
+  readonly #last = new Map<string, OwnWrite>();
 
   constructor(clock: Pick<Clock, 'monotonic'> = systemClock) {
     this.#clock = clock;
@@ -59,14 +60,15 @@ export class OwnWrites {
 
   /** Call with the server's answer to every write. */
   remember(resource: Resource, object: KubeObject): void {
-    this.#last = { object, at: this.#clock.monotonic() };
-    this.#of(resource).set(keyOf(object), this.#last);
+    const write = { object, at: this.#clock.monotonic() };
+    this.#last.set(kindOf(resource), write);
+    this.#of(resource).set(keyOf(object), write);
     this.#corrected.delete(kindOf(resource));
   }
 
-  /** True if this version is our own last write, and the server has just answered it. */
-  isFresh({ metadata }: KubeObject): boolean {
-    const last = this.#last;
+  /** True if this version is our own last write to the kind, and the server has just answered it. */
+  isFresh(resource: Resource, { metadata }: KubeObject): boolean {
+    const last = this.#last.get(kindOf(resource));
     if (last === undefined || last.object.metadata.resourceVersion !== metadata.resourceVersion) return false;
     return this.#clock.monotonic() - last.at < FRESH_MS;
   }

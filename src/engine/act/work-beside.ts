@@ -1,0 +1,55 @@
+/** Writes that the next decision does not wait for: records of progress, and signals for targets that are recorded ahead. */
+import { type Clock, sleep } from '../../util/clock.ts';
+import type { Signalling } from '../model/decision.ts';
+
+/** Milliseconds between the starts of two records: each lists all that is in flight. */
+const RECORD_EVERY_MS = 250;
+/** Between two decisions meanwhile, so that one follows many changes. */
+const DECIDE_EVERY_MS = 100;
+
+export type WorkBeside = ReturnType<typeof workBeside>;
+
+/** For one plan. Each piece of work resolves with true if the plan was as it was decided on. */
+export function workBeside(clock: Clock) {
+  const running = new Map<Promise<boolean>, readonly Signalling[]>();
+  let recordedAt = Number.NEGATIVE_INFINITY;
+  let recording: Promise<boolean> | undefined;
+  const begin = (work: Promise<boolean>, signals: readonly Signalling[]): void => {
+    running.set(work, signals);
+    // `next` and `end` hear of a failure.
+    work.catch(() => undefined);
+  };
+  /** One record at a time. */
+  const isRecordDue = (): boolean => !recording && clock.monotonic() >= recordedAt + RECORD_EVERY_MS;
+  return {
+    isRunning: () => running.size > 0,
+    isRecordDue,
+    record(work: Promise<boolean>): void {
+      [recordedAt, recording] = [clock.monotonic(), work];
+      begin(work, []);
+    },
+    send: begin,
+    unsent(signals: readonly Signalling[]): readonly Signalling[] {
+      const sending = new Set([...running.values()].flat().map(({ target }) => target.key));
+      return signals.filter(({ target }) => !sending.has(target.key));
+    },
+    /** Resolves once something has ended or is to be decided, with false if a piece of work found the plan changed. */
+    async next(isDue: () => boolean): Promise<boolean> {
+      const ended: Promise<boolean>[] = [];
+      const works = [...running.keys()].map(async (work) => {
+        await Promise.allSettled([work]);
+        ended.push(work);
+      });
+      do await Promise.race([...works, sleep(clock, DECIDE_EVERY_MS)]);
+      while (ended.length === 0 && !isDue() && !isRecordDue());
+      for (const work of ended) running.delete(work);
+      if (recording && !running.has(recording)) recording = undefined;
+      return (await Promise.all(ended)).every(Boolean);
+    },
+    async end(): Promise<void> {
+      await Promise.allSettled(running.keys());
+      running.clear();
+      recording = undefined;
+    },
+  };
+}

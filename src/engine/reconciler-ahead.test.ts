@@ -1,0 +1,174 @@
+/** Proves that targets which are recorded ahead start while the end of others is recorded, and never more than there are slots. */
+import { expect, test } from 'vitest';
+import { MemoryApi } from '../../test/builders/memory-api.ts';
+import { buildNode } from '../../test/builders/nodes.ts';
+import { succeeded } from '../../test/builders/observations.ts';
+import { buildReconciler } from '../../test/builders/reconcilers.ts';
+import { buildPolicy } from '../../test/builders/rollout-policies.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import { T0 } from '../../test/builders/times.ts';
+import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { pick, seededRandom } from '../../test/faults/random.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { annotated, nodes } from '../kube/resources.ts';
+import { StatusError } from '../kube/status-error.ts';
+import { ABORT_ANNOTATION } from './model/controls.ts';
+import type { Observation } from './model/decision.ts';
+
+const RECORD = 'replace plans/plan/status';
+
+function buildScene(count: number, maxInFlight: number, ahead: number) {
+  const api = new MemoryApi();
+  const clock = new FakeClock(T0);
+  const names = Array.from({ length: count }, (_, index) => `w${index + 1}`);
+  for (const name of names) api.put(nodes, buildNode(name));
+  const { spec, ...plan } = buildTablePlan({});
+  api.put(tableDialect.plans, {
+    ...plan,
+    spec: { ...spec, stages: [buildStage('worker', names, { maxInFlight, ahead })] },
+  });
+  const answerOf = (name: string): Observation =>
+    tableDialect.signal.read(
+      { get: () => api.read(nodes, name), list: () => [] } as never,
+      spec,
+      buildStage('worker', []),
+      { key: name, name, state: 'intended', since: '' },
+      api.read(tableDialect.plans, 'plan'),
+    );
+  const atWork = (): string[] => names.filter((name) => answerOf(name).kind === 'sent');
+  const end = (name: string): void => api.change(nodes, name, (node) => withAnswer(node, succeeded()));
+  const record = () => api.read<TablePlan>(tableDialect.plans, 'plan').status?.stages[0];
+  const writes = (): string[] => api.calls.filter((call) => call.startsWith('replace'));
+  return { api, clock, names, atWork, end, record, writes };
+}
+
+/** Records wait until they are released. */
+function holdRecords(client: KubeClient) {
+  let held = Promise.withResolvers<void>();
+  held.resolve();
+  const replace: KubeClient['replace'] = async (resource, object, options) => {
+    if (resource.plural === 'plans') await held.promise;
+    return await client.replace(resource, object, options);
+  };
+  return {
+    client: { ...client, replace },
+    hold: () => void (held = Promise.withResolvers()),
+    release: () => held.resolve(),
+  };
+}
+
+test('the first record names what moves at once, and what starts next', async () => {
+  const { api, record, writes } = buildScene(5, 2, 2);
+  await buildReconciler(tableDialect, api).look();
+  expect(record()?.targets.map(({ state }) => state)).toEqual([
+    'intended',
+    'intended',
+    'pending',
+    'pending',
+    'pending',
+  ]);
+  expect(record()?.next).toEqual(['0/worker/w3', '0/worker/w4']);
+  expect(writes()).toEqual([RECORD, 'replace nodes/w1', 'replace nodes/w2']);
+});
+
+test('the next target starts while the end of the one before is still to be recorded', async () => {
+  const { api, clock, end, atWork, record } = buildScene(4, 1, 2);
+  const { client, hold, release } = holdRecords(api.client);
+  const { look, catchUp } = buildReconciler(tableDialect, api, { client, clock });
+  await look();
+  hold();
+  end('w1');
+  const looking = look();
+  await clock.advance(0);
+  expect(atWork()).toEqual(['w2']);
+  end('w2');
+  catchUp();
+  await clock.advance(100);
+  // Its success is verified once its start is recorded.
+  expect(atWork()).toEqual([]);
+  expect(record()?.targets.map(({ state }) => state)).toEqual(['intended', 'pending', 'pending', 'pending']);
+  release();
+  await clock.runUntil(looking);
+  await clock.runUntil(look());
+  expect(atWork()).toEqual(['w3']);
+  expect(record()?.next).toEqual(['0/worker/w4']);
+  expect(record()?.targets.map(({ state }) => state)).toEqual(['done', 'done', 'intended', 'pending']);
+});
+
+test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+  'never more start than there are slots, by two leaders at once (seed %i)',
+  async (seed) => {
+    const { api, clock, names, atWork, end, record } = buildScene(24, 3, 3);
+    const random = seededRandom(seed);
+    const most: number[] = [];
+    const leaders = [0, 1].map(() => {
+      const slow = { ...api.client };
+      const replace: KubeClient['replace'] = async (...args) => {
+        await new Promise<void>((resolve) => clock.schedule(random() * 400, resolve));
+        const written = await api.client.replace(...args);
+        most.push(atWork().length);
+        return written;
+      };
+      return buildReconciler(tableDialect, api, { client: { ...slow, replace }, clock });
+    });
+    let isOver = false;
+    const lead = async ({ look }: (typeof leaders)[number]): Promise<void> => {
+      while (!isOver) {
+        await look();
+        await new Promise<void>((resolve) => clock.schedule(50, resolve));
+      }
+    };
+    const leading = leaders.map(lead);
+    for (let step = 0; step < 4_000 && record()?.targets.every(({ state }) => state === 'done') !== true; step++) {
+      await clock.advance(20 + random() * 60);
+      const working = atWork();
+      if (working.length > 0 && random() < 0.7) end(pick(random, working));
+      if (random() < 0.6) pick(random, leaders).catchUp();
+    }
+    isOver = true;
+    await clock.runUntil(Promise.all(leading));
+    expect(record()?.targets.map(({ state }) => state)).toEqual(names.map(() => 'done'));
+    expect([2, 3]).toContain(Math.max(...most));
+  },
+);
+
+test.each([
+  ['an abort', { [ABORT_ANNOTATION]: 'true' }, {}],
+  ['a pause', {}, { paused: true }],
+])('after %s nothing starts ahead', async (_name, annotations, more) => {
+  const { api, clock, end, atWork } = buildScene(4, 1, 2);
+  const policy = { is: buildPolicy() };
+  const { look } = buildReconciler(tableDialect, api, { clock, policyFor: () => policy.is });
+  await look();
+  end('w1');
+  api.change(tableDialect.plans, 'plan', (plan) => annotated(plan, annotations));
+  policy.is = buildPolicy(more);
+  await clock.runUntil(look());
+  await clock.runUntil(look());
+  expect(atWork()).toEqual([]);
+});
+
+test('a target that a gate holds gives its place to the next one', async () => {
+  const { api, clock, end, atWork, record } = buildScene(4, 1, 2);
+  const { look } = buildReconciler(tableDialect, api, { clock });
+  await look();
+  api.put(nodes, buildNode('w2', {}, 'False'));
+  end('w1');
+  await clock.runUntil(look());
+  await clock.runUntil(look());
+  expect(atWork()).toEqual(['w3']);
+  expect(record()?.next).toEqual(['0/worker/w4']);
+});
+
+test('a record that fails ends the reconcile with its error, after what was sent has its answer', async () => {
+  const { api, clock, end, atWork } = buildScene(4, 1, 2);
+  const { look } = buildReconciler(tableDialect, api, { clock });
+  await look();
+  end('w1');
+  api.before(RECORD, () => {
+    throw new StatusError({ kind: 'Status', code: 500, message: 'no' });
+  });
+  await expect(clock.runUntil(look())).rejects.toThrow('no');
+  expect(atWork()).toEqual(['w2']);
+});
