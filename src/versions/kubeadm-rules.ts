@@ -131,11 +131,8 @@ export interface KubeletFacts {
 }
 
 /** kube-controller-manager, kube-scheduler or a cloud controller manager. */
-export interface ControllerManagerFacts {
+export interface ControllerManagerFacts extends Pick<KubeletFacts, 'version' | 'apiServer'> {
   readonly name: string;
-  readonly version: string;
-  /** The only API server that it connects to; absent behind a load balancer. */
-  readonly apiServer?: string;
 }
 
 export interface KubeadmFacts {

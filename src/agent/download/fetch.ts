@@ -19,6 +19,7 @@ export interface FetchRequest {
   readonly paths: PartialPaths;
   /** Validator of a copy that is here already: the server need not send the same bytes again. */
   readonly unless?: string;
+  /** `refit-agent/<version> (<name of the object>)`. */
   readonly userAgent: string;
   readonly limits: DownloadLimits;
 }
