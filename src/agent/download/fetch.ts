@@ -192,7 +192,6 @@ export interface DownloadLimits {
   readonly stallMs: number;
   /** True: redirects to plain http are refused, too. */
   readonly requireHttps?: true;
-  /** True: a redirect from https to plain http is followed. */
   readonly allowInsecureRedirect?: true;
   /** True: only a download with a sha256 may come over plain http. */
   readonly httpsWithoutHash?: boolean;

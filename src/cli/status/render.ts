@@ -56,7 +56,6 @@ function writeChanges(output: Output): Show {
   };
 }
 
-/** The lines to print when `after` follows `before`. */
 export function changesBetween(before: StatusView | undefined, after: StatusView, now: number): string[] {
   const printed = new Set(before ? linesOf(before) : []);
   const known = new Map(before?.plans.map((plan) => [plan.uid, plan]));
