@@ -125,7 +125,6 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
   await effects[step.kind]?.(step as never);
 }
 
-/** Hashes only files of the same size. */
 async function isSameContent(path: string, other: string, files: Files): Promise<boolean> {
   const [a, b] = await Promise.all([path, other].map(async (each) => await files.stat(each).catch(() => undefined)));
   if (a === undefined || a.size !== b?.size) return false;
