@@ -154,13 +154,11 @@ export interface NodeFacts {
   readonly kernel?: string;
 }
 
-/** hard: stops always · force: may be forced one day, and stops until then · warn: is only reported. */
-export type Severity = 'hard' | 'force' | 'warn';
-
 export interface Finding {
   /** Rule of docs/guides/kubeadm.md. */
   readonly rule: string;
-  readonly severity: Severity;
+  /** hard: stops always · force: may be forced one day, and stops until then · warn: is only reported. */
+  readonly severity: 'hard' | 'force' | 'warn';
   readonly message: string;
 }
 
