@@ -65,19 +65,15 @@ function nextBundleStep({ phase, failure, work }: BundleJournal, status: string 
     case 'wanted':
       return status === undefined ? { kind: 'report', status: 'Downloading' } : { kind: 'fetch-bundle' };
     case 'placed':
-      if (work.signal.command.kind === 'kubeadmupdate') return nextKubeadmStep(status);
-      return { kind: 'report', status: 'Completed' };
+      if (work.signal.command.kind !== 'kubeadmupdate') return { kind: 'report', status: 'Completed' };
+      // All is staged: the leader drains the node before it is touched.
+      if (status === undefined || status === 'Downloading') return { kind: 'report', status: 'Cordoning' };
+      return status === 'ApplyingUpdate' ? { kind: 'upgrade-host' } : { kind: 'await-leader' };
     case 'upgraded':
       return status === 'UnCordoning' ? { kind: 'await-leader' } : { kind: 'report', status: 'UnCordoning' };
     case 'missed':
       return { kind: 'report', ...(failure ?? { status: 'FailedDownload', reason: 'the bundle was not placed' }) };
   }
-}
-
-/** Once all is staged: the leader drains the node before it is touched. */
-function nextKubeadmStep(status: string | undefined): Step {
-  if (status === undefined || status === 'Downloading') return { kind: 'report', status: 'Cordoning' };
-  return status === 'ApplyingUpdate' ? { kind: 'upgrade-host' } : { kind: 'await-leader' };
 }
 
 /** Signals with any other status are final or unknown; original agents leave them alone too. */

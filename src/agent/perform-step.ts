@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { writeOwner } from '../drain/cordon-marks.ts';
 import { backoffDelay, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import { type DownloadLimits, type FetchTools, limitsFor } from './download/fetch.ts';
+import { type FetchRequest, type FetchTools, limitsFor } from './download/fetch.ts';
 import { hashFile, stampOf } from './download/hash-file.ts';
 import { wantedHash } from './download/partial-file.ts';
 import { discardBundle, placeBundle } from './download/place-bundle.ts';
@@ -18,12 +18,9 @@ import { pathsBeside, pathsIn } from './state/state-directory.ts';
 import type { FileTrust } from './state/trusted-path.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 
-export interface EffectTools extends Omit<FetchTools, 'abort'> {
+export interface EffectTools extends Omit<FetchTools, 'abort'>, Pick<FetchRequest, 'userAgent' | 'limits'> {
   readonly stateDirectory: string;
   readonly imagesDirectory: string;
-  /** Sent to download servers: `refit-agent/<version> (<name of the object>)`. */
-  readonly userAgent: string;
-  readonly limits: DownloadLimits;
   /** True: also a forced update must bring the version that it names. */
   readonly checkForced?: boolean;
   readonly maintenance: Maintenance;
@@ -128,7 +125,6 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
   await effects[step.kind]?.(step as never);
 }
 
-/** Hashes only files of the same size. */
 async function isSameContent(path: string, other: string, files: Files): Promise<boolean> {
   const [a, b] = await Promise.all([path, other].map(async (each) => await files.stat(each).catch(() => undefined)));
   if (a === undefined || a.size !== b?.size) return false;

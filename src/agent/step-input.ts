@@ -58,7 +58,6 @@ export interface NewSignalInput extends StepInput {
   readonly signal: SignalData;
 }
 
-/** In the middle of an update. */
 export interface UpdateInput extends StepInput {
   readonly journal: UpdateJournal;
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import { http } from '../util/http.ts';
 import { type Environment, proxyFor } from './proxy-choice.ts';
-import { get, ProxyRefusal } from './route.ts';
+import { get, ProxyRefusal, type Route } from './route.ts';
 
 /** A retry may succeed; every other error is final. */
 export class TransientError extends Error {
@@ -25,11 +25,8 @@ export interface Answer extends Disposable {
   readonly url: URL;
 }
 
-export interface Get {
+export interface Get extends Pick<Route, 'headers' | 'method'> {
   readonly url: string;
-  /** GET if absent. */
-  readonly method?: 'HEAD' | undefined;
-  readonly headers: OutgoingHttpHeaders;
   readonly requireHttps?: boolean | undefined;
   /** Follows a redirect from https to plain http, as the original does. */
   readonly allowInsecureRedirect?: boolean | undefined;

@@ -33,7 +33,6 @@ export async function applyObjects(objects: readonly kube.KubeObject[], run: Obj
   for (const object of objects) run.write(`${titleOf(object)} ${await applyOne(object, run)}\n`);
 }
 
-/** For each namespace one. */
 export function deleteCommands(objects: readonly kube.KubeObject[]): string[] {
   const byNamespace = Map.groupBy(objects, ({ metadata }) => metadata.namespace);
   return [...byNamespace].map(([namespace, all]) => {

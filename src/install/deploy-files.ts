@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** `name` is below deploy/. */
 export function deployFile(name: string): string {
   return readFileSync(join(import.meta.dirname, '..', '..', 'deploy', name), 'utf8');
 }

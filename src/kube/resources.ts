@@ -70,7 +70,6 @@ export function compareResourceVersions(a: string, b: string): number {
   return Number(BigInt(a) - BigInt(b));
 }
 
-/** With these annotations beside its other ones. */
 export function annotated<T extends KubeObject>(object: T, more: Record<string, string>): T {
   return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...more } } };
 }
@@ -96,7 +95,6 @@ export function kubeletVersionOf(node: Node | undefined): string | undefined {
   return node?.status?.nodeInfo?.kubeletVersion;
 }
 
-/** The Ready condition of a Node or Pod; undefined for objects without one. */
 export function readyCondition(object: (KubeObject & Pick<Node, 'status'>) | undefined): NodeCondition | undefined {
   return object?.status?.conditions?.find(({ type }) => type === 'Ready');
 }

@@ -103,16 +103,9 @@ export function matchesLabels(selector: LabelSelector | undefined, labels: Reado
 }
 
 function meets({ operator, values = [] }: Requirement, value: string | undefined): boolean {
-  switch (operator) {
-    case 'In':
-      return value !== undefined && values.includes(value);
-    case 'NotIn':
-      return value === undefined || !values.includes(value);
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-    default:
-      return false;
-  }
+  const isThere = value !== undefined;
+  const isAmong = isThere && values.includes(value);
+  if (operator === 'In') return isAmong;
+  if (operator === 'NotIn') return !isAmong;
+  return operator === 'Exists' ? isThere : operator === 'DoesNotExist' && !isThere;
 }

@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** `name` is below scripts/. */
 export function scriptFile(name: string): string {
   return readFileSync(join(import.meta.dirname, 'scripts', name), 'utf8');
 }

@@ -19,7 +19,7 @@ import type { Release } from './channel/read-index.ts';
 import { CATCH_UP_MS, type CheckPace, nextCheck, nextWindow } from './config/check-times.ts';
 import { readUpdateConfig, type UpdateRules, type UpdateSettings } from './config/read-config.ts';
 import { newVersionProbe, type ProbeOptions } from './new-version.ts';
-import { decideUpdate, lowestOf, type UpdateDecision } from './plan/decide-update.ts';
+import { decideUpdate, lowestOf, type UpdateDecision, type UpdateFacts } from './plan/decide-update.ts';
 import { makePlan, originOf } from './plan/make-plan.ts';
 import { CHECK_ANNOTATION, statusOf, statusPatch, type UpdateStatus } from './status.ts';
 
@@ -240,11 +240,7 @@ export class UpdateFollower {
   }
 }
 
-interface Cluster extends Current {
-  readonly plan: Plan | undefined;
-  /** Of all controllers. */
-  readonly versions: readonly string[];
-}
+type Cluster = Current & Pick<UpdateFacts, 'plan' | 'versions'>;
 
 /** The oldest one owns the Plan. */
 function byAge({ metadata: a }: UpdateConfig, { metadata: b }: UpdateConfig): number {

@@ -131,11 +131,8 @@ export interface KubeletFacts {
 }
 
 /** kube-controller-manager, kube-scheduler or a cloud controller manager. */
-export interface ControllerManagerFacts {
+export interface ControllerManagerFacts extends Pick<KubeletFacts, 'version' | 'apiServer'> {
   readonly name: string;
-  readonly version: string;
-  /** The only API server that it connects to; absent behind a load balancer. */
-  readonly apiServer?: string;
 }
 
 export interface KubeadmFacts {
@@ -157,13 +154,11 @@ export interface NodeFacts {
   readonly kernel?: string;
 }
 
-/** hard: stops always · force: may be forced one day, and stops until then · warn: is only reported. */
-export type Severity = 'hard' | 'force' | 'warn';
-
 export interface Finding {
   /** Rule of docs/guides/kubeadm.md. */
   readonly rule: string;
-  readonly severity: Severity;
+  /** hard: stops always · force: may be forced one day, and stops until then · warn: is only reported. */
+  readonly severity: 'hard' | 'force' | 'warn';
   readonly message: string;
 }
 

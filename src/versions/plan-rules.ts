@@ -1,6 +1,6 @@
 /** Which versions a plan may lead through: no minor version skipped, no downgrade, no kubelet newer than an API server. */
 import { listed } from '../util/phrases.ts';
-import { isNewerMinor, parseVersion, type Version } from '../util/version.ts';
+import { isNewerMinor, parseVersion } from '../util/version.ts';
 import { brokenStep } from './kubeadm-rules.ts';
 import { equallyPrecise } from './release-parts.ts';
 
@@ -72,17 +72,15 @@ function judgeStage(
   }
   const kubelets = targets.filter(({ hasKubelet = role === 'worker' }) => hasKubelet);
   if (kubelets.length === 0 || allow.has('KubeletAhead')) return;
-  const behind = [...servers].filter(([, server]) => isBehind(server, wanted)).map(([name, at]) => `${name} (${at})`);
+  const behind = [...servers].flatMap(([name, server]) => {
+    const at = parseVersion(server);
+    // Patches may differ; a kubelet must not have a newer minor version.
+    return at && isNewerMinor(wanted, at) ? [`${name} (${server})`] : [];
+  });
   const what = `would have a kubelet of ${version}, newer than the API server of ${listed(behind, MAX_LISTED)}`;
   if (behind.length > 0) for (const { name } of kubelets) findings.add('KubeletAhead', what, name);
   for (const [name, server] of servers)
     if (!parseVersion(server)) findings.leave('the version of its API server is unknown', name);
-}
-
-/** Patches may differ; a kubelet must not have a newer minor version. */
-function isBehind(server: string | undefined, kubelet: Version): boolean {
-  const at = parseVersion(server);
-  return at !== undefined && isNewerMinor(kubelet, at);
 }
 
 function keyOf(role: VersionStage['role'], name: string): string {

@@ -21,14 +21,17 @@ export const NEWEST_KNOWN = 37;
 const THREE_BEHIND_FROM = 25;
 
 export function judgeVersions(facts: VersionFacts): Finding[] {
-  const unreadable = versionsIn(facts).filter((text) => parseVersion(text) === undefined);
+  const { kubelets = [], controllers = [] } = facts;
+  const others = [...kubelets, ...controllers].map(({ version }) => version);
+  const all = [...facts.apiServers, ...(facts.target === undefined ? [] : [facts.target]), ...others];
+  const unreadable = all.filter((text) => parseVersion(text) === undefined);
   if (unreadable.length > 0) return [hard('Km1', `${unreadable.join(', ')} is no version`)];
   const servers = facts.apiServers.map(read);
   const target = facts.target === undefined ? undefined : read(facts.target);
   return [
     ...(target ? targetFindings(servers, target, facts) : spreadFindings(servers)),
-    ...(facts.kubelets ?? []).flatMap((kubelet) => [...kubeletFindings(kubelet, servers, target)]),
-    ...(facts.controllers ?? []).flatMap((controller) => controllerFindings(controller, servers, target)),
+    ...kubelets.flatMap((kubelet) => [...kubeletFindings(kubelet, servers, target)]),
+    ...controllers.flatMap((controller) => controllerFindings(controller, servers, target)),
     ...kubeadmFindings(facts),
     ...etcdFindings(facts.etcd),
     ...nodeFindings(facts.node, target),
@@ -149,12 +152,6 @@ function allowedBehind({ minor }: Version): number {
 function ends(versions: readonly Version[]): readonly [Version | undefined, Version | undefined] {
   const sorted = versions.toSorted(compareVersions);
   return [sorted[0], sorted.at(-1)];
-}
-
-function versionsIn({ apiServers, target, kubelets = [], controllers = [] }: VersionFacts): string[] {
-  return [...apiServers, target, ...[...kubelets, ...controllers].map(({ version }) => version)].filter(
-    (each) => each !== undefined,
-  );
 }
 
 function read(version: string): Version {

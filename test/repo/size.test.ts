@@ -9,27 +9,27 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5775,
+  'src/agent': 5_740,
   'src/api': 963,
-  'src/cli': 4_811,
+  'src/cli': 4_783,
   'src/cmd': 979,
   'src/dialects': 320,
-  'src/dialects/autopilot': 986,
-  'src/dialects/capi': 2_548,
+  'src/dialects/autopilot': 978,
+  'src/dialects/capi': 2_532,
   'src/dialects/cattle': 1_909,
-  'src/dialects/kubeadm': 2_161,
+  'src/dialects/kubeadm': 2_152,
   'src/drain': 837,
   'src/engine': 5_202,
-  'src/http': 310,
-  'src/kube': 2_970,
-  'src/kubeadm': 1_042,
+  'src/http': 307,
+  'src/kube': 2_949,
+  'src/kubeadm': 1_041,
   'src/process': 280,
   'src/runtime': 779,
   'src/signal': 585,
-  'src/updates': 1_880,
-  'src/install': 840,
+  'src/updates': 1_862,
+  'src/install': 837,
   'src/util': 843,
-  'src/versions': 487,
+  'src/versions': 477,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];

@@ -2,13 +2,11 @@
 import { constants } from 'node:fs';
 import { lstat, open, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import type { ConfigurationItem } from '../../signal/node-configuration.ts';
 import { syncPath } from '../state/durable-files.ts';
 import { assertTrustedPath, unless } from '../state/trusted-path.ts';
 
-export interface FileState {
-  /** In base64. */
-  readonly content: string;
-  readonly mode: number;
+export interface FileState extends Pick<ConfigurationItem, 'content' | 'mode'> {
   readonly gid: number;
 }
 

@@ -40,7 +40,6 @@ export function diskRoom(directory: string, reserveBytes: number, files: StatFil
   };
   return {
     require,
-    /** Bytes that are free beside the reserve. */
     free: async () => Math.max(0, (await measure(directory, files)).free - reserveBytes),
     /** Call it before `bytes` are written: the server may have promised fewer, and others write to the disk, too. */
     async count(bytes: number): Promise<void> {

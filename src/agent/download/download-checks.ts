@@ -1,22 +1,18 @@
 /** Answers, before a rollout starts, whether this host could download what its leader names; and tells its room, asked or not. */
 import * as files from 'node:fs/promises';
 import { type Get, httpGet } from '../../http/http-get.ts';
-import type { Environment } from '../../http/proxy-choice.ts';
 import type { DownloadAnswer } from '../../signal/agent-presence.ts';
 import type { Annotations, SignalCommand } from '../../signal/annotations.ts';
 import { type DownloadCheck, decodeDownloadCheck, downloadCheckId } from '../../signal/prefetch.ts';
-import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { diskRoom } from './disk-room.ts';
-import { type DownloadLimits, limitsFor, requestFor } from './fetch.ts';
+import { type DownloadLimits, type FetchRequest, type FetchTools, limitsFor, requestFor } from './fetch.ts';
 
-export interface DownloadChecksParts {
-  readonly clock: Clock;
-  readonly limits: DownloadLimits;
-  readonly userAgent: string;
-  readonly environment: Environment;
+export interface DownloadChecksParts
+  extends Pick<FetchRequest, 'limits' | 'userAgent'>,
+    Pick<FetchTools, 'clock' | 'environment'> {
   /** Undefined while it is not known. */
   readonly placeFor: (kind: SignalCommand['kind']) => Promise<DownloadPlace | undefined>;
 }

@@ -19,6 +19,7 @@ export interface FetchRequest {
   readonly paths: PartialPaths;
   /** Validator of a copy that is here already: the server need not send the same bytes again. */
   readonly unless?: string;
+  /** `refit-agent/<version> (<name of the object>)`. */
   readonly userAgent: string;
   readonly limits: DownloadLimits;
 }
@@ -191,7 +192,6 @@ export interface DownloadLimits {
   readonly stallMs: number;
   /** True: redirects to plain http are refused, too. */
   readonly requireHttps?: true;
-  /** True: a redirect from https to plain http is followed. */
   readonly allowInsecureRedirect?: true;
   /** True: only a download with a sha256 may come over plain http. */
   readonly httpsWithoutHash?: boolean;

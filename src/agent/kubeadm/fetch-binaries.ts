@@ -4,16 +4,14 @@ import { join } from 'node:path';
 import type { Upgrade } from '../../kubeadm/host.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
 import type { Tools } from '../../util/tools.ts';
-import type { DownloadLimits } from '../download/fetch.ts';
+import type { FetchRequest } from '../download/fetch.ts';
 import { download } from '../download/stage-binary.ts';
 import { fileTrust } from '../state/trusted-path.ts';
 
-export interface FetchParts extends Tools {
+export interface FetchParts extends Tools, Pick<FetchRequest, 'userAgent' | 'limits'> {
   readonly directory: string;
   /** REFIT_ROOT of the scripts, which is not part of the paths that they get. */
   readonly root: string;
-  readonly userAgent: string;
-  readonly limits: DownloadLimits;
   readonly abort: AbortSignal;
 }
 

@@ -19,13 +19,10 @@ export function withReport(object: KubeObject, signal: SignalData, step: ReportS
   const report = reportOf({ ...step, ...defined({ from }) }, journal, earlier);
   const answered = signals.encodeSignal({ ...signal, status });
   const reported = annotated(object, { ...answered, ...signals.encodeReport(report) });
-  return step.status === 'Cordoning' ? cordoned(reported, signal) : reported;
-}
-
-/** Cordons in the leader's name if the policy asks for it: one write then reports Cordoning and cordons the node. */
-function cordoned(object: KubeObject, { created }: SignalData): KubeObject {
-  const { cordonFor } = signals.agentPolicyFor(object.metadata.annotations, created);
-  return object.kind === nodes.kind && cordonFor !== undefined ? withCordon(object, cordonFor) : object;
+  // Cordons in the leader's name if the policy asks for it: one write then reports Cordoning and cordons the node.
+  const { cordonFor } = signals.agentPolicyFor(annotations, signal.created);
+  const cordons = step.status === 'Cordoning' && object.kind === nodes.kind && cordonFor !== undefined;
+  return cordons ? withCordon(reported, cordonFor) : reported;
 }
 
 /** Keeps what was reported for this signal before, so that nothing is lost with a journal. */

@@ -3,12 +3,11 @@ import { networkInterfaces } from 'node:os';
 import type { ControlNode } from '../../signal/names.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
-import type { Logger } from '../../util/log.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { OwnObject } from '../object/own-object.ts';
 import { keepDoing } from '../object/signal-object.ts';
 import type { AgentOptions } from '../options.ts';
-import type { ServicePlaces } from '../service/service-place.ts';
+import type { PlaceParts, ServicePlaces } from '../service/service-place.ts';
 import type { ServiceStatus } from '../service/status-socket.ts';
 import * as controlNode from './control-node.ts';
 import { kubeletName } from './host-name.ts';
@@ -50,13 +49,11 @@ async function updateRegistration({ object, describe, log }: RegistrationParts):
   return 0;
 }
 
-export interface DescriptionParts {
+export interface DescriptionParts extends Pick<PlaceParts, 'askStatus' | 'log'> {
   readonly name: string;
   readonly options: Pick<AgentOptions, 'controller'>;
   readonly places: Pick<ServicePlaces, 'current'>;
   readonly object: { readonly newest: ControlNode | undefined };
-  readonly askStatus: (statusSocket: string) => Promise<ServiceStatus>;
-  readonly log: Logger;
 }
 
 /** Node.js architectures with another name in Go. */

@@ -1,5 +1,5 @@
 /** Tells whether the node's Ready condition is from after the restart, or a leftover of the kubelet before it. */
-import { type Node, readyCondition } from '../../kube/resources.ts';
+import { kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { kubernetesPartOf } from '../../versions/release-parts.ts';
@@ -71,11 +71,8 @@ function isFresh(node: Node, { work }: UpdateJournal, startedAt: number): boolea
   if (!ready.lastHeartbeatTime) return true;
   // Heartbeats have whole seconds: in that of the start, a kubelet of the old version is the one before.
   const [heard, second] = [Date.parse(ready.lastHeartbeatTime), Math.floor(startedAt / 1000) * 1000];
-  return heard > second || (heard === second && !isOfOldKubelet(node, work));
-}
-
-/** False where both versions have the same kubelet. */
-function isOfOldKubelet({ status }: Node, { from, signal }: UpdateJournal['work']): boolean {
-  const old = kubernetesPartOf(from);
-  return status?.nodeInfo?.kubeletVersion === old && old !== kubernetesPartOf(signal.command.version);
+  const old = kubernetesPartOf(work.from);
+  // Both versions may have the same kubelet.
+  const isOld = kubeletVersionOf(node) === old && old !== kubernetesPartOf(work.signal.command.version);
+  return heard > second || (heard === second && !isOld);
 }

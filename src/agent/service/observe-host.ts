@@ -60,12 +60,9 @@ function findUnresponsiveService(journal?: UpdateJournal): ProcessId | undefined
 
 /** The service's process, responsive or not. Expensive: reads the whole process table. */
 export function searchService({ binary, original }: Work): ProcessId | undefined {
-  return findService(binary, original) ?? findWithoutSupervisor(binary, original.parent);
-}
-
-/** A service manager may have replaced the supervisor together with the service: then only the command line is left. */
-function findWithoutSupervisor(binary: string, formerParent: number): ProcessId | undefined {
-  if (findProcess(formerParent) !== undefined) return undefined;
+  const found = findService(binary, original);
+  if (found || findProcess(original.parent) !== undefined) return found;
+  // A service manager may have replaced the supervisor together with the service: then only the command line is left.
   for (const { pid } of findServices()) if (wasStartedFrom(pid, binary)) return findProcess(pid);
   return undefined;
 }

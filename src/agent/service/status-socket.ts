@@ -30,10 +30,6 @@ export async function askStatus(socketPath: string, timeoutMs: number): Promise<
   );
   const text = await textIn(response, MAX_ANSWER_BYTES, 'the answer is too long');
   if (response.statusCode !== 200) throw new Error(`the status socket answered ${response.statusCode}`);
-  return parseStatus(text);
-}
-
-function parseStatus(text: string): ServiceStatus {
   const value: unknown = JSON.parse(text);
   if (!isRecord(value) || typeof value['Version'] !== 'string' || !Number.isInteger(value['Pid']))
     throw new Error('the status socket answered without Version and Pid');

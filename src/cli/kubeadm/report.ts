@@ -8,8 +8,6 @@ import { formatDuration } from '../../util/duration.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import type { ClusterState } from './verify.ts';
 
-type Versions = Readonly<Record<string, string | undefined>>;
-
 export type UpgradeReport = ReturnType<typeof reportOf>;
 
 export interface Ended {
@@ -54,7 +52,7 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
   return { version: request.version, digest, ...times, hosts, findings, checks };
 }
 
-function versionsOf({ kubeadm, kubelet, staticPods }: HostFacts): Versions {
+function versionsOf({ kubeadm, kubelet, staticPods }: HostFacts): Readonly<Record<string, string | undefined>> {
   return { kubeadm, kubelet, ...staticPods };
 }
 

@@ -10,7 +10,7 @@ import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { askLeader, type Loaded } from '../status/load.ts';
 import { type Inspection, inspect, inspectAll, type ViewParts, viewAt } from '../status/observe.ts';
-import { inSession, type Session, type SessionParts } from '../status/session.ts';
+import { inSession, type SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
 import { lookAtDrains, policyRule } from './findings.ts';
 import { type PlanPreview, renderPreview } from './view.ts';
@@ -30,9 +30,13 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
   const read = file === undefined ? undefined : readObject(await readNamed(file), file, KINDS);
   return await inSession(flags, parts, 'refit-preview', async (session) => {
     const now = parts.clock.now();
-    const plans = read
-      ? [await previewFile(read, session, now)]
-      : await previewOpen(session.loaded, session.viewParts, now);
+    const { loaded, viewParts } = session;
+    const resource = read?.kind.resource;
+    const seen = loaded.find(({ dialect }) => dialect.plans === resource);
+    if (resource && !seen)
+      throw new RefitError('REFIT_NO_CRD', `the cluster lacks ${resource.plural}.${resource.group}`);
+    const plans =
+      read && seen ? [await previewNew(read.object, seen, viewParts, now)] : await previewOpen(loaded, viewParts, now);
     const view = harmless({ leader: await askLeader(session, now), plans });
     const json = flags.output === 'json';
     parts.output.write(json ? `${JSON.stringify(view, undefined, 2)}\n` : renderPreview(view, now));
@@ -41,14 +45,6 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
       throw new RefitError('REFIT_FILE', `${file}: ${problem}`, { hint: 'what is shown above is this plan' });
     return EXIT.ok;
   });
-}
-
-type Read = ReturnType<typeof readObject>;
-
-async function previewFile({ kind: { resource }, object }: Read, session: Session, now: number): Promise<PlanPreview> {
-  const seen = session.loaded.find(({ dialect }) => dialect.plans === resource);
-  if (!seen) throw new RefitError('REFIT_NO_CRD', `the cluster lacks ${resource.plural}.${resource.group}`);
-  return await previewNew(object, seen, session.viewParts, now);
 }
 
 /** As if it were created at `now`; a status in the file is ignored. */

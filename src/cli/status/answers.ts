@@ -13,6 +13,7 @@ import type { KubeObject } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { runnerOf } from '../plan-runners.ts';
+import type { Loaded } from './load.ts';
 
 /** A drain by the leader: its state is only in the leader's memory, so it is read again here. */
 export interface DrainProbe {
@@ -24,12 +25,7 @@ export interface DrainProbe {
 
 export type Question = Probe | DrainProbe;
 
-interface Subject {
-  readonly dialect: Dialect;
-  readonly plan: KubeObject;
-  readonly world: World;
-  readonly options: DrainOptions;
-}
+type Subject = Pick<Loaded, 'dialect' | 'world'> & { readonly plan: KubeObject; readonly options: DrainOptions };
 
 /** Questions of one kind that are asked at once: each is a request, and hundreds of nodes may need one. */
 const MOST_OF_A_KIND = 20;

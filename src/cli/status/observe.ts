@@ -2,7 +2,6 @@
 import { decide } from '../../engine/decide/decide.ts';
 import { evaluationsFor } from '../../engine/decide/evaluate-target.ts';
 import { explainToPeople } from '../../engine/decide/explain.ts';
-import type { Dialect, World } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
 import { isFinal, targetsIn, withStages, withTargets } from '../../engine/model/rollout.ts';
@@ -61,6 +60,8 @@ export async function inspect(of: Pick<Loaded, 'dialect' | 'world'>, plan: KubeO
     snapshot = look();
   }
   const { unseen } = policies;
+  const names = dialect.foreignWork?.unproven?.(world, snapshot.rollout) ?? [];
+  const unproven = `who signalled ${listed(names)}: no leader's record is on the Node, so its work holds nobody up`;
   // What the leader asks and gets no answer to, although this user may get one.
   const undecided = blockedBy(plan, 'CannotDecide');
   return {
@@ -72,17 +73,11 @@ export async function inspect(of: Pick<Loaded, 'dialect' | 'world'>, plan: KubeO
     unseen: [
       ...(unseen === undefined ? [] : [unseen]),
       ...answers.unseen,
-      ...unprovenLines(dialect, world, snapshot),
+      ...(names.length === 0 ? [] : [unproven]),
       ...(undecided === undefined ? [] : [`the leader lacks an answer (CannotDecide): ${undecided}`]),
       ...[dialect.unknownOf?.(plan)].filter((each) => each !== undefined),
     ],
   };
-}
-
-function unprovenLines({ foreignWork }: Dialect, world: World, { rollout }: Snapshot): string[] {
-  const names = foreignWork?.unproven?.(world, rollout) ?? [];
-  if (names.length === 0) return [];
-  return [`who signalled ${listed(names)}: no leader's record is on the Node, so its work holds nobody up`];
 }
 
 /** Explains what is recorded, not what would be recorded next: without a controller that never happens. */

@@ -5,7 +5,7 @@ import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 import { isRoutine, percentOf } from './sentences.ts';
 import { fullNameOf, isOpen, noteLines, notesOf, progressOf, renderPlan, stateOf } from './text.ts';
-import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
+import type { PlanView, StageView, StatusView } from './view.ts';
 
 export type Form = 'text' | 'wide' | 'json' | 'yaml';
 
@@ -56,7 +56,6 @@ function writeChanges(output: Output): Show {
   };
 }
 
-/** The lines to print when `after` follows `before`. */
 export function changesBetween(before: StatusView | undefined, after: StatusView, now: number): string[] {
   const printed = new Set(before ? linesOf(before) : []);
   const known = new Map(before?.plans.map((plan) => [plan.uid, plan]));
@@ -77,7 +76,7 @@ function linesOf(view: StatusView): string[] {
 
 function changesOf(before: PlanView | undefined, after: PlanView): string[] {
   const printed = new Set(before ? eventsOf(before) : []);
-  const found = before ? eventsOf(after) : eventsOf(withoutDone(after));
+  const found = eventsOf(after, before === undefined);
   const sums = before ? [] : after.stages.filter(({ targets }) => targets.length > 0).map(sumOf);
   const isFurther = before !== undefined && isOpen(after) && percentOf(before) < percentOf(after);
   const progress = isFurther ? [progressOf(after).join(', ')] : [];
@@ -85,23 +84,18 @@ function changesOf(before: PlanView | undefined, after: PlanView): string[] {
   return lines.map((line) => `${fullNameOf(after)} ${line}`);
 }
 
-/** The first view gets sums instead of a line for each target that is done. */
-function withoutDone(plan: PlanView): PlanView {
-  const open = ({ phase }: TargetView): boolean => phase !== 'done';
-  return { ...plan, stages: plan.stages.map((stage) => ({ ...stage, targets: stage.targets.filter(open) })) };
-}
-
 function sumOf({ role, targets }: StageView): string {
   const done = targets.filter(({ phase }) => phase === 'done').length;
   return `has ${done} of ${targets.length} ${role}s done`;
 }
 
-function eventsOf(plan: PlanView): string[] {
+/** The first view gets sums instead of a line for each target that is done. */
+function eventsOf(plan: PlanView, isFirst = false): string[] {
   const { reason, stages, waits } = plan;
   const targets = stages.flatMap(({ role, targets }) => targets.map((target) => ({ ...target, role })));
   return [
     ...targets
-      .filter(({ phase }) => phase !== 'pending' && phase !== 'intended')
+      .filter(({ phase }) => phase !== 'pending' && phase !== 'intended' && !(isFirst && phase === 'done'))
       .map(({ role, name, phase, step = phase, failure }) => {
         const state = phase === 'working' ? step : phase;
         return `${role} ${name} ${state}${failure ? `: ${failure}` : ''}`;

@@ -124,7 +124,6 @@ export function waitLines(plan: PlanView, now: number): string[] {
   });
 }
 
-/** What ends these waits, each once. */
 export function endLines(waits: readonly Wait[]): string[] {
   return [...new Set(waits.flatMap(({ ends }) => ends ?? []))].map((ending) => `when ${ending}`);
 }

@@ -29,13 +29,14 @@ const MARGIN = 10;
 
 export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, medium: Medium): string[] {
   const failed = sentences.failedRows(plan, now);
+  const ahead = sentences.targetsOf(plan).flatMap(({ name, fetchesAhead }) => (fetchesAhead === true ? [name] : []));
   const sections: readonly Section[] = [
     { heading: 'why', lines: sentences.reasonLines(plan, failed), style: 'red' },
     { heading: 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
     { heading: 'ends', lines: sentences.endLines(plan.waits.filter((wait) => !sentences.isRoutine(wait))) },
     { heading: 'unknown', lines: plan.unseen ?? [] },
     { heading: 'agents', lines: agentLines(plan) },
-    { heading: 'ahead', lines: aheadLines(plan) },
+    { heading: 'ahead', lines: ahead.length === 0 ? [] : [`downloading and trying out: ${listed(ahead, FEW)}`] },
     { heading: 'to do', lines: medium.advises === false ? [] : toDo(plan) },
   ];
   return [
@@ -133,11 +134,6 @@ export function agentLines(plan: PlanView): string[] {
     const names = new Set(targets.map(({ name }) => name));
     return `${title} on ${listed([...names], FEW)}: ${targets[0]?.agent?.lacks}`;
   });
-}
-
-function aheadLines(plan: PlanView): string[] {
-  const names = sentences.targetsOf(plan).flatMap(({ name, fetchesAhead }) => (fetchesAhead === true ? [name] : []));
-  return names.length === 0 ? [] : [`downloading and trying out: ${listed(names, FEW)}`];
 }
 
 export function toDo(plan: PlanView): string[] {

@@ -92,9 +92,7 @@ export interface StatusView {
 }
 
 /** What is recorded and seen now, and what the controller would record next. */
-export interface ViewInput {
-  readonly namespace?: string | undefined;
-  readonly cluster?: string | undefined;
+export interface ViewInput extends Pick<PlanView, 'namespace' | 'cluster'> {
   readonly snapshot: Snapshot;
   readonly explanation: Pick<Explanation, 'waits' | 'phases'>;
   readonly upcoming: Rollout;

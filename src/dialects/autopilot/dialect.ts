@@ -75,19 +75,14 @@ export function project(rollout: Rollout, plan: Plan): Plan {
   const described = active ?? entries[0];
   const commands = entries.map((entry): CommandStatus => {
     const { description: _, ...rest } = withTargets(rollout, entry);
-    const isActive = entry.id === active?.id;
+    const open = entry.id === active?.id || isFinal(rollout) ? state : PLAN_STATES.schedulableWait;
     return {
       ...rest,
-      state: commandState(rollout, entry, isActive, state),
+      state: isCompleted(rollout, entry) ? PLAN_STATES.completed : open,
       ...(entry.id === described?.id && rollout.reason ? { description: textOf(rollout.reason, rollout.phase) } : {}),
     };
   });
   return { ...plan, status: { ...plan.status, state, commands } };
-}
-
-function commandState(rollout: Rollout, entry: CommandStatus, isActive: boolean, planState: string): string {
-  if (isCompleted(rollout, entry)) return PLAN_STATES.completed;
-  return isActive || isFinal(rollout) ? planState : PLAN_STATES.schedulableWait;
 }
 
 /** A command without stages is not supported here: it is completed if another leader recorded so. */

@@ -7,10 +7,7 @@ import { ifFound, StatusError } from '../../kube/status-error.ts';
 import { isRecord } from '../../util/json.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
 
-interface RemovedApi {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
+interface RemovedApi extends Pick<Resource, 'group' | 'version' | 'kind'> {
   readonly removedIn: string;
   /** The version of the same group that replaces it. */
   readonly successor?: string;

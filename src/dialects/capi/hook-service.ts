@@ -87,11 +87,7 @@ export async function within<T>(
     over.resolve(late());
     time.abort(new Error('the time to answer is over'));
   });
-  try {
-    return await Promise.race([work(time.signal), over.promise]);
-  } finally {
-    cancel();
-  }
+  return await Promise.race([work(time.signal), over.promise]).finally(cancel);
 }
 
 /** Temporary problems, such as an unavailable server, a late credential plugin, or a checksum that is not published yet. */

@@ -9,16 +9,13 @@ import { type Controller, fromMapping, type ReconcileContext } from '../../runti
 import { decodeSignal } from '../../signal/annotations.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { sameJson } from '../../util/json.ts';
-import type { RulesOf } from './machine-rules.ts';
 import { type MachineUpdate, recordOf, updateOn, withRequest } from './rollout.ts';
-import { disagreementOf } from './update-machine.ts';
+import { disagreementOf, type UpdateParts } from './update-machine.ts';
 
 /** `management`: of the cluster with the Machines. `writer`: of that with the Nodes. */
-export interface CareParts {
-  readonly management: KubeClient;
+export interface CareParts extends Pick<UpdateParts, 'management' | 'rulesOf'> {
   readonly writer: KubeClient;
   readonly seen: Pick<Informer<Node>, 'get' | 'list'>;
-  readonly rulesOf: RulesOf;
 }
 
 /** MachineHealthChecks leave out a Machine with it, whatever its value. Another value than ours is a person's, and stays. */

@@ -30,8 +30,13 @@ export interface UpdateParts extends ProgressParts {
   /** Of the cluster with the Machines; may be that with the Nodes. */
   readonly management: KubeClient;
   readonly rulesOf: RulesOf;
-  readonly source: PayloadSource;
-  readonly readText: ReadText;
+  readonly source: {
+    /** May contain `{version}`, `{os}`, `{arch}` and `{procedure}`. For kubeadm it is that of a list of binaries. */
+    readonly url: string;
+    /** Template for the output of sha256sum; without it the payload is not verified. */
+    readonly checksumUrl?: string | undefined;
+  };
+  readonly readText: (url: string, abort: AbortSignal) => Promise<string>;
   readonly replaceStuck: ReplaceStuck;
 }
 
@@ -184,16 +189,7 @@ export function disagreementOf({ metadata, spec, status }: Machine, node: Node):
   return wrong.length === 0 ? undefined : wrong.join('; ');
 }
 
-export interface PayloadSource {
-  /** May contain `{version}`, `{os}`, `{arch}` and `{procedure}`. For kubeadm it is that of a list of binaries. */
-  readonly url: string;
-  /** Template for the output of sha256sum; without it the payload is not verified. */
-  readonly checksumUrl?: string | undefined;
-}
-
 type WantedPayload = Pick<MachineUpdate, 'version' | 'platform'> & { readonly procedure: Procedure };
-
-export type ReadText = (url: string, abort: AbortSignal) => Promise<string>;
 
 const MAX_CHECKSUM_BYTES = 64 * 1024;
 const HEADERS = { 'user-agent': 'refit-capi-extension', 'accept-encoding': 'identity' };

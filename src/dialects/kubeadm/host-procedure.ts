@@ -4,7 +4,6 @@ import { ownerOf, type Target } from '../../engine/model/rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { isConflict, isForbidden, isUnauthorized, StatusError, TransportError } from '../../kube/status-error.ts';
-import type { Shells } from '../../kubeadm/host.ts';
 import * as hostSteps from '../../kubeadm/host-steps.ts';
 import { etcdAnswers } from '../../kubeadm/probe.ts';
 import { renewCertificates } from '../../kubeadm/renew-certificates.ts';
@@ -12,22 +11,18 @@ import { kubeadmBody, kubeletBody, optionsFor, stageBody } from '../../kubeadm/s
 import { controlPlanePods } from '../../kubeadm/verify.ts';
 import { rfc3339, sleep } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
-import type { Tools } from '../../util/tools.ts';
 import { aborted } from '../../util/waits.ts';
 import { controlPlaneOf, type Manifest, type ManifestHost } from './manifest.ts';
 import { type ExpectedOutages, REFUSED_MS } from './outages.ts';
-import type { ApproveServing } from './serving-certificates.ts';
+import type { ApprovalParts, ApproveServing } from './serving-certificates.ts';
 import { type HostUpgrade, type HostUpgrades, type Report, reportOn, reportPatch, STEPS } from './signal.ts';
 
-export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
-  readonly manifest: Manifest;
-  readonly shells: Shells;
+export interface ProcedureParts extends Pick<ApprovalParts, 'manifest' | 'shells' | 'clock' | 'log' | 'abort'> {
   /** Writes only while this process holds the lease. */
   readonly writer: KubeClient;
   readonly drains: Drains;
   readonly outages: ExpectedOutages;
   readonly approveServing: ApproveServing;
-  readonly abort: AbortSignal;
 }
 
 /** Milliseconds. A single API server is down for more than a minute while kubeadm replaces it, so writes are retried. */

@@ -3,10 +3,11 @@ import type { KubeClient } from '../../kube/client.ts';
 import * as kube from '../../kube/resources.ts';
 import { matchesLabels } from '../../kube/selectors.ts';
 import { describeProblem, ifAllowed, ifFound, ifUnchanged } from '../../kube/status-error.ts';
-import { type Clock, sleep } from '../../util/clock.ts';
+import { sleep } from '../../util/clock.ts';
 import { compareVersionTexts } from '../../util/version.ts';
 import { type Finding, hard, warn } from '../../versions/kubeadm-rules.ts';
 import { judgeVersions } from '../../versions/version-rules.ts';
+import type { AddonTools } from './addons.ts';
 
 interface MachineSpec {
   versions?: { kubelet?: string };
@@ -129,14 +130,9 @@ export function nextPoolStep(pool: Pool, target: string, { all, hasCanary }: Mac
   return { message: `has ${target}`, patch: { metadata: { annotations: { [OURS]: null } } } };
 }
 
-export interface PoolTools {
-  readonly client: KubeClient;
-  /** Writes only while the lock is held. */
-  readonly writer: KubeClient;
-  readonly clock: Clock;
+export interface PoolTools extends Pick<AddonTools, 'client' | 'writer' | 'clock' | 'abort'> {
   /** Gets each change, in words that follow its name. */
   readonly tell: (message: string) => void;
-  readonly abort: AbortSignal;
 }
 
 /** Resolves with why it stopped, or undefined at the end. On an abort it says what is left, and rejects. */

@@ -41,7 +41,6 @@ export async function isOwnBinary(): Promise<boolean | undefined> {
   return there === undefined ? undefined : there === (await hashFile(SELF, { open }));
 }
 
-/** Copies this binary to its place. */
 export async function placeBinary(): Promise<void> {
   await assertOwnedByRoot(dirname(BINARY));
   await placeFile(BINARY, 0o755, async (next) => await copyFile(SELF, next, constants.COPYFILE_EXCL));

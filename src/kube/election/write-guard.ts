@@ -37,10 +37,13 @@ export function guardedClient(client: KubeClient, guard: WriteGuard, clock: Cloc
     // A TransportError, so that callers need no further case.
     if (!write)
       throw new TransportError(`${what} refused: this process does not hold the leader lease`, { maybeApplied: false });
-    using late = delayed(options?.abort, clock);
+    const abort = options?.abort;
+    const late = new AbortController();
+    using ends = new DisposableStack();
+    ends.use(onAbort(abort, () => ends.defer(clock.schedule(LAST_ANSWER_MS, () => late.abort(abort?.reason)))));
     const deadlineMs = Math.min(options?.deadlineMs ?? Number.POSITIVE_INFINITY, write.deadlineMs);
     try {
-      const result = await send({ ...options, deadlineMs, abort: late.abort });
+      const result = await send({ ...options, deadlineMs, abort: late.signal });
       write.end(true);
       return result;
     } catch (error) {
@@ -48,14 +51,6 @@ export function guardedClient(client: KubeClient, guard: WriteGuard, clock: Cloc
       throw error;
     }
   });
-}
-
-/** Aborts some time after `abort`. */
-function delayed(abort: AbortSignal | undefined, clock: Clock): Disposable & { readonly abort: AbortSignal } {
-  const late = new AbortController();
-  const ends = new DisposableStack();
-  ends.use(onAbort(abort, () => ends.defer(clock.schedule(LAST_ANSWER_MS, () => late.abort(abort?.reason)))));
-  return { abort: late.signal, [Symbol.dispose]: () => ends.dispose() };
 }
 
 export interface TermTimes {

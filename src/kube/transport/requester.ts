@@ -150,7 +150,9 @@ function senderTo(config: ClusterConfig, options: RequesterOptions, closed: Abor
       const isOverload = response.statusCode === 429 || response.statusCode === 503;
       const isRefused = response.statusCode === 401 && !refreshed && credentials.refresh(identity);
       if (!isRefused && !(isOverload && mayWait)) return response;
-      release(response);
+      // A short answer that is read frees the connection for the next request; a long one costs more than a connection.
+      if (Number(response.headers['content-length'] ?? Infinity) <= MOST_REFUSAL_BYTES) response.resume();
+      else response.destroy();
       if (isRefused) refreshed = true;
       else await sleep(clock, Math.max(waitMs ?? 0, SHORTEST_PAUSE_MS), limit.abort);
     }
@@ -192,13 +194,6 @@ function parseAnswer(response: IncomingMessage, body: string): unknown {
 function assertExpected({ check }: Call, answer: unknown): void {
   const problem = check?.(answer);
   if (problem !== undefined) throw new AnswerError(problem);
-}
-
-/** Reading a short answer to its end frees the connection for the next request; a long one costs more than a connection. */
-function release(response: IncomingMessage): void {
-  const bytes = Number(response.headers['content-length'] ?? Infinity);
-  if (bytes <= MOST_REFUSAL_BYTES) response.resume();
-  else response.destroy();
 }
 
 async function* alive(response: IncomingMessage, limit: TimeLimit, idleMs: number): AsyncGenerator<Buffer> {

@@ -1,5 +1,5 @@
 /** Keep-alive HTTP/1.1 connections to the API server, replaced when certificates change. */
-import type { Agent, ClientRequest, ClientRequestArgs, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { Agent, ClientRequest, ClientRequestArgs, IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -9,15 +9,13 @@ import { http } from '../../util/http.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { onAbort } from '../../util/waits.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
-import type { TlsMaterial } from '../config/credentials.ts';
+import type { Identity, TlsMaterial } from '../config/credentials.ts';
 import { TransportError } from '../status-error.ts';
 import type { ServerAddress, ServerAddresses } from './server-addresses.ts';
 
-export interface WireRequest {
+export interface WireRequest extends Pick<Identity, 'headers' | 'tls'> {
   readonly method: string;
   readonly path: string;
-  readonly headers: OutgoingHttpHeaders;
-  readonly tls: TlsMaterial;
   readonly body: string | undefined;
   readonly abort: AbortSignal;
 }

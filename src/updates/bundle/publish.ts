@@ -147,10 +147,8 @@ const bundleSchema = z.strictObject({
   channels: catalogs.channelsSchema,
 });
 
-export interface WantedFile {
+export interface WantedFile extends Pick<catalogs.CatalogFile, 'platform' | 'kind'> {
   readonly version: string;
-  readonly platform: string;
-  readonly kind: 'k0s' | 'airgap';
   /** URL, or path relative to the bundle file. */
   readonly source: string;
   readonly sha256: string | undefined;

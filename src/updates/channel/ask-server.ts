@@ -1,17 +1,14 @@
 /** Asks an update server or a channel: bounded in size and time, through proxies, and not answered in full when nothing changed. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import { chunksOf, getOnce, httpGet } from '../../http/http-get.ts';
+import { chunksOf, type Get, getOnce, httpGet } from '../../http/http-get.ts';
 import type { Environment } from '../../http/proxy-choice.ts';
 import { textIn } from '../../util/bounded-file.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 
-export interface ServerQuestion {
-  readonly url: string;
+export interface ServerQuestion extends Pick<Get, 'url' | 'secretHeaders'> {
   /** Sent after every redirect, too. */
   readonly headers?: OutgoingHttpHeaders;
-  /** Sent to the host of the URL only. */
-  readonly secretHeaders?: OutgoingHttpHeaders;
   /** ETag of the answer that is known already. */
   readonly known?: string | undefined;
 }

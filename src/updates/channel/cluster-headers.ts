@@ -1,7 +1,7 @@
 /** What an update server is told about the cluster, in the headers of k0s. Nothing is sent unless somebody asks for it. */
 import { arch } from 'node:process';
 import type { KubeClient } from '../../kube/client.ts';
-import { type Node, namespaces, nodes } from '../../kube/resources.ts';
+import { namespaces, nodes } from '../../kube/resources.ts';
 import { controlNodes } from '../../signal/names.ts';
 
 /** What the API does not say. */
@@ -19,7 +19,6 @@ export interface Asking {
   readonly abort: AbortSignal;
 }
 
-/** UID of the namespace `kube-system`. */
 export async function clusterIdOf({ client, abort }: Asking): Promise<string> {
   return (await client.get(namespaces, 'kube-system', { abort })).metadata.uid ?? '';
 }
@@ -31,7 +30,12 @@ export async function clusterHeaders({ client, abort }: Asking, { storage, netwo
     client.listAll(controlNodes, { abort }),
     client.listAll(nodes, { abort }),
   ]);
-  const data = workerData(workers.items);
+  const infos = workers.items.map(({ status }) => status?.nodeInfo);
+  const data = {
+    Archs: counts(infos.map((info) => info?.architecture)),
+    OSes: counts(infos.map((info) => info?.osImage)),
+    Runtimes: counts(infos.map((info) => info?.containerRuntimeVersion)),
+  };
   return {
     K0s_arch: ARCHITECTURES[arch] ?? arch,
     K0s_clusterid: `kube-system:${clusterId}`,
@@ -40,14 +44,6 @@ export async function clusterHeaders({ client, abort }: Asking, { storage, netwo
     K0s_storagetype: storage,
     K0s_version: version,
     K0s_workerdata: Buffer.from(JSON.stringify(data)).toString('base64'),
-  };
-}
-
-function workerData(all: readonly Node[]): Record<string, Record<string, number>> {
-  return {
-    Archs: counts(all.map(({ status }) => status?.nodeInfo?.architecture)),
-    OSes: counts(all.map(({ status }) => status?.nodeInfo?.osImage)),
-    Runtimes: counts(all.map(({ status }) => status?.nodeInfo?.containerRuntimeVersion)),
   };
 }
 

@@ -8,7 +8,6 @@ import { parseYaml } from '../../util/yaml.ts';
 /** By platform, `<os>-<architecture>`. */
 export type Downloads = Readonly<Record<string, { readonly url: string; readonly sha256?: string }>>;
 
-/** The release that a channel offers. */
 export interface Release {
   /** With `v`: nodes report it so. */
   readonly version: string;

@@ -27,10 +27,9 @@ export function readCron(text: string, timeZone: string): CronSchedule {
   const only = crontab ?? k0s;
   if (!only) throw new Error(`"${text}" is no cron schedule; ${EXAMPLE}`);
   if (!crontab || !k0s) return only;
-  const shown = (schedule: CronSchedule): string => timesOf(schedule).join(', ');
   throw new Error(
-    `"${text}" has two readings: k0s takes the first field as seconds (${shown(k0s)}, …), ` +
-      `crontab as minutes (${shown(crontab)}, …); write six fields: "${pattern} *" or "0 ${pattern}"`,
+    `"${text}" has two readings: k0s takes the first field as seconds (${timesOf(k0s)}, …), ` +
+      `crontab as minutes (${timesOf(crontab)}, …); write six fields: "${pattern} *" or "0 ${pattern}"`,
   );
 }
 
@@ -56,8 +55,8 @@ function scheduleOf(pattern: string, timeZone: string): CronSchedule {
   }
 }
 
-function timesOf(schedule: CronSchedule): string[] {
+function timesOf(schedule: CronSchedule): string {
   const first = schedule.next(SHOWN_FROM);
   const second = first === undefined ? undefined : schedule.next(first);
-  return [first, second].flatMap((time) => (time === undefined ? [] : [rfc3339(time)]));
+  return [first, second].flatMap((time) => (time === undefined ? [] : [rfc3339(time)])).join(', ');
 }

@@ -37,14 +37,12 @@ export interface PeriodicSchedule {
   readonly kind: 'periodic';
   readonly window: MaintenanceWindow;
   /** The same as an UpgradePolicy has it; the Plan is held to it. */
-  readonly written: WrittenWindow;
+  readonly written: NonNullable<UpgradePolicySpec['windows']>[number];
   /** How long before the window nodes download; undefined: they do not. */
   readonly lead: Lead;
 }
 
 type Lead = { readonly text: string; readonly ms: number } | undefined;
-
-export type WrittenWindow = NonNullable<UpgradePolicySpec['windows']>[number];
 
 type Fail = (field: string, found: unknown, advice: string) => void;
 

@@ -123,7 +123,6 @@ async function isAllowed(options: UpdateServerOptions, authorization = ''): Prom
   return tokens.map((token) => timingSafeEqual(digest(token), given)).includes(true);
 }
 
-/** Undefined for a Host that is none. */
 function baseOf({ url, certificate }: UpdateServerOptions, host = ''): string | undefined {
   if (url !== undefined) return url.replace(/\/+$/, '');
   const isHost = /^[\w.-]+(:\d+)?$|^\[[\da-f:]+\](:\d+)?$/i.test(host);

@@ -37,6 +37,7 @@ export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequ
   const end = clock.monotonic() + withinMs * SHARED;
   const shape = SHAPES[hook];
   const { current, desired, settings } = request;
+  const { machine, machineSet } = current;
   const labels = labelsOf(desired);
   const set = isDisabled(settings) ? undefined : setFor(await listSets(parts), labels);
   const askRefit = async (body: CanRequest) => {
@@ -48,7 +49,6 @@ export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequ
     const { answer, missing } = await askRefit(request);
     if (missing !== undefined) return accepted(hook, `covers nothing: ${missing}`);
     // What a set accepted before, for an update that did not come, is not for this one.
-    const { machine } = current;
     if (machine && recordOn(machine, '')) await saved(parts, machine);
     return answer;
   }
@@ -73,7 +73,8 @@ export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequ
     throw new Error(answer.message ?? 'it answered Failure without a message');
   };
   const composition = await compose(shape, request, updaters, ask);
-  const title = titleOf(current);
+  const { kind = '', metadata } = machine ?? machineSet ?? { metadata: { name: '' } };
+  const title = `${kind} ${metadata.namespace ?? 'default'}/${metadata.name}`;
   const hold = holdBy(set, updaters, composition, title);
   await tellRefused(parts, set, title, hold).catch((error: unknown) =>
     log.warn('cannot write the status of the UpdaterSet', { updaterSet: set.metadata.name, reason: error }),
@@ -115,11 +116,6 @@ function describe({ steps, uncovered, unanswered }: Composition): string {
   const covered = steps.map(({ updater, changes }) => `${changes.join(', ')} (${updater})`).join('; ');
   const silent = unanswered.map(({ updater, reason }) => `; no answer from ${updater}: ${reason}`).join('');
   return `covers ${covered || 'nothing'}; leaves ${uncovered.join(', ') || 'nothing'}${silent}`;
-}
-
-function titleOf({ machine, machineSet }: Triple): string {
-  const { kind = '', metadata } = machine ?? machineSet ?? { metadata: { name: '' } };
-  return `${kind} ${metadata.namespace ?? 'default'}/${metadata.name}`;
 }
 
 /** Of the Machine, or those that the Machines of the MachineSet get before they are updated. */

@@ -73,7 +73,6 @@ function strayIn({ parts, root }: Shape, current: Triple, patched: Triple, desir
   });
 }
 
-/** Patches from `current` to `reached`. */
 export function patchesTo(shape: Shape, current: Triple, reached: Triple): Patches {
   const entries = shape.parts.flatMap(({ object }) => {
     const [from, to] = [current, reached].map((each) => placed({}, shape.root, valueAt(each[object], shape.root)));
