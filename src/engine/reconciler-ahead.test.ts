@@ -112,9 +112,9 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
       };
       return buildReconciler(tableDialect, api, { client: { ...slow, replace }, clock });
     });
-    let isOver = false;
+    const over = new AbortController();
     const lead = async ({ look }: (typeof leaders)[number]): Promise<void> => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         await look();
         await new Promise<void>((resolve) => clock.schedule(50, resolve));
       }
@@ -126,7 +126,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
       if (working.length > 0 && random() < 0.7) end(pick(random, working));
       if (random() < 0.6) pick(random, leaders).catchUp();
     }
-    isOver = true;
+    over.abort();
     await clock.runUntil(Promise.all(leading));
     expect(record()?.targets.map(({ state }) => state)).toEqual(names.map(() => 'done'));
     expect([2, 3]).toContain(Math.max(...most));

@@ -10,7 +10,7 @@ import { endIdleDrains, runNodeActions } from './act/run-node-actions.ts';
 import { batchMs, isAheadOf, restOf } from './act/status-shards.ts';
 import { type WorkBeside, workBeside } from './act/work-beside.ts';
 import { type Effects, isCurrent, type Sent, send } from './act/writes.ts';
-import { decideOn, recordedWork } from './decide/decide.ts';
+import { decideOn, recordedWork, signalsOf } from './decide/decide.ts';
 import { evaluationsFor } from './decide/evaluate-target.ts';
 import type { Decision, NodeAction } from './model/decision.ts';
 import { because } from './model/reasons.ts';
@@ -110,7 +110,9 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
   const { plan, policy, snapshot, now } = turn;
   const { beside } = options;
   const { rollout } = snapshot;
-  if (beside.isRunning() && !beside.isRecordDue()) return await startBeside(options, turn);
+  // The rest is decided with the next record, which is soon.
+  if (beside.isRunning() && !beside.isRecordDue())
+    return await startBeside(options, turn, { signals: signalsOf(turn), nodeActions: [] });
   const decision = decideOn(turn);
   if (decision.probes.length > 0) {
     // One without an answer blocks only the targets that need it. It is reported once and asked again later.
@@ -125,7 +127,7 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
   };
   if (decision.record && isAheadOf(rollout, decision.record)) {
     if (beside.isRecordDue()) beside.record(writing(decision.record));
-    const taken = await startBeside(options, turn);
+    const taken = await startBeside(options, turn, recordedWork(turn));
     await options.reporter?.decided(turn, decision);
     return taken;
   }
@@ -142,16 +144,12 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
 }
 
 /** Starts what is recorded ahead; nobody waits for that. */
-async function startBeside(options: TermOptions, turn: Turn): Promise<Taken> {
-  const { signals, nodeActions } = recordedWork(turn);
-  const unsent = options.beside.unsent(signals);
-  const acting = act(options, turn, { signals: unsent, nodeActions });
-  if (unsent.length === 0) await acting;
-  else
-    options.beside.send(
-      acting.then((outcome) => outcome !== RECHECK_SOON),
-      unsent,
-    );
+async function startBeside(options: TermOptions, turn: Turn, { signals, nodeActions }: Acts): Promise<Taken> {
+  const { beside } = options;
+  const unsent = beside.unsent(signals);
+  const acting = act(options, turn, { signals: unsent, nodeActions }).then((outcome) => outcome !== RECHECK_SOON);
+  if (unsent.length > 0) beside.send(acting, unsent);
+  else await acting;
   return 'beside';
 }
 

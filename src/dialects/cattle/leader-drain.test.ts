@@ -9,7 +9,7 @@ import { withCordon } from '../../drain/cordon-marks.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import { NO_CONTROLS } from '../../engine/model/controls.ts';
 import type { Decision } from '../../engine/model/decision.ts';
-import { ownerOf } from '../../engine/model/rollout.ts';
+import { ownerOf, withStages } from '../../engine/model/rollout.ts';
 import { gather, gatherFacts } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { type Job, jobs, type Node, nodes, pods, secrets } from '../../kube/resources.ts';
@@ -119,7 +119,9 @@ test('a drain stays the same from one decision to the next, so that its time com
   const world = buildWorldOf([nodes, [cordoned(plan)]], [jobs, [jobFor(plan)]], [pods, []], [secrets, []]);
   const asked = (now: number): string[] => {
     const owners: string[] = [];
-    gather(cattle(LEADER), plan, world, now, { drainOf: (_node, owner) => void owners.push(owner) });
+    const known = { drainOf: (_node: string, owner: string) => void owners.push(owner) };
+    const { facts, rollout } = gather(cattle(LEADER), plan, world, now, known);
+    for (const { target } of withStages(rollout)) facts.get(target.key);
     return owners;
   };
   expect(asked(T0 + 1000)).toHaveLength(1);

@@ -3,7 +3,7 @@ import { type Clock, sleep } from '../../util/clock.ts';
 import type { Signalling } from '../model/decision.ts';
 
 /** Milliseconds between the starts of two records: each lists all that is in flight. */
-const RECORD_EVERY_MS = 250;
+const RECORD_EVERY_MS = 500;
 /** Between two decisions meanwhile, so that one follows many changes. */
 const DECIDE_EVERY_MS = 100;
 
@@ -36,11 +36,8 @@ export function workBeside(clock: Clock) {
     /** Resolves once something has ended or is to be decided, with false if a piece of work found the plan changed. */
     async next(isDue: () => boolean): Promise<boolean> {
       const ended: Promise<boolean>[] = [];
-      const works = [...running.keys()].map(async (work) => {
-        await Promise.allSettled([work]);
-        ended.push(work);
-      });
-      do await Promise.race([...works, sleep(clock, DECIDE_EVERY_MS)]);
+      for (const work of running.keys()) void Promise.allSettled([work]).then(() => ended.push(work));
+      do await sleep(clock, DECIDE_EVERY_MS);
       while (ended.length === 0 && !isDue() && !isRecordDue());
       for (const work of ended) running.delete(work);
       if (recording && !running.has(recording)) recording = undefined;

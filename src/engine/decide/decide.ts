@@ -3,7 +3,7 @@ import { factsOf } from '../gates/types.ts';
 import type { Decision, NodeAction, Signalling, Snapshot } from '../model/decision.ts';
 import { activeStage, isFinal, ownerOf, type Stage, type Target, targetsIn } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { startableAhead } from '../schedule/ahead.ts';
+import { nextIn, startableAhead } from '../schedule/ahead.ts';
 import { openSlots } from '../schedule/slots.ts';
 import { advance } from './advance.ts';
 import { isStopping } from './budget.ts';
@@ -37,7 +37,7 @@ function settle(evaluations: Evaluations): Evaluations {
   return rollout === snapshot.rollout ? evaluations : settle(evaluationsFor({ ...snapshot, rollout }, policy, now));
 }
 
-function signalsOf(evaluations: Evaluations): Signalling[] {
+export function signalsOf(evaluations: Evaluations): Signalling[] {
   const { snapshot } = evaluations;
   const stage = activeStage(snapshot.rollout);
   if (!stage || isFinal(snapshot.rollout) || snapshot.rollout.unread) return [];
@@ -50,15 +50,13 @@ function signalsOf(evaluations: Evaluations): Signalling[] {
 function startedAhead(evaluations: Evaluations, stage: Stage): Target[] {
   const { snapshot, policy, now } = evaluations;
   if (stage.next === undefined || isStopping(snapshot, policy)) return [];
-  const inFlight = stage.targets.filter((target) => {
-    if (target.state === 'pending') return !isAtRest(snapshot, target);
+  const started = new Set(nextIn(stage).filter((target) => !isAtRest(snapshot, target)));
+  const held = stage.targets.flatMap((target): Target[] => {
+    // What has started is not always recorded yet.
+    if (target.state === 'pending') return started.has(target) ? [{ ...target, state: 'intended' }] : [];
     const isOver = target.state === 'intended' && evaluations.of(stage, target).next === 'done';
-    return !isOver || factsOf(snapshot, target).node?.unschedulable === true;
+    return isOver && factsOf(snapshot, target).node?.unschedulable !== true ? [] : [target];
   });
-  // What has started is not always recorded yet.
-  const held = inFlight.map((target) =>
-    target.state === 'pending' ? { ...target, state: 'intended' as const } : target,
-  );
   const slots = openSlots(evaluations, { ...stage, targets: held });
   const since = (target: Target): string => momentOf(snapshot, target, now);
   return startableAhead(evaluations, stage, slots).map((each) => ({

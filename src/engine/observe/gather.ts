@@ -62,13 +62,12 @@ interface Scene {
 export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls'> {
   const { dialect, rollout, world } = scene;
   const all = new Map(withStages(rollout).map((each) => [each.target.key, each]));
-  const known = new Map<string, TargetFacts>();
+  const facts = new Map<string, TargetFacts>();
+  // Most targets may be done, and not every decision needs the facts of all others.
   const get = (key: string): TargetFacts | undefined => {
     const each = all.get(key);
-    return each && known.getOrInsertComputed(key, () => factsOf(scene, each.stage, each.target));
+    return each && facts.getOrInsertComputed(key, () => factsOf(scene, each.stage, each.target));
   };
-  // Most targets may be done, and few decisions need their facts.
-  for (const { target } of all.values()) if (target.state !== 'done') get(target.key);
   const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
   return {
     rollout,

@@ -14,7 +14,8 @@ export const candidatesIn = onceForEach((stage: Stage): readonly Target[] => {
   return [...next, ...pending.filter((target) => !isNext.has(target))];
 });
 
-const nextIn = onceForEach(({ next = [], targets }: Stage): readonly Target[] => {
+/** The pending targets that are recorded ahead, in the order in which they start. */
+export const nextIn = onceForEach(({ next = [], targets }: Stage): readonly Target[] => {
   const places = new Map(next.map((key, place) => [key, place]));
   const placeOf = ({ key }: Target): number => places.get(key) ?? -1;
   const found = targets.filter((target) => target.state === 'pending' && placeOf(target) >= 0);
