@@ -12,7 +12,7 @@ export function listed(names: readonly string[], most = 5): string {
 }
 
 /** `a is gone; b is gone; and 3 more`. */
-export function listedSentences(sentences: readonly string[], most: number): string {
+export function listedSentences(sentences: readonly string[], most = 5): string {
   const rest = sentences.length - most;
   return [...sentences.slice(0, most), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
 }

@@ -34,8 +34,6 @@ export interface VersionVerdict {
 export type ApiServer = Pick<VersionTarget, 'name'> & { readonly version?: string | undefined };
 type AllowedRules = ReadonlySet<VersionRule>;
 
-const MAX_LISTED = 5;
-
 /** Judges each stage by what the stages before it leave behind. */
 export function judgePlan(stages: readonly VersionStage[], apiServers: readonly ApiServer[], allow: AllowedRules) {
   const servers = new Map(apiServers.map(({ name, version }) => [name, version]));
@@ -77,7 +75,7 @@ function judgeStage(
     // Patches may differ; a kubelet must not have a newer minor version.
     return at && isNewerMinor(wanted, at) ? [`${name} (${server})`] : [];
   });
-  const what = `would have a kubelet of ${version}, newer than the API server of ${listed(behind, MAX_LISTED)}`;
+  const what = `would have a kubelet of ${version}, newer than the API server of ${listed(behind)}`;
   if (behind.length > 0) for (const { name } of kubelets) findings.add('KubeletAhead', what, name);
   for (const [name, server] of servers)
     if (!parseVersion(server)) findings.leave('the version of its API server is unknown', name);
@@ -98,10 +96,10 @@ function planFindings() {
     verdict: (): VersionVerdict => ({
       problems: [...broken.values()].map(({ rule, what, names }) => ({
         code: rule,
-        message: `${listed(names, MAX_LISTED)} ${what} (rule ${rule})`,
+        message: `${listed(names)} ${what} (rule ${rule})`,
       })),
       unchecked: [...left].map(([what, names]) =>
-        [listed([...new Set(names)], MAX_LISTED), what].filter((part) => part !== '').join(': '),
+        [listed([...new Set(names)]), what].filter((part) => part !== '').join(': '),
       ),
     }),
   };

@@ -3,8 +3,6 @@ import { listed } from '../../util/phrases.ts';
 import { type RecordedState, type Rollout, type Target, targetsIn, withStages } from '../model/rollout.ts';
 import { isUpgradedByLaterStage } from './retry.ts';
 
-const MOST_NAMES = 5;
-
 /** `6 of 8 targets done; failed: worker2; not started: worker8`. */
 export function outcomeOf(rollout: Rollout): string {
   const count = withStages(rollout).length;
@@ -16,7 +14,7 @@ export function outcomeOf(rollout: Rollout): string {
   ] as const;
   const named = groups.flatMap(([word, targets]) => {
     const names = [...new Set(targets.map(({ name }) => name))];
-    return names.length === 0 ? [] : [`${word}: ${listed(names, MOST_NAMES)}`];
+    return names.length === 0 ? [] : [`${word}: ${listed(names)}`];
   });
   return [`${targetsIn(rollout, 'done').length} of ${count} targets done`, ...named].join('; ');
 }

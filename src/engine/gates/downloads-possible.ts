@@ -6,7 +6,6 @@ import { type Gate, PASS, wait } from './types.ts';
 const PATIENCE_MS = 10_000;
 /** Milliseconds for which a problem holds the plan, so that people can fix it. Then nodes find out, and fail or not. */
 const HOLD_MS = 300_000;
-const MOST_SHOWN = 5;
 
 export const downloadsPossible: Gate = {
   name: 'downloads-possible',
@@ -19,7 +18,7 @@ export const downloadsPossible: Gate = {
     if (texts.length > 0 && heldMs > 0) {
       const ends =
         'every node that was asked can download it, or after 5 min, when nodes try it: fix the server, the way to it or the plan; agents ask again every minute';
-      return wait('DownloadImpossible', listedSentences(texts, MOST_SHOWN), ends, { recheckMs: heldMs });
+      return wait('DownloadImpossible', listedSentences(texts), ends, { recheckMs: heldMs });
     }
     const silent = checked.filter(({ downloads: { answer } }) => answer === 'asked' || answer === 'unasked');
     // Read-only commands do not wait.

@@ -7,7 +7,6 @@ import { type Gate, PASS, wait } from './types.ts';
 /** No watch shows budgets and pods, so it is asked again. */
 const RECHECK_MS = 5000;
 const REFUSED_ENDS = 'those pods are gone, or spec.drain of the UpgradePolicy allows their eviction';
-const MAX_LISTED = 5;
 
 export const drainPossible: Gate = {
   name: 'drain-possible',
@@ -27,7 +26,7 @@ export const drainPossible: Gate = {
     }
     if (drainPreview.refused.length === 0) return PASS;
     const refused = drainPreview.refused.map(({ pod, reason }) => `${pod} ${reason}`);
-    const message = `${name} cannot be drained: ${listedSentences(refused, MAX_LISTED)}`;
+    const message = `${name} cannot be drained: ${listedSentences(refused)}`;
     return wait('DrainRefused', message, REFUSED_ENDS, { recheckMs: RECHECK_MS });
   },
 };

@@ -2,8 +2,6 @@
 import { listed } from '../../util/phrases.ts';
 import { type GateInput, nodeNameOf, nodesAllowedAway, PASS, type Verdict, wait } from './types.ts';
 
-const MAX_LISTED = 5;
-
 export const nodesAvailable = {
   name: 'nodes-available',
   evaluate({ target, facts, policy, census }: Pick<GateInput, 'target' | 'facts' | 'policy' | 'census'>): Verdict {
@@ -17,7 +15,7 @@ export const nodesAvailable = {
     const count = busy.size - (busy.has(node) ? 1 : 0);
     if (count < limit) return PASS;
     const others = [...busy].filter((each) => each !== node).toSorted();
-    const message = `${count} of ${all.size} nodes ${count === 1 ? 'is' : 'are'} not Ready, unschedulable or at work (${listed(others, MAX_LISTED)}); UpgradePolicy ${name} allows ${limit}`;
+    const message = `${count} of ${all.size} nodes ${count === 1 ? 'is' : 'are'} not Ready, unschedulable or at work (${listed(others)}); UpgradePolicy ${name} allows ${limit}`;
     const ends = 'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised';
     return wait('TooManyUnavailable', message, ends);
   },

@@ -8,7 +8,6 @@ type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
 
 const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 const ENDS = 'those nodes are done; for a failed one run refit retry NODE';
-const MAX_LISTED = 5;
 
 /** Targets of one group stay in the order of the list. */
 export function groupsOf(context: Context, targets: readonly Target[]): readonly (readonly Target[])[] {
@@ -34,7 +33,7 @@ export function turnsOf(context: Context, { targets }: Stage): (target: Target) 
     if (before.length === 0) return undefined;
     const names = before.map((each) => each.name);
     const does = group > first ? 'comes after' : 'waits for the later';
-    const message = `${target.name} ${does} ${listed(names, MAX_LISTED)} in the order of UpgradePolicy ${name}`;
+    const message = `${target.name} ${does} ${listed(names)} in the order of UpgradePolicy ${name}`;
     const isPassing = before.some(({ state }) => state === 'intended');
     return { ...wait('EarlierNodes', message, ENDS, isPassing ? { isPassing } : {}), gate: 'order', ofRollout: true };
   };
