@@ -30,9 +30,7 @@ export function holdingBudgets(pods: readonly Pod[], budgets: readonly PodDisrup
   return obstaclesFor(pods, budgets, (budget, pod) => refusalOf(budget, pod) ?? refusalNow(budget, pod));
 }
 
-type Judge = (budget: PodDisruptionBudget, pod: Pod) => string | undefined;
-
-function obstaclesFor(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[], judge: Judge): BlockingBudget[] {
+function obstaclesFor(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[], judge: typeof refusalNow) {
   const held = new Map<string, { reason: string; pods: string[] }>();
   for (const pod of pods) {
     const guards = budgets
@@ -117,14 +115,12 @@ function demandOf({ spec: { minAvailable, maxUnavailable } = {} }: PodDisruption
   return maxUnavailable === undefined ? ` (minAvailable: ${minAvailable})` : ` (maxUnavailable: ${maxUnavailable})`;
 }
 
-/** A node may have a hundred pods of one budget; a status line names this many. */
-const NAMED = 5;
 /** Milliseconds past its deletion time after which a pod is overdue: kubelets need time to clean up, and clocks differ. */
 const TOLERANCE_MS = 30_000;
 
-/** Names as `namespace/name`. */
+/** Names as `namespace/name`: a node may have a hundred pods of one budget. */
 export function nameSome(names: readonly string[]): string {
-  return listed(names.toSorted(), NAMED);
+  return listed(names.toSorted());
 }
 
 /** Of pods that no drain evicts, but that it waits for; undefined without any. */

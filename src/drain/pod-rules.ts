@@ -33,5 +33,3 @@ export function podRulesOf(client: KubeClient, rules: readonly PodRule[] = []) {
       ),
   };
 }
-
-export type RuleFor = ReturnType<typeof podRulesOf>['ruleFor'];

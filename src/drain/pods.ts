@@ -3,7 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { daemonSets, keyOf, type OwnerReference, type Pod } from '../kube/resources.ts';
 import { parseLabelSelector } from '../kube/selectors.ts';
 import { isNotFound } from '../kube/status-error.ts';
-import type { PodRule, RuleFor } from './pod-rules.ts';
+import type { PodRule, podRulesOf } from './pod-rules.ts';
 
 /** Marks a static pod, which the kubelet runs from a file: it cannot be evicted. */
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
@@ -20,7 +20,7 @@ export interface RefusedPod {
 /** What is known beside a pod itself. `isOrphaned`: its DaemonSet is gone. */
 interface PodFacts {
   readonly isOrphaned: (pod: Pod) => boolean;
-  readonly ruleFor: RuleFor;
+  readonly ruleFor: ReturnType<typeof podRulesOf>['ruleFor'];
 }
 
 /** As `kubectl drain`, but finished pods stay with their logs: the node comes back. */
