@@ -33,8 +33,6 @@ export interface RolloutParts extends Pick<Tools, 'clock' | 'log'> {
   recordEvent(object: KubeObject, announcement: ReportedEvent): void;
 }
 
-/** One plan at a time: two decisions at once could both pass a gate on the health of the cluster. */
-const CONCURRENCY = 1;
 /** Not a valid name of an object. */
 const ORPHANED_WORK = '-orphaned-work-';
 /** Milliseconds. A reconcile is a few requests, each with its own deadline. */
@@ -99,7 +97,8 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       const { requeueAfterMs: ms, ...rest } = await reconcile(key, context);
       return { ...rest, requeueAfterMs: ms && Math.min(ms, AGAIN_MS) };
     },
-    concurrency: CONCURRENCY,
+    // Two decisions at once could both pass a gate on the health of the cluster.
+    concurrency: 1,
     timeoutMs: TIMEOUT_MS,
   };
 }

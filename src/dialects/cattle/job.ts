@@ -144,7 +144,9 @@ export function initContainers(rendering: Rendering): Container[] {
   const { plan, node, settings } = rendering;
   const { prepare, drain, cordon, upgrade } = plan.spec ?? {};
   const { name } = node.metadata;
-  const kubectl = { image: kubectlImageFor(node, settings), volumes: upgrade?.volumes ?? [] };
+  // May be empty for Windows nodes.
+  const image = isWindows(node) ? settings.kubectlImageWindows : settings.kubectlImage;
+  const kubectl = { image, volumes: upgrade?.volumes ?? [] };
   const host = windowsContext(node);
   const containers: Container[] = [];
   if (prepare)
@@ -160,11 +162,6 @@ export function upgradeContainer(upgrade: ContainerSpec, rendering: Rendering): 
   const { privileged } = rendering.settings;
   const standard = windowsContext(rendering.node) ?? { privileged, capabilities: { add: ['CAP_SYS_BOOT'] } };
   return container('upgrade', tagged(upgrade, rendering), rendering, upgrade.securityContext ?? standard);
-}
-
-/** May be empty for Windows nodes. */
-export function kubectlImageFor(node: Node, settings: JobSettings): string {
-  return isWindows(node) ? settings.kubectlImageWindows : settings.kubectlImage;
 }
 
 function container(name: string, spec: ContainerSpec, rendering: Rendering, securityContext: unknown): Container {

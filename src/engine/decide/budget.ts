@@ -2,7 +2,7 @@
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
-import type { RecordedState, Rollout, Stage, Target } from '../model/rollout.ts';
+import type { RecordedState, Stage, Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 export const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
@@ -17,18 +17,16 @@ export function isStopping(snapshot: Snapshot, policy: RolloutPolicy): boolean {
 export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   const { rollout } = snapshot;
   const namesIn = (stage: Stage) => failedIn(snapshot, stage).map(({ name }) => `${stage.role} ${name}`);
-  // Once for all commands. Failures that hold their slots do not count.
-  const failures = new Set(countedIn(rollout).flatMap(namesIn));
+  // Failures that hold their slots do not count.
+  const counted = rollout.stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
+  // Once for all commands.
+  const failures = new Set(counted.flatMap(namesIn));
   if (failures.size > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy))) return true;
-  return countedIn(rollout).some((stage) => stage.role === 'controller' && failedIn(snapshot, stage).length > 0);
+  return counted.some((stage) => stage.role === 'controller' && failedIn(snapshot, stage).length > 0);
 }
 
 export function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {
   return code === 'DrainTooLong' && drain.onDeadline === 'stop';
-}
-
-function countedIn({ stages }: Rollout): Stage[] {
-  return stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
 }
 
 function failedIn(snapshot: Snapshot, { targets }: Stage): Target[] {

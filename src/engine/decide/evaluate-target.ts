@@ -54,7 +54,9 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
     case 'verify':
       return verify(context, phase, late);
     case 'node-action':
-      return chooseDrainAction(context, facts) ?? resting(target, phase, facts, 'none');
+      return (
+        chooseDrainAction(context, facts) ?? { phase, effect: 'none', reason: restingReason(target, phase, facts) }
+      );
     case 'signal':
       return intend(context);
     case 'none':
@@ -62,7 +64,7 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
       const { observation, drainDelegation } = facts;
       const isAsking = observation.kind === 'working' && observation.waitsFor !== undefined;
       const recheck = isAsking && drainDelegation === false ? { recheckMs: DELEGATION_RECHECK_MS } : {};
-      return { ...resting(target, phase, facts, effect), ...recheck };
+      return { phase, effect, reason: restingReason(target, phase, facts), ...recheck };
     }
   }
 }
@@ -133,10 +135,6 @@ function verify(context: TargetContext, phase: TargetPhase, late: boolean): Targ
   if (isOver) return { phase: 'failed', effect, next: 'failed', reason };
   const { ends, recheckMs, probe, until } = verdict;
   return { phase, effect, reason, ends, gate, recheckMs, probe, until };
-}
-
-function resting(target: Target, phase: TargetPhase, facts: TargetFacts, effect: Effect): TargetEvaluation {
-  return { phase, effect, reason: restingReason(target, phase, facts) };
 }
 
 function restingReason(target: Target, phase: TargetPhase, { observation }: TargetFacts): Reason {

@@ -13,6 +13,7 @@ export function refusedWrites(
   report: (rollout: Rollout, at: Refused, reason: Reason) => void,
 ) {
   const backoff = probeBackoff();
+  const keyOf = ({ source }: Rollout, { key }: Target): string => `${source.uid} ${key}`;
   return {
     of: (rollout: Rollout, target: Target) =>
       backoff.isEmpty() ? undefined : backoff.of(keyOf(rollout, target), clock.monotonic()),
@@ -29,7 +30,3 @@ export function refusedWrites(
 }
 
 export type RefusedWrites = ReturnType<typeof refusedWrites>;
-
-function keyOf({ source }: Rollout, { key }: Target): string {
-  return `${source.uid} ${key}`;
-}
