@@ -1,15 +1,7 @@
 /** Sends instructions to nodes as annotations and reads their answers, for every dialect whose nodes run an agent. */
 import type { ForeignWorkFinder, Instruction, Signal, World } from '../engine/dialect.ts';
 import type { ForeignWork, Observation, Signalling } from '../engine/model/decision.ts';
-import {
-  hasStarted,
-  isFinal,
-  type Payload,
-  type Role,
-  type Rollout,
-  type Stage,
-  type Target,
-} from '../engine/model/rollout.ts';
+import { hasStarted, isFinal, type Role, type Rollout, type Stage, type Target } from '../engine/model/rollout.ts';
 import { platformOf } from '../engine/observe/gather.ts';
 import type { TimedStep } from '../engine/policy/rollout-policy.ts';
 import { annotated, type KubeObject, nodes, type Resource, withoutAnnotations } from '../kube/resources.ts';
@@ -121,7 +113,7 @@ export function withSignal(object: KubeObject, rollout: Rollout, signalling: Sig
 /** What belongs to an earlier signal, or comes before one. */
 const ANSWERED = [REPORT_ANNOTATION, AGENT_POLICY_ANNOTATION, PREFETCH_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION];
 
-function commandOf(stage: Stage, payload: Payload | undefined): SignalCommand {
+function commandOf(stage: Stage, payload: Signalling['payload']): SignalCommand {
   const { command: id, version, forced } = stage;
   return { id, kind: kindOf(stage), url: '', ...payload, version, ...(forced && { forceupdate: true }) };
 }

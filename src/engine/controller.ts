@@ -1,5 +1,4 @@
 /** The controller of one dialect: which changes wake it, and the reconciler behind its queue. */
-import type { Drains } from '../drain/running-drains.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type KubeObject, keyOf } from '../kube/resources.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
@@ -9,28 +8,23 @@ import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import type { Tools } from '../util/tools.ts';
 import { versionVerdict } from './decide/advance.ts';
 import type { Dialect, Watched } from './dialect.ts';
-import type { Reason, ReportedEvent } from './model/reasons.ts';
+import type { Reason } from './model/reasons.ts';
 import { isFinal } from './model/rollout.ts';
 import { gather } from './observe/gather.ts';
-import type { Prober } from './observe/probes.ts';
 import { freshWorld, NOTHING, OwnWrites, viewsOf } from './observe/world.ts';
-import type { RolloutPolicy } from './policy/rollout-policy.ts';
-import { createReconciler } from './reconciler.ts';
-import { createReporter } from './report/reporter.ts';
+import { createReconciler, type ReconcilerOptions } from './reconciler.ts';
+import { createReporter, type ReporterParts } from './report/reporter.ts';
 
-export interface RolloutParts extends Pick<Tools, 'clock' | 'log'> {
+export interface RolloutParts
+  extends Pick<Tools, 'clock' | 'log'>,
+    Pick<ReconcilerOptions, 'policyFor' | 'prober' | 'drains'>,
+    Pick<ReporterParts, 'recordEvent'> {
   /** For informers, which run on every replica. */
   readonly reader: KubeClient;
   /** Writes only while this process leads. */
   readonly writer: KubeClient;
-  policyFor(plan: KubeObject): RolloutPolicy;
-  readonly prober: Prober;
-  /** Without it nothing is drained. */
-  readonly drains?: Drains | undefined;
   readonly policies?: Informer | undefined;
   readonly metrics?: Metrics | undefined;
-  /** `object` is the plan, a Node or what stands for a target. */
-  recordEvent(object: KubeObject, announcement: ReportedEvent): void;
 }
 
 /** Not a valid name of an object. */

@@ -1,5 +1,5 @@
 /** The contract of a dialect: how its objects become a rollout, how a rollout is recorded, and how a target is signalled. */
-import type { KubeClient } from '../kube/client.ts';
+import type { KubeClient, Selection } from '../kube/client.ts';
 import type { KubeObject, Node, Resource } from '../kube/resources.ts';
 import type { NodeAgent } from '../signal/agent-presence.ts';
 import type { AgentPolicy } from '../signal/annotations.ts';
@@ -31,7 +31,8 @@ export interface Dialect<P extends KubeObject = KubeObject> extends Capabilities
 
 /** What only some dialects bring. Without a capability the engine does without the feature. */
 interface Capabilities<P extends KubeObject> {
-  readonly scope?: PlanScope<P>;
+  /** Limits which objects of the kind are plans; otherwise all of them are, in all namespaces. */
+  readonly scope?: Pick<Selection, 'namespace' | 'fieldSelector'> & { isPlan?(object: P): boolean };
   /** What the keys of controls on a plan begin with, where others read its annotations too. */
   readonly controlPrefix?: string;
   /** The record stands in the plan's status, whose schema has room for our conditions or not; absent: in the object itself. */
@@ -69,13 +70,6 @@ interface Capabilities<P extends KubeObject> {
   readonly orphanedWork?: { plans(world: World, plans: readonly P[]): readonly OrphanedPlan<P>[] };
 }
 
-/** Limits which objects of the kind are plans; otherwise all of them are, in all namespaces. */
-export interface PlanScope<P extends KubeObject> {
-  readonly namespace?: string;
-  readonly fieldSelector?: string;
-  isPlan?(object: P): boolean;
-}
-
 /** Spreads the record of a large rollout over several objects; `resolve` reads them through the world. */
 export interface StatusSharding<P extends KubeObject> {
   /** `record` is what `project` made of the plan at `now` (ms). */
@@ -105,14 +99,10 @@ export interface OrphanedPlan<P extends KubeObject = KubeObject> {
   readonly plan: P;
 }
 
-export interface Watched {
+export interface Watched extends Selection {
   readonly resource: Resource;
-  /** All namespaces if absent. */
-  readonly namespace?: string | undefined;
   /** Only the objects that plans name are watched, one by one, so that a role can name them. */
   readonly namesIn?: (plan: KubeObject) => readonly string[];
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string | undefined;
   /** True if read-only commands work without it, when the kind or the right to read it is missing. */
   readonly optional?: boolean;
   /** No decision depends on it, only what is said: the leader works without the right to read it, and ignores what comes or goes. */

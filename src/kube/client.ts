@@ -8,6 +8,7 @@ export interface RequestOptions {
   readonly deadlineMs?: number | undefined;
 }
 
+/** In all namespaces if it names none. */
 export interface Selection {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;

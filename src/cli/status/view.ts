@@ -7,15 +7,7 @@ import type { Dialect } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot, TargetFacts, TargetPhase, TargetReport, Wait } from '../../engine/model/decision.ts';
 import { isUnasked } from '../../engine/model/reasons.ts';
-import {
-  activeStage,
-  isFinal,
-  type Rollout,
-  type RolloutPhase,
-  type Source,
-  type Stage,
-  type Target,
-} from '../../engine/model/rollout.ts';
+import { activeStage, isFinal, type Rollout, type Stage, type Target } from '../../engine/model/rollout.ts';
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
@@ -57,15 +49,15 @@ export interface StageView extends Pick<Stage, 'command' | 'role' | 'version' | 
   readonly targets: readonly TargetView[];
 }
 
-export interface PlanView extends Pick<Source, 'kind' | 'name' | 'uid' | 'created'> {
+export interface PlanView
+  extends Pick<Rollout['source'], 'kind' | 'name' | 'uid' | 'created'>,
+    Pick<Rollout, 'id' | 'phase'> {
   readonly dialect: string;
   readonly namespace?: string | undefined;
   /** Of a Machine: name of its Cluster. */
   readonly cluster?: string | undefined;
-  readonly id: string;
   /** RFC 3339: when the last target ended; absent if the plan did not end with it. */
   readonly ended?: string | undefined;
-  readonly phase: RolloutPhase;
   /** True of an invalid plan that goes on by itself, once its channel answers. */
   readonly goesOn?: boolean | undefined;
   /** One sentence: why it failed, is about to, or cannot start. */

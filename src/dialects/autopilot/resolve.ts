@@ -2,14 +2,7 @@
 import * as api from '../../api/autopilot/plan.ts';
 import { mostInFlight } from '../../engine/act/status-shards.ts';
 import type { World } from '../../engine/dialect.ts';
-import {
-  type Payload,
-  type Role,
-  type Rollout,
-  type Stage,
-  sourceOf,
-  type Target,
-} from '../../engine/model/rollout.ts';
+import { type Payload, type Rollout, type Stage, sourceOf, type Target } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { problemsOf } from './problems.ts';
 import { discover, withoutControllers } from './signal.ts';
@@ -102,9 +95,8 @@ function keyOf(command: number, { procedure, role }: Part, name: string): string
 
 type Update = api.K0sUpdate | api.AirgapUpdate;
 
-interface Part {
+interface Part extends Pick<Stage, 'role'> {
   readonly procedure: 'k0supdate' | 'airgapupdate';
-  readonly role: Role;
   /** Undefined if the command was removed from the plan. */
   readonly update: Update | undefined;
   readonly targets: api.TargetSpec | undefined;

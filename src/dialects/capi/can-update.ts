@@ -121,7 +121,10 @@ export function answerCan(
   const rest = changes.filter((change) => change !== claimed).map(nameOf);
   const message = `covers ${claimed ? nameOf(claimed) : 'nothing'}; leaves ${rest.join(', ') || 'nothing'}`;
   if (!claimed || (rest.length > 0 && settings?.['partial'] === 'deny')) return accepted(kind, message);
-  return accepted(kind, message, { [`${claimed.part.object}Patch` as const]: patchFor(shape, claimed) });
+  const { part, path, to } = claimed;
+  const document = [...shape.root, ...path].reduceRight<unknown>((value, key) => ({ [key]: value }), to);
+  const patch = Buffer.from(JSON.stringify(document)).toString('base64');
+  return accepted(kind, message, { [`${part.object}Patch` as const]: { patchType: 'JSONMergePatch', patch } });
 }
 
 export function accepted(kind: string, message: string, patches: hooks.Patches = {}): hooks.CanUpdateResponse {
@@ -131,9 +134,4 @@ export function accepted(kind: string, message: string, patches: hooks.Patches =
 /** A setting of Cluster API's reference extension. */
 export function isDisabled(settings: hooks.Settings | null | undefined): boolean {
   return settings?.['disableInPlaceUpdates'] === 'true';
-}
-
-function patchFor({ root }: Shape, { path, to }: PartChange): hooks.Patch {
-  const document = [...root, ...path].reduceRight<unknown>((value, key) => ({ [key]: value }), to);
-  return { patchType: 'JSONMergePatch', patch: Buffer.from(JSON.stringify(document)).toString('base64') };
 }

@@ -1,17 +1,9 @@
 /** Explains a rollout: the phase of each target, and what the others wait for. */
 import { rfc3339 } from '../../util/clock.ts';
 import { counted, listed } from '../../util/phrases.ts';
-import { type DecisionContext, factsOf } from '../gates/types.ts';
+import { type DecisionContext, factsOf, type Waiting } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
-import {
-  type Decision,
-  isUnanswered,
-  type Probe,
-  type Snapshot,
-  type TargetPhase,
-  untilAsked,
-  type Wait,
-} from '../model/decision.ts';
+import { type Decision, isUnanswered, type TargetPhase, untilAsked, type Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { activeStage, isFinal, type Rollout, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
 import * as slots from '../schedule/slots.ts';
@@ -30,7 +22,7 @@ export function explain(evaluations: Evaluations): Explanation {
       phases.set(target.key, isAtRest(snapshot, target) ? target.state : evaluations.of(stage, target).phase);
   if (isFinal(rollout)) return { waits: [], phases, recheckAfterMs: undefined, probes: [] };
   const stage = activeStage(rollout);
-  const first = preconditionsWait(snapshot);
+  const first = preconditionsWait(evaluations);
   const inFlight = stage && !first ? inFlightWaits(evaluations, stage) : [];
   const all = first ? [first] : [...inFlight, ...pendingWaits(evaluations, stage)];
   const rechecks = all.flatMap(({ recheckMs }) => recheckMs ?? []);
@@ -46,7 +38,7 @@ export function explain(evaluations: Evaluations): Explanation {
   };
 }
 
-function preconditionsWait({ rollout, preconditions }: Snapshot): ExplainedWait | undefined {
+function preconditionsWait({ snapshot: { rollout, preconditions } }: DecisionContext): ExplainedWait | undefined {
   if (rollout.phase !== 'new' || !(preconditions === 'unasked' || isUnanswered(preconditions))) return undefined;
   const checking = because('PreconditionsUnknown', 'checking the preconditions of the plan');
   const { reason, ends, ...next } =
@@ -56,12 +48,10 @@ function preconditionsWait({ rollout, preconditions }: Snapshot): ExplainedWait 
   return { wait: { gate: 'preconditions', reason, ends, since: rollout.source.created, ofStage: true }, ...next };
 }
 
-export interface ExplainedWait {
+export interface ExplainedWait extends Pick<Waiting, 'recheckMs' | 'probe'> {
   readonly wait: Wait;
-  readonly recheckMs?: number | undefined;
   /** Milliseconds since the epoch. */
   readonly deadline?: number | undefined;
-  readonly probe?: Probe | undefined;
 }
 
 const IN_FLIGHT_ENDS: Partial<Record<TargetPhase, string>> = {
@@ -101,7 +91,7 @@ function pendingWaits(context: DecisionContext, stage: Stage | undefined): Expla
   const since = lastProgress(context, rollout.stages);
   const ends = 'the record of the plan can be read again';
   if (rollout.unread) return [{ wait: { gate: 'record', reason: rollout.unread, ends, since, ofStage: true } }];
-  if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since, ofStage: true } }];
+  if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(context), since, ofStage: true } }];
   if (!stage) return [];
   const free = slots.openSlots(context, stage);
   // What holds all of them counts before the queue, which would not end it.
@@ -121,7 +111,7 @@ function heldAsOne(context: DecisionContext, stage: Stage) {
   return held && held.reason.code !== 'EarlierNodes' ? choice : undefined;
 }
 
-function stopOf({ rollout, controls }: Snapshot): Pick<Wait, 'gate' | 'reason' | 'ends'> {
+function stopOf({ snapshot: { rollout, controls } }: DecisionContext): Pick<Wait, 'gate' | 'reason' | 'ends'> {
   const { problems, reason } = rollout;
   if (controls.abort !== undefined) {
     const { code, message } = abortReason(controls.abort);

@@ -2,13 +2,11 @@
 import { forDownloads } from '../../signal/prefetch.ts';
 import { sameJson } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
-import type { DownloadState, Snapshot } from '../model/decision.ts';
-import { hasStarted, type Stage, type Target, withStages } from '../model/rollout.ts';
+import type { DownloadState, Signalling, Snapshot } from '../model/decision.ts';
+import { hasStarted, withStages } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
-export interface CheckedTarget {
-  readonly stage: Stage;
-  readonly target: Target;
+export interface CheckedTarget extends Pick<Signalling, 'stage' | 'target'> {
   readonly downloads: DownloadState;
 }
 

@@ -1,6 +1,6 @@
 /** The record of a rollout: plain data, with how to read and replace its parts. A new leader decides from it and from what it observes. */
 import { type Owner, readOwner, writeOwner } from '../../drain/cordon-marks.ts';
-import { apiVersionOf, type KubeObject, type Resource } from '../../kube/resources.ts';
+import { apiVersionOf, type KubeObject, type OwnerReference, type Resource } from '../../kube/resources.ts';
 import { defined } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Reason } from './reasons.ts';
@@ -63,12 +63,8 @@ export interface Stage {
 export const ROLLOUT_PHASES = ['new', 'running', 'done', 'failed', 'incomplete', 'invalid'] as const;
 export type RolloutPhase = (typeof ROLLOUT_PHASES)[number];
 
-export interface Source {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
+export interface Source extends Readonly<Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>> {
   readonly namespace?: string;
-  readonly uid: string;
   readonly created: string;
   /** What its cordons name instead of uid, kind and the time of the target. */
   readonly mark?: Owner;

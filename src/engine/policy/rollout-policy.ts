@@ -1,7 +1,7 @@
 /** The policy of a rollout: limits, deadlines, drain, windows and rules for downloads. Plain data; times in milliseconds. */
 import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
-import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
+import type { MaintenanceWindow, Timetable } from '../../util/maintenance-windows.ts';
 import type { VersionRule } from '../../versions/plan-rules.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { SECOND, type Stage } from '../model/rollout.ts';
@@ -28,7 +28,7 @@ export interface DrainPolicy {
   readonly uncordon: 'ours' | 'always';
 }
 
-export interface RolloutPolicy {
+export interface RolloutPolicy extends Timetable {
   /** Name of the UpgradePolicy; absent if none covers the plan. */
   readonly name?: string;
   /** Why it is invalid: nothing starts until it is corrected. */
@@ -48,9 +48,6 @@ export interface RolloutPolicy {
   /** That of `drain` is Infinity if `onDeadline` is `wait`. */
   readonly stepDeadlines: Readonly<Record<TimedStep, number>>;
   readonly drain: DrainPolicy;
-  /** Empty: always open. */
-  readonly windows: readonly MaintenanceWindow[];
-  readonly blackouts: readonly Blackout[];
   /** The plan's own windows; absent if it has none that apply now. */
   readonly planWindows?: readonly MaintenanceWindow[];
   /** Milliseconds before such a window in which targets fetch ahead; none if absent. */

@@ -10,10 +10,8 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { groupsOf, turnsOf } from './turns.ts';
 
 /** Two controllers at once can cost the quorum. */
-const CONTROLLERS_IN_FLIGHT = 1;
-
-export function limitOf(stage: Stage): number {
-  return stage.role === 'controller' ? Math.min(CONTROLLERS_IN_FLIGHT, stage.maxInFlight) : stage.maxInFlight;
+export function limitOf({ role, maxInFlight }: Stage): number {
+  return role === 'controller' ? Math.min(1, maxInFlight) : maxInFlight;
 }
 
 /** A target holds its slot from its recorded intent to its recorded end. */

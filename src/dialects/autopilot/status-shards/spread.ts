@@ -19,9 +19,7 @@ export interface Sizes {
 }
 
 /** 15,000 targets need 75 StatusShards, about 5 KiB each. Failures must fit into the Plan beside the targets in flight. */
-const SIZES: Sizes = { plan: PLAN_HOLDS, shard: 200, failures: 1_000 };
-
-export const shards = shardsOfSizes(SIZES);
+export const shards = shardsOfSizes({ plan: PLAN_HOLDS, shard: 200, failures: 1_000 });
 
 export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
   return {
@@ -88,14 +86,13 @@ function changesOf(reference: shardRecords.ShardReference, lists: readonly Targe
       return entry && recordedStateOf(entry.state) === 'intended' ? known : (entry ?? []);
     });
     const content = contentOf(updated, shard.since);
-    if (JSON.stringify(content) === JSON.stringify(contentOfShard(shard))) return [];
+    const { since, pending, settled = [] } = shard;
+    if (JSON.stringify(content) === JSON.stringify({ since, pending, settled })) return [];
     return [{ kind: 'replace', resource: statusShards, object: { ...shard, ...content } }];
   });
 }
 
 type Content = Required<Pick<StatusShard, 'since' | 'pending' | 'settled'>>;
-
-const contentOfShard = ({ since, pending, settled = [] }: StatusShard): Content => ({ since, pending, settled });
 
 function contentOf(entries: readonly TargetStatus[], since = ''): Content {
   const groups = new Map<string, Content['settled'][number]>();

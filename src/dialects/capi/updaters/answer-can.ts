@@ -38,7 +38,9 @@ export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequ
   const shape = SHAPES[hook];
   const { current, desired, settings } = request;
   const { machine, machineSet } = current;
-  const labels = labelsOf(desired);
+  // Of the Machine, or those that the Machines of the MachineSet get before they are updated.
+  const ofTemplate = valueAt(desired['machineSet'], ['spec', 'template', 'metadata', 'labels']) ?? {};
+  const labels = desired['machine']?.metadata.labels ?? (ofTemplate as Labels);
   const set = isDisabled(settings) ? undefined : setFor(await listSets(parts), labels);
   const askRefit = async (body: CanRequest) => {
     const answer = answerCan(hook, shape, body);
@@ -116,12 +118,6 @@ function describe({ steps, uncovered, unanswered }: Composition): string {
   const covered = steps.map(({ updater, changes }) => `${changes.join(', ')} (${updater})`).join('; ');
   const silent = unanswered.map(({ updater, reason }) => `; no answer from ${updater}: ${reason}`).join('');
   return `covers ${covered || 'nothing'}; leaves ${uncovered.join(', ') || 'nothing'}${silent}`;
-}
-
-/** Of the Machine, or those that the Machines of the MachineSet get before they are updated. */
-function labelsOf({ machine, machineSet }: Triple): Labels {
-  const ofTemplate = valueAt(machineSet, ['spec', 'template', 'metadata', 'labels']) ?? {};
-  return machine?.metadata.labels ?? (ofTemplate as Labels);
 }
 
 const SET_VERSION = ['spec', 'template', 'spec', 'version'];

@@ -1,5 +1,5 @@
 /** Records on the Machine which updaters its update takes, and which of them are done; and before that, who accepted the change. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { UpdateMachineRequest } from '../../../api/capi/hooks.ts';
 import { type Machine, machineDeployments, machines, SET_LABELS } from '../../../api/capi/machine.ts';
@@ -99,8 +99,7 @@ export function idOf({ metadata: { uid } }: Machine, desired: UpdateMachineReque
   const specs = MACHINE_SHAPE.parts.map((part) =>
     compared(MACHINE_SHAPE, part, desired[part.object as keyof typeof desired]),
   );
-  const text = stableStringify([uid, ...specs.map(withoutDiscovery)]);
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return hash('sha256', stableStringify([uid, ...specs.map(withoutDiscovery)])).slice(0, 16);
 }
 
 /** The token of a joined worker may change meanwhile. */
