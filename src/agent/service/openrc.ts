@@ -7,7 +7,7 @@ import type { Commands } from './commands.ts';
 import type { SupervisorAccount } from './crash-story.ts';
 import { valueOf } from './find-services.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
-import { argumentsOf, findProcess, leadsTo, variableOf } from './processes.ts';
+import { argumentsOf, findProcess, leadTo, variableOf } from './processes.ts';
 import type { ServiceManager } from './service-manager.ts';
 import { whyForeign } from './trusted-process.ts';
 
@@ -49,7 +49,9 @@ async function serviceFor({ parent }: ProcessId, binary: string, initScripts: st
   if (isSupervised) return undefined;
   for (const name of await readdir(initScripts).catch(() => [])) {
     const script = await readFile(join(initScripts, name), 'utf8').catch(() => '');
-    if (script.includes(SUPERVISOR) && (await namesFile(script, binary))) return name;
+    // Whole words: `/usr/bin/k0s` does not match `/usr/bin/k0s-old`.
+    const words = script.split(/[\s"'=;]+/).filter((word) => word.startsWith('/'));
+    if (script.includes(SUPERVISOR) && (await leadTo(binary, words))) return name;
   }
   return undefined;
 }
@@ -76,10 +78,4 @@ async function lastLines(path: string | undefined): Promise<string[]> {
   } catch {
     return [];
   }
-}
-
-/** As a whole word: `/usr/bin/k0s` does not match `/usr/bin/k0s-old`. */
-async function namesFile(script: string, path: string): Promise<boolean> {
-  for (const word of script.split(/[\s"'=;]+/)) if (word.startsWith('/') && (await leadsTo(word, path))) return true;
-  return false;
 }

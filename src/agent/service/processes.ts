@@ -85,9 +85,10 @@ function stringsIn(path: string): string[] {
   return kernelText(path).split('\0').slice(0, -1);
 }
 
-/** True for the file itself and for symbolic links to it. */
-export async function leadsTo(path: string, file: string): Promise<boolean> {
-  return path === file || (await realpath(path).catch(() => undefined)) === file;
+/** True if one of the paths is the file itself or a symbolic link to it. */
+export async function leadTo(file: string, paths: Iterable<string>): Promise<boolean> {
+  for (const path of paths) if (path === file || (await realpath(path).catch(() => undefined)) === file) return true;
+  return false;
 }
 
 /** Device and number of a file or directory; a link counts as its target. */

@@ -9,12 +9,13 @@ import type { ManagedService, ServiceManager } from './service-manager.ts';
 export type ServiceRestarter = ReturnType<typeof serviceRestarter>;
 
 export function serviceRestarter(managers: readonly ServiceManager[], log: Logger) {
+  const tell = (what: string) => (error: unknown) => {
+    log.debug(what, { reason: messageOf(error) });
+    return undefined;
+  };
   const find = async (process: ProcessId, binary: string): Promise<ManagedService | undefined> => {
     for (const manager of managers) {
-      const service = await manager.find(process, binary).catch((error: unknown) => {
-        log.debug('a service manager did not answer', { reason: messageOf(error) });
-        return undefined;
-      });
+      const service = await manager.find(process, binary).catch(tell('a service manager did not answer'));
       if (service !== undefined) return service;
     }
     return undefined;
@@ -37,10 +38,8 @@ export function serviceRestarter(managers: readonly ServiceManager[], log: Logge
     },
     /** Undefined if no service manager knows the service, or does not answer. */
     async account(process: ProcessId, binary: string, since: number): Promise<SupervisorAccount | undefined> {
-      return await (await find(process, binary))?.account(since).catch((error: unknown) => {
-        log.debug('the service manager does not say how the service ended', { reason: messageOf(error) });
-        return undefined;
-      });
+      const service = await find(process, binary);
+      return await service?.account(since).catch(tell('the service manager does not say how the service ended'));
     },
   };
 }

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Commands } from './commands.ts';
 import type { SupervisorAccount } from './crash-story.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
-import { findProcess, leadsTo } from './processes.ts';
+import { findProcess, leadTo } from './processes.ts';
 import type { ServiceManager } from './service-manager.ts';
 
 type Unit = ReturnType<typeof parseUnits>[number];
@@ -78,8 +78,8 @@ function endOf(fields: ReadonlyMap<string, string>): string | undefined {
 }
 
 async function names({ execStart }: Unit, pattern: RegExp, binary: string): Promise<boolean> {
-  for (const [, path = ''] of execStart.matchAll(pattern)) if (await leadsTo(path, binary)) return true;
-  return false;
+  const paths = execStart.matchAll(pattern).map(([, path = '']) => path);
+  return await leadTo(binary, paths);
 }
 
 /** The innermost unit in proc_pid_cgroup(5): from systemd's own hierarchy with cgroups v1, else from that of v2. */

@@ -35,11 +35,8 @@ function isElsewhere(pid: number): boolean {
 /** Read once. An agent in a container that sees the host's processes finds the host's root with PID 1. */
 let roots: readonly (string | undefined)[] | undefined;
 
-function containerOf(pid: number | 'self'): string | undefined {
-  return cgroupContainer(kernelText(`/proc/${pid}/cgroup`));
-}
-
 /** Container runtimes name the innermost cgroup by 64 hexadecimal digits; the kubelet's own ones say kubepods. */
-export function cgroupContainer(cgroup: string): string | undefined {
+function containerOf(pid: number | 'self'): string | undefined {
+  const cgroup = kernelText(`/proc/${pid}/cgroup`);
   return /[0-9a-f]{64}/g[Symbol.match](cgroup)?.at(-1) ?? /kubepods/.exec(cgroup)?.[0];
 }
