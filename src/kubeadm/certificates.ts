@@ -1,6 +1,7 @@
 /** Reads the certificates of a host, and says which of them end soon. */
 import { X509Certificate } from 'node:crypto';
 import { rfc3339 } from '../util/clock.ts';
+import { ifPossible } from '../util/errors.ts';
 import type { Problem } from './etcd.ts';
 
 export interface Certificate {
@@ -36,11 +37,8 @@ export function certificatesIn(lines: readonly string[], keys: readonly string[]
 
 function certificateIn(line: string) {
   const [, text = '', written, file = ''] = /^(\S*) (\d*) (.*)$/.exec(line) ?? [];
-  try {
-    return { file, x509: new X509Certificate(Buffer.from(text, 'base64')), written: Number(written) * 1000 };
-  } catch {
-    return undefined;
-  }
+  const x509 = ifPossible(() => new X509Certificate(Buffer.from(text, 'base64')));
+  return x509 && { file, x509, written: Number(written) * 1000 };
 }
 
 /** Some have a short life from the start. `written`: kubeadm lets what it makes begin with its authority, so only the file tells when that was made. */

@@ -1,5 +1,6 @@
 /** Checks before a new Plan starts whether objects exist of a kind that the new version no longer serves. */
 import type { Plan } from '../../api/autopilot/plan.ts';
+import type { Effects } from '../../engine/act/writes.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
@@ -25,10 +26,7 @@ const REMOVED: readonly RemovedApi[] = [
   { group: 'k0s.k0sproject.example.com', version: 'v1beta1', kind: 'RemovedCRD', removedIn: 'v99.99.99' },
 ];
 
-interface Server {
-  readonly client: KubeClient;
-  readonly abort?: AbortSignal | undefined;
-}
+type Server = Pick<Effects, 'client' | 'abort'>;
 
 /** The objection in k0s's own words, if there is one. Rejects without a usable answer of the API server: retry. */
 export async function askRemovedApis(server: Server, version: string): Promise<string | undefined> {

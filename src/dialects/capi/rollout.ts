@@ -108,10 +108,9 @@ export function withRules(node: Node, policy: RolloutPolicy): RolloutPolicy {
 
 export function resolve(node: Node, now: number): Rollout {
   const update = requestOn(node);
-  return rolloutOf(node, update, recordOf(node, update) ?? { ...NEW, since: rfc3339(now) });
+  const fresh = { phase: 'new', blocked: false, state: 'pending', since: rfc3339(now) } as const;
+  return rolloutOf(node, update, recordOf(node, update) ?? fresh);
 }
-
-const NEW = { phase: 'new', blocked: false, state: 'pending' } as const;
 
 export function rolloutOf(node: Node, update: MachineUpdate, record: Omit<UpdateRecord, 'uid'>): Rollout {
   const { uid, machine, requested } = update;

@@ -31,7 +31,6 @@ interface Answer {
   readonly at: number;
 }
 
-const TIMEOUT_MS = 120_000;
 const MAX_ATTEMPTS = 10;
 
 export function channelController(parts: ChannelParts): Controller {
@@ -52,7 +51,7 @@ export function channelController(parts: ChannelParts): Controller {
       return {};
     },
     concurrency: 2,
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs: 120_000,
   };
 }
 

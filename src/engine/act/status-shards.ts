@@ -66,7 +66,10 @@ export function batchMs(before: Rollout, after: Rollout, now: number, records: n
   if (!stage || !isMereProgress(before, after)) return 0;
   if (!isLarge(before)) return records === 0 ? 0 : (restOf(before) ?? 1);
   if (changedSlots(before, after) * SLOTS_PER_CHANGE >= limitOf(stage)) return 0;
-  return Math.max(0, lastRecordOf(before, now) + BATCH_MS - now);
+  const times = withStages(before).map(({ target }) => Date.parse(target.since));
+  // A clock that was wrong wrote times in the future.
+  const last = times.filter((time) => time <= now).reduce((a, b) => Math.max(a, b), 0);
+  return Math.max(0, last + BATCH_MS - now);
 }
 
 /** True if the next targets can start before this is recorded. */
@@ -91,10 +94,4 @@ function changedSlots(before: Rollout, after: Rollout): number {
   const moved = after.stages.flatMap(({ targets }) => targets.filter((target) => !known.has(target)));
   const started = moved.filter(({ state }) => state === 'intended').length;
   return Math.max(started, moved.length - started);
-}
-
-/** Ignores times in the future: a clock that was wrong wrote them. */
-function lastRecordOf(rollout: Rollout, now: number): number {
-  const times = withStages(rollout).map(({ target }) => Date.parse(target.since));
-  return times.reduce((last, time) => (time <= now ? Math.max(last, time) : last), 0);
 }

@@ -139,10 +139,6 @@ export function censusOf(nodes: readonly Node[], inFlight: readonly string[]): N
   return { all, unavailable, busy: new Set([...unavailable, ...taken, ...inFlight.filter((name) => all.has(name))]) };
 }
 
-export function withBusy(census: NodeCensus, name: string): NodeCensus {
-  return census.all.has(name) ? { ...census, busy: new Set([...census.busy, name]) } : census;
-}
-
 /** A percentage allows at least one node, or nothing could ever start. */
 export function nodesAllowedAway(limit: NodeLimit, nodes: number): number {
   return 'nodes' in limit ? limit.nodes : Math.max(1, Math.floor((nodes * limit.percent) / 100));

@@ -4,8 +4,6 @@ import { because, type Reason } from '../model/reasons.ts';
 import { failedInEarlierStage, momentAfter, recordedUpgrade } from '../observe/recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';
 
-const ENDS = 'the node reports the version of the earlier command';
-
 export const versionsFollow: Gate = {
   name: 'versions-follow',
   mayRefusePlan: true,
@@ -21,6 +19,7 @@ export const versionsFollow: Gate = {
       return { kind: 'stop', reason, ...(isAlone ? {} : { ofPlan: true }) };
     }
     const why = `${reason.message}; an earlier command upgraded it to ${brought.version}, which it does not report yet`;
-    return { kind: 'wait', reason: because(reason.code, why), ends: ENDS, ...momentAfter(brought.since, now) };
+    const ends = 'the node reports the version of the earlier command';
+    return { kind: 'wait', reason: because(reason.code, why), ends, ...momentAfter(brought.since, now) };
   },
 };

@@ -1,12 +1,12 @@
 /** Probes what no watch shows: each question once per reconcile, all of a round at the same time, with backoff. */
 import type { DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { backoffDelay } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { settleAll } from '../../util/waits.ts';
-import type { Effects } from '../act/writes.ts';
-import type { Endpoint } from '../dialect.ts';
+import type { Dialect, Endpoint, World } from '../dialect.ts';
 import type { EndpointHealth, Probe, Unanswered } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Target } from '../model/rollout.ts';
@@ -19,8 +19,12 @@ export interface Prober {
   previewDrains?(abort?: AbortSignal): Pick<DrainPreviewer, 'ahead'>;
 }
 
-export interface ProbeParts extends Pick<Effects, 'dialect' | 'client' | 'world' | 'abort'> {
+export interface ProbeParts {
+  readonly dialect: Dialect;
+  readonly client: KubeClient;
+  readonly world: World;
   readonly prober: Prober;
+  readonly abort?: AbortSignal | undefined;
 }
 
 /** Milliseconds: shorter than the pause before a blocked drain is looked at again. */

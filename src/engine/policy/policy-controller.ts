@@ -21,7 +21,6 @@ export interface PolicyParts {
   isPlan(dialect: string, object: KubeObject): boolean;
 }
 
-const TIMEOUT_MS = 60_000;
 /** Until the next try to write a status without the right to. */
 const DENIED_MS = 600_000;
 
@@ -51,7 +50,7 @@ export function policyController(parts: PolicyParts): Controller {
       }
     },
     concurrency: 1,
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs: 60_000,
   };
 }
 

@@ -101,17 +101,11 @@ function resumedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
 
 /** None if the reason says it: of a plan that is refused, and of one that went on within its failure budget. */
 function endEvents(before: Rollout, after: Rollout): ReportedEvent[] {
-  if (after.phase === 'done') return completedEvents(after);
+  const [count, done] = [withStages(after).length, targetsIn(after, 'done').length];
+  const completed = done === count ? `all ${count} targets are done` : `${done} of ${count} targets are done`;
+  if (after.phase === 'done') return count === 0 ? [] : [{ type: 'Normal', reason: because('Completed', completed) }];
   if (before.phase === 'new' || after.reason?.code === 'DoneWithFailures') return [];
   return [{ type: 'Warning', reason: because('Stopped', `the plan ended before all were done: ${outcomeOf(after)}`) }];
-}
-
-function completedEvents(rollout: Rollout): ReportedEvent[] {
-  const count = withStages(rollout).length;
-  if (count === 0) return [];
-  const done = targetsIn(rollout, 'done').length;
-  const message = done === count ? `all ${count} targets are done` : `${done} of ${count} targets are done`;
-  return [{ type: 'Normal', reason: because('Completed', message) }];
 }
 
 /** A selector that matches nothing is often a mistake. */

@@ -98,7 +98,8 @@ export function chooseTargets(
       evaluate(BEFORE_TARGET, gating.gateInput({ ...context, stage, target }, slots - chosen.length, census));
     if (verdict.kind === 'pass') {
       chosen.push(target);
-      census = census && gating.withBusy(census, gating.nodeNameOf(target, gating.factsOf(snapshot, target)));
+      const node = gating.nodeNameOf(target, gating.factsOf(snapshot, target));
+      if (census?.all.has(node)) census = { ...census, busy: census.busy.union(new Set([node])) };
     }
     if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
     if (verdict.kind === 'stop' && verdict.ofPlan) return refused(target, verdict, stopped);
