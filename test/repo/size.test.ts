@@ -9,27 +9,27 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_740,
+  'src/agent': 5_731,
   'src/api': 963,
-  'src/cli': 4_783,
+  'src/cli': 4_775,
   'src/cmd': 979,
-  'src/dialects': 320,
-  'src/dialects/autopilot': 978,
-  'src/dialects/capi': 2_532,
+  'src/dialects': 312,
+  'src/dialects/autopilot': 963,
+  'src/dialects/capi': 2_524,
   'src/dialects/cattle': 1_909,
   'src/dialects/kubeadm': 2_152,
-  'src/drain': 837,
+  'src/drain': 827,
   'src/engine': 5_202,
   'src/http': 307,
   'src/kube': 2_949,
-  'src/kubeadm': 1_041,
+  'src/kubeadm': 1_039,
   'src/process': 280,
   'src/runtime': 779,
   'src/signal': 585,
   'src/updates': 1_862,
   'src/install': 837,
   'src/util': 843,
-  'src/versions': 477,
+  'src/versions': 475,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];
