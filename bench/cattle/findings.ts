@@ -1,4 +1,5 @@
 /** The figures of one Plan of system-upgrade-controller, with what each is made of. */
+import { RefitError } from '../../src/util/errors.ts';
 import { type Figure, type Findings, formatNumber } from '../figures.ts';
 import { median, percentile } from '../statistics.ts';
 import { timeDecision } from './decisions.ts';
@@ -31,6 +32,7 @@ function wallFigure({ nodes, slots, wallSeconds, bareSeconds }: CattleRun): Figu
 /** Each Job follows the one whose end made room for it. */
 function latencyFigures({ slots, times: { created, completed } }: CattleRun): Figure[] {
   const latencies = created.slice(slots).map((at, index) => at - (completed[index] ?? Number.NaN));
+  if (latencies.some((ms) => ms < 0)) throw new RefitError('REFIT_PLAN_FAILED', `more than ${slots} Jobs at once`);
   const figure = (share: number) => ({ value: percentile(latencies, share), unit: 'ms', madeOf: '' });
   return [
     {

@@ -21,6 +21,9 @@ export interface JobScenario {
 export const SCENARIOS = {
   'Jobs that cordon': { scene: { ...BASE, cordons: 'the Job', cordoned: ['n1'], ttlS: 10 } },
   'Jobs after drains': { scene: HELD },
+  'Jobs recorded ahead': {
+    scene: { nodes: ['n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7'], concurrency: 3, cordons: 'nobody' },
+  },
   'a template that is fixed': {
     scene: { ...BASE, concurrency: 1, cordons: 'the Job', failsOn: ['n1', 'n2', 'n3'] },
     course: [{ kind: 'interference', second: 6, what: 'the template changes' }],
