@@ -1,5 +1,5 @@
 /** Proves that targets which are recorded ahead start while the end of others is recorded, and never more than there are slots. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { MemoryApi } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';
 import { succeeded } from '../../test/builders/observations.ts';
@@ -15,10 +15,12 @@ import { annotated, nodes } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
 import type { Observation } from './model/decision.ts';
+import type { Stage } from './model/rollout.ts';
+import type { Reporter } from './report/reporter.ts';
 
 const RECORD = 'replace plans/plan/status';
 
-function buildScene(count: number, maxInFlight: number, ahead: number) {
+function buildScene(count: number, maxInFlight: number, ahead: number, more: Partial<Stage> = {}) {
   const api = new MemoryApi();
   const clock = new FakeClock(T0);
   const names = Array.from({ length: count }, (_, index) => `w${index + 1}`);
@@ -26,7 +28,7 @@ function buildScene(count: number, maxInFlight: number, ahead: number) {
   const { spec, ...plan } = buildTablePlan({});
   api.put(tableDialect.plans, {
     ...plan,
-    spec: { ...spec, stages: [buildStage('worker', names, { maxInFlight, ahead })] },
+    spec: { ...spec, stages: [buildStage('worker', names, { maxInFlight, ahead, ...more })] },
   });
   const answerOf = (name: string): Observation =>
     tableDialect.signal.read(
@@ -161,14 +163,56 @@ test('a target that a gate holds gives its place to the next one', async () => {
   expect(record()?.next).toEqual(['0/worker/w4']);
 });
 
-test('a record that fails ends the reconcile with its error, after what was sent has its answer', async () => {
+test('a record that fails ends the reconcile with its error and an Event, after what was sent has its answer', async () => {
   const { api, clock, end, atWork } = buildScene(4, 1, 2);
-  const { look } = buildReconciler(tableDialect, api, { clock });
+  const failed = vi.fn<Reporter['failed']>();
+  const reporter = { recorded: vi.fn(), sent: vi.fn(), decided: vi.fn(), failed } as unknown as Reporter;
+  const { look } = buildReconciler(tableDialect, api, { clock, reporter });
   await look();
   end('w1');
   api.before(RECORD, () => {
-    throw new StatusError({ kind: 'Status', code: 500, message: 'no' });
+    throw new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' });
   });
   await expect(clock.runUntil(look())).rejects.toThrow('no');
   expect(atWork()).toEqual(['w2']);
+  expect(failed.mock.calls.map(([, { code }]) => code)).toEqual(['RecordRefused']);
+});
+
+test('what the API server refuses for good is recorded, and the one behind it starts', async () => {
+  const { api, clock, end, atWork, record } = buildScene(4, 1, 2, { failedHoldSlots: true });
+  const jobs = { group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', namespaced: false };
+  const send: typeof tableDialect.signal.send = (world, rollout, signalling, plan) =>
+    signalling.target.name === 'w2'
+      ? { kind: 'create', resource: jobs, object: { metadata: { name: 'w2' } } }
+      : tableDialect.signal.send(world, rollout, signalling, plan);
+  const refuse = (): void =>
+    api.before('create jobs/w2', () => {
+      refuse();
+      throw new StatusError({ kind: 'Status', code: 422, reason: 'Invalid', message: 'no' });
+    });
+  refuse();
+  const dialect = { ...tableDialect, signal: { ...tableDialect.signal, send } };
+  const { look } = buildReconciler(dialect, api, { clock });
+  await look();
+  end('w1');
+  for (let looks = 0; looks < 4; looks++) await clock.runUntil(look());
+  expect(record()?.targets.map(({ state }) => state)).toEqual(['done', 'unsupported', 'intended', 'pending']);
+  expect(atWork()).toEqual(['w3']);
+});
+
+test('a controller that must stop starts nothing more, though targets follow one another', async () => {
+  const { api, clock, end, atWork } = buildScene(4, 1, 2);
+  const { look, catchUp, reconcile } = buildReconciler(tableDialect, api, { clock });
+  await look();
+  end('w1');
+  catchUp();
+  const stop = new AbortController();
+  const reconciling = reconcile('plan', { stop: stop.signal });
+  await clock.advance(0);
+  expect(atWork()).toEqual(['w2']);
+  end('w2');
+  catchUp();
+  stop.abort();
+  await clock.runUntil(reconciling);
+  expect(atWork()).toEqual([]);
 });

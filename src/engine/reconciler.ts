@@ -59,7 +59,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   const plansSeen = new Map<string, ReturnType<typeof ofPlan>>();
   const refusals = refusedWrites(clock, (rollout, at, reason) => options.reporter?.refused(rollout, at, reason));
 
-  return async function reconcile(key, { abort, isDue = () => true } = {}) {
+  return async function reconcile(key, { abort, stop, isDue = () => true } = {}) {
     const { name, namespace } = splitKey(key);
     const { backoffs, watch, beside } = plansSeen.getOrInsertComputed(key, ofPlan);
     const answers = answersOf({ drainDelegations, preview, backoffs }, clock.monotonic());
@@ -71,7 +71,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       soonest(await cleanUpOrphanedWork(effects, plans, key), { requeueAfterMs: refusals.nextMs() });
     let records = 0;
     const until = clock.monotonic() + BESIDE_MS;
-    for (let round = 0; round < MAX_ROUNDS && clock.monotonic() <= until; ) {
+    for (let round = 0; round < MAX_ROUNDS && clock.monotonic() <= until && stop?.aborted !== true; ) {
       abort?.throwIfAborted();
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
       if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.scope?.isPlan?.(plan) === false) {
@@ -87,13 +87,15 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const now = clock.now();
       const snapshot = gather(dialect, plan, world, now, knownTo(effects, answers, policy));
       const turn = { plan, ...evaluationsFor(snapshot, policy, now) };
-      const outcome = await take(effects, answers, turn, records).catch((error: unknown) => {
-        // Only an Event can say it: the status is what cannot be written.
-        if (isOfObject(error)) options.reporter?.failed(plan, because('RecordRefused', `${REFUSED}: ${error.message}`));
-        throw error;
-      });
+      const outcome = await take(effects, answers, turn, records)
+        .then(async (taken) => (taken === 'beside' && !(await beside.next(isDue)) ? 'outdated' : taken))
+        .catch((error: unknown) => {
+          // Only an Event can say it: the status is what cannot be written.
+          if (isOfObject(error))
+            options.reporter?.failed(plan, because('RecordRefused', `${REFUSED}: ${error.message}`));
+          throw error;
+        });
       if (outcome !== 'beside') round++;
-      else if (!(await beside.next(isDue))) return RECHECK_SOON;
       if (outcome === 'recorded') records++;
       // What was written ahead of the record is not left over: the next record needs it.
       else if (outcome === 'outdated') return RECHECK_SOON;
@@ -190,6 +192,7 @@ async function act(options: TermOptions, turn: Turn, decision: Acts): Promise<Re
   const [sent, isChanged] = await Promise.all([sending, running]);
   options.reporter?.sent(turn, sent);
   const refused = withRefusals(rollout, sent, rfc3339(options.clock.now()));
+  options.beside.holdRecords(refused !== rollout);
   if (refused !== rollout) {
     if (!(await record(options, { plan, before: rollout, after: refused }, options.clock.now()))) return RECHECK_SOON;
     options.reporter?.recorded(turn, refused, []);

@@ -13,6 +13,8 @@ export interface ReconcileContext {
   /** Aborts after `timeoutMs`, or some seconds after the controller must stop. Pass it to every request. */
   readonly abort: AbortSignal;
   readonly log: Logger;
+  /** Aborts when the controller must stop: begin nothing new then. */
+  readonly stop?: AbortSignal;
   /** True if the key was added again since this reconcile began. */
   isDue?(): boolean;
 }
@@ -115,7 +117,7 @@ async function reconcile(parts: WorkerParts, key: string): Promise<ReconcileResu
   const endSoon = (): void =>
     timers.defer(clock.schedule(STOP_GRACE_MS, () => time.abort(new Error('the controller stops'))));
   timers.use(onAbort(stop, endSoon));
-  const context = { abort: time.signal, log: log.child({ key }), isDue: () => parts.queue.isDue(key) };
+  const context = { abort: time.signal, stop, log: log.child({ key }), isDue: () => parts.queue.isDue(key) };
   return (await controller.reconcile(key, context)) ?? undefined;
 }
 

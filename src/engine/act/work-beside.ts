@@ -14,16 +14,19 @@ export function workBeside(clock: Clock) {
   const running = new Map<Promise<boolean>, readonly Signalling[]>();
   let recordedAt = Number.NEGATIVE_INFINITY;
   let recording: Promise<boolean> | undefined;
+  let isHeld = false;
   const begin = (work: Promise<boolean>, signals: readonly Signalling[]): void => {
     running.set(work, signals);
     // `next` and `end` hear of a failure.
     work.catch(() => undefined);
   };
   /** One record at a time. */
-  const isRecordDue = (): boolean => !recording && clock.monotonic() >= recordedAt + RECORD_EVERY_MS;
+  const isRecordDue = (): boolean => !recording && !isHeld && clock.monotonic() >= recordedAt + RECORD_EVERY_MS;
   return {
     isRunning: () => running.size > 0,
     isRecordDue,
+    /** What the API server refuses for good is recorded with the signals, which no other record may disturb. */
+    holdRecords: (is: boolean): void => void (isHeld = is),
     record(work: Promise<boolean>): void {
       [recordedAt, recording] = [clock.monotonic(), work];
       begin(work, []);
