@@ -71,7 +71,8 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       soonest(await cleanUpOrphanedWork(effects, plans, key), { requeueAfterMs: refusals.nextMs() });
     let records = 0;
     const until = clock.monotonic() + BESIDE_MS;
-    for (let round = 0; round < MAX_ROUNDS && clock.monotonic() <= until && stop?.aborted !== true; ) {
+    const isOver = (): boolean => clock.monotonic() > until || stop?.aborted === true;
+    for (let round = 0; round < MAX_ROUNDS && !isOver(); ) {
       abort?.throwIfAborted();
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
       if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.scope?.isPlan?.(plan) === false) {
