@@ -7,7 +7,7 @@ import { type Clock, rfc3339 } from '../util/clock.ts';
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
 import { record } from './act/record.ts';
 import { endIdleDrains, runNodeActions } from './act/run-node-actions.ts';
-import { batchMs, isAheadOf, restOf } from './act/status-shards.ts';
+import { allowsStarts, batchMs, restOf } from './act/status-shards.ts';
 import { type WorkBeside, workBeside } from './act/work-beside.ts';
 import { type Effects, isCurrent, type Sent, send } from './act/writes.ts';
 import { decideOn, recordedWork, signalsOf } from './decide/decide.ts';
@@ -33,8 +33,8 @@ export interface ReconcilerOptions extends Effects {
 
 /** Decisions in one reconcile: more than any plan needs, so that a fault cannot loop forever. */
 const MAX_ROUNDS = 20;
-/** Milliseconds in which one reconcile decides beside its own writes, as long as targets follow one another. */
-const BESIDE_MS = 60_000;
+/** Milliseconds in which one reconcile decides beside its own writes; then other plans have their turn. */
+const BESIDE_MS = 3_000;
 /** After a conflict the watch brings the other write; this is for a watch that is late. */
 const RECHECK_SOON: ReconcileResult = { requeueAfterMs: 1000 };
 
@@ -62,7 +62,8 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   return async function reconcile(key, { abort, stop, isDue = () => true } = {}) {
     const { name, namespace } = splitKey(key);
     const { backoffs, watch, beside } = plansSeen.getOrInsertComputed(key, ofPlan);
-    const answers = answersOf({ drainDelegations, preview, backoffs }, clock.monotonic());
+    const newAnswers = (): Answers => answersOf({ drainDelegations, preview, backoffs }, clock.monotonic());
+    let answers = newAnswers();
     const effects = { ...options, abort, refusals, times, watch, beside };
     // However this ends: no write outlives the term.
     await using writes = new AsyncDisposableStack();
@@ -96,13 +97,14 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
             options.reporter?.failed(plan, because('RecordRefused', `${REFUSED}: ${error.message}`));
           throw error;
         });
-      if (outcome !== 'beside') round++;
+      if (outcome === 'beside') answers = newAnswers();
+      else round++;
       if (outcome === 'recorded') records++;
       // What was written ahead of the record is not left over: the next record needs it.
       else if (outcome === 'outdated') return RECHECK_SOON;
       else if (outcome && outcome !== 'beside') return { ...outcome, ...soonest(outcome, await cleanUp()) };
     }
-    return RECHECK_SOON;
+    return isOver() ? { requeueAfterMs: 1, ...(await cleanUp()) } : RECHECK_SOON;
   };
 }
 
@@ -114,6 +116,7 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
   const { beside } = options;
   const { rollout } = snapshot;
   // The rest is decided with the next record, which is soon.
+  if (beside.isRunning() && rollout.phase !== 'running') return 'beside';
   if (beside.isRunning() && !beside.isRecordDue())
     return await startBeside(options, turn, { signals: signalsOf(turn), nodeActions: [] });
   const decision = decideOn(turn);
@@ -128,7 +131,7 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
     if (isRecorded) options.reporter?.recorded(turn, after, decision.waits);
     return isRecorded;
   };
-  if (decision.record && isAheadOf(rollout, decision.record)) {
+  if (decision.record && allowsStarts(rollout, decision.record)) {
     if (beside.isRecordDue()) beside.record(writing(decision.record));
     const taken = await startBeside(options, turn, recordedWork(turn));
     await options.reporter?.decided(turn, decision);

@@ -13,6 +13,7 @@ import {
   type Target,
 } from '../../engine/model/rollout.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
+import { mayBeSignalled } from '../../signal/at-work.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
@@ -78,11 +79,14 @@ const SLOTS_PER_AHEAD = 3;
 
 /** A node that is cordoned holds up the next one until it is uncordoned, which comes with its record. */
 function aheadOf(plan: CattlePlan, world: World, judgement: Latest): Pick<Stage, 'ahead' | 'next'> {
-  const ahead = cordons(plan) ? 0 : Math.floor((plan.spec?.concurrency ?? 0) / SLOTS_PER_AHEAD);
-  if (ahead === 0) return {};
+  const ahead = Math.floor((plan.spec?.concurrency ?? 0) / SLOTS_PER_AHEAD);
+  if (ahead === 0 || cordons(plan) || areClaimed(world.list(nodes))) return {};
   const names = isRecorded(plan, judgement) ? recordedNext(plan) : [];
   return { ahead, next: names.flatMap((name) => world.get(nodes, name) ?? []).map(keyOfNode) };
 }
+
+/** Claims of nodes that other dialects can signal end with their Job: none is made for a node without one. */
+const areClaimed = onceForEach((all: readonly Node[]) => all.some(mayBeSignalled));
 
 function isAborted(plan: CattlePlan): boolean {
   return controlsOn(plan, CONTROL_PREFIX).abort !== undefined && conditionOf(plan, ABORTED_TYPE) !== undefined;

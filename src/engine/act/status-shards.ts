@@ -1,5 +1,5 @@
 /** Large rollouts: when a record needs status shards, and how its changes are batched, so that none is late. */
-import { activeStage, isFinal, type Rollout, type Target, withStages } from '../model/rollout.ts';
+import { activeStage, isFinal, type Rollout, type Target, targetsIn, withStages } from '../model/rollout.ts';
 import { limitOf } from '../schedule/slots.ts';
 
 /** At most this many targets stand in a plan. Larger ones are recorded in status shards. */
@@ -72,9 +72,13 @@ export function batchMs(before: Rollout, after: Rollout, now: number, records: n
   return Math.max(0, last + BATCH_MS - now);
 }
 
-/** True if the next targets can start before this is recorded. */
-export function isAheadOf(before: Rollout, after: Rollout): boolean {
-  return (activeStage(before)?.next ?? []).length > 0 && isMereProgress(before, after);
+/** True if the next targets can start while this is recorded. Not if one loses its place: it must be certain that it has not started. */
+export function allowsStarts(before: Rollout, after: Rollout): boolean {
+  const { next = [] } = activeStage(before) ?? {};
+  if (next.length === 0 || !isMereProgress(before, after)) return false;
+  const places = new Set(after.stages.flatMap((stage) => stage.next ?? []));
+  const pending = new Set(targetsIn(after, 'pending').map(({ key }) => key));
+  return next.every((key) => places.has(key) || !pending.has(key));
 }
 
 /** Progress can wait. A change of phase, stage or reason is recorded at once. */

@@ -64,11 +64,16 @@ const marksOn = ({ metadata: { annotations = {} }, spec: { taints = [], unschedu
   ...(unschedulable === true ? ['spec.unschedulable'] : []),
 ];
 
-/** Asks the API server, not a cache, whether the plan and the status shards of these targets are as observed. */
-export async function isCurrent(effects: Effects, plan: KubeObject, targets: readonly Target[]): Promise<boolean> {
+/** Asks the API server, not a cache, whether the plan (`beside`: while other kinds are written, too) and the status shards of these targets are as observed. */
+export async function isCurrent(
+  effects: Effects,
+  plan: KubeObject,
+  targets: readonly Target[],
+  beside = false,
+): Promise<boolean> {
   const { dialect, world, ownWrites } = effects;
   const holding = dialect.shards?.holding(plan, targets, world) ?? [];
-  if (holding.length === 0 && ownWrites.isFresh(dialect.plans, plan)) return true;
+  if (holding.length === 0 && ownWrites.isFresh(plan, beside ? dialect.plans : undefined)) return true;
   return await areUnchanged(effects, [{ resource: dialect.plans, object: plan }, ...holding]);
 }
 
@@ -107,7 +112,7 @@ export async function send(effects: Effects, plan: KubeObject, rollout: Rollout,
     const targets = batch.map(({ target }) => target);
     // A cache may show an old plan beside a new object that a later command has signalled. While plan and shards are
     // unchanged at the API server, nobody can have signalled an object that is unchanged too.
-    const isPlanCurrent = await isCurrent(effects, plan, targets);
+    const isPlanCurrent = await isCurrent(effects, plan, targets, batch[0]?.stage.next !== undefined);
     const results = prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
       try {
         const isWritten = isPlanCurrent && instruction !== undefined && (await carryOut(effects, instruction));

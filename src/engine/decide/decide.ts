@@ -54,8 +54,10 @@ function startedAhead(evaluations: Evaluations, stage: Stage): Target[] {
   const held = stage.targets.flatMap((target): Target[] => {
     // What has started is not always recorded yet.
     if (target.state === 'pending') return started.has(target) ? [{ ...target, state: 'intended' }] : [];
-    const isOver = target.state === 'intended' && evaluations.of(stage, target).next === 'done';
-    return isOver && factsOf(snapshot, target).node?.unschedulable !== true ? [] : [target];
+    if (target.state !== 'intended') return [target];
+    const { next } = evaluations.of(stage, target);
+    if (next === 'done' && factsOf(snapshot, target).node?.unschedulable !== true) return [];
+    return next === 'failed' ? [{ ...target, state: next }] : [target];
   });
   const slots = openSlots(evaluations, { ...stage, targets: held });
   const since = (target: Target): string => momentOf(snapshot, target, now);

@@ -51,8 +51,8 @@ export class OwnWrites {
   readonly #written = new Map<string, Map<string, OwnWrite>>();
   /** By kind: what depends on all objects is computed once for each list. */
   readonly #corrected = new Map<string, Corrected>();
-  /** By kind. */
-  readonly #last = new Map<string, OwnWrite>();
+  #last: OwnWrite | undefined;
+  readonly #lastOfKind = new Map<string, OwnWrite>();
 
   constructor(clock: Pick<Clock, 'monotonic'> = systemClock) {
     this.#clock = clock;
@@ -60,15 +60,15 @@ export class OwnWrites {
 
   /** Call with the server's answer to every write. */
   remember(resource: Resource, object: KubeObject): void {
-    const write = { object, at: this.#clock.monotonic() };
-    this.#last.set(kindOf(resource), write);
-    this.#of(resource).set(keyOf(object), write);
+    this.#last = { object, at: this.#clock.monotonic() };
+    this.#lastOfKind.set(kindOf(resource), this.#last);
+    this.#of(resource).set(keyOf(object), this.#last);
     this.#corrected.delete(kindOf(resource));
   }
 
-  /** True if this version is our own last write to the kind, and the server has just answered it. */
-  isFresh(resource: Resource, { metadata }: KubeObject): boolean {
-    const last = this.#last.get(kindOf(resource));
+  /** True if this version is our own last write, of all or to the given kind, and the server has just answered it. */
+  isFresh({ metadata }: KubeObject, ofKind?: Resource): boolean {
+    const last = ofKind ? this.#lastOfKind.get(kindOf(ofKind)) : this.#last;
     if (last === undefined || last.object.metadata.resourceVersion !== metadata.resourceVersion) return false;
     return this.#clock.monotonic() - last.at < FRESH_MS;
   }
