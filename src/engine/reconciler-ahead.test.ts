@@ -2,17 +2,22 @@
 import { expect, test, vi } from 'vitest';
 import { MemoryApi } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';
-import { succeeded } from '../../test/builders/observations.ts';
+import { failed, succeeded } from '../../test/builders/observations.ts';
 import { buildReconciler } from '../../test/builders/reconcilers.ts';
 import { buildPolicy } from '../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../test/builders/rollouts.ts';
+import { buildSnapshot } from '../../test/builders/snapshots.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import { buildTarget } from '../../test/builders/targets.ts';
 import { T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { pick, seededRandom } from '../../test/faults/random.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { annotated, nodes } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
+import { signalsOf } from './decide/decide.ts';
+import { evaluationsFor } from './decide/evaluate-target.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
 import type { Observation } from './model/decision.ts';
 import type { Stage } from './model/rollout.ts';
@@ -165,8 +170,8 @@ test('a target that a gate holds gives its place to the next one', async () => {
 
 test('a record that fails ends the reconcile with its error and an Event, after what was sent has its answer', async () => {
   const { api, clock, end, atWork } = buildScene(4, 1, 2);
-  const failed = vi.fn<Reporter['failed']>();
-  const reporter = { recorded: vi.fn(), sent: vi.fn(), decided: vi.fn(), failed } as unknown as Reporter;
+  const told = vi.fn<Reporter['failed']>();
+  const reporter = { recorded: vi.fn(), sent: vi.fn(), decided: vi.fn(), failed: told } as unknown as Reporter;
   const { look } = buildReconciler(tableDialect, api, { clock, reporter });
   await look();
   end('w1');
@@ -175,7 +180,7 @@ test('a record that fails ends the reconcile with its error and an Event, after 
   });
   await expect(clock.runUntil(look())).rejects.toThrow('no');
   expect(atWork()).toEqual(['w2']);
-  expect(failed.mock.calls.map(([, { code }]) => code)).toEqual(['RecordRefused']);
+  expect(told.mock.calls.map(([, { code }]) => code)).toEqual(['RecordRefused']);
 });
 
 test('what the API server refuses for good is recorded, however fast others end', async () => {
@@ -220,4 +225,22 @@ test('a controller that must stop starts nothing more, though targets follow one
   stop.abort();
   await clock.runUntil(reconciling);
   expect(atWork()).toEqual([]);
+});
+
+test('a failure that is seen together with a success takes its part of the failure budget', () => {
+  const states = ['failed', 'intended', 'intended', 'pending'] as const;
+  const targets = states.map((state, index) => buildTarget(`w${index + 1}`, state));
+  const stage = buildStage('worker', targets, {
+    maxInFlight: 2,
+    failedHoldSlots: true,
+    ahead: 1,
+    next: ['0/worker/w4'],
+  });
+  const snapshot = buildSnapshot(buildRollout([stage]), {
+    w2: { observation: failed('no') },
+    w3: { observation: succeeded() },
+  });
+  const started = (maxFailures: number): string[] =>
+    signalsOf(evaluationsFor(snapshot, buildPolicy({ maxFailures }), T0)).map(({ target }) => target.name);
+  expect([started(1), started(2)]).toEqual([[], ['w4']]);
 });

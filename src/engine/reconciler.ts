@@ -164,8 +164,9 @@ function soonest(...outcomes: readonly ReconcileResult[]): Pick<ReconcileResult,
   return times.length === 0 ? {} : { requeueAfterMs: Math.min(...times) };
 }
 
-function knownTo(options: TermOptions, { known, now }: Answers, policy: RolloutPolicy): Known {
-  const { drains, prober, refusals, times, watch } = options;
+function knownTo(options: TermOptions, { known }: Answers, policy: RolloutPolicy): Known {
+  const { drains, prober, refusals, times, watch, clock } = options;
+  const now = clock.monotonic();
   return {
     ...known,
     drainPreviews: prober.previewDrains && known.drainPreviews,
