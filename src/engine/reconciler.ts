@@ -104,7 +104,10 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       else if (outcome === 'outdated') return RECHECK_SOON;
       else if (outcome && outcome !== 'beside') return { ...outcome, ...soonest(outcome, await cleanUp()) };
     }
-    return isOver() ? { requeueAfterMs: 1, ...(await cleanUp()) } : RECHECK_SOON;
+    if (!isOver()) return RECHECK_SOON;
+    await beside.end();
+    await cleanUp();
+    return { requeueAfterMs: 1 };
   };
 }
 
@@ -115,8 +118,8 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
   const { plan, policy, snapshot, now } = turn;
   const { beside } = options;
   const { rollout } = snapshot;
-  // The rest is decided with the next record, which is soon.
   if (beside.isRunning() && rollout.phase !== 'running') return 'beside';
+  // The rest is decided with the next record, which is soon.
   if (beside.isRunning() && !beside.isRecordDue())
     return await startBeside(options, turn, { signals: signalsOf(turn), nodeActions: [] });
   const decision = decideOn(turn);

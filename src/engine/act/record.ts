@@ -84,7 +84,7 @@ async function carryOutFor(effects: Effects, rollout: Rollout, { instruction, ..
   }
 }
 
-/** An abort releases targets that show no signal, and a gate displaces those that are recorded ahead. False if one may have been sent: a stale cache may hide it. */
+/** An abort releases targets, a gate displaces those recorded ahead. False if one may have its signal: a stale cache may hide it. */
 export async function areNotYetSignalled(effects: Effects, change: RecordChange): Promise<boolean> {
   const { dialect, world } = effects;
   const { plan, before, after } = change;
