@@ -8,7 +8,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { type KubeObject, leases, namespaces, nodes, type Resource } from '../../src/kube/resources.ts';
 import { isAlreadyExists, isNotFound } from '../../src/kube/status-error.ts';
 import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../src/signal/names.ts';
-import { type Clock, sleep } from '../../src/util/clock.ts';
+import { type Clock, rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 
 const CRD_DIRECTORY = join(import.meta.dirname, '..', '..', 'deploy', 'crds');
@@ -99,7 +99,18 @@ export async function createNode(client: KubeClient, name: string, labels: Recor
     apiVersion: 'v1',
     kind: 'Node',
     metadata: { name, labels: { 'kubernetes.io/hostname': name, ...PLATFORM, ...labels } },
+    status: { conditions: [notReadyYet()] },
   });
+}
+
+/**
+ * Of a kubelet that has just started. Without it the controller manager counts from the last heartbeat of an earlier Node
+ * with this name, so it would call the new one Unknown at once.
+ */
+function notReadyYet() {
+  const now = rfc3339(systemClock.now());
+  const reason = { reason: 'KubeletNotReady', message: 'container runtime network not ready' };
+  return { type: 'Ready', status: 'False', ...reason, lastHeartbeatTime: now, lastTransitionTime: now } as const;
 }
 
 /** One on which kwok plays pods, with room for them from the start: kwok would only make it for a node that isn't Ready. */
@@ -112,7 +123,7 @@ export async function createPlayedNode(
   const { metadata, ...rest } = simulatedNode(name);
   const room = { cpu: '8', memory: '16Gi', pods: '110' };
   const nodeInfo = { ...rest.status?.nodeInfo, kubeletVersion: version };
-  const status = { ...rest.status, nodeInfo, capacity: room, allocatable: room };
+  const status = { ...rest.status, nodeInfo, capacity: room, allocatable: room, conditions: [notReadyYet()] };
   await client.create(nodes, { ...rest, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } }, status });
 }
 
