@@ -69,11 +69,8 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
   const behind = order === 0 ? workerBehind(facts, wanted) : lowest.text;
   if (behind === undefined)
     return none('UpToDate', `the controllers run ${lowest.text}, the newest release of the channel`);
-  if (order < 0)
-    return none(
-      'Downgrade',
-      `the channel offers ${release.version}, and the controllers run ${lowest.text}: Refit never goes back by itself`,
-    );
+  const back = `the channel offers ${release.version}, and the controllers run ${lowest.text}: Refit never goes back by itself`;
+  if (order < 0) return none('Downgrade', back);
   const gone = release.withdrawn[release.version];
   if (gone !== undefined) return none('Withdrawn', `release ${release.version} was withdrawn: ${gone}`);
   return (
@@ -102,11 +99,8 @@ function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined
   const { name } = plan.metadata;
   const origin = originOf(plan);
   const phase = phaseOf(plan.status?.state);
-  if (!origin)
-    return none(
-      'ForeignPlan',
-      `Plan ${name} was written by somebody else, and Refit never overwrites it; once it has ended, delete it to let ${release.version} start`,
-    );
+  const foreign = `Plan ${name} was written by somebody else, and Refit never overwrites it; once it has ended, delete it to let ${release.version} start`;
+  if (!origin) return none('ForeignPlan', foreign);
   const order = compareVersionTexts(release.version, origin.version);
   if (phase === 'new' || phase === 'running') {
     const later = order > 0 ? `; ${release.version} comes afterwards` : '';
@@ -116,11 +110,8 @@ function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined
     return order === 0 ? none('UpToDate', `Plan ${name} has installed ${release.version}`) : undefined;
   const failed = `the Plan for ${origin.version} ended as ${plan.status?.state}`;
   const retry = 'run `refit retry` for each failed node';
-  if (order === 0)
-    return none(
-      'PlanFailed',
-      `${failed}, and the same release is never tried twice; correct the cause and ${retry}, or delete Plan ${name}`,
-    );
+  const twice = `${failed}, and the same release is never tried twice; correct the cause and ${retry}, or delete Plan ${name}`;
+  if (order === 0) return none('PlanFailed', twice);
   const mayFollow = settings.afterFailure === 'Newer' || release.withdrawn[origin.version] !== undefined;
   if (order > 0 && mayFollow) return undefined;
   const then = order > 0 ? `delete Plan ${name} to let ${release.version} start` : retry;
@@ -143,12 +134,9 @@ function downloadVerdict({ release, settings, allowUnverified }: UpdateFacts): U
     const files = Object.entries(release[kind]);
     const what = kind === 'k0s' ? 'k0s binary' : 'image bundle';
     if (files.length === 0) return none('NoDownload', `the index has no ${what} of ${release.version}`);
-    const bad = files.find(([, { url, sha256 }]) => sha256 === undefined && !/^https:/i.test(url));
-    if (bad && !allowUnverified)
-      return none(
-        'Unverified',
-        `the ${what} of ${release.version} for ${bad[0]} has neither https nor a sha256 in the index`,
-      );
+    const [platform] = files.find(([, { url, sha256 }]) => sha256 === undefined && !/^https:/i.test(url)) ?? [];
+    const unverified = `the ${what} of ${release.version} for ${platform} has neither https nor a sha256 in the index`;
+    if (platform !== undefined && !allowUnverified) return none('Unverified', unverified);
   }
   return undefined;
 }
