@@ -53,18 +53,12 @@ function* targetFindings(servers: readonly Version[], target: Version, facts: Ve
   if (!oldest || !newest) return;
   yield* spreadFindings(servers);
   if (minorsBetween(oldest, target).length > 0) yield hard('R2', `API servers ${goes(oldest, target)}`);
-  if (target.minor > newest.minor && newest.minor !== oldest.minor)
-    yield hard(
-      'R8',
-      `all API servers must be at 1.${target.minor - 1} before 1.${target.minor}; found ${textOf(oldest)} and ${textOf(newest)}`,
-    );
+  const uneven = `all API servers must be at 1.${target.minor - 1} before 1.${target.minor}; found ${textOf(oldest)} and ${textOf(newest)}`;
+  if (target.minor > newest.minor && newest.minor !== oldest.minor) yield hard('R8', uneven);
   if (target.minor < newest.minor) yield hard('R12', `API servers ${goes(newest, target)}`);
   else if (compareVersions(target, newest) < 0) yield force('R12', `API servers ${goes(newest, target)}`);
-  if (compareVersions(oldest, newest) !== 0 && facts.resuming !== true)
-    yield force(
-      'F7',
-      `API servers differ, from ${textOf(oldest)} to ${textOf(newest)}, and no upgrade of this plan is under way`,
-    );
+  const differ = `API servers differ, from ${textOf(oldest)} to ${textOf(newest)}, and no upgrade of this plan is under way`;
+  if (compareVersions(oldest, newest) !== 0 && facts.resuming !== true) yield force('F7', differ);
 }
 
 function spreadFindings(servers: readonly Version[]): Finding[] {
