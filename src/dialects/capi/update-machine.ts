@@ -204,11 +204,8 @@ async function findPayload({ source, readText, abort }: UpdateParts, wanted: Wan
   if (checksumUrl === undefined) return { url: fill(url) };
   const from = fill(checksumUrl);
   const [, sha256] = /^\s*([0-9a-fA-F]{64})(?![0-9a-zA-Z])/.exec(await readText(from, abort)) ?? [];
-  if (sha256 === undefined)
-    throw new RefitError(
-      'REFIT_FILE',
-      `${printableUrl(from)} does not start with a SHA-256; publish the output of sha256sum there`,
-    );
+  const absent = `${printableUrl(from)} does not start with a SHA-256; publish the output of sha256sum there`;
+  if (sha256 === undefined) throw new RefitError('REFIT_FILE', absent);
   return { url: fill(url), sha256: sha256.toLowerCase() };
 }
 

@@ -69,10 +69,8 @@ async function takeStep(call: StepCall, record: stepRecord.StepRecord): Promise<
   const name = steps[done] ?? '';
   const found = set === undefined ? undefined : (await listSets(call)).find(({ metadata }) => metadata.name === set);
   const updater = set === undefined ? REFIT_ALONE : found?.spec.updaters.find((each) => each.name === name);
-  if (!updater)
-    return failure(
-      `updater ${name} is to update this Machine, but UpdaterSet ${set} no longer has it: put it back, or remove the annotation ${stepRecord.STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`,
-    );
+  const gone = `updater ${name} is to update this Machine, but UpdaterSet ${set} no longer has it: put it back, or remove the annotation ${stepRecord.STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`;
+  if (!updater) return failure(gone);
   const answer = await answerOf(call, updater);
   if (answer instanceof Error) return underWay(`waiting for updater ${name}: ${answer.message}`);
   const { status, message = 'without a message', retryAfterSeconds = 0 } = answer;

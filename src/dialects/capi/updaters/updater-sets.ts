@@ -32,9 +32,8 @@ export function setFor(sets: readonly UpdaterSet[], labels: Labels): UpdaterSet 
   const { name } = set.metadata;
   if (second) {
     const names = `UpdaterSets ${name} and ${second.metadata.name}`;
-    throw new RefitError('REFIT_USAGE', `${names} are both for these labels`, {
-      hint: 'change spec.selector of one of them',
-    });
+    const hint = 'change spec.selector of one of them';
+    throw new RefitError('REFIT_USAGE', `${names} are both for these labels`, { hint });
   }
   const [problem] = setProblems(set);
   if (problem !== undefined) throw new RefitError('REFIT_USAGE', `UpdaterSet ${name}: ${problem}`);
@@ -66,10 +65,8 @@ function updaterProblems(updater: Updater, index: number, names: readonly string
   const { name, refit, nodeConfiguration, caBundle, clientCertificate, handlers } = updater;
   const field = `spec.updaters[${index}]`;
   const given = (['refit', 'nodeConfiguration', 'url', 'service'] as const).filter((key) => updater[key] !== undefined);
-  if (given.length !== 1)
-    return [
-      `${field}: sets ${given.join(' and ') || 'none of them'}, expected exactly one of refit, nodeConfiguration, url and service`,
-    ];
+  const unclear = `${field}: sets ${given.join(' and ') || 'none of them'}, expected exactly one of refit, nodeConfiguration, url and service`;
+  if (given.length !== 1) return [unclear];
   if (names.indexOf(name) !== index) return [`${field}.name: ${name} is there twice, expected a name of its own`];
   if (refit ?? nodeConfiguration)
     return caBundle || clientCertificate || handlers
