@@ -33,10 +33,8 @@ export async function checkUpdates(name: string | undefined, flags: UpdatesFlags
   using client = await connect(flags, 'refit-updates');
   const asked = new Date(clock.now()).toISOString();
   const wanted = (await load(client, abort)).filter(({ metadata }) => name === undefined || metadata.name === name);
-  if (wanted.length === 0)
-    throw new RefitError('REFIT_USAGE', `there is no UpdateConfig${name === undefined ? '' : ` ${name}`}`, {
-      hint: 'see docs/guides/updates.md',
-    });
+  const absent = `there is no UpdateConfig${name === undefined ? '' : ` ${name}`}`;
+  if (wanted.length === 0) throw new RefitError('REFIT_USAGE', absent, { hint: 'see docs/guides/updates.md' });
   const patch = { metadata: { annotations: { [CHECK_ANNOTATION]: asked } } };
   for (const { metadata } of wanted) await client.patch(updateConfigs, metadata.name, patch, { type: 'merge', abort });
   const names = wanted.map(({ metadata }) => metadata.name);
@@ -48,10 +46,9 @@ export async function checkUpdates(name: string | undefined, flags: UpdatesFlags
       render(now, flags, parts);
       return now.some((each) => BAD.includes(statusOf(each)?.reason ?? '')) ? EXIT.failed : EXIT.ok;
     }
+    const hint = 'see with `refit status` whether a leader runs, and that it has the rights in docs/guides/updates.md';
     if (clock.monotonic() > deadline)
-      throw new RefitError('REFIT_CONTROL', `no leader has checked within ${formatDuration(PATIENCE_MS)}`, {
-        hint: 'see with `refit status` whether a leader runs, and that it has the rights in docs/guides/updates.md',
-      });
+      throw new RefitError('REFIT_CONTROL', `no leader has checked within ${formatDuration(PATIENCE_MS)}`, { hint });
     await sleep(clock, POLL_MS, abort);
   }
 }

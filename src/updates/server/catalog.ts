@@ -53,10 +53,8 @@ export async function readCatalog(directory: string): Promise<Catalog> {
     return catalogSchema.parse(JSON.parse(await readFile(path, 'utf8')));
   } catch (error) {
     const why = error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error);
-    throw new RefitError('REFIT_FILE', `cannot use ${path}: ${why}`, {
-      cause: error,
-      hint: 'make it with `refit bundle`',
-    });
+    const hint = 'make it with `refit bundle`';
+    throw new RefitError('REFIT_FILE', `cannot use ${path}: ${why}`, { cause: error, hint });
   }
 }
 
