@@ -46,10 +46,8 @@ function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): re
   if (first) return [first, ...others];
   if (failed.length > 0) return refuse(`a later command of ${title} has upgraded ${name} since it failed`);
   // Were its slot free, another node would restart beside it.
-  if (found.some(({ target }) => isUnsettled(snapshot, target)))
-    return refuse(
-      `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix it, and retry it once it is not Ready or its deadline has passed`,
-    );
+  const unsettled = `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix it, and retry it once it is not Ready or its deadline has passed`;
+  if (found.some(({ target }) => isUnsettled(snapshot, target))) return refuse(unsettled);
   const places = found.map((each) => placeOf(each, view));
   if (places.includes('failed'))
     return refuse(`${name} of ${title} failed, but the leader has not recorded it yet: run this again in some seconds`);
