@@ -16,8 +16,6 @@ import { onceForEach } from '../../util/memo.ts';
 export const UPDATE_ANNOTATION = 'upgrade.refit.dev/machine-update';
 export const RECORD_ANNOTATION = 'upgrade.refit.dev/machine-update-record';
 
-const CODES = Object.keys(REASONS) as ReasonCode[];
-
 const podRuleSchema = z.object({
   pods: z.array(
     z.object({ selector: labelSelectorSchema.exactOptional(), namespaceSelector: labelSelectorSchema.exactOptional() }),
@@ -55,7 +53,7 @@ const recordSchema = z.object({
   uid: z.string().min(1),
   phase: z.enum(ROLLOUT_PHASES),
   blocked: z.boolean(),
-  reason: z.object({ code: z.enum(CODES), message: z.string() }).exactOptional(),
+  reason: z.object({ code: z.enum(Object.keys(REASONS) as ReasonCode[]), message: z.string() }).exactOptional(),
   state: z.enum(RECORDED_STATES),
   since: z.iso.datetime(),
 });

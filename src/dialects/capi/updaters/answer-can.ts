@@ -26,8 +26,6 @@ export interface CanParts extends CallParts {
 
 export type CanHook = 'CanUpdateMachine' | 'CanUpdateMachineSet';
 
-const SHAPES = { CanUpdateMachine: MACHINE_SHAPE, CanUpdateMachineSet: SET_SHAPE } as const;
-
 /** The share of the time that updaters may use, each as much as those after it. The rest is for the answer. */
 const SHARED = 0.9;
 
@@ -35,7 +33,7 @@ const SHARED = 0.9;
 export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequest, withinMs: number) {
   const { callUpdater, clock, log, abort } = parts;
   const end = clock.monotonic() + withinMs * SHARED;
-  const shape = SHAPES[hook];
+  const shape = hook === 'CanUpdateMachine' ? MACHINE_SHAPE : SET_SHAPE;
   const { current, desired, settings } = request;
   const { machine, machineSet } = current;
   // Of the Machine, or those that the Machines of the MachineSet get before they are updated.
