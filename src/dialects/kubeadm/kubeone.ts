@@ -11,9 +11,6 @@ const READ = ['apiVersion', 'kind', 'name', 'versions', 'controlPlane', 'staticW
 const orNone = (type: z.ZodString) => type.optional().transform((given) => given || undefined);
 const text = orNone(z.string());
 
-/** It becomes the name of a file. */
-const NAME = /^[a-z0-9][-a-z0-9.]*$/;
-
 /** ssh puts them into commands. */
 const address = orNone(z.string().regex(/^[\w.:-]*$/, 'is not an address; use a host name or an IP address'));
 
@@ -37,7 +34,8 @@ const host = z
 
 const cluster = z.looseObject({
   apiVersion: z.enum(['kubeone.k8c.io/v1beta2', 'kubeone.k8c.io/v1beta3']),
-  name: z.string().regex(NAME, 'is not a name; use lower-case letters, digits, "-" and "."'),
+  /** It becomes the name of a file. */
+  name: z.string().regex(/^[a-z0-9][-a-z0-9.]*$/, 'is not a name; use lower-case letters, digits, "-" and "."'),
   versions: z.looseObject({ kubernetes: version }),
   controlPlane: z.looseObject({ hosts: z.array(host).min(1) }),
   staticWorkers: z.strictObject({ hosts: z.array(host).nullish() }).nullish(),

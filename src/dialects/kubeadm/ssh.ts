@@ -14,7 +14,6 @@ export type SshShells = Shells & AsyncDisposable;
 
 /** Hosts at a time: each takes processes here, and with sshd's default, more than ten logins at once into a bastion may be refused. */
 const [AT_ONCE, THROUGH_BASTION] = [32, 10];
-const CONNECT_TIMEOUT = 10;
 /** Seconds that a shared connection stays open after its last script, if this process is killed. */
 const PERSIST = 15;
 
@@ -70,7 +69,7 @@ function argumentsOf({ bastion, ...host }: ManifestHost, ssh: Manifest['ssh'], s
     ForwardX11: 'no',
     ...(ssh.knownHostsFile ? { UserKnownHostsFile: ssh.knownHostsFile, GlobalKnownHostsFile: 'none' } : {}),
     ...(socket ? { ControlMaster: 'auto', ControlPath: socket, ControlPersist: PERSIST } : { ControlPath: 'none' }),
-    ConnectTimeout: CONNECT_TIMEOUT,
+    ConnectTimeout: 10,
     ServerAliveInterval: 15,
     ...(identity ? { IdentityFile: identity, IdentitiesOnly: 'yes' } : {}),
     ...(way ? { ProxyCommand: way } : {}),

@@ -21,7 +21,6 @@ export interface WebhookFinding {
 const CONFIGURATIONS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'].map((kind) =>
   clusterScoped<KubeObject & { webhooks?: Webhook[] }>('admissionregistration.k8s.io/v1', kind),
 );
-const GROUPS = ['', '*', 'cluster.k8s.io'];
 /** Drains need new pods elsewhere, kubelets write their Nodes, machine-controller its Machines; deletions do not count. */
 const WRITTEN = /^(\*|pods|nodes|machine(deployment|set)?s)(\/|$)/;
 
@@ -43,7 +42,7 @@ export async function webhookFindings(client: KubeClient, abort: AbortSignal): P
 function isRequired({ failurePolicy, rules = [] }: Webhook): boolean {
   const isMet = rules.some(
     ({ apiGroups = [], operations = [], resources = [] }) =>
-      apiGroups.some((group) => GROUPS.includes(group)) &&
+      apiGroups.some((group) => ['', '*', 'cluster.k8s.io'].includes(group)) &&
       operations.some((operation) => ['CREATE', 'UPDATE', '*'].includes(operation)) &&
       resources.some((resource) => WRITTEN.test(resource)),
   );
