@@ -54,7 +54,10 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
 /** Those of a leader that began on another version of the plan stay unused, and are deleted with it. */
 function begin(plan: Plan, lists: readonly TargetList[], size: number) {
   const contents = lists.flatMap(({ command, list, entries }) =>
-    chunksOf(entries, size).map((chunk) => ({ command, list, ...contentOf(chunk, chunk[0]?.lastUpdatedTimestamp) })),
+    Array.from({ length: Math.ceil(entries.length / size) }, (_, index) => {
+      const chunk = entries.slice(index * size, (index + 1) * size);
+      return { command, list, ...contentOf(chunk, chunk[0]?.lastUpdatedTimestamp) };
+    }),
   );
   const { name, uid = '', resourceVersion } = plan.metadata;
   // One that exists already has the right content.
@@ -67,11 +70,6 @@ function begin(plan: Plan, lists: readonly TargetList[], size: number) {
     return { kind: 'create', resource: statusShards, object };
   });
   return { reference, writes };
-}
-
-function chunksOf(entries: readonly TargetStatus[], size: number): TargetStatus[][] {
-  const count = Math.ceil(entries.length / size);
-  return Array.from({ length: count }, (_, index) => entries.slice(index * size, (index + 1) * size));
 }
 
 function changesOf(reference: shardRecords.ShardReference, lists: readonly TargetList[], world: World): Instruction[] {
