@@ -42,7 +42,7 @@ async function carryOut(control: Control, session: Session, named: string | unde
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const view = viewAt(inspection, now);
     const change = control({ ...inspection, view }, now);
-    if (!change.annotations || (await write(session, inspection, change.annotations))) return { change, view };
+    if (!change.annotations || (await write(session, inspection, change))) return { change, view };
     const { name, namespace } = inspection.plan.metadata;
     const plan = await client.get(dialect.plans, name, { namespace, abort });
     inspection = await inspect(inspection, plan, viewParts, now);
@@ -50,10 +50,8 @@ async function carryOut(control: Control, session: Session, named: string | unde
   throw new RefitError('REFIT_CONTROL', 'the plan kept changing, so nothing was written: run this again');
 }
 
-type Annotations = NonNullable<PlanChange['annotations']>;
-
 /** False if the plan has changed since it was read. */
-async function write({ client, abort }: Session, { dialect, plan }: Inspection, annotations: Annotations) {
+async function write({ client, abort }: Session, { dialect, plan }: Inspection, { annotations = {} }: PlanChange) {
   const { name, namespace, resourceVersion } = plan.metadata;
   const written = Object.fromEntries(
     Object.entries(annotations).flatMap(([key, value]) =>
