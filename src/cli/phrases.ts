@@ -7,14 +7,12 @@ export function age(since: string, now: number): string {
   return seconds > 0 ? formatDuration(seconds * 1000) : '0 s';
 }
 
-/** Any space but one between a number and its unit. */
-const BREAK = / (?!(?:ms|s|min|h)\b)/;
-
 /** Broken at spaces into lines of at most `width` characters; every line but the first is indented. */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
-  for (const word of text.split(BREAK)) {
+  // Not between a number and its unit.
+  for (const word of text.split(/ (?!(?:ms|s|min|h)\b)/)) {
     if (line !== '' && line.length + 1 + word.length > width) {
       lines.push(line);
       line = `  ${word}`;

@@ -61,8 +61,6 @@ export function problemsOf({ hosts, isRunning }: MigrationFacts): string[] {
   ];
 }
 
-const USERS = ['refit-controller', 'refit-viewer', 'refit-operator'] as const;
-
 /** In order, with commands for the nodes of this cluster. */
 export function stepsOf({ hosts, balancer = 'https://LOAD_BALANCER:6443' }: MigrationFacts): string[] {
   const controllers = hosts.filter(({ role }) => role === 'controller');
@@ -74,7 +72,7 @@ export function stepsOf({ hosts, balancer = 'https://LOAD_BALANCER:6443' }: Migr
     ['Install kinds and rights.', 'kubectl apply -f deploy/crds -f deploy/rbac.yaml', ...roles],
     [
       'On a controller, make a kubeconfig for each user. k0s writes the address of one API server into it: use the load balancer.',
-      `for user in ${[...USERS, ...controllers.map(userOf)].join(' ')}; do`,
+      `for user in ${['refit-controller', 'refit-viewer', 'refit-operator', ...controllers.map(userOf)].join(' ')}; do`,
       '  k0s kubeconfig create "$user" > "$user.conf"',
       `  sed -i 's#server: .*#server: ${balancer}#' "$user.conf"`,
       'done',

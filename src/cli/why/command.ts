@@ -11,10 +11,8 @@ import { inSession, observeOnce, type SessionParts } from '../status/session.ts'
 import * as text from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 
-type WhyFlags = ConnectionFlags & PlanFilter;
-
 /** That a plan failed is no failure of this command. */
-export async function showWhy(node: string | undefined, flags: WhyFlags, parts: SessionParts): Promise<void> {
+export async function showWhy(node: string | undefined, flags: ConnectionFlags & PlanFilter, parts: SessionParts) {
   const { clock, output } = parts;
   await inSession(flags, parts, 'refit-why', async (session) => {
     const now = clock.now();
