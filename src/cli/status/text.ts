@@ -39,11 +39,13 @@ export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, m
     { heading: 'ahead', lines: ahead.length === 0 ? [] : [`downloading and trying out: ${listed(ahead, FEW)}`] },
     { heading: 'to do', lines: medium.advises === false ? [] : toDo(plan) },
   ];
+  const targets =
+    form === 'wide'
+      ? wideTable(plan, now, medium)
+      : [...picture(plan, medium), ...targetTable(plan, failed, now, medium)];
   return [
     ...header(plan, now, medium),
-    ...indented(stageBars(plan.stages, medium)),
-    ...indented(form === 'wide' ? [] : picture(plan, medium)),
-    ...indented(form === 'wide' ? wideTable(plan, now, medium) : targetTable(plan, failed, now, medium)),
+    ...[...stageBars(plan.stages, medium), ...targets].map((line) => `  ${line}`),
     ...renderSections(sections, medium),
   ];
 }
@@ -227,10 +229,6 @@ function barOf(stage: StageView, { paint, width }: Medium): string {
 
 function countOf({ targets }: StageView, mark: Mark): number {
   return targets.filter((target) => markOf(target) === mark).length;
-}
-
-function indented(lines: readonly string[]): string[] {
-  return lines.map((line) => `  ${line}`);
 }
 
 /** What notes are about: all of a status, or as much of a preview. */
