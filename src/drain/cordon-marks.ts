@@ -77,9 +77,6 @@ export interface Owner {
   readonly kind?: string | undefined;
 }
 
-/** Matches every kind of Kubernetes, and no time. */
-const KIND = /^[A-Z][A-Za-z0-9]*$/;
-
 export function writeOwner({ plan, attempt, kind }: Owner): string {
   return kind === undefined ? `${plan}/${attempt}` : `${plan}/${attempt}/${kind}`;
 }
@@ -87,7 +84,8 @@ export function writeOwner({ plan, attempt, kind }: Owner): string {
 /** Reads from the end: only the plan may contain slashes. */
 export function readOwner(text: string): Owner | undefined {
   const words = text.split('/');
-  const kind = words.length > 2 && KIND.test(words.at(-1) ?? '') ? words.pop() : undefined;
+  // Every kind of Kubernetes is such a word, and no time.
+  const kind = words.length > 2 && /^[A-Z][A-Za-z0-9]*$/.test(words.at(-1) ?? '') ? words.pop() : undefined;
   const attempt = words.pop() ?? '';
   const plan = words.join('/');
   return plan === '' ? undefined : { plan, attempt, kind };

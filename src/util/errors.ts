@@ -75,11 +75,9 @@ function ownMessageOf(error: Error): string {
   return error.errors.map(messageOf).join(', ');
 }
 
-/** The end of the first sentence; the rest explains Node's syntax. Quotes hold what was typed, full stops included. */
-const FIRST_END = /(?<=')\. (?=[A-Z])|\.?\n/;
-
+/** With the first sentence; the rest explains Node's syntax. Quotes hold what was typed, full stops included. */
 export function usageError(error: unknown): RefitError {
-  return new RefitError('REFIT_USAGE', messageOf(error).split(FIRST_END)[0] ?? '', { cause: error });
+  return new RefitError('REFIT_USAGE', messageOf(error).split(/(?<=')\. (?=[A-Z])|\.?\n/)[0] ?? '', { cause: error });
 }
 
 /** Undefined where the error is one of those; any other is thrown. */

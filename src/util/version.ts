@@ -12,16 +12,14 @@ export interface Version {
 
 const PATTERN = /^v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?$/;
 
-/** Cloud providers write builds of a release like pre-releases. */
-const PROVIDER = /^(?:eks|gke)\b/;
-
 /** Three numbers, optionally with `v`, pre-release and build suffix; undefined for any other text, and for none. */
 export function parseVersion(text = ''): Version | undefined {
   const match = PATTERN.exec(text);
   if (!match) return undefined;
   const [, major, minor, patch, afterMinus = '', build = ''] = match;
   const numbers = { major: Number(major), minor: Number(minor), patch: Number(patch) };
-  if (!PROVIDER.test(afterMinus)) return { ...numbers, pre: afterMinus, build };
+  // Cloud providers write builds of a release like pre-releases.
+  if (!/^(?:eks|gke)\b/.test(afterMinus)) return { ...numbers, pre: afterMinus, build };
   return { ...numbers, pre: '', build: [afterMinus, build].filter((part) => part !== '').join('+') };
 }
 
