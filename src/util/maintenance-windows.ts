@@ -33,9 +33,8 @@ export type Opening =
   | { readonly open: false; readonly opensAt: number };
 
 const DAY_MINUTES = 24 * 60;
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** Every window opens twice within it, even when a time zone skips a day. */
-const HORIZON_MS = 15 * DAY_MS;
+const HORIZON_MS = 15 * DAY_MINUTES * 60_000;
 
 /** The end is exclusive: a window of one hour from 22:00 is closed at 23:00. */
 export function openAt(timetable: Timetable, now: number): Opening {
