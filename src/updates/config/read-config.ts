@@ -125,8 +125,8 @@ function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefi
 }
 
 function scheduleOf(strategy: Strategy = {}, timeZone: string, lead: Lead, fail: Fail): Schedule | undefined {
-  const { type, cron = '', periodic = {} } = strategy;
-  if (type === 'periodic') return periodicOf(periodic, timeZone, lead, fail);
+  const { type, cron = '' } = strategy;
+  if (type === 'periodic') return periodicOf(strategy, timeZone, lead, fail);
   if (type !== 'cron') {
     fail('spec.upgradeStrategy.type', type, 'is no strategy; use periodic or cron');
     return undefined;
@@ -141,10 +141,8 @@ function scheduleOf(strategy: Strategy = {}, timeZone: string, lead: Lead, fail:
 
 const AT = 'spec.upgradeStrategy.periodic';
 
-type Periodic = NonNullable<Strategy['periodic']>;
-
-function periodicOf(periodic: Periodic, timeZone: string, lead: Lead, fail: Fail): PeriodicSchedule | undefined {
-  const { days = [], startTime = '', length = '' } = periodic;
+function periodicOf(strategy: Strategy, timeZone: string, lead: Lead, fail: Fail): PeriodicSchedule | undefined {
+  const { days = [], startTime = '', length = '' } = strategy.periodic ?? {};
   const known = days.flatMap((day, index) => {
     const found = WEEKDAYS.find((each) => each === day);
     // For `Tuesdays`, `tue`, or `Tuesdsay`, as documents of the original have it.
