@@ -69,7 +69,13 @@ function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPoli
 }
 
 function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: Complain) {
-  const read = (field: string, text: string | undefined): number | undefined => readDuration(field, text, complain);
+  const read = (field: string, text: string | undefined): number | undefined => {
+    if (text === undefined) return undefined;
+    const ms = parseDuration(text);
+    if (ms !== undefined && ms <= LONGEST_MS) return ms;
+    complain(field, 'a time above zero and below a year, such as 90s or 1h30m', text);
+    return undefined;
+  };
   const step = (name: TimedStep): number =>
     read(`deadlines.${name}`, deadlines[name]) ?? DEFAULT_POLICY.stepDeadlines[name];
   const restartTimeoutMs = read('deadlines.restart', deadlines.restart);
@@ -97,14 +103,6 @@ function payloadRulesOf({ payloads = {} }: UpgradePolicySpec) {
   const diskReserveBytes = payloads.diskReserveMiB === undefined ? undefined : payloads.diskReserveMiB * 1024 * 1024;
   const agent: AgentPolicy = defined({ requireHttps: requireHttps || undefined, diskReserveBytes });
   return { requireSha256, requireHttps, agent };
-}
-
-function readDuration(field: string, text: string | undefined, complain: Complain): number | undefined {
-  if (text === undefined) return undefined;
-  const ms = parseDuration(text);
-  if (ms !== undefined && ms <= LONGEST_MS) return ms;
-  complain(field, 'a time above zero and below a year, such as 90s or 1h30m', text);
-  return undefined;
 }
 
 function limitOf(value: number | string): NodeLimit {
@@ -153,13 +151,11 @@ export type Complain = (field: string, wanted: string, found: unknown) => void;
 type Window = NonNullable<UpgradePolicySpec['windows']>[number];
 type Stretch = NonNullable<UpgradePolicySpec['blackouts']>[number];
 
-const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
-
 /** Undefined if a field is invalid, which is noted. */
 export function readWindow(window: Window, at: string, complain: Complain): MaintenanceWindow | undefined {
   const { days = [], start, length, timeZone } = window;
   const lengthMs = parseDuration(length);
-  const isLength = lengthMs !== undefined && lengthMs <= WEEK_MS;
+  const isLength = lengthMs !== undefined && lengthMs <= 168 * 3_600_000;
   if (!isLength) complain(`${at}.length`, 'a time above zero and up to 168h, such as 4h', length);
   if (!isKnown(timeZone, at, complain) || !isLength) return undefined;
   const [hour = 0, minute = 0] = start.split(':').map(Number);
