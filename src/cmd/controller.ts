@@ -60,9 +60,6 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
   await controller.run(abort);
 }
 
-const PERIOD_MS = 10 * 60_000;
-const PROBE_MS = 30 * 60_000;
-
 /** Automatic updates are off without the kind UpdateConfig, and without the right to read it. */
 async function prepareUpdates(
   { insecureUpdates = false, clusterInfo }: UpdateFlags,
@@ -70,8 +67,8 @@ async function prepareUpdates(
   abort: AbortSignal,
 ): Promise<(leader: LeaderTools) => readonly Controller[]> {
   const { env: environment } = process;
-  const periodMs = intervalIn('K0S_UPDATE_PERIOD', PERIOD_MS);
-  const intervalMs = intervalIn('K0S_UPDATE_CHECK_INTERVAL', PROBE_MS);
+  const periodMs = intervalIn('K0S_UPDATE_PERIOD', 10 * 60_000);
+  const intervalMs = intervalIn('K0S_UPDATE_CHECK_INTERVAL', 30 * 60_000);
   const server = environment['K0S_UPDATE_SERVER']?.replace(/\/+$/, '');
   // A server that has just started may deny everything: this must not turn updates off.
   await tools.client.list(plans, { limit: 1, abort });

@@ -12,8 +12,6 @@ const COMPONENTS: readonly (readonly [Component, string, string])[] = [
   ['capi', 'the extension for Cluster API', 'capi'],
 ];
 
-const YEAR_MS = 365 * 24 * 3_600_000;
-
 export const INSTALL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'install',
@@ -90,7 +88,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
           new Option('--node <name>', 'name of its Node, if pods run on that controller'),
           new Option('--duration <time>', 'how long the certificate is valid')
             .argParser(parseTime)
-            .default(YEAR_MS, '8760h'),
+            .default(8_760 * 3_600_000, '8760h'),
           outputForm('kubeconfig', 'exec-credential'),
         ],
         run: async (flags, { argument = '', ...call }) =>

@@ -10,8 +10,6 @@ export interface FileState extends Pick<ConfigurationItem, 'content' | 'mode'> {
   readonly gid: number;
 }
 
-const MOST_BYTES = 1024 * 1024;
-
 /** Undefined if there is none. Rejects for a symbolic link anywhere, a second name, no plain file, and what others could change. */
 export async function readRootFile(path: string): Promise<FileState | undefined> {
   const folder = dirname(path);
@@ -19,7 +17,7 @@ export async function readRootFile(path: string): Promise<FileState | undefined>
   if ((await realpath(folder)) !== folder) throw new Error(`${folder} is reached by a symbolic link`);
   const found = await unless('ENOENT', lstat(path));
   if (!found) return undefined;
-  if (!found.isFile() || found.nlink !== 1 || found.size > MOST_BYTES)
+  if (!found.isFile() || found.nlink !== 1 || found.size > 1024 * 1024)
     throw new Error(`${path} is not a plain file with a single name and at most 1 MiB`);
   await assertTrustedPath(path);
   await using handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
