@@ -104,10 +104,9 @@ const NEXT: Readonly<Record<string, string>> = { Cordoning: 'ApplyingUpdate', Un
 
 export function withSignal(object: KubeObject, rollout: Rollout, signalling: Signalling): KubeObject {
   const { stage, target, payload, agent } = signalling;
-  const bare = withoutAnnotations(object, ...ANSWERED);
   const signal = encodeSignal({ planId: rollout.id, created: target.since, command: commandOf(stage, payload) });
   const ours = { [ROLLOUT_ANNOTATION]: `${rollout.source.uid}/${target.since}`, ...encodeAgentPolicy(agent) };
-  return annotated(bare, { ...signal, ...ours });
+  return annotated(withoutAnnotations(object, ...ANSWERED), { ...signal, ...ours });
 }
 
 /** What belongs to an earlier signal, or comes before one. */

@@ -48,8 +48,7 @@ export function encodeSignal({ planId, created, command, status }: SignalData): 
 }
 
 export function encodeCommand({ id, kind, url, version, sha256, forceupdate }: SignalCommand): object {
-  const body = { url, version, ...(sha256 ? { sha256 } : {}), ...(forceupdate ? { forceupdate } : {}) };
-  return { id, [kind]: body };
+  return { id, [kind]: { url, version, ...(sha256 ? { sha256 } : {}), ...(forceupdate ? { forceupdate } : {}) } };
 }
 
 function toSignal(value: unknown): SignalData | undefined {

@@ -27,9 +27,8 @@ export function machineEvents(management: KubeClient, events: Pick<EventRecorder
     try {
       // The caller sends no uid, and may name an object that is not there.
       const object = await management.get(resource, name, { namespace, abort: AbortSignal.timeout(READ_MS) });
-      const { uid } = object.metadata;
       // The same of each replica.
-      const once = createHash('sha256').update(`${uid} ${words}`).digest('hex').slice(0, 16);
+      const once = createHash('sha256').update(`${object.metadata.uid} ${words}`).digest('hex').slice(0, 16);
       events.record(object, { ...note, once });
     } catch (error) {
       told.delete(key);

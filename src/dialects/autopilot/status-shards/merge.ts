@@ -31,9 +31,8 @@ function countedAt({ metadata }: Plan): number | undefined {
 export function counted(plan: Plan, counts: Progress, isOver: boolean, now: number): Plan | undefined {
   const age = now - (countedAt(plan) || 0);
   if (age >= 0 && age < COUNTED_EVERY_MS && !isOver) return undefined;
-  const text = JSON.stringify({ ...counts, at: rfc3339(now) });
   const { status: _, ...rest } = plan;
-  return annotated(rest, { [PROGRESS_ANNOTATION]: text });
+  return annotated(rest, { [PROGRESS_ANNOTATION]: JSON.stringify({ ...counts, at: rfc3339(now) }) });
 }
 
 const count = z.int().min(0);
