@@ -49,8 +49,7 @@ export async function checkCluster(session: KubeadmSession) {
     });
   const inTurn = turnsOf(manifest.hosts);
   const reads = manifest.hosts.map((host) => inTurn(async () => await readFacts(shells, host)));
-  const answers = await Promise.all(reads.map(unlessAway));
-  const facts = answers.filter((each) => each !== undefined);
+  const facts = (await Promise.all(reads.map(unlessAway))).filter((each) => each !== undefined);
   const [list, pods] = await Promise.all([
     unlessAway(client.listAll(nodes, { abort })),
     unlessAway(verify.controlPlanePods(client)),

@@ -58,8 +58,7 @@ export async function previewNew(object: KubeObject, seen: Loaded, parts: ViewPa
   const uid = (dialect.ordersByUid === true && present?.metadata.uid) || '';
   const metadata = { ...plan.metadata, uid, creationTimestamp: rfc3339(now) };
   const inspection = await inspect(seen, { ...plan, metadata }, parts, now);
-  const phase = present && dialect.resolve(present, world, now).phase;
-  return await previewAt(inspection, parts, now, phase);
+  return await previewAt(inspection, parts, now, present && dialect.resolve(present, world, now).phase);
 }
 
 export async function previewOpen(loaded: readonly Loaded[], parts: ViewParts, now: number): Promise<PlanPreview[]> {

@@ -77,8 +77,7 @@ async function* watchPlans({ loaded, contact, ...session }: Session, clock: Cloc
       // Its error ends the watch.
       if (contact.isLoggedOut) await askLeader(reading, clock.now());
       const [now, began] = [clock.now(), clock.monotonic()];
-      const views = await Promise.all(followed.map(async (each) => await observe(each, viewParts, now)));
-      const plans = views.flat();
+      const plans = (await Promise.all(followed.map(async (each) => await observe(each, viewParts, now)))).flat();
       const { silentSince } = contact;
       const orphaned = orphanedIn(followed);
       yield { leader: leader(now), orphaned, ...(silentSince === undefined ? {} : { silentSince }), plans };

@@ -67,8 +67,7 @@ export async function inSession<T>(
 export async function observeOnce(session: Session, now: number): Promise<StatusView> {
   const { viewParts, loaded } = session;
   const leader = await askLeader(session, now);
-  const views = await Promise.all(loaded.map(async (each) => await observe(each, viewParts, now)));
-  const plans = views.flat();
+  const plans = (await Promise.all(loaded.map(async (each) => await observe(each, viewParts, now)))).flat();
   const all = loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
   const { namespace, plan, dialect } = viewParts.filter ?? {};
   if (plans.length === 0 && (namespace ?? plan ?? dialect) !== undefined)
