@@ -99,10 +99,9 @@ export function daemonSetsOf(client: KubeClient) {
 
 /** No answer, or a refusal as for kubelets, counts as "it exists": then the pod stays, as pods of DaemonSets do. */
 async function isGone(client: KubeClient, pod: Pod, abort: AbortSignal): Promise<boolean> {
-  const { namespace } = pod.metadata;
   const name = controllerOf(pod)?.name ?? '';
   try {
-    await client.get(daemonSets, name, { namespace, abort });
+    await client.get(daemonSets, name, { namespace: pod.metadata.namespace, abort });
     return false;
   } catch (error) {
     abort.throwIfAborted();

@@ -77,8 +77,7 @@ async function labelNodeLease(client: KubeClient, name: string, abort: AbortSign
   const lease = await client.patch(leases, name, labelled, { ...options, type: 'apply', force: true });
   if (lease.spec?.holderIdentity) return;
   // A kubelet sets the holder only on leases that it created, and this one may be ours.
-  const { resourceVersion } = lease.metadata;
-  const unchanged = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion };
+  const unchanged = { op: 'test', path: '/metadata/resourceVersion', value: lease.metadata.resourceVersion };
   const holder = { op: 'add', path: '/spec/holderIdentity', value: name };
   // Invalid: the kubelet was faster.
   await unlessError(isInvalid)(client.patch(leases, name, [unchanged, holder], { ...options, type: 'json' }));

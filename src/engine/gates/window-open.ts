@@ -29,8 +29,7 @@ export const windowOpen = {
 };
 
 function closed({ name, blackouts }: RolloutPolicy, now: number, opensAt: number): Verdict {
-  const isDark = blackouts.some(({ from, to }) => from <= now && now < to);
-  if (!isDark)
+  if (!blackouts.some(({ from, to }) => from <= now && now < to))
     return waiting('WindowClosed', outsideOf(`UpgradePolicy ${name}`, opensAt), 'the window opens', now, opensAt);
   const message = `in a blackout of UpgradePolicy ${name}: nothing starts before ${rfc3339(opensAt)}`;
   return waiting('Blackout', message, 'the blackout is over', now, opensAt);

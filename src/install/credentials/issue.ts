@@ -68,10 +68,9 @@ function requestFor(user: string): { readonly key: string; readonly request: str
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const value = new x509.AttributeValue({ utf8String: user });
   const name = new x509.RelativeDistinguishedName([new x509.AttributeTypeAndValue({ type: COMMON_NAME, value })]);
-  const spki = publicKey.export({ type: 'spki', format: 'der' });
   const certificationRequestInfo = new CertificationRequestInfo({
     subject: new x509.Name([name]),
-    subjectPKInfo: AsnConvert.parse(spki, x509.SubjectPublicKeyInfo),
+    subjectPKInfo: AsnConvert.parse(publicKey.export({ type: 'spki', format: 'der' }), x509.SubjectPublicKeyInfo),
   });
   const signature = sign('sha256', Buffer.from(AsnConvert.serialize(certificationRequestInfo)), privateKey);
   const signatureAlgorithm = new x509.AlgorithmIdentifier({ algorithm: ECDSA_WITH_SHA256 });
