@@ -43,8 +43,7 @@ export function picture(plan: PlanView, { width, paint }: Medium): string[] {
     `${' '.repeat(label)} 0 s ${'─'.repeat(Math.max(0, columns - 4 - end.length))}${end}`,
     ...rows.map(({ target, segments }, index) => {
       const bar = barOf(segments, from, (to - from) / columns, columns).padEnd(columns);
-      const mark = MARKS[target.phase] ?? '◐';
-      const line = `${mark} ${target.name.padEnd(label - 2)} ${bar}  ${times[index]}`;
+      const line = `${MARKS[target.phase] ?? '◐'} ${target.name.padEnd(label - 2)} ${bar}  ${times[index]}`;
       return target.phase === 'failed' ? paint('red', line) : line;
     }),
     ...wrapped(legendOf(rows), room - label - 1).map((line) => `${' '.repeat(label)} ${line.trimStart()}`),
