@@ -3,6 +3,7 @@ import type { Agent, ClientRequest, ClientRequestArgs, IncomingMessage } from 'n
 import https from 'node:https';
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { createSecureContext, type SecureContext } from 'node:tls';
 import { callbackify } from 'node:util';
 import { openTunnel } from '../../http/route.ts';
 import { http } from '../../util/http.ts';
@@ -35,6 +36,8 @@ const CONNECT_MS = 2_000;
 class TlsAgent extends https.Agent {
   readonly #config: ClusterConfig;
   readonly #addresses: ServerAddresses | undefined;
+  /** Certificates are parsed once for all connections, which may be many at once. */
+  #context: SecureContext | undefined;
 
   constructor(options: https.AgentOptions, config: ClusterConfig, addresses: ServerAddresses | undefined) {
     super(options);
@@ -60,8 +63,9 @@ class TlsAgent extends https.Agent {
 
   #secure(options: ClientRequestArgs, wire: Socket, address?: ServerAddress): Duplex | null | undefined {
     try {
+      const secureContext = (this.#context ??= createSecureContext(this.options));
       // In `options` TLS finds the configured name, with which it compares the certificate.
-      const socket = super.createConnection({ ...options, socket: wire } as ClientRequestArgs);
+      const socket = super.createConnection({ ...options, socket: wire, secureContext } as ClientRequestArgs);
       if (socket) wires.set(socket, wire);
       if (socket && address) this.#judge(address, wire, socket);
       return socket;
