@@ -16,5 +16,7 @@ if (parseInt(process.versions.node, 10) < leastMajor) {
   );
   process.exit(2);
 } else {
+  // Compiled once for all starts, where root may write: whoever may write there may change the program, too.
+  require('node:module').enableCompileCache(__dirname + '/compiled');
   require(program);
 }
