@@ -1,6 +1,6 @@
 /** The measured run of one Plan of system-upgrade-controller, between two loops of bare Job creations on the same server. */
 import { readFile } from 'node:fs/promises';
-import { cattlePlans } from '../../src/api/cattle/plan.ts';
+import { cattlePlans } from '../../src/api/kinds.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
 import { jobOf } from '../../src/dialects/cattle/job.ts';
 import { type Job, jobs, type Node } from '../../src/kube/resources.ts';

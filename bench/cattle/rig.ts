@@ -2,7 +2,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { installDefinitions } from '../../sandbox/cluster/objects.ts';
-import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
+import type { CattlePlan } from '../../src/api/cattle/plan.ts';
+import { cattlePlans } from '../../src/api/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { type Node, nodes, readyCondition } from '../../src/kube/resources.ts';

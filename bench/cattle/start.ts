@@ -1,7 +1,7 @@
 /** From the start of a process until its caches are there, beside a bare process that lists the same. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cattlePlans } from '../../src/api/cattle/plan.ts';
+import { cattlePlans } from '../../src/api/kinds.ts';
 import { credentialsOf } from '../../src/kube/config/credentials.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { jobs, nodes, pathOf, pods } from '../../src/kube/resources.ts';

@@ -8,9 +8,8 @@ import {
   machines,
   NODE_ANNOTATIONS,
 } from '../../src/api/capi/machine.ts';
-import { customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { apiVersionOf, nodes, type Resource } from '../../src/kube/resources.ts';
+import { apiVersionOf, customResourceDefinitions, nodes, type Resource } from '../../src/kube/resources.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { createMissing, untilServed } from './objects.ts';
 

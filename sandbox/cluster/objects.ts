@@ -3,9 +3,16 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { Plan } from '../../src/api/autopilot/plan.ts';
-import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { type KubeObject, leases, namespaces, nodes, type Resource } from '../../src/kube/resources.ts';
+import {
+  type CustomResourceDefinition,
+  customResourceDefinitions,
+  type KubeObject,
+  leases,
+  namespaces,
+  nodes,
+  type Resource,
+} from '../../src/kube/resources.ts';
 import { isAlreadyExists, isNotFound } from '../../src/kube/status-error.ts';
 import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../src/signal/names.ts';
 import { type Clock, rfc3339, sleep, systemClock } from '../../src/util/clock.ts';

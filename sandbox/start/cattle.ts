@@ -1,7 +1,8 @@
 /** Demonstrates system-upgrade-controller: Nodes and Jobs in memory, upgraded by one Plan of `upgrade.cattle.io`. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
+import type { CattlePlan } from '../../src/api/cattle/plan.ts';
+import { cattlePlans } from '../../src/api/kinds.ts';
 import { table } from '../../src/cli/phrases.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import type { KubeClient } from '../../src/kube/client.ts';

@@ -1,6 +1,6 @@
 /** What the schemas of custom kinds are written with. tools/crds/definition.ts makes definitions of them. */
 import { z } from 'zod';
-import { type Condition, clusterScoped, type KubeObject, type Resource } from '../kube/resources.ts';
+import type { Resource } from '../kube/resources.ts';
 
 /** An object of a schema, which refuses fields that it does not name. */
 export function object<S extends z.core.$ZodLooseShape>(what: string, fields: S): z.ZodObject<S, z.core.$strict> {
@@ -45,19 +45,3 @@ export interface CustomKind {
   /** The fields beside `apiVersion`, `kind` and `metadata`; a `status` is a subresource. */
   readonly schema: z.ZodObject;
 }
-
-/** What its readers need of it. */
-export interface CustomResourceDefinition extends KubeObject {
-  readonly spec: {
-    readonly group: string;
-    readonly names: { readonly kind: string; readonly plural: string };
-    readonly scope: string;
-    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
-  };
-  status?: { conditions?: Condition[] };
-}
-
-export const customResourceDefinitions = clusterScoped<CustomResourceDefinition>(
-  'apiextensions.k8s.io/v1',
-  'CustomResourceDefinition',
-);

@@ -1,10 +1,11 @@
 /** Implements `refit validate`: checks a file of any dialect, without a cluster. */
 import { type Plan, planKind } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigKind } from '../api/autopilot/update-config.ts';
-import { type CattlePlan, cattlePlanKind } from '../api/cattle/plan.ts';
+import type { CattlePlan } from '../api/cattle/plan.ts';
 import { readObject } from '../api/read-object.ts';
 import { type UpdaterSet, updaterSetKind } from '../api/refit/updater-set.ts';
-import { type UpgradePolicy, upgradePolicyKind } from '../api/refit/upgrade-policy.ts';
+import type { UpgradePolicy } from '../api/refit/upgrade-policy.ts';
+import { cattlePlanKind, upgradePolicyKind } from '../api/schemas.ts';
 import { problemsOf, targetProblems } from '../dialects/autopilot/problems.ts';
 import { setProblems } from '../dialects/capi/updaters/updater-sets.ts';
 import { resolveLatest } from '../dialects/cattle/latest.ts';

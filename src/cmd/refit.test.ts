@@ -8,8 +8,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { startApiServer } from '../../sandbox/api-server/api-server.ts';
-import { customResourceDefinitions } from '../api/crd.ts';
-import { type KubeObject, leases, namespaces } from '../kube/resources.ts';
+import { customResourceDefinitions, type KubeObject, leases, namespaces } from '../kube/resources.ts';
 import { clientOver } from '../kube/transport/http-client.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;

@@ -1,7 +1,7 @@
 /** Runs `refit system-upgrade-controller`, for the Deployment of Rancher's controller: configured by its environment. */
 import { parse } from 'yaml';
-import { cattlePlans } from '../api/cattle/plan.ts';
-import { type CustomResourceDefinition, customResourceDefinitions } from '../api/crd.ts';
+import type { CattlePlan } from '../api/cattle/plan.ts';
+import { cattlePlans } from '../api/kinds.ts';
 import { VERSION } from '../cli/version.ts';
 import { type ChannelParts, channelController } from '../dialects/cattle/channel-controller.ts';
 import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/cattle/config.ts';
@@ -10,8 +10,10 @@ import type { Environment } from '../http/proxy-choice.ts';
 import { deployFile } from '../install/deploy-files.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
+import { type CustomResourceDefinition, customResourceDefinitions } from '../kube/resources.ts';
 import { ifFound, ifNew } from '../kube/status-error.ts';
 import { createClient } from '../kube/transport/http-client.ts';
+import type { Informer } from '../kube/watch/informer.ts';
 import { keepHeapSmall, prepareControllerProcess } from '../process/controller-process.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { clusterIdOf } from '../updates/channel/cluster-headers.ts';
@@ -50,8 +52,8 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
       // The original's service account knows nothing of ours.
       policies: 'if-allowed',
       drainsNodes: !job.drainInJob,
-      controllers: ({ writer, events }) => [
-        channelController({ reader: client, writer, events, namespace, intervalMs, clock, log, ask }),
+      controllers: ({ writer, events }, [plans]) => [
+        channelController({ plans: plans as Informer<CattlePlan>, writer, events, intervalMs, clock, log, ask }),
       ],
       healthAddress: env[`${PREFIX}HEALTH_ADDRESS`] || undefined,
       metrics,

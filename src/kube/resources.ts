@@ -33,6 +33,10 @@ export const namespaces = clusterScoped('v1', 'Namespace');
 export const endpointSlices = namespaced<EndpointSlice>('discovery.k8s.io/v1', 'EndpointSlice');
 export const leases = namespaced<Lease>('coordination.k8s.io/v1', 'Lease');
 export const signingRequests = clusterScoped<SigningRequest>('certificates.k8s.io/v1', 'CertificateSigningRequest');
+export const customResourceDefinitions = clusterScoped<CustomResourceDefinition>(
+  'apiextensions.k8s.io/v1',
+  'CustomResourceDefinition',
+);
 
 export function apiVersionOf(resource: Resource): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
@@ -301,4 +305,15 @@ export interface SigningRequest extends KubeObject {
 export function approved(request: SigningRequest, message: string, now: string): SigningRequest {
   const approval = { type: 'Approved', status: 'True', reason: 'Refit', message, lastUpdateTime: now } as const;
   return { ...request, status: { ...request.status, conditions: [approval] } };
+}
+
+/** What its readers need of it. */
+export interface CustomResourceDefinition extends KubeObject {
+  readonly spec: {
+    readonly group: string;
+    readonly names: { readonly kind: string; readonly plural: string };
+    readonly scope: string;
+    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
+  };
+  status?: { conditions?: Condition[] };
 }

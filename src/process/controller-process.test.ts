@@ -4,7 +4,7 @@ import { refusal } from '../../test/builders/memory-api.ts';
 import { buildUpgradePolicy } from '../../test/builders/policies.ts';
 import { buildTablePlan, tableDialect } from '../../test/builders/table-dialect.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
-import { upgradePolicies } from '../api/refit/upgrade-policy.ts';
+import { upgradePolicies } from '../api/kinds.ts';
 import type { RolloutPolicy } from '../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { silentLogger } from '../util/log.ts';

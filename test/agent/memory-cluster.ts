@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { type RequestRecord, startApiServer } from '../../sandbox/api-server/api-server.ts';
-import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 
 export interface MemoryCluster {

@@ -1,5 +1,6 @@
 /** Plans of `upgrade.cattle.io` for tests: one node at a time, every node, nothing recorded, unless told otherwise. */
-import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
+import type { CattlePlan } from '../../src/api/cattle/plan.ts';
+import { cattlePlans } from '../../src/api/kinds.ts';
 import { apiVersionOf } from '../../src/kube/resources.ts';
 import { later } from './times.ts';
 

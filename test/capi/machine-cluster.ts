@@ -12,9 +12,8 @@ import {
   writeDesired,
 } from '../../sandbox/cluster/machine-manager.ts';
 import { createMachine, installMachines, joinNode, MACHINE_KINDS } from '../../sandbox/cluster/machines.ts';
-import { customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { nodes } from '../../src/kube/resources.ts';
+import { customResourceDefinitions, nodes } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { kubeconfigFor } from '../testenv/control-plane.ts';

@@ -4,7 +4,7 @@ import { fitting } from '../../sandbox/cluster/hook-schema.ts';
 import { identityOf } from '../../sandbox/cluster/machines.ts';
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
-import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
+import { upgradePolicies } from '../../src/api/kinds.ts';
 import { capi } from '../../src/dialects/capi/dialect.ts';
 import { machineRules } from '../../src/dialects/capi/machine-rules.ts';
 import { stuckMachines } from '../../src/dialects/capi/stuck-machines.ts';

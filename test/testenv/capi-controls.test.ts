@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { driveUpdate } from '../../sandbox/cluster/machine-manager.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
-import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
+import { upgradePolicies } from '../../src/api/kinds.ts';
 import { updateOn } from '../../src/dialects/capi/rollout.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { buildUpgradePolicy } from '../builders/policies.ts';

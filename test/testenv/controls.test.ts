@@ -7,7 +7,7 @@ import { startCluster } from '../../sandbox/cluster/cluster.ts';
 import { createControlNode } from '../../sandbox/cluster/objects.ts';
 import { buildStandIn } from '../../sandbox/hosts/stand-in.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
-import { cattlePlans } from '../../src/api/cattle/plan.ts';
+import { cattlePlans } from '../../src/api/kinds.ts';
 import { CONTROL_PREFIX } from '../../src/dialects/cattle/names.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import type { KubeClient } from '../../src/kube/client.ts';

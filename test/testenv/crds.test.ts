@@ -2,10 +2,10 @@
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import type { Resource } from '../../src/kube/resources.ts';
+import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';

@@ -1,6 +1,6 @@
 /** Tests the end of a plan that went on within its failure budget: status, Event, log, metric, exit code and advice. */
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
+import { upgradePolicies } from '../../src/api/kinds.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { customResourceDefinitions } from '../../src/api/crd.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import {
   clusterScoped,
+  customResourceDefinitions,
   type KubeObject,
   namespaced,
   namespaces,

@@ -2,15 +2,14 @@
 import { afterAll, beforeAll, expect, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { machines } from '../../src/api/capi/machine.ts';
-import { cattlePlans } from '../../src/api/cattle/plan.ts';
-import { customResourceDefinitions } from '../../src/api/crd.ts';
+import { cattlePlans, upgradePolicies } from '../../src/api/kinds.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
 import { updaterSets } from '../../src/api/refit/updater-set.ts';
-import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import {
   clusterScoped,
+  customResourceDefinitions,
   jobs,
   type Lease,
   leases,

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from
 import { type Cluster, payloadPath } from '../../sandbox/cluster/cluster.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update-config.ts';
-import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
+import { upgradePolicies } from '../../src/api/kinds.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../src/engine/model/controls.ts';
 import { events, leases, namespaces, nodes, secrets } from '../../src/kube/resources.ts';

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
-import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
+import { upgradePolicies } from '../../src/api/kinds.ts';
 import { policyController } from '../../src/engine/policy/policy-controller.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';

@@ -16,7 +16,7 @@ if (parseInt(process.versions.node, 10) < leastMajor) {
   );
   process.exit(2);
 } else {
-  // Compiled once for all starts, where root may write: whoever may write there may change the program, too.
+  // Compiled once for all starts, if this user may write there. Whoever may do that may change the program, too.
   require('node:module').enableCompileCache(__dirname + '/compiled');
   require(program);
 }

@@ -1,9 +1,14 @@
 /** Applies manifests without kubectl: one start of it costs as much as twenty requests, and tests need hundreds. */
 import { parseAllDocuments } from 'yaml';
-import { customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { clusterScoped, type KubeObject, namespaced, type Resource } from '../../src/kube/resources.ts';
+import {
+  clusterScoped,
+  customResourceDefinitions,
+  type KubeObject,
+  namespaced,
+  type Resource,
+} from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { sleep, systemClock } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';

@@ -2,10 +2,9 @@
 
 import { planKind } from '../../src/api/autopilot/plan.ts';
 import { updateConfigKind } from '../../src/api/autopilot/update-config.ts';
-import { cattlePlanKind } from '../../src/api/cattle/plan.ts';
 import { statusShardKind } from '../../src/api/refit/status-shard.ts';
 import { updaterSetKind } from '../../src/api/refit/updater-set.ts';
-import { upgradePolicyKind } from '../../src/api/refit/upgrade-policy.ts';
+import { cattlePlanKind, upgradePolicyKind } from '../../src/api/schemas.ts';
 import { controlNodeKind } from './control-node.ts';
 import type { DefinedKind, PrinterColumn } from './definition.ts';
 

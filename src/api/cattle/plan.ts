@@ -1,7 +1,7 @@
 /** Schema and types of the Plan of Rancher's system-upgrade-controller, `upgrade.cattle.io/v1`. */
 import { z } from 'zod';
-import { type KubeObject, namespaced } from '../../kube/resources.ts';
-import { type CustomKind, flag, integer, list, object, optional, text } from '../crd.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import { flag, integer, list, object, optional, text } from '../crd.ts';
 import { referenceSchema, tolerationSchema } from './core-types.ts';
 import { containerSchema, drainSchema, labelSelectorSchema, secretSchema } from './workload.ts';
 
@@ -67,14 +67,10 @@ const statusSchema = object('The progress of the Plan; written by the controller
   applying: list('Host names of the nodes in progress.', z.string()),
 });
 
-const planSchema = object('Runs a Job on each selected node, a limited number at a time.', {
+export const cattlePlanSchema = object('Runs a Job on each selected node, a limited number at a time.', {
   spec: specSchema.exactOptional(),
   status: statusSchema.exactOptional(),
 });
 
 export type CattleCondition = z.input<typeof conditionSchema>;
-export type CattlePlan = KubeObject & z.input<typeof planSchema>;
-
-export const cattlePlans = namespaced<CattlePlan>('upgrade.cattle.io/v1', 'Plan');
-
-export const cattlePlanKind: CustomKind = { resource: cattlePlans, schema: planSchema };
+export type CattlePlan = KubeObject & z.input<typeof cattlePlanSchema>;

@@ -1,7 +1,7 @@
 /** Schema and types of the UpgradePolicy: the settings of Refit that no plan has. */
 import { z } from 'zod';
-import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
-import { type CustomKind, choice, flag, list, object, optional, text, time, whole } from '../crd.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import { choice, flag, list, object, optional, text, time, whole } from '../crd.ts';
 
 const conditionSchema = object('One condition.', {
   type: z.string().describe('What the condition is about.'),
@@ -194,14 +194,10 @@ const statusSchema = object('Written by the controller only.', {
   conditions: conditionsSchema.exactOptional(),
 });
 
-const upgradePolicySchema = object(
+export const upgradePolicySchema = object(
   'Sets deadlines, windows, budgets and rules for plans. The defaults apply to plans that no policy covers.',
   { spec: upgradePolicySpecSchema, status: statusSchema.exactOptional() },
 );
 
 export type UpgradePolicySpec = z.input<typeof upgradePolicySpecSchema>;
 export type UpgradePolicy = KubeObject & z.input<typeof upgradePolicySchema>;
-
-export const upgradePolicies = clusterScoped<UpgradePolicy>('upgrade.refit.dev/v1alpha1', 'UpgradePolicy');
-
-export const upgradePolicyKind: CustomKind = { resource: upgradePolicies, schema: upgradePolicySchema };

@@ -1,7 +1,7 @@
 /** Implements `refit preview`: what a plan would do on this cluster, from the controller's own decision. Writes nothing. */
 import { planKind } from '../../api/autopilot/plan.ts';
-import { cattlePlanKind } from '../../api/cattle/plan.ts';
 import { readObject } from '../../api/read-object.ts';
+import { cattlePlanKind } from '../../api/schemas.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { readNamed } from '../../util/bounded-file.ts';

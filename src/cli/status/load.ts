@@ -1,5 +1,7 @@
 /** Reads what decisions need, by lists or by informers: plans, their world, policies, and who leads. Finds installed dialects. */
-import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+
+import { upgradePolicies } from '../../api/kinds.ts';
+import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { LEADER_LEASE } from '../../dialects/registry.ts';
 import type { Dialect, Watched, World } from '../../engine/dialect.ts';
 import { freshWorld, NOTHING, OwnWrites, type View, viewsOf } from '../../engine/observe/world.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { MachineScene } from '../../../test/capi/machine-scene.ts';
-import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+import { upgradePolicies } from '../../api/kinds.ts';
 import { annotated, nodes, withoutAnnotations } from '../../kube/resources.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
 import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from './rollout.ts';

@@ -9,7 +9,7 @@ import { MachineScene } from '../../../test/capi/machine-scene.ts';
 import { startStubServer } from '../../../test/faults/stub-server.ts';
 import type { UpdateMachineResponse } from '../../api/capi/hooks.ts';
 import { machines } from '../../api/capi/machine.ts';
-import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+import { upgradePolicies } from '../../api/kinds.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import { policyWithin } from '../../engine/policy/rollout-policy.ts';
 import { annotated, type Node, nodes, podDisruptionBudgets, pods } from '../../kube/resources.ts';

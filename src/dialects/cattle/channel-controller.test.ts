@@ -5,7 +5,9 @@ import { refusal } from '../../../test/builders/memory-api.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { FakeClock, settle } from '../../../test/faults/fake-clock.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { cattlePlans } from '../../api/kinds.ts';
 import type { KubeClient, WatchEvent } from '../../kube/client.ts';
+import { createInformer } from '../../kube/watch/informer.ts';
 import { type Controller, runController } from '../../runtime/controller.ts';
 import { messageOf } from '../../util/errors.ts';
 import { silentLogger } from '../../util/log.ts';
@@ -59,10 +61,9 @@ async function start(
     },
   } as unknown as KubeClient;
   const controller = channelController({
-    reader: client,
+    plans: createInformer(client, cattlePlans, { clock, log: silentLogger }),
     writer: client,
     events: { record: (_plan, { type, reason, message }) => void told.push(`${type} ${reason} ${message}`) },
-    namespace: 'system-upgrade',
     intervalMs: 15 * MINUTE,
     clock,
     log: silentLogger,
@@ -208,10 +209,9 @@ test('kubectl replace --force while the channel is asked: the new Plan gets its 
     replace: async (_resource: unknown, object: CattlePlan) => await Promise.resolve((stored = object)),
   } as unknown as KubeClient;
   const controller = channelController({
-    reader: client,
+    plans: createInformer(client, cattlePlans, { clock, log: silentLogger }),
     writer: client,
     events: { record: () => undefined },
-    namespace: 'system-upgrade',
     intervalMs: 15 * MINUTE,
     clock,
     log: silentLogger,

@@ -1,10 +1,11 @@
 /** Keeps a Plan's latest version as its channel says: requests the channel at once, then once per interval. */
-import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { cattlePlans } from '../../api/kinds.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import { keyOf, splitKey } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
-import { createInformer } from '../../kube/watch/informer.ts';
+import type { Informer } from '../../kube/watch/informer.ts';
 import type { ConditionUpdate } from '../../runtime/conditions.ts';
 import { type Controller, fromObject, generationChanged } from '../../runtime/controller.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -14,10 +15,9 @@ import { CHANNEL_TYPE, conditionOf, says, withoutCondition, withVerdict } from '
 import { mungeVersion } from './latest.ts';
 
 export interface ChannelParts extends Pick<Tools, 'clock' | 'log'> {
-  readonly reader: KubeClient;
+  readonly plans: Informer<CattlePlan>;
   readonly writer: KubeClient;
   readonly events: Pick<EventRecorder, 'record'>;
-  readonly namespace: string;
   /** Milliseconds between two requests to a channel that answered. */
   readonly intervalMs: number;
   /** Rejects if the channel returns no version. */
@@ -34,8 +34,7 @@ interface Answer {
 const MAX_ATTEMPTS = 10;
 
 export function channelController(parts: ChannelParts): Controller {
-  const { reader, namespace, clock, log } = parts;
-  const plans = createInformer(reader, cattlePlans, { namespace, clock, log });
+  const { plans } = parts;
   const answers = new Map<string, Answer>();
   return {
     name: 'cattle-channel',

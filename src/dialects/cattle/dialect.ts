@@ -1,5 +1,6 @@
 /** The dialect of Rancher's system-upgrade-controller: its Plans as rollouts of the engine, its Jobs as signals. */
-import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { cattlePlans } from '../../api/kinds.ts';
 import type { Dialect, Watched, World } from '../../engine/dialect.ts';
 import type { ReportedEvent } from '../../engine/model/reasons.ts';
 import { type Rollout, targetsIn } from '../../engine/model/rollout.ts';

@@ -1,6 +1,7 @@
 /** Renders the Job that upgrades one node exactly as the original, so that each can continue the other's Jobs. */
-import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { ContainerSpec, DrainSpec, SecretSpec } from '../../api/cattle/workload.ts';
+import { cattlePlans } from '../../api/kinds.ts';
 import { COMMON_PREFIX } from '../../engine/model/controls.ts';
 import { apiVersionOf, type Job, type Node } from '../../kube/resources.ts';
 import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';

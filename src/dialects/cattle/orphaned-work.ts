@@ -1,5 +1,6 @@
 /** Finds cordons of the leader and Jobs that no Plan wants any more, so that the leader can end them. */
-import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { cattlePlans } from '../../api/kinds.ts';
 import { cordonOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
 import { sourceOf, type Target } from '../../engine/model/rollout.ts';

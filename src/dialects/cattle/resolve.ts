@@ -1,6 +1,7 @@
 /** Turns a Plan into a rollout: which nodes are selected, done, or hold a slot. */
 import { hash } from 'node:crypto';
-import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { cattlePlans } from '../../api/kinds.ts';
 import type { World } from '../../engine/dialect.ts';
 import { controlsOn } from '../../engine/model/controls.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';

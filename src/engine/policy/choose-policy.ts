@@ -1,5 +1,6 @@
 /** The policy of a plan: the most specific UpgradePolicy, then the first by name, changed by the plan's own fields. */
-import { type UpgradePolicy, type UpgradePolicySpec, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+import { upgradePolicies } from '../../api/kinds.ts';
+import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';

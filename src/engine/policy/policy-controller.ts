@@ -1,5 +1,6 @@
 /** The controller that writes the status of UpgradePolicies. Decisions read only their specs. */
-import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+import { upgradePolicies } from '../../api/kinds.ts';
+import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { ifFound, isForbidden } from '../../kube/status-error.ts';

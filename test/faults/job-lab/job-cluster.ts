@@ -1,13 +1,13 @@
 /** One run with Jobs: a cluster in one process and simulated time, in which calls fail, processes die and people interfere. */
 import { type ApiServer, startApiServer } from '../../../sandbox/api-server/api-server.ts';
-import { cattlePlans } from '../../../src/api/cattle/plan.ts';
+import { cattlePlans } from '../../../src/api/kinds.ts';
 import { channelController } from '../../../src/dialects/cattle/channel-controller.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../../src/dialects/cattle/config.ts';
 import { cattle } from '../../../src/dialects/cattle/dialect.ts';
 import type { Caller, KubeClient } from '../../../src/kube/client.ts';
 import { jobs, type KubeObject, namespaces, nodes, type Resource } from '../../../src/kube/resources.ts';
 import { clientOver } from '../../../src/kube/transport/http-client.ts';
-import { createInformer } from '../../../src/kube/watch/informer.ts';
+import { createInformer, type Informer } from '../../../src/kube/watch/informer.ts';
 import type { Handler } from '../../../src/kube/watch/store.ts';
 import type { CattleSpec } from '../../builders/cattle-plans.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -181,8 +181,8 @@ class Run implements JobLab {
           clock,
           random: this.#random,
           isReady: () => true,
-          controllers: (tools: LabTools) => [
-            channelController({ ...tools, namespace: NAMESPACE, intervalMs: CHANNEL_MS, ask }),
+          controllers: (tools: LabTools, plans: Informer) => [
+            channelController({ ...tools, plans, intervalMs: CHANNEL_MS, ask }),
           ],
         };
         // A process that fails ends, and is started again.

@@ -1,6 +1,7 @@
 /** Stands in for all that runs Jobs, and for people who interfere. It acts once a second, and never fails. */
 import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
-import { type CattlePlan, cattlePlans } from '../../../src/api/cattle/plan.ts';
+import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
+import { cattlePlans } from '../../../src/api/kinds.ts';
 import { holds } from '../../../src/dialects/cattle/conditions.ts';
 import { isHeld } from '../../../src/dialects/cattle/leader-drain.ts';
 import { NODE_LABEL } from '../../../src/dialects/cattle/names.ts';

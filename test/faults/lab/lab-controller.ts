@@ -9,6 +9,7 @@ import type { KubeClient } from '../../../src/kube/client.ts';
 import { createElection, timesOf } from '../../../src/kube/election/election.ts';
 import { guardedClient } from '../../../src/kube/election/write-guard.ts';
 import { type EventRecorder, eventRecorder } from '../../../src/kube/event-recorder.ts';
+import type { Informer } from '../../../src/kube/watch/informer.ts';
 import type { Controller } from '../../../src/runtime/controller.ts';
 import { createManager } from '../../../src/runtime/manager.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
@@ -26,10 +27,10 @@ export interface LabControllerParts {
   /** That of the product by default. */
   readonly maxFailures?: number | undefined;
   /** What runs beside the controller of the dialect. */
-  readonly controllers?: (tools: LabTools) => readonly Controller[];
+  readonly controllers?: (tools: LabTools, plans: Informer) => readonly Controller[];
 }
 
-export type LabTools = Pick<RolloutParts, 'reader' | 'writer' | 'clock' | 'log'> & { readonly events: EventRecorder };
+export type LabTools = Pick<RolloutParts, 'writer' | 'clock' | 'log'> & { readonly events: EventRecorder };
 
 const LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
 const LEASE_DURATION_MS = 15_000;
@@ -69,7 +70,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
       events.record(object, { type, reason: reason.code, message: reason.message }),
   });
   manager.addController(controller);
-  const tools = { reader: client, writer, events, clock, log };
-  for (const each of parts.controllers?.(tools) ?? []) manager.addController(each);
+  const tools = { writer, events, clock, log };
+  for (const each of parts.controllers?.(tools, controller.plans) ?? []) manager.addController(each);
   await manager.run(stop);
 }

@@ -2,9 +2,16 @@
 import { globSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
-import { type CustomResourceDefinition, customResourceDefinitions } from '../../../src/api/crd.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { type Node, namespaces, nodes, type Pod, pods } from '../../../src/kube/resources.ts';
+import {
+  type CustomResourceDefinition,
+  customResourceDefinitions,
+  type Node,
+  namespaces,
+  nodes,
+  type Pod,
+  pods,
+} from '../../../src/kube/resources.ts';
 import { buildNode } from '../../builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../builders/plans.ts';
 import { buildPod } from '../../builders/pods.ts';

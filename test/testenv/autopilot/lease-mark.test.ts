@@ -1,6 +1,6 @@
 /** Tests nodes that may not mark their leases, with leaders that cordon: real agents, their kubelets' rights, an admission policy. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { upgradePolicies } from '../../../src/api/refit/upgrade-policy.ts';
+import { upgradePolicies } from '../../../src/api/kinds.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
 import { listed } from '../../builders/plans.ts';

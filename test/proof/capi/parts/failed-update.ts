@@ -1,5 +1,5 @@
 /** An update that its operator aborts: it fails for good, keeps its target, and starts again after the guide's advice. */
-import { upgradePolicies } from '../../../../src/api/refit/upgrade-policy.ts';
+import { upgradePolicies } from '../../../../src/api/kinds.ts';
 import { UPDATE_ANNOTATION } from '../../../../src/dialects/capi/rollout.ts';
 import { nodes } from '../../../../src/kube/resources.ts';
 import { run } from '../../../../tools/controlplane/run.ts';
