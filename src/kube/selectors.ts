@@ -93,13 +93,20 @@ function splitRequirements(text: string): string[] {
 }
 
 /** As in policy/v1: undefined selects nothing, an empty selector everything, an unknown operator nothing. */
-export function matchesLabels(selector: LabelSelector | undefined, labels: Readonly<Record<string, string>> = {}) {
-  if (selector === undefined) return false;
+export function matchesLabels(selector: LabelSelector | undefined, labels?: Readonly<Record<string, string>>): boolean {
+  return labelMatcher(selector)(labels);
+}
+
+/** The same for the labels of many objects. */
+export function labelMatcher(
+  selector: LabelSelector | undefined,
+): (labels?: Readonly<Record<string, string>>) => boolean {
+  if (selector === undefined) return () => false;
   const { matchLabels = {}, matchExpressions = [] } = selector;
-  return (
-    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
-    matchExpressions.every((each) => meets(each, Object.hasOwn(labels, each.key) ? labels[each.key] : undefined))
-  );
+  const wanted = Object.entries(matchLabels);
+  return (labels = {}) =>
+    wanted.every(([key, value]) => labels[key] === value) &&
+    matchExpressions.every((each) => meets(each, Object.hasOwn(labels, each.key) ? labels[each.key] : undefined));
 }
 
 function meets({ operator, values = [] }: Requirement, value: string | undefined): boolean {

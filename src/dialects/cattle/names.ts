@@ -2,7 +2,8 @@
 import { hash } from 'node:crypto';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { KubeObject, LabelSelector } from '../../kube/resources.ts';
-import { matchesLabels, type Requirement } from '../../kube/selectors.ts';
+import { labelMatcher, type Requirement } from '../../kube/selectors.ts';
+import { onceForEach } from '../../util/memo.ts';
 
 const GROUP = 'upgrade.cattle.io';
 
@@ -40,10 +41,14 @@ export const DISABLED = 'disabled';
 const MAX = 64;
 
 /** True if the plan is for the node, which nobody has left out. */
-export function selects({ metadata, spec }: CattlePlan, { metadata: { labels = {} } }: KubeObject): boolean {
-  const isLeftOut = labels[HOSTNAME_LABEL] === undefined || labels[hashLabelOf(metadata.name)] === DISABLED;
-  return !isLeftOut && matchesLabels(spec?.nodeSelector, labels);
+export function selects(plan: CattlePlan, { metadata: { labels = {} } }: KubeObject): boolean {
+  return labels[HOSTNAME_LABEL] !== undefined && selectorOf(plan)(labels);
 }
+
+const selectorOf = onceForEach(({ metadata, spec }: CattlePlan) => {
+  const [matches, own] = [labelMatcher(spec?.nodeSelector), hashLabelOf(metadata.name)];
+  return (labels: Readonly<Record<string, string>>): boolean => labels[own] !== DISABLED && matches(labels);
+});
 
 /** Joins the parts with `-`. A name above 63 characters is cut and gets a hash, as in the original. */
 export function shortenedName(...parts: readonly string[]): string {

@@ -178,9 +178,14 @@ function isOver(node: Node, { plan, world, now, judgement, attempts, failures }:
 const keyOfNode = onceForEach((node: Node) => `${hostnameOf(node)}/${node.metadata.name}`);
 
 /** Random, but always the same for a plan and hash. */
-const inOrder = onceForEachWith((all: readonly Node[], salt) => {
-  const orders = Map.groupBy(all, (node) => orderOf(node, salt));
-  return [...orders.keys()].toSorted().flatMap((order) => orders.get(order) ?? []);
-});
+const inOrder = onceForEachWith((all: readonly Node[], salt) =>
+  all
+    .map((node) => ({ node, rank: rankOf(node, salt) }))
+    .toSorted((a, b) => a.rank - b.rank)
+    .map(({ node }) => node),
+);
 
-const orderOf = onceForEachWith(({ metadata }: Node, salt) => hash('sha256', `${metadata.uid ?? ''}${salt}`));
+/** As many digits as a number holds. */
+const rankOf = onceForEachWith(({ metadata }: Node, salt) =>
+  Number.parseInt(hash('sha256', `${metadata.uid ?? ''}${salt}`).slice(0, 13), 16),
+);

@@ -118,22 +118,12 @@ function isOfSomePlan({ metadata }: Job): boolean {
 }
 
 export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: string, plan: CattlePlan): Job | undefined {
-  return jobsOn(nodeName, plan, world).find((job) => isNamedFor(job, id));
+  return jobsAt(world, nodeName).find((job) => isNamedFor(job, id) && isOf(job, plan));
 }
 
 export function jobsOn(nodeName: string, plan: CattlePlan, world: World): readonly Job[] {
-  return byNodeOf(world.list(jobs))(plan).get(nodeName) ?? [];
+  return jobsAt(world, nodeName).filter((job) => isOf(job, plan));
 }
-
-/** Asked for each node of a plan. */
-const byNodeOf = onceForEach((all: readonly Job[]) =>
-  onceForEach((plan: CattlePlan) =>
-    Map.groupBy(
-      all.filter((job) => isOf(job, plan)),
-      nodeOf,
-    ),
-  ),
-);
 
 const createdAt = ({ metadata }: Job): string => metadata.creationTimestamp ?? '';
 
@@ -149,6 +139,7 @@ export function jobsAt(world: World, nodeName: string): readonly Job[] {
   return byNode(world.list(jobs)).get(nodeName) ?? [];
 }
 
+/** Asked for each node of a plan. */
 const byNode = onceForEach((all: readonly Job[]) => Map.groupBy(all, nodeOf));
 
 function nodeOf({ metadata }: Job): string | undefined {

@@ -3,7 +3,8 @@ import { type Gate, PASS, wait } from './types.ts';
 
 export const foreignWork: Gate = {
   name: 'foreign-work',
-  evaluate({ stage, target, facts: { occupant }, foreignWork, room }) {
+  evaluate({ stage, target, facts, foreignWork, room }) {
+    const occupant = facts.occupant?.();
     if (occupant !== undefined)
       return wait('ForeignWork', `${occupant} is at work on ${target.name}`, `${occupant} is done with ${target.name}`);
     // The signal replaces whatever its own target was told before.

@@ -83,7 +83,8 @@ export interface TargetFacts {
   readonly followedMs?: number | undefined;
   /** Whose agent acts on it; undefined if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
-  readonly occupant?: string | undefined;
+  /** Asked only for targets that may start. */
+  readonly occupant?: (() => string | undefined) | undefined;
   readonly prefetch?: PrefetchState | undefined;
   readonly downloads?: DownloadState | undefined;
   /** The API server refused to change its object: nothing is written for it before the next try. */

@@ -104,10 +104,7 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     // Not for a stage that changes no version, such as one of image bundles.
     isThere: stage.keepsVersion || stage.forced ? undefined : dialect.versions?.runs?.(object, stage.version),
     agent: dialect.agents?.of(object),
-    // Only those that may start are asked.
-    get occupant() {
-      return dialect.occupantOf?.(world, target, plan);
-    },
+    occupant: () => dialect.occupantOf?.(world, target, plan),
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),
     drainPreview: node && known.drainPreviews && (known.drainPreviews.get(node.metadata.name) ?? 'unasked'),

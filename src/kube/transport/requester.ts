@@ -245,8 +245,7 @@ export function timeLimit(clock: Clock, outer: AbortSignal | undefined, closed?:
     allow(ms: number, complaint: string): void {
       stopTimer();
       expiresAt = clock.monotonic() + ms;
-      late = new Error(complaint);
-      stopTimer = clock.schedule(ms, () => controller.abort(late));
+      stopTimer = clock.schedule(ms, () => controller.abort((late = new Error(complaint))));
     },
     /** Throws after the limit, even when its timer has not fired yet. */
     enforce(): void {
