@@ -76,11 +76,13 @@ export function attemptsOf(config: CattleConfig) {
       begun ??= now;
       if (generation !== undefined && generation !== (plan.metadata.generation ?? 0)) return true;
       const { state, since = '' } = nodes.get(node.metadata.name) ?? {};
-      if (isBefore(since, node)) return true;
+      const end = ends.get(keyOf(plan, node)) ?? since;
+      if (isBefore(end, node)) return true;
       // Another process may have other settings for Jobs.
       if (state === 'unsupported') return Date.parse(since) < begun;
-      const end = ends.get(keyOf(plan, node)) ?? since;
-      return now < Date.parse(end) + ttlOf({ plan, settings }) * 1000 - SKEW_MS;
+      const age = now - Date.parse(end);
+      // To a clock that was set back, every failure looks over: one node would be tried without end, and no other.
+      return age > -SKEW_MS && age < ttlOf({ plan, settings }) * 1000 - SKEW_MS;
     },
   };
 }

@@ -26,6 +26,7 @@ test.each(Array.from({ length: MIXTURES }, (_, index) => SEED + index))('mixture
 describe('found by the lab', () => {
   const versionChangesIn = (second: number) => ({ kind: 'interference', second, what: 'the version changes' }) as const;
   const failsAt = (point: string, fault: Fault) => ({ kind: 'call', point: `controller: ${point}`, fault }) as const;
+  const setBack = { kind: 'trouble', actor: 'controller', second: 22, trouble: { kind: 'jump', hours: -1 } } as const;
   const lateNodes = failsAt('watch nodes #1', 'stale');
 
   test.each([
@@ -34,6 +35,11 @@ describe('found by the lab', () => {
     ['what claims a node is not undone because its record comes later', CORDONS, lateNodes],
     ['so when the template changes', FIXED, lateNodes],
     ['nor by another Plan', { scene: { ...CORDONS.scene, hasOther: true } }, lateNodes],
+    [
+      'a clock that is set back lets no failed node be tried without end',
+      { scene: { ...FIXED.scene, nodes: ['n1', 'n2', 'n3'], failsOn: ['n3'], ttlS: 4 }, course: [setBack] },
+      versionChangesIn(28),
+    ],
     ['a drain ends whose watch begins as it ends', SCENARIOS['Jobs after drains'], failsAt('watch pods #4', '410')],
   ])('%s', async (_name, { scene, course = [] }: JobScenario, mishap) => {
     expect((await tryJobs({ scene, mishaps: [...course, mishap] }, 1)).wrong).toBe('');
