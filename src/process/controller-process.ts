@@ -9,7 +9,6 @@ import { createDrains, type Drains } from '../drain/running-drains.ts';
 import { type RolloutController, rolloutController } from '../engine/controller.ts';
 import type { Dialect, Watched } from '../engine/dialect.ts';
 import { type AskReadyz, askControlPlane, type Prober } from '../engine/observe/probes.ts';
-import type * as policyControllers from '../engine/policy/policy-controller.ts';
 import type { RolloutPolicy } from '../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterConfig } from '../kube/config/cluster-config.ts';
@@ -106,13 +105,16 @@ export async function prepareControllerProcess(
   const events = eventRecorder({ client, component, clock, random, log });
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
-  const [{ policyOfPlan, policyController }] = await Promise.all([loadPolicies(), askForNeeded(given, options, abort)]);
+  // The schema of policies takes as long to load as the API server needs for an answer.
+  const loading = import('../engine/policy/choose-policy.ts');
+  const [{ policyOfPlan }] = await Promise.all([loading, askForNeeded(given, options, abort)]);
   // A refusal counts from here on: an API server that has just started refuses everything for some seconds.
   const [policies, dialects] = await Promise.all([findPolicies(options, abort), readable(given, options, abort)]);
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
     policyOfPlan(dialect, policies.list(), plan, options.policy);
-  const shared = { reader: client, writer, policies, policyController, clock, random, log, metrics };
-  const rollouts = addControllers(manager, { ...options, election, ...shared, ...tools, dialects, policyFor, abort });
+  const shared = { reader: client, writer, policies, clock, random, log, metrics };
+  const parts = { ...options, election, ...shared, ...tools, dialects, policyFor, abort };
+  const rollouts = await addControllers(manager, parts);
   const plans = rollouts.map((rollout) => rollout.plans);
   for (const controller of options.controllers?.(tools, plans) ?? []) manager.addController(controller);
   if (options.healthAddress !== undefined) {
@@ -128,15 +130,6 @@ export async function prepareControllerProcess(
     leader: () => election?.leader() ?? identity,
     run: async (stop) => await manager.run(stop),
   };
-}
-
-/** Their schema takes as long to load as the API server needs for an answer. */
-async function loadPolicies() {
-  const [chosen, reported] = await Promise.all([
-    import('../engine/policy/choose-policy.ts'),
-    import('../engine/policy/policy-controller.ts'),
-  ]);
-  return { ...chosen, ...reported };
 }
 
 async function findPolicies(options: ControllerProcessOptions, abort: AbortSignal): Promise<Informer<UpgradePolicy>> {
@@ -215,14 +208,13 @@ interface ControllerParts
   readonly dialects: readonly Dialect[];
   readonly policyFor: (dialect: Dialect, plan: KubeObject) => RolloutPolicy;
   readonly policies: Informer<UpgradePolicy>;
-  readonly policyController: typeof policyControllers.policyController;
   readonly reader: KubeClient;
   readonly metrics: Metrics;
   readonly election: Election | undefined;
   readonly abort: AbortSignal;
 }
 
-function addControllers(manager: Manager, parts: ControllerParts): RolloutController[] {
+async function addControllers(manager: Manager, parts: ControllerParts): Promise<RolloutController[]> {
   const { dialects, clock, writer, events, policies, drainsNodes = true } = parts;
   // Stops after the controllers, and writes what they reported last.
   manager.addRunnable(events);
@@ -244,7 +236,8 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   const plans = Object.fromEntries(rollouts.map((rollout) => [rollout.name, rollout.plans]));
   const isPlan = (name: string, object: KubeObject): boolean =>
     dialects.find((dialect) => dialect.name === name)?.scope?.isPlan?.(object) ?? true;
-  manager.addController(parts.policyController({ writer, clock, policies, plans, isPlan }));
+  const { policyController } = await import('../engine/policy/policy-controller.ts');
+  manager.addController(policyController({ writer, clock, policies, plans, isPlan }));
   return rollouts;
 }
 
