@@ -1,5 +1,4 @@
 /** Reads what decisions need, by lists or by informers: plans, their world, policies, and who leads. Finds installed dialects. */
-
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { LEADER_LEASE } from '../../dialects/registry.ts';

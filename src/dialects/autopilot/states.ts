@@ -1,6 +1,6 @@
 /** Maps the states and the reason in a Plan's status to those of the engine. */
 import { because, REASONS, type Reason, type ReasonCode } from '../../engine/model/reasons.ts';
-import { RECORDED_STATES, type RecordedState, type RolloutPhase } from '../../engine/model/rollout.ts';
+import type { RecordedState, RolloutPhase } from '../../engine/model/rollout.ts';
 
 const FINAL_STATES = {
   done: 'Completed',
@@ -47,9 +47,11 @@ export const TARGET_STATES: Readonly<Record<RecordedState, string>> = {
   unsupported: 'SignalMissingPlatform',
 };
 
+const RECORDED = new Map(Object.entries(TARGET_STATES).map(([recorded, word]) => [word, recorded as RecordedState]));
+
 /** An unknown word counts as failed: it takes no slot and is not done. */
 export function recordedStateOf(word: string): RecordedState {
-  return RECORDED_STATES.find((state) => TARGET_STATES[state] === word) ?? 'failed';
+  return RECORDED.get(word) ?? 'failed';
 }
 
 /** The usual reason of each phase: its code is left out of the text. */

@@ -66,8 +66,10 @@ export function stop(code: ReasonCode, message: string): Verdict {
   return { kind: 'stop', reason: because(code, message) };
 }
 
+const ABSENT: TargetFacts = { exists: false, observation: { kind: 'none' } };
+
 export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): TargetFacts {
-  return facts.get(target.key) ?? { exists: false, observation: { kind: 'none' } };
+  return facts.get(target.key) ?? ABSENT;
 }
 
 export interface DecisionContext {

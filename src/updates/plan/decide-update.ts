@@ -134,9 +134,12 @@ function downloadVerdict({ release, settings, allowUnverified }: UpdateFacts): U
     const files = Object.entries(release[kind]);
     const what = kind === 'k0s' ? 'k0s binary' : 'image bundle';
     if (files.length === 0) return none('NoDownload', `the index has no ${what} of ${release.version}`);
-    const [platform] = files.find(([, { url, sha256 }]) => sha256 === undefined && !/^https:/i.test(url)) ?? [];
-    const unverified = `the ${what} of ${release.version} for ${platform} has neither https nor a sha256 in the index`;
-    if (platform !== undefined && !allowUnverified) return none('Unverified', unverified);
+    const bad = files.find(([, { url, sha256 }]) => sha256 === undefined && !/^https:/i.test(url));
+    if (bad && !allowUnverified)
+      return none(
+        'Unverified',
+        `the ${what} of ${release.version} for ${bad[0]} has neither https nor a sha256 in the index`,
+      );
   }
   return undefined;
 }
