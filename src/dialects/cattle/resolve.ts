@@ -76,7 +76,7 @@ function areRecorded(plan: CattlePlan, targets: readonly Target[]): boolean {
 }
 
 /** Nodes for each that is recorded ahead. */
-const SLOTS_PER_AHEAD = 3;
+const SLOTS_PER_AHEAD = 2;
 
 /** A node that is cordoned holds up the next one until it is uncordoned, which comes with its record. */
 function aheadOf(plan: CattlePlan, world: World, judgement: Latest): Pick<Stage, 'ahead' | 'next'> {
