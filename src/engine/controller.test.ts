@@ -101,6 +101,44 @@ test('an object that is a plan no longer wakes its key once more, so that what i
   expect(await wokenBy(changes, { ...tableDialect, scope: { isPlan } })).toEqual(['plan']);
 });
 
+test('what only advises is read once it is needed, and what it then shows wakes the plan', async () => {
+  let isNeeded = false;
+  const pods = { resource: nodes, advisory: true, isNeeded: () => isNeeded };
+  const isRelevant = (before: KubeObject, after: KubeObject) => before.metadata.labels !== after.metadata.labels;
+  const clock = new FakeClock(T0);
+  let watched = 0;
+  const watch = (): AsyncIterable<WatchEvent<KubeObject>> => {
+    watched++;
+    return play(buildNode('w1', { labels: { stalled: 'yes' } }), [], Promise.resolve());
+  };
+  const { sources } = rolloutController(
+    { ...tableDialect, watched: [{ ...pods, isRelevant }] },
+    {
+      reader: { watch } as unknown as KubeClient,
+      writer: {} as unknown as KubeClient,
+      policyFor: () => DEFAULT_POLICY,
+      clock,
+      log: silentLogger,
+      prober: { askControlPlane: async () => await Promise.resolve([]) },
+      recordEvent: () => undefined,
+    },
+  );
+  const [plans, late] = sources;
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  plans?.informer.run(stop.signal).catch(() => undefined);
+  await settle();
+  const woken: string[] = [];
+  late?.start((key) => woken.push(key));
+  void late?.informer.run(stop.signal);
+  expect(late?.informer.synced()).toBe(true);
+  await clock.advance(MINUTE);
+  expect([watched, late?.informer.list(), woken]).toEqual([1, [], []]);
+  isNeeded = true;
+  await clock.advance(MINUTE);
+  expect([watched, late?.informer.list().length, woken.length]).toEqual([2, 1, 1]);
+});
+
 test('plans that are targets too share one informer', () => {
   const { sources } = rolloutController(
     { ...tableDialect, plans: nodes },

@@ -1,7 +1,7 @@
 /** The controller of one dialect: which changes wake it, and the reconciler behind its queue. */
 import type { KubeClient } from '../kube/client.ts';
 import { type KubeObject, keyOf } from '../kube/resources.ts';
-import { createInformer, type Informer } from '../kube/watch/informer.ts';
+import { createInformer, type Informer, lateInformer } from '../kube/watch/informer.ts';
 import { createNamedInformer } from '../kube/watch/named-informer.ts';
 import * as runtime from '../runtime/controller.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
@@ -33,6 +33,9 @@ const ORPHANED_WORK = '-orphaned-work-';
 const TIMEOUT_MS = 120_000;
 /** Milliseconds: the time of day may be set, or the machine sleep, while a plan waits for a window. */
 const AGAIN_MS = 600_000;
+const ABSENT: KubeObject = { metadata: { name: '' } };
+/** Between two looks whether something must be watched by now. */
+const LOOK_MS = 5_000;
 
 export interface RolloutController extends runtime.Controller {
   readonly plans: Informer;
@@ -44,10 +47,14 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   const { reader, writer, log, drains, clock, metrics = noMetrics } = parts;
   const { namespace, fieldSelector } = dialect.scope ?? {};
   const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
+  const inTime = (each: Watched, informer: Informer): Informer => {
+    const isDue = (): boolean => each.isNeeded?.(effects.world, clock.now()) !== false;
+    return each.isNeeded ? lateInformer(informer, { isDue, everyMs: LOOK_MS, clock }) : informer;
+  };
   const isPlan = (object: KubeObject): boolean => dialect.scope?.isPlan?.(object) ?? true;
   const watched = dialect.watched
     .filter(({ unreadable }) => unreadable !== true)
-    .map((each) => ({ ...each, informer: informerOf(each, plans, parts) }));
+    .map((each) => ({ ...each, informer: inTime(each, informerOf(each, plans, parts)) }));
   const named = watched.filter(({ namesIn }) => namesIn !== undefined).map(({ informer }) => informer);
   // A relevant change wakes every plan: they are few, and a decision is cheap. Without plans it wakes the clean-up of
   // orphaned work.
@@ -73,7 +80,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       runtime.fromObject(plans, (object, before = object) => isPlan(object) || isPlan(before)),
       ...watched.map((each) =>
         runtime.fromMapping(each.informer, keys, (now, before) =>
-          before ? each.isRelevant(before, now) : each.advisory !== true,
+          before || each.advisory === true ? each.isRelevant(before ?? ABSENT, now) : true,
         ),
       ),
       ...(parts.policies ? [runtime.fromMapping(parts.policies, keys, runtime.generationChanged)] : []),

@@ -105,8 +105,10 @@ export interface Watched extends Selection {
   readonly namesIn?: (plan: KubeObject) => readonly string[];
   /** True if read-only commands work without it, when the kind or the right to read it is missing. */
   readonly optional?: boolean;
-  /** No decision depends on it, only what is said: the leader works without the right to read it, and ignores what comes or goes. */
+  /** No decision depends on it, only what is said: the leader works without the right to read it. What comes, or goes, is compared with an empty object. */
   readonly advisory?: boolean;
+  /** Nothing is read before this is true: what few decisions need costs the others nothing. Nobody waits for it. */
+  isNeeded?(world: World, now: number): boolean;
   /** True if it may not be read: it looks empty. */
   readonly unreadable?: boolean;
   /** False for a change that no decision depends on, such as a heartbeat. */

@@ -20,7 +20,7 @@ import { type KubeObject, leases } from '../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../kube/status-error.ts';
 import { boundedClient } from '../kube/transport/bounded-client.ts';
 import { askerOf } from '../kube/transport/http-client.ts';
-import { createInformer, type Informer } from '../kube/watch/informer.ts';
+import { createInformer, type Informer, lateInformer } from '../kube/watch/informer.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { createManager, type Manager, type Runnable } from '../runtime/manager.ts';
@@ -147,15 +147,12 @@ async function findPolicies(options: ControllerProcessOptions, abort: AbortSigna
     const problem = messageOf(error);
     log[level]('cannot read UpgradePolicies: their windows, pauses, blackouts and limits do not apply', { problem });
   }
-  const run = async (stop: AbortSignal): Promise<void> => {
-    for (let isReadable = false; !isReadable && !stop.aborted; ) {
-      await sleep(clock, LOOK_AGAIN_MS, stop).catch(() => undefined);
-      isReadable = await ask().then(Boolean, () => false);
-    }
-    if (!stop.aborted) log.info('UpgradePolicies can be read now, and apply');
-    await informer.run(stop);
+  const isDue = async (): Promise<boolean> => {
+    const isReadable = await ask().then(Boolean, () => false);
+    if (isReadable) log.info('UpgradePolicies can be read now, and apply');
+    return isReadable;
   };
-  return { ...informer, synced: () => true, whenSynced: async () => await Promise.resolve(), run };
+  return lateInformer(informer, { isDue, everyMs: LOOK_AGAIN_MS, clock });
 }
 
 async function askForNeeded(dialects: readonly Dialect[], options: ControllerProcessOptions, abort: AbortSignal) {

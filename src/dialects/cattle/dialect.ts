@@ -16,9 +16,9 @@ import { hashedSecrets } from './latest.ts';
 import { isHeld, withDrainOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, HELD_ANNOTATION, PLAN_LABEL } from './names.ts';
 import { orphanedPlans } from './orphaned-work.ts';
-import { stallIn, trimPod } from './pods.ts';
+import { stallIn, trimPod, waitsLong } from './pods.ts';
 import { resolve } from './resolve.ts';
-import { isPaused, jobSignal, jobsAt, occupantOf, trimJob } from './signal.ts';
+import { isPaused, isUnfinished, jobSignal, jobsAt, occupantOf, trimJob } from './signal.ts';
 import { windowsOf } from './window.ts';
 import { hostOf, project } from './write-status.ts';
 
@@ -34,6 +34,7 @@ const watchedPods: Watched = {
   advisory: true,
   transform: trimPod,
   isRelevant: (before, after) => stallIn(before) !== stallIn(after),
+  isNeeded: (world, now) => world.list(jobs).some((job) => isUnfinished(job) && waitsLong(job, now)),
 };
 
 /** For the controller of one namespace. */

@@ -5,7 +5,7 @@ import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import { type Job, jobs, type Pod, pods } from '../../kube/resources.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
-import { stallIn, stallOf } from './pods.ts';
+import { stallIn, stallOf, waitsLong } from './pods.ts';
 
 const waiting = (reason: string, message?: string) => ({
   name: 'upgrade',
@@ -49,6 +49,18 @@ test('of several pods of a Job the last one counts, and that of another Job says
   expect(stallOf({ ...job, status: { ready: 1 } }, world)).toBeUndefined();
   // Another pod runs, which is not watched.
   expect(stallOf({ ...job, status: { active: 1 } }, world)).toBeUndefined();
+});
+
+test.each<[string, Job['status'], number, boolean]>([
+  ['it has just started', { active: 1 }, 9, false],
+  ['its pod does not run', { active: 1 }, 11, true],
+  ['its pod runs', { active: 1, ready: 1 }, 11, false],
+  ['a pod failed', { active: 1, failed: 1 }, 1, true],
+  ['our clock is behind', { active: 1 }, -11, true],
+  ['it was resumed after a drain', { active: 1, startTime: later(30 * SECOND) }, 31, false],
+])('pods are read once a Job waits long for its own: %s', (_name, status, seconds, isLong) => {
+  const metadata = { name: 'a', creationTimestamp: later(0) };
+  expect(waitsLong({ metadata, ...(status ? { status } : {}) }, Date.parse(later(seconds * SECOND)))).toBe(isLong);
 });
 
 test.each([

@@ -7,6 +7,15 @@ import { onceForEach } from '../../util/memo.ts';
 /** A pod that just starts says these. */
 const ROUTINE = new Set(['PodInitializing', 'ContainerCreating']);
 
+/** Milliseconds in which the pods of most Jobs run. */
+const STARTS_WITHIN_MS = 10_000;
+
+/** True if its pod does not run yet, or failed. By a clock that differs every Job waits long. */
+export function waitsLong({ metadata, status = {} }: Job, now: number): boolean {
+  const { ready = 0, failed = 0, startTime = metadata.creationTimestamp ?? '' } = status;
+  return failed > 0 || (ready === 0 && Math.abs(now - Date.parse(startTime)) > STARTS_WITHIN_MS);
+}
+
 /** Of its last pod; undefined while that runs, or if pods cannot be read. Pods that run are not watched. */
 export function stallOf({ metadata, status: { ready = 0, active = 0 } = {} }: Job, world: World): string | undefined {
   // Without a ready pod only, so that many nodes at work cost nothing.

@@ -1,4 +1,5 @@
 /** A local copy of one collection that a watch keeps up to date, as in client-go. */
+import { type Clock, sleep } from '../../util/clock.ts';
 import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import type { KubeClient, Selection } from '../client.ts';
 import type { KubeObject, Resource } from '../resources.ts';
@@ -50,4 +51,17 @@ export function createInformer<T extends KubeObject>(
     resourceVersion: store.resourceVersion,
     run: async (abort) => await reflect(client, resource, { ...own, firstList, transform, log }, store, abort),
   };
+}
+
+/** Reads nothing, and looks empty, until `isDue`, which is asked every `everyMs` milliseconds. Nobody waits for it. */
+export function lateInformer<T extends KubeObject>(
+  informer: Informer<T>,
+  { isDue, everyMs, clock }: { isDue: () => boolean | Promise<boolean>; everyMs: number; clock: Clock },
+): Informer<T> {
+  const run = async (abort: AbortSignal): Promise<void> => {
+    do await sleep(clock, everyMs, abort).catch(() => undefined);
+    while (!abort.aborted && !(await isDue()));
+    await informer.run(abort);
+  };
+  return { ...informer, synced: () => true, whenSynced: async () => await Promise.resolve(), run };
 }
