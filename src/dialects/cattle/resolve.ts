@@ -13,7 +13,7 @@ import {
   sourceOf,
   type Target,
 } from '../../engine/model/rollout.ts';
-import { type Node, nodes } from '../../kube/resources.ts';
+import { type Job, type Node, nodes } from '../../kube/resources.ts';
 import { mayBeSignalled } from '../../signal/at-work.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
@@ -25,7 +25,7 @@ import { isCordonedBy } from './job-cordons.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
 import { cordons, isHeld, markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, hashLabelOf, selects } from './names.ts';
-import { jobFor, jobsOn, nodesAtWork } from './signal.ts';
+import { jobFor, jobsAt, jobsOn, nodesAtWork } from './signal.ts';
 import { ABORTED_TYPE, hostOf, recordedNext, WAITING_TYPE } from './write-status.ts';
 
 /** What read-only commands lack. */
@@ -112,27 +112,53 @@ interface Scene {
 }
 
 function targetsOf(scene: Scene): Target[] {
-  const { plan, judgement, world } = scene;
-  const { concurrency = 0 } = plan.spec ?? {};
-  // Without a valid selector, no node is selected.
-  const isSelected = (node: Node): boolean => judgement.problems.length === 0 && selects(plan, node);
-  const stateOf = stateReader(scene, isSelected);
-  const sinceOf = sinceReader(scene);
+  const { plan, judgement, world, failures, now } = scene;
+  const { hash, problems } = judgement;
+  const time = rfc3339(now);
+  const targetOf = targetReader(scene, time);
+  const known = problems.length === 0 ? knownOf(plan) : undefined;
   const targets: Target[] = [];
-  for (const node of inOrder(world.list(nodes), `${plan.metadata.uid ?? ''}${judgement.hash}`)) {
-    const state = stateOf(node);
-    const isTarget = state === 'intended' || (isSelected(node) && (concurrency > 0 || state !== 'pending'));
-    if (isTarget) targets.push({ key: keyOfNode(node), name: node.metadata.name, state, since: sinceOf(node, state) });
+  for (const node of inOrder(world.list(nodes), `${plan.metadata.uid ?? ''}${hash}`)) {
+    const { name } = node.metadata;
+    const own = jobsAt(world, name);
+    const last = known?.get(node);
+    const isSame =
+      last?.hash === hash && last.own.length === own.length && last.own.every((job, at) => job === own[at]);
+    const target = isSame ? last.target : targetOf(node);
+    if (target) targets.push(target);
+    // What depends on more than the node and its Jobs is not kept.
+    if (!isSame && target?.since !== time && !failures.nodes.has(name)) known?.set(node, { hash, own, target });
   }
   return targets;
 }
 
-function sinceReader({ plan, now, world, judgement, failures }: Scene): (node: Node, state: RecordedState) => string {
-  const time = rfc3339(now);
+/** For one version of a Plan: most nodes are as they were at its last decision. */
+const knownOf = onceForEach(
+  (_plan: CattlePlan) => new WeakMap<Node, { hash: string; own: readonly Job[]; target: Target | undefined }>(),
+);
+
+/** Undefined for a node that the Plan leaves alone. */
+function targetReader(scene: Scene, time: string): (node: Node) => Target | undefined {
+  const { plan, judgement } = scene;
+  const { concurrency = 0 } = plan.spec ?? {};
+  // Without a valid selector, no node is selected.
+  const isSelected = (node: Node): boolean => judgement.problems.length === 0 && selects(plan, node);
+  const stateOf = stateReader(scene, isSelected);
+  const sinceOf = sinceReader(scene, time);
+  return (node) => {
+    const state = stateOf(node);
+    const isTarget = state === 'intended' || (isSelected(node) && (concurrency > 0 || state !== 'pending'));
+    return isTarget
+      ? { key: keyOfNode(node), name: node.metadata.name, state, since: sinceOf(node, state) }
+      : undefined;
+  };
+}
+
+function sinceReader({ plan, world, judgement, failures }: Scene, time: string) {
   const resolvedAt = conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp ?? time;
   const { status, lastUpdateTime = time } = conditionOf(plan, 'Complete') ?? {};
   const completedAt = status === 'True' ? lastUpdateTime : time;
-  return ({ metadata: { name } }, state) => {
+  return ({ metadata: { name } }: Node, state: RecordedState): string => {
     if (state === 'pending') return resolvedAt;
     if (state === 'failed' || state === 'unsupported') return failures.nodes.get(name)?.since ?? time;
     if (state !== 'done') return time;
