@@ -120,7 +120,7 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
   const { rollout } = snapshot;
   if (beside.isRunning() && rollout.phase !== 'running') return 'beside';
   // The rest is decided with the next record, which is soon.
-  if (beside.isRunning() && !beside.isRecordDue())
+  if (rollout.phase === 'running' && !beside.isRecordDue())
     return await startBeside(options, turn, { signals: signalsOf(turn), nodeActions: [] });
   const decision = decideOn(turn);
   if (decision.probes.length > 0) {
