@@ -1,31 +1,40 @@
-/** The measured run of one Plan of system-upgrade-controller, between two loops of bare Job creations on the same server. */
+/** Measured runs of Plans of system-upgrade-controller, in turns with loops of bare Job creations on the same server. */
 import { readFile } from 'node:fs/promises';
 import { cattlePlans } from '../../src/api/kinds.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
 import { jobOf } from '../../src/dialects/cattle/job.ts';
-import { type Job, jobs, type Node } from '../../src/kube/resources.ts';
+import { type Job, jobs, type Node, pods } from '../../src/kube/resources.ts';
+import { ifFound } from '../../src/kube/status-error.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
-import type { Clock } from '../../src/util/clock.ts';
+import { type Clock, sleep } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
+import { settleAll } from '../../src/util/waits.ts';
 import { type AuditEvent, parseAuditLog } from '../plan/audit-log.ts';
 import { cpuSecondsOf, memoryOf } from '../plan/processes.ts';
 import { followJobs, type JobTimes } from './follow-jobs.ts';
-import { type CattleParts, type CattleRig, examplePlan, NAMESPACE, startRig } from './rig.ts';
+import { AT_ONCE, type CattleParts, type CattleRig, examplePlan, NAMESPACE, startRig } from './rig.ts';
 import { measureStarts, type Starts } from './start.ts';
 
 export const NODES = 1_000;
 /** One in ten. */
 const SHARE = 10;
+/** Odd: a machine that is slow for a minute changes one of them. */
+const ROUNDS = 3;
+const CLEARED_MS = 500;
 const MUTATING = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 
 export interface CattleRun {
   readonly nodes: number;
   readonly slots: number;
-  readonly wallSeconds: number;
-  /** Before the Plan and after it. */
+  readonly plans: readonly PlanRun[];
+  /** Before the first Plan and after each. */
   readonly bareSeconds: readonly number[];
-  readonly times: JobTimes;
   readonly starts: Starts;
+}
+
+export interface PlanRun {
+  readonly wallSeconds: number;
+  readonly times: JobTimes;
   /** Of the controller, from its start to the end of the Plan. */
   readonly cpuSeconds: number;
   readonly peakRssMiB: number;
@@ -41,22 +50,24 @@ export async function measureCattle(parts: CattleParts, say: (line: string) => v
   say('starting the controller and a bare client in turns');
   const starts = await measureStarts(rig, clock);
   say(`creating ${count} bare Jobs, ${slots} at a time`);
-  const before = await createBare(rig, 'before', slots, parts);
-  say('carrying out the Plan');
-  const plan = await carryOut(rig, slots, parts);
-  say('creating the bare Jobs again');
-  const after = await createBare(rig, 'after', slots, parts);
-  return { ...plan, nodes: count, slots, starts, bareSeconds: [before, after] };
+  const bareSeconds = [await createBare(rig, 'before', slots, parts)];
+  const plans: PlanRun[] = [];
+  for (let round = 1; round <= ROUNDS; round++) {
+    say(`carrying out Plan ${round} of ${ROUNDS}`);
+    plans.push(await carryOut(rig, `bench-${round}`, slots, parts));
+    say('creating the bare Jobs again');
+    bareSeconds.push(await createBare(rig, `after-${round}`, slots, parts));
+  }
+  return { plans, nodes: count, slots, starts, bareSeconds };
 }
 
-type Planned = Pick<CattleRun, 'wallSeconds' | 'times' | 'cpuSeconds' | 'peakRssMiB' | 'calls'>;
-
-async function carryOut(rig: CattleRig, slots: number, { clock, abort }: CattleParts): Promise<Planned> {
+async function carryOut(rig: CattleRig, name: string, slots: number, parts: CattleParts): Promise<PlanRun> {
+  const { clock, abort } = parts;
   const { client, nodes, plane } = rig;
   const controller = await rig.start();
   try {
-    const plan = examplePlan(slots);
-    const end = untilComplete(rig, clock, abort);
+    const plan = examplePlan(slots, name);
+    const end = untilComplete(rig, name, clock, abort);
     let begunAt = 0;
     const followed = followJobs(client, { plan: plan.metadata.name, count: nodes.length, clock, abort }, () => {
       begunAt = clock.monotonic();
@@ -73,16 +84,34 @@ async function carryOut(rig: CattleRig, slots: number, { clock, abort }: CattleP
     };
   } finally {
     await controller.stop();
+    await client.delete(cattlePlans, name, { namespace: NAMESPACE });
+    await clear(rig, clock);
   }
 }
 
+/** Deletes all Jobs, and waits until their pods are gone too: else each run would find a fuller server. */
+async function clear({ client }: CattleRig, clock: Clock): Promise<void> {
+  const { items } = await client.listAll(jobs, { namespace: NAMESPACE });
+  const deletion = { namespace: NAMESPACE, propagationPolicy: 'Background' } as const;
+  for (let first = 0; first < items.length; first += AT_ONCE)
+    await settleAll(
+      items
+        .slice(first, first + AT_ONCE)
+        .map(async ({ metadata }) => await ifFound(client.delete(jobs, metadata.name, deletion))),
+    );
+  while ((await client.list(pods, { namespace: NAMESPACE, limit: 1 })).items.length > 0) await sleep(clock, CLEARED_MS);
+}
+
 /** The moment at which a watch shows it. */
-async function untilComplete({ client }: CattleRig, clock: Clock, abort: AbortSignal): Promise<number> {
+async function untilComplete({ client }: CattleRig, name: string, clock: Clock, abort: AbortSignal): Promise<number> {
   const over = new AbortController();
   const informer = createInformer(client, cattlePlans, { namespace: NAMESPACE, clock });
   informer.addHandler({
-    updated: ({ status }) => {
-      if (status?.conditions?.some(({ type, status: is }) => type === 'Complete' && is === 'True') === true)
+    updated: ({ metadata, status }) => {
+      if (
+        metadata.name === name &&
+        status?.conditions?.some(({ type, status: is }) => type === 'Complete' && is === 'True') === true
+      )
         over.abort();
     },
   });
@@ -107,7 +136,9 @@ async function createBare(rig: CattleRig, name: string, slots: number, { clock, 
   };
   await followJobs(client, { plan: name, count: nodes.length, clock, abort }, begin, createNext);
   await Promise.all(creating);
-  return (clock.monotonic() - begunAt) / 1000;
+  const seconds = (clock.monotonic() - begunAt) / 1000;
+  await clear(rig, clock);
+  return seconds;
 }
 
 function bareJob(name: string, node: Node): Job {
@@ -120,7 +151,7 @@ function bareJob(name: string, node: Node): Job {
 
 /** Of the controller since the Plan was created. */
 function callsOf(events: readonly AuditEvent[]): ReadonlyMap<string, number> {
-  const creation = events.findIndex(({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'plans');
+  const creation = events.findLastIndex(({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'plans');
   if (creation < 0) throw new RefitError('REFIT_INTERNAL', 'the audit log lacks the creation of the Plan');
   const calls = new Map<string, number>();
   for (const { verb, user, objectRef } of events.slice(creation + 1)) {

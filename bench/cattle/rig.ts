@@ -21,7 +21,7 @@ import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 export const NAMESPACE = 'system-upgrade';
 /** Also of its lease. */
 const NAME = 'system-upgrade-controller';
-const AT_ONCE = 20;
+export const AT_ONCE = 20;
 const ASK_MS = 5;
 const MOST_ASKED = 200;
 
@@ -115,11 +115,11 @@ async function createNodes(client: KubeClient, count: number, abort: AbortSignal
 }
 
 /** Of every node; without cordon and drain, so that only Jobs count. */
-export function examplePlan(concurrency: number): CattlePlan {
+export function examplePlan(concurrency: number, name = 'bench'): CattlePlan {
   return {
     apiVersion: 'upgrade.cattle.io/v1',
     kind: cattlePlans.kind,
-    metadata: { name: 'bench', namespace: NAMESPACE },
+    metadata: { name, namespace: NAMESPACE },
     spec: {
       concurrency,
       version: 'v1.36.3+k3s1',
