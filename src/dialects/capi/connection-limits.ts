@@ -5,26 +5,19 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { LogFields, Logger } from '../../util/log.ts';
 
-export interface Limits {
-  /** Milliseconds for a handshake, for the head of a request, and for its body. */
-  readonly patienceMs: number;
-  /** Connections whose caller has shown its certificate; beyond it a new one is closed. */
-  readonly connections: number;
-  /** Connections in their handshake; beyond it the oldest is closed. */
-  readonly handshakes: number;
-  readonly requests: number;
-  readonly bodyBytes: number;
-  /** Of all bodies that are being read or answered. */
-  readonly bytesInFlight: number;
-}
+export type Limits = Readonly<typeof DEFAULT_LIMITS>;
 
-/** 20 MiB for a body as in other servers for these hooks. */
-export const DEFAULT_LIMITS: Limits = {
+export const DEFAULT_LIMITS = {
+  /** Milliseconds for a handshake, for the head of a request, and for its body. */
   patienceMs: 10_000,
+  /** Connections whose caller has shown its certificate; beyond it a new one is closed. */
   connections: 128,
+  /** Connections in their handshake; beyond it the oldest is closed. */
   handshakes: 128,
   requests: 64,
+  /** As in other servers for these hooks. */
   bodyBytes: 20 * 1024 * 1024,
+  /** Of all bodies that are being read or answered. */
   bytesInFlight: 128 * 1024 * 1024,
 };
 
