@@ -12,7 +12,7 @@ import { controlPlanePods } from '../../kubeadm/verify.ts';
 import { rfc3339, sleep } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { aborted } from '../../util/waits.ts';
-import { controlPlaneOf, type Manifest, type ManifestHost } from './manifest.ts';
+import { controlPlaneOf } from './manifest.ts';
 import { type ExpectedOutages, REFUSED_MS } from './outages.ts';
 import type { ApprovalParts, ApproveServing } from './serving-certificates.ts';
 import { type HostUpgrade, type HostUpgrades, type Report, reportOn, reportPatch, STEPS } from './signal.ts';
@@ -95,8 +95,8 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
   }
 
   async function upgrade(): Promise<void> {
-    const host = hostIn(manifest, target.name);
-    const on = stepsOn(host, procedure, work, abort);
+    const on = stepsOn(procedure, work, abort);
+    const { host } = on;
     const kubeadm = kubeadmBody(verb, host.role, optionsFor(manifest, host));
     await stage(on, report);
     if (parts.includes('kubelet')) await untilEmpty();
@@ -134,9 +134,7 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
         if (abort.aborted) throw error;
         const { step } = report.latest();
         const isPossible = parts.includes('kubelet') && (step === STEPS.kubelet || step === STEPS.verify);
-        const undone = isPossible
-          ? await hostSteps.rollBack(stepsOn(hostIn(manifest, target.name), procedure, work, abort))
-          : '';
+        const undone = isPossible ? await hostSteps.rollBack(stepsOn(procedure, work, abort)) : '';
         await report.enter(step, { state: 'failed', message: `${messageOf(error)}${undone}` });
       } finally {
         outages.end(target.name);
@@ -165,15 +163,19 @@ async function replaceContainerd(on: ReturnType<typeof stepsOn>, report: ReturnT
   await hostSteps.upgradeContainerd(on, containerd);
 }
 
-function stepsOn(host: ManifestHost, procedure: ProcedureParts, work: HostUpgrade, abort: AbortSignal) {
+function stepsOn(procedure: ProcedureParts, work: HostUpgrade, abort: AbortSignal) {
   const { manifest, shells, writer } = procedure;
+  const { name } = work.target;
+  const host = manifest.hosts.find((each) => each.name === name);
+  const missing = `hosts: ${name} is missing, but the upgrade needs it; add it to the manifest again`;
+  if (!host) throw new RefitError('REFIT_FILE', missing);
   return {
     ...procedure,
     ...work,
     host,
     abort,
     members: async () => await etcdAnswers(shells, controlPlaneOf(manifest)),
-    node: async () => await writer.get(nodes, host.name),
+    node: async () => await writer.get(nodes, name),
     pods: async () => await controlPlanePods(writer),
   };
 }
@@ -228,13 +230,6 @@ function reportOf({ writer, clock, log }: ProcedureParts, { target, rollout }: H
       await add({ step, since: rfc3339(clock.now()), spent, message: undefined, ...more });
     },
   };
-}
-
-function hostIn({ hosts }: Manifest, name: string): ManifestHost {
-  const host = hosts.find((each) => each.name === name);
-  const missing = `hosts: ${name} is missing, but the upgrade needs it; add it to the manifest again`;
-  if (!host) throw new RefitError('REFIT_FILE', missing);
-  return host;
 }
 
 type Found = Pick<Report, 'from' | 'touched'>;
