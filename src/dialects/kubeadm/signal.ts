@@ -6,7 +6,7 @@ import type { Stage, Target } from '../../engine/model/rollout.ts';
 import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
 import { type KubeObject, kubeletVersionOf, nodes } from '../../kube/resources.ts';
 import type { Part } from '../../kubeadm/host.ts';
-import { VERIFY_MS } from '../../kubeadm/host-steps.ts';
+import { type HostStepsParts, VERIFY_MS } from '../../kubeadm/host-steps.ts';
 import { parseJson } from '../../util/json.ts';
 
 const REPORT = 'upgrade.refit.dev/kubeadm';
@@ -48,12 +48,9 @@ export const STEPS = { ...PARTS, stage: 'Stage', drain: 'Drain', containerd: 'Co
 /** The other steps have no deadline of their own, only that of the whole host. */
 const TIMED: Readonly<Record<string, TimedStep>> = { [STEPS.stage]: 'download', [STEPS.drain]: 'drain' };
 
-export interface HostUpgrade {
-  readonly rollout: string;
+export interface HostUpgrade extends Pick<HostStepsParts, 'rollout' | 'version' | 'parts'> {
   readonly target: Target;
-  readonly version: string;
   readonly verb: 'apply' | 'node';
-  readonly parts: readonly Part[];
 }
 
 export interface HostUpgrades {
