@@ -74,16 +74,11 @@ export function ownObject({ client, resource, name, clock, random, log }: OwnObj
     async follow(abort: AbortSignal): Promise<void> {
       const fieldSelector = `metadata.name=${name}`;
       const informer = createInformer(client, resource, { fieldSelector, clock, random, log });
-      informer.addHandler({
-        added: (object) => saw(object, object),
-        updated: (object) => saw(object, object),
-        deleted: (object) => saw(object, undefined),
-      });
+      const live = (object: KubeObject): void => saw(object, object);
+      informer.addHandler({ added: live, updated: live, deleted: (object) => saw(object, undefined) });
       const following = informer.run(abort);
-      await informer.whenSynced(abort).then(
-        () => set(newest),
-        () => undefined,
-      );
+      const synced = (): void => set(newest);
+      await informer.whenSynced(abort).then(synced, () => undefined);
       await following;
     },
     /** PUT with the object's resourceVersion: rejects with a conflict when the object has changed. */
