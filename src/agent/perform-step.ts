@@ -42,8 +42,8 @@ export async function perform(
   tools: EffectTools,
   abort: AbortSignal,
 ): Promise<StepOutcome> {
-  const running = { ...tools, abort };
   try {
+    const running = { ...tools, limits: limitsFor(tools.limits, journal.work.policy), abort };
     await (isBundle(journal) ? bundleEffectOf(step, journal, running) : updateEffectOf(step, journal, running));
     return { ok: true };
   } catch (error) {
@@ -65,8 +65,7 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
   const { url, sha256, version, forceupdate } = command;
   const { staging, staged, part, previous } = pathsBeside(work.binary);
   const paths = { part, record: pathsIn(tools.stateDirectory).record };
-  const { userAgent, maintenance, restarter, files, fileTrust, abort } = tools;
-  const limits = limitsFor(tools.limits, work.policy);
+  const { userAgent, limits, maintenance, restarter, files, fileTrust, abort } = tools;
   const drain = work.policy?.drain ?? {};
   const discard = async (): Promise<void> => {
     await discardDownload({ staged, paths }, files);
@@ -154,8 +153,7 @@ async function retryRollBack(work: () => Promise<void>, { clock, random, log, ab
 
 async function bundleEffectOf(step: Step, { work }: BundleJournal, tools: RunningTools): Promise<void> {
   const { url, sha256, version } = work.signal.command;
-  const { imagesDirectory, userAgent, files, fileTrust } = tools;
-  const limits = limitsFor(tools.limits, work.policy);
+  const { imagesDirectory, userAgent, limits, files, fileTrust } = tools;
   const { bundleRecord: record, bundles: list } = pathsIn(tools.stateDirectory);
   if (step.kind === 'fetch-bundle') {
     const place = { imagesDirectory, record, list, fileTrust };
