@@ -59,11 +59,10 @@ export interface PartChange extends Change {
 }
 
 export function changesBetween(shape: Shape, current: hooks.Triple, desired: hooks.Triple): PartChange[] {
-  return shape.parts.flatMap((part) =>
-    differences(compared(shape, part, current[part.object]), compared(shape, part, desired[part.object])).map(
-      (change) => ({ ...change, part }),
-    ),
-  );
+  return shape.parts.flatMap((part) => {
+    const [from, to] = [current, desired].map((triple) => compared(shape, part, triple[part.object]));
+    return differences(from, to).map((change) => ({ ...change, part }));
+  });
 }
 
 /** Such as `machine.spec.version`; the same for Machines and for the templates of MachineSets. */
@@ -108,11 +107,7 @@ export interface CanRequest {
   readonly desired: hooks.Triple;
 }
 
-export function answerCan(
-  kind: string,
-  shape: Shape,
-  { settings, current, desired }: CanRequest,
-): hooks.CanUpdateResponse {
+export function answerCan(kind: string, shape: Shape, { settings, current, desired }: CanRequest) {
   if (isDisabled(settings)) return accepted(kind, 'in-place updates are disabled by the setting disableInPlaceUpdates');
   const changes = changesBetween(shape, current, desired);
   const claimed = changes.find(

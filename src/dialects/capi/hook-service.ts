@@ -1,14 +1,7 @@
 /** Answers a call: decodes the body, answers in time, and turns every error into a Failure response. */
 import type { ZodType } from 'zod';
-import {
-  canUpdateMachineRequest,
-  canUpdateMachineSetRequest,
-  HOOK_GROUP,
-  type HookName,
-  type HookResponse,
-  type UpdateMachineResponse,
-  updateMachineRequest,
-} from '../../api/capi/hooks.ts';
+import type { HookName, HookResponse, UpdateMachineResponse } from '../../api/capi/hooks.ts';
+import * as hooks from '../../api/capi/hooks.ts';
 import { describeProblem } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -46,11 +39,11 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
       );
       return discovery();
     case 'CanUpdateMachine':
-      return await can(parts, hook, decode(canUpdateMachineRequest, body), withinMs);
+      return await can(parts, hook, decode(hooks.canUpdateMachineRequest, body), withinMs);
     case 'CanUpdateMachineSet':
-      return await can(parts, hook, decode(canUpdateMachineSetRequest, body), withinMs);
+      return await can(parts, hook, decode(hooks.canUpdateMachineSetRequest, body), withinMs);
     case 'UpdateMachine': {
-      const request = decode(updateMachineRequest, body);
+      const request = decode(hooks.updateMachineRequest, body);
       const work = async (abort: AbortSignal) => await updateInSteps({ ...parts, abort }, request).catch(explained);
       const answered = await within(parts.clock, withinMs, work, () =>
         underWay('waiting for the API server or an updater: no answer in time'),
@@ -75,12 +68,7 @@ async function can(parts: ServiceParts, hook: CanHook, request: CanRequest, with
   return answered;
 }
 
-export async function within<T>(
-  clock: Clock,
-  ms: number,
-  work: (abort: AbortSignal) => Promise<T>,
-  late: () => T,
-): Promise<T> {
+export async function within<T>(clock: Clock, ms: number, work: (abort: AbortSignal) => Promise<T>, late: () => T) {
   const time = new AbortController();
   const over = Promise.withResolvers<T>();
   const cancel = clock.schedule(ms, () => {
@@ -107,5 +95,5 @@ function decode<T>(schema: ZodType<T>, body: Json): T {
 
 function refusal(hook: HookName, message: string): HookResponse {
   if (hook === 'UpdateMachine') return failure(message);
-  return { apiVersion: HOOK_GROUP, kind: `${hook}Response`, status: 'Failure', message };
+  return { apiVersion: hooks.HOOK_GROUP, kind: `${hook}Response`, status: 'Failure', message };
 }
