@@ -1,5 +1,5 @@
 /** The controller of UpdateConfigs: which changes wake it, and the follower behind its queue. */
-import { PLAN_NAME, plans } from '../api/autopilot/plan.ts';
+import { PLAN_NAME, type Plan, plans } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
 import { LEAD_TIME_ANNOTATION } from '../engine/policy/plan-windows.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
@@ -18,21 +18,13 @@ export function updateController(parts: UpdateParts): Controller {
   const { client, log, clock } = parts;
   const configs = createInformer(client, updateConfigs, { log, clock });
   const ours = createInformer(client, plans, { log, clock, fieldSelector: `metadata.name=${PLAN_NAME}` });
+  const hasChanged = (plan: Plan, before?: Plan): boolean => !before || plan.status?.state !== before.status?.state;
   let follower = new UpdateFollower(parts);
   return {
     name: 'updates',
     // The Plan wakes it when it ends.
-    sources: [
-      wholeTerm(configs, () => parts.metrics.keepUpdates([])),
-      fromMapping(
-        ours,
-        () => [KEY],
-        (plan, before) => !before || plan.status?.state !== before.status?.state,
-      ),
-    ],
-    begin: () => {
-      follower = new UpdateFollower(parts);
-    },
+    sources: [wholeTerm(configs, () => parts.metrics.keepUpdates([])), fromMapping(ours, () => [KEY], hasChanged)],
+    begin: () => void (follower = new UpdateFollower(parts)),
     reconcile: async (_key, { abort }) => await follower.followAll(configs.list(), abort),
     concurrency: 1,
     timeoutMs: TIMEOUT_MS,
